@@ -12,7 +12,7 @@ from PIL import Image
 from transformers import AutoImageProcessor, AutoModel, ViTConfig, ViTModel
 
 from vitcapr.config.data import ScenesConfig
-from vitcapr.demo.backbone import SceneReader, ValidationScores, add_scores, loss_of, start_from_patches
+from vitcapr.demo.backbone import SceneReader, loss_of, right_and_counted, start_from_patches
 from vitcapr.demo.backbone_targets import (
     AROUND,
     IGNORED,
@@ -38,7 +38,7 @@ def scenes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("scenes")
     with Reporter(stream=io.StringIO()) as reporter:
         scenes = ScenesConfig(images=20, size=32, validation=0.1, test=0.1)
-        return write_scenes(directory, **scenes.canonical(), processes=1, reporter=reporter)
+        return write_scenes(directory, scenes, 1, reporter)
 
 
 def train(manifest: Path, output: Path, **changes: int) -> None:
@@ -209,9 +209,9 @@ def test_scores_by_hand() -> None:
         "present": torch.tensor([[1.0, 1.0, 0.0]]),
         "words": torch.tensor([[0.6, 0.4, 1.0]]),
     }
-    scores = ValidationScores()
-    add_scores(scores, outputs, targets)
-    assert scores.shares() == pytest.approx(
+    found = right_and_counted(outputs, targets)
+    shares = {name: float((right & counts).sum() / counts.sum()) for name, (right, counts) in found.items()}
+    assert shares == pytest.approx(
         {
             "kind": 1 / 2,
             "color": 1,

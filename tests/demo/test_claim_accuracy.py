@@ -72,7 +72,7 @@ def check(folder: Path, manifest: Path) -> None:
 def test_the_command(tmp_path: Path) -> None:
     with Reporter() as reporter:
         scenes = ScenesConfig(images=20, size=32, validation=0.1, test=0.2)
-        manifest = write_scenes(tmp_path, **scenes.canonical(), processes=1, reporter=reporter)
+        manifest = write_scenes(tmp_path, scenes, 1, reporter)
     data = read_manifest(manifest)
     rows = data.captions[(data.captions["split"] == "test") & (data.captions["language"] == "en")]
     # The second reference of every picture, and for the first picture one of another.

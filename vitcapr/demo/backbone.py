@@ -6,9 +6,8 @@ together, each word needing only the patches that show it.
 """
 
 import math
-from collections import defaultdict
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +17,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 from transformers import ViTConfig, ViTModel
 
+from vitcapr.config.features import TrainedBackboneConfig
 from vitcapr.demo.backbone_targets import AROUND, IGNORED, ObjectNames, Pixels, Targets
-from vitcapr.encoders.precision import autocast
+from vitcapr.encoders.precision import autocast, resolve_device, resolve_dtype
 from vitcapr.files import atomic_path, write_json
 from vitcapr.progress import Reporter
 
@@ -96,37 +96,20 @@ def loss_of(outputs: dict[str, Tensor], targets: dict[str, Tensor]) -> Tensor:
     return looks + choice("count") + 1.5 * around + 0.5 * where() + words / 40 / images + whole
 
 
-@dataclass
-class ValidationScores:
-    """Sums of what is right and of what is counted, over batches."""
-
-    right: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
-    total: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
-
-    def add(self, name: str, right: Tensor, counted: Tensor) -> None:
-        self.right[name] += float((right & counted).sum())
-        self.total[name] += float(counted.sum())
-
-    def shares(self) -> dict[str, float]:
-        return {name: self.right[name] / total if total else math.nan for name, total in self.total.items()}
-
-
-def add_scores(scores: ValidationScores, outputs: dict[str, Tensor], targets: dict[str, Tensor]) -> None:
-    """Accuracies: of patches at least half covered by an object (kind, colour, texture, count, where
-    the other groups lie), of background patches, of the
-    kinds in the picture (their number) and of kind-colour pairs present or wrongly seen (Jaccard index), and of words
-    that are in most captions of the picture (recall)."""
-    well = targets["covered"] >= WELL_COVERED
-    for name in ("kind", "color", "texture", "count"):
-        scores.add(name, outputs[name].argmax(-1) == targets[name], well)
-    scores.add("background", outputs["kind"].argmax(-1) == 0, targets["kind"] == 0)
-    told = (outputs["around"] > 0) == (targets["around"] > 0.5)
-    scores.add("around", told.all(-1), well)
-    numbers = outputs["numbers"].argmax(-1)
-    scores.add("numbers", numbers == targets["numbers"], (targets["numbers"] > 0) | (numbers > 0))
+def right_and_counted(outputs: dict[str, Tensor], targets: dict[str, Tensor]) -> dict[str, tuple[Tensor, Tensor]]:
+    """What is right, and what counts, for each accuracy: of patches at least half covered by an object (kind, colour,
+    texture, count, where the other groups lie), of background patches, of the kinds in the picture (their number), and
+    of kind-colour pairs and of words in most captions, present or wrongly seen (Jaccard index)."""
+    well, numbers = targets["covered"] >= WELL_COVERED, outputs["numbers"].argmax(-1)
+    of_patches = ("kind", "color", "texture", "count")
+    found = {name: (outputs[name].argmax(-1) == targets[name], well) for name in of_patches}
+    found["background"] = outputs["kind"].argmax(-1) == 0, targets["kind"] == 0
+    found["around"] = ((outputs["around"] > 0) == (targets["around"] > 0.5)).all(-1), well
+    found["numbers"] = numbers == targets["numbers"], (targets["numbers"] > 0) | (numbers > 0)
     for name, target in (("present", "present"), ("cls_words", "words"), ("patch_words", "words")):
         seen, true = outputs[name] > 0, targets[target] > 0.5
-        scores.add(name, seen & true, seen | true)
+        found[name] = seen & true, seen | true
+    return found
 
 
 def batches(
@@ -144,38 +127,29 @@ def train_vit(
     train: tuple[Pixels, Targets],
     validation: tuple[Pixels, Targets],
     names: ObjectNames,
-    *,
-    patch_size: int,
-    hidden_size: int,
-    layers: int,
-    heads: int,
-    epochs: int,
-    batch: int,
-    learning_rate: float,
-    seed: int,
-    device: torch.device,
-    dtype: torch.dtype,
+    training: TrainedBackboneConfig,
     reporter: Reporter,
-    on_epoch: Callable[[dict[str, float]], None],
-) -> ViTModel:
+) -> tuple[ViTModel, list[dict[str, float]]]:
     """Train with AdamW and a cosine schedule after a short warm-up.
 
     Args:
         train: pictures (N, S, S, 3) uint8 and their targets; ``validation`` likewise, may be empty.
-        on_epoch: receives ``epoch, train_loss, validation_loss, learning_rate`` and the validation accuracies.
 
     Returns:
-        The ViT of the last epoch, in float32 on the CPU.
+        The ViT of the last epoch, in float32 on the CPU; and of each epoch ``epoch, train_loss, validation_loss,
+        learning_rate`` and the validation accuracies.
     """
-    torch.manual_seed(seed)
-    shuffle = np.random.default_rng(seed)
+    device, epochs, batch = resolve_device("auto"), training.epochs, training.batch
+    dtype = resolve_dtype("auto", device)
+    torch.manual_seed(training.seed)
+    shuffle = np.random.default_rng(training.seed)
     config = ViTConfig(
         image_size=train[0].shape[1],
-        patch_size=patch_size,
-        hidden_size=hidden_size,
-        num_hidden_layers=layers,
-        num_attention_heads=heads,
-        intermediate_size=4 * hidden_size,
+        patch_size=training.patch_size,
+        hidden_size=training.hidden_size,
+        num_hidden_layers=training.layers,
+        num_attention_heads=training.heads,
+        intermediate_size=4 * training.hidden_size,
         hidden_dropout_prob=0.0,
         attention_probs_dropout_prob=0.0,
         # For so few tokens the plain products are twice as fast on a CPU as the fused kernel, backwards above all.
@@ -184,13 +158,14 @@ def train_vit(
     vit = ViTModel(config)
     start_from_patches(vit, train[0])
     model = SceneReader(vit, names).to(device)
-    optimizer = torch.optim.AdamW(model.parameters(), learning_rate, weight_decay=WEIGHT_DECAY, fused=True)
+    optimizer = torch.optim.AdamW(model.parameters(), training.learning_rate, weight_decay=WEIGHT_DECAY, fused=True)
     steps = epochs * math.ceil(len(train[0]) / batch)
     warmup = max(1, round(WARMUP * steps))
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimizer,
         lambda step: min((step + 1) / warmup, 0.5 * (1 + math.cos(math.pi * min(step / steps, 1.0)))),
     )
+    history: list[dict[str, float]] = []
     with reporter.track("backbone", epochs * len(train[0]), "images") as tracker:
         note = ""
         for epoch in range(1, epochs + 1):
@@ -211,9 +186,9 @@ def train_vit(
             row = {"epoch": float(epoch), "train_loss": total / len(train[0])}
             row["learning_rate"] = float(schedule.get_last_lr()[0])
             row |= evaluate(model, validation, batch, device, dtype)
-            on_epoch(row)
+            history.append(row)
             note = f"epoch {epoch}, validation loss {row['validation_loss']:.3f}, kinds {row['kind']:.3f}"
-    return model.vit.to("cpu")
+    return model.vit.to("cpu"), history
 
 
 @torch.no_grad()
@@ -253,15 +228,20 @@ def start_from_patches(vit: ViTModel, pixels: Pixels) -> None:
 def evaluate(
     model: SceneReader, data: tuple[Pixels, Targets], batch: int, device: torch.device, dtype: torch.dtype
 ) -> dict[str, float]:
-    """``validation_loss`` and the accuracies of :func:`add_scores`; nan where there is nothing to count."""
+    """``validation_loss`` and the accuracies of :func:`right_and_counted`; nan where there is nothing to count."""
     model.eval()
-    scores, total, number = ValidationScores(), 0.0, len(data[0])
+    right: Counter[str] = Counter()
+    counted: Counter[str] = Counter()
+    total, number = 0.0, len(data[0])
     for pixels, targets in batches(*data, np.arange(number), batch, device):
         with autocast(device, dtype):
             outputs = model(pixels)
         total += float(loss_of(outputs, targets)) * len(pixels)
-        add_scores(scores, outputs, targets)
-    return {"validation_loss": total / number if number else math.nan} | scores.shares()
+        for name, (is_right, counts) in right_and_counted(outputs, targets).items():
+            right[name] += int((is_right & counts).sum())
+            counted[name] += int(counts.sum())
+    shares = {name: right[name] / count if count else math.nan for name, count in counted.items()}
+    return {"validation_loss": total / number if number else math.nan} | shares
 
 
 def save_backbone(vit: ViTModel, directory: Path) -> None:

@@ -152,39 +152,34 @@ def build_targets(
     Raises:
         UserError: a label picture is missing or unreadable.
     """
-    number, patches = len(image_ids), grid * grid
-    kinds = {name: place for place, name in enumerate(names.kinds)}
-    colors = {name: place for place, name in enumerate(names.colors)}
-    textures = {name: place for place, name in enumerate(names.textures)}
-    words = {name: place for place, name in enumerate(names.words)}
+    number, patches, colors = len(image_ids), grid * grid, len(names.colors)
     targets = Targets(
         kind=np.zeros((number, patches), np.int64),
         color=np.zeros((number, patches), np.int64),
         texture=np.zeros((number, patches), np.int64),
         count=np.full((number, patches), IGNORED, np.int64),
         covered=np.zeros((number, patches), np.float32),
-        numbers=np.zeros((number, len(kinds)), np.int64),
-        present=np.zeros((number, len(kinds) * len(colors)), np.float32),
+        numbers=np.zeros((number, len(names.kinds)), np.int64),
+        present=np.zeros((number, len(names.kinds) * colors), np.float32),
         around=np.zeros((number, patches, len(AROUND)), np.float32),
-        words=np.zeros((number, len(words)), np.float32),
+        words=np.zeros((number, len(names.words)), np.float32),
     )
+    words = {name: place for place, name in enumerate(names.words)}
     rows = {image_id: row for row, image_id in enumerate(image_ids)}
     for image, heard in _words_heard(captions, rows).items():
         for word, times in Counter(word for told in heard for word in told & words.keys()).items():
             targets.words[image, words[word]] = times / len(heard)
 
+    looks = {"kind": names.kinds, "color": names.colors, "texture": names.textures}
     known = objects[objects["image_id"].isin(rows)]
-    for column, of in (("kind", kinds), ("color", colors), ("texture", textures)):
-        known = known[known[column].isin(of)]
-    row: Array = np.asarray(known["image_id"].map(rows), np.int64)
-    kind: Array = np.asarray(known["kind"].map(kinds), np.int64)
-    color: Array = np.asarray(known["color"].map(colors), np.int64)
-    texture: Array = np.asarray(known["texture"].map(textures), np.int64)
+    for column, learnt in looks.items():
+        known = known[known[column].isin(learnt)]
+    row, label = (np.asarray(each, np.int64) for each in (known["image_id"].map(rows), known["label"]))
+    numbers = {column: pd.Categorical(known[column], learnt).codes.astype(np.int64) for column, learnt in looks.items()}
+    kind, group = numbers["kind"], numbers["kind"] * colors + numbers["color"]
     np.add.at(targets.numbers, (row, kind), 1)
     np.minimum(targets.numbers, names.most, out=targets.numbers)
-    group = kind * len(colors) + color
     targets.present[row, group] = 1
-    label: Array = np.asarray(known["label"], np.int64)
     masks = known["mask"].tolist()
     in_order = np.argsort(row, kind="stable")
     pictured, starts = np.unique(row[in_order], return_index=True)
@@ -196,8 +191,8 @@ def build_targets(
         shown = cover.max(axis=0)
         undecided = (shown < COVERED) & (cover.sum(axis=0) >= EMPTY)
         is_object = shown >= COVERED
-        for target, value in ((targets.kind, kind), (targets.color, color), (targets.texture, texture)):
-            target[image] = np.where(is_object, 1 + value[best], np.where(undecided, IGNORED, 0))
+        for column, value in numbers.items():
+            getattr(targets, column)[image] = np.where(is_object, 1 + value[best], np.where(undecided, IGNORED, 0))
         targets.count[image] = np.where(is_object, targets.numbers[image, kind[best]], IGNORED)
         targets.covered[image] = shown
         around = surroundings(labels, label[own], group[own])

@@ -68,10 +68,9 @@ def _list_pairs(settings: PairsSettings, folder: Path, report: Reporter) -> "tup
 
     pairs, flickr8k = settings.pairs, settings.flickr8k
     if pairs.source == "scenes":
-        cores = len(os.sched_getaffinity(0))
         # Pairs are split anew: a near duplicate for validation could have its original in training.
-        scenes = settings.scenes.canonical() | {"near_duplicates": False}
-        manifest = write_scenes(folder, **scenes, processes=cores, reporter=report)
+        scenes = settings.scenes.model_copy(update={"near_duplicates": False})
+        manifest = write_scenes(folder, scenes, len(os.sched_getaffinity(0)), report)
         return manifest_pairs(read_manifest(manifest)), folder
     if pairs.source == "flickr8k":
         images = Path(flickr8k.images)

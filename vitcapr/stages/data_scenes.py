@@ -18,4 +18,4 @@ def data_scenes(settings: ScenesSettings, report: Reporter, folder: Out[DataFold
     """Render pictures with captions and masks. Picture i depends on the seed, not on the number of pictures."""
     from vitcapr.demo.scenes.dataset import write_scenes
 
-    write_scenes(folder, **settings.scenes.canonical(), processes=len(os.sched_getaffinity(0)), reporter=report)
+    write_scenes(folder, settings.scenes, processes=len(os.sched_getaffinity(0)), reporter=report)

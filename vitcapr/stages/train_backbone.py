@@ -23,7 +23,6 @@ def train_backbone(
     accuracies."""
     from vitcapr.demo.backbone import save_backbone, train_vit
     from vitcapr.demo.backbone_targets import names_of_train, read_split, size_of_pictures
-    from vitcapr.encoders.precision import resolve_device, resolve_dtype
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.training import write_history
 
@@ -38,18 +37,8 @@ def train_backbone(
             remedy="change trained_backbone.patch_size",
         )
     grid = size // training.patch_size
-    history: list[dict[str, float]] = []
-    device = resolve_device("auto")
-    vit = train_vit(
-        read_split(data, "train", names, grid, size),
-        read_split(data, "validation", names, grid, size),
-        names,
-        **training.model_dump(),
-        device=device,
-        dtype=resolve_dtype("auto", device),
-        reporter=report,
-        on_epoch=history.append,
-    )
+    train, validation = (read_split(data, split, names, grid, size) for split in ("train", "validation"))
+    vit, history = train_vit(train, validation, names, training, report)
     save_backbone(vit, backbone)
     rows = [{name: f"{value:.6g}" for name, value in row.items()} for row in history]
     write_history(backbone / "history.csv", rows)

@@ -128,9 +128,7 @@ def test_rendered_pictures_in_both_languages(tmp_path: Path) -> None:
     assert pq.read_table(tmp_path / "data" / "pairs.parquet").num_rows == len(data.captions)
     # Pairs are split anew, so no picture is the near duplicate of another, which may be in another split.
     without = ScenesConfig(images=12, size=32, test=0.2, near_duplicates=False)
-    plain = write_scenes(
-        tmp_path / "plain", **without.canonical(), processes=1, reporter=Reporter(stream=io.StringIO())
-    )
+    plain = write_scenes(tmp_path / "plain", without, 1, Reporter(stream=io.StringIO()))
     assert set(data.images["sha256"]) == set(read_manifest(plain).images["sha256"])
     assert set(data.captions["language"]) == {"en", "zh"}
 

@@ -29,7 +29,7 @@ from vitcapr.stages.data_scenes import data_scenes
 def write(directory: Path, images: int, processes: int = 1, seed: int = 1, size: int = 64) -> Path:
     with Reporter(stream=io.StringIO()) as reporter:
         scenes = ScenesConfig(images=images, size=size, seed=seed, validation=0.1, test=0.1)
-        return write_scenes(directory, **scenes.canonical(), processes=processes, reporter=reporter)
+        return write_scenes(directory, scenes, processes, reporter)
 
 
 def contents(directory: Path) -> dict[str, bytes]:
@@ -188,13 +188,13 @@ def test_the_stage_writes_a_data_set(tmp_path: Path) -> None:
 RENDERING = """
 import sys
 from pathlib import Path
+from vitcapr.config.data import ScenesConfig
 from vitcapr.demo.scenes.dataset import write_scenes
 from vitcapr.errors import UserError
 from vitcapr.progress import Reporter
 try:
     with Reporter() as reporter:
-        write_scenes(Path(sys.argv[1]), images=100_000, size=64, seed=1, validation=0.1, test=0.1, near_duplicates=True,
-                     processes=2, reporter=reporter)
+        write_scenes(Path(sys.argv[1]), ScenesConfig(images=100_000, size=64), 2, reporter)
 except UserError as error:
     sys.exit(f"error: {error}")
 """

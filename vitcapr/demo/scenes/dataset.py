@@ -19,6 +19,7 @@ from typing import Any
 import pandas as pd
 from PIL import Image
 
+from vitcapr.config.data import ScenesConfig
 from vitcapr.demo.scenes import chinese, english
 from vitcapr.demo.scenes.lexicon import KINDS
 from vitcapr.demo.scenes.near_duplicate import near_duplicate
@@ -97,19 +98,8 @@ def original_of(index: int, validation: float, test: float) -> int | None:
     return next(other for other in range(index - 1, -1, -1) if split_of(other, validation, test)[0] == split)
 
 
-def write_scenes(
-    directory: Path,
-    *,
-    images: int,
-    size: int,
-    seed: int,
-    validation: float,
-    test: float,
-    near_duplicates: bool,
-    processes: int,
-    reporter: Reporter,
-) -> Path:
-    """Render ``images`` pictures into ``directory/pictures`` and ``directory/masks`` and write the manifest.
+def write_scenes(directory: Path, scenes: ScenesConfig, processes: int, reporter: Reporter) -> Path:
+    """Render pictures into ``directory/pictures`` and ``directory/masks`` and write the manifest.
 
     With ``near_duplicates``, the pictures that :func:`original_of` names are near duplicates.
 
@@ -121,9 +111,10 @@ def write_scenes(
     """
     for folder in ("pictures", "masks"):
         (directory / folder).mkdir(parents=True, exist_ok=True)
-    make = partial(_write_picture, directory, size, seed, validation, test, near_duplicates)
+    make = partial(_write_picture, directory, scenes)
     tables: dict[str, list[dict[str, Any]]] = {"images": [], "captions": [], "objects": []}
-    with reporter.track("scenes", images, "pictures") as tracker, mapped(make, images, processes) as results:
+    number = scenes.images
+    with reporter.track("scenes", number, "pictures") as tracker, mapped(make, number, processes) as results:
         for rows in results:
             for name, table in tables.items():
                 table.extend(rows[name])
@@ -167,6 +158,7 @@ def mapped(make: Callable[[int], Any], number: int, processes: int) -> Iterator[
 
 
 def _results(pool: ProcessPoolExecutor, make: Callable[[int], Any], number: int) -> Iterator[Any]:
+    """As ``pool.map``, which hangs where a process was killed: it cancels requests that the pool then fails."""
     ahead: deque[Future[Any]] = deque()
     for index in range(number):
         ahead.append(pool.submit(make, index))
@@ -188,13 +180,11 @@ def _depend_on_parent() -> None:
     threading.Thread(target=wait, daemon=True).start()
 
 
-def _write_picture(
-    directory: Path, size: int, seed: int, validation: float, test: float, near_duplicates: bool, index: int
-) -> dict[str, list[dict[str, Any]]]:
+def _write_picture(directory: Path, scenes: ScenesConfig, index: int) -> dict[str, list[dict[str, Any]]]:
     """Write one picture and its mask; its rows of the three tables."""
-    original = original_of(index, validation, test) if near_duplicates else None
-    rendered = make_picture(seed, index, size, original)
-    image_id, (split, _) = f"scene-{index:07d}", split_of(index, validation, test)
+    original = original_of(index, scenes.validation, scenes.test) if scenes.near_duplicates else None
+    rendered = make_picture(scenes.seed, index, scenes.size, original)
+    image_id, (split, _) = f"scene-{index:07d}", split_of(index, scenes.validation, scenes.test)
     path, mask = f"pictures/{index:07d}.png", f"masks/{index:07d}.png"
     (directory / path).write_bytes(rendered.picture)
     (directory / mask).write_bytes(rendered.mask)
@@ -202,8 +192,8 @@ def _write_picture(
         "image_id": image_id,
         "path": path,
         "split": split,
-        "width": size,
-        "height": size,
+        "width": scenes.size,
+        "height": scenes.size,
         "sha256": sha256_bytes(rendered.picture),
     }
     captions = [
