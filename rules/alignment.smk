@@ -12,7 +12,7 @@ use rule gpu_job as align with:
         differences="results/{experiment}/alignments/{alignment}/differences.csv",
         seconds="results/{experiment}/alignments/{alignment}/seconds.csv",
         table=in_report(
-            "results/{experiment}/alignments/{alignment}/tables.md",
+            "alignments/{alignment}/tables.md",
             "alignment",
             "Retrieval",
             table="alignments",

@@ -6,7 +6,7 @@ dataset = getattr(stages, experiment.data_stage)
 
 use rule cpu_job as data with:
     output:
-        folder=dataset.folder("folder", "results/{experiment}/data"),
+        folder=dataset.folder("folder", "data"),
     log:
         "results/{experiment}/logs/data.log",
     threads: 4

@@ -6,9 +6,7 @@ use rule gpu_job as decode with:
         features=experiment.features,
         manifest="results/{experiment}/data/manifest.json",
         vocabulary="results/{experiment}/text/vocabulary.json",
-        captioner=stages.decode.folder(
-            "captioner", "results/{experiment}/captioners/{captioner}"
-        ),
+        captioner=stages.decode.folder("captioner", "captioners/{captioner}"),
     output:
         captions="results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
     log:

@@ -6,9 +6,7 @@ use rule gpu_job as train_backbone with:
     input:
         manifest="results/{experiment}/data/manifest.json",
     output:
-        backbone=stages.train_backbone.folder(
-            "backbone", "results/{experiment}/backbones/trained"
-        ),
+        backbone=stages.train_backbone.folder("backbone", "backbones/trained"),
     log:
         "results/{experiment}/logs/train_backbone.log",
     priority: 20
@@ -73,7 +71,7 @@ use rule cpu_job as feature_statistics with:
     output:
         statistics="results/{experiment}/features/statistics.json",
         table=in_report(
-            "results/{experiment}/tables/feature_statistics.md",
+            "tables/feature_statistics.md",
             "feature_statistics",
             "Data",
             table="statistics of the feature stores",

@@ -23,7 +23,7 @@ use rule gpu_job as finetune with:
         pairs=experiment.pairs,
     output:
         finetuned=stages.finetune.folder(
-            "finetuned", "results/{experiment}/finetuned_dual_encoders/{finetuned}"
+            "finetuned", "finetuned_dual_encoders/{finetuned}"
         ),
     log:
         "results/{experiment}/logs/finetune/{finetuned}.log",
@@ -42,7 +42,7 @@ use rule gpu_job as embed_finetuned with:
         pixels=experiment.pixels,
         manifest="results/{experiment}/data/manifest.json",
         finetuned=stages.embed_finetuned.folder(
-            "finetuned", "results/{experiment}/finetuned_dual_encoders/{finetuned}"
+            "finetuned", "finetuned_dual_encoders/{finetuned}"
         ),
         tags=experiment.tags,
         pairs=experiment.pairs,
@@ -56,7 +56,7 @@ use rule gpu_job as embed_finetuned with:
         **stages.embed_finetuned(sources=experiment.checkpoints),
 
 
-use rule gpu_job as embed_untrained with:
+use rule embed_finetuned as embed_untrained with:
     input:
         backbone=experiment.trained_backbone,
         pixels=experiment.pixels,
@@ -68,8 +68,6 @@ use rule gpu_job as embed_untrained with:
         embeddings="results/{experiment}/embeddings/untrained/{finetuned}/{split}/embeddings.npz",
     log:
         "results/{experiment}/logs/embed_untrained/{finetuned}.{split}.log",
-    resources:
-        **stages.embed_finetuned.on_gpu(runtime=120),
     params:
         **stages.embed_finetuned(
             source=experiment.backbone_source,

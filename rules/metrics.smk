@@ -5,9 +5,7 @@ use rule cpu_job as paraphrases with:
     input:
         manifest="results/{experiment}/data/manifest.json",
     output:
-        paraphrases=stages.paraphrases.folder(
-            "paraphrases", "results/{experiment}/text/paraphrases/{split}"
-        ),
+        paraphrases=stages.paraphrases.folder("paraphrases", "text/paraphrases/{split}"),
     log:
         "results/{experiment}/logs/paraphrases/{split}.log",
     params:
@@ -82,15 +80,8 @@ use rule cpu_job as summary with:
     input:
         metrics=experiment.metrics,
     output:
-        summary=in_report(
-            "results/{experiment}/summary.csv",
-            "summary",
-            "Scores",
-            table="all scores, tidy",
-        ),
-        table=in_report(
-            "results/{experiment}/tables/scores.md", "scores", "Scores", table="scores"
-        ),
+        summary=in_report("summary.csv", "summary", "Scores", table="all scores, tidy"),
+        table=in_report("tables/scores.md", "scores", "Scores", table="scores"),
     log:
         "results/{experiment}/logs/summary.log",
     params:
@@ -103,12 +94,7 @@ use rule cpu_job as spread with:
     output:
         spread="results/{experiment}/tables/spread.csv",
         pairs="results/{experiment}/tables/spread_pairs.csv",
-        table=in_report(
-            "results/{experiment}/tables/spread.md",
-            "spread",
-            "Scores",
-            table="over seeds",
-        ),
+        table=in_report("tables/spread.md", "spread", "Scores", table="over seeds"),
     log:
         "results/{experiment}/logs/spread.log",
     params:
@@ -124,7 +110,7 @@ use rule cpu_job as compare with:
     output:
         comparison="results/{experiment}/comparisons/{captioner}/{decoding}/{split}/comparison.json",
         table=in_report(
-            "results/{experiment}/comparisons/{captioner}/{decoding}/{split}/comparison.md",
+            "comparisons/{captioner}/{decoding}/{split}/comparison.md",
             "comparison",
             "Scores",
             table="before and after",
@@ -141,12 +127,7 @@ use rule cpu_job as ablate with:
         ranks=experiment.ablated_ranks,
     output:
         numbers="results/{experiment}/tables/ablations.csv",
-        table=in_report(
-            "results/{experiment}/tables/ablations.md",
-            "ablations",
-            "Scores",
-            table="ablations",
-        ),
+        table=in_report("tables/ablations.md", "ablations", "Scores", table="ablations"),
     log:
         "results/{experiment}/logs/ablate.log",
     params:
@@ -176,19 +157,19 @@ use rule cpu_job as paper_tables with:
         ranks=experiment.ranks,
     output:
         page=in_report(
-            "results/{experiment}/tables/{paper}/{paper}.md",
+            "tables/{paper}/{paper}.md",
             "paper_page",
             "Beside the paper",
             table="paper, this build, literature",
         ),
         latex=in_report(
-            "results/{experiment}/tables/{paper}/{paper}.tex",
+            "tables/{paper}/{paper}.tex",
             "paper_latex",
             "Beside the paper",
             table="the same for LaTeX",
         ),
         numbers=in_report(
-            "results/{experiment}/tables/{paper}/{paper}.csv",
+            "tables/{paper}/{paper}.csv",
             "paper_numbers",
             "Beside the paper",
             table="the published numbers",

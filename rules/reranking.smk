@@ -3,7 +3,7 @@
 
 use rule gpu_job as tune_reranking with:
     input:
-        captions=experiment.validation_candidates,
+        captions=experiment.candidates,
         features=experiment.features,
         augmented_views=experiment.augmented_views,
         manifest="results/{experiment}/data/manifest.json",

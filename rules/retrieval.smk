@@ -27,9 +27,7 @@ use rule gpu_job as train_retriever with:
         tokens="results/{experiment}/text/tokens.npz",
         word_vectors=experiment.initial_vectors,
     output:
-        retriever=stages.train_retriever.folder(
-            "retriever", "results/{experiment}/retrievers/{retriever}"
-        ),
+        retriever=stages.train_retriever.folder("retriever", "retrievers/{retriever}"),
     log:
         "results/{experiment}/logs/train_retriever/{retriever}.log",
     priority: 7
@@ -46,9 +44,7 @@ use rule gpu_job as embed with:
         text_features=experiment.text_features,
         manifest="results/{experiment}/data/manifest.json",
         vocabulary="results/{experiment}/text/vocabulary.json",
-        retriever=stages.embed.folder(
-            "retriever", "results/{experiment}/retrievers/{retriever}"
-        ),
+        retriever=stages.embed.folder("retriever", "retrievers/{retriever}"),
     output:
         embeddings="results/{experiment}/embeddings/{retriever}/{split}/embeddings.npz",
     log:

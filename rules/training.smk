@@ -11,9 +11,7 @@ use rule gpu_job as train_captioner with:
         word_vectors=experiment.initial_vectors,
         start=experiment.start,
     output:
-        captioner=stages.train_captioner.folder(
-            "captioner", "results/{experiment}/captioners/{captioner}"
-        ),
+        captioner=stages.train_captioner.folder("captioner", "captioners/{captioner}"),
     log:
         "results/{experiment}/logs/train_captioner/{captioner}.log",
     priority: 10

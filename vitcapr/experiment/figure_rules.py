@@ -8,10 +8,10 @@ from typing import Any
 from vitcapr.config.scored import unique
 from vitcapr.experiment.inputs import Inputs
 from vitcapr.pipeline.figure import Figure
-from vitcapr.pipeline.rule import RuleStage, one_of
+from vitcapr.pipeline.rule import EXPERIMENT, RuleStage, one_of
 from vitcapr.pipeline.stage import Stage
 
-FIGURES = "results/{experiment}/figures"
+FIGURES = f"{EXPERIMENT}/figures"
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class FigureRule:
     @property
     def log(self) -> str:
         job = ".".join(f"{{{name}}}" for name in self.wildcards)
-        return f"results/{{experiment}}/logs/{self.stage.name}{f'/{job}' if job else ''}.log"
+        return f"{EXPERIMENT}/logs/{self.stage.name}{f'/{job}' if job else ''}.log"
 
     @property
     def params(self) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from vitcapr.config.reranking import RerankingConfig
 from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.config.scored import unique
 from vitcapr.experiment.selection import TRAIN, VALIDATION, Selection
-from vitcapr.formats.kinds import BACKBONE_FILES
+from vitcapr.formats.kinds import BACKBONE_FILES, MODEL_FILES
 from vitcapr.pipeline.paths import find_backbone, find_store, stores_root
 from vitcapr.pipeline.rule import Wildcards
 from vitcapr.pipeline.stage import find_stage
@@ -91,15 +91,12 @@ class Inputs(Selection):
     def start(self, wildcards: Wildcards) -> list[str]:
         """The captioner that training starts from."""
         name = self.config.captioners[wildcards.captioner].start_from
-        files = ("best.safetensors", "card.json")
-        return [] if name is None else [f"{self.root}/captioners/{name}/{file}" for file in files]
+        return [] if name is None else [f"{self.root}/captioners/{name}/{file}" for file in MODEL_FILES]
 
     def candidates(self, wildcards: Wildcards) -> str:
-        """The captions that a reranking reorders."""
-        return self._candidates(wildcards, wildcards.split)
-
-    def validation_candidates(self, wildcards: Wildcards) -> str:
-        return self._candidates(wildcards, VALIDATION)
+        """The captions that a reranking reorders; those of the validation split select its weight."""
+        source, split = self._reranking(wildcards).decoding, getattr(wildcards, "split", VALIDATION)
+        return f"{self.root}/captions/{wildcards.captioner}/{source}/{split}/captions.json"
 
     def reranking_weight(self, wildcards: Wildcards) -> list[str]:
         """The weight selected on the validation split; none if it is fixed."""
@@ -107,8 +104,7 @@ class Inputs(Selection):
         return [f"{folder}/weight.json"] if self._reranking(wildcards).weight is None else []
 
     def reranking_retriever(self, wildcards: Wildcards) -> list[str]:
-        folder = f"{self.root}/retrievers/{self._reranking(wildcards).retriever}"
-        return [f"{folder}/best.safetensors", f"{folder}/card.json"]
+        return [f"{self.root}/retrievers/{self._reranking(wildcards).retriever}/{file}" for file in MODEL_FILES]
 
     def paraphrases(self, wildcards: Wildcards) -> list[str]:
         """METEOR's paraphrases of the split."""
@@ -257,10 +253,6 @@ class Inputs(Selection):
 
     def _embedded(self, wildcards: Wildcards) -> str:
         return self.querybank_scores.get(wildcards.scored, str(wildcards.scored))
-
-    def _candidates(self, wildcards: Wildcards, split: str) -> str:
-        decoding = self._reranking(wildcards).decoding
-        return f"{self.root}/captions/{wildcards.captioner}/{decoding}/{split}/captions.json"
 
     def _compared(self, wildcards: Wildcards) -> str:
         captioner, source = wildcards.captioner, wildcards.decoding

@@ -12,11 +12,14 @@ from vitcapr.data.digests import content_digest
 from vitcapr.errors import UserError
 from vitcapr.files import canonical_json
 from vitcapr.pipeline.code import stage_code
-from vitcapr.pipeline.records import CODE_DIGESTS
+from vitcapr.pipeline.records import CODE_DIGESTS, RESULTS
 from vitcapr.pipeline.stage import Parameter, Role, Stage, find_stage, get_dotted, stage_names
 
 FILE_DIGESTS = ".digests.json"
 """File in the folder of all results that caches the digests of the user's files."""
+
+EXPERIMENT = f"{RESULTS}/{{experiment}}"
+"""The folder of an experiment, for the paths of rules."""
 
 Wildcards = Any
 """Snakemake's wildcards of a job: attributes that are strings."""
@@ -64,8 +67,8 @@ class RuleStage:
         return {"command": job.command, "fingerprint": job.fingerprint}
 
     def folder(self, parameter: str, path: str) -> list[str]:
-        """The files of a folder that the stage reads or writes."""
-        return [f"{path}/{file}" for file in self.stage.parameters[parameter].files]
+        """The files of a folder that the stage reads or writes, by its path below the experiment's."""
+        return [f"{EXPERIMENT}/{path}/{file}" for file in self.stage.parameters[parameter].files]
 
     def on_gpu(self, runtime: int, mem_mb: int = 8000) -> dict[str, Any]:
         """The resources of a job on GPUs: as many as training processes, none with ``device: cpu``."""
@@ -134,10 +137,10 @@ def one_of(names: Sequence[str]) -> str:
 
 
 def in_report(path: str, caption: str, category: str, **labels: str) -> Any:
-    """A file of Snakemake's report, with the caption ``workflow/report/CAPTION.rst``."""
+    """A file below the experiment's folder in Snakemake's report, with the caption ``workflow/report/CAPTION.rst``."""
     from snakemake.io import report
 
-    return report(path, caption=f"../workflow/report/{caption}.rst", category=category, labels=labels)
+    return report(f"{EXPERIMENT}/{path}", caption=f"../workflow/report/{caption}.rst", category=category, labels=labels)
 
 
 def check_rules(rules: Iterable[Any]) -> None:
