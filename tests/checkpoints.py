@@ -73,7 +73,7 @@ def make_dataset(folder: Path, images: int) -> Path:
     """A manifest of ``images`` noisy pictures of several sizes, one caption each."""
     generator = np.random.default_rng(0)
     pictures = folder / "pictures"
-    pictures.mkdir(parents=True)
+    pictures.mkdir(parents=True, exist_ok=True)
     rows = []
     for number in range(images):
         width, height = 20 + number % 7, 18 + number % 5

@@ -62,11 +62,16 @@ def test_help_lists_every_command(arguments: tuple[str, ...]) -> None:
     assert all(f"  {name} " in done.stdout for name in COMMANDS)
 
 
-def test_help_loads_no_heavy_library() -> None:
-    program = (
-        "import sys; from vitcapr.commands.main import main; sys.argv = ['vitcapr', '--help']; main(); "
-        f"print([name for name in {(*HEAVY, 'pydantic')} if name in sys.modules])"
-    )
+@pytest.mark.parametrize(
+    ("program", "heavy"),
+    [
+        ("from vitcapr.commands.main import main; sys.argv = ['vitcapr', '--help']; main()", (*HEAVY, "pydantic")),
+        # The declarations of all stages are loaded while Snakemake parses the Snakefile.
+        ("from vitcapr.pipeline.stage import each_stage; list(each_stage())", HEAVY),
+    ],
+)
+def test_help_and_declarations_load_no_heavy_library(program: str, heavy: tuple[str, ...]) -> None:
+    program = f"import sys; {program}; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
 
@@ -96,16 +101,6 @@ def test_help_and_mistakes_load_neither_torch_nor_pandas(words: list[str], said:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert said in done.stderr
-    assert done.stdout.splitlines()[-1] == "[]"
-
-
-def test_the_declarations_of_all_stages_load_no_heavy_library() -> None:
-    """They are loaded while Snakemake parses the Snakefile."""
-    program = (
-        "import sys; from vitcapr.pipeline.stage import each_stage; list(each_stage()); "
-        f"print([name for name in {HEAVY} if name in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
 
 

@@ -4,11 +4,10 @@ import json
 from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pytest
 
+from tests.data_sets import write_data_set
 from vitcapr.errors import UserError
-from vitcapr.formats.manifest import write_manifest
 from vitcapr.metrics import java
 from vitcapr.metrics.captions.cider import cider
 from vitcapr.pipeline.run import run_stage
@@ -77,12 +76,7 @@ class Store:
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
-    names = list(SPLITS)
-    images = pd.DataFrame({"image_id": names, "path": names, "split": list(SPLITS.values())})
-    images = images.assign(width=4, height=4, sha256="0" * 64)
-    captions = pd.DataFrame({"caption_id": names, "image_id": names, "text": list(TRUTH.values())})
-    captions = captions.assign(language="en", split=list(SPLITS.values()))
-    write_manifest(tmp_path, dataset="toys", image_root=tmp_path, images=images, captions=captions, rejected=[])
+    write_data_set(tmp_path, SPLITS, [(name, "en", text) for name, text in TRUTH.items()])
     for split in ("validation", "test"):
         (tmp_path / f"{split}.json").write_text(json.dumps(captions_of(split)))
     (tmp_path / "best.safetensors").write_bytes(b"weights")
@@ -90,7 +84,7 @@ def files(tmp_path, monkeypatch):
         text_embedder=Texts(), image_embedder=lambda _: Images(), augmented_views=[], layer=None
     )
     monkeypatch.setattr(reranking, "open_retriever", lambda *_, **__: retriever)
-    monkeypatch.setattr(augmented_views, "open_features", lambda _: Store(names))
+    monkeypatch.setattr(augmented_views, "open_features", lambda _: Store(list(SPLITS)))
     monkeypatch.setattr(java, "tokenize", lambda captions, _: [caption.text for caption in captions])
     common = {"features": tmp_path / "features.json", "manifest": tmp_path / "manifest.json"}
     return common | {"vocabulary": tmp_path / "vocabulary.json", "retriever": tmp_path}

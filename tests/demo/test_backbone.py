@@ -11,6 +11,7 @@ import torch
 from PIL import Image
 from transformers import AutoImageProcessor, AutoModel, ViTConfig, ViTModel
 
+from tests.data_sets import write_data_set
 from vitcapr.config.data import ScenesConfig
 from vitcapr.demo.backbone import SceneReader, loss_of, right_and_counted, start_from_patches
 from vitcapr.demo.backbone_targets import (
@@ -25,7 +26,6 @@ from vitcapr.demo.backbone_targets import (
 )
 from vitcapr.demo.scenes.dataset import write_scenes
 from vitcapr.errors import UserError
-from vitcapr.formats.manifest import write_manifest
 from vitcapr.pipeline.run import run_stage
 from vitcapr.progress import Reporter
 from vitcapr.stages.train_backbone import train_backbone
@@ -277,15 +277,7 @@ def test_history_has_a_row_an_epoch(trained: Path) -> None:
 
 
 def test_a_data_set_without_objects_is_refused(tmp_path: Path) -> None:
-    images = pd.DataFrame(
-        {"image_id": ["a"], "path": ["a.png"], "split": ["train"], "width": [8], "height": [8], "sha256": ["0" * 64]}
-    )
-    captions = pd.DataFrame(
-        {"caption_id": ["a0"], "image_id": ["a"], "language": ["en"], "text": ["A ball."], "split": ["train"]}
-    )
-    manifest = write_manifest(
-        tmp_path, dataset="plain", image_root=tmp_path, images=images, captions=captions, rejected=[]
-    )
+    manifest = write_data_set(tmp_path, {"a": "train"}, [("a", "en", "A ball.")], name="plain")
     with pytest.raises(UserError, match="the data set plain has no objects to learn from"):
         train(manifest, tmp_path / "out")
 

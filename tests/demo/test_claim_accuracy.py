@@ -4,15 +4,15 @@ import json
 import math
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
+from tests.data_sets import write_data_set
 from vitcapr.config.data import ScenesConfig
 from vitcapr.demo.claim_accuracy import claim_accuracy
 from vitcapr.demo.scenes.dataset import write_scenes
 from vitcapr.demo.scenes.reading import read_caption
 from vitcapr.errors import UserError
-from vitcapr.formats.manifest import read_manifest, write_manifest
+from vitcapr.formats.manifest import read_manifest
 from vitcapr.pipeline.run import run_stage
 from vitcapr.progress import Reporter
 from vitcapr.stages.check_claims import check_claims
@@ -88,14 +88,6 @@ def test_the_command(tmp_path: Path) -> None:
 
 
 def test_another_data_set_is_refused(tmp_path: Path) -> None:
-    image = pd.DataFrame(
-        [("1", "1.png", "test", 4, 4, "0" * 64)], columns=["image_id", "path", "split", "width", "height", "sha256"]
-    )
-    caption = pd.DataFrame(
-        [("1#0", "1", "en", "a dog", "test")], columns=["caption_id", "image_id", "language", "text", "split"]
-    )
-    manifest = write_manifest(
-        tmp_path, dataset="toys", image_root=tmp_path, images=image, captions=caption, rejected=[]
-    )
+    manifest = write_data_set(tmp_path, {"1": "test"}, [("1", "en", "a dog")])
     with pytest.raises(UserError, match="checked on scenes, not on toys"):
         check(tmp_path, manifest)

@@ -31,6 +31,13 @@ def copy_checkout(folder: Path) -> None:
     (folder / "slurm").symlink_to("profiles/slurm")
 
 
+def write_project(folder: Path) -> None:
+    """A checkout with the toys' configurations and what they read, before anything has run."""
+    copy_checkout(folder)
+    shutil.copytree(TOYS, folder, dirs_exist_ok=True)
+    write_inputs(folder)
+
+
 @pytest.fixture(scope="session")
 def forks() -> Iterator[Forks]:
     with Forks(*SNAKEMAKE, *LIBRARIES) as forks:
@@ -54,9 +61,7 @@ def snakemake(forks: Forks) -> Snakemake:
 def project(tmp_path_factory: pytest.TempPathFactory, snakemake: Snakemake) -> Path:
     """A checkout with all results of the captioning toy, ``tiny``."""
     folder = tmp_path_factory.mktemp("project")
-    copy_checkout(folder)
-    shutil.copytree(TOYS, folder, dirs_exist_ok=True)
-    write_inputs(folder)
+    write_project(folder)
     done = snakemake(folder)
     assert done.returncode == 0, done.stdout
     return folder

@@ -1,12 +1,11 @@
 """The toys together run every rule, so that no command of a rule is tried for the first time by a user."""
 
 import json
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.end_to_end.conftest import Snakemake
 from vitcapr.pipeline.records import GPU
 
 pytestmark = pytest.mark.timeout(1800)
@@ -14,7 +13,6 @@ pytestmark = pytest.mark.timeout(1800)
 TOYS = sorted(file.stem for file in (Path(__file__).parent / "toys").glob("*.yaml"))
 UNUSED = {"cpu_job", "gpu_job"} | (set() if GPU.exists() else {"draw_gpu"})
 """Templates of other rules, and the figure of GPU use on a machine without one."""
-Snakemake = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def listed(project: Path, snakemake: Snakemake, flag: str) -> set[str]:

@@ -2,18 +2,13 @@
 
 import json
 import shutil
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.conftest import copy_checkout
+from tests.end_to_end.conftest import Snakemake, copy_checkout
 
 pytestmark = [pytest.mark.timeout(1800), pytest.mark.slow]
-Snakemake = Callable[..., subprocess.CompletedProcess[str]]
-
-
 SMALL = """
 experiment: tiny
 data:

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.end_to_end.conftest import TOYS, copy_checkout
-from tests.end_to_end.inputs import write_inputs
+from tests.end_to_end.conftest import write_project
 
 FROM_NOTHING = ("extract", "extract_pixels", "extract_text")
 """Stages whose work lies in a store, which is not among the outputs that they declare."""
@@ -23,9 +22,7 @@ NOT_ARTEFACTS = ("runs", "logs", ".code.json", "result_cache", "writers.lock")
 def make_project(folder: Path) -> None:
     """A checkout with all results of the toys, which together run every rule."""
     folder.mkdir(parents=True)
-    copy_checkout(folder)
-    shutil.copytree(TOYS, folder, dirs_exist_ok=True)
-    write_inputs(folder)
+    write_project(folder)
     for experiment in ("tiny", "towers", "pairs"):
         command = [sys.executable, "-m", "snakemake", "--cores", "2", "--max-threads", "1"]
         done = subprocess.run(
