@@ -67,7 +67,7 @@ TAKEN_AS_DEFINED = {
 STANDS_FOR = {("docs/adding-a-model.md", 0): ("architecture: mine", "architecture: baseline")}
 """What a page adds, and what exists."""
 NAMES = {
-    "docs/adding-a-dataset.md": ("vitcapr.config.data", "vitcapr.stages.data_photographs"),
+    "docs/adding-a-dataset.md": ("vitcapr.config.data",),
     "docs/architecture.md": ("vitcapr.stages.decode",),
 }
 """Modules whose names the Python of a page uses without an import: it is a part of such a module."""

@@ -31,10 +31,11 @@ def sizes_of_splits(experiment: Experiment) -> Counter[str]:
     if data.dataset == "pairs":
         return Counter()
     from vitcapr.data.collect import listed_sizes
-    from vitcapr.stages.data_photographs import PhotographsSettings, listed
+    from vitcapr.data.readers import list_data_set
 
-    with listed(PhotographsSettings.from_config(experiment.config, None)) as (_, listing):
-        return listed_sizes(listing, getattr(data, data.dataset).limit)
+    section = getattr(data, data.dataset).located()
+    with list_data_set(data.dataset, section.images, **section.keys()) as (_, listing):
+        return listed_sizes(listing, section.limit)
 
 
 def backbone_lines(experiment: Experiment, images: int) -> Iterator[str]:

@@ -8,7 +8,7 @@ import yaml
 from pydantic import Field, model_validator
 
 from vitcapr.config.base import Section
-from vitcapr.config.dataset import DatasetConfig, PictureChecks
+from vitcapr.config.dataset import DatasetConfig, DataSettings, PictureChecks
 from vitcapr.config.names import UserPath
 
 
@@ -31,8 +31,14 @@ class ScenesConfig(DatasetConfig):
 
 
 class PhotographsConfig(DatasetConfig):
+    images: UserPath = ""
+    """Folder or zip of the photographs."""
     limit: int | None = Field(None, ge=1)
     """Number of images to keep in all, for a trial run: the first of each split, in proportion; null: all."""
+
+    def keys(self) -> dict[str, Any]:
+        """The arguments of the reader: the keys of the section alone."""
+        return self.model_dump(exclude={"images", "limit", "language"})
 
 
 class Flickr8kConfig(PhotographsConfig):
@@ -235,6 +241,55 @@ class DataConfig(PictureChecks):
         if problem := section.missing(self):
             raise ValueError(problem)
         return self
+
+
+class ScenesSettings(DataSettings):
+    """The settings of the stage ``data_scenes``."""
+
+    scenes: ScenesConfig = ScenesConfig()
+
+
+class PhotographsSettings(PictureChecks, DataSettings):
+    """The settings of the stage ``data_photographs``: the section of one data set."""
+
+    coco: CocoConfig | None = None
+    flickr30k: Flickr30kConfig | None = None
+    flickr8k: Flickr8kConfig | None = None
+    table: TableConfig | None = None
+
+    @classmethod
+    def from_config(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
+        data = config.data
+        checks = {name: getattr(data, name) for name in PictureChecks.model_fields}
+        return cls(**checks, **{data.dataset: getattr(data, data.dataset).located()})
+
+    @property
+    def dataset(self) -> tuple[str, PhotographsConfig]:
+        """The name of the data set and its section."""
+        sections = {name: getattr(self, name) for name in type(self).model_fields}
+        return next((name, section) for name, section in sections.items() if isinstance(section, PhotographsConfig))
+
+    def canonical(self) -> dict[str, Any]:
+        return {key: value for key, value in super().canonical().items() if value is not None}
+
+
+_READ = {
+    "table": ("data.pairs.table", "data.pairs.images"),
+    "flickr8k": ("data.flickr8k.", "data.pairs.chinese"),
+    "scenes": (),
+}
+"""For each source of pairs, the prefixes of the configuration keys whose files are read."""
+
+
+class PairsSettings(PictureChecks, DataSettings):
+    """The settings of the stage ``data_pairs``."""
+
+    pairs: PairsConfig = PairsConfig()
+    flickr8k: Flickr8kConfig = Flickr8kConfig()
+    scenes: ScenesConfig = ScenesConfig()
+
+    def sources(self) -> dict[str, Path]:
+        return {key: path for key, path in super().sources().items() if key.startswith(_READ[self.pairs.source])}
 
 
 class Terms(Section):

@@ -2,15 +2,10 @@
 
 import os
 
-from vitcapr.config.data import ScenesConfig
-from vitcapr.config.dataset import DataSettings
+from vitcapr.config.data import ScenesSettings
 from vitcapr.formats.kinds import DataFolder
 from vitcapr.pipeline.stage import Out, stage
 from vitcapr.progress import Reporter
-
-
-class ScenesSettings(DataSettings):
-    scenes: ScenesConfig = ScenesConfig()
 
 
 @stage()
