@@ -1,8 +1,9 @@
 import pytest
 
 from vitcapr.config.base import parse, parse_settings
-from vitcapr.config.reranking import RerankingConfig, TuneRerankingSettings
+from vitcapr.config.reranking import RerankingConfig
 from vitcapr.errors import UserError
+from vitcapr.stages.tune_reranking import TuneRerankingSettings
 
 
 def test_a_retriever_is_needed_unless_it_is_the_oracle():

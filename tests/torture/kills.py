@@ -105,6 +105,9 @@ def kill_snakemake(project: Path, box: Path, draw: random.Random, tally: Tally) 
         stderr=subprocess.DEVNULL,
         start_new_session=True,
         env={**os.environ, "VITCAPR_RESULT_CACHE": "off"},
+        preexec_fn=lambda: signal.signal(
+            signal.SIGINT, signal.SIG_DFL
+        ),  # ignored, where the tests run in the background
     )
     time.sleep(draw.uniform(2, 15))
     died = run.poll() is None

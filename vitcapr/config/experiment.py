@@ -11,6 +11,7 @@ from vitcapr.config.base import Entry, Section
 from vitcapr.config.captioner import AnyCaptionerConfig
 from vitcapr.config.data import DataConfig
 from vitcapr.config.decoding import DecodingConfig
+from vitcapr.config.embed import EmbedConfig
 from vitcapr.config.features import (
     BackboneConfig,
     FeaturesConfig,
@@ -24,7 +25,7 @@ from vitcapr.config.grid import GridConfig, VariantConfig, complete
 from vitcapr.config.metrics import MetricsConfig
 from vitcapr.config.names import CaptionerName, ExperimentName, ModelName, Name
 from vitcapr.config.reranking import QueryBankConfig, RerankingConfig
-from vitcapr.config.retriever import EmbedConfig, RetrieverConfig
+from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.config.text import TagsConfig, TextConfig, WordVectorsConfig
 
 V = TypeVar("V")

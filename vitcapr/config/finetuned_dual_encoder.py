@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from vitcapr.config.base import Entry, Only, Section, StageSettings
+from vitcapr.config.embed import EmbedConfig
 from vitcapr.config.names import Name, UserPath
-from vitcapr.config.retriever import EmbedConfig
 from vitcapr.config.training import PhaseConfig, SweepConfig, TrainedConfig, TrainingConfig, one_or_more
 
 _SCRATCH = Only("source", None)

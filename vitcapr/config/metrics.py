@@ -6,7 +6,6 @@ from pydantic import AfterValidator, Field
 
 from vitcapr.config.base import Entry, Section, StageSettings
 from vitcapr.config.dataset import find_data
-from vitcapr.config.features import TextEncoderConfig
 from vitcapr.config.names import UserPath, one_spelling
 from vitcapr.modules import modules_in
 
@@ -114,24 +113,6 @@ class ScoreSettings(StageSettings):
     @classmethod
     def from_config(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
         return cls(metrics=config.metrics.located(), language=config.text.language)
-
-
-class SimilaritySettings(ScoreSettings):
-    """The settings of the stage ``score_similarity``."""
-
-    clip: TextEncoderConfig | None = None
-    """The text half of the model whose image half made the features."""
-    sentences: TextEncoderConfig | None = None
-    bert: TextEncoderConfig | None = None
-    """The encoder of BERTScore."""
-    device: Literal["auto", "cpu", "cuda"] = "auto"
-
-    @classmethod
-    def from_config(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
-        metrics = config.metrics
-        wanted = {"clip": metrics.clip_score, "sentences": metrics.sentence_similarity, "bert": metrics.bert_score}
-        encoders = {name: config.text_encoders[by.text_encoder] for name, by in wanted.items() if by is not None}
-        return cls(metrics=metrics, language=config.text.language, device=config.embed.device, **encoders)
 
 
 class IntervalSettings(StageSettings):

@@ -5,7 +5,6 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from vitcapr.config.base import Entry, Only, Section, StageSettings
-from vitcapr.config.metrics import MetricsConfig
 
 
 class WeighingConfig(Section):
@@ -40,20 +39,6 @@ class RerankingConfig(Section):
         if self.by == "retriever" and self.retriever is None:
             raise ValueError("by: retriever needs the key retriever")
         return self
-
-
-class TuneRerankingSettings(StageSettings):
-    """The settings of the stage ``tune_reranking``."""
-
-    weighing: WeighingConfig = WeighingConfig()
-    metrics: MetricsConfig = MetricsConfig()
-    language: str = "en"
-    device: Literal["auto", "cpu", "cuda"] = "auto"
-
-    @classmethod
-    def from_config(cls, config: Any, wildcards: Any) -> Self:
-        weighing, language = config.rerankings[wildcards.reranking].weighing, config.text.language
-        return cls(weighing=weighing, metrics=config.metrics, language=language, device=config.embed.device)
 
 
 class RerankSettings(StageSettings):

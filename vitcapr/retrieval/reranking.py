@@ -1,4 +1,4 @@
-"""Reranking of the captions of a split by a trained retriever, with a fixed weight or one that validation chooses."""
+"""Reranking of the captions of a split by a trained retriever, with a fixed weight or a chosen one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,22 +7,17 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from vitcapr.config.reranking import RerankSettings, TuneRerankingSettings
+from vitcapr.config.reranking import RerankSettings
 from vitcapr.encoders.precision import resolve_device
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
 from vitcapr.formats.embeddings import RerankingWeight
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.model import WEIGHTS
-from vitcapr.metrics.base import references_of
-from vitcapr.metrics.candidates import CandidateScores, scorer_of, tokenize_candidates
 from vitcapr.progress import Reporter
 from vitcapr.retrieval.augmented_views import open_augmented_views
 from vitcapr.retrieval.embedder import open_retriever
-from vitcapr.retrieval.n_best import Float64s, NBest, Terms, choose_weight, read_n_best, weights, write_reordered
-
-SPLIT = "validation"
-"""The split that chooses a weight; nothing is tuned on another."""
+from vitcapr.retrieval.n_best import Float64s, NBest, Terms, read_n_best, write_reordered
 
 
 @dataclass(frozen=True)
@@ -83,43 +78,6 @@ def cosines_of(images: NDArray[np.float32], captions: NDArray[np.float32], count
     of_image = np.repeat(np.arange(len(counts)), counts)
     cosines = np.einsum("me,me->m", images[of_image].astype(np.float64), captions.astype(np.float64))
     return np.split(cosines, np.cumsum(counts)[:-1])
-
-
-def tune_weight(
-    captions: Path, data: Manifest, retriever: RetrieverFiles, settings: TuneRerankingSettings, reporter: Reporter
-) -> RerankingWeight:
-    """The weight whose choice among the candidates of the validation split scores best.
-
-    Args:
-        captions: ``captions.json`` of that split, with candidates.
-
-    Raises:
-        UserError: as :func:`read_n_best` and :meth:`RetrieverFiles.cosines`.
-    """
-    weighing, timeout = settings.weighing, settings.metrics.scorer_timeout
-    references = references_of(data, SPLIT, settings.language)
-    n_bests, digest = read_n_best(captions, list(references)), retriever.digest
-    count = sum(len(n_best.candidates) for n_best in n_bests)
-    reporter.line(f"tune_reranking: {count} candidates of {len(n_bests)} images by {weighing.select_by}")
-    candidates = {n_best.image_id: n_best.captions for n_best in n_bests}
-    words, reference_words = tokenize_candidates(candidates, references, timeout)
-    scores = CandidateScores(words, scorer_of(weighing.select_by, reference_words, timeout))
-    terms = Terms(n_bests, retriever.cosines(n_bests, data, settings.device, reporter), weighing.length_penalty)
-    grid = weights(weighing.grid_steps)
-    weight, curve = choose_weight(terms, scores.of_choice, weighing.select_by, grid, weighing.tolerance)
-    first = scores.of_choice(terms.decoded)
-    best = next(point[weighing.select_by] for point in curve if point["weight"] == weight)
-    reporter.line(f"tune_reranking: weight {weight:g}, {weighing.select_by} {best:.4f}; {first:.4f} as decoded")
-    tolerated = f"|tolerance:{weighing.tolerance:g}" if weighing.tolerance else ""
-    return RerankingWeight(
-        weight=weight,
-        length_penalty=weighing.length_penalty,
-        select_by=weighing.select_by,
-        decoded=round(first, 6),
-        curve=curve,
-        retriever=digest,
-        protocol=f"tok:ptb|images:{len(n_bests)}|split:{SPLIT}|candidates:{count}|tuned on:{SPLIT}{tolerated}",
-    )
 
 
 def rerank_split(

@@ -1,7 +1,7 @@
 """Embed the images and captions of a split with a trained retriever."""
 
 from vitcapr.config.base import StageSettings
-from vitcapr.config.retriever import EmbedConfig
+from vitcapr.config.embed import EmbedConfig
 from vitcapr.formats.kinds import (
     EmbeddingsFile,
     FeaturesFile,

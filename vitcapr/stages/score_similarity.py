@@ -1,6 +1,6 @@
 """Scores of captions by the vectors of frozen encoders."""
 
-from vitcapr.config.metrics import SimilaritySettings
+from vitcapr.config.similarity import SimilaritySettings
 from vitcapr.formats.kinds import CaptionsFile, FeaturesFile, ManifestFile, MetricsFile
 from vitcapr.pipeline.stage import DecodingName, In, ModelName, Out, Split, stage
 from vitcapr.progress import Reporter

@@ -1,8 +1,10 @@
 """The weight of a retriever in reranking, chosen on the validation split."""
 
-from typing import Annotated
+from typing import Annotated, Any, Literal, Self
 
-from vitcapr.config.reranking import TuneRerankingSettings
+from vitcapr.config.base import StageSettings
+from vitcapr.config.metrics import MetricsConfig
+from vitcapr.config.reranking import WeighingConfig
 from vitcapr.formats.kinds import (
     CaptionsFile,
     FeaturesFile,
@@ -13,6 +15,18 @@ from vitcapr.formats.kinds import (
 )
 from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
+
+
+class TuneRerankingSettings(StageSettings):
+    weighing: WeighingConfig = WeighingConfig()
+    metrics: MetricsConfig = MetricsConfig()
+    language: str = "en"
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+
+    @classmethod
+    def from_config(cls, config: Any, wildcards: Any) -> Self:
+        weighing, language = config.rerankings[wildcards.reranking].weighing, config.text.language
+        return cls(weighing=weighing, metrics=config.metrics, language=language, device=config.embed.device)
 
 
 @stage(device="device", execution_only={"metrics"})
@@ -30,7 +44,12 @@ def tune_reranking(
 ) -> None:
     """Choose the weight of a retriever in reranking, on the validation split."""
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.retrieval.reranking import RetrieverFiles, tune_weight
+    from vitcapr.retrieval.reranking import RetrieverFiles
+    from vitcapr.retrieval.tuning import tune_weight
 
     files = RetrieverFiles(retriever, vocabulary, features, augmented_views or [], text_encoder)
-    tune_weight(captions, read_manifest(manifest), files, settings, report).write(weight)
+    data, language, timeout = read_manifest(manifest), settings.language, settings.metrics.scorer_timeout
+    tuned = tune_weight(
+        captions, data, files, settings.weighing, report, language=language, timeout=timeout, device=settings.device
+    )
+    tuned.write(weight)

@@ -1,0 +1,60 @@
+"""The choice of a retriever's weight in reranking, on the validation split."""
+
+from pathlib import Path
+
+from vitcapr.config.reranking import WeighingConfig
+from vitcapr.formats.embeddings import RerankingWeight
+from vitcapr.formats.manifest import Manifest
+from vitcapr.metrics.base import references_of
+from vitcapr.metrics.candidates import CandidateScores, scorer_of, tokenize_candidates
+from vitcapr.progress import Reporter
+from vitcapr.retrieval.n_best import Terms, choose_weight, read_n_best, weights
+from vitcapr.retrieval.reranking import RetrieverFiles
+
+SPLIT = "validation"
+"""The split that chooses a weight; nothing is tuned on another."""
+
+
+def tune_weight(
+    captions: Path,
+    data: Manifest,
+    retriever: RetrieverFiles,
+    weighing: WeighingConfig,
+    reporter: Reporter,
+    *,
+    language: str,
+    timeout: float,
+    device: str,
+) -> RerankingWeight:
+    """The weight whose choice among the candidates of the validation split scores best.
+
+    Args:
+        captions: ``captions.json`` of that split, with candidates.
+        language, timeout: of the references, and of the programs that score, in seconds.
+
+    Raises:
+        UserError: as :func:`read_n_best` and :meth:`RetrieverFiles.cosines`.
+    """
+    references = references_of(data, SPLIT, language)
+    n_bests, digest = read_n_best(captions, list(references)), retriever.digest
+    count = sum(len(n_best.candidates) for n_best in n_bests)
+    reporter.line(f"tune_reranking: {count} candidates of {len(n_bests)} images by {weighing.select_by}")
+    candidates = {n_best.image_id: n_best.captions for n_best in n_bests}
+    words, reference_words = tokenize_candidates(candidates, references, timeout)
+    scores = CandidateScores(words, scorer_of(weighing.select_by, reference_words, timeout))
+    terms = Terms(n_bests, retriever.cosines(n_bests, data, device, reporter), weighing.length_penalty)
+    grid = weights(weighing.grid_steps)
+    weight, curve = choose_weight(terms, scores.of_choice, weighing.select_by, grid, weighing.tolerance)
+    first = scores.of_choice(terms.decoded)
+    best = next(point[weighing.select_by] for point in curve if point["weight"] == weight)
+    reporter.line(f"tune_reranking: weight {weight:g}, {weighing.select_by} {best:.4f}; {first:.4f} as decoded")
+    tolerated = f"|tolerance:{weighing.tolerance:g}" if weighing.tolerance else ""
+    return RerankingWeight(
+        weight=weight,
+        length_penalty=weighing.length_penalty,
+        select_by=weighing.select_by,
+        decoded=round(first, 6),
+        curve=curve,
+        retriever=digest,
+        protocol=f"tok:ptb|images:{len(n_bests)}|split:{SPLIT}|candidates:{count}|tuned on:{SPLIT}{tolerated}",
+    )
