@@ -1,5 +1,6 @@
 """Metrics against human judgments in the formats of Flickr8k: the files, the correlations and the command."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,8 @@ import pytest
 from vitcapr.commands import judge
 from vitcapr.errors import UserError
 from vitcapr.formats.scores import Judgment, read_crowdflower, read_expert
-from vitcapr.metrics.judgments import agreement, candidates_of
+from vitcapr.studies.judged_similarity import combined, retriever_scores
+from vitcapr.studies.judgments import Corpus, agreement, drop_candidates, drop_references
 
 CAPTIONS = {
     "dog.jpg#0": "a brown dog runs across the green grass",
@@ -41,23 +43,69 @@ def test_tau_is_counted_over_all_ratings() -> None:
         Judgment("c", "y#0", (4, 1, 4)),
     ]
     scores = np.array([0.1, 0.8, 0.4, 0.4])
-    found = agreement({"cider": scores}, judgments, samples=50, seed=0).set_index("variant")
-    ratings = np.concatenate([one.ratings for one in judgments])
+    other = np.array([0.5, 0.1, 0.3, 0.9])
+    found = agreement({"cider": scores, "meteor": other}, judgments, samples=50, seed=0)
+    taus, ratings = found.taus.set_index(["metric", "variant"]), np.concatenate([one.ratings for one in judgments])
     for variant in ("b", "c"):
-        assert found.loc[variant, "tau"] == pytest.approx(tau_by_pairs(np.repeat(scores, 3), ratings, variant))
-        assert found.loc[variant, "low"] <= found.loc[variant, "tau"] <= found.loc[variant, "high"]
-    assert found["n"].tolist() == [12, 12]
-    assert agreement({"cider": scores}, judgments, samples=0, seed=0)["low"].isna().all()
+        tau, low, high, n = taus.loc[("cider", variant)]
+        assert tau == pytest.approx(tau_by_pairs(np.repeat(scores, 3), ratings, variant))
+        assert low <= tau <= high
+        assert n == 12
+        (apart,) = found.differences_from("meteor", variant).to_dict("records")
+        assert apart["difference"] == pytest.approx(tau - tau_by_pairs(np.repeat(other, 3), ratings, variant))
+    assert found.best("c") == "cider"
+    assert agreement({"cider": scores}, judgments, samples=0, seed=0).taus["low"].isna().all()
 
 
-def test_candidates_among_the_references_are_left_out() -> None:
+def test_the_difference_of_two_metrics_is_paired() -> None:
+    """Both metrics are drawn on the same images: a metric that orders as another does has no difference in any draw,
+    and one that is right where the other is wrong is better in all."""
+    judgments = [Judgment(f"{image}", f"{number}", (number,)) for image in range(8) for number in (1, 2, 3)]
+    right = np.tile([0.1, 0.2, 0.3], 8)
+    found = agreement({"a": right, "b": 2 * right, "c": -right}, judgments, samples=99, seed=0)
+    rows = found.differences_from("a", "b").set_index("metric")
+    assert rows.loc["b", ["difference", "low", "high", "p_value"]].tolist() == [0, 0, 0, 1]
+    assert rows.loc["c", "verdict"] == "lower"
+    assert rows.loc["c", ["difference", "p_value"]].tolist() == pytest.approx([-2, 2 / 100])
+
+
+CORPUS = Corpus(CAPTIONS, {name: name.partition("#")[0] for name in CAPTIONS})
+
+
+def test_experts_judge_no_references() -> None:
     judgments = [Judgment("dog.jpg", name, (4.0,)) for name in ("dog.jpg#1", "cat.jpg#0", "man.jpg#1")]
-    found = candidates_of(judgments, CAPTIONS, {name: name.partition("#")[0] for name in CAPTIONS})
-    assert found.left_out == 1
+    found = drop_candidates(judgments, CORPUS)
+    assert found.changed == "1 left out because they are references of their image"
     assert list(found.captions.values()) == [CAPTIONS["cat.jpg#0"], CAPTIONS["man.jpg#1"]]
     assert found.references["0"] == [CAPTIONS["dog.jpg#0"], CAPTIONS["dog.jpg#1"]]
     with pytest.raises(UserError, match="every candidate"):
-        candidates_of(judgments[:1], CAPTIONS, {"dog.jpg#1": "dog.jpg"})
+        drop_candidates(judgments[:1], CORPUS)
+
+
+def test_what_the_crowd_judged_is_no_reference() -> None:
+    judgments = [Judgment("dog.jpg", name, (1.0,)) for name in ("dog.jpg#1", "cat.jpg#0")]
+    found = drop_references(judgments, CORPUS)
+    assert found.changed == "1 references left out because they are judged"
+    assert list(found.captions.values()) == [CAPTIONS["dog.jpg#1"], CAPTIONS["cat.jpg#0"]]
+    assert list(found.references.values()) == [[CAPTIONS["dog.jpg#0"]]] * 2
+    with pytest.raises(UserError, match="every reference"):
+        drop_references([*judgments, Judgment("dog.jpg", "dog.jpg#0", (1.0,))], CORPUS)
+
+
+def test_scores_of_a_retriever() -> None:
+    """By hand: the images point along x; a candidate at 60 degrees has cosine 1/2, of weight 2.5 in CLIPScore."""
+    judged = drop_candidates([Judgment("dog.jpg", name, (1.0,)) for name in ("cat.jpg#0", "man.jpg#1")], CORPUS)
+    points = dict.fromkeys(CAPTIONS.values(), (0.0, 1.0))
+    points |= {CAPTIONS["cat.jpg#0"]: (0.5, 0.75**0.5), CAPTIONS["man.jpg#1"]: (1.0, 0.0)}
+
+    def embed(texts: Sequence[str]) -> np.ndarray:
+        return np.array([points[text] for text in texts])
+
+    found = retriever_scores(judged, embed, lambda images: np.tile((1.0, 0.0), (len(images), 1)))
+    assert found["retriever"] == pytest.approx([1.25, 2.5])
+    assert found["ref_retriever"] == pytest.approx([2 * 1.25 * 0.75**0.5 / (1.25 + 0.75**0.5), 0])
+    scores = {"retriever": np.array([0, 2]), "sentence_similarity": np.array([1, 5]), "bert_score_f1": np.array([3, 1])}
+    assert combined(scores) == pytest.approx([-1 / 3, 1 / 3])
 
 
 @pytest.fixture
@@ -91,22 +139,26 @@ def test_other_files_are_refused(tmp_path: Path, line: str) -> None:
 
 
 def test_the_command(files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    output = tmp_path / "taus.csv"
+    output = tmp_path / "judged"
     judge.main(files["captions"], expert=files["expert"], metrics="bleu,cider,rouge_l", samples=20, output=output)
     printed = capsys.readouterr().out
     assert "4 candidates; 1 left out" in printed
     assert "CIDEr" in printed
-    table = pd.read_csv(output).set_index(["metric", "variant"])
+    table = pd.read_csv(output / "taus.csv").set_index(["metric", "variant"])
     # The one good candidate has the highest ratings and the highest scores.
     assert table.loc[("bleu_1", "c"), "tau"] > 0
     assert (table["n"] == 12).all()
+    assert len(pd.read_csv(output / "differences.csv")) == 2 * 6 * 5
+    assert (output / "taus.png").stat().st_size > 1000
     judge.main(files["captions"], crowdflower=files["crowdflower"], metrics="rouge_l", samples=0)
-    assert "3 candidates; 0 left out" in capsys.readouterr().out
+    assert "3 candidates; 0 references left out" in capsys.readouterr().out
 
 
 def test_mistakes(files: dict[str, Path], tmp_path: Path) -> None:
     with pytest.raises(UserError, match="--expert FILE or --crowdflower FILE"):
         judge.main(files["captions"])
+    with pytest.raises(UserError, match="--retriever and --photographs"):
+        judge.main(files["captions"], expert=files["expert"], photographs=tmp_path)
     with pytest.raises(UserError, match="not a line"):
         judge.main(files["expert"], expert=files["expert"])
     short = tmp_path / "short.txt"

@@ -9,7 +9,8 @@ from vitcapr.commands.main import typed
 from vitcapr.errors import UserError
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from vitcapr.metrics.bootstrap import Array
+    from vitcapr.studies.judgments import Agreement, Corpus, JudgedCaptions
 
 
 def main(
@@ -17,56 +18,115 @@ def main(
     expert: Annotated[Path | None, typer.Option(help="ExpertAnnotations.txt of Flickr8k.")] = None,
     crowdflower: Annotated[Path | None, typer.Option(help="CrowdFlowerAnnotations.txt of Flickr8k.")] = None,
     metrics: Annotated[str, typer.Option(help="Metrics, separated by commas.")] = "bleu,meteor,rouge_l,cider",
+    encoder: Annotated[
+        str | None, typer.Option(help="Text encoder for sentence similarity and BERTScore: a hub id or a folder.")
+    ] = None,
+    retriever: Annotated[
+        Path | None, typer.Option(help="Folder of a trained retriever for the cosine of caption and photograph.")
+    ] = None,
+    photographs: Annotated[Path | None, typer.Option(help="Folder of the judged photographs, for --retriever.")] = None,
     samples: Annotated[int, typer.Option(min=0, help="Bootstrap samples for the intervals; 0 for none.")] = 200,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 0,
-    output: Annotated[Path | None, typer.Option(help="A CSV file for the correlations.")] = None,
+    output: Annotated[Path | None, typer.Option(help="Folder for taus.csv, differences.csv and the figure.")] = None,
 ) -> None:
-    """Kendall's tau-b and tau-c, times 100, of each metric and the people's ratings.
+    """Kendall's tau-b and tau-c, times 100, of each metric and the people's ratings, with paired differences.
 
-    A candidate is scored against all captions of the image that was shown. Candidates that are among these are left
-    out.
+    Experts: candidates that are references of their image are left out. CrowdFlower: all candidates are scored, and
+    the judged captions are no references of their image. These are the protocols of the CLIPScore paper.
     """
     if (expert is None) == (crowdflower is None):
         raise UserError("judgments are of experts or of CrowdFlower", remedy="give --expert FILE or --crowdflower FILE")
+    if (retriever is None) != (photographs is None):
+        raise UserError("a retriever compares captions with photographs", remedy="give --retriever and --photographs")
     from vitcapr.api.evaluation import evaluate
-    from vitcapr.data.flickr8k import parse_token_file
-    from vitcapr.files import read_file, write_text
-    from vitcapr.formats.containers import frame_to_csv
     from vitcapr.formats.scores import read_crowdflower, read_expert
-    from vitcapr.metrics.judgments import agreement, candidates_of
+    from vitcapr.studies.judgments import agreement, drop_candidates, drop_references
 
-    judgments = read_expert(expert) if expert is not None else read_crowdflower(crowdflower)  # type: ignore[arg-type]
+    if expert is not None:
+        judged = drop_candidates(read_expert(expert), _corpus(captions))
+    else:
+        judged = drop_references(read_crowdflower(crowdflower), _corpus(captions))  # type: ignore[arg-type]
+    names = [name.strip() for name in metrics.split(",") if name.strip()]
+    evaluation = evaluate(judged.captions, judged.references, metrics=names, samples=0)
+    per_image = evaluation.per_image.set_index("image_id").loc[list(judged.captions)]
+    scores = {name: per_image[name].to_numpy() for name in evaluation.scores["metric"] if name in per_image}
+    scores |= _by_vectors(judged, encoder, retriever, photographs)
+    found = agreement(scores, judged.judgments, samples, seed)
+    _print(found, "c" if expert is not None else "b")
+    print(f"\n{len(judged.judgments)} candidates; {judged.changed}")
+    print(f"Protocol: {evaluation.protocol}")
+    if output is not None:
+        _write(found, output)
+
+
+def _corpus(path: Path) -> "Corpus":
+    from vitcapr.data.flickr8k import parse_token_file
+    from vitcapr.files import read_file
+    from vitcapr.studies.judgments import Corpus
+
     try:
-        listed, rejected = parse_token_file(read_file(captions).decode("utf-8"), captions.name)
+        listed, rejected = parse_token_file(read_file(path).decode("utf-8"), path.name)
     except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"the captions cannot be read: {error}", where=captions, remedy="give the file") from error
+        raise UserError(f"the captions cannot be read: {error}", where=path, remedy="give the file") from error
     if rejected:
         item, reason = rejected[0]
         raise UserError(reason, where=item, remedy="give Flickr8k.token.txt")
-    texts = {one.caption_id: one.text for one in listed}
-    found = candidates_of(judgments, texts, {one.caption_id: one.image_id for one in listed})
-    names = [name.strip() for name in metrics.split(",") if name.strip()]
-    evaluation = evaluate(found.captions, found.references, metrics=names, samples=0)
-    per_image = evaluation.per_image.set_index("image_id").loc[list(found.captions)]
-    scores = {name: per_image[name].to_numpy() for name in evaluation.scores["metric"] if name in per_image}
-    table = agreement(scores, found.judgments, samples, seed)
-    if output is not None:
-        write_text(output, frame_to_csv(table))
-    _print(table)
-    print(f"\n{len(found.judgments)} candidates; {found.left_out} left out because they are references of their image")
-    print(f"Protocol: {evaluation.protocol}")
+    return Corpus({one.caption_id: one.text for one in listed}, {one.caption_id: one.image_id for one in listed})
 
 
-def _print(table: "pd.DataFrame") -> None:
-    from vitcapr.formats.tables import Table, number, row
+def _by_vectors(
+    judged: "JudgedCaptions", encoder: str | None, retriever: Path | None, photographs: Path | None
+) -> "dict[str, Array]":
+    """The scores of the encoder and of the retriever that are given, and their combination if both are."""
+    from vitcapr.studies.judged_similarity import COMBINED, combined, encoder_scores, retriever_scores
+
+    scores: dict[str, Array] = {}
+    if encoder is not None:
+        from vitcapr.config.features import TextEncoderConfig
+        from vitcapr.encoders.sentence_vectors import SentenceVectors
+
+        vectors = SentenceVectors(**TextEncoderConfig(source=encoder).arguments(), device="auto")
+        scores |= encoder_scores(judged, vectors)
+    if retriever is not None and photographs is not None:
+        from vitcapr.api.retriever import load_retriever
+
+        model, folder = load_retriever(retriever), photographs
+        scores |= retriever_scores(
+            judged, model.embed_texts, lambda images: model.embed_images([folder / image for image in images])
+        )
+    if set(COMBINED) <= scores.keys():
+        scores["combined"] = combined(scores)
+    return scores
+
+
+def _print(found: "Agreement", variant: str) -> None:
+    """The correlations, and the difference of each metric from the one with the highest tau of the variant."""
+    from vitcapr.formats.tables import NOTHING, Table, number, row
     from vitcapr.formats.terminal import print_listing
     from vitcapr.metrics.labels import COLUMNS
 
+    best = found.best(variant)
+    apart = {one["metric"]: one for one in found.differences_from(best, variant).to_dict("records")}
     rows = []
-    for metric, parts in table.groupby("metric", sort=False):
+    for metric, parts in found.taus.groupby("metric", sort=False):
         cells = [number(one["tau"], one["low"], one["high"], scale=100) for one in parts.to_dict("records")]
-        rows.append(row(COLUMNS[str(metric)].label, *cells, str(parts["n"].iloc[0])))
-    print_listing(Table("", ("metric", "tau-b", "tau-c", "ratings"), tuple(rows)))
+        one = apart.get(metric)
+        gap = number(one["difference"], one["low"], one["high"], scale=100, signed=True) if one else NOTHING
+        rows.append(row(COLUMNS[str(metric)].label, *cells, gap, f"{one['p_value']:.3g}" if one else NOTHING))
+    heading = f"tau-{variant} - {COLUMNS[best].label}"
+    print_listing(Table("", ("metric", "tau-b", "tau-c", heading, "p"), tuple(rows)))
+
+
+def _write(found: "Agreement", output: Path) -> None:
+    from vitcapr.files import write_text
+    from vitcapr.formats.containers import frame_to_csv
+    from vitcapr.report.figures.style import save_figure
+    from vitcapr.studies.figures import draw_agreement
+
+    write_text(output / "taus.csv", frame_to_csv(found.taus))
+    write_text(output / "differences.csv", frame_to_csv(found.differences))
+    for ending in ("pdf", "png"):
+        save_figure(draw_agreement(found), output / f"taus.{ending}")
 
 
 app = typed(main)

@@ -25,7 +25,7 @@ class StudyConfig(Section):
     features."""
     choose_inputs: bool = False
     """Fit the families only to the inputs whose nearest neighbours agree best with those of the texts (mutual kNN of
-    training pairs)."""
+    training pairs, calibrated by permutations)."""
     families: list[str] = []
     """Families to compare; FAMILY@INPUTS is fitted to these inputs alone. Empty: all families on all inputs."""
     sizes: list[Annotated[int, Field(ge=10)] | None] = []

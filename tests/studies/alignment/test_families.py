@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import calibrated_similarity
 import numpy as np
 import pytest
 import torch
@@ -24,7 +25,14 @@ from vitcapr.studies.alignment.closed_forms import (
 )
 from vitcapr.studies.alignment.heads import HEADS, configured, start_from_cca
 from vitcapr.studies.alignment.interface import Pairs
-from vitcapr.studies.alignment.similarity import linear_cka, local_cka, mutual_neighbours, similarity
+from vitcapr.studies.alignment.similarity import (
+    Similarity,
+    calibrate_largest,
+    linear_cka,
+    local_cka,
+    mutual_neighbours,
+    similarity,
+)
 from vitcapr.studies.alignment.study import FAMILIES, choose, embedded, measures_of
 from vitcapr.training.retriever import architecture_of
 
@@ -147,12 +155,48 @@ def test_local_cka_is_the_cka_with_the_pair_added() -> None:
 
 def test_mutual_neighbours_are_the_shared_ones() -> None:
     x, y = views(40, 6, 5)
-    same = 0
-    for row in range(40):
-        near = [sorted(set(range(40)) - {row}, key=lambda other: -cosines(z, z)[row, other])[:3] for z in (x, y)]
-        same += len(set(near[0]) & set(near[1]))
-    assert mutual_neighbours(x, y, 3) == pytest.approx(same / 120)
-    assert mutual_neighbours(x, 2 * x, 3) == 1
+    orders = [np.arange(40), np.random.default_rng(0).permutation(40)]
+    expected = []
+    for order in orders:
+        same = 0
+        for row in range(40):
+            near = [
+                sorted(set(range(40)) - {row}, key=lambda other: -cosines(z, z)[row, other])[:3] for z in (x, y[order])
+            ]
+            same += len(set(near[0]) & set(near[1]))
+        expected.append(same / 120)
+    assert mutual_neighbours(x, y, 3, orders) == pytest.approx(expected)
+    assert mutual_neighbours(x, 2 * x, 3, orders[:1]) == 1
+
+
+@pytest.mark.parametrize("related", [True, False])
+def test_calibration_equals_the_package_of_the_paper(related: bool) -> None:
+    """With the same permutations: of each input (algorithm 1), and of the largest of three (algorithm 2)."""
+    x, y = views(60, 6, 5)
+    random = np.random.default_rng(1)
+    inputs = [x if related else random.normal(size=x.shape), random.normal(size=(60, 4)), random.normal(size=(60, 3))]
+    orders = [random.permutation(60) for _ in range(39)]
+
+    def oracle(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        near = []
+        for rows in (a, b):
+            cosine = torch.nn.functional.normalize(rows) @ torch.nn.functional.normalize(rows).T
+            near.append(torch.zeros(60, 60).scatter(1, cosine.fill_diagonal_(-2).topk(5).indices, 1.0))
+        return (near[0] * near[1]).sum() / 300
+
+    def permute() -> Callable[[int, torch.device], torch.Tensor]:
+        rest = iter(orders)
+        return lambda n, device: torch.from_numpy(next(rest))  # noqa: ARG005
+
+    shared = [mutual_neighbours(rows, y, 5, [np.arange(60), *orders]) for rows in inputs]
+    fits = [Similarity(0.0, float(each[0]), each[1:], 0.0) for each in shared]
+    tensors, texts = [torch.from_numpy(rows) for rows in inputs], torch.from_numpy(y)
+    for fit, rows in zip(fits, tensors, strict=True):
+        expected = calibrated_similarity.calibrate(rows, texts, oracle, K=39, perm_fn=permute())
+        assert fit.calibrated == pytest.approx(tuple(map(float, expected)), abs=1e-6)
+    largest = calibrated_similarity.calibrate_layers(tensors, [texts], oracle, K=39, perm_fn=permute())
+    assert calibrate_largest(fits) == pytest.approx(tuple(map(float, largest)), abs=1e-6)
+    assert (calibrate_largest(fits).value > 0) == related
 
 
 def test_a_pair_of_encoders_that_see_the_same_is_alike() -> None:
@@ -161,6 +205,7 @@ def test_a_pair_of_encoders_that_see_the_same_is_alike() -> None:
     unlike = similarity(base, Pairs(held_out.images, held_out.texts[::-1].copy(), held_out.caption_image))
     assert alike.matched > unlike.matched + 0.3
     assert 0.3 < alike.mutual_neighbours <= 1
+    assert alike.calibrated.p_value == 1 / 201
     assert 0 < alike.cka < 1
 
 

@@ -14,7 +14,7 @@ from vitcapr.metrics.labels import COLUMNS as SCORES
 from vitcapr.progress import Reporter
 from vitcapr.store.reader import FeatureStore
 from vitcapr.studies.alignment.inputs import WORDS, Features, image_inputs, pairs_of, text_inputs, word_features
-from vitcapr.studies.alignment.similarity import Similarity, similarity
+from vitcapr.studies.alignment.similarity import PERMUTATIONS, Similarity, calibrate_largest, similarity
 from vitcapr.studies.alignment.study import (
     COMPARED,
     SIZES,
@@ -64,8 +64,12 @@ def compare_alignments(
         base, held_out = (pairs_of(*each, pairing, split, None, 0) for split in ("train", "validation"))
         fits[name] = similarity(base, held_out)
     if settings.choose_inputs:
-        best = max(fits, key=lambda name: fits[name].mutual_neighbours)
-        report.line(f"inputs {best}: the largest mutual kNN of training pairs, {fits[best].mutual_neighbours:.3f}")
+        best = max(fits, key=lambda name: (fits[name].calibrated.value, fits[name].mutual_neighbours))
+        largest = calibrate_largest(fits.values())
+        report.line(
+            f"inputs {best}: the largest calibrated mutual kNN of training pairs, {fits[best].calibrated.value:.3f}; "
+            f"the largest of {len(fits)} inputs is {largest.value:.3f} above chance, p {largest.p_value:.3f}"
+        )
         features = {best: features[best]}
     families: dict[str, list[str]] = {}
     for name, inputs in settings.fitted:
@@ -141,11 +145,21 @@ def chosen_settings(scores: pd.DataFrame) -> Table:
 def similarity_table(fits: Mapping[str, Similarity]) -> Table:
     """How well the encoders fit each other before anything is fitted, for each image input."""
     rows = [
-        row(name, f"{found.cka:.3f}", f"{found.mutual_neighbours:.3f}", f"{100 * found.matched:.1f}")
+        row(
+            name,
+            f"{found.cka:.3f}",
+            f"{found.mutual_neighbours:.3f}",
+            *_calibrated(found),
+            f"{100 * found.matched:.1f}",
+        )
         for name, found in fits.items()
     ]
-    columns = ("inputs", "CKA", "mutual kNN", "matched by local CKA, %")
+    columns = ("inputs", "CKA", "mutual kNN", "calibrated", "p", "matched by local CKA, %")
     return Table("Before anything is fitted", columns, tuple(rows))
+
+
+def _calibrated(found: Similarity) -> tuple[str, str]:
+    return f"{found.calibrated.value:.3f}", f"{found.calibrated.p_value:.3f}"
 
 
 def protocol(study: Study, candidates: int, samples: int) -> str:
@@ -162,7 +176,8 @@ def protocol(study: Study, candidates: int, samples: int) -> str:
         "runs, each with its own draw of training pairs.",
         f"Inputs: {names}."
         if candidates == len(study.inputs)
-        else f"Inputs: {names}, those of {candidates} with the largest mutual kNN of all training pairs.",
+        else f"Inputs: {names}, those of {candidates} with the largest calibrated mutual kNN of all training pairs.",
+        f"Mutual kNN is calibrated by {PERMUTATIONS} permutations of the pairs: 0 is the quantile 0.95 of chance.",
         f"Settings are chosen by the sum of recalls on {len(study.pairing.splits['validation']):,} validation images.",
     ]
     if any(WORDS in name.split("+") for name in study.inputs):

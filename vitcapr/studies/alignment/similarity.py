@@ -6,9 +6,12 @@ X (n, Dx) and Y (n, Dy) of the same n items:
     CKA(X, Y) = |X'Y|^2 / (|X'X| |Y'Y|)    (Frobenius norms)
 
 Mutual kNN is that of Huh et al. 2024, The Platonic Representation Hypothesis. Gröger et al. 2025 choose the layers to
-align by it.
+align by it. It is above 0 by chance, and its maximum over many layers grows by chance; Gröger et al. 2026, Revisiting
+the Platonic Representation Hypothesis, calibrate both by permutations of the pairs.
 """
 
+import math
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,43 +24,90 @@ _ITEMS = 5_000
 """Training images among which neighbours are looked for."""
 
 
+PERMUTATIONS = 200
+ALPHA = 0.05
+
+
+class Calibrated(NamedTuple):
+    """A similarity against its values when the pairs are permuted.
+
+    Attributes:
+        value: how far the similarity is from the threshold, of the way from there to 1; 0 at or below it.
+        p_value: ``(1 + permutations at least as similar) / (1 + permutations)``.
+        threshold: the quantile 0.95 of the similarity and its permuted values.
+    """
+
+    value: float
+    p_value: float
+    threshold: float
+
+
 class Similarity(NamedTuple):
     """Attributes:
     cka: linear CKA of the pairs.
     mutual_neighbours: mutual kNN of up to 5,000 training images and their first texts.
+    permuted: (K,) mutual kNN after permutations of the texts, the same for every similarity of as many images.
     matched: share of the held-out pairs whose text comes first by local CKA with the pairs as base.
     """
 
     cka: float
     mutual_neighbours: float
+    permuted: Float64s
     matched: float
+
+    @property
+    def calibrated(self) -> Calibrated:
+        return calibrate(self.mutual_neighbours, self.permuted)
 
 
 def similarity(base: Pairs, held_out: Pairs) -> Similarity:
     """Score a pair of encoders by training pairs and by pairs that were held out, one text an image."""
     first, first_of_base = (np.searchsorted(p.caption_image, np.arange(len(p.images))) for p in (held_out, base))
     texts = first_of_base[:_ITEMS]
-    mutual = mutual_neighbours(base.images[:_ITEMS], base.texts[texts], min(NEIGHBOURS, len(texts) - 1))
+    random = np.random.default_rng(0)
+    orders = [np.arange(len(texts)), *(random.permutation(len(texts)) for _ in range(PERMUTATIONS))]
+    mutual = mutual_neighbours(base.images[:_ITEMS], base.texts[texts], min(NEIGHBOURS, len(texts) - 1), orders)
     local = local_cka(base.image_of_text, base.texts)
     scores = local.images(held_out.images) @ local.texts(held_out.texts[first]).T
     matched = float(np.mean(scores.argmax(axis=1) == np.arange(len(scores))))
-    return Similarity(linear_cka(base.image_of_text, base.texts), mutual, matched)
+    return Similarity(linear_cka(base.image_of_text, base.texts), float(mutual[0]), mutual[1:], matched)
 
 
-def mutual_neighbours(x: Float32s, y: Float32s, k: int) -> float:
-    """The mean share of its k nearest items by cosine that an item has in both spaces.
+def mutual_neighbours(x: Float32s, y: Float32s, k: int, orders: Iterable[npt.NDArray[np.int64]]) -> Float64s:
+    """The mean share of its k nearest items by cosine that an item has in both spaces, for each order of the second.
 
     Args:
         x, y: (n, Dx) and (n, Dy), features of the same items.
+        orders: (n,) the row of y that is paired with each row of x; ``arange(n)`` are the true pairs.
     """
-    near = []
-    for rows in (unit(x), unit(y)):
-        cosines = rows @ rows.T
-        np.fill_diagonal(cosines, -np.inf)
-        nearest = np.zeros(cosines.shape, bool)
-        np.put_along_axis(nearest, np.argpartition(-cosines, k - 1, axis=1)[:, :k], True, axis=1)
-        near.append(nearest)
-    return float((near[0] & near[1]).sum(1).mean() / k)
+    near_x, near_y = (_nearest(rows, k) for rows in (x, y))
+    are_near = np.zeros((len(y), len(y)), bool)
+    np.put_along_axis(are_near, near_y, True, axis=1)
+    return np.array([are_near[order[:, None], order[near_x]].mean() for order in orders])
+
+
+def _nearest(rows: Float32s, k: int) -> npt.NDArray[np.int64]:
+    """(n, k): the k nearest other rows of each row by cosine, in any order."""
+    cosines = unit(rows) @ unit(rows).T
+    np.fill_diagonal(cosines, -np.inf)
+    return np.argpartition(-cosines, k - 1, axis=1)[:, :k].astype(np.int64)
+
+
+def calibrate(similarity: float, permuted: Float64s) -> Calibrated:
+    """Calibrate a similarity of at most 1 (Gröger et al. 2026, algorithm 1).
+
+    Of the largest of several similarities, ``permuted`` are the largest after each permutation (algorithm 2).
+    """
+    ordered = np.sort(np.append(permuted, similarity))
+    threshold = float(ordered[math.ceil((1 - ALPHA) * len(ordered)) - 1])
+    p_value = (1 + np.count_nonzero(permuted >= similarity)) / len(ordered)
+    return Calibrated(max(0.0, (similarity - threshold) / max(1 - threshold, 1e-12)), float(p_value), threshold)
+
+
+def calibrate_largest(fits: Iterable[Similarity]) -> Calibrated:
+    """The largest mutual kNN of several inputs, calibrated as such."""
+    several = list(fits)
+    return calibrate(max(fit.mutual_neighbours for fit in several), np.max([fit.permuted for fit in several], axis=0))
 
 
 def linear_cka(x: Float32s, y: Float32s) -> float:

@@ -1,0 +1,99 @@
+"""Compositional pairs: SugarCrepe's form, accuracies by hand, a language model against transformers' own loss."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+from vitcapr.commands import foils
+from vitcapr.errors import UserError
+from vitcapr.studies.blind import blind_scorer
+from vitcapr.studies.compositional import FoilPair, cosine_scorer, read_foils, score_foils
+
+PAIRS = [
+    FoilPair("swap", "a.jpg", "A cat sees a dog.", "a dog sees a cat"),
+    FoilPair("swap", "b.jpg", "a red car", "a blue car"),
+    FoilPair("add", "a.jpg", "a cat", "a cat and a hat"),
+    FoilPair("add", "c.jpg", "two boys", "two tall boys"),
+]
+
+
+def test_accuracies_by_hand() -> None:
+    """Longer captions win; in "swap" that is a tie of 16 signs to 16 without the full stop, then a loss to "blue"."""
+    lengths = {"long": lambda _, texts: np.array([len(text.rstrip(".")) for text in texts])}
+    found = score_foils(PAIRS, lengths, samples=200, seed=0).set_index("split")
+    assert found["accuracy"].to_dict() == {"swap": 0.25, "add": 0, "all": 0.125}
+    assert found["pairs"].to_dict() == {"swap": 2, "add": 2, "all": 4}
+    assert found["images"].to_dict() == {"swap": 2, "add": 2, "all": 3}
+    assert found["same_words"].to_dict() == {"swap": 1, "add": 0, "all": 1}
+    assert found["order_blind"].to_dict() == {"swap": 0.75, "add": 1, "all": 0.875}
+    # An image of two pairs is drawn with both: "all" is 1/4 if a.jpg alone is drawn, 0 if it is not.
+    assert found.loc["all", ["low", "high"]].tolist() == [0, 0.25]
+
+
+def test_the_cosine_of_image_and_caption() -> None:
+    def embed(names: Sequence[str]) -> np.ndarray:
+        return np.array([{"a": (1, 0), "b": (0, 1), "x": (0.6, 0.8)}[name] for name in names])
+
+    assert cosine_scorer(embed, embed)(["a", "b", "a"], ["x", "x", "b"]) == pytest.approx([0.6, 0.8, 0])
+
+
+@pytest.fixture(scope="module")
+def language_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    folder = tmp_path_factory.mktemp("language-model")
+    words = Tokenizer(
+        models.WordLevel({"<s>": 0, "a": 1, "cat": 2, "dog": 3, "runs": 4, "<unk>": 5}, unk_token="<unk>")
+    )
+    words.pre_tokenizer = pre_tokenizers.Whitespace()
+    PreTrainedTokenizerFast(tokenizer_object=words, bos_token="<s>").save_pretrained(folder)
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    LlamaForCausalLM(LlamaConfig(vocab_size=6, **sizes)).save_pretrained(folder)
+    return folder
+
+
+def test_the_blind_model_sums_log_probabilities(language_model: Path) -> None:
+    """Against the mean loss that transformers gives for one caption without padding."""
+    texts, tokens = ["a dog runs", "a cat"], [[0, 1, 3, 4], [0, 1, 2]]
+    model = LlamaForCausalLM.from_pretrained(language_model)
+    with torch.inference_mode():
+        expected = [
+            -(len(each) - 1) * float(model(torch.tensor([each]), labels=torch.tensor([each])).loss) for each in tokens
+        ]
+    scorer = blind_scorer(str(language_model))
+    assert scorer(["", ""], texts) == pytest.approx(expected, rel=1e-4)
+
+
+def test_the_command(language_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    entries = {"0": {"filename": "1.jpg", "caption": "a cat runs", "negative_caption": "runs a cat"}}
+    entries["1"] = {"filename": "2.jpg", "caption": "a dog", "negative_caption": "a cat"}
+    path = tmp_path / "swap_obj.json"
+    path.write_text(json.dumps(entries))
+    assert read_foils(path)[1] == FoilPair("swap_obj", "2.jpg", "a dog", "a cat")
+    foils.main([path], blind=str(language_model), samples=20, output=tmp_path / "out")
+    printed = capsys.readouterr().out
+    assert "swap_obj" in printed
+    assert "2 of 2 pairs; chance 50 %" in printed
+    assert pd.read_csv(tmp_path / "out" / "accuracy.csv")["order_blind"].tolist() == [0.75, 0.75]
+    assert (tmp_path / "out" / "accuracy.png").stat().st_size > 1000
+
+
+def test_mistakes(tmp_path: Path) -> None:
+    path = tmp_path / "other.json"
+    path.write_text('{"0": {"filename": "1.jpg", "caption": "a cat"}}')
+    with pytest.raises(UserError, match="compositional pairs"):
+        read_foils(path)
+    path.write_text('{"0": {"filename": "1.jpg", "caption": "a cat", "negative_caption": "a dog"}}')
+    with pytest.raises(UserError, match="nothing to score"):
+        foils.main([path])
+    with pytest.raises(UserError, match="sees photographs"):
+        foils.main([path], retriever=[tmp_path])
+    with pytest.raises(UserError, match="no photograph of the pairs"):
+        foils.main([path], photographs=tmp_path, blind="none")

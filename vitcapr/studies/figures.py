@@ -1,0 +1,58 @@
+"""The figures of the questions: rows of names with a few numbers and their intervals."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+from vitcapr.metrics.labels import COLUMNS
+from vitcapr.report.figures.style import COLUMN_WIDTH, FAINT, MARKERS, SERIES, new_figure, styled
+from vitcapr.studies.compositional import CHANCE
+from vitcapr.studies.judgments import VARIANTS, Agreement
+
+_ROW, _APART = 0.24, 0.26
+"""Inches that a row takes; the distance of its numbers in rows."""
+
+
+@styled
+def draw_agreement(found: Agreement) -> Figure:
+    """tau-b and tau-c of each metric, times 100, with the 95 % intervals over the images; the best metric first."""
+    names = found.taus.groupby("metric")["tau"].mean().sort_values().index.tolist()
+    each = {f"tau-{variant}": found.taus[found.taus["variant"] == variant] for variant in VARIANTS}
+    series = {label: rows.set_index("metric").rename(columns={"tau": "value"}) for label, rows in each.items()}
+    figure, axes = _rows(names, series)
+    axes.set_yticks(range(len(names)), [COLUMNS[name].label for name in names])
+    axes.set_xlabel("Kendall's tau with human ratings, times 100")
+    return figure
+
+
+@styled
+def draw_foils(found: pd.DataFrame) -> Figure:
+    """The accuracy of each scorer on each split in percent, with the 95 % intervals; a line at chance."""
+    names = list(dict.fromkeys(found["split"]))[::-1]
+    frame = found.rename(columns={"accuracy": "value"})
+    series = {str(scorer): rows.set_index("split") for scorer, rows in frame.groupby("scorer", sort=False)}
+    figure, axes = _rows(names, series)
+    axes.axvline(100 * CHANCE, color=FAINT, linewidth=0.8, linestyle="--")
+    axes.set_yticks(range(len(names)), names)
+    axes.set_xlabel("captions preferred to their foils (%); dashed: chance")
+    return figure
+
+
+def _rows(names: Sequence[str], series: Mapping[str, pd.DataFrame]) -> tuple[Figure, Axes]:
+    """A row a name from below; frames have ``value, low, high`` by name."""
+    height = 0.9 + _ROW * len(names)
+    figure = new_figure(1.5 * COLUMN_WIDTH, height, layout=ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.04))
+    axes = figure.subplots()
+    for number, (label, frame) in enumerate(series.items()):
+        value, low, high = (100 * frame.loc[list(names), column].to_numpy() for column in ("value", "low", "high"))
+        spread = np.maximum(np.stack([value - low, high - value]), 0)
+        places = np.arange(len(names)) + _APART * ((len(series) - 1) / 2 - number)
+        mark, colour = MARKERS[number % len(MARKERS)], SERIES[number % len(SERIES)]
+        axes.errorbar(value, places, xerr=spread, label=label, fmt=mark, color=colour, linewidth=1)
+    axes.grid(axis="x")
+    figure.legend(loc="outside lower center", ncols=len(series))
+    return figure, axes
