@@ -54,7 +54,9 @@ def test_tau_is_counted_over_all_ratings() -> None:
         (apart,) = found.differences_from("meteor", variant).to_dict("records")
         assert apart["difference"] == pytest.approx(tau - tau_by_pairs(np.repeat(other, 3), ratings, variant))
     assert found.best("c") == "cider"
-    assert agreement({"cider": scores}, judgments, samples=0, seed=0).taus["low"].isna().all()
+    plain = agreement({"cider": scores, "meteor": other}, judgments, samples=0, seed=0)
+    assert plain.taus["low"].isna().all()
+    assert set(plain.differences["verdict"]) == {"not tested"}
 
 
 def test_the_difference_of_two_metrics_is_paired() -> None:

@@ -10,7 +10,7 @@ from scipy.stats import kendalltau
 
 from vitcapr.errors import UserError
 from vitcapr.formats.scores import Judgment
-from vitcapr.metrics.bootstrap import LEVEL, Array, verdict
+from vitcapr.metrics.bootstrap import LEVEL, NOT_TESTED, Array, verdict
 
 VARIANTS = ("b", "c")
 
@@ -121,9 +121,9 @@ def agreement(scores: Mapping[str, Array], judgments: Sequence[Judgment], sample
 
     Every rating of a candidate is paired with the candidate's score; ``scores`` are in the order of the judgments.
     tau-b and tau-c are those of ``scipy.stats.kendalltau`` (Kendall 1945; Stuart 1953). The 95 % intervals resample
-    the images with all their judgments, the same images for all metrics. The two-sided p-value of a difference is twice
-    the smaller share of the samples in which it is at most or at least 0, plus one sample: Efron and Tibshirani, An
-    Introduction to the Bootstrap, section 15.4 (achieved significance level).
+    the images with all their judgments, the same images for all metrics. The two-sided p-value of a difference inverts
+    its percentile interval: twice the smaller share of the samples in which the difference is at most or at least 0,
+    plus one sample.
     """
     ratings = np.concatenate([one.ratings for one in judgments])
     candidate = np.repeat(np.arange(len(judgments)), [len(one.ratings) for one in judgments])
@@ -142,7 +142,8 @@ def agreement(scores: Mapping[str, Array], judgments: Sequence[Judgment], sample
         for metric, other in permutations(found, 2):
             apart = found[metric] - found[other]
             low, high = _bounds(apart[1:])
-            differences.append([variant, metric, other, apart[0], low, high, _p_value(apart[1:]), verdict(low, high)])
+            said = verdict(low, high) if samples else NOT_TESTED
+            differences.append([variant, metric, other, apart[0], low, high, _p_value(apart[1:]), said])
     names = ["variant", "metric", "other", "difference", "low", "high", "p_value", "verdict"]
     return Agreement(
         pd.DataFrame(taus, columns=["metric", "variant", "tau", "low", "high", "n"]),
