@@ -4,6 +4,7 @@ Each reader gives the ids of the rows and, for every array, a function that read
 """
 
 import io
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,8 +18,9 @@ import numpy as np
 import pandas as pd
 
 from vitcapr.errors import UserError
-from vitcapr.files import check_is_file, read_file, read_json
+from vitcapr.files import check_is_file, read_file
 from vitcapr.formats.containers import read_parquet
+from vitcapr.formats.records import reading
 
 Row = Callable[[int], np.ndarray]
 ID_NAMES = ("image_id", "caption_id", "ids", "id", "key")
@@ -64,25 +66,11 @@ def open_foreign(source: Path, ids: Sequence[str] | None = None, of: str = "imag
     """
     if not (source.is_file() or source.is_dir()):
         raise UserError("no such file or folder", where=source)
-    with _damage_in_one_line(source), _opened(source, ids, of) as features:
+    what, remedy = "features that can be read", "copy the file, or write it with plain arrays (numpy.save),"
+    with reading(source, what, remedy), _opened(source, ids, of) as features:
         if twice := [name for name, number in Counter(features.ids).items() if number > 1]:
             raise UserError(f"the id '{twice[0]}' is there twice", where=source, remedy="give each row its own id")
         yield features
-
-
-@contextmanager
-def _damage_in_one_line(source: Path) -> Iterator[None]:
-    """A damaged file makes the libraries that read it raise almost anything."""
-    try:
-        yield
-    except (UserError, MemoryError):
-        raise
-    except Exception as error:
-        if isinstance(error, ValueError) and "pickle" in str(error):
-            what, remedy = "pickled values, which may run code, are not opened", "write plain arrays with numpy.save"
-            raise UserError(what, where=source, remedy=remedy) from error
-        what = f"cannot be read as features: {type(error).__name__} {error}"
-        raise UserError(what[:300], where=source, remedy="copy the file again, or write it again") from error
 
 
 @contextmanager
@@ -90,10 +78,10 @@ def _opened(source: Path, ids: Sequence[str] | None, of: str) -> Iterator[Foreig
     suffix = source.suffix.lower()
     if suffix in (".h5", ".hdf5", ".hdf"):
         with h5py.File(source, "r") as file:
-            yield _h5(source, file, ids)
+            yield _by_name("h5", source, _h5_arrays(source, file), ids)
     elif suffix == ".npz":
         with np.load(source, allow_pickle=False) as archive:
-            yield _npz(source, archive, ids)
+            yield _by_name("npz", source, archive, ids)
     elif suffix == ".npy":
         if ids is None:
             raise UserError("an array alone does not say whose rows these are", where=source, remedy="give --ids")
@@ -114,49 +102,39 @@ def _opened(source: Path, ids: Sequence[str] | None, of: str) -> Iterator[Foreig
         raise UserError("not a file of features that is known here", where=source, remedy="see docs/store.md")
 
 
-def _refuse_other_files(source: Path, group: Any) -> None:
-    """HDF5 may keep values in any other file, by external storage, virtual data sets and external links."""
-    for name in group:
-        link = group.get(name, getlink=True)
-        outside = isinstance(link, h5py.ExternalLink)
-        item = group[name] if isinstance(link, h5py.HardLink) else None
+def _h5_arrays(source: Path, file: h5py.File) -> dict[str, h5py.Dataset]:
+    """All arrays by their paths. HDF5 may keep values in any other file, by external storage, virtual data sets and
+    external links; those are refused."""
+    arrays = {}
+
+    def visit(name: str, link: Any) -> str | None:
+        item: Any = file[name] if isinstance(link, h5py.HardLink) else None
         if isinstance(item, h5py.Dataset):
-            outside = bool(item.external) or item.is_virtual
-        if outside:
-            remedy = "copy the values into one file (h5repack)"
-            raise UserError(f"'{name}' lies in another file, which is not opened", where=source, remedy=remedy)
+            arrays[name] = item
+            return name if item.external or item.is_virtual else None
+        return name if isinstance(link, h5py.ExternalLink) else None
+
+    if outside := file.visititems_links(visit):  # It stops at the first name that is returned.
+        remedy = "copy the values into one file (h5repack)"
+        raise UserError(f"'{outside}' lies in another file, which is not opened", where=source, remedy=remedy)
+    return arrays
 
 
-def _h5(source: Path, file: Any, ids: Sequence[str] | None) -> ForeignFeatures:
-    _refuse_other_files(source, file)
-    file.visititems(lambda _, item: _refuse_other_files(source, item) if isinstance(item, h5py.Group) else None)
-    tops = {name: item for name, item in file.items() if isinstance(item, h5py.Dataset)}
-    key = next((name for name in ID_NAMES if name in tops), None)
+def _by_name(kind: str, source: Path, arrays: Mapping[str, Any], ids: Sequence[str] | None) -> ForeignFeatures:
+    """Of a file of named arrays: one an image, or all images in each, where there are ids."""
+    key = next((name for name in ID_NAMES if name in arrays), None)
     if ids is None and key is not None:
-        ids = [_text(value) for value in tops.pop(key)[:]]
-    if ids is not None:
-        arrays = {name: item for name, item in tops.items() if item.shape[:1] == (len(ids),) and item.ndim > 1}
-        return ForeignFeatures("h5", (source,), list(ids), {name: item.__getitem__ for name, item in arrays.items()})
-    each: dict[str, Any] = {}
-
-    def note(name: str, item: Any) -> None:
-        if isinstance(item, h5py.Dataset):
-            each[name] = item
-
-    file.visititems(note)
-    return _one_each("h5", (source,), {name: partial(item.__getitem__, ()) for name, item in each.items()})
-
-
-def _npz(source: Path, archive: Any, ids: Sequence[str] | None) -> ForeignFeatures:
-    key = next((name for name in ID_NAMES if name in archive.files), None)
-    if ids is None and key is not None:
-        ids = [_text(value) for value in archive[key]]
+        ids = [_text(value) for value in arrays[key][:]]
     if ids is None:
-        return _one_each("npz", (source,), {name: partial(archive.__getitem__, name) for name in archive.files})
-    # A member of an archive cannot be mapped; each array is in memory once.
-    arrays = {name: archive[name] for name in archive.files if name != key}
-    kept = {name: array for name, array in arrays.items() if array.shape[:1] == (len(ids),) and array.ndim > 1}
-    return ForeignFeatures("npz", (source,), list(ids), {name: array.__getitem__ for name, array in kept.items()})
+        return _one_each(kind, (source,), {name: partial(_whole, arrays, name) for name in arrays})
+    # A member of an .npz cannot be mapped; each array is in memory once.
+    whole = {name: arrays[name] for name in arrays if name != key and "/" not in name}
+    rows = {name: array.__getitem__ for name, array in whole.items() if array.ndim > 1 and len(array) == len(ids)}
+    return ForeignFeatures(kind, (source,), list(ids), rows)
+
+
+def _whole(arrays: Mapping[str, Any], name: str) -> np.ndarray:
+    return np.asarray(arrays[name][()])
 
 
 def _folder(source: Path) -> ForeignFeatures:
@@ -248,13 +226,12 @@ def read_ids(path: Path) -> list[str]:
     Raises:
         UserError: the file is neither, or an id is not a text.
     """
-    try:
-        values = read_json(path) if path.suffix == ".json" else read_file(path).decode("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"the ids cannot be read: {error}", where=path) from error
-    if not isinstance(values, list) or not all(isinstance(value, str) and value for value in values):
-        raise UserError("the ids are not a list of texts", where=path, remedy='write ["a.jpg", ...], or a line each')
-    return values
+    with reading(path, "a list of ids", 'write ["a.jpg", ...], or a line each,'):
+        content = read_file(path).decode("utf-8")
+        values = json.loads(content) if path.suffix == ".json" else content.splitlines()
+        if not isinstance(values, list) or not all(isinstance(value, str) and value for value in values):
+            raise ValueError("an id is not a text")
+        return values
 
 
 def _text(value: Any) -> str:
