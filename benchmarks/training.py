@@ -23,8 +23,9 @@ import numpy as np
 import torch
 
 from benchmarks.loader import make, make_eight_bits
-from vitcapr.batches.loader import PAD, CaptionBatch
+from vitcapr.batches.loader import Batch
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
+from vitcapr.batches.texts import PAD
 from vitcapr.config.captioner import CaptionerPhaseConfig, CaptionerTrainingConfig, PatchAttentionConfig
 from vitcapr.encoders.precision import autocast, resolve_device, resolve_dtype
 from vitcapr.formats.tokens import TokenTable
@@ -72,7 +73,7 @@ def task_of(
     )
 
 
-def steps(task: CaptionerTask, optimizer: torch.optim.Optimizer, batches: Iterable[CaptionBatch]) -> float:
+def steps(task: CaptionerTask, optimizer: torch.optim.Optimizer, batches: Iterable[Batch]) -> float:
     """Seconds that the steps take, waiting for the batches included."""
     device = next(task.model.parameters()).device
     begin = time.perf_counter()
@@ -102,11 +103,11 @@ def plain_loss(model: PatchAttentionCaptioner, patches: torch.Tensor, tokens: to
     )
 
 
-def plain_parts(batch: CaptionBatch, captions: int = 64) -> list[tuple[torch.Tensor, torch.Tensor]]:
+def plain_parts(batch: Batch, captions: int = 64) -> list[tuple[torch.Tensor, torch.Tensor]]:
     """The batch's captions in parts, each as a prototype would load it: padded to its own longest caption."""
     parts = []
-    for chosen in torch.arange(len(batch.tokens)).split(captions):
-        tokens = batch.tokens[chosen]
+    for chosen in torch.arange(len(batch.texts)).split(captions):
+        tokens = batch.texts[chosen]
         parts.append((batch.image_index[chosen], tokens[:, : int((tokens != PAD).sum(1).max())]))
     return parts
 
@@ -190,7 +191,7 @@ def run(batches: int = 2, batch_images: int = 64, turns: int = 3) -> dict[str, f
         small = task_of(model, make_eight_bits(Path(folder), array), batch_images, smoothing=0.1)
         optimizer = torch.optim.Adam(model.parameters(), fused=True)
         in_memory = list(task.batches(0, 1, 0))
-        sources: dict[str, Callable[[], Iterable[CaptionBatch]]] = {
+        sources: dict[str, Callable[[], Iterable[Batch]]] = {
             "memory": lambda: in_memory,
             "store": lambda: task.batches(0, 1, 0),
             "eight_bits": lambda: small.batches(0, 1, 0),

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from vitcapr.batches.pairs import FeatureTexts, PairBatch, PairBatches
+from vitcapr.batches.loader import Batch, Batches
 from vitcapr.batches.sources import AugmentedViews, MemoryArray, MemoryFeatures, draw_augmented_views, with_mean_patch
+from vitcapr.batches.texts import FeatureTexts
 from vitcapr.models.towers import ImageTower
 
 IMAGES = 200
@@ -22,10 +23,10 @@ def view(number: int) -> MemoryFeatures:
 VIEWS = [view(number) for number in range(3)]
 
 
-def read(start: int = 0, epoch: int = 1, **options: object) -> list[PairBatch]:
+def read(start: int = 0, epoch: int = 1, **options: object) -> list[Batch]:
     texts = FeatureTexts(MemoryArray(np.zeros((IMAGES, 1), np.float16)), np.arange(IMAGES), np.arange(IMAGES))
     drawn = draw_augmented_views(VIEWS, 7, epoch)
-    batches = PairBatches(
+    batches = Batches(
         drawn, texts, np.arange(IMAGES), 32, arrays=("cls", "patches"), seed=7, epoch=epoch, start_batch=start,
         **options,  # type: ignore[arg-type]
     )  # fmt: skip

@@ -12,8 +12,9 @@ from PIL import Image
 
 from tests.checkpoints import PROCESSOR, make_dataset
 from vitcapr.batches.augment import Augmentation, Draws, augment
-from vitcapr.batches.pairs import CaptionRows
-from vitcapr.batches.pixel_batches import PixelBatch, PixelBatches
+from vitcapr.batches.loader import Batch
+from vitcapr.batches.pixel_batches import PixelBatches
+from vitcapr.batches.texts import CaptionRows
 from vitcapr.data.images import ImageSource
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import Manifest, read_manifest, write_manifest
@@ -96,8 +97,9 @@ def captions(per_image: int = 3) -> CaptionRows:
     return CaptionRows(np.arange(IMAGES * per_image), np.repeat(np.arange(IMAGES), per_image))
 
 
-def read(store: FeatureStore, **options: object) -> list[PixelBatch]:
-    return list(PixelBatches(store, captions(), np.arange(IMAGES), 4, **options))  # type: ignore[arg-type]
+def read(store: FeatureStore, **options: object) -> list[Batch]:
+    chosen: dict[str, Any] = {"captions_per_image": 1, **options}
+    return list(PixelBatches(store, captions(), np.arange(IMAGES), 4, **chosen))
 
 
 def test_batches_hold_every_picture_once_with_a_caption_of_its_own(store: FeatureStore) -> None:
@@ -107,15 +109,17 @@ def test_batches_hold_every_picture_once_with_a_caption_of_its_own(store: Featur
     assert rows.tolist() != list(range(IMAGES))
     mean, std = torch.tensor(PROCESSOR["image_mean"]), torch.tensor(PROCESSOR["image_std"])
     for batch in batches:
-        assert (batch.caption_rows // 3).tolist() == batch.rows[batch.image_index].tolist()
+        assert (batch.texts // 3).tolist() == batch.rows[batch.image_index].tolist()
         assert batch.image_index.tolist() == list(range(len(batch.rows)))
         pixels = torch.from_numpy(store["pixels"].gather(batch.rows.numpy())) / 255
-        torch.testing.assert_close(batch.pixels, ((pixels - mean) / std).permute(0, 3, 1, 2), atol=1e-5, rtol=0)
+        torch.testing.assert_close(
+            batch.features["pixels"], ((pixels - mean) / std).permute(0, 3, 1, 2), atol=1e-5, rtol=0
+        )
 
 
 def test_all_captions_where_none_are_left_out(store: FeatureStore) -> None:
     batches = read(store, captions_per_image=None, shuffle=False)
-    assert torch.cat([batch.caption_rows for batch in batches]).tolist() == list(range(3 * IMAGES))
+    assert torch.cat([batch.texts for batch in batches]).tolist() == list(range(3 * IMAGES))
 
 
 def test_the_same_bytes_again_from_any_batch_on(store: FeatureStore) -> None:
@@ -124,10 +128,10 @@ def test_the_same_bytes_again_from_any_batch_on(store: FeatureStore) -> None:
     rest = read(store, augmentation=wild, seed=5, epoch=3, start_batch=1)
     assert len(rest) == len(whole) - 1
     for first, again in zip(whole[1:], rest, strict=True):
-        assert torch.equal(first.pixels, again.pixels)
-        assert torch.equal(first.caption_rows, again.caption_rows)
+        assert torch.equal(first.features["pixels"], again.features["pixels"])
+        assert torch.equal(first.texts, again.texts)
     other = read(store, augmentation=wild, seed=5, epoch=4)
-    assert not torch.equal(whole[0].pixels, other[0].pixels)
+    assert not torch.equal(whole[0].features["pixels"], other[0].features["pixels"])
 
 
 def test_augmentation_goes_by_the_row_of_the_picture(store: FeatureStore) -> None:
@@ -136,4 +140,6 @@ def test_augmentation_goes_by_the_row_of_the_picture(store: FeatureStore) -> Non
     pixels = torch.from_numpy(store["pixels"].gather(batch.rows.numpy()))
     changed = augment(pixels, Draws.of(wild, 5, 3, batch.rows.tolist()), wild.radius) / 255
     mean, std = torch.tensor(PROCESSOR["image_mean"]), torch.tensor(PROCESSOR["image_std"])
-    torch.testing.assert_close(batch.pixels, ((changed - mean) / std).permute(0, 3, 1, 2), atol=1e-5, rtol=0)
+    torch.testing.assert_close(
+        batch.features["pixels"], ((changed - mean) / std).permute(0, 3, 1, 2), atol=1e-5, rtol=0
+    )

@@ -13,7 +13,7 @@ import torch
 
 from tests.launches import watch_steps
 from tests.models.untrained import untrained
-from vitcapr.batches.loader import CaptionBatch
+from vitcapr.batches.loader import Batch
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
 from vitcapr.config.captioner import CaptionerPhaseConfig, CaptionerTrainingConfig
 from vitcapr.decoding.hypotheses import Hypothesis
@@ -112,7 +112,7 @@ def test_training_sees_every_caption_of_its_split_once(
     vocabulary: Vocabulary, tokens: TokenTable, store: MemoryFeatures
 ) -> None:
     task = task_of(model_of("baseline", vocabulary), store, tokens)
-    seen = [vocabulary.decode(caption) for batch in task.batches(0, 1, 0) for caption in batch.tokens.tolist()]
+    seen = [vocabulary.decode(caption) for batch in task.batches(0, 1, 0) for caption in batch.texts.tolist()]
     assert sorted(seen) == sorted(" ".join(CAPTIONS[place]) for place, row in enumerate(IMAGE_ROW) if row < 3)
     assert task.steps(0) == 2
 
@@ -123,7 +123,7 @@ class Stopped(CaptionerTask):
     stop_before: int | None = None
     seen = 0
 
-    def batches(self, phase: int, epoch: int, start: int) -> Iterator[CaptionBatch]:
+    def batches(self, phase: int, epoch: int, start: int) -> Iterator[Batch]:
         for batch in super().batches(phase, epoch, start):
             if self.seen == self.stop_before:
                 os.kill(os.getpid(), signal.SIGTERM)

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from vitcapr.batches.pairs import FeatureTexts
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
+from vitcapr.batches.texts import FeatureTexts
 from vitcapr.config.retriever import RetrieverPhaseConfig
 from vitcapr.models.dual_encoder import build_dual_encoder
 from vitcapr.training.contrastive import (

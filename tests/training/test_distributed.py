@@ -18,8 +18,8 @@ import torch
 import torch._dynamo  # the optimiser's first step imports it, which every forked process would do for itself
 
 from tests.models.untrained import untrained
-from vitcapr.batches.pairs import FeatureTexts, WordTexts
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
+from vitcapr.batches.texts import FeatureTexts, WordTexts
 from vitcapr.config.captioner import CaptionerPhaseConfig, CaptionerTrainingConfig
 from vitcapr.config.retriever import RetrieverPhaseConfig
 from vitcapr.config.training import PhaseConfig, TrainingConfig
@@ -113,7 +113,7 @@ def retriever(image_head: str = "linear", **phase: Any) -> RetrieverTask:
     torch.manual_seed(0)
     table = tokens()
     text: dict[str, Any] = {"kind": "words", "vocabulary": WORDS, "word_dim": 3, "hidden_dim": 4, "dropout": 0.0}
-    texts: Any = WordTexts({"ids": table.ids, "offsets": table.offsets, "image_row": table.image_row}, 20)
+    texts: Any = WordTexts(table, 20)
     if "structure" in phase:
         vectors = np.random.default_rng(2).normal(size=(len(table.image_row), WIDTH)).astype(np.float32)
         text = {"kind": "features", "feature_dim": WIDTH}

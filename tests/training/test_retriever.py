@@ -11,11 +11,13 @@ import pytest
 import torch
 
 from tests.launches import watch_steps
-from vitcapr.batches.pairs import FeatureTexts, PairBatch, WordTexts
+from vitcapr.batches.loader import Batch
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
+from vitcapr.batches.texts import FeatureTexts, WordTexts
 from vitcapr.config.retriever import RetrieverPhaseConfig
 from vitcapr.config.training import PhaseConfig, TrainingConfig
 from vitcapr.errors import Preempted
+from vitcapr.formats.tokens import TokenTable
 from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
 from vitcapr.progress import Reporter
 from vitcapr.training.checkpoints import read_tensors
@@ -23,7 +25,7 @@ from vitcapr.training.contrastive import hinge_rank, info_nce, max_hinge, own_ca
 from vitcapr.training.hard_negatives import MomentumQueue, mined_loss
 from vitcapr.training.loop import Position, Trainer
 from vitcapr.training.recall import recalls
-from vitcapr.training.retriever_task import Batch, RetrieverTask, mix
+from vitcapr.training.retriever_task import RetrieverTask, Step, mix
 
 IMAGES, WIDTH, SPACE = 12, 6, 4
 OWNER = np.repeat(np.arange(IMAGES), 2)
@@ -37,8 +39,7 @@ def store(seed: int = 0) -> MemoryFeatures:
 def words() -> WordTexts:
     """Two captions an image, of its own word and a common one."""
     captions = [[1, 3 + image, 3 + IMAGES + other, 2] for image in range(IMAGES) for other in range(2)]
-    offsets = np.arange(0, 4 * len(captions) + 1, 4)
-    return WordTexts({"ids": np.concatenate(captions), "offsets": offsets, "image_row": OWNER}, 9)
+    return WordTexts(TokenTable.build(captions, OWNER.tolist(), range(len(captions))), 9)
 
 
 def encoder(**changes: object) -> DualEncoder:
@@ -63,7 +64,7 @@ class Stopped(RetrieverTask):
     stop_before: int | None = None
     seen = 0
 
-    def batches(self, phase: int, epoch: int, start: int) -> Iterator[Batch]:
+    def batches(self, phase: int, epoch: int, start: int) -> Iterator[Step]:
         for batch in super().batches(phase, epoch, start):
             if self.seen == self.stop_before:
                 os.kill(os.getpid(), signal.SIGTERM)
@@ -85,7 +86,7 @@ def task_of(model: DualEncoder, queue: int = 0, phases: list[RetrieverPhaseConfi
     )
 
 
-def similarity_of(model: DualEncoder, batch: PairBatch) -> torch.Tensor:
+def similarity_of(model: DualEncoder, batch: Batch) -> torch.Tensor:
     return model.embed_images({"cls": batch.features["cls"].float()}) @ model.embed_texts(batch.texts).T
 
 
@@ -154,8 +155,7 @@ def test_validation_is_the_loss_over_batches_and_the_recall_over_all() -> None:
             model, phases=[RetrieverPhaseConfig(epochs=1, batch_images=3, objective="max_hinge")]
         ).validate()
         images = model.embed_images({"cls": torch.from_numpy(store()["cls"].values[8:]).float()})
-        table = words().table
-        captions = model.embed_texts(torch.from_numpy(table["ids"].reshape(-1, 4)[16:]).long())
+        captions = model.embed_texts(words().of(np.arange(16, 24)))
         index = torch.arange(4).repeat_interleave(2)
         parts = [(images[:3] @ captions[:6].T, index[:6]), (images[3:] @ captions[6:].T, index[6:] - 3)]
         total = sum(float(info_nce(table, owner, model.temperature())) * len(owner) for table, owner in parts)
@@ -176,7 +176,7 @@ def test_validation_sees_all_views() -> None:
         scores = task.validate()
         one, other = ({"cls": torch.from_numpy(store(seed)["cls"].values[8:]).float()} for seed in (0, 1))
         images = torch.nn.functional.normalize(model.embed_images(one) + model.embed_images(other), dim=1)
-        captions = model.embed_texts(torch.from_numpy(words().table["ids"].reshape(-1, 4)[16:]).long())
+        captions = model.embed_texts(words().of(np.arange(16, 24)))
         index = torch.arange(4).repeat_interleave(2)
         expected = float(info_nce(images @ captions.T, index, model.temperature()))
         alone = task_of(model, phases=phases).validate()
@@ -282,10 +282,10 @@ MIXED = torch.tensor([2, 1, 3])
 MIXED_OWNER = torch.repeat_interleave(torch.arange(3), MIXED)
 
 
-def mixed_batch() -> PairBatch:
+def mixed_batch() -> Batch:
     """Image b is the b-th unit vector, as are its captions in the first axes; the others tell captions apart."""
     texts = torch.cat([torch.eye(3)[MIXED_OWNER], torch.eye(6)], dim=1).half()
-    return PairBatch({"cls": torch.eye(3).half()}, texts, MIXED_OWNER, torch.arange(3))
+    return Batch({"cls": torch.eye(3).half()}, texts, MIXED_OWNER, torch.arange(3))
 
 
 def test_captions_follow_their_image() -> None:

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 import torch
 
-from vitcapr.batches.pairs import FeatureTexts
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
+from vitcapr.batches.texts import FeatureTexts
 from vitcapr.config.retriever import RetrieverPhaseConfig
 from vitcapr.config.training import PhaseConfig, TrainingConfig
 from vitcapr.errors import Preempted

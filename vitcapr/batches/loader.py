@@ -1,55 +1,54 @@
-"""Batches for training: randomly sampled images of a store, each with all its captions.
+"""Batches for training: randomly sampled images of a store, each with some or all of its captions.
 
-All captions of an image are in the same batch, so its patches are read, transferred and projected once. Only the
+The captions of an image are in the same batch, so its patches are read, transferred and projected once. Only the
 batches in preparation are in memory, for any size of the store.
 """
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import torch
 
 from vitcapr.batches.sources import FeatureSource
+from vitcapr.batches.texts import Texts
 from vitcapr.encoders.staging import for_device
-
-PAD = 0
 
 
 @dataclass(frozen=True)
-class CaptionBatch:
+class Batch:
     """B images and their M captions.
 
     Attributes:
         features: array name -> tensor of B rows in the store's dtype: patches (B, P, D), cls (B, D).
-        tokens: (M, T) int64, padded with 0, T the longest caption of the batch.
+        texts: the captions, M rows, as :class:`~vitcapr.batches.texts.Texts` gives them: token ids, features, rows.
         image_index: (M,) int64, the image of each caption among the B images; increasing.
         rows: (B,) int64, rows of the images in the store.
     """
 
     features: dict[str, torch.Tensor]
-    tokens: torch.Tensor
+    texts: Any
     image_index: torch.Tensor
     rows: torch.Tensor
 
 
-class CaptionBatches:
+class Batches:
     """One epoch of batches, the same for the same seed and epoch; iterate to read them.
 
     A thread prepares the next batches while the current one is used.
 
     Args:
         store: an open feature store.
-        tokens: the arrays of ``tokens.npz``: ``ids``, ``offsets``, ``image_row``.
         rows: the images to sample from, for instance those of the training split; images without captions are skipped.
         batch_images: B; the last batch may be smaller.
+        captions_per_image: number of captions to sample per image; None: all. Ignored with ``batch_pairs``.
         batch_pairs: number of captions in a batch, sampled from all captions; an epoch is every caption once. An image
             occurs once in a batch, with its sampled captions. ``batch_images`` is then ignored.
-        seed, epoch: determine the order.
-        max_length: maximum number of tokens of a caption; longer captions are cut.
+        seed, epoch: determine the order and the sampled captions.
         arrays: the arrays of the store to read; a store of aligned vectors has no patches.
         shuffle: False keeps the order of ``rows``.
         start_batch: the first batch to yield, to continue an interrupted epoch.
@@ -65,14 +64,14 @@ class CaptionBatches:
     def __init__(
         self,
         store: FeatureSource,
-        tokens: Mapping[str, np.ndarray],
+        texts: Texts,
         rows: np.ndarray,
         batch_images: int,
         *,
+        captions_per_image: int | None = None,
+        batch_pairs: int | None = None,
         seed: int = 0,
         epoch: int = 0,
-        batch_pairs: int | None = None,
-        max_length: int | None = None,
         arrays: Sequence[str] = ("patches",),
         shuffle: bool = True,
         start_batch: int = 0,
@@ -80,48 +79,51 @@ class CaptionBatches:
         depth: int = 2,
         device: torch.device | None = None,
     ) -> None:
-        self._arrays = {name: store[name] for name in arrays}
-        self._ids, self._offsets = np.asarray(tokens["ids"]), np.asarray(tokens["offsets"])
-        image_row = np.asarray(tokens["image_row"])
+        self._arrays, self._texts = {name: store[name] for name in arrays}, texts
         images = min(len(array) for array in self._arrays.values())
         rows = np.asarray(rows, dtype=np.int64)
         if rows.size and (rows.min() < 0 or rows.max() >= images):
             raise ValueError(f"rows from {rows.min()} to {rows.max()} of a store of {images} images")
-        self._captions = np.argsort(image_row, kind="stable")
-        grouped = image_row[self._captions]
+        self._captions = np.argsort(texts.image_row, kind="stable")
+        grouped = texts.image_row[self._captions]
         self._begin = np.searchsorted(grouped, np.arange(images), side="left")
         self._end = np.searchsorted(grouped, np.arange(images), side="right")
         rows = rows[self._end[rows] > self._begin[rows]]
         if not rows.size:
             raise ValueError("no image among the rows has a caption")
-        generator = np.random.default_rng([seed, epoch])
-        self._image_row, self._batch_pairs = image_row, batch_pairs
-        if batch_pairs is not None:
-            captions = self._captions_of(rows)
-            self._order, self._batch_size = generator.permutation(captions) if shuffle else captions, batch_pairs
-        else:
-            self._order = generator.permutation(rows) if shuffle else rows
-            self._batch_size = batch_images
-        self._max_length = max_length
-        self._start_batch, self._share, self._depth, self._device = start_batch, share, depth, device
+        self._seed, self._batch_pairs = (seed, epoch), batch_pairs
+        self._per_image = captions_per_image if batch_pairs is None else None
+        entries = rows if batch_pairs is None else self._captions_of(rows)
+        self._order = np.random.default_rng(self._seed).permutation(entries) if shuffle else entries
+        self._batch_size = batch_images if batch_pairs is None else batch_pairs
+        self._start_batch, self._share, self._depth = start_batch, share, depth
+        self._device = device or torch.device("cpu")
 
     def __len__(self) -> int:
         """Batches in the whole epoch, those before ``start_batch`` included."""
         return -(-len(self._order) // self._batch_size)
 
-    def batch(self, index: int) -> CaptionBatch:
+    def batch(self, index: int) -> Batch:
         """Read batch ``index`` of the epoch now, in this thread."""
-        rows, captions, counts = self._parts(index)[self._share[0]]
-        return CaptionBatch(
+        parts, rank = self._parts(index), self._share[0]
+        rows, captions, counts = parts[rank]
+        image_index = np.repeat(np.arange(len(rows)), counts)
+        if self._per_image is not None:
+            # Each batch has its own generator, so that a continued training samples the same captions. It draws a
+            # number for every caption of the whole batch, so that several processes sample what one process samples.
+            sizes = [len(part) for _, part, _ in parts]
+            first = sum(sizes[:rank])
+            lot = np.random.default_rng([*self._seed, index]).random(sum(sizes))[first : first + len(captions)]
+            order = np.lexsort((lot, image_index))
+            place = np.arange(len(captions)) - np.searchsorted(image_index, image_index)
+            kept = np.sort(order[place < self._per_image])
+            captions, image_index = captions[kept], image_index[kept]
+        return Batch(
             features={name: for_device(array.gather(rows), self._device) for name, array in self._arrays.items()},
-            tokens=torch.from_numpy(self._padded(captions)),
-            image_index=torch.from_numpy(np.repeat(np.arange(len(rows)), counts)),
+            texts=self._texts.of(captions),
+            image_index=torch.from_numpy(image_index),
             rows=torch.from_numpy(rows.copy()),
         )
-
-    def captions_in_parts(self, index: int) -> list[int]:
-        """The number of captions of batch ``index`` in the part of each process."""
-        return [len(captions) for _, captions, _ in self._parts(index)]
 
     def _parts(self, index: int) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """For each process, its part of batch ``index``: image rows, captions, and number of captions of each image."""
@@ -131,8 +133,9 @@ class CaptionBatches:
                 (rows, self._captions_of(rows), self._end[rows] - self._begin[rows])
                 for rows in np.array_split(entries, self._share[1])
             ]
-        captions = entries[np.argsort(self._image_row[entries], kind="stable")]
-        rows, counts = np.unique(self._image_row[captions], return_counts=True)
+        image_row = self._texts.image_row
+        captions = entries[np.argsort(image_row[entries], kind="stable")]
+        rows, counts = np.unique(image_row[captions], return_counts=True)
         parts = np.array_split(np.arange(len(rows)), self._share[1])
         ends = [int(counts[: part[-1] + 1].sum()) if len(part) else len(captions) for part in parts]
         return [
@@ -145,19 +148,7 @@ class CaptionBatches:
         own = (self._captions[self._begin[row] : self._end[row]] for row in rows)
         return np.concatenate([np.empty(0, np.int64), *own])
 
-    def _padded(self, captions: np.ndarray) -> np.ndarray:
-        """The token matrix of the captions with the given numbers: (M, T) int64; T is 1 where there are none."""
-        begin = self._offsets[captions]
-        lengths = self._offsets[captions + 1] - begin
-        if self._max_length is not None:
-            lengths = np.minimum(lengths, self._max_length)
-        steps = np.arange(lengths.max(initial=1))
-        inside = steps < lengths[:, None]
-        padded = np.full(inside.shape, PAD, np.int64)
-        padded[inside] = self._ids[(begin[:, None] + steps)[inside]]
-        return padded
-
-    def __iter__(self) -> Iterator[CaptionBatch]:
+    def __iter__(self) -> Iterator[Batch]:
         numbers = iter(range(self._start_batch, len(self)))
         with ThreadPoolExecutor(1, thread_name_prefix="batches") as pool:
             ahead = deque(pool.submit(self.batch, index) for index in islice(numbers, self._depth))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,6 +10,7 @@ import torch
 from tokenizers import Tokenizer
 
 from vitcapr.errors import UserError
+from vitcapr.formats.tokens import TagTable
 from vitcapr.text.cleaning import second_clause, title_spans
 
 
@@ -82,14 +83,6 @@ def _token_list(encoding: Any, cut: int) -> TokenList:
     return TokenList(encoding.ids, encoding.type_ids, starts)
 
 
-class WordTags(Protocol):
-    """Parts of speech of words: ``vitcapr.formats.tokens.TagTable``."""
-
-    def at(self, caption: int, characters: Sequence[int]) -> list[int]:
-        """The tags at the given characters of a caption; 0 if there is no word."""
-        ...
-
-
 @dataclass(frozen=True)
 class TowerTokens:
     """The captions of a batch that one tower reads.
@@ -133,7 +126,7 @@ class TowerCaptions:
     """
 
     def __init__(
-        self, captions: pd.DataFrame, readers: Mapping[str, TowerReader], tags: WordTags | None = None
+        self, captions: pd.DataFrame, readers: Mapping[str, TowerReader], tags: TagTable | None = None
     ) -> None:
         tower_of = {language: name for name, reader in readers.items() for language in reader.languages}
         if unread := sorted(set(captions["language"]) - tower_of.keys()):

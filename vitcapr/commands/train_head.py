@@ -50,7 +50,7 @@ def main(
     import numpy as np
 
     from vitcapr.batches.pairing import pair_stores
-    from vitcapr.batches.pairs import FeatureTexts
+    from vitcapr.batches.texts import FeatureTexts
     from vitcapr.encoders.precision import resolve_device
     from vitcapr.files import sha256_file
     from vitcapr.progress import Reporter

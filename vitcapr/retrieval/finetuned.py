@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from vitcapr.batches.tokenised import TowerCaptions, TowerReader, WordTags
+from vitcapr.batches.tokenised import TowerCaptions, TowerReader
 from vitcapr.config.finetuned_dual_encoder import FinetuneSettings
 from vitcapr.encoders.photographs import preprocessing_of
 from vitcapr.encoders.staging import to_device
@@ -20,6 +20,7 @@ from vitcapr.formats.embeddings import Embeddings
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.model import READERS, read_model, read_tower_readers, rebuild
 from vitcapr.formats.pairs import read_pair_table
+from vitcapr.formats.tokens import TagTable
 from vitcapr.models.finetuned_dual_encoder import FinetunedDualEncoder, FinetunedTextTower
 from vitcapr.progress import Reporter
 from vitcapr.retrieval.embedder import Embedder, embed_split
@@ -65,7 +66,7 @@ class FinetunedEmbedder:
     finetuned: FinetunedDualEncoder
     readers: Mapping[str, TowerReader]
     device: torch.device
-    tags: WordTags | None = None
+    tags: TagTable | None = None
 
     @property
     def languages(self) -> list[str]:
@@ -103,7 +104,7 @@ class FinetunedEmbedder:
 
 
 def open_finetuned(
-    folder: Path, store: FeatureStore, device: torch.device, tags: WordTags | None = None
+    folder: Path, store: FeatureStore, device: torch.device, tags: TagTable | None = None
 ) -> FinetunedEmbedder:
     """The fine-tuned dual encoder in ``folder``, for pixels of the preprocessing that it was trained on."""
     weights, card = read_model(folder)
@@ -131,7 +132,7 @@ def open_untrained(
     source: str,
     tokenizers: Mapping[str, Path],
     device: torch.device,
-    tags: WordTags | None = None,
+    tags: TagTable | None = None,
 ) -> FinetunedEmbedder:
     """The dual encoder of a configuration before its training; see :func:`untrained_finetuned`."""
     torch.manual_seed(settings.finetuned.seed_in(settings.seed))
@@ -140,7 +141,7 @@ def open_untrained(
     return FinetunedEmbedder(model.to(device).eval(), readers, device, tags)
 
 
-def check_tags(finetuned: FinetunedDualEncoder, tags: WordTags | None) -> None:
+def check_tags(finetuned: FinetunedDualEncoder, tags: TagTable | None) -> None:
     """A text tower that adds parts of speech needs them."""
     if tags is None and any(
         isinstance(tower, FinetunedTextTower) and tower.tags is not None for tower in finetuned.towers

@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from vitcapr.batches.loader import PAD, CaptionBatch, CaptionBatches
+from vitcapr.batches.loader import Batch, Batches
+from vitcapr.batches.texts import PAD, WordTexts
 from vitcapr.config.captioner import CaptionerConfig, CaptionerPhaseConfig, CaptionerTrainingConfig
 from vitcapr.decoding.stepwise import greedy
 from vitcapr.encoders.precision import dtype_name, resolve_device, resolve_dtype
@@ -88,7 +89,7 @@ def train_captioner(
 
 
 @dataclass(frozen=True)
-class SelfCriticalBatch(CaptionBatch):
+class SelfCriticalBatch(Batch):
     """A batch of a self-critical phase; its captions are not read."""
 
     objective: SelfCritical
@@ -124,19 +125,18 @@ class CaptionerTask:
         if training.select_by == "cider" and vocabulary is not None:
             self._cider = GreedyCider(store, tokens, vocabulary, validation, training, device)
 
-    def _open(self, rows: np.ndarray, phase: CaptionerPhaseConfig, **options: Any) -> CaptionBatches:
-        return CaptionBatches(
+    def _open(self, rows: np.ndarray, phase: CaptionerPhaseConfig, **options: Any) -> Batches:
+        return Batches(
             self._store,
-            {"ids": self._tokens.ids, "offsets": self._tokens.offsets, "image_row": self._tokens.image_row},
+            WordTexts(self._tokens, phase.max_length),
             rows,
             batch_images=phase.batch_images,
-            max_length=phase.max_length,
             arrays=self.model.arrays,
             device=self._device,
             **options,
         )
 
-    def batches(self, phase: int, epoch: int, start: int) -> Iterator[CaptionBatch]:
+    def batches(self, phase: int, epoch: int, start: int) -> Iterator[Batch]:
         objective = self._objectives[phase]
         for batch in self._open_training(phase, epoch, start_batch=start, share=distributed.share()):
             yield batch if objective is None else SelfCriticalBatch(**vars(batch), objective=objective)
@@ -144,21 +144,21 @@ class CaptionerTask:
     def steps(self, phase: int) -> int:
         return len(self._open_training(phase, epoch=0))
 
-    def _open_training(self, number: int, epoch: int, **options: Any) -> CaptionBatches:
+    def _open_training(self, number: int, epoch: int, **options: Any) -> Batches:
         phase = self._training.phases[number]
         return self._open(self._train, phase, seed=self._seed, epoch=epoch, batch_pairs=phase.batch_pairs, **options)
 
-    def _features(self, batch: CaptionBatch) -> dict[str, Tensor]:
+    def _features(self, batch: Batch) -> dict[str, Tensor]:
         return {name: to_device(array, self._device).float() for name, array in batch.features.items()}
 
-    def _logits(self, batch: CaptionBatch) -> tuple[Tensor, Tensor]:
+    def _logits(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Logits (n, V) and targets (n,) of the n words to be predicted."""
-        mask = batch.tokens[:, 1:] != PAD
-        targets = to_device(batch.tokens[:, 1:][mask], self._device)
-        tokens = to_device(batch.tokens[:, :-1], self._device)
+        mask = batch.texts[:, 1:] != PAD
+        targets = to_device(batch.texts[:, 1:][mask], self._device)
+        tokens = to_device(batch.texts[:, :-1], self._device)
         return self.model(self.model.encode(self._features(batch)), tokens, mask, batch.image_index), targets
 
-    def loss(self, batch: CaptionBatch) -> tuple[Tensor, int]:
+    def loss(self, batch: Batch) -> tuple[Tensor, int]:
         """Mean cross-entropy a word or, in a self-critical phase, minus the mean reward of a caption.
 
         Among several processes, a self-critical loss is a mean over the words that each has drawn, weighed by captions.

@@ -10,9 +10,10 @@ import torch
 from torch import Tensor
 
 from vitcapr.batches.augment import Augmentation
-from vitcapr.batches.pairs import CaptionRows
-from vitcapr.batches.pixel_batches import PixelBatch, PixelBatches
-from vitcapr.batches.tokenised import TowerCaptions, WordTags
+from vitcapr.batches.loader import Batch
+from vitcapr.batches.pixel_batches import PixelBatches
+from vitcapr.batches.texts import CaptionRows
+from vitcapr.batches.tokenised import TowerCaptions
 from vitcapr.config.finetuned_dual_encoder import FinetunedDualEncoderConfig, FinetuningPhaseConfig
 from vitcapr.encoders.photographs import preprocessing_of
 from vitcapr.encoders.precision import dtype_name, resolve_device, resolve_dtype
@@ -20,10 +21,12 @@ from vitcapr.encoders.staging import to_device
 from vitcapr.files import sha256_bytes
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.model import READERS, write_tower_readers
+from vitcapr.formats.tokens import TagTable
 from vitcapr.models.finetuned_dual_encoder import FinetunedDualEncoder, layer_rates
 from vitcapr.progress import Reporter
 from vitcapr.retrieval.finetuned import captions_to_read, check_tags, embed_captions, embed_pixels
 from vitcapr.retrieval.finetuned_towers import Untrained
+from vitcapr.store.layout import PIXELS
 from vitcapr.store.reader import FeatureStore
 from vitcapr.training import distributed
 from vitcapr.training.contrastive import info_nce, pooled_loss
@@ -34,7 +37,7 @@ _BLOCK = 64
 """Images of a validation batch, whose captions all come with them: no batch of training is so wide."""
 
 
-Batch = tuple[FinetuningPhaseConfig, PixelBatch]
+Step = tuple[FinetuningPhaseConfig, Batch]
 
 
 def _loss(phase: FinetuningPhaseConfig, similarity: Tensor, image_index: Tensor, temperature: Tensor) -> Tensor:
@@ -93,7 +96,7 @@ class FinetuningTask:
             device=self._device,
         )
 
-    def batches(self, phase: int, epoch: int, start: int) -> Iterator[Batch]:
+    def batches(self, phase: int, epoch: int, start: int) -> Iterator[Step]:
         settings = self._phases[phase]
         for batch in islice(self._open(settings, epoch, start), self.steps(phase) - start):
             yield settings, batch
@@ -102,15 +105,15 @@ class FinetuningTask:
         whole = len(self._open(self._phases[phase], 0))
         return whole if self._epoch_batches is None else min(whole, self._epoch_batches)
 
-    def loss(self, batch: Batch) -> tuple[Tensor, int]:
+    def loss(self, batch: Step) -> tuple[Tensor, int]:
         """The phase's objective, and how many true pairs are this process's own.
 
         Among several processes it is the loss of the whole batch, whose embeddings all of them gather.
         """
         phase, read = batch
         if len(read.rows):
-            images = embed_pixels(self.model, read.pixels, self._chunk)
-            captions = embed_captions(self.model, self._tokens, read.caption_rows, self._device, self._chunk)
+            images = embed_pixels(self.model, read.features[PIXELS], self._chunk)
+            captions = embed_captions(self.model, self._tokens, read.texts, self._device, self._chunk)
         else:  # Gradients flow back through the embeddings of an empty share as through any other.
             images = captions = distributed.nothing(self.model).expand(0, self.model.embedding_dim)
         pairs = len(captions)
@@ -134,8 +137,8 @@ class FinetuningTask:
             device=self._device,
         )
         for batch in rows:
-            of_images = embed_pixels(self.model, batch.pixels)
-            of_captions = embed_captions(self.model, self._tokens, batch.caption_rows, self._device)
+            of_images = embed_pixels(self.model, batch.features[PIXELS])
+            of_captions = embed_captions(self.model, self._tokens, batch.texts, self._device)
             images.append(of_images.cpu().numpy())
             captions.append(of_captions.cpu().numpy())
             owners.append(batch.image_index.numpy() + seen)
@@ -155,7 +158,7 @@ def finetune(
     store: FeatureStore,
     data: Manifest,
     *,
-    tags: WordTags | None,
+    tags: TagTable | None,
     pairs: Path | None,
     seed: int,
     card: Mapping[str, Any],

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from vitcapr.batches.pairs import FeatureAndWordTexts, FeatureTexts, Texts, WordTexts, draw_pairs
 from vitcapr.batches.sources import FeatureSource, with_mean_patch
+from vitcapr.batches.texts import FeatureAndWordTexts, FeatureTexts, Texts, WordTexts, draw_pairs
 from vitcapr.config.retriever import (
     AnyTextConfig,
     FeaturesAndWordsTextConfig,
@@ -183,7 +183,7 @@ def train_dual_encoder(
 
 def _measure(encoder: DualEncoder, augmented_views: Sequence[FeatureSource], texts: Texts, train: np.ndarray) -> None:
     """What is standardised is so by the training rows that have a caption, and by these captions."""
-    images = texts.table["image_row"]
+    images = texts.image_row
     trained = np.isin(images, train)
     if encoder.image.standardise is not None:
         encoder.image.standardise.measure(
@@ -193,7 +193,8 @@ def _measure(encoder: DualEncoder, augmented_views: Sequence[FeatureSource], tex
         )
     standardise = getattr(encoder.text, "standardise", None)
     if standardise is not None and isinstance(texts, FeatureTexts | FeatureAndWordTexts):
-        standardise.measure(texts.features_of(captions) for captions in _blocks(np.flatnonzero(trained)))
+        features = texts.features if isinstance(texts, FeatureAndWordTexts) else texts
+        standardise.measure(features.of(captions) for captions in _blocks(np.flatnonzero(trained)))
 
 
 def _blocks(rows: np.ndarray) -> Iterator[np.ndarray]:
@@ -225,10 +226,10 @@ def describe_text_encoder(store: FeatureStore) -> dict[str, Any]:
 
 def texts_of(text: AnyTextConfig, table: TokenTable, sentences: FeatureStore | None) -> Texts:
     """The captions of the token table, whichever form the text tower takes."""
-    arrays: dict[str, np.ndarray] = {"ids": table.ids, "offsets": table.offsets, "image_row": table.image_row}
     if sentences is None:
         assert not isinstance(text, FeaturesTextConfig)
-        return WordTexts(arrays, text.max_length)
+        return WordTexts(table, text.max_length)
+    features = FeatureTexts(sentences["text"], table.caption_row, table.image_row)
     if isinstance(text, FeaturesAndWordsTextConfig):
-        return FeatureAndWordTexts(sentences["text"], table.caption_row, arrays, text.max_length)
-    return FeatureTexts(sentences["text"], table.caption_row, table.image_row)
+        return FeatureAndWordTexts(features, WordTexts(table, text.max_length))
+    return features

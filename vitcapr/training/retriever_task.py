@@ -7,8 +7,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from vitcapr.batches.pairs import PairBatch, PairBatches, Texts
+from vitcapr.batches.loader import Batch, Batches
 from vitcapr.batches.sources import FeatureSource, draw_augmented_views
+from vitcapr.batches.texts import Texts
 from vitcapr.config.retriever import RetrieverPhaseConfig
 from vitcapr.encoders.staging import to_device
 from vitcapr.models.dual_encoder import DualEncoder, DualEncoders, side_by_side
@@ -22,7 +23,7 @@ _VALIDATION_IMAGES = 64
 """In a batch of the validation loss, where no phase of training says how many."""
 
 
-Batch = tuple[RetrieverPhaseConfig, PairBatch]
+Step = tuple[RetrieverPhaseConfig, Batch]
 
 
 class Learner(nn.Module):
@@ -60,8 +61,8 @@ class RetrieverTask:
         self._train, self._validation = train, validation
         self._seed, self._device = seed, device
 
-    def _open(self, phase: RetrieverPhaseConfig, epoch: int, start: int = 0) -> PairBatches:
-        return PairBatches(
+    def _open(self, phase: RetrieverPhaseConfig, epoch: int, start: int = 0) -> Batches:
+        return Batches(
             draw_augmented_views(self._augmented_views, self._seed, epoch),
             self._texts,
             self._train,
@@ -76,7 +77,7 @@ class RetrieverTask:
             device=self._device,
         )
 
-    def batches(self, phase: int, epoch: int, start: int) -> Iterator[Batch]:
+    def batches(self, phase: int, epoch: int, start: int) -> Iterator[Step]:
         settings = self._phases[phase]
         for batch in self._open(settings, epoch, start):
             yield settings, batch
@@ -84,7 +85,7 @@ class RetrieverTask:
     def steps(self, phase: int) -> int:
         return len(self._open(self._phases[phase], 0))
 
-    def _embed(self, encoder: DualEncoder, batch: PairBatch, hinge_ranked: bool) -> tuple[Tensor, Tensor]:
+    def _embed(self, encoder: DualEncoder, batch: Batch, hinge_ranked: bool) -> tuple[Tensor, Tensor]:
         """Images (B, E) and captions (M, E) of length 1; ``hinge_ranked`` images keep their length."""
         if not len(batch.rows):
             # Gradients flow back through the embeddings of an empty share as through any other.
@@ -93,10 +94,10 @@ class RetrieverTask:
         images = encoder.image(batch.features).float() if hinge_ranked else encoder.embed_images(batch.features)
         return images, encoder.embed_texts(batch.texts)
 
-    def _features(self, batch: PairBatch) -> dict[str, Tensor]:
+    def _features(self, batch: Batch) -> dict[str, Tensor]:
         return {name: to_device(array, self._device) for name, array in batch.features.items()}
 
-    def loss(self, batch: Batch) -> tuple[Tensor, int]:
+    def loss(self, batch: Step) -> tuple[Tensor, int]:
         """The objective a true pair, with the weighted loss of the mined captions, and how many pairs there are.
 
         Of an ensemble: the mean over its members. Among several processes it is the loss of the whole batch, whose
@@ -111,9 +112,7 @@ class RetrieverTask:
         losses = [self._member_loss(encoder, phase, pairs, index) for encoder in self.model.encoder.members]
         return torch.stack(losses).mean(), len(pairs.image_index)
 
-    def _member_loss(
-        self, encoder: DualEncoder, phase: RetrieverPhaseConfig, batch: PairBatch, index: Tensor
-    ) -> Tensor:
+    def _member_loss(self, encoder: DualEncoder, phase: RetrieverPhaseConfig, batch: Batch, index: Tensor) -> Tensor:
         embedded = self._embed(encoder, batch, phase.objective == "hinge_rank")
         images, captions = map(distributed.gather, embedded)
         with torch.autocast(self._device.type, enabled=False):
@@ -141,7 +140,7 @@ class RetrieverTask:
     def _mined(
         self,
         encoder: DualEncoder,
-        batch: PairBatch,
+        batch: Batch,
         similarity: Tensor,
         images: Tensor,
         index: Tensor,
@@ -171,7 +170,7 @@ class RetrieverTask:
         members = self.model.encoder.members
         arrays = members[0].image_arrays
         augmented_views = [
-            PairBatches(view, self._texts, self._validation, size, arrays=arrays, shuffle=False)
+            Batches(view, self._texts, self._validation, size, arrays=arrays, shuffle=False)
             for view in self._augmented_views
         ]
         for seen_batches in zip(*augmented_views, strict=True):
@@ -194,7 +193,7 @@ class RetrieverTask:
         return {"validation_loss": total / len(owner), **scores}
 
 
-def _frozen(batch: PairBatch) -> tuple[Tensor, Tensor]:
+def _frozen(batch: Batch) -> tuple[Tensor, Tensor]:
     """What the frozen encoders make of the images, (B, D), and of their captions, (M, D).
 
     Of an image: CLS and, if the tower reads patches, their mean.
@@ -205,7 +204,7 @@ def _frozen(batch: PairBatch) -> tuple[Tensor, Tensor]:
     return torch.cat(images, dim=1), texts.float()
 
 
-def mix(batch: PairBatch, alpha: float) -> PairBatch:
+def mix(batch: Batch, alpha: float) -> Batch:
     """Feature mixup: each image moved towards another one, and its captions by the same share towards that one's.
 
     Zhang et al. 2018, on features instead of pixels. The share that stays is drawn once for the batch, from

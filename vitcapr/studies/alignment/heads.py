@@ -35,8 +35,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from vitcapr.batches.pairs import FeatureTexts
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
+from vitcapr.batches.texts import FeatureTexts
 from vitcapr.config.base import parse
 from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.formats.model import read_model

@@ -16,7 +16,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.preprocessing import normalize
 
 from vitcapr.batches.pairing import Pairing
-from vitcapr.batches.pairs import draw_pairs
+from vitcapr.batches.texts import draw_pairs
 from vitcapr.errors import UserError
 from vitcapr.store.reader import FeatureStore
 from vitcapr.studies.alignment.interface import Float32s, Pairs

@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 import torch
 
-from vitcapr.batches.pairs import (
+from vitcapr.batches.loader import Batch, Batches
+from vitcapr.batches.sources import MemoryArray, MemoryFeatures
+from vitcapr.batches.texts import (
     FeatureAndWordTexts,
     FeatureTexts,
-    PairBatch,
-    PairBatches,
     Texts,
     WordTexts,
     draw_pairs,
 )
-from vitcapr.batches.sources import MemoryArray, MemoryFeatures
 from vitcapr.errors import UserError
+from vitcapr.formats.tokens import TokenTable
 
 CAPTIONS_OF = [3, 1, 0, 2, 5, 2, 4]
 OWNER = np.repeat(np.arange(7), CAPTIONS_OF)
@@ -33,15 +33,14 @@ def features() -> FeatureTexts:
 def words(max_length: int = 9) -> WordTexts:
     """Caption m is 1, m + 3 as often as m % 4 says, 2."""
     captions = [[1, *[m + 3] * (m % 4), 2] for m in range(len(OWNER))]
-    offsets = np.cumsum([0, *map(len, captions)])
-    return WordTexts({"ids": np.concatenate(captions), "offsets": offsets, "image_row": OWNER}, max_length)
+    return WordTexts(TokenTable.build(captions, OWNER.tolist(), range(len(OWNER))), max_length)
 
 
-def read(texts: Texts, **options: object) -> list[PairBatch]:
-    return list(PairBatches(STORE, texts, np.arange(7), 2, arrays=("cls",), **options))  # type: ignore[arg-type]
+def read(texts: Texts, **options: object) -> list[Batch]:
+    return list(Batches(STORE, texts, np.arange(7), 2, arrays=("cls",), **options))  # type: ignore[arg-type]
 
 
-def captions_in(batch: PairBatch) -> list[int]:
+def captions_in(batch: Batch) -> list[int]:
     """The captions of a batch of ``features()``."""
     return [int(value) - 100 for value in batch.texts[:, 0]]
 
@@ -90,8 +89,7 @@ def test_words_are_cut_and_padded_no_further_than_needed() -> None:
 
 
 def test_the_feature_of_a_caption_is_returned_with_its_words() -> None:
-    alone, read_words = features(), words()
-    both = FeatureAndWordTexts(alone._array, ROWS, read_words.table, 4)
+    both = FeatureAndWordTexts(features(), words(4))
     for batch in read(both, captions_per_image=2, seed=1):
         vectors, numbers = batch.texts
         assert numbers.shape[1] <= 4
@@ -100,14 +98,12 @@ def test_the_feature_of_a_caption_is_returned_with_its_words() -> None:
             assert OWNER[place] == batch.rows[image]
             expected = [1, *[place + 3] * (place % 4), 2][:4]
             assert caption == expected + [0] * (numbers.shape[1] - len(expected))
-    np.testing.assert_array_equal(both.features_of(np.array([4, 0])), alone.features_of(np.array([4, 0])))
 
 
 def test_a_process_without_an_image_of_a_batch_has_an_empty_share() -> None:
     """Three processes, two images in a batch: the third has none, in whichever form the captions are."""
-    texts = features()
-    both = FeatureAndWordTexts(texts._array, ROWS, words().table, 4)
-    for form, width in ((texts, 3), (both, 3), (words(), 1)):
+    both = FeatureAndWordTexts(features(), words(4))
+    for form, width in ((features(), 3), (both, 3), (words(), 1)):
         for batch in read(form, captions_per_image=1, share=(2, 3)):
             first = batch.texts[0] if isinstance(batch.texts, tuple) else batch.texts
             assert first.shape == (0, width)
