@@ -185,7 +185,7 @@ def test_captions_go_to_the_tower_of_their_language() -> None:
     english, chinese = tokens.of([12, 9, 7])
     assert (english.tower, english.at.tolist()) == ("en", [1])
     assert (chinese.tower, chinese.at.tolist()) == ("zh", [0, 2])
-    assert chinese.mask.tolist() == [[1, 1, 1, 0], [1, 1, 1, 1]]  # cut to four, special ones included
+    assert chinese.inputs["mask"].tolist() == [[1, 1, 1, 0], [1, 1, 1, 1]]  # cut to four, special ones included
     table = pd.DataFrame([(0, "fr", "un chien")], columns=["caption_row", "language", "text"])
     with pytest.raises(UserError, match="no text tower reads captions in 'fr'"):
         TowerCaptions(table, readers)
@@ -207,21 +207,20 @@ def test_a_second_clause_is_a_second_segment() -> None:
     table = pd.DataFrame(rows, columns=["caption_row", "language", "text", "raw"])
     tags = TagTable.of([[(6, 10, "VERB")], []])
     (part,) = TowerCaptions(table, {"en": TowerReader(tokenizer, ("en",), 0, 9, segments=True)}, tags).of([0, 1])
-    names = [[tokenizer.id_to_token(token) for token in row] for row in part.ids.tolist()]
+    names = [[tokenizer.id_to_token(token) for token in row] for row in part.inputs["ids"].tolist()]
     assert names == [["[CLS]", "a", "dog", "[SEP]", "runs", "[SEP]"], ["[CLS]", "a", "dog", "runs", "[SEP]", "[PAD]"]]
-    assert part.types.tolist() == [[0, 0, 0, 0, 1, 1], [0] * 6]
-    assert part.tags is not None
-    assert part.tags[0].tolist() == [0, 0, 0, 0, TAGS.index("VERB") + 1, 0]
+    assert part.inputs["types"].tolist() == [[0, 0, 0, 0, 1, 1], [0] * 6]
+    assert part.inputs["tags"][0].tolist() == [0, 0, 0, 0, TAGS.index("VERB") + 1, 0]
     (whole,) = TowerCaptions(table, {"en": TowerReader(tokenizer, ("en",), 0, 9)}).of([0, 1])
-    assert whole.types.sum() == 0
-    assert whole.ids[0].tolist() == whole.ids[1].tolist()
+    assert whole.inputs["types"].sum() == 0
+    assert whole.inputs["ids"][0].tolist() == whole.inputs["ids"][1].tolist()
 
 
 def test_titles_are_known_by_their_tokens() -> None:
     tokenizer = train_wordpiece(["他在看《三体》"], 50, 1)
     table = pd.DataFrame([(0, "zh", "他在看《三体》吗")], columns=["caption_row", "language", "text"])
     (part,) = TowerCaptions(table, {"zh": TowerReader(tokenizer, ("zh",), 0, 12)}).of([0])
-    assert part.titles.tolist() == [[0, 0, 0, 0, 1, 1, 1, 1, 0, 0]]
+    assert part.inputs["titles"].tolist() == [[0, 0, 0, 0, 1, 1, 1, 1, 0, 0]]
 
 
 def test_the_papers_own_model_trains_on_tiny_encoders(folder: Path, tmp_path: Path) -> None:

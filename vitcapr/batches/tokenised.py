@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,8 +14,7 @@ from vitcapr.formats.tokens import TagTable
 from vitcapr.text.cleaning import second_clause, title_spans
 
 
-@dataclass(frozen=True)
-class TokenList:
+class TokenList(NamedTuple):
     """The tokens of a caption, special tokens included.
 
     ``types`` are 0 in the first segment and 1 in the second; ``starts`` is the position of each token's first character
@@ -83,33 +82,19 @@ def _token_list(encoding: Any, cut: int) -> TokenList:
     return TokenList(encoding.ids, encoding.type_ids, starts)
 
 
-@dataclass(frozen=True)
-class TowerTokens:
+class TowerTokens(NamedTuple):
     """The captions of a batch that one tower reads.
 
     Attributes:
         at: (m,) int64, the places of the captions in the batch.
-        ids: (m, T) int64, padded; mask: (m, T) int64, 1 at real tokens.
-        types: (m, T) int64, 1 in the second segment of a caption.
-        titles: (m, T) int64, 1 for the tokens of titles and of title marks.
-        tags: (m, T) int64, the part of speech of each token's word, 0 for no word; None: there are no tags.
+        inputs: the arguments of the text tower, each (m, T) int64: ``ids``, padded; ``mask``, 1 at real tokens;
+            ``types``, 1 in the second segment of a caption; and, where there are any, ``titles``, 1 for the tokens of
+            titles and of title marks, and ``tags``, the part of speech of each token's word, 0 for no word.
     """
 
     tower: str
     at: torch.Tensor
-    ids: torch.Tensor
-    mask: torch.Tensor
-    types: torch.Tensor
-    titles: torch.Tensor
-    tags: torch.Tensor | None = None
-
-    @property
-    def inputs(self) -> dict[str, torch.Tensor]:
-        """The arguments of the text tower, by name."""
-        given = {"ids": self.ids, "mask": self.mask, "types": self.types, "titles": self.titles, "tags": self.tags}
-        if not self.titles.any():
-            del given["titles"]  # Asked here, in host memory, and not of the device.
-        return {name: values for name, values in given.items() if values is not None}
+    inputs: dict[str, torch.Tensor]
 
 
 class TowerCaptions:
@@ -134,10 +119,7 @@ class TowerCaptions:
                 f"no text tower reads captions in '{unread[0]}'", remedy="add the language to one of the text towers"
             )
         self._pads = {name: reader.pad for name, reader in readers.items()}
-        self._tower: dict[int, str] = {}
-        self._tokens: dict[int, TokenList] = {}
-        self._titles: dict[int, list[int]] = {}
-        self._tags: dict[int, list[int]] | None = None if tags is None else {}
+        self._captions: dict[int, tuple[str, dict[str, list[int]]]] = {}
         towers = captions["language"].map(tower_of)
         raw = captions["raw" if "raw" in captions else "text"]
         for name, reader in readers.items():
@@ -145,32 +127,36 @@ class TowerCaptions:
             texts = mine["text"].tolist()
             read = reader.read(texts, raw[towers == name].tolist())
             for row, text, tokens in zip(mine["caption_row"].tolist(), texts, read, strict=True):
-                self._tower[row], self._tokens[row] = name, tokens
                 spans = title_spans(text)
-                self._titles[row] = [int(any(a <= start < b for a, b in spans)) for start in tokens.starts]
-                if tags is not None and self._tags is not None:
-                    self._tags[row] = tags.at(row, tokens.starts)
+                titles = [int(any(a <= start < b for a, b in spans)) for start in tokens.starts]
+                columns = {"ids": tokens.ids, "types": tokens.types, "titles": titles}
+                if tags is not None:
+                    columns["tags"] = tags.at(row, tokens.starts)
+                self._captions[row] = name, columns
 
     def of(self, rows: Iterable[int]) -> list[TowerTokens]:
         """The captions with the given rows, for each tower, padded to the longest caption."""
-        rows = list(rows)
+        read = [self._captions[row] for row in rows]
         batches = []
         for name, pad in self._pads.items():
-            at = [place for place, row in enumerate(rows) if self._tower[row] == name]
+            at = [place for place, (tower, _) in enumerate(read) if tower == name]
             if at:
-                mine = [rows[place] for place in at]
-                ids, mask = _padded([self._tokens[row].ids for row in mine], pad)
-                types, _ = _padded([self._tokens[row].types for row in mine], 0)
-                titles, _ = _padded([self._titles[row] for row in mine], 0)
-                tags = None if self._tags is None else _padded([self._tags[row] for row in mine], 0)[0]
-                batches.append(TowerTokens(name, torch.tensor(at), ids, mask, types, titles, tags))
+                captions = [read[place][1] for place in at]
+                inputs = {
+                    key: _padded([columns[key] for columns in captions], pad if key == "ids" else 0)
+                    for key in captions[0]
+                }
+                inputs["mask"] = _padded([[1] * len(columns["ids"]) for columns in captions], 0)
+                if not inputs["titles"].any():
+                    del inputs["titles"]  # Asked here, in host memory, and not of the device.
+                batches.append(TowerTokens(name, torch.tensor(at), inputs))
         return batches
 
 
-def _padded(lists: Sequence[Sequence[int]], pad: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """The padded numbers and the mask of real numbers, each (m, T) int64."""
+def _padded(lists: Sequence[Sequence[int]], pad: int) -> torch.Tensor:
+    """(m, T) int64, T the length of the longest list."""
     lengths = np.array([len(one) for one in lists])
     inside = np.arange(lengths.max()) < lengths[:, None]
     padded = np.full(inside.shape, pad, np.int64)
     padded[inside] = np.concatenate(lists)
-    return torch.from_numpy(padded), torch.from_numpy(inside.astype(np.int64))
+    return torch.from_numpy(padded)
