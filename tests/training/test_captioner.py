@@ -184,7 +184,7 @@ def test_each_phase_has_its_objective(vocabulary: Vocabulary, tokens: TokenTable
     assert len(others) == task.steps(1) - 1 == 2
     surprise, words = task.loss(taught)
     assert float(surprise.detach()) > 0
-    assert words == int((taught.tokens[:, 1:] != 0).sum())
+    assert words == int((taught.texts[:, 1:] != 0).sum())
     shortfall, captions = task.loss(drawn)
     assert -10 <= float(shortfall.detach()) <= 0
     assert captions == 4

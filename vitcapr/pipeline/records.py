@@ -11,11 +11,12 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 from typing_extensions import TypedDict
 
 from vitcapr.errors import UserError
-from vitcapr.files import read_json, sha256_file
+from vitcapr.files import sha256_file
+from vitcapr.formats.records import read_format, reading
 
 FORMAT = "vitcapr-run-2"
 RESULTS, RUNS, LOGS = "results", "runs", "logs"
@@ -142,19 +143,14 @@ def read_run(path: Path) -> Run:
     UserError: there is no record, one of another format, a damaged one, or one whose outputs do not lie in one
         experiment.
     """
-    content = read_json(path)
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise UserError(f"not a record of format {FORMAT}", where=path, remedy="delete it")
-    try:
+    what, remedy = "the record of a run", "delete it, and run its job"
+    content = read_format(path, FORMAT, what, remedy)
+    with reading(path, what, remedy):
         run = Run.model_validate({**content, "path": path})
-    except ValidationError as error:
-        key = ".".join(map(str, error.errors()[0]["loc"]))
-        raise UserError(f"damaged record, at {key[:80]}", where=path, remedy="delete it") from error
-    for output in run.outputs:
-        if run.folder is None or root_of(output) != run.folder:
-            what = f"the record names an output outside its experiment, {output!r}"
-            raise UserError(what, where=path, remedy="delete the record")
-    return run
+        for output in run.outputs:
+            if run.folder is None or root_of(output) != run.folder:
+                raise ValueError(f"it names an output outside its experiment, {output!r}")
+        return run
 
 
 def read_runs(experiment: Path) -> list[Run]:

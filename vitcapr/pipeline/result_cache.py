@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from vitcapr.errors import UserError
-from vitcapr.files import canonical_json, read_json, sha256_bytes, sha256_file, write_json
+from vitcapr.files import canonical_json, sha256_bytes, sha256_file, write_json
+from vitcapr.formats.records import read_format, reading
 
 FORMAT = "vitcapr-result-1"
 ENTRY = "entry.json"
@@ -113,10 +114,10 @@ def result_cache_of(results: Path) -> ResultCache | None:
 
 
 def _read(path: Path) -> CacheEntry:
-    content = read_json(path / ENTRY)
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise UserError("not an entry of the result cache", where=path, remedy="delete the folder")
-    return CacheEntry(path, content["run"], content["files"])
+    what, remedy = "an entry of the result cache", "delete its folder, and run its job"
+    content = read_format(path / ENTRY, FORMAT, what, remedy)
+    with reading(path / ENTRY, what, remedy):
+        return CacheEntry(path, content["run"], content["files"])
 
 
 def _link(source: Path, target: Path) -> None:
