@@ -1,6 +1,5 @@
 import io
 import json
-import pickle
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -63,19 +62,6 @@ def write_folder(path: Path) -> None:
         np.save(path / Path(name).stem, grid)
 
 
-def write_lmdb(path: Path) -> None:
-    lmdb = pytest.importorskip("lmdb", reason="pip install 'vitcapr[lmdb]'")
-    with lmdb.open(str(path)) as environment, environment.begin(write=True) as transaction:
-        for name, grid in zip(IDS, GRIDS, strict=True):
-            transaction.put(name.encode(), npy(grid))
-
-
-def npy(array: np.ndarray) -> bytes:
-    stream = io.BytesIO()
-    np.save(stream, array)
-    return stream.getvalue()
-
-
 @pytest.mark.parametrize(
     ("name", "write"),
     [
@@ -84,7 +70,6 @@ def npy(array: np.ndarray) -> bytes:
         ("each.npz", write_npz_each),
         ("big.npz", write_npz_big),
         ("folder", write_folder),
-        ("base.lmdb", write_lmdb),
     ],
 )
 def test_grids_take_the_order_of_the_data_set(tmp_path: Path, data: Path, name: str, write: Any) -> None:
@@ -121,9 +106,7 @@ def test_partitions_of_clip_retrieval(tmp_path: Path, data: Path) -> None:
 def test_exports_come_back(tmp_path: Path, data: Path) -> None:
     write_h5_big(tmp_path / "big.h5")
     sealed = imported(tmp_path / "big.h5", "--data", data)
-    for kind in ("h5", "npz", "lmdb", "clip-retrieval"):
-        if kind == "lmdb":
-            pytest.importorskip("lmdb", reason="pip install 'vitcapr[lmdb]'")
+    for kind in ("h5", "npz", "clip-retrieval"):
         target = tmp_path / f"again.{kind}"
         if kind == "clip-retrieval":
             np.savez(tmp_path / "v.npz", image_id=np.array(IDS), cls=VECTORS)
@@ -141,12 +124,6 @@ def test_exports_come_back(tmp_path: Path, data: Path) -> None:
 def test_an_export_is_not_mixed_with_an_earlier_one(tmp_path: Path, data: Path) -> None:
     write_h5_big(tmp_path / "big.h5")
     sealed = imported(tmp_path / "big.h5", "--data", data)
-    lmdb = pytest.importorskip("lmdb", reason="pip install 'vitcapr[lmdb]'")
-    with lmdb.open(str(tmp_path / "there.lmdb")) as environment, environment.begin(write=True) as transaction:
-        transaction.put(b"of another store", npy(GRIDS[0]))
-    run_features("export", sealed, "--to", "lmdb", "-o", tmp_path / "there.lmdb")
-    with open_features(imported(tmp_path / "there.lmdb")) as store:
-        assert store.ids == sorted(IDS)
     (tmp_path / "shards").mkdir()
     for shard in range(2):
         (tmp_path / "shards" / f"{shard:06d}.tar").touch()
@@ -172,12 +149,6 @@ def test_pickled_values_are_refused(tmp_path: Path, data: Path) -> None:
     np.savez(tmp_path / "p.npz", **{name: np.array([{}], dtype=object) for name in IDS})
     with pytest.raises(UserError, match="allow_pickle=False"):
         imported(tmp_path / "p.npz", "--data", data)
-    lmdb = pytest.importorskip("lmdb", reason="pip install 'vitcapr[lmdb]'")
-    with lmdb.open(str(tmp_path / "p.lmdb")) as environment, environment.begin(write=True) as transaction:
-        for name in IDS:
-            transaction.put(name.encode(), pickle.dumps(VECTORS))
-    with pytest.raises(UserError, match=r"is pickled, and unpickling may run code .*numpy.save"):
-        imported(tmp_path / "p.lmdb", "--data", data)
 
 
 def test_what_does_not_fit_is_one_line(tmp_path: Path, data: Path) -> None:

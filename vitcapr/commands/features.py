@@ -30,7 +30,6 @@ class Rows(StrEnum):
 class Format(StrEnum):
     h5 = "h5"
     npz = "npz"
-    lmdb = "lmdb"
     clip_retrieval = "clip-retrieval"
     webdataset = "webdataset"
 
@@ -136,7 +135,7 @@ def stats(
 @app.command("import")
 def import_store(
     source: Annotated[
-        Path, typer.Argument(help="An .h5, .npz or .npy file, a folder of .npy, clip-retrieval's folder, or an LMDB.")
+        Path, typer.Argument(help="An .h5, .npz or .npy file, a folder of .npy, or clip-retrieval's folder.")
     ],
     data: Annotated[
         Path | None, typer.Option("--data", help="manifest.json of a data set; the rows are put in its order.")

@@ -53,7 +53,6 @@ HARMLESS = {
     "h5py": "It reads and writes arrays of other programs byte for byte.",
     "huggingface_hub": "It downloads checkpoints; features are made from the revision that is named.",
     "jinja2": "It fills in the template of the first page.",
-    "lmdb": "It reads and writes arrays of other programs byte for byte.",
     "mlflow": "Only vitcapr track uses it, which writes no result.",
     "pandas": "It reads, joins, sorts and writes tables; scores are numpy's, two captions of figures round its means.",
     "pyarrow": "It reads and writes Parquet tables and computes nothing.",

@@ -85,28 +85,6 @@ def to_clip_retrieval(store: FeatureStore, folder: Path, advance: Advance = lamb
             pd.DataFrame({store.identity: store.ids[start:stop]}).to_parquet(temporary)
 
 
-def to_lmdb(store: FeatureStore, folder: Path, advance: Advance = lambda _: None) -> None:
-    """An LMDB of one array: ids to arrays in NumPy's own format; of patches where the store has them.
-
-    ``folder/data.mdb`` takes its name when it is whole, and takes the place of an earlier one.
-    """
-    try:
-        import lmdb
-    except ImportError as error:
-        raise UserError("lmdb is not installed", remedy="pip install 'vitcapr[lmdb]'") from error
-    array = store["patches"] if "patches" in store else next(iter(store.values()))
-    room = 2 * array.nbytes + (1 << 14) * len(array) + (1 << 24)
-    with (
-        atomic_path(folder / "data.mdb") as temporary,
-        lmdb.open(str(temporary), map_size=room, subdir=False, lock=False) as environment,
-    ):
-        for start, block in _blocks(array):
-            with environment.begin(write=True) as transaction:
-                for offset, row in enumerate(block):
-                    transaction.put(store.ids[start + offset].encode("utf-8"), _npy(row))
-            advance(len(block))
-
-
 def _refuse_more(folder: Path, pattern: str, files: int) -> None:
     """Whoever reads the folder would take what an earlier, larger store left in it for rows of this one."""
     there = sum(1 for _ in folder.glob(pattern))

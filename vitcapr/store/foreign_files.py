@@ -1,9 +1,8 @@
-"""Features in the files that the field writes: HDF5, NPZ, folders of ``.npy``, clip-retrieval's partitions, LMDB.
+"""Features in the files that the field writes: HDF5, NPZ, folders of ``.npy``, clip-retrieval's partitions.
 
 Each reader gives the ids of the rows and, for every array, a function that reads one row; nothing is unpickled.
 """
 
-import io
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -91,9 +90,6 @@ def _opened(source: Path, ids: Sequence[str] | None, of: str) -> Iterator[Foreig
         yield ForeignFeatures("npy", (source,), list(ids), {_PER_IMAGE: lambda row: array[row]})
     elif ids is not None:
         raise UserError("files of this kind name their rows themselves", where=source, remedy="leave --ids out")
-    elif (source / "data.mdb").is_file() or suffix in (".lmdb", ".mdb"):
-        with _lmdb(source) as features:
-            yield features
     elif any(source.glob("*_emb/*_emb_*.npy")) or any(source.glob("*_emb_*.npy")):
         yield _clip_retrieval(source, of)
     elif source.is_dir():
@@ -179,32 +175,6 @@ def _ids_of(table: pd.DataFrame, where: Path, of: str) -> list[str]:
     raise UserError(
         f"the metadata have no column {columns}", where=where, remedy=f"they have {', '.join(map(str, table.columns))}"
     )
-
-
-@contextmanager
-def _lmdb(source: Path) -> Iterator[ForeignFeatures]:
-    """Keys are ids, values arrays in NumPy's own format; others, pickled ones above all, are refused."""
-    try:
-        import lmdb
-    except ImportError as error:
-        raise UserError("lmdb is not installed", where=source, remedy="pip install 'vitcapr[lmdb]'") from error
-    with (
-        lmdb.open(str(source), readonly=True, lock=False, subdir=source.is_dir()) as environment,
-        environment.begin(buffers=True) as transaction,
-    ):
-        keys = [bytes(key) for key, _ in transaction.cursor()]
-
-        def value(key: bytes) -> np.ndarray:
-            content = bytes(transaction.get(key) or b"")
-            if not content.startswith(b"\x93NUMPY"):
-                pickled = content[:1] == b"\x80"
-                what = f"the value of '{key.decode(errors='replace')}' is " + (
-                    "pickled, and unpickling may run code" if pickled else "not an array in NumPy's format"
-                )
-                raise UserError(what, where=source, remedy="write the values again with numpy.save")
-            return np.asarray(np.load(io.BytesIO(content), allow_pickle=False))
-
-        yield _one_each("lmdb", (source,), {key.decode("utf-8"): partial(value, key) for key in keys})
 
 
 def _one_each(kind: str, files: tuple[Path, ...], values: Mapping[str, Callable[[], np.ndarray]]) -> ForeignFeatures:

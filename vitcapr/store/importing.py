@@ -53,7 +53,6 @@ def import_features(
     layouts = {
         array: ArrayLayout.for_rows(axis, (len(ids), *shape), chunk, dtype) for array, (shape, dtype) in shapes.items()
     }
-    files = [inner for path in source.files for inner in (path.glob("data.mdb") if path.is_dir() else [path])]
     origin: dict[str, Any] = {
         "backbone": name,
         "revision": None,
@@ -62,7 +61,7 @@ def import_features(
         "store_dtype": "/".join(sorted({layout.dtype for layout in layouts.values()})),
         "imported": {
             "kind": source.kind,
-            "files_sha256": sha256_bytes("\n".join(map(sha256_file, files)).encode()),
+            "files_sha256": sha256_bytes("\n".join(map(sha256_file, source.files)).encode()),
         },
         f"{axis}s_sha256": sha256_bytes(canonical_json(ids).encode("utf-8")),
     }
