@@ -1,40 +1,32 @@
-"""Energy from counters that wrap, and no number where there is no counter."""
+"""Energy from the counters of GPUs, and no number where there is no counter."""
 
+import sys
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 
 from vitcapr.pipeline import records
-from vitcapr.pipeline.records import Meter
 
 
-@pytest.fixture(autouse=True)
-def _no_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def counters(values: list[int]) -> Any:
+    """NVML of two GPUs; each reading takes the next value."""
+    nvml: Any = ModuleType("pynvml")
+    nvml.NVMLError, nvml.nvmlInit = RuntimeError, lambda: None
+    nvml.nvmlDeviceGetCount, nvml.nvmlDeviceGetHandleByIndex = lambda: 2, lambda number: number
+    nvml.nvmlDeviceGetTotalEnergyConsumption = lambda _: values.pop(0)
+    return nvml
+
+
+def test_energy_is_the_difference_of_two_readings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "GPU", tmp_path)
+    monkeypatch.setitem(sys.modules, "pynvml", counters([1000, 5000, 2500, 5000]))
+    start, why = records.gpu_millijoules()
+    assert why == ""
+    assert records.energy_since(start) == {"joules": {"gpu 0": 1.5, "gpu 1": 0.0}, "absent": {}}
+
+
+def test_a_missing_counter_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(records, "GPU", tmp_path / "none")
-
-
-def zone(folder: Path, name: str, microjoules: int) -> Path:
-    path = folder / name
-    path.mkdir(parents=True)
-    (path / "max_energy_range_uj").write_text("10000000\n")
-    (path / "energy_uj").write_text(f"{microjoules}\n")
-    return path / "energy_uj"
-
-
-def test_a_counter_that_wraps_counts_on(tmp_path: Path) -> None:
-    first = zone(tmp_path, "intel-rapl:0", 9_000_000)
-    second = zone(tmp_path, "intel-rapl:1", 1_000_000)
-    zone(tmp_path, "intel-rapl:0:0", 0)
-    with Meter(tmp_path) as meter:
-        first.write_text("500000\n")
-        second.write_text("3000000\n")
-    assert meter.joules == {"cpu 0": 1.5, "cpu 1": 2.0}
-    assert meter.absent == {"gpu": "there is no NVIDIA GPU"}
-
-
-def test_missing_counters_are_reported(tmp_path: Path) -> None:
-    with Meter(tmp_path) as meter:
-        pass
-    report = meter.report()
-    assert report["joules"] == {}
-    assert "no counter can be read" in report["absent"]["cpu"]
+    assert records.energy_since({}) == {"joules": {}, "absent": {"gpu": "there is no NVIDIA GPU"}}

@@ -4,12 +4,10 @@ An output holds no time and no host, because the same work has to give the same 
 beside the outputs, ``results/<experiment>/runs/<rule>/<wildcards>.json``. Every job has one, named like its log.
 """
 
-import contextlib
-import threading
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import Any, Self
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 from typing_extensions import TypedDict
@@ -22,10 +20,7 @@ FORMAT = "vitcapr-run-2"
 RESULTS, RUNS, LOGS = "results", "runs", "logs"
 CODE_DIGESTS = ".code.json"
 """In the folder of all results: the digests that :func:`~vitcapr.pipeline.code.stage_code` remembers."""
-POWERCAP = Path("/sys/class/powercap")
 GPU = Path("/dev/nvidiactl")
-_SECONDS = 30.0
-"""Between two readings: a counter of 65 kJ, the smallest there is, lasts longer at any power."""
 
 
 class FileFacts(TypedDict):
@@ -37,6 +32,8 @@ class FileFacts(TypedDict):
 
 
 class Energy(TypedDict):
+    """Joules by GPU, or why there is no number."""
+
     joules: dict[str, float]
     absent: dict[str, str]
 
@@ -201,81 +198,23 @@ def check_as_written(inputs: Mapping[str, Mapping[str, Any]]) -> None:
             )
 
 
-class Meter:
-    """The energy that the machine uses while a stage runs: RAPL for the CPU, NVML for GPUs.
+def gpu_millijoules() -> tuple[dict[str, int], str]:
+    """What each GPU has used since its driver was loaded, for any program; and why there is no number."""
+    if not GPU.exists():
+        return {}, "there is no NVIDIA GPU"
+    import pynvml  # type: ignore[import-untyped, unused-ignore]
 
-    A context manager that reads the counters at its start, periodically and at its end.
-
-    Attributes:
-        joules: by counter (``cpu 0``, ``gpu 0``); what the whole device used, other programs' share included.
-        absent: why there is no number, by ``cpu`` and ``gpu``.
-    """
-
-    def __init__(self, powercap: Path = POWERCAP) -> None:
-        self.joules: dict[str, float] = {}
-        self.absent: dict[str, str] = {}
-        self._zones = _readable_zones(powercap)
-        self._last: dict[str, int] = {}
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-        if not self._zones:
-            self.absent["cpu"] = f"no counter can be read in {powercap}"
-
-    def __enter__(self) -> Self:
-        self._read()
-        self._gpus = self._gpu_counters()
-        self._thread.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._over.set()
-        self._thread.join()
-        self._read()
-        now = self._gpu_counters() if self._gpus else {}
-        self.joules |= {name: (now[name] - start) / 1000 for name, start in self._gpus.items() if name in now}
-
-    def report(self) -> dict[str, Any]:
-        """For a run's record: ``joules`` by device, and ``absent``."""
-        return {"joules": {name: round(value, 1) for name, value in self.joules.items()}, "absent": self.absent}
-
-    def _watch(self) -> None:
-        while not self._over.wait(_SECONDS):
-            self._read()
-
-    def _read(self) -> None:
-        """Add what each zone used since the last reading; a counter that is smaller than before has wrapped once."""
-        for name, zone in self._zones.items():
-            now = int((zone / "energy_uj").read_text())
-            used = now - self._last.get(name, now)
-            if used < 0:
-                used += int((zone / "max_energy_range_uj").read_text())
-            self.joules[name] = self.joules.get(name, 0.0) + used / 1e6
-            self._last[name] = now
-
-    def _gpu_counters(self) -> dict[str, int]:
-        """Millijoules since the driver was loaded, by GPU."""
-        if not GPU.exists():
-            self.absent["gpu"] = "there is no NVIDIA GPU"
-            return {}
-        import pynvml  # type: ignore[import-untyped, unused-ignore]
-
-        try:
-            pynvml.nvmlInit()
-            numbers = range(pynvml.nvmlDeviceGetCount())
-            handles = {f"gpu {number}": pynvml.nvmlDeviceGetHandleByIndex(number) for number in numbers}
-            return {name: int(pynvml.nvmlDeviceGetTotalEnergyConsumption(each)) for name, each in handles.items()}
-        except pynvml.NVMLError as error:
-            self.absent["gpu"] = f"NVML: {error}"
-            return {}
+    try:
+        pynvml.nvmlInit()
+        handles = [pynvml.nvmlDeviceGetHandleByIndex(number) for number in range(pynvml.nvmlDeviceGetCount())]
+        used = [int(pynvml.nvmlDeviceGetTotalEnergyConsumption(each)) for each in handles]
+        return {f"gpu {number}": value for number, value in enumerate(used)}, ""
+    except pynvml.NVMLError as error:
+        return {}, f"NVML: {error}"
 
 
-def _readable_zones(powercap: Path) -> dict[str, Path]:
-    """The packages' zones: ``intel-rapl:0`` is one, ``intel-rapl:0:0`` is a part of it."""
-    zones = {}
-    for zone in sorted(powercap.glob("intel-rapl:*")):
-        number = zone.name.partition(":")[2]
-        if ":" not in number:
-            with contextlib.suppress(OSError, ValueError):
-                int((zone / "energy_uj").read_text())
-                zones[f"cpu {number}"] = zone
-    return zones
+def energy_since(start: Mapping[str, int]) -> Energy:
+    """The energy since ``start``, an earlier reading of :func:`gpu_millijoules`."""
+    now, why = gpu_millijoules()
+    joules = {name: round((now[name] - value) / 1000, 1) for name, value in start.items() if name in now}
+    return {"joules": joules, "absent": {"gpu": why} if why else {}}

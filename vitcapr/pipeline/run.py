@@ -21,7 +21,17 @@ from vitcapr.config.base import StageSettings, parse_settings
 from vitcapr.errors import UserError
 from vitcapr.files import remove_remains, write_json
 from vitcapr.pipeline.code import LIBRARIES, code_hash, stage_code
-from vitcapr.pipeline.records import CODE_DIGESTS, FORMAT, RUNS, Meter, check_as_written, file_facts, record_of_log
+from vitcapr.pipeline.records import (
+    CODE_DIGESTS,
+    FORMAT,
+    RUNS,
+    Energy,
+    check_as_written,
+    energy_since,
+    file_facts,
+    gpu_millijoules,
+    record_of_log,
+)
 from vitcapr.pipeline.result_cache import key_of, result_cache_of
 from vitcapr.pipeline.stage import CodeHash, Role, Stage, get_dotted
 from vitcapr.progress import Reporter, is_first_process, is_started_by_torchrun
@@ -182,9 +192,9 @@ def _run_recorded(job: Job, record: Path, results: Path) -> None:
         job.say(f"restored from the result cache, {entry.path}: made on {made['host']} in {made['seconds']:.0f} s")
     else:
         begun = time.monotonic()
-        with Meter() as meter:
-            job.compute()
-        made = _made(started, time.monotonic() - begun, meter)
+        counters, _ = gpu_millijoules()
+        job.compute()
+        made = _made(started, time.monotonic() - begun, energy_since(counters))
         if cache is not None:
             try:
                 cache.store(job.key, job.finished, made)
@@ -207,7 +217,7 @@ def _run_recorded(job: Job, record: Path, results: Path) -> None:
         remove_remains(written)
 
 
-def _made(started: str, seconds: float, meter: Meter) -> dict[str, Any]:
+def _made(started: str, seconds: float, energy: Energy) -> dict[str, Any]:
     own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
     return {
         "user": _user(),
@@ -217,7 +227,7 @@ def _made(started: str, seconds: float, meter: Meter) -> dict[str, Any]:
         "seconds": round(seconds, 2),
         "cpu_seconds": round(own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime, 2),
         "peak_memory_mb": round(max(own.ru_maxrss, children.ru_maxrss) / 1024),
-        "energy": meter.report(),
+        "energy": energy,
         "python": platform.python_version(),
         "libraries": {name: found for name in sorted(LIBRARIES.values()) if (found := _version(name))},
     }
