@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.torture import artefacts, configurations, datasets, faults, foreign, kills, servers
+from tests.torture import artefacts, configurations, datasets, faults, foreign, kills
 from tests.torture.hostile import VALUES, grown
 from tests.torture.sandbox import jobs_of
 from tests.torture.tally import Tally
@@ -32,8 +32,6 @@ def test_a_sample_of_the_campaign_ends_well(project: Path, tmp_path: Path) -> No
         datasets.read_hostile_zip(box, draw, tally)
         foreign.import_hostile(box, draw, tally)
         foreign.pull_hostile(project, box, new, draw, tally)
-    for answer in (servers.bomb, servers.silent, servers.no_http):
-        servers.pull_from(answer, box, tally)
     box.mkdir()
     shutil.copy(project / "config.yaml", box)
     for new in grown(VALUES, ROUNDS, 1):

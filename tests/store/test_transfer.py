@@ -427,63 +427,60 @@ def hostile_server(answer: Callable[[http.server.BaseHTTPRequestHandler], None])
         server.server_close()
 
 
-def endless(request: http.server.BaseHTTPRequestHandler) -> None:
-    request.send_response(200)
-    request.end_headers()
-    while True:
-        request.wfile.write(b" " * (1 << 20))
+def answering(first: bytes, again: bytes = b"", pause: float = 0.0) -> Callable[[Any], None]:
+    """An answer that begins with ``first``, and goes on with ``again`` for ever, or for half a minute with pauses."""
+
+    def answer(request: Any) -> None:
+        request.wfile.write(first)
+        while again and not pause:
+            request.wfile.write(again)
+        for _ in range(int(30 / pause) if pause else 0):
+            request.wfile.write(again)
+            time.sleep(pause)
+
+    return answer
 
 
+OK, BODY = b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"
+LONG = OK + b"Content-Length: 100000\r\n\r\n"
 BOMB = gzip.compress(b" " * (30 << 20), 1)
-
-
-def gzip_bomb(request: http.server.BaseHTTPRequestHandler) -> None:
-    """30 kB that would be 30 MB."""
-    body = BOMB
-    request.send_response(200)
-    request.send_header("Content-Encoding", "gzip")
-    request.send_header("Content-Length", str(len(body)))
-    request.end_headers()
-    request.wfile.write(body)
-
-
-def silent(request: http.server.BaseHTTPRequestHandler) -> None:
-    request.send_response(200)
-    request.send_header("Content-Length", "1000")
-    request.end_headers()
-    time.sleep(30)
-
-
-def trickling(request: http.server.BaseHTTPRequestHandler) -> None:
-    """300 bytes a second."""
-    request.send_response(200)
-    request.send_header("Content-Length", "100000")
-    request.end_headers()
-    for _ in range(300):
-        request.wfile.write(b" " * 30)
-        time.sleep(0.1)
-
-
-def always_going_to_answer(request: http.server.BaseHTTPRequestHandler) -> None:
-    for _ in range(300):
-        request.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        time.sleep(0.1)
+"""30 kB that would be 30 MB."""
+HOSTILE_ANSWERS = {
+    "endless": (answering(BODY, b" " * (1 << 20)), "longer than the 1048576 bytes"),
+    "endless_chunks": (
+        answering(OK + b"Transfer-Encoding: chunked\r\n\r\n", b"10000\r\n" + bytes(1 << 16) + b"\r\n"),
+        "longer than the 1048576 bytes",
+    ),
+    "endless_headers": (answering(OK, b"X: " + b"a" * 6000 + b"\r\n"), "failed 3 times"),
+    "gzip_bomb": (
+        answering(OK + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(BOMB) + BOMB),
+        "not JSON",
+    ),
+    "silent": (answering(b"", b"", 30), "no progress in 1 seconds"),
+    "silent_body": (answering(LONG, b"", 30), "no progress in 1 seconds"),
+    "300_bytes_a_second": (answering(LONG, b" " * 30, 0.1), "no progress in 1 seconds"),
+    "always_going_to_answer": (answering(b"", b"HTTP/1.1 100 Continue\r\n\r\n", 0.1), "no progress in 1 seconds"),
+    "cut_off": (answering(LONG + b"{}"), "failed 3 times"),
+    "redirected_for_ever": (
+        answering(b"HTTP/1.1 302 Found\r\nLocation: /again\r\nContent-Length: 0\r\n\r\n"),
+        "failed 3 times",
+    ),
+    "no_http": (answering(np.random.default_rng(0).bytes(5000)), "failed 3 times"),
+    "wrong_status": (
+        answering(b"HTTP/1.1 999999 " + b"x" * 5000 + b"\r\nContent-Length: -5\r\n\r\n"),
+        "failed 3 times",
+    ),
+    "nested": (answering(BODY + b"[" * 200_000), "not JSON"),
+    "not_text": (answering(BODY + b"\xff\xfe\x00{" * 1000), "not JSON"),
+}
 
 
 @pytest.mark.timeout(60)
-@pytest.mark.parametrize(
-    ("answer", "said"),
-    [
-        (endless, "longer than the 1048576 bytes"),
-        (gzip_bomb, "is not JSON"),
-        (silent, "no progress in 1 seconds"),
-        (trickling, "no progress in 1 seconds"),
-        (always_going_to_answer, "no progress in 1 seconds"),
-    ],
-)
-def test_a_hostile_server_is_left(answer: Callable[..., None], said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", HOSTILE_ANSWERS)
+def test_a_hostile_server_is_left(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("aiohttp", reason="pip install 'vitcapr[http]'")
     monkeypatch.setattr("vitcapr.store.transfer.MOST_OF_A_LIST", 1 << 20)
+    answer, said = HOSTILE_ANSWERS[name]
     with hostile_server(answer) as url:
         place = RemoteFolder(url, patience=1)
         tracemalloc.start()

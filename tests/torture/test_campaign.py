@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.torture import artefacts, configurations, datasets, faults, foreign, kills, servers
+from tests.torture import artefacts, configurations, datasets, faults, foreign, kills
 from tests.torture.hostile import VALUES, grown
 from tests.torture.sandbox import Job, files_below, jobs_of, make_project
 from tests.torture.tally import Tally
@@ -72,7 +72,6 @@ def other_tasks(project: Path, jobs: list[Job], first: int, tally: Tally) -> Ite
     choose = own()
     for number in range(INPUTS // 4):
         job, store, new, other = choose.choice(quick), choose.choice(stores), values[number], values[-1 - number]
-        answer = servers.ANSWERS[number // 4 % len(servers.ANSWERS)]
         yield lambda box, j=job, n=new, d=own(): artefacts.read_damaged(j, box, n, d, tally, by_hand=True)
         yield lambda box, n=other, d=own(): datasets.read_hostile_data_set(box, n, d, tally)
         yield lambda box, n=new, d=own(): configurations.check_grown(project, configured(box), n, d, tally)
@@ -86,7 +85,6 @@ def other_tasks(project: Path, jobs: list[Job], first: int, tally: Tally) -> Ite
                 yield lambda box, d=own(): datasets.read_hostile_zip(box, d, tally)
             case 2:
                 yield lambda box, n=new, d=own(): foreign.pull_hostile(project, box, n, d, tally)
-                yield lambda box, a=answer: servers.pull_from(a, box, tally)
             case _:
                 yield lambda box, j=job, d=own(): faults.fill_a_disk(j, box, d, tally)
                 yield lambda box, j=store, d=own(): kills.kill_among_writers(j, box, d, tally)
