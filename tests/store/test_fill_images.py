@@ -1,9 +1,7 @@
 import errno
 import json
-import multiprocessing
 import os
 import re
-import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -110,50 +108,10 @@ def test_dying_at_any_write_continues_to_the_same_bytes(
     assert snapshot(stores(experiment, "s1")) == snapshot(stores(experiment, "s2"))
 
 
-def test_kill_nine_loses_one_chunk_and_no_byte(
-    experiment: Any, snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    experiment.seal([experiment.extract("whole", stores="s1")], "whole", stores="s1")
-    real = writer.write_json
-
-    def die(path: Path, value: Any) -> None:
-        if path.name == "000001.json":
-            os.kill(os.getpid(), signal.SIGKILL)
-        real(path, value)
-
-    def extract() -> None:
-        torch.set_num_threads(1)  # a forked process has no threads but its own
-        experiment.extract("k", stores="s2")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(writer, "write_json", die)
-        killed = multiprocessing.get_context("fork").Process(target=extract)
-        killed.start()
-        killed.join()
-    assert killed.exitcode == -signal.SIGKILL
-    kept = snapshot(stores(experiment, "s2"))
-    assert "checksums/000000.json" in kept
-    assert "checksums/000001.json" not in kept
-    experiment.seal([experiment.extract("k", stores="s2")], "k", stores="s2")
-    assert "7 of 11 images to do" in (experiment.root / "extract.log").read_text()
-    assert snapshot(stores(experiment, "s1")) == snapshot(stores(experiment, "s2"))
-
-
 def test_a_finished_task_does_not_even_load_the_model(experiment: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     first = experiment.extract().read_bytes()
     monkeypatch.setattr("vitcapr.encoders.photographs.load_image_encoder", lambda *_, **__: pytest.fail("loaded"))
     assert experiment.extract().read_bytes() == first
-
-
-def test_a_chunk_that_lost_its_file_is_made_again(experiment: Any) -> None:
-    store = experiment.run()
-    path = store["patches"].chunk_path(1)
-    content = path.read_bytes()
-    path.unlink()
-    with pytest.raises(UserError, match=r"chunk 1 of 'patches' is missing"):
-        open_features(store.manifest_path)
-    experiment.run()
-    assert path.read_bytes() == content
 
 
 def test_a_full_disk_is_one_line_and_keeps_finished_chunks(
