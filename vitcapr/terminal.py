@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 ERROR_LINES = 20
 """Of a failed step's log."""
+_TAIL = 16_384
+"""Bytes of a log that hold these lines."""
 _COUNTED = re.compile(r": (\d+)/\1 ([a-z]+) in \d")
 """The last line of a :class:`~vitcapr.progress.Tracker`."""
 _TIME = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d ", re.MULTILINE)
@@ -250,9 +252,11 @@ def _log(job: logging.LogRecord) -> Path | None:
 
 
 def _last_lines(log: Path) -> list[str]:
-    """The end of a log; empty where it cannot be read."""
+    """The end of a log; empty where it cannot be read. The bar asks twice a second, so only the end is read."""
     try:
-        return printable(log.read_text(encoding="utf-8", errors="replace")).splitlines()[-ERROR_LINES:]
+        with log.open("rb") as stream:
+            stream.seek(max(0, log.stat().st_size - _TAIL))
+            return printable(stream.read().decode(errors="replace")).splitlines()[-ERROR_LINES:]
     except OSError:
         return []
 

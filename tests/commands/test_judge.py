@@ -10,7 +10,7 @@ import pytest
 from vitcapr.commands import judge
 from vitcapr.errors import UserError
 from vitcapr.formats.scores import Judgment, read_crowdflower, read_expert
-from vitcapr.studies.judged_similarity import combined, retriever_scores
+from vitcapr.studies.judged_similarity import combined, encoder_scores, retriever_scores
 from vitcapr.studies.judgments import Corpus, agreement, drop_candidates, drop_references
 
 CAPTIONS = {
@@ -108,6 +108,42 @@ def test_scores_of_a_retriever() -> None:
     assert found["ref_retriever"] == pytest.approx([2 * 1.25 * 0.75**0.5 / (1.25 + 0.75**0.5), 0])
     scores = {"retriever": np.array([0, 2]), "sentence_similarity": np.array([1, 5]), "bert_score_f1": np.array([3, 1])}
     assert combined(scores) == pytest.approx([-1 / 3, 1 / 3])
+
+
+class Words:
+    """An encoder whose tokens are words, each an axis of its own; the vector of a sentence counts them."""
+
+    name = "words"
+    words = sorted({word for text in CAPTIONS.values() for word in text.split()})
+
+    def tokenize(self, texts: Sequence[str]) -> list[list[int]]:
+        return [[self.words.index(word) for word in text.split()] for text in texts]
+
+    def __call__(self, texts: Sequence[str]) -> np.ndarray:
+        return np.array([np.bincount(each, minlength=len(self.words)) for each in self.tokenize(texts)], float)
+
+    def tokens(self, _: int | None) -> tuple["Words", "OneHot"]:
+        return self, OneHot()
+
+
+class OneHot:
+    special = frozenset[int]()
+
+    def __call__(self, tokens: Sequence[Sequence[int]]) -> list[np.ndarray]:
+        return [np.eye(len(Words.words))[list(each)] for each in tokens]
+
+
+def test_scores_of_an_encoder() -> None:
+    """By hand: "the dog runs on the grass" has the counts (the 2, dog, runs, on, grass), of length sqrt(8).
+
+    The references share 2 x 1 + 1 + 1 + 1 and 2 x 1 + 1 + 1 + 1 of it, with lengths sqrt(8) and sqrt(6). Their matched
+    words are 5 of 6 and 5 of 8 in the first, 5 of 6 and 4 of 6 in the second: F1 of 5/7 and 20/27, the best counts.
+    """
+    judged = drop_candidates([Judgment("dog.jpg", "man.jpg#1", (1.0,))], CORPUS)
+    scores, protocol = encoder_scores(judged, Words(), "mean")  # type: ignore[arg-type]
+    assert scores["sentence_similarity"] == pytest.approx([(5 / 8 + 5 / 48**0.5) / 2])
+    assert scores["bert_score_f1"] == pytest.approx([20 / 27])
+    assert [part.partition(",")[0] for part in protocol] == ["sentences:words", "bert_score:words"]
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Energy from the counters of GPUs, and no number where there is no counter."""
+"""Energy is read from the counters of GPUs; without a counter, the record says why it is missing."""
 
 import sys
 from pathlib import Path

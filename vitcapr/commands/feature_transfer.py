@@ -43,6 +43,7 @@ def pull(
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.pipeline.paths import stores_root
     from vitcapr.progress import Reporter
+    from vitcapr.store.layout import identity_in
     from vitcapr.store.reader import open_features
     from vitcapr.store.remote_folder import RemoteFolder
     from vitcapr.store.transfer import find_remote
@@ -55,8 +56,9 @@ def pull(
     ids = rows = None
     if data is not None:
         manifest = read_manifest(data)
-        table = manifest.images if remote.identity == "image_id" else manifest.captions
-        ids = table[remote.identity].tolist()
+        identity = identity_in(remote.manifest)
+        table = manifest.images if identity == "image_id" else manifest.captions
+        ids = table[identity].tolist()
         if split is not None:
             rows = (table["split"] == split).to_numpy().nonzero()[0]
             if not len(rows):

@@ -36,27 +36,23 @@ def main(
     if retriever and photographs is None:
         raise UserError("a retriever sees photographs", remedy="give their folder with --photographs")
     from vitcapr.studies.compositional import read_foils, score_foils
+    from vitcapr.studies.figures import draw_foils, write_figure, write_tables
 
-    given = [pair for path in pairs for pair in read_foils(path)]
-    kept = [pair for pair in given if photographs is None or (photographs / pair.image).is_file()]
+    listed = [pair for path in pairs for pair in read_foils(path)]
+    kept = [pair for pair in listed if photographs is None or (photographs / pair.image).is_file()]
     if not kept:
-        raise UserError("no photograph of the pairs is there", where=photographs, remedy=f"such as {given[0].image}")
-    found = score_foils(kept, _scorers(photographs, retriever or [], blind), samples, seed)
-    _print(found)
-    print(f"\n{len(kept):,} of {len(given):,} pairs; chance 50 %; a tie counts one half")
-    if output is not None:
-        _write(found, output)
-
-
-def _scorers(photographs: Path | None, retrievers: list[Path], blind: str | None) -> "dict[str, Scorer]":
-    scorers: dict[str, Scorer] = {}
-    if photographs is not None:
-        scorers |= {folder.name: _cosine(folder, photographs) for folder in retrievers}
+        raise UserError("no photograph of the pairs is there", where=photographs, remedy=f"such as {listed[0].image}")
+    scorers = {folder.name: _cosine(folder, photographs or Path()) for folder in retriever or []}
     if blind is not None:
         from vitcapr.studies.blind import blind_scorer
 
         scorers["blind"] = blind_scorer(blind)
-    return scorers
+    accuracies = score_foils(kept, scorers, samples, seed)
+    _print(accuracies)
+    print(f"\n{len(kept):,} of {len(listed):,} pairs; chance 50 %; a tie counts one half")
+    if output is not None:
+        write_tables(output, accuracy=accuracies)
+        write_figure(draw_foils(accuracies), output / "accuracy")
 
 
 def _cosine(folder: Path, photographs: Path) -> "Scorer":
@@ -67,30 +63,19 @@ def _cosine(folder: Path, photographs: Path) -> "Scorer":
     return cosine_scorer(lambda images: model.embed_images([photographs / name for name in images]), model.embed_texts)
 
 
-def _print(found: "pd.DataFrame") -> None:
+def _print(accuracies: "pd.DataFrame") -> None:
     from vitcapr.formats.tables import Table, number, row
     from vitcapr.formats.terminal import print_listing
 
     rows = []
-    for split, parts in found.groupby("split", sort=False):
+    for split, parts in accuracies.groupby("split", sort=False):
         cells = [number(one["accuracy"], one["low"], one["high"], scale=100) for one in parts.to_dict("records")]
         first = parts.iloc[0]
         ceiling = number(first["order_blind"], scale=100)
         rows.append(row(str(split), *cells, ceiling, *(str(first[name]) for name in ("same_words", "pairs", "images"))))
-    names = dict.fromkeys(found["scorer"])
+    names = dict.fromkeys(accuracies["scorer"])
     columns = ("split", *names, "order-blind at most", "same words", "pairs", "images")
     print_listing(Table("", columns, tuple(rows)))
-
-
-def _write(found: "pd.DataFrame", output: Path) -> None:
-    from vitcapr.files import write_text
-    from vitcapr.formats.containers import frame_to_csv
-    from vitcapr.report.figures.style import save_figure
-    from vitcapr.studies.figures import draw_foils
-
-    write_text(output / "accuracy.csv", frame_to_csv(found))
-    for ending in ("pdf", "png"):
-        save_figure(draw_foils(found), output / f"accuracy.{ending}")
 
 
 app = typed(main)

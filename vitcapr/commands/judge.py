@@ -40,6 +40,7 @@ def main(
         raise UserError("a retriever compares captions with photographs", remedy="give --retriever and --photographs")
     from vitcapr.api.evaluation import evaluate
     from vitcapr.formats.scores import read_crowdflower, read_expert
+    from vitcapr.studies.figures import draw_agreement, write_figure, write_tables
     from vitcapr.studies.judgments import agreement, drop_candidates, drop_references
 
     if expert is not None:
@@ -50,24 +51,24 @@ def main(
     evaluation = evaluate(judged.captions, judged.references, metrics=names, samples=0)
     per_image = evaluation.per_image.set_index("image_id").loc[list(judged.captions)]
     scores = {name: per_image[name].to_numpy() for name in evaluation.scores["metric"] if name in per_image}
-    scores |= _by_vectors(judged, encoder, retriever, photographs)
-    found = agreement(scores, judged.judgments, samples, seed)
-    _print(found, "c" if expert is not None else "b")
+    vectors, protocol = _by_vectors(judged, encoder, retriever, photographs)
+    agreements = agreement({**scores, **vectors}, judged.judgments, samples, seed)
+    _print(agreements, "c" if expert is not None else "b")
     print(f"\n{len(judged.judgments)} candidates; {judged.changed}")
-    print(f"Protocol: {evaluation.protocol}")
+    print(f"Protocol: {'|'.join([evaluation.protocol, *protocol])}")
     if output is not None:
-        _write(found, output)
+        write_tables(output, taus=agreements.taus, differences=agreements.differences)
+        write_figure(draw_agreement(agreements), output / "taus")
 
 
 def _corpus(path: Path) -> "Corpus":
     from vitcapr.data.flickr8k import parse_token_file
     from vitcapr.files import read_file
+    from vitcapr.formats.records import reading
     from vitcapr.studies.judgments import Corpus
 
-    try:
+    with reading(path, "a file of captions", "give Flickr8k.token.txt"):
         listed, rejected = parse_token_file(read_file(path).decode("utf-8"), path.name)
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"the captions cannot be read: {error}", where=path, remedy="give the file") from error
     if rejected:
         item, reason = rejected[0]
         raise UserError(reason, where=item, remedy="give Flickr8k.token.txt")
@@ -76,17 +77,19 @@ def _corpus(path: Path) -> "Corpus":
 
 def _by_vectors(
     judged: "JudgedCaptions", encoder: str | None, retriever: Path | None, photographs: Path | None
-) -> "dict[str, Array]":
-    """The scores of the encoder and of the retriever that are given, and their combination if both are."""
+) -> "tuple[dict[str, Array], list[str]]":
+    """The scores of the encoder and of the retriever that are given, and their combination if both are; their
+    protocol."""
     from vitcapr.studies.judged_similarity import COMBINED, combined, encoder_scores, retriever_scores
 
     scores: dict[str, Array] = {}
+    protocol: list[str] = []
     if encoder is not None:
         from vitcapr.config.features import TextEncoderConfig
         from vitcapr.encoders.sentence_vectors import SentenceVectors
 
-        vectors = SentenceVectors(**TextEncoderConfig(source=encoder).arguments(), device="auto")
-        scores |= encoder_scores(judged, vectors)
+        config = TextEncoderConfig(source=encoder)
+        scores, protocol = encoder_scores(judged, SentenceVectors(**config.arguments(), device="auto"), config.pool)
     if retriever is not None and photographs is not None:
         from vitcapr.api.retriever import load_retriever
 
@@ -94,39 +97,28 @@ def _by_vectors(
         scores |= retriever_scores(
             judged, model.embed_texts, lambda images: model.embed_images([folder / image for image in images])
         )
+        protocol.append(f"retriever:{retriever.resolve().name}")
     if set(COMBINED) <= scores.keys():
         scores["combined"] = combined(scores)
-    return scores
+    return scores, protocol
 
 
-def _print(found: "Agreement", variant: str) -> None:
+def _print(agreements: "Agreement", variant: str) -> None:
     """The correlations, and the difference of each metric from the one with the highest tau of the variant."""
     from vitcapr.formats.tables import NOTHING, Table, number, row
     from vitcapr.formats.terminal import print_listing
     from vitcapr.metrics.labels import COLUMNS
 
-    best = found.best(variant)
-    apart = {one["metric"]: one for one in found.differences_from(best, variant).to_dict("records")}
+    best = agreements.best(variant)
+    apart = {one["metric"]: one for one in agreements.differences_from(best, variant).to_dict("records")}
     rows = []
-    for metric, parts in found.taus.groupby("metric", sort=False):
+    for metric, parts in agreements.taus.groupby("metric", sort=False):
         cells = [number(one["tau"], one["low"], one["high"], scale=100) for one in parts.to_dict("records")]
         one = apart.get(metric)
         gap = number(one["difference"], one["low"], one["high"], scale=100, signed=True) if one else NOTHING
         rows.append(row(COLUMNS[str(metric)].label, *cells, gap, f"{one['p_value']:.3g}" if one else NOTHING))
     heading = f"tau-{variant} - {COLUMNS[best].label}"
     print_listing(Table("", ("metric", "tau-b", "tau-c", heading, "p"), tuple(rows)))
-
-
-def _write(found: "Agreement", output: Path) -> None:
-    from vitcapr.files import write_text
-    from vitcapr.formats.containers import frame_to_csv
-    from vitcapr.report.figures.style import save_figure
-    from vitcapr.studies.figures import draw_agreement
-
-    write_text(output / "taus.csv", frame_to_csv(found.taus))
-    write_text(output / "differences.csv", frame_to_csv(found.differences))
-    for ending in ("pdf", "png"):
-        save_figure(draw_agreement(found), output / f"taus.{ending}")
 
 
 app = typed(main)

@@ -102,14 +102,14 @@ def right_and_counted(outputs: dict[str, Tensor], targets: dict[str, Tensor]) ->
     of kind-colour pairs and of words in most captions, present or wrongly seen (Jaccard index)."""
     well, numbers = targets["covered"] >= WELL_COVERED, outputs["numbers"].argmax(-1)
     of_patches = ("kind", "color", "texture", "count")
-    found = {name: (outputs[name].argmax(-1) == targets[name], well) for name in of_patches}
-    found["background"] = outputs["kind"].argmax(-1) == 0, targets["kind"] == 0
-    found["around"] = ((outputs["around"] > 0) == (targets["around"] > 0.5)).all(-1), well
-    found["numbers"] = numbers == targets["numbers"], (targets["numbers"] > 0) | (numbers > 0)
+    accuracies = {name: (outputs[name].argmax(-1) == targets[name], well) for name in of_patches}
+    accuracies["background"] = outputs["kind"].argmax(-1) == 0, targets["kind"] == 0
+    accuracies["around"] = ((outputs["around"] > 0) == (targets["around"] > 0.5)).all(-1), well
+    accuracies["numbers"] = numbers == targets["numbers"], (targets["numbers"] > 0) | (numbers > 0)
     for name, target in (("present", "present"), ("cls_words", "words"), ("patch_words", "words")):
         seen, true = outputs[name] > 0, targets[target] > 0.5
-        found[name] = seen & true, seen | true
-    return found
+        accuracies[name] = seen & true, seen | true
+    return accuracies
 
 
 def batches(

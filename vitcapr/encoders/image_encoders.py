@@ -160,22 +160,18 @@ class WithFewerPatches:
                 f"the network has {encoder.grid[0]} x {encoder.grid[1]} patches, and they are to be pooled to {patches}"
             )
             raise UserError(what, where=folder, remedy=f"set patches to at most {min(encoder.grid)}")
-        self.shapes = {
-            name: (self.grid[0] ** 2, *shape[1:]) if name.startswith("patches") else shape
-            for name, shape in encoder.shapes.items()
-            if self._keeps(name)
-        }
-
-    def _keeps(self, name: str) -> bool:
-        return self.grid != NO_GRID or not name.startswith("patches")
+        self.shapes: dict[str, tuple[int, ...]] = {}
+        for name, shape in encoder.shapes.items():
+            if not name.startswith("patches"):
+                self.shapes[name] = shape
+            elif patches != "none":
+                self.shapes[name] = (self.grid[0] ** 2, *shape[1:])
 
     @torch.inference_mode()
     def features(self, pixels: Tensor) -> dict[str, Tensor]:
-        arrays = self._encoder.features(pixels).items()
+        arrays = self._encoder.features(pixels)
         return {
-            name: self._pooled(array) if name.startswith("patches") else array
-            for name, array in arrays
-            if self._keeps(name)
+            name: self._pooled(arrays[name]) if name.startswith("patches") else arrays[name] for name in self.shapes
         }
 
     def _pooled(self, patches: Tensor) -> Tensor:

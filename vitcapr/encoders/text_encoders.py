@@ -64,7 +64,7 @@ class TextEncoder:
             (n, D) float32 on the encoder's device, in the given order: the mean of the real tokens, the first or last
             real token, or the model's own vector of a sentence.
         """
-        parts = list(_by_length(tokens, batch))
+        parts = list(by_length(tokens, batch))
         vectors = [self._forward([tokens[index] for index in some]) for some in parts]
         if not vectors:
             return torch.empty(0, self.dim)
@@ -166,7 +166,7 @@ class TokenVectors:
     def __call__(self, tokens: Sequence[Sequence[int]]) -> list[np.ndarray]:
         """(T, D) float32 for each sentence of T tokens, in the given order."""
         vectors = {}
-        for some in _by_length(tokens, self._batch):
+        for some in by_length(tokens, self._batch):
             hidden = self._states([list(tokens[index]) for index in some])[-1 if self._layer is None else self._layer]
             for index, padded in zip(some, hidden.float().cpu().numpy(), strict=True):
                 vectors[index] = padded[: len(tokens[index])]
@@ -181,7 +181,7 @@ class TokenVectors:
         return [output.last_hidden_state] if self._layer is None else list(output.hidden_states)
 
 
-def _by_length(tokens: Sequence[Sequence[int]], batch: int) -> Iterator[list[int]]:
+def by_length(tokens: Sequence[Sequence[int]], batch: int) -> Iterator[list[int]]:
     """The places of sentences in batches of similar length, so that there is little padding."""
     order = sorted(range(len(tokens)), key=lambda index: len(tokens[index]))
     for first in range(0, len(order), batch):

@@ -214,9 +214,6 @@ def oracle_mark(results: Iterable[CocoCaption], decoding: str, where: object) ->
     if not is_oracle(results):
         return ""
     if "oracle" not in decoding.lower():
-        raise UserError(
-            f"these captions were chosen with the references, and '{decoding}' does not say so",
-            where=where,
-            remedy="score them under a name that contains 'oracle'",
-        )
+        what = f"these captions were chosen with the references, and '{decoding}' does not say so"
+        raise UserError(what, where=where, remedy="score them under a name that contains 'oracle'")
     return ORACLE

@@ -131,12 +131,12 @@ def read_pooled(
     needed = {*splits[pools.image_candidates].tolist(), *caption_splits[pools.text_candidates].tolist()}
     if missing := needed - parts.keys():
         raise UserError(f"the pools have candidates of the split '{min(missing)}'", remedy="give its embeddings, too")
-    found = joined(list(parts.values()))
+    embeddings = joined(list(parts.values()))
     if correction is None:
-        return found, languages
+        return embeddings, languages
     if np.isin(correction.bank.image_row, pools.image_candidates).any():
         raise UserError("the query bank has distractors of the pools", remedy="change data.pairs.distractors")
-    return corrected(found, *correction), languages
+    return corrected(embeddings, *correction), languages
 
 
 def pools_protocol(ranked: dict[str, QueryRanks], languages: Sequence[str]) -> list[str]:
@@ -157,9 +157,9 @@ def joined(parts: Sequence[Embeddings]) -> Embeddings:
     return Embeddings(**columns, caption_image=np.concatenate(owners).astype(np.int32))
 
 
-def origin(found: Embeddings, pools: Pools, data: Manifest) -> list[str]:
+def origin(embeddings: Embeddings, pools: Pools, data: Manifest) -> list[str]:
     """Where distractors come from, for the protocol: embedded candidates of each split other than the queries'."""
-    texts = data.captions["split"].to_numpy(str)[np.intersect1d(found.caption_row, pools.text_candidates)]
-    images = data.images["split"].to_numpy(str)[np.intersect1d(found.image_row, pools.image_candidates)]
+    texts = data.captions["split"].to_numpy(str)[np.intersect1d(embeddings.caption_row, pools.text_candidates)]
+    images = data.images["split"].to_numpy(str)[np.intersect1d(embeddings.image_row, pools.image_candidates)]
     others = sorted({*texts, *images} - {SPLIT})
     return [f"distractors:{(texts == o).sum()}captions and {(images == o).sum()}images of {o}" for o in others]

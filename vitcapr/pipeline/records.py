@@ -32,7 +32,7 @@ class FileFacts(TypedDict):
 
 
 class Energy(TypedDict):
-    """Joules by GPU, or why there is no number."""
+    """Joules of each GPU; ``absent`` says why there is no reading."""
 
     joules: dict[str, float]
     absent: dict[str, str]
@@ -199,7 +199,7 @@ def check_as_written(inputs: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def gpu_millijoules() -> tuple[dict[str, int], str]:
-    """What each GPU has used since its driver was loaded, for any program; and why there is no number."""
+    """The energy of each GPU since its driver was loaded, over all programs; and the reason if it cannot be read."""
     if not GPU.exists():
         return {}, "there is no NVIDIA GPU"
     import pynvml  # type: ignore[import-untyped, unused-ignore]

@@ -97,7 +97,7 @@ def rerank_split(
         tuned: the file of a chosen weight; None: ``settings`` fix it.
 
     Raises:
-        UserError: there is no weight, or two, or one that was chosen for another retriever; and as
+        UserError: the weight is missing, is given twice or was chosen for another retriever; see also
             :func:`read_n_best` and :meth:`RetrieverFiles.cosines`.
     """
     weight, length_penalty = settings.weight, settings.length_penalty

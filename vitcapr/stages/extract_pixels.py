@@ -47,14 +47,8 @@ def extract_pixels(
 
     config, chunk, data = settings.backbone, settings.pixels.chunk, read_manifest(manifest)
     folder = locate(config.source if backbone is None else str(backbone), config.revision).folder
-    preprocessing, note = read_preprocessing(
-        folder,
-        image_size_of(folder),
-        config.image_size,
-        config.interpolation,
-        config.mirror,
-        config.scaled_decoding,
-    )
+    changes = config.model_dump(include={"image_size", "interpolation", "mirror", "scaled_decoding"})
+    preprocessing, note = read_preprocessing(folder, image_size_of(folder), **changes)
     if note:
         report.line(note)
     terms = terms_of(data, settings.terms.licence, settings.terms.source, None)

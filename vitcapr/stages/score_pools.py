@@ -39,13 +39,13 @@ def score_pools(
     from vitcapr.metrics.query_bank import read_correction
 
     data, wanted, correction = read_manifest(manifest), read_pools(pools), read_correction(query_bank, bank_weight)
-    found, languages = read_pooled(embeddings, data, wanted, correction)
-    ranked = rank_pools(found, wanted)
+    pooled, languages = read_pooled(embeddings, data, wanted, correction)
+    ranked = rank_pools(pooled, wanted)
     scores: dict[str, Score] = {}
     for direction, each in ranked.items():
         scores |= each.scores(direction, **settings.metrics.resampling)
         report.line(f"score_pools: {direction}: {each.shown}")
-    protocol = [*pools_protocol(ranked, languages), *origin(found, wanted, data)]
+    protocol = [*pools_protocol(ranked, languages), *origin(pooled, wanted, data)]
     protocol += [] if correction is None else [correction.weight.protocol]
     protocol += interval_protocol(**settings.metrics.resampling)
     write_metrics(metrics, data.dataset, "pools", scores, "|".join(protocol), model=model)

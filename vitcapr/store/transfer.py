@@ -43,10 +43,6 @@ class RemoteStore:
     place: RemoteFolder
     manifest: Mapping[str, Any]
 
-    @property
-    def identity(self) -> str:
-        return identity_in(self.manifest)
-
     def name(self, file: SealedFile, group: Path) -> str:
         """The name in the place of a file of the group that is, or is to be, at ``group``."""
         return f"{self.manifest['store']}/{file.path.relative_to(group).as_posix()}"
@@ -91,7 +87,8 @@ def push(sealed: Path, place: RemoteFolder, report: Reporter) -> None:
     if MANIFEST in there and place.read(MANIFEST, MOST_OF_A_LIST) != seal:
         place.remove(MANIFEST)
         there = {}
-    metadata = [group / "zarr.json", *(group / name / "zarr.json" for name in (*manifest["arrays"], remote.identity))]
+    names = (*manifest["arrays"], identity_in(manifest))
+    metadata = [group / "zarr.json", *(group / name / "zarr.json" for name in names)]
     place.put({f"{GROUP}/{path.relative_to(group).as_posix()}": path for path in metadata})
 
     def send(files: Sequence[SealedFile]) -> None:
@@ -146,7 +143,7 @@ def pull(
         stored = read_ids(remote.manifest, writer.group)
         if ids is not None and stored != list(ids):
             raise UserError("the store is of other images or captions than this data set", where=remote.place.url)
-        writer.begin(remote.manifest["attributes"], stored, remote.identity)
+        writer.begin(remote.manifest["attributes"], stored, identity_in(remote.manifest))
         wanted = [file for file in files if file.array in layouts and file.index in needed]
         _move(report, "pull", wanted, [file for file in wanted if file.problem()], fetch)
         manifest = {**remote.manifest, "attributes": writer.attributes, "store": GROUP}

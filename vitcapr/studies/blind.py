@@ -7,6 +7,7 @@ import torch
 from torch.nn import functional
 
 from vitcapr.encoders.checkpoints import LOCAL, locate, weight_files
+from vitcapr.encoders.text_encoders import by_length
 from vitcapr.errors import UserError
 from vitcapr.metrics.bootstrap import Array
 from vitcapr.studies.compositional import Scorer
@@ -36,9 +37,8 @@ def blind_scorer(source: str) -> Scorer:
     @torch.inference_mode()
     def score(images: Sequence[str], captions: Sequence[str]) -> Array:  # noqa: ARG001
         tokens = [[begin, *tokenizer(text, add_special_tokens=False)["input_ids"]] for text in captions]
-        scores, order = np.empty(len(tokens)), sorted(range(len(tokens)), key=lambda place: len(tokens[place]))
-        for first in range(0, len(order), _BATCH):
-            places = order[first : first + _BATCH]
+        scores = np.empty(len(tokens))
+        for places in by_length(tokens, _BATCH):
             length = max(len(tokens[place]) for place in places)
             padded = torch.tensor([tokens[place] + [-1] * (length - len(tokens[place])) for place in places])
             real = padded >= 0

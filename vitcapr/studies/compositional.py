@@ -19,6 +19,8 @@ from vitcapr.metrics.bootstrap import Array, interval, ratio_measure
 
 Scorer = Callable[[Sequence[str], Sequence[str]], Array]
 """From n names of images and n captions to n scores, higher for a better fit. A blind one does not read the images."""
+Embed = Callable[[Sequence[str]], Array]
+"""From n sentences or names of images to vectors (n, D)."""
 CHANCE = 0.5
 _WORD = re.compile("[a-z0-9']+")
 
@@ -63,10 +65,10 @@ def score_foils(pairs: Sequence[FoilPair], scorers: Mapping[str, Scorer], sample
     splits = np.array([pair.split for pair in pairs])
     images = np.array([pair.image for pair in pairs])
     same = np.array([pair.same_words for pair in pairs])
-    texts = [[pair.caption for pair in pairs], [pair.foil for pair in pairs]]
+    texts = [pair.caption for pair in pairs] + [pair.foil for pair in pairs]
     rows = []
     for name, scorer in scorers.items():
-        true, false = (scorer(images.tolist(), some) for some in texts)
+        true, false = np.split(scorer([*images, *images], texts), 2)
         right = (true > false) + CHANCE * (true == false)
         for split in [*dict.fromkeys(splits.tolist()), "all"]:
             chosen = (splits == split) | (split == "all")
@@ -81,15 +83,17 @@ def score_foils(pairs: Sequence[FoilPair], scorers: Mapping[str, Scorer], sample
     return pd.DataFrame(rows, columns=columns)
 
 
-def cosine_scorer(
-    embed_images: Callable[[Sequence[str]], Array], embed_texts: Callable[[Sequence[str]], Array]
-) -> Scorer:
+def cosine_scorer(embed_images: Embed, embed_texts: Embed) -> Scorer:
     """The cosine of a retriever or an alignment, whose vectors have length 1."""
 
     def score(images: Sequence[str], captions: Sequence[str]) -> Array:
-        different = list(dict.fromkeys(images))
-        row = {image: number for number, image in enumerate(different)}
-        seen = embed_images(different)[[row[image] for image in images]]
-        return np.asarray(np.einsum("nd,nd->n", seen.astype(np.float64), embed_texts(captions).astype(np.float64)))
+        vectors = embed_once(embed_images, images), embed_texts(captions)
+        return np.asarray(np.einsum("nd,nd->n", *(each.astype(np.float64) for each in vectors)))
 
     return score
+
+
+def embed_once(embed: Embed, entries: Sequence[str]) -> Array:
+    """The vectors of the entries, computed once for equal ones: (n, D)."""
+    different, place = np.unique(entries, return_inverse=True)
+    return embed(different.tolist())[place]

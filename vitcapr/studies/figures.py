@@ -1,6 +1,7 @@
 """The figures of the questions: rows of names with a few numbers and their intervals."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -8,8 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
+from vitcapr.files import write_text
+from vitcapr.formats.containers import frame_to_csv
 from vitcapr.metrics.labels import COLUMNS
-from vitcapr.report.figures.style import COLUMN_WIDTH, FAINT, MARKERS, SERIES, new_figure, styled
+from vitcapr.report.figures.style import COLUMN_WIDTH, FAINT, MARKERS, SERIES, new_figure, save_figure, styled
 from vitcapr.studies.compositional import CHANCE
 from vitcapr.studies.judgments import VARIANTS, Agreement
 
@@ -17,11 +20,23 @@ _ROW, _APART = 0.24, 0.26
 """Inches that a row takes; the distance of its numbers in rows."""
 
 
+def write_tables(folder: Path, **tables: pd.DataFrame) -> None:
+    """Write each table to ``NAME.csv``."""
+    for name, table in tables.items():
+        write_text(folder / f"{name}.csv", frame_to_csv(table))
+
+
+def write_figure(figure: Figure, path: Path) -> None:
+    """Write a figure as PDF and PNG; ``path`` has no suffix."""
+    for suffix in (".pdf", ".png"):
+        save_figure(figure, path.with_suffix(suffix))
+
+
 @styled
-def draw_agreement(found: Agreement) -> Figure:
+def draw_agreement(agreements: Agreement) -> Figure:
     """tau-b and tau-c of each metric, times 100, with the 95 % intervals over the images; the best metric first."""
-    names = found.taus.groupby("metric")["tau"].mean().sort_values().index.tolist()
-    each = {f"tau-{variant}": found.taus[found.taus["variant"] == variant] for variant in VARIANTS}
+    names = agreements.taus.groupby("metric")["tau"].mean().sort_values().index.tolist()
+    each = {f"tau-{variant}": agreements.taus[agreements.taus["variant"] == variant] for variant in VARIANTS}
     series = {label: rows.set_index("metric").rename(columns={"tau": "value"}) for label, rows in each.items()}
     figure, axes = _rows(names, series)
     axes.set_yticks(range(len(names)), [COLUMNS[name].label for name in names])
@@ -30,10 +45,10 @@ def draw_agreement(found: Agreement) -> Figure:
 
 
 @styled
-def draw_foils(found: pd.DataFrame) -> Figure:
+def draw_foils(accuracies: pd.DataFrame) -> Figure:
     """The accuracy of each scorer on each split in percent, with the 95 % intervals; a line at chance."""
-    names = list(dict.fromkeys(found["split"]))[::-1]
-    frame = found.rename(columns={"accuracy": "value"})
+    names = list(dict.fromkeys(accuracies["split"]))[::-1]
+    frame = accuracies.rename(columns={"accuracy": "value"})
     series = {str(scorer): rows.set_index("split") for scorer, rows in frame.groupby("scorer", sort=False)}
     figure, axes = _rows(names, series)
     axes.axvline(100 * CHANCE, color=FAINT, linewidth=0.8, linestyle="--")

@@ -133,17 +133,17 @@ def agreement(scores: Mapping[str, Array], judgments: Sequence[Judgment], sample
     every = [np.arange(len(ratings)), *(np.concatenate([by_image[image] for image in draw]) for draw in draws)]
     taus, differences = [], []
     for variant in VARIANTS:
-        found = {}
+        of_metric = {}
         for metric, values in scores.items():
             each = np.asarray(values, np.float64)[candidate]
-            found[metric] = np.array([_tau(each[places], ratings[places], variant) for places in every])
-            bounds = _bounds(found[metric][1:])
-            taus.append([metric, variant, found[metric][0], *bounds, len(ratings)])
-        for metric, other in permutations(found, 2):
-            apart = found[metric] - found[other]
-            low, high = _bounds(apart[1:])
-            said = verdict(low, high) if samples else NOT_TESTED
-            differences.append([variant, metric, other, apart[0], low, high, _p_value(apart[1:]), said])
+            of_metric[metric] = np.array([_tau(each[places], ratings[places], variant) for places in every])
+            bounds = _bounds(of_metric[metric][1:])
+            taus.append([metric, variant, of_metric[metric][0], *bounds, len(ratings)])
+        for metric, other in permutations(of_metric, 2):
+            difference = of_metric[metric] - of_metric[other]
+            low, high = _bounds(difference[1:])
+            conclusion = verdict(low, high) if samples else NOT_TESTED
+            differences.append([variant, metric, other, difference[0], low, high, _p_value(difference[1:]), conclusion])
     names = ["variant", "metric", "other", "difference", "low", "high", "p_value", "verdict"]
     return Agreement(
         pd.DataFrame(taus, columns=["metric", "variant", "tau", "low", "high", "n"]),

@@ -149,17 +149,14 @@ def similarity_table(fits: Mapping[str, Similarity]) -> Table:
             name,
             f"{found.cka:.3f}",
             f"{found.mutual_neighbours:.3f}",
-            *_calibrated(found),
+            f"{found.calibrated.value:.3f}",
+            f"{found.calibrated.p_value:.3f}",
             f"{100 * found.matched:.1f}",
         )
         for name, found in fits.items()
     ]
     columns = ("inputs", "CKA", "mutual kNN", "calibrated", "p", "matched by local CKA, %")
     return Table("Before anything is fitted", columns, tuple(rows))
-
-
-def _calibrated(found: Similarity) -> tuple[str, str]:
-    return f"{found.calibrated.value:.3f}", f"{found.calibrated.p_value:.3f}"
 
 
 def protocol(study: Study, candidates: int, samples: int) -> str:
