@@ -36,6 +36,12 @@ def test_accuracies_by_hand() -> None:
     assert found.loc["all", ["low", "high"]].tolist() == [0, 0.25]
 
 
+def test_a_difference_by_rounding_is_a_tie() -> None:
+    """A sum in another order of the words is another number in its last digits."""
+    scorers = {"bag": lambda _, texts: np.linspace(0.3, 0.3 + 2e-7, len(texts))}
+    assert score_foils(PAIRS, scorers, samples=0, seed=0)["accuracy"].tolist() == [0.5, 0.5, 0.5]
+
+
 def test_the_cosine_of_image_and_caption() -> None:
     def embed(names: Sequence[str]) -> np.ndarray:
         return np.array([{"a": (1, 0), "b": (0, 1), "x": (0.6, 0.8)}[name] for name in names])
