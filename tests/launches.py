@@ -30,33 +30,40 @@ def _is_on_device(value: Any) -> bool:
     return isinstance(value, OnDevice | nn.Parameter) or (isinstance(value, Tensor) and value.requires_grad)
 
 
-class _NoWaits(TorchFunctionMode):
+class _Waits(TorchFunctionMode):
+    """Counts the waits, if they are ``allowed``; else the first one is an error."""
+
+    def __init__(self, allowed: bool) -> None:
+        super().__init__()
+        self.allowed, self.names = allowed, list[str]()
+
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name, kwargs = getattr(func, "__name__", ""), kwargs or {}
         waits = name in _WAITS
         if name in _BY_INDEX:
             index = args[1] if isinstance(args[1], tuple) else (args[1],)
             waits = any(isinstance(each, Tensor) and each.dtype == torch.bool for each in index)
-        if waits and any(map(_is_on_device, tree_leaves((args, kwargs)))):
-            raise AssertionError(f"{name} waits for the device")
-        if func in (torch.tensor, torch.as_tensor) and "device" in kwargs:
-            raise AssertionError("a copy from memory that is not pinned waits for the device")
+        unpinned = func in (torch.tensor, torch.as_tensor) and "device" in kwargs
+        if unpinned or (waits and any(map(_is_on_device, tree_leaves((args, kwargs))))):
+            self.names.append(name)
+            assert self.allowed, f"{name} waits for the device"
         return func(*args, **kwargs)
 
 
 @contextmanager
-def no_waits() -> Iterator[None]:
+def no_waits(allowed: bool = False) -> Iterator[list[str]]:
     """Inside, this thread must not wait for a tensor that :func:`staging.to_device` gave, or for a weight.
 
-    On a GPU, ``torch.cuda.set_sync_debug_mode("error")`` finds the same (``make test-gpu``).
+    If it is ``allowed``, the list has what waited. On a GPU, ``torch.cuda.set_sync_debug_mode`` finds the same
+    (``make test-gpu``).
     """
     real = staging.to_device
     users = [module for name, module in sys.modules.items() if name.startswith("vitcapr.")]
-    with pytest.MonkeyPatch.context() as patched, _NoWaits():
+    with pytest.MonkeyPatch.context() as patched, _Waits(allowed) as found:
         for module in users:
             if getattr(module, "to_device", None) is real:
                 patched.setattr(module, "to_device", lambda host, _: host.as_subclass(OnDevice))
-        yield
+        yield found.names
 
 
 def watch_steps(monkeypatch: pytest.MonkeyPatch) -> list[int]:

@@ -1,10 +1,17 @@
 """Captions by a beam of any size, the beam of one included."""
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 from toy_captioners import END, PAD, START, UNKNOWN, MarkovCaptioner, RandomCaptioner
 
+from tests.launches import OnDevice, no_waits
+from vitcapr.decoding import beam
 from vitcapr.decoding.beam import beam_search
 from vitcapr.decoding.generate import attention_of, generate
 from vitcapr.decoding.hypotheses import Hypothesis
@@ -12,6 +19,7 @@ from vitcapr.decoding.sample import sample
 from vitcapr.decoding.stepwise import greedy
 from vitcapr.formats.captions import write_attention
 from vitcapr.formats.vocabulary import Vocabulary
+from vitcapr.models.interface import Memory, State, Step
 
 WORDS = Vocabulary.build([["a", "dog", "runs", "on", "grass"]], min_count=1)
 SPECIALS = {"start": START, "end": END, "pad": PAD, "forbidden": [UNKNOWN]}
@@ -79,3 +87,34 @@ def test_the_file_of_attention(tmp_path):
         assert stored["grid"].tolist() == [2, 3]
         np.testing.assert_array_equal(stored["weights"][2], np.arange(6))
     assert (tmp_path / "one.npz").read_bytes() == (tmp_path / "two.npz").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "search",
+    [
+        greedy,
+        partial(beam_search, beam_size=4, n_best=2, length_penalty=0.7),
+        partial(sample, images=range(16), samples=3, top_k=9, top_p=0.9),
+    ],
+    ids=["greedy", "beam", "sample"],
+)
+def test_a_step_asks_the_device_once(search: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """And at the end of a batch a few times more, for the captions."""
+    steps: list[int] = []
+
+    class Counting(RandomCaptioner):
+        def step(self, memory: Memory, state: State, tokens: Tensor) -> Step:
+            steps.append(len(tokens))
+            return super().step(memory, state, tokens)
+
+    model = Counting(vocabulary=30, sharpness=1.0, seed=3)
+    memory = {name: tensor.as_subclass(OnDevice) for name, tensor in model.images(16).items()}
+    options = {"start": START, "end": END, "pad": PAD, "forbidden": [UNKNOWN], "max_length": 15, "block_ngram": 2}
+    expected = search(model, memory, **options)
+    steps.clear()
+    monkeypatch.setattr(beam, "top_k", beam.top_k_of_keys)  # As on a GPU.
+    with no_waits(allowed=True) as waits:
+        again = search(model, memory, **options)
+    assert str(again) == str(expected)
+    assert len(steps) > 8
+    assert len(waits) <= len(steps) + 8

@@ -7,12 +7,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vitcapr.decoding.beam import top_k
+from vitcapr.decoding.beam import top_k, top_k_of_keys
 from vitcapr.decoding.hypotheses import block_repeats, next_log_probs
 
 
 def test_forbidden_words_are_impossible_and_the_others_keep_their_probability():
-    log_probs = next_log_probs(torch.tensor([[[0.0, math.log(2.0), 0.0]]]), [0])
+    log_probs = next_log_probs(torch.tensor([[[0.0, math.log(2.0), 0.0]]]), torch.tensor([0]))
     assert log_probs[0, 0].tolist() == pytest.approx([-math.inf, math.log(0.5), math.log(0.25)])
 
 
@@ -43,9 +43,9 @@ def test_is_the_stable_sort(data):
         values = values.round() * data.draw(st.sampled_from([1.0, -1.0]))
         values[values > 1] = -torch.inf
     ordered, order = values.sort(dim=-1, descending=True, stable=True)
-    found, indices = top_k(values, k)
-    assert torch.equal(found, ordered[..., :k])
-    assert torch.equal(indices, order[..., :k])
+    for found, indices in (top_k(values, k), top_k_of_keys(values, k)):
+        assert torch.equal(found, ordered[..., :k])
+        assert torch.equal(indices, order[..., :k])
 
 
 def test_minus_infinity_everywhere_gives_real_indices():

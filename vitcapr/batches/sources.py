@@ -5,6 +5,9 @@ from typing import Protocol
 
 import numpy as np
 import torch
+from torch import Tensor
+
+from vitcapr.encoders.staging import to_device
 
 _STREAM = 1
 """Stream of the generator of views. Batches sample their order and captions from another stream of this seed and
@@ -25,6 +28,11 @@ class FeatureSource(Protocol):
     """The source of batches: :class:`vitcapr.store.reader.FeatureStore`, or arrays in memory."""
 
     def __getitem__(self, name: str) -> GatheredArray: ...
+
+
+def read_rows(source: FeatureSource, names: Sequence[str], rows: np.ndarray, device: torch.device) -> dict[str, Tensor]:
+    """Rows of arrays by their names, on ``device``."""
+    return {name: to_device(torch.from_numpy(source[name].gather(rows)), device) for name in names}
 
 
 class _DrawnArray:

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from vitcapr.decoding.hypotheses import Hypothesis, block_repeats, check_lengths, check_log_probs, next_log_probs
+from vitcapr.encoders.staging import kept_rows, to_device
 from vitcapr.errors import UserError
 from vitcapr.models.interface import Memory, StepwiseCaptioner
 
@@ -71,7 +72,7 @@ def beam_search(
         )
     images = next(iter(memory.values())).shape[0]
     device = next(iter(memory.values())).device
-    never = {start, pad, *forbidden}
+    never = to_device(torch.tensor([*forbidden, start, pad]), device)
     longest = float(max_length + 1) ** length_penalty
 
     finished = _Finished(images, n_best, device)
@@ -85,7 +86,7 @@ def beam_search(
     }
     for length in range(max_length + 1):
         step = model.step(memory, state, tokens)
-        log_probs = next_log_probs(step.logits, sorted(never))
+        log_probs = next_log_probs(step.logits, never)
         if keep_attention and step.attention is not None:
             looks = step.attention.half()
             if "attention" not in histories:
@@ -112,12 +113,12 @@ def beam_search(
 
         promising = total / longest > finished.threshold(rows)[:, None]
         left = promising.any(1)
-        width = int(promising.sum(1).max())
+        width, count = torch.stack([promising.sum(1).max(), left.sum()]).tolist()  # All that a step asks the device.
         if width == 0:
             break
         kept = torch.arange(len(rows), device=device)
-        if int(left.sum()) <= _SHRINK_BELOW * len(rows):
-            kept = left.nonzero()[:, 0]
+        if count <= _SHRINK_BELOW * len(rows):
+            kept = kept_rows(left, count)
             memory = {name: tensor[kept] for name, tensor in memory.items()}
             rows = rows[kept]
         parents, tokens, live = parents[kept, :width], words[kept, :width], total[kept, :width]
@@ -147,19 +148,31 @@ def top_k(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """The k largest along the last axis, in descending order; of equal ones the lower index comes first.
 
     ``torch.topk`` is fast and leaves the order of equal values open, so rows in which the largest are equal are sorted.
+    A GPU would have to say whether there are any; it takes :func:`top_k_of_keys`, for which a CPU needs twice the time.
 
     Args:
-        values: (..., V) without NaN.
+        values: (..., V) float32 without NaN.
         k: at most V.
 
     Returns:
         values and indices (int64), both (..., k).
     """
+    if values.is_cuda:
+        return top_k_of_keys(values, k)
     ordered, indices = values.topk(min(k + 1, values.shape[-1]))
     tied = (ordered[..., 1:] == ordered[..., :-1]).any(-1)
     indices = indices[..., :k]
     if tied.any():
         indices[tied] = best(values[tied], k)[1]
+    return values.gather(-1, indices), indices
+
+
+def top_k_of_keys(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """:func:`top_k` of integers in the order of the values. None are equal, because they hold the index."""
+    bits = (values + 0.0).view(torch.int32)  # -0 becomes 0.
+    ordered = bits ^ ((bits >> 31) & 0x7FFFFFFF)
+    keys = (ordered.long() << 32) + torch.arange(values.shape[-1] - 1, -1, -1, device=values.device)
+    indices = keys.topk(k).indices
     return values.gather(-1, indices), indices
 
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from vitcapr.batches.sources import read_rows
 from vitcapr.config.decoding import DecodingConfig
 from vitcapr.decoding.beam import beam_search
 from vitcapr.decoding.hypotheses import Hypothesis
@@ -110,7 +111,7 @@ def decode_split(
         with reporter.track("decode", len(rows), "captions") as tracker:
             for first in range(0, len(rows), decoding.batch_images):
                 batch = rows[first : first + decoding.batch_images]
-                read = {name: torch.from_numpy(store[name].gather(batch)).float().to(device) for name in model.arrays}
+                read = {name: array.float() for name, array in read_rows(store, model.arrays, batch, device).items()}
                 how = {**decoding.search(), "images": batch.tolist(), "keep_attention": attends}
                 with torch.inference_mode(), autocast(device, dtype):
                     hypotheses += generate(model, model.encode(read), words, **how)

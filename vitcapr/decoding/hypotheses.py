@@ -1,6 +1,5 @@
 """What all searches share: a caption as word numbers with its log-probabilities, and which words may come next."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,20 +32,19 @@ class Hypothesis:
     """(words, P), the attention over the patches for each word; None if not requested."""
 
 
-def next_log_probs(logits: Tensor, forbidden: Sequence[int]) -> Tensor:
+def next_log_probs(logits: Tensor, forbidden: Tensor) -> Tensor:
     """The model's own log-probabilities, those of ``forbidden`` tokens replaced by minus infinity.
 
     The others are not renormalised: a log-probability means the same under every setting of the search.
 
     Args:
         logits: (..., V) float32.
+        forbidden: (F,) int64.
 
     Returns:
         (..., V) float32, a new tensor.
     """
-    log_probs = functional.log_softmax(logits, dim=-1)
-    log_probs[..., forbidden] = -torch.inf
-    return log_probs
+    return functional.log_softmax(logits, dim=-1).index_fill_(-1, forbidden, -torch.inf)
 
 
 def block_repeats(log_probs: Tensor, history: Tensor, size: int) -> Tensor:
@@ -66,9 +64,8 @@ def block_repeats(log_probs: Tensor, history: Tensor, size: int) -> Tensor:
     grams = history.unfold(2, size, 1)
     last = history[:, :, length - size + 1 :]
     begun = (grams[..., :-1] == last[:, :, None]).all(-1)
-    images, hypotheses, positions = begun.nonzero(as_tuple=True)
-    log_probs[images, hypotheses, grams[images, hypotheses, positions, -1]] = -torch.inf
-    return log_probs
+    limits = torch.where(begun, -torch.inf, torch.inf)
+    return log_probs.scatter_reduce_(2, grams[..., -1], limits, "amin")
 
 
 def check_lengths(min_length: int, max_length: int) -> None:

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from vitcapr.decoding.hypotheses import Hypothesis
 from vitcapr.decoding.stepwise import Limits, decode_stepwise, pick_class
+from vitcapr.encoders.staging import to_device
 from vitcapr.models.interface import Memory, StepwiseCaptioner
 
 
@@ -46,7 +47,8 @@ def sample(
         top_p: the share of the distribution that can be drawn, the most probable words first.
         limits: see :class:`Limits`.
     """
-    uniform = _uniform(seed, images, (samples, limits["max_length"] + 1)).to(next(iter(memory.values())).device)
+    uniform = _uniform(seed, images, (samples, limits["max_length"] + 1))
+    uniform = to_device(uniform, next(iter(memory.values())).device)
 
     def choose(log_probs: Tensor, places: Tensor, length: int) -> Tensor:
         return _draw_words(log_probs / temperature, uniform[places, :, length, None], top_k, top_p)

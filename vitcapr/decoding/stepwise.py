@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from vitcapr.decoding.hypotheses import Hypothesis, block_repeats, check_lengths, check_log_probs, next_log_probs
+from vitcapr.encoders.staging import kept_rows, to_device
 from vitcapr.models.interface import Memory, Step, StepwiseCaptioner
 
 _SHRINK_BELOW = 0.75
@@ -52,9 +53,10 @@ def draw(
         if left == 0:
             return words[:, :, : length + 1]
         if left <= _SHRINK_BELOW * len(places):
-            places, tokens, running = places[unfinished], tokens[unfinished], running[unfinished]
-            memory = {name: value[unfinished] for name, value in memory.items()}
-            state = {name: value[unfinished] for name, value in state.items()}
+            kept = kept_rows(unfinished, left)
+            places, tokens, running = places[kept], tokens[kept], running[kept]
+            memory = {name: value[kept] for name, value in memory.items()}
+            state = {name: value[kept] for name, value in state.items()}
     return words
 
 
@@ -126,11 +128,12 @@ def decode_stepwise(
     words = torch.full(shape, pad, device=first.device)
     log_probs = torch.zeros(shape, device=first.device)
     attention: Tensor | None = None
-    never = sorted({start, pad, *limits["forbidden"]})
+    tokens = [*limits["forbidden"], start, pad, end]
+    never, not_yet = (to_device(torch.tensor(some), first.device) for some in (tokens[:-1], tokens))
 
     def pick(step: Step, places: Tensor, length: int) -> Tensor:
         nonlocal attention
-        candidates = next_log_probs(step.logits, never if length >= min_length else sorted({*never, end}))
+        candidates = next_log_probs(step.logits, never if length >= min_length else not_yet)
         if length == max_length:
             chosen = torch.full(candidates.shape[:2], end, device=first.device)
         else:

@@ -53,25 +53,20 @@ def image_recipe(
     store_dtype: str,
     layers: Sequence[int] | None,
     patches: Patches,
-    image_size: int | None,
-    interpolation: str | None,
-    mirror: bool,
-    scaled_decoding: bool,
+    **changes: Any,
 ) -> ImageRecipe:
     """Find a backbone, and collect what decides the features that it computes.
 
     Args:
         source: where its checkpoint is.
         name: its name in the attributes.
-        revision, kind, output, pool, dtype, store_dtype, layers, patches, image_size, interpolation, mirror,
-            scaled_decoding: as in the configuration of a backbone.
+        revision, kind, output, pool, dtype, store_dtype, layers, patches: as in the configuration of a backbone.
+        changes: those of its preprocessing, as there; see :func:`read_preprocessing`.
     """
     checkpoint = locate(source, revision)
     kind_of(checkpoint.folder, kind, output)
     size = image_size_of(checkpoint.folder)
-    preprocessing, note = read_preprocessing(
-        checkpoint.folder, size, image_size, interpolation, mirror, scaled_decoding
-    )
+    preprocessing, note = read_preprocessing(checkpoint.folder, size, **changes)
     arithmetic = resolve_dtype(dtype, device)
     attributes: dict[str, Any] = {
         "backbone": source_name(name),

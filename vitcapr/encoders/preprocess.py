@@ -56,11 +56,6 @@ class Preprocessing:
     scaled_decoding: bool = False
 
     @property
-    def decoded_side(self) -> int | None:
-        """The least side that an image is decoded at; None for its full size."""
-        return max(self.resize) if self.scaled_decoding else None
-
-    @property
     def size(self) -> tuple[int, int]:
         """Height and width of the model's input."""
         if self.crop is not None:
@@ -133,8 +128,8 @@ def read_preprocessing(
         shape = f"{model_size[0]} x {model_size[1]}"
         note = f"no preprocessor_config.json in {folder}: pictures are stretched to {shape}, mean 0.5, std 0.5"
     stated = _parse(content, model_size, path)
-    changed = replace(stated, mirror=mirror, scaled_decoding=scaled_decoding)
-    changed = replace(changed, interpolation=interpolation or stated.interpolation)
+    interpolation = interpolation or stated.interpolation
+    changed = replace(stated, mirror=mirror, interpolation=interpolation, scaled_decoding=scaled_decoding)
     if image_size is not None:
         square, crop = (image_size, image_size), stated.crop
         resize = square if crop is None else tuple(round(edge * image_size / crop[0]) for edge in stated.resize)

@@ -5,7 +5,6 @@ Pinned memory, a stream for each direction, and events. On a CPU there is nothin
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Literal
 
 import numpy as np
 import torch
@@ -13,15 +12,12 @@ from torch import Tensor
 
 
 def host_buffer(shape: Sequence[int], dtype: torch.dtype, device: torch.device) -> Tensor:
-    """Uninitialised host memory from which a copy to ``device`` is asynchronous.
-
-    Memory that is freed is used again only after the copies from it: torch's allocator keeps track of them.
-    """
+    """Uninitialised host memory, pinned where a GPU copies it. torch uses it again only after the copies from it."""
     return torch.empty(tuple(shape), dtype=dtype, pin_memory=device.type == "cuda")
 
 
 def for_device(values: np.ndarray, device: torch.device | None) -> Tensor:
-    """The values as a tensor in host memory, pinned where a GPU copies it."""
+    """The values in host memory, pinned where a GPU copies it."""
     tensor = torch.from_numpy(values)
     return tensor.pin_memory() if device is not None and device.type == "cuda" else tensor
 
@@ -30,7 +26,7 @@ def to_device(host: Tensor, device: torch.device) -> Tensor:
     """``host`` on ``device``. The work that this thread launches next waits for the copy; the thread does not."""
     if device.type != "cuda" or host.is_cuda:
         return host.to(device)
-    stream, current = _stream(device, "in"), torch.cuda.current_stream(device)
+    stream, current = _streams(device)[0], torch.cuda.current_stream(device)
     with torch.cuda.stream(stream):
         placed = host.pin_memory().to(device, non_blocking=True)
     current.wait_stream(stream)
@@ -42,9 +38,8 @@ def to_host(tensor: Tensor) -> Tensor:
     """``tensor`` in host memory, whose content is valid after the wait that :func:`copies_to_host` returns."""
     if not tensor.is_cuda:
         return tensor
-    stream = _stream(tensor.device, "out")
+    host, stream = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True), _streams(tensor.device)[1]
     stream.wait_stream(torch.cuda.current_stream(tensor.device))
-    host = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
     with torch.cuda.stream(stream):
         host.copy_(tensor, non_blocking=True)
     tensor.record_stream(stream)
@@ -56,14 +51,20 @@ def copies_to_host(device: torch.device) -> Callable[[], None]:
     if device.type != "cuda":
         return lambda: None
     event = torch.cuda.Event(blocking=True)
-    event.record(_stream(device, "out"))
+    event.record(_streams(device)[1])
     return event.synchronize
 
 
-def _stream(device: torch.device, direction: Literal["in", "out"]) -> torch.cuda.Stream:
-    return _streams(torch.cuda.current_device() if device.index is None else device.index)[direction]
+def kept_rows(kept: Tensor, count: int) -> Tensor:
+    """The numbers of the rows of ``kept: (B,)`` bool that are true, ``count`` in all. The device is not asked again."""
+    return kept.sort(descending=True, stable=True).indices[:count]
+
+
+def _streams(device: torch.device) -> tuple[torch.cuda.Stream, torch.cuda.Stream]:
+    """For copies to a GPU, and from it."""
+    return _streams_of(torch.cuda.current_device() if device.index is None else device.index)
 
 
 @cache
-def _streams(device: int) -> dict[str, torch.cuda.Stream]:
-    return {direction: torch.cuda.Stream(device) for direction in ("in", "out")}
+def _streams_of(number: int) -> tuple[torch.cuda.Stream, torch.cuda.Stream]:
+    return torch.cuda.Stream(number), torch.cuda.Stream(number)

@@ -11,7 +11,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from vitcapr.batches.sources import FeatureSource, GatheredArray
+from vitcapr.batches.sources import FeatureSource, GatheredArray, read_rows
 from vitcapr.encoders.staging import to_device
 from vitcapr.errors import UserError
 from vitcapr.formats.embeddings import Embeddings
@@ -88,12 +88,10 @@ def embed_split(
 def embed_rows(model: DualEncoders, augmented_views: Sequence[FeatureSource], device: torch.device) -> Embedder[Any]:
     """For rows of a feature store, or of several views of the images."""
 
-    def read(view: FeatureSource, rows: np.ndarray) -> dict[str, Tensor]:
-        return {name: to_device(torch.from_numpy(view[name].gather(rows)), device) for name in model.image_arrays}
+    def vectors(rows: np.ndarray) -> Tensor:
+        return model.embed_augmented_views([read_rows(v, model.image_arrays, rows, device) for v in augmented_views])
 
-    return Embedder(
-        model.embedding_dim, lambda rows: model.embed_augmented_views([read(view, rows) for view in augmented_views])
-    )
+    return Embedder(model.embedding_dim, vectors)
 
 
 def embed_text_rows(

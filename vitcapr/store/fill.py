@@ -39,9 +39,6 @@ _WRITERS = 4
 """Threads that write the chunks of a GPU, which makes features faster than one thread digests them."""
 _EXTREMES = "_extremes"
 
-_Part = tuple[np.ndarray, dict[str, Tensor]]
-"""Rows, and their arrays in host memory."""
-
 
 @dataclass(frozen=True)
 class StorePlan:
@@ -86,12 +83,7 @@ class StorePlan:
 
 
 class RowEncoder(Protocol):
-    """Computes the arrays of a store.
-
-    Attributes:
-        shapes: of a row of each array.
-        summary: a line for the log.
-    """
+    """Computes the arrays of a store; ``shapes`` are those of a row, ``summary`` is a line for the log."""
 
     shapes: Mapping[str, tuple[int, ...]]
     store_dtype: str
@@ -101,7 +93,7 @@ class RowEncoder(Protocol):
 
     @property
     def waited(self) -> float:
-        """Seconds that :meth:`compute` has waited for its input."""
+        """Seconds that its input has taken."""
         ...
 
     def compute(self, batches: Sequence[np.ndarray]) -> Generator[Mapping[str, Tensor], None, None]:
@@ -196,17 +188,26 @@ def _compute(
     begin, waited = time.perf_counter(), 0.0
     launched: deque[Callable[[], None]] = deque()
     writing: deque[Future[None]] = deque()
-    parts: list[_Part] = []
+    parts: list[tuple[np.ndarray, dict[str, Tensor]]] = []
 
-    def write(index: int, parts: Sequence[_Part], wait: Callable[[], None]) -> None:
+    def write(index: int, parts: Sequence[tuple[np.ndarray, dict[str, Tensor]]], wait: Callable[[], None]) -> None:
         wait()
         buffers = known.fill(index, writer.layouts)
         for rows, arrays in parts:
-            for name in encoder.shapes:
-                _check_range(arrays.get(name + _EXTREMES), writer.layouts[name].dtype, rows, plan.rows)
-            for name in buffers:
-                buffers[name][rows - index * plan.chunk] = arrays[name].numpy()
+            for name, values in arrays.items():
+                if name in buffers:
+                    buffers[name][rows - index * plan.chunk] = values.numpy()
+                else:
+                    _check_range(values, writer.layouts[name.removesuffix(_EXTREMES)].dtype, rows, plan.rows)
         writer.write(index, buffers, known.copied(index))
+
+    def finish(most: int) -> None:
+        """Wait until at most so many chunks are being written."""
+        nonlocal waited
+        since = time.perf_counter()
+        while len(writing) > most:
+            writing.popleft().result()
+        waited += time.perf_counter() - since
 
     with ThreadPoolExecutor(writers, thread_name_prefix="write") as pool, closing(encoder.compute(batches)) as computed:
         for rows, features in zip(batches, computed, strict=True):
@@ -220,16 +221,10 @@ def _compute(
             advance(len(rows))
             index = int(rows[0]) // plan.chunk
             if rows[-1] == known.missing(index)[-1]:
-                since = time.perf_counter()
-                if len(writing) == writers:
-                    writing.popleft().result()
-                waited += time.perf_counter() - since
+                finish(writers - 1)
                 writing.append(pool.submit(write, index, parts, launched[-1]))
                 parts = []
-        since = time.perf_counter()
-        for each in writing:
-            each.result()
-        waited += time.perf_counter() - since
+        finish(0)
     if batches:
         seconds = time.perf_counter() - begin
         waits = {"input": encoder.waited, "disk": waited, encoder.device.type: seconds - encoder.waited - waited}
@@ -249,10 +244,8 @@ def _as_stored(name: str, features: Tensor, dtype: str) -> dict[str, Tensor]:
     return {name: features.to(DTYPES[dtype]), **extremes}
 
 
-def _check_range(extremes: Tensor | None, dtype: str, rows: np.ndarray, table: Rows) -> None:
+def _check_range(extremes: Tensor, dtype: str, rows: np.ndarray, table: Rows) -> None:
     """Raise a :class:`UserError` for the first row with a number that is not finite, or not once it is stored."""
-    if extremes is None:
-        return
     finite = torch.isfinite(extremes.to(DTYPES.get(dtype, torch.float16))).all(0)
     if finite.all():
         return

@@ -90,7 +90,7 @@ class Pixels:
 
     def _decode(self, row: int, out: np.ndarray) -> None:
         path, pixels, sha256 = self._images[row]
-        side = self._preprocessing.decoded_side
+        side = max(self._preprocessing.resize) if self._preprocessing.scaled_decoding else None
         self._preprocessing.prepare(read_image(self._source, path, int(pixels), sha256, side), out)
 
     def compute(self, batches: Sequence[np.ndarray]) -> Generator[dict[str, Tensor], None, None]:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from vitcapr.batches.loader import Batch, Batches
+from vitcapr.batches.sources import read_rows
 from vitcapr.batches.texts import PAD, WordTexts
 from vitcapr.config.captioner import CaptionerConfig, CaptionerPhaseConfig, CaptionerTrainingConfig
 from vitcapr.decoding.stepwise import greedy
@@ -235,10 +236,8 @@ class GreedyCider:
         captions: dict[int, list[str]] = {}
         for first in range(0, len(self._rows), self._batch_images):
             rows = self._rows[first : first + self._batch_images]
-            features = {
-                name: to_device(torch.from_numpy(self._store[name].gather(rows)), self._device).float()
-                for name in model.arrays
-            }
+            read = read_rows(self._store, model.arrays, rows, self._device)
+            features = {name: array.float() for name, array in read.items()}
             limits = self._vocabulary.special_tokens()
             hypotheses = greedy(model, model.encode(features), max_length=self._max_length, **limits)
             for row, hypothesis in zip(rows.tolist(), hypotheses, strict=True):

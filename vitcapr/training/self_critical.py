@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from vitcapr.decoding.stepwise import draw, pick_class
+from vitcapr.encoders.staging import to_device
 from vitcapr.formats.tokens import TokenTable
 from vitcapr.models.interface import Captioner, Memory, Step
 
@@ -207,5 +208,5 @@ class SelfCritical:
 
     def _policy(self, logits: Tensor) -> Tensor:
         """The logits over the temperature, those of tokens that are never drawn minus infinity."""
-        never = torch.tensor(self._never, device=logits.device)
+        never = to_device(torch.tensor(self._never), logits.device)
         return (logits / self._temperature).index_fill(-1, never, -torch.inf)
