@@ -2,6 +2,7 @@
 # make test    the tests
 # make test-network   push and pull of stores against servers of S3, GCS and SFTP on this machine
 # make test-browser   the explorer and the page of vitcapr serve in a headless Chromium, which must be installed (with chromedriver)
+# make test-gpu   a GPU against the CPU, and loops that must not wait for it; skipped where there is none
 # make test-slurm    the tests on a Slurm of their own; as root, installs it if it is missing
 # make torture   kills, faults and hostile inputs, for up to 40 minutes: make torture MINUTES=5 SEED=1
 # make pages   docs/stages.md, config/README.md and the schema, which are written from the code
@@ -10,6 +11,7 @@
 # make bench   speed, as ratios measured in one run
 # make bench-peers   the same tasks with CLIP_benchmark, WebDataset and clip-retrieval, which are fetched into .peers
 # make bench-gpu   extraction, training and decoding on a GPU; a line where there is none
+# make bench-gpu-bundle   one archive that runs test-gpu and bench-gpu on a machine without a network
 #
 # Another Python: make demo PYTHON=python3.12.   Fewer cores: make demo CORES=1.
 
@@ -25,7 +27,7 @@ SMALL := extract train_captioner train_retriever embed decode decode_attentively
 REPORT := results/demo/report.html
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test test-network test-browser test-slurm torture pages docs lint bench bench-peers bench-gpu venv venv-test venv-docs check-python check-disk clean-venv
+.PHONY: demo test test-network test-browser test-gpu test-slurm torture pages docs lint bench bench-peers bench-gpu bench-gpu-bundle venv venv-test venv-docs check-python check-disk clean-venv
 
 demo: venv
 	$(BIN)/snakemake --cores $(CORES) --set-threads $(SMALL:%=%=1)
@@ -42,6 +44,9 @@ test-network: venv-test
 test-browser: venv-test
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[browser]"
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -rs -m browser tests/report/explorer tests/commands/test_serve_browser.py
+
+test-gpu: venv-test
+	$(BIN)/python -m pytest -q -rs -m gpu tests/gpu
 
 test-slurm: venv-test
 	@command -v slurmctld slurmd munged >/dev/null || { \
@@ -79,6 +84,9 @@ bench-peers: venv-test
 
 bench-gpu: venv-test
 	$(BIN)/python -m benchmarks.gpu
+
+bench-gpu-bundle: venv-test
+	$(BIN)/python -m benchmarks.bundle
 
 venv: $(VENV)/.installed
 venv-test: $(VENV)/.installed-test

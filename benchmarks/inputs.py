@@ -1,16 +1,25 @@
 """What several benchmarks are made of: rendered pictures, a ViT with random weights, and commands that print JSON."""
 
+import hashlib
 import json
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import torch
+from PIL import Image
 from transformers import ViTConfig, ViTModel
+
+from vitcapr.formats.manifest import read_manifest, write_manifest
 
 VIT_TINY = {"hidden_size": 192, "num_hidden_layers": 12, "num_attention_heads": 3, "intermediate_size": 768}
 VIT_BASE = {"hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072}
+VIT_LARGE = {
+    **{"hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16, "intermediate_size": 4096},
+    "patch_size": 14,
+}
 PROCESSOR = {
     "image_processor_type": "ViTImageProcessor",
     "do_resize": True,
@@ -37,6 +46,27 @@ def render(folder: Path, pictures: int, size: int) -> Path:
     command = [sys.executable, "-m", "vitcapr", "stage", "data_scenes", "--settings", settings, "--folder", str(folder)]
     subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
     return folder / "manifest.json"
+
+
+def render_jpegs(folder: Path, pictures: int, size: int) -> Path:
+    """Like :func:`render`, as JPEG files. The folder can be moved."""
+    root = folder / "photographs"
+    root.mkdir(parents=True)
+    with tempfile.TemporaryDirectory() as scenes:
+        data = read_manifest(render(Path(scenes), pictures, size))
+        images = data.images.copy()
+        for row, path in enumerate(data.images["path"]):
+            jpeg = root / f"{Path(path).stem}.jpg"
+            with Image.open(data.image_root / path) as image:
+                image.convert("RGB").save(jpeg, quality=85)
+            images.loc[row, ["path", "sha256"]] = jpeg.name, hashlib.sha256(jpeg.read_bytes()).hexdigest()
+    tables = {"images": images, "captions": data.captions}
+    return write_manifest(folder, dataset="jpegs", image_root=root, rejected=[], **tables)
+
+
+def peak_mb() -> int | None:
+    """Most megabytes that torch has held on the GPU; None without one."""
+    return round(torch.cuda.max_memory_allocated() / 1e6) if torch.cuda.is_available() else None
 
 
 def write_vit(folder: Path, shape: dict[str, int]) -> Path:

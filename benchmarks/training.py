@@ -22,6 +22,7 @@ from unittest.mock import patch
 import numpy as np
 import torch
 
+from benchmarks.inputs import peak_mb
 from benchmarks.loader import make, make_eight_bits
 from vitcapr.batches.loader import Batch
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
@@ -181,7 +182,7 @@ def attention_ratio(turns: int, batch_images: int) -> float:
     return statistics.median(seconds[0]) / statistics.median(seconds[1])
 
 
-def run(batches: int = 2, batch_images: int = 64, turns: int = 3) -> dict[str, float]:
+def run(batches: int = 2, batch_images: int = 64, turns: int = 3) -> dict[str, float | None]:
     images = batches * batch_images
     device = resolve_device("auto")
     with tempfile.TemporaryDirectory() as folder:
@@ -207,10 +208,14 @@ def run(batches: int = 2, batch_images: int = 64, turns: int = 3) -> dict[str, f
         "eight_bits_to_memory": round(seconds["memory"] / seconds["eight_bits"], 3),
         "step_to_plain_step": round(plain_ratio(turns, batch_images), 2),
         "step_to_step_with_plain_attention": round(attention_ratio(turns, batch_images), 2),
+        "peak_mb": peak_mb(),
     }
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--batches", type=int, default=2)
-    print(json.dumps(run(parser.parse_args().batches)))
+    parser.add_argument("--batch", type=int, default=64, help="images of a batch")
+    parser.add_argument("--turns", type=int, default=3)
+    options = parser.parse_args()
+    print(json.dumps(run(options.batches, options.batch, options.turns)))
