@@ -23,7 +23,7 @@ from PIL import Image
 from benchmarks.decoding import END, LONGEST, PAD, PATCHES, START, UNKNOWN, WIDTH, captioner
 from benchmarks.inputs import write_vit
 from benchmarks.training import architecture_of, captions
-from vitcapr.batches.loader import CaptionBatch
+from vitcapr.batches.loader import Batch
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
 from vitcapr.config.captioner import CaptionerPhaseConfig, CaptionerTrainingConfig
 from vitcapr.data.images import ImageSource
@@ -167,7 +167,7 @@ class Task(CaptionerTask):
         )
         self.stop_before, self.seen = stop_before, 0
 
-    def batches(self, phase: int, epoch: int, start: int) -> Iterator[CaptionBatch]:
+    def batches(self, phase: int, epoch: int, start: int) -> Iterator[Batch]:
         for batch in super().batches(phase, epoch, start):
             if self.seen == self.stop_before:
                 os.kill(os.getpid(), signal.SIGTERM)

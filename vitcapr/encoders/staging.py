@@ -28,7 +28,7 @@ def to_device(host: Tensor, device: torch.device) -> Tensor:
         return host.to(device)
     stream, current = _streams(device)[0], torch.cuda.current_stream(device)
     with torch.cuda.stream(stream):
-        placed = host.pin_memory().to(device, non_blocking=True)
+        placed = host.contiguous().pin_memory().to(device, non_blocking=True)
     current.wait_stream(stream)
     placed.record_stream(current)
     return placed

@@ -165,18 +165,17 @@ class Trainer(Generic[Batch]):
     def _epoch(self, phase: int, epoch: int, tracker: Tracker, stop: StopRequest) -> None:
         position, settings = self.position, self.training.phases[phase]
         steps = self.task.steps(phase)
-        number = len(position.history) + 1
+        number, note = len(position.history) + 1, ""
         self.model.train()
         for batch in self.task.batches(phase, number, position.step):
             self._step(batch, rate_at(settings, epoch * steps + position.step, settings.epochs * steps))
             position.step += 1
             saves = position.step % self.training.save_every_steps == 0
-            if len(self._unread) < _STEPS_UNREAD[self.device.type] and position.step < steps and not saves:
-                tracker.advance()
-                continue
-            self._read_losses()
-            tracker.advance(note=f"epoch {number}, loss {position.loss_sum / position.loss_items:.3f}")
-            if distributed.any_of(bool(stop)):
+            if saves or position.step == steps or len(self._unread) == _STEPS_UNREAD[self.device.type]:
+                self._read_losses()
+                note = f"epoch {number}, loss {position.loss_sum / position.loss_items:.3f}"
+            tracker.advance(note=note)
+            if not self._unread and distributed.any_of(bool(stop)):
                 self._save()
                 asked = stop.name or "a signal to another process"
                 raise Preempted(f"training saved at epoch {number}, batch {position.step}, after {asked}")
