@@ -20,7 +20,7 @@ from vitcapr.progress import Reporter
         each=lambda experiment: [{"split": split} for split in experiment.splits if experiment.recall_systems],
         caption="Recall@1, 5 and 10 of all retrievers on the {split} split, with 95 % intervals; for a retriever that "
         "was trained with several seeds the mean, with a standard deviation over them each way. From image to text, "
-        "any of an image's captions is a hit. The dotted line is what a random order gives.",
+        "any of an image's captions is a hit. Each panel has a scale of its own.",
         category="Retrieval",
         labels={"figure": "recall of all retrievers", "split": "{split}"},
     )
@@ -33,7 +33,7 @@ def draw_recall(
     """Draw Recall@1, 5 and 10 of retrievers in both directions, with confidence intervals and chance level."""
     from vitcapr.formats.scores import read_metrics
     from vitcapr.metrics.retrieval_scoring import searched
-    from vitcapr.report.figures.recall import by_system, recall_bars
+    from vitcapr.report.figures.recall import by_system, recall_intervals
     from vitcapr.report.figures.style import save_pictures
 
     read = {name: [read_metrics(path) for path in paths] for name, paths in metrics.items()}
@@ -45,7 +45,7 @@ def draw_recall(
         )
     systems = by_system({name: [content["metrics"] for content in contents] for name, contents in read.items()})
     try:
-        figure = recall_bars(systems, searched(content["protocol"] for content in every))
+        figure = recall_intervals(systems, searched(content["protocol"] for content in every))
     except ValueError as error:
         raise UserError(str(error), remedy="give the metrics of score_retrieval") from error
     save_pictures({"recall": figure}, pictures, report)

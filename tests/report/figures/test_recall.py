@@ -3,7 +3,7 @@ import pytest
 from tests.report.conftest import check_layout
 from vitcapr.errors import UserError
 from vitcapr.formats.scores import write_metrics
-from vitcapr.report.figures.recall import by_system, recall_bars
+from vitcapr.report.figures.recall import by_system, recall_intervals
 from vitcapr.stages.draw_recall import draw_recall
 
 SEARCHED = {"i2t": "9 images among 45 captions", "t2i": "45 captions among 9 images"}
@@ -20,47 +20,42 @@ def scores(first, with_chance=True):
     return found
 
 
-def test_a_bar_for_each_retriever_and_depth_in_percent():
-    figure = recall_bars({"paper": scores(0.1), "recommended": scores(0.4)}, SEARCHED)
-    assert [axes.get_title(loc="left") for axes in figure.axes] == [
-        "image to text: 9 images among 45 captions",
-        "text to image: 45 captions among 9 images",
+def panels(figure):
+    """The panels of each direction, and the title of each."""
+    return [(part.get_suptitle(), part.axes) for part in figure.subfigs]
+
+
+def test_a_point_and_its_interval_for_each_retriever_direction_and_depth_in_percent():
+    figure = recall_intervals({"paper": scores(0.1), "of_us": scores(0.4)}, SEARCHED)
+    (title, first), (other, second) = panels(figure)
+    assert title == "image to text: 9 images among 45 captions"
+    assert other == "text to image: 45 captions among 9 images"
+    assert [[line.get_xdata()[0] for line in axes.lines] for axes in first] == [
+        pytest.approx([10, 40]),
+        pytest.approx([30, 60]),
+        pytest.approx([50, 80]),
     ]
-    heights = [round(bar.get_height(), 6) for bar in figure.axes[0].patches]
-    assert heights == [10, 30, 50, 40, 60, 80]
-    assert {text.get_text() for text in figure.axes[1].texts} == {"10.0", "30.0", "50.0", "40.0", "60.0", "80.0"}
-    interval = figure.axes[0].collections[0].get_segments()[0][:, 1]
-    assert interval.tolist() == pytest.approx([7, 13])
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["paper", "recommended", "by chance"]
+    assert [text.get_text() for text in second[1].texts] == ["30.0", "60.0"]
+    assert first[0].collections[1].get_segments()[0].tolist() == [pytest.approx([37, 1]), pytest.approx([43, 1])]
+    assert [label.get_text() for label in first[0].get_yticklabels()] == ["paper", "of us"]
+    assert [axes.get_xlabel() for axes in first] == [f"R@{k} (%); by chance {k:.1f}" for k in (1, 5, 10)]
+    without = recall_intervals({"paper": scores(0.1, with_chance=False)}, SEARCHED)
+    assert panels(without)[0][1][0].get_xlabel() == "R@1 (%)"
 
 
-def test_the_line_of_chance_crosses_the_bars_of_its_depth():
-    axes = recall_bars({"paper": scores(0.1)}, SEARCHED).axes[0]
-    lines = [line.get_segments()[0].tolist() for line in axes.collections if line.get_label() == "by chance"]
-    assert lines == [[[-0.5, 1], [0.5, 1]], [[0.5, 5], [1.5, 5]], [[1.5, 10], [2.5, 10]]]
-    without = recall_bars({"paper": scores(0.1, with_chance=False)}, SEARCHED)
-    assert [text.get_text() for text in without.legends[0].get_texts()] == ["paper"]
-
-
-@pytest.mark.parametrize("count", [6, 14])
-def test_values_do_not_overlap_or_leave_the_page(count):
-    figure = recall_bars({f"retriever-{n}": scores(0.5 - 0.01 * n) for n in range(count)}, SEARCHED)
+@pytest.mark.parametrize("count", [1, 14])
+@pytest.mark.parametrize("best", [0.5, 0.6])
+def test_nothing_overlaps_or_leaves_the_page(count, best):
+    """The highest recall@10 is 90 or 100 percent."""
+    names = [f"a-retriever-with-a-long-name-{n}" for n in range(count)]
+    figure = recall_intervals({name: scores(best - 0.01 * n) for n, name in enumerate(names)}, SEARCHED)
+    check_layout(figure)
     renderer = figure.canvas.get_renderer()
     for axes in figure.axes:
         boxes = [text.get_window_extent(renderer) for text in axes.texts]
         for number, box in enumerate(boxes):
             assert box.y1 <= axes.get_window_extent(renderer).y1 + 1
             assert all(not box.padded(-0.5).overlaps(other.padded(-0.5)) for other in boxes[number + 1 :])
-
-
-def test_no_two_retrievers_look_alike():
-    figure = recall_bars({f"retriever-{n}": scores(0.4) for n in range(20)}, SEARCHED)
-    looks = {(patch.get_facecolor(), patch.get_hatch()) for patch in figure.legends[0].get_patches()}
-    assert len(looks) == 20
-
-
-def test_a_legend_of_long_names_stays_on_the_page():
-    check_layout(recall_bars({f"a-retriever-with-a-long-name-{n}": scores(0.4) for n in range(12)}, SEARCHED))
 
 
 def written(path, split="test", metrics=None):
@@ -83,7 +78,7 @@ def test_scores_of_two_splits_or_of_captions_are_mistakes(draw, tmp_path):
         draw(draw_recall, metrics={"x": [captions]})
 
 
-def test_seeds_of_one_retriever_are_one_bar_with_their_spread():
+def test_seeds_of_one_retriever_are_one_point_with_their_spread():
     drawn = by_system({"mlp": [scores(0.1), scores(0.3)], "paper": [scores(0.5)]})
     assert list(drawn) == ["mlp, 2 seeds", "paper"]
     recall = drawn["mlp, 2 seeds"]["i2t_recall_1"]

@@ -15,7 +15,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from vitcapr.formats.training import read_history
-from vitcapr.report.figures.style import FAINT, INK, LEGEND_ROW, PAGE_WIDTH, new_figure, series, styled
+from vitcapr.report.figures.style import FAINT, INK, LEGEND_ROW, PAGE_WIDTH, in_print, new_figure, series, styled
 from vitcapr.report.figures.text_width import legend_columns
 
 _DASHES = (0, (3, 1.5))
@@ -138,10 +138,11 @@ def backbone_curves(history: pd.DataFrame) -> Figure:
     _draw(losses, history, "validation_loss", label="validation", color=INK)
     losses.legend()
     for number, score in enumerate(scores):
-        _draw(accuracies, history, score, label=score, **series(number))
+        _draw(accuracies, history, score, label=in_print(score), **series(number))
     accuracies.set_ylim(0, 1.02)
-    # Beside the panel: a score may be anywhere in it.
-    figure.legend(handles=accuracies.get_lines(), loc="outside right center")
+    # Beside the panel, because a score may be anywhere in it; in the order in which the lines end.
+    lines = sorted(accuracies.get_lines(), key=lambda line: -float(np.asarray(line.get_ydata())[-1]))
+    figure.legend(handles=lines, loc="outside right center")
     _label(losses, "loss")
     _label(accuracies, "scores on validation")
     return figure
@@ -183,7 +184,7 @@ def _phases(axes: Axes, history: pd.DataFrame) -> None:
 
 
 def _handles(names: list[str], with_training: bool) -> list[Line2D]:
-    handles = [Line2D([], [], label=name, **series(number)) for number, name in enumerate(names)]
+    handles = [Line2D([], [], label=in_print(name), **series(number)) for number, name in enumerate(names)]
     if with_training:
         handles += [
             Line2D([], [], color=INK, linestyle=_DASHES, linewidth=1.0, label="training"),

@@ -21,10 +21,10 @@ from vitcapr.report.figures.style import (
     COLUMN_WIDTH,
     FAINT,
     GREEN,
-    ORANGE,
     PAGE_WIDTH,
     SMALL_TEXT_SIZE,
     VERMILION,
+    in_print,
     new_figure,
     styled,
 )
@@ -36,6 +36,7 @@ _STEPS = 500
 """Of t-SNE: so many points lie still by then, and scikit-learn's 1,000 take twice the time."""
 _BLOCK = 512
 _LINES = "#AAAAAA"
+_DOTS = (0, (1, 1))
 _SPACES_A_ROW = 3
 
 
@@ -88,11 +89,11 @@ def cosine_histogram(found: Cosines) -> Figure:
     edges = np.linspace(float(values.min()), max(float(values.max()), float(values.min()) + 1e-6), 61)
     kinds = (
         ("true pairs", found.positive, GREEN, "-"),
-        ("hardest wrong, one an image", found.hard, VERMILION, (0, (4, 1.5))),
+        ("hardest wrong, each image", found.hard, VERMILION, (0, (4, 1.5))),
         ("random wrong pairs", found.random, FAINT, (0, (1, 1.2))),
     )
     for name, cosine, color, line in kinds:
-        label = f"{len(cosine):,} {name}: mean {cosine.mean():.2f}"
+        label = f"{name} ({len(cosine):,}): mean {cosine.mean():.2f}"
         if cosine is not found.positive:
             label += f", overlap {overlap(found.positive, cosine, edges):.0%}"
         # Filled and outlined apart, so that the line's pattern tells the kinds apart without colour.
@@ -101,7 +102,7 @@ def cosine_histogram(found: Cosines) -> Figure:
         axes.hist(cosine, edges.tolist(), density=True, histtype="step", **look)
     axes.set_xlabel("cosine of image and caption")
     axes.set_ylabel("density")
-    axes.set_xlim(edges[0], edges[-1])
+    axes.set_xlim(edges[0], edges[-1] + (edges[1] - edges[0]))
     figure.legend(loc="outside upper left", handlelength=1.8)
     return figure
 
@@ -143,7 +144,7 @@ def spaces(systems: Mapping[str, Embeddings]) -> Figure:
         first, second = _draw_components(axes, embedded.images, embedded.captions, name)
         # Every panel has components of its own; numbers stand where there is no panel below or to the left.
         axes.set_title(
-            f"{name}\ndistance of the means {_gap(embedded):.2f}\nvariance {first} and {second}",
+            f"{in_print(name)}\ndistance of the means {_gap(embedded):.2f}\nvariance {first} and {second}",
             loc="left",
             fontsize=SMALL_TEXT_SIZE,
         )
@@ -170,19 +171,16 @@ def neighbourhoods(embedded: Embeddings) -> Figure:
     height = PAGE_WIDTH * float(np.clip(span[1] / span[0], 0.45, 0.75))
     figure = new_figure(PAGE_WIDTH, height + 0.5, layout="constrained")
     axes = figure.subplots()
-    axes.add_collection(
-        LineCollection(list(np.stack((of_images, of_captions), axis=1)), colors=_LINES, linewidths=0.5, zorder=1)
-    )
+    lines = list(np.stack((of_images, of_captions), axis=1))
+    axes.add_collection(LineCollection(lines, colors=_LINES, linewidths=0.7, linestyles=_DOTS, zorder=1))
     look: dict[str, Any] = {"s": 12, "linewidths": 0, "zorder": 2}
     axes.scatter(*of_images.T, color=BLUE, label=f"{len(images)} images", **look)
-    axes.scatter(*of_captions.T, color=ORANGE, marker="s", label="a caption of each", **look)
-    axes.plot([], [], color=_LINES, linewidth=0.8, label="true pair")
+    axes.scatter(*of_captions.T, color=VERMILION, marker="s", label="a caption of each", **look)
+    axes.plot([], [], color=_LINES, linewidth=0.9, linestyle=_DOTS, label="true pair")
     axes.set_aspect("equal", adjustable="datalim")
-    axes.set_xticks([])
-    axes.set_yticks([])
-    axes.set_xlabel(f"t-SNE from the principal components, perplexity {perplexity:g}", fontsize=SMALL_TEXT_SIZE)
-    axes.spines[["top", "right"]].set_visible(True)
-    figure.legend(loc="outside upper left", ncols=3, handlelength=1.4, columnspacing=1.2)
+    axes.set_axis_off()  # The axes of t-SNE mean nothing.
+    title = f"t-SNE from the principal components, perplexity {perplexity:g}:"
+    figure.legend(title=title, alignment="left", loc="outside upper left", ncols=3, handlelength=1.4, columnspacing=1.2)
     return figure
 
 
@@ -207,7 +205,7 @@ def _draw_components(
     axes: Axes, images: NDArray[np.float32], captions: NDArray[np.float32], title: str
 ) -> tuple[str, str]:
     """Both clouds on their first two components, with labels. Returns what shares of the variance those hold."""
-    clouds = (("captions", captions, ORANGE, "s"), ("images", images, BLUE, "o"))
+    clouds = (("captions", captions, GREEN, "s"), ("images", images, BLUE, "o"))
     if images.shape[1] == captions.shape[1]:
         together = _analysis(np.concatenate((images, captions)))
         analyses = [together, together]

@@ -1,26 +1,22 @@
 """Recall@K of retrievers side by side, with confidence intervals and chance level."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
 
-from vitcapr.report.figures.style import INK, LEGEND_ROW, PAGE_WIDTH, SMALL_TEXT_SIZE, new_figure, series, styled
-from vitcapr.report.figures.text_width import legend_columns
+from vitcapr.report.figures.style import BLUE, PAGE_WIDTH, SMALL_TEXT_SIZE, TEXT_SIZE, in_print, new_figure, styled
 
 DEPTHS = (1, 5, 10)
 DIRECTIONS = {"i2t": "image to text", "t2i": "text to image"}
-_HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++", "----")
-_DOTS = (0, (1, 1))
-_ABREAST = 7
-"""Maximum number of retrievers whose values fit side by side in half a page width."""
-_GROUP = 0.84
-"""Width of the bars of all retrievers at one K, of the distance between two Ks."""
+_LINE, _AROUND = 0.24, 0.75
+"""Inches of a retriever in a panel, and of title and axis around it."""
+_LEAST_SPAN = 2.0
+"""Percent that an axis spans at least."""
 
 ScoresByName = Mapping[str, Mapping[str, float | None]]
 """By the metric's name: ``value``, ``low``, ``high``."""
@@ -51,85 +47,50 @@ def _seed_average(several: Sequence[ScoresByName]) -> ScoresByName:
 
 
 @styled
-def recall_bars(retrievers: Mapping[str, ScoresByName], searched: Mapping[str, str]) -> Figure:
-    """Recall@1, 5 and 10 in percent: one panel per direction, one bar per retriever with its interval and value.
+def recall_intervals(retrievers: Mapping[str, ScoresByName], searched: Mapping[str, str]) -> Figure:
+    """Recall@1, 5 and 10 in percent: a row of panels for each direction, a line in each panel for each retriever.
 
-    Of more than seven retrievers the panels stand one above the other. A dotted line across each group of bars is what
-    a random order gives, where the metrics tell it.
+    Each panel has a scale of its own, so that differences near 100 show. The axis says what a random order gives,
+    where the metrics tell it.
 
     Args:
         searched: by direction, ``i2t`` and ``t2i``, what was asked and what was searched.
     """
     if not any(f"{d}_recall_{k}" in scores for scores in retrievers.values() for d in DIRECTIONS for k in DEPTHS):
         raise ValueError("no retriever has a recall")
-    labels = [*retrievers, "by chance"]
-    columns = legend_columns(labels)
-    rows = 1 if len(retrievers) <= _ABREAST else 2
-    height = 2.5 * rows + LEGEND_ROW * -(-len(labels) // columns)
+    height = len(DIRECTIONS) * (_AROUND + _LINE * len(retrievers))
     figure = new_figure(PAGE_WIDTH, height, layout=ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.04))
-    panels = figure.subplots(rows, 2 // rows, sharey=True)
-    by_chance = []
-    for axes, (direction, title) in zip(panels, DIRECTIONS.items(), strict=True):
-        for number, scores in enumerate(retrievers.values()):
-            _draw_bars(axes, direction, scores, number, len(retrievers))
-        by_chance += _draw_chance(axes, direction, retrievers.values())
-        axes.set_title(f"{title}: {searched[direction]}", loc="left")
-        axes.set_xticks(range(len(DEPTHS)), [f"R@{k}" for k in DEPTHS])
-        axes.tick_params(axis="x", length=0)
-        axes.set_ylim(bottom=0)
-        axes.grid(axis="y")
-    for axes in panels[:rows]:
-        axes.set_ylabel("recall (%)")
-    handles: list[Artist] = [
-        Patch(facecolor=series(number)["color"], edgecolor="white", hatch=_hatch(number), label=name)
-        for number, name in enumerate(retrievers)
-    ]
-    handles += by_chance[:1]
-    figure.legend(handles=handles, loc="outside lower center", ncols=columns)
+    for part, (direction, title) in zip(figure.subfigures(len(DIRECTIONS)), DIRECTIONS.items(), strict=True):
+        part.suptitle(f"{title}: {searched[direction]}", x=0.01, ha="left", fontsize=TEXT_SIZE)
+        for axes, depth in zip(part.subplots(1, len(DEPTHS), sharey=True), DEPTHS, strict=True):
+            _draw_panel(axes, retrievers, f"{direction}_recall_{depth}", f"R@{depth} (%)")
     return figure
 
 
-def _draw_bars(axes: Axes, direction: str, scores: ScoresByName, number: int, count: int) -> None:
-    width = _GROUP / count
-    for group, depth in enumerate(DEPTHS):
-        value = _percent(scores, f"{direction}_recall_{depth}", "value")
-        if not np.isfinite(value):
-            continue
-        low, high = (_percent(scores, f"{direction}_recall_{depth}", bound) for bound in ("low", "high"))
-        place = group - _GROUP / 2 + (number + 0.5) * width
-        color, hatch = series(number)["color"], _hatch(number)
-        axes.bar(place, value, 0.92 * width, color=color, edgecolor="white", linewidth=0, hatch=hatch)
-        top = value
-        if np.isfinite(low) and np.isfinite(high):
-            axes.vlines(place, low, high, color=INK, linewidth=0.9)
-            top = high
-        axes.annotate(
-            f"{value:.1f}",
-            (place, top),
-            xytext=(0, 2),
-            textcoords="offset points",
-            ha="center",
-            va="bottom",
-            fontsize=SMALL_TEXT_SIZE,
-            rotation=90 if count > 2 else 0,
-        )
-    axes.margins(y=0.16 if count > 2 else 0.1)
-
-
-def _hatch(number: int) -> str:
-    """Another one beside a colour that comes again."""
-    return _HATCHES[(number + number // len(_HATCHES)) % len(_HATCHES)]
-
-
-def _draw_chance(axes: Axes, direction: str, retrievers: Iterable[ScoresByName]) -> list[LineCollection]:
-    """A line over each group; all retrievers of a split search the same pool."""
-    lines = []
-    for group, depth in enumerate(DEPTHS):
-        levels = [_percent(scores, f"{direction}_recall_{depth}_chance", "value") for scores in retrievers]
-        if known := [level for level in levels if np.isfinite(level)]:
-            ends = group - 0.5, group + 0.5
-            lines.append(axes.hlines(known[0], *ends, color=INK, linewidth=1.2, linestyle=_DOTS, label="by chance"))
-    return lines
+def _draw_panel(axes: Axes, retrievers: Mapping[str, ScoresByName], metric: str, label: str) -> None:
+    points = {
+        name: [_percent(scores, metric, part) for part in ("value", "low", "high")]
+        for name, scores in retrievers.items()
+    }
+    for line, (value, low, high) in enumerate(points.values()):
+        if np.isfinite(value):
+            axes.plot(value, line, marker="o", color=BLUE)
+            axes.hlines(line, low, high, color=BLUE, linewidth=1.3)
+            text: dict[str, Any] = {"ha": "center", "va": "bottom", "fontsize": SMALL_TEXT_SIZE}
+            axes.annotate(f"{value:.1f}", (value, line), xytext=(0, 2), textcoords="offset points", **text)
+    known = np.array([number for each in points.values() for number in each if np.isfinite(number)])
+    if len(known):
+        span = 1.3 * max(float(np.ptp(known)), _LEAST_SPAN)
+        right = min((known.min() + known.max() + span) / 2, 100 + span / 5)
+        axes.set_xlim(right - span, right)
+    axes.set_ylim(len(points) - 0.5, -0.75)  # The first at the top, with room for its number.
+    axes.set_yticks(range(len(points)), [in_print(name) for name in points])
+    axes.tick_params(axis="y", length=0)
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=4, steps=[1, 2, 5, 10]))
+    axes.grid(axis="x")
+    chances = [_percent(scores, f"{metric}_chance", "value") for scores in retrievers.values()]
+    by_chance = next((f"; by chance {chance:.1f}" for chance in chances if np.isfinite(chance)), "")
+    axes.set_xlabel(label + by_chance)
 
 
 def _percent(scores: ScoresByName, metric: str, part: str) -> float:

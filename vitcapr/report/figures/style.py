@@ -28,9 +28,10 @@ DPI = 200
 """Of pictures inside figures, and of PNG files."""
 
 BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"
-SERIES = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, "#000000")
-"""Okabe and Ito (2008), Color Universal Design; without its yellow, which is faint on white paper."""
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+SERIES = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, "#000000", "#882255", "#8A8F94", "#7A5230")
+"""Okabe and Ito (2008), Color Universal Design; without its yellow, which is faint on white paper, and with wine, grey
+and brown."""
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p", "<", ">")
 """One a series as well, for print without colour."""
 INK, FAINT = "#222222", "#666666"
 
@@ -107,6 +108,11 @@ def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
 def series(number: int) -> dict[str, Any]:
     """Colour and marker of line ``number``; after the last colour they go on with other combinations."""
     return {"color": SERIES[number % len(SERIES)], "marker": MARKERS[(number + number // len(SERIES)) % len(MARKERS)]}
+
+
+def in_print(name: str) -> str:
+    """A name of the configuration as a paper prints it."""
+    return name.replace("_", " ")
 
 
 def save_figure(figure: Figure, path: Path) -> None:
