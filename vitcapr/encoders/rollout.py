@@ -1,14 +1,21 @@
 """Attention roll-out: the contribution of each patch to the CLS vector of a ViT (Abnar and Zuidema 2020, section 3)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
+from PIL import Image
 from torch import Tensor
 
+from vitcapr.encoders.checkpoints import locate
+from vitcapr.encoders.image_encoders import image_size_of
 from vitcapr.encoders.image_towers import Backbone
+from vitcapr.encoders.preprocess import read_preprocessing
 from vitcapr.errors import UserError
+from vitcapr.progress import Reporter
 
 
 def roll_out(attentions: Sequence[Tensor], prefix: int) -> Tensor:
@@ -35,6 +42,29 @@ def roll_out(attentions: Sequence[Tensor], prefix: int) -> Tensor:
         raise ValueError("attention of no layer")
     patches = flow[:, 0, prefix:]
     return patches / patches.sum(dim=1, keepdim=True)
+
+
+def open_rollout(
+    source: str,
+    revision: str,
+    *,
+    image_size: int | None,
+    interpolation: str | None,
+    report: Reporter,
+) -> tuple[tuple[int, int], Callable[[Image.Image], NDArray[np.float32]]]:
+    """The grid of a backbone's patches, and a function from an RGB image of any size to its roll-out (h, w)."""
+    folder = locate(source, revision).folder
+    preprocessing, note = read_preprocessing(folder, image_size_of(folder), image_size, interpolation)
+    if note:
+        report.line(note)
+    model = AttendingBackbone(folder, preprocessing.size, torch.float32)
+
+    def of_image(image: Image.Image) -> NDArray[np.float32]:
+        pixels = preprocessing.normalise(torch.from_numpy(preprocessing.prepared(image)[None]), torch.float32)
+        rolled: NDArray[np.float32] = model.roll_out(pixels)[0].numpy()
+        return rolled
+
+    return model.grid, of_image
 
 
 class AttendingBackbone(Backbone):

@@ -43,19 +43,12 @@ def draw_attention(
 ) -> None:
     """Draw the attention at each word of a caption, or at chosen words, for chosen images, or for images sampled from
     those with the longest captions."""
-    from vitcapr.formats.captions import read_attention
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.vocabulary import Vocabulary
-    from vitcapr.report.figures.attention import draw_words
-    from vitcapr.report.figures.examples import Choice, check_words, choose_attended, open_images
+    from vitcapr.report.figures.attention import draw_attended
+    from vitcapr.report.figures.examples import Choice, check_words
     from vitcapr.report.figures.style import save_pictures
 
-    data, choice = read_manifest(manifest), Choice(**settings.figures.attention)
+    choice = Choice(**settings.figures.attention)
     check_words(choice.words, Vocabulary.read(vocabulary).words)
-    chosen = choose_attended(data, split, captions, read_attention(attention), choice)
-    with open_images(data) as read:
-        figures = {
-            f"attention-{number}": draw_words(read(one.row), one, choice.words, report)
-            for number, one in enumerate(chosen, 1)
-        }
-    save_pictures(figures, pictures, report)
+    save_pictures(draw_attended(read_manifest(manifest), split, captions, attention, choice, report), pictures, report)

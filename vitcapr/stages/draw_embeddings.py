@@ -70,7 +70,7 @@ def draw_embeddings(
     space before training."""
     from vitcapr.formats.embeddings import read_embeddings
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.report.figures.embeddings import cosine_histogram, cosines, neighbourhoods, principal_components
+    from vitcapr.report.figures.embeddings import draw_space
     from vitcapr.report.figures.style import save_pictures
     from vitcapr.store.reader import open_features
 
@@ -81,9 +81,4 @@ def draw_embeddings(
     if image_features is not None and text_features is not None:
         images = open_features(image_features).at_layer(settings.layer)["cls"].gather(embedded.image_row)
         before = images, open_features(text_features)["text"].gather(embedded.caption_row)
-    figures = {
-        "pca": principal_components(embedded, before),
-        "tsne": neighbourhoods(embedded),
-        "cosines": cosine_histogram(cosines(embedded, settings.figures.seed)),
-    }
-    save_pictures(figures, pictures, report)
+    save_pictures(draw_space(embedded, before, settings.figures.seed), pictures, report)

@@ -1,6 +1,5 @@
 """Draw recall over the number of training pairs."""
 
-from vitcapr.errors import UserError
 from vitcapr.formats.kinds import CardFile, FigureFile, ManifestFile, MetricsFile
 from vitcapr.pipeline.figure import MANIFEST, Experiment, Figure
 from vitcapr.pipeline.stage import In, Language, Out, stage
@@ -49,18 +48,8 @@ def draw_learning_curve(
     split.
     """
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.formats.scores import read_metrics
-    from vitcapr.metrics.retrieval_scoring import searched
-    from vitcapr.report.figures.learning_curve import learning_curve, trained_on
+    from vitcapr.report.figures.learning_curve import draw_trainings
     from vitcapr.report.figures.style import save_pictures
 
-    if {name: len(files) for name, files in cards.items()} != {name: len(files) for name, files in metrics.items()}:
-        raise UserError("cards and scores differ in number", remedy="give a card and the scores of every training")
     all_pairs = len(read_manifest(manifest).captions_of("train", language))
-    scores = {name: [read_metrics(path) for path in paths] for name, paths in metrics.items()}
-    systems = {
-        name: [trained_on(card, each["metrics"], all_pairs) for card, each in zip(files, scores[name], strict=True)]
-        for name, files in cards.items()
-    }
-    asked = searched(content["protocol"] for contents in scores.values() for content in contents)
-    save_pictures({"learning_curve": learning_curve(systems, asked)}, pictures, report)
+    save_pictures({"learning_curve": draw_trainings(cards, metrics, all_pairs)}, pictures, report)

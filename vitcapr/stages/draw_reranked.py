@@ -49,21 +49,11 @@ def draw_reranked(
 
     Sampled from the images whose caption changed, so that changes for the worse appear as often as they occur.
     """
-    from functools import partial
-
-    from vitcapr.formats.captions import read_captions, read_results
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.metrics.base import is_oracle
-    from vitcapr.metrics.candidates import system_ciders
-    from vitcapr.report.figures.captions import caption_sheet, compare_captions
+    from vitcapr.report.figures.captions import draw_changed
     from vitcapr.report.figures.examples import Choice
     from vitcapr.report.figures.style import save_pictures
 
-    data, choice = read_manifest(manifest), Choice(**settings.figures.choice(settings.figures.examples))
-    score = partial(system_ciders, data, split, language, timeout=300.0)
-    systems = read_captions(before), read_captions(after)
-    examples, note = compare_captions(data, split, language, *systems, score, choice)
-    if is_oracle(read_results(after).values()):
-        note = f"Chosen by an oracle from the references: a ceiling, not a result. {note}"
-    report.line(note)
-    save_pictures({"reranked": caption_sheet(examples, note)}, pictures, report)
+    choice = Choice(**settings.figures.choice(settings.figures.examples))
+    figure = draw_changed(read_manifest(manifest), split, language, before, after, choice, report)
+    save_pictures({"reranked": figure}, pictures, report)

@@ -61,31 +61,14 @@ def draw_rollout(
 ) -> None:
     """Draw the backbone's attention roll-out (from CLS to the patches) beside the captioner's attention, for the images
     of draw_attention."""
-    import torch
-
-    from vitcapr.encoders.checkpoints import locate
-    from vitcapr.encoders.image_encoders import image_size_of
-    from vitcapr.encoders.preprocess import read_preprocessing
-    from vitcapr.encoders.rollout import AttendingBackbone
-    from vitcapr.formats.captions import read_attention
+    from vitcapr.encoders.rollout import open_rollout
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.report.figures.attention import Looked, check_grid, rolled_out_and_attended
-    from vitcapr.report.figures.examples import Choice, choose_attended, open_images
+    from vitcapr.report.figures.attention import draw_rolled_out
+    from vitcapr.report.figures.examples import Choice
     from vitcapr.report.figures.style import save_pictures
 
-    encoder, data, table = settings.backbone, read_manifest(manifest), read_attention(attention)
-    folder = locate(str(backbone or source or encoder.source), encoder.revision).folder
-    preprocessing, note = read_preprocessing(folder, image_size_of(folder), encoder.image_size, encoder.interpolation)
-    if note:
-        report.line(note)
-    model, cases = AttendingBackbone(folder, preprocessing.size, torch.float32), []
-    check_grid(model.grid, table, attention)
-    with open_images(data) as read:
-        for row, caption, weights in choose_attended(
-            data, split, captions, table, Choice(**settings.figures.attention)
-        ):
-            image = read(row)
-            pixels = preprocessing.normalise(torch.from_numpy(preprocessing.prepared(image)[None]), torch.float32)
-            cases.append(Looked(image, caption.tokens, model.roll_out(pixels)[0].numpy(), weights))
-            report.line(f"image {caption.image_id}: {caption.caption}")
-    save_pictures({"rollout": rolled_out_and_attended(cases)}, pictures, report)
+    of, choice = settings.backbone, Choice(**settings.figures.attention)
+    where = str(backbone or source or of.source), of.revision
+    grid, roll_out = open_rollout(*where, image_size=of.image_size, interpolation=of.interpolation, report=report)
+    figure = draw_rolled_out(read_manifest(manifest), split, captions, attention, choice, grid, roll_out, report)
+    save_pictures({"rollout": figure}, pictures, report)

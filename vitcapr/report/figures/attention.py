@@ -1,6 +1,6 @@
 """The attention of a captioner at each word, alone and beside the attention roll-out of the ViT."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from vitcapr.errors import UserError
-from vitcapr.formats.captions import AttentionTable
+from vitcapr.formats.captions import AttentionTable, read_attention
+from vitcapr.formats.manifest import Manifest
 from vitcapr.progress import Reporter
-from vitcapr.report.figures.examples import Attended
+from vitcapr.report.figures.examples import Attended, Choice, choose_attended, open_images
 from vitcapr.report.figures.page import (
     WIDTH,
     Block,
@@ -77,6 +78,44 @@ def check_grid(grid: tuple[int, int], table: AttentionTable, where: Path) -> Non
             where=where,
             remedy="give the backbone that the captioner's features are from",
         )
+
+
+def draw_attended(
+    data: Manifest, split: str, captions: Path, attention: Path, choice: Choice, report: Reporter
+) -> dict[str, Figure]:
+    """``attention-1`` and so on: the attention at the words of the captions of chosen images."""
+    chosen = choose_attended(data, split, captions, read_attention(attention), choice)
+    with open_images(data) as read:
+        return {
+            f"attention-{number}": draw_words(read(one.row), one, choice.words, report)
+            for number, one in enumerate(chosen, 1)
+        }
+
+
+def draw_rolled_out(
+    data: Manifest,
+    split: str,
+    captions: Path,
+    attention: Path,
+    choice: Choice,
+    grid: tuple[int, int],
+    roll_out: Callable[[Image.Image], NDArray[np.floating]],
+    report: Reporter,
+) -> Figure:
+    """The roll-out of a backbone beside the attention of the captioner, for the images of :func:`draw_attended`.
+
+    Args:
+        grid: of the backbone's patches.
+        roll_out: from an image to its roll-out (h, w).
+    """
+    table, cases = read_attention(attention), []
+    check_grid(grid, table, attention)
+    with open_images(data) as read:
+        for row, caption, weights in choose_attended(data, split, captions, table, choice):
+            image = read(row)
+            cases.append(Looked(image, caption.tokens, roll_out(image), weights))
+            report.line(f"image {caption.image_id}: {caption.caption}")
+    return rolled_out_and_attended(cases)
 
 
 def draw_words(image: Image.Image, attended: Attended, words: Sequence[str], report: Reporter) -> Figure:

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
@@ -10,8 +12,11 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from PIL import Image
 
-from vitcapr.formats.captions import DecodedCaption
+from vitcapr.formats.captions import DecodedCaption, read_captions, read_results
 from vitcapr.formats.manifest import Manifest
+from vitcapr.metrics.base import is_oracle
+from vitcapr.metrics.candidates import system_ciders
+from vitcapr.progress import Reporter
 from vitcapr.report.figures.examples import Choice, Run, first_references, mark_changes, open_images, rows_of_split
 from vitcapr.report.figures.page import (
     STRUCK,
@@ -31,6 +36,8 @@ from vitcapr.report.figures.page import (
 from vitcapr.report.figures.style import BLUE, FAINT, SERIES, VERMILION, styled
 
 COLUMNS = 4
+_TIMEOUT = 300.0
+"""Seconds for the tokenizer."""
 _GAP, _BETWEEN = 0.16, 0.05  # inches
 _CELL = cell_width(COLUMNS, _GAP)
 _LOOKS = {"": Word(""), "del": Word("", VERMILION, STRUCK), "ins": Word("", BLUE, UNDERLINED)}
@@ -90,6 +97,19 @@ def read_captioned(
         runs |= {name: mark_changes(own[base].tokens, own[name].tokens) for name, base in bases.items()}
         examples.append(Captioned(read(row), runs, str(references.get(row, ""))))
     return examples
+
+
+def draw_changed(
+    data: Manifest, split: str, language: str, before: Path, after: Path, choice: Choice, report: Reporter
+) -> Figure:
+    """A sheet of images whose caption a reranking changed, with the CIDEr of both captions."""
+    score = partial(system_ciders, data, split, language, timeout=_TIMEOUT)
+    systems = read_captions(before), read_captions(after)
+    examples, note = compare_captions(data, split, language, *systems, score, choice)
+    if is_oracle(read_results(after).values()):
+        note = f"Chosen by an oracle from the references: a ceiling, not a result. {note}"
+    report.line(note)
+    return caption_sheet(examples, note)
 
 
 def compare_captions(

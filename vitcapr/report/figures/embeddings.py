@@ -40,6 +40,23 @@ _DOTS = (0, (1, 1))
 _SPACES_A_ROW = 3
 
 
+Features = tuple[NDArray[np.floating], NDArray[np.floating]]
+"""(N, D) of images and (M, C) of captions."""
+
+
+def draw_space(embedded: Embeddings, before: Features | None, seed: int) -> dict[str, Figure]:
+    """The figures ``pca``, ``tsne`` and ``cosines`` of a space.
+
+    Args:
+        before: the features of the same images and captions before training, where the model reads features of both.
+    """
+    return {
+        "pca": principal_components(embedded, before),
+        "tsne": neighbourhoods(embedded),
+        "cosines": cosine_histogram(cosines(embedded, seed)),
+    }
+
+
 @dataclass(frozen=True, eq=False)
 class Cosines:
     """Cosines of pairs of an image and a caption.
@@ -108,9 +125,7 @@ def cosine_histogram(found: Cosines) -> Figure:
 
 
 @styled
-def principal_components(
-    embedded: Embeddings, before: tuple[NDArray[np.floating], NDArray[np.floating]] | None = None
-) -> Figure:
+def principal_components(embedded: Embeddings, before: Features | None = None) -> Figure:
     """PCA of all images and captions in the shared space (the paper's figure 17).
 
     Args:

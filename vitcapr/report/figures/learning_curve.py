@@ -13,6 +13,8 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from vitcapr.errors import UserError
 from vitcapr.formats.model import read_card
+from vitcapr.formats.scores import read_metrics
+from vitcapr.metrics.retrieval_scoring import searched
 from vitcapr.report.figures.style import BLUE, LEGEND_ROW, PAGE_WIDTH, new_figure, series, styled
 from vitcapr.report.figures.text_width import legend_columns
 
@@ -45,15 +47,29 @@ def trained_on(card: Path, scores: Mapping[str, Mapping[str, Any]], all_pairs: i
     return TrainedRetriever(all_pairs if pairs is None else pairs, *recalls)
 
 
+def draw_trainings(
+    cards: Mapping[str, Sequence[Path]], metrics: Mapping[str, Sequence[Path]], all_pairs: int
+) -> Figure:
+    """The learning curve of the cards and the scores of all trainings of each system."""
+    if {name: len(files) for name, files in cards.items()} != {name: len(files) for name, files in metrics.items()}:
+        raise UserError("cards and scores differ in number", remedy="give a card and the scores of every training")
+    scores = {name: [read_metrics(path) for path in paths] for name, paths in metrics.items()}
+    systems = {
+        name: [trained_on(card, each["metrics"], all_pairs) for card, each in zip(files, scores[name], strict=True)]
+        for name, files in cards.items()
+    }
+    return learning_curve(systems, searched(each["protocol"] for several in scores.values() for each in several))
+
+
 @styled
-def learning_curve(systems: Mapping[str, Sequence[TrainedRetriever]], searched: Mapping[str, str]) -> Figure:
+def learning_curve(systems: Mapping[str, Sequence[TrainedRetriever]], pools: Mapping[str, str]) -> Figure:
     """Recall@1 in percent over the training pairs: one panel per direction, one line per system through the seed
     averages.
 
     The band is a standard deviation over the seeds each way; every training is a dot.
 
     Args:
-        searched: by direction, ``i2t`` and ``t2i``, what was asked and what was searched.
+        pools: by direction, ``i2t`` and ``t2i``, what was asked and what was searched.
     """
     seeds = max(_seeds(trainings) for trainings in systems.values())
     labels = [f"{name}: mean of {_seeds(of)} seeds" if seeds > 1 else name for name, of in systems.items()]
@@ -65,7 +81,7 @@ def learning_curve(systems: Mapping[str, Sequence[TrainedRetriever]], searched: 
     for axes, direction in zip(panels, _TITLES, strict=True):
         for number, trainings in enumerate(systems.values()):
             _draw(axes, trainings, direction, number)
-        axes.set_title(f"{_TITLES[direction]}: {searched[direction]}", loc="left")
+        axes.set_title(f"{_TITLES[direction]}: {pools[direction]}", loc="left")
         axes.set_xscale("log")
         axes.set_xticks(_labelled(sizes))
         axes.set_xticks(sizes, minor=True)
@@ -118,14 +134,14 @@ def alignment_curve(scores: pd.DataFrame) -> Figure:
         for system, runs in scores.groupby("system", sort=False)
     }
     images, captions = (f"{int(scores[name].iloc[0]):,} {name}" for name in ("images", "captions"))
-    searched = {"i2t": f"{images} among {captions}", "t2i": f"{captions} among {images}"}
+    pools = {"i2t": f"{images} among {captions}", "t2i": f"{captions} among {images}"}
     if scores["pairs"].nunique() == 1:
-        return _rows(scores, searched)
-    return learning_curve(systems, searched)
+        return _rows(scores, pools)
+    return learning_curve(systems, pools)
 
 
 @styled
-def _rows(scores: pd.DataFrame, searched: Mapping[str, str]) -> Figure:
+def _rows(scores: pd.DataFrame, pools: Mapping[str, str]) -> Figure:
     """Recall@1 in percent of every system: fits, and their mean over the seeds with a standard deviation each way."""
     names = list(dict.fromkeys(scores["system"]))
     figure = new_figure(PAGE_WIDTH, 0.9 + _ROW * len(names), layout=ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.04))
@@ -136,7 +152,7 @@ def _rows(scores: pd.DataFrame, searched: Mapping[str, str]) -> Figure:
         axes.errorbar(recall["mean"], places, xerr=recall["std"].fillna(0.0), fmt="o", color=BLUE, linewidth=1)
         each = scores["system"].map(names.index)
         axes.scatter(100 * scores[f"{direction}_recall_1"], each, s=3, color=BLUE, linewidths=0, zorder=3)
-        axes.set_title(f"{title}:\n{searched[direction]}", loc="left")
+        axes.set_title(f"{title}:\n{pools[direction]}", loc="left")
         axes.set_yticks(places, names)
         axes.set_xlabel(f"R@1 (%), {int(scores['pairs'].iloc[0]):,} training pairs")
         axes.set_xlim(left=0)

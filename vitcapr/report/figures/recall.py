@@ -60,7 +60,8 @@ def recall_intervals(retrievers: Mapping[str, ScoresByName], searched: Mapping[s
         raise ValueError("no retriever has a recall")
     height = len(DIRECTIONS) * (_AROUND + _LINE * len(retrievers))
     figure = new_figure(PAGE_WIDTH, height, layout=ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.04))
-    for part, (direction, title) in zip(figure.subfigures(len(DIRECTIONS)), DIRECTIONS.items(), strict=True):
+    parts: Any = figure.subfigures(len(DIRECTIONS))
+    for part, (direction, title) in zip(parts, DIRECTIONS.items(), strict=True):
         part.suptitle(f"{title}: {searched[direction]}", x=0.01, ha="left", fontsize=TEXT_SIZE)
         for axes, depth in zip(part.subplots(1, len(DEPTHS), sharey=True), DEPTHS, strict=True):
             _draw_panel(axes, retrievers, f"{direction}_recall_{depth}", f"R@{depth} (%)")
