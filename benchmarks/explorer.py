@@ -29,7 +29,7 @@ from vitcapr.formats.manifest import Manifest
 from vitcapr.metrics.ranks import rank_matches
 from vitcapr.progress import Reporter
 from vitcapr.report.explorer.contents import Contents
-from vitcapr.report.explorer.results import Results, Space, System, read_results_of
+from vitcapr.report.explorer.results import Results, Space, System, read_experiment
 from vitcapr.report.explorer.writing import write_explorer
 
 OPENINGS = 5
@@ -152,7 +152,7 @@ def main() -> None:
     parser.add_argument("--images", type=int, default=1000)
     parser.add_argument("--photographs", type=Path)
     given = parser.parse_args()
-    results = repeated(read_results_of(given.results, "test"), given.images, given.photographs)
+    results = repeated(read_experiment(given.results, "test"), given.images, given.photographs)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "explorer"
         begin = time.process_time()

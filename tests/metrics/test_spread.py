@@ -11,6 +11,7 @@ from scipy.stats import ttest_1samp
 from vitcapr.formats.scores import tidy, write_summary
 from vitcapr.metrics.spread import Seeded, paired, spread
 from vitcapr.pipeline.run import run_stage
+from vitcapr.report.score_tables import seed_tables
 from vitcapr.stages.spread import spread as spread_stage
 
 LINEAR, MLP = [0.20, 0.22, 0.21], [0.30, 0.31, 0.33]
@@ -88,3 +89,10 @@ def test_as_people_read_it(tmp_path: Path) -> None:
     assert "| seeds | 3 | 3 |" in text
     assert "| linear | mlp | +10.33 |" in text
     assert "| 3 of 3 | mlp higher beyond the spread of the seeds |" in text
+
+
+def test_tables_of_the_first_page() -> None:
+    tables = seed_tables(SCORES, BOTH)
+    assert [len(table.columns) for table in tables] == [3, 7]
+    assert tables[0].rows[-1][1].text == "3"
+    assert seed_tables(SCORES, {}) == []

@@ -41,7 +41,7 @@ def main(
     from vitcapr.demo.claim_accuracy import claims_as_text
     from vitcapr.progress import Reporter, format_bytes
     from vitcapr.report.explorer.contents import Contents
-    from vitcapr.report.explorer.results import Claim, read_results_of
+    from vitcapr.report.explorer.results import Claim, read_experiment
     from vitcapr.report.explorer.writing import write_explorer
 
     def check_claims(caption: str, reference: str) -> list[Claim]:
@@ -49,7 +49,7 @@ def main(
 
     report = Reporter()
     embedder = (embedder_of(results, report),) if embed else ()
-    contents = Contents([read_results_of(folder, split, check_claims) for folder in results], split, *embedder)
+    contents = Contents([read_experiment(folder, split, check_claims) for folder in results], split, *embedder)
     folder = output or results[0] / "explorer"
     write_explorer(folder, contents, report)
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())

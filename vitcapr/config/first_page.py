@@ -3,7 +3,7 @@
 from typing import Any, Self
 
 from vitcapr.config.base import StageSettings
-from vitcapr.config.scored import ScoredModels
+from vitcapr.config.scored import ScoredModels, SeededModel
 
 
 class FirstPageSettings(StageSettings):
@@ -19,6 +19,8 @@ class FirstPageSettings(StageSettings):
     """The paper whose scores stand beside those of the experiment."""
     systems: dict[str, str]
     """The system of each model that is one seed of it."""
+    seeded: dict[str, SeededModel]
+    """The models that a grid gave seeds of their own."""
     bases: dict[str, str]
     """For each reranked system of captions, the one whose captions a retriever reorders."""
     has_oracle: bool
@@ -27,6 +29,7 @@ class FirstPageSettings(StageSettings):
 
     @classmethod
     def from_config(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
+        scored = ScoredModels(config)
         rerankings = {name: config.rerankings[name] for name in config.run.rerankings}
         models = {
             "captioners": [f"{name} (on {config.captioners[name].backbone})" for name in config.run.captioners],
@@ -45,7 +48,8 @@ class FirstPageSettings(StageSettings):
             images=config.figures.examples_first,
             words=config.figures.examples_words,
             paper=config.run.paper,
-            systems=ScoredModels(config).systems,
+            systems=scored.systems,
+            seeded=scored.seeded,
             bases={
                 f"{captioner}/{name}": f"{captioner}/{each.decoding}"
                 for captioner in config.run.captioners

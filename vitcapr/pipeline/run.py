@@ -3,7 +3,9 @@ possible."""
 
 import getpass
 import io
+import os
 import platform
+import re
 import resource
 import shlex
 import socket
@@ -222,7 +224,7 @@ def _made(started: str, seconds: float, energy: Energy) -> dict[str, Any]:
     return {
         "user": _user(),
         "host": socket.gethostname(),
-        "platform": platform.platform(),
+        "platform": f"{platform.platform()}, {_processor()}, {len(os.sched_getaffinity(0))} cores",
         "started": started,
         "seconds": round(seconds, 2),
         "cpu_seconds": round(own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime, 2),
@@ -238,6 +240,15 @@ def _version(distribution: str) -> str | None:
         return version(distribution)
     except PackageNotFoundError:
         return None
+
+
+def _processor() -> str:
+    """The model of the processor, where the system tells it."""
+    try:
+        names = re.findall(r"^model name\s*: (.+)$", Path("/proc/cpuinfo").read_text(encoding="utf-8"), re.MULTILINE)
+    except OSError:
+        names = []
+    return names[0] if names else platform.machine()
 
 
 def _user() -> str:

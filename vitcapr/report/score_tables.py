@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 
 from vitcapr.formats.tables import NOTHING, Cell, Table, row, to_markdown, to_page
+from vitcapr.metrics import spread as seed_spread
 from vitcapr.metrics.base import ORACLE
 from vitcapr.metrics.bootstrap import NOT_SHOWN, interval_protocol
 from vitcapr.metrics.labels import COLUMNS, GROUPS, ScoreColumn, in_groups
@@ -98,15 +99,20 @@ def comparison_page(content: Mapping[str, Any]) -> str:
         ("score", *(f"{side}: {name}" for side, name in names.items()), *COMPARISON_COLUMNS[3:]),
         tuple(comparison_rows(content["metrics"])),
         align="lrrrrrl",
-        caption=f"{content['changed']} of {content['images']} images have another caption. Scores times 100, lengths "
-        "and counts as they are. Difference: after - before, on the same images; interval by resampling images, p by "
-        f'exchanging the systems\' captions image by image. "{NOT_SHOWN}" where the interval contains 0. One score a '
-        "row: not corrected for their number.",
+        caption=f"{content['changed']} of {content['images']} images have different captions. Scores times 100, "
+        "lengths and counts as they are. Difference: after - before, on the same images; interval by resampling "
+        f'images, p by exchanging the captions of the systems image by image. "{NOT_SHOWN}" where the interval '
+        "contains 0. Not corrected for multiple comparisons.",
     )
     ceilings = [side for side, system in sides.items() if system["protocol"].startswith(ORACLE)]
     lines = [f"**{side.capitalize()} is an oracle: a ceiling, not a result.**\n" for side in ceilings]
     lines += ["Protocols:", "", *(f"- {side}: `{system['protocol']}`" for side, system in sides.items())]
     return "\n".join([to_markdown(table), *lines, f"- comparison: `{content['protocol']}`"]) + "\n"
+
+
+def seed_tables(summary: pd.DataFrame, models: Mapping[str, seed_spread.Seeded]) -> list[Table]:
+    """The tables of :func:`spread_tables` for the models of a summary; none where no model has several seeds."""
+    return spread_tables(seed_spread.spread(summary, models), seed_spread.paired(summary, models)) if models else []
 
 
 def spread_tables(spread: pd.DataFrame, paired: pd.DataFrame) -> list[Table]:
@@ -127,7 +133,7 @@ def _spread_table(place: str, part: pd.DataFrame) -> Table:
     ]
     seeds = part.groupby(["model", "decoding"], sort=False)["n"].max()
     return Table(
-        f"{place}: mean ± standard deviation (least to greatest) over seeds",
+        f"{place}: mean ± standard deviation (minimum to maximum) over seeds",
         ("score", *(", ".join(filter(None, system)) for system in systems)),
         (*rows, row("seeds", *map(str, seeds))),
     )
@@ -156,8 +162,8 @@ def _paired_table(paired: pd.DataFrame) -> Table:
         ("score", "first", "second", "second - first", "95 % interval", "seeds won", "finding"),
         tuple(rows),
         align="lllrrrl",
-        caption="The interval is Student's, over the differences of equal seeds on the same test images. One score a "
-        "row: not corrected for their number.",
+        caption="The interval is Student's, over the differences of equal seeds on the same test images. Not "
+        "corrected for multiple comparisons.",
     )
 
 
@@ -179,7 +185,7 @@ def ablation_tables(numbers: pd.DataFrame, samples: int, seed: int) -> list[Tabl
                 caption=f"Scores times 100 of {whole}; under them differences of the other models from it, on the same "
                 "images and captions. In parentheses 95 % intervals, by resampling images in pairs "
                 f"({'|'.join(interval_protocol(samples, seed))}). One training each: the spread over seeds is not in "
-                "the intervals. One score a column: not corrected for their number.",
+                "the intervals. Not corrected for multiple comparisons.",
             )
         )
     return tables

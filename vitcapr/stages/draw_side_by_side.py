@@ -28,9 +28,9 @@ def _each(experiment: Experiment) -> list[dict[str, str]]:
             "embeddings": lambda wildcards: list(experiment.compared[wildcards.language]),
         },
         each=_each,
-        caption="Models beside one another on the {split} split, with captions in the language {language}. "
-        "`top_captions`: the five captions that each finds first for one image. `top_images`: the five images that "
-        "each finds first for one caption. The right ones are marked; the queries are drawn at random. `spaces`: the "
+        caption="Models side by side on the {split} split, with captions in the language {language}. "
+        "`top_captions`: the first five captions that each retrieves for one image. `top_images`: the first five "
+        "images that each retrieves for one caption. Correct matches are marked; queries are random. `spaces`: the "
         "images and captions on the two main directions of each model's space, on the same axes. `found.md` has the "
         "same matches as text, for languages that no font of the machine can show.",
         category="Retrieval",

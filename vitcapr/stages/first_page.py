@@ -45,12 +45,14 @@ def first_page(
     from vitcapr.files import write_text
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.scores import read_summary
+    from vitcapr.metrics.spread import Seeded
     from vitcapr.report.figures.examples import Choice, open_images
     from vitcapr.report.first_page import content, cost, examples, result
-    from vitcapr.report.score_tables import score_tables
+    from vitcapr.report.score_tables import score_tables, seed_tables
     from vitcapr.studies.papers.tables import beside_the_paper
 
     data, scores = read_manifest(manifest), read_summary(summary)
+    of_seeds = {name: Seeded(model.of, model.vary, model.seed) for name, model in settings.seeded.items()}
     choice = Choice(PICTURES, settings.seed, settings.images, settings.words)
     captions, embeddings = captions or {}, embeddings or {}
     with open_images(data) as read:
@@ -65,7 +67,7 @@ def first_page(
         facts=[("data", content.data_line(data)), *settings.facts.items()],
         result=result.sentences(scores, split, comparisons or []),
         attention=result.attention_picture(data, split, captions, attention or {}, settings.seed),
-        scores=list(score_tables(scores)),
+        scores=[*score_tables(scores), *seed_tables(scores, of_seeds)],
         beside=beside_the_paper(settings.paper, scores, settings.systems),
         curves=examples.training_pictures(histories or {}),
         cost=cost.cost(page, [summary, manifest, *captions.values(), *embeddings.values()]),

@@ -15,7 +15,7 @@ from vitcapr.formats.embeddings import Embeddings, write_embeddings
 from vitcapr.formats.manifest import write_manifest
 from vitcapr.formats.scores import RankFile, write_comparison, write_metrics, write_per_image
 from vitcapr.metrics.ranks import rank_matches
-from vitcapr.report.explorer.results import Claim, Results, read_results_of
+from vitcapr.report.explorer.results import Claim, Results, read_experiment
 
 HOSTILE = "<script>document.title='broken'</script><img src=x onerror=\"document.title='broken'\">"
 TRUTH = (
@@ -146,4 +146,4 @@ def read_results(folder: Path) -> Results:
     def check(caption: str, reference: str) -> list[Claim]:
         return [Claim(*claim) for claim in claims_as_text(caption, reference)]
 
-    return read_results_of(folder, "test", check)
+    return read_experiment(folder, "test", check)

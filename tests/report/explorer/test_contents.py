@@ -22,8 +22,8 @@ from tests.report.explorer.experiment import (
 )
 from vitcapr.errors import UserError
 from vitcapr.report.explorer.contents import LEVELS, Contents
-from vitcapr.report.explorer.results import read_results_of
-from vitcapr.report.explorer.spaces import map_of, nearest
+from vitcapr.report.explorer.results import read_experiment
+from vitcapr.report.explorer.spaces import nearest, place_on_map
 
 
 @pytest.fixture(scope="module")
@@ -165,13 +165,13 @@ def test_what_was_not_made_is_left_out(results: Path, tmp_path: Path) -> None:
 
 def test_mistakes_are_one_line(results: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no such folder"):
-        read_results_of(tmp_path / "nothing", "test")
+        read_experiment(tmp_path / "nothing", "test")
     with pytest.raises(UserError, match=r"no such file .*manifest\.json"):
-        read_results_of(tmp_path, "test")
+        read_experiment(tmp_path, "test")
     with pytest.raises(UserError, match="there is no split 'tset'"):
-        read_results_of(results, "tset")
+        read_experiment(results, "tset")
     with pytest.raises(UserError, match=r"no captions and no embeddings of the split validation .*; it has .* test"):
-        read_results_of(results, "validation")
+        read_experiment(results, "validation")
 
 
 def test_the_nearest_are_those_of_the_whole_product() -> None:
@@ -185,12 +185,12 @@ def test_the_nearest_are_those_of_the_whole_product() -> None:
 def test_a_map_keeps_neighbours_together() -> None:
     random = np.random.default_rng(0)
     clusters = np.repeat(np.eye(3, 16), 20, axis=0) + 0.01 * random.normal(size=(60, 16))
-    places = map_of(clusters.astype(np.float32))
+    places = place_on_map(clusters.astype(np.float32))
     assert places is not None
     assert places.min() >= 0
     assert places.max() <= 1
     middles = [places[20 * number : 20 * number + 20].mean(axis=0) for number in range(3)]
     spread = max(np.linalg.norm(places[20 * n : 20 * n + 20] - middles[n], axis=1).max() for n in range(3))
     assert min(np.linalg.norm(middles[a] - middles[b]) for a, b in ((0, 1), (0, 2), (1, 2))) > 2 * spread
-    assert map_of(np.ones((30, 4), np.float32)) is None
-    assert map_of(np.eye(3, dtype=np.float32)) is None
+    assert place_on_map(np.ones((30, 4), np.float32)) is None
+    assert place_on_map(np.eye(3, dtype=np.float32)) is None

@@ -79,7 +79,7 @@ def test_only_an_explorer_is_replaced(results: Path, tmp_path: Path) -> None:
     mine.mkdir()
     explore(results, "--output", mine)
     (mine / MARK).unlink()
-    with pytest.raises(UserError, match="there is something that is no explorer"):
+    with pytest.raises(UserError, match="the folder holds something other than an explorer"):
         explore(results, "--output", mine)
     assert (mine / "index.html").is_file()
 

@@ -43,6 +43,7 @@ def test_the_jobs_behind_the_page_and_no_others(tmp_path):
         ["score", "1", "0:01", "0:02", "1.0 GB", "-"],
         ["all", "4", "1:30:02", "3:00:05", "3600.0 GB", "2.0 Wh"],
     ]
+    assert "Measured 2026-01-01 on Linux." in note
     assert "1 of 4 jobs were restored" in note
     assert "gpu: there is no NVIDIA GPU" in note
 

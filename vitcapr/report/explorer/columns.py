@@ -40,7 +40,7 @@ class Column:
 def system_columns(name: str, system: System, base: System | None, numbers: Mapping[str, int]) -> Iterator[Column]:
     """The columns of a system: its scores, their gain over the system that it reranks, wrong claims, probability."""
 
-    def of_captions(value: Callable[[str, DecodedCaption], float]) -> Floats:
+    def per_caption(value: Callable[[str, DecodedCaption], float]) -> Floats:
         return _spread(numbers, {image: value(image, one) for image, one in system.captions.items()})
 
     def column(key: str, label: str, better: str, values: Floats, places: int = 0) -> Column:
@@ -59,7 +59,7 @@ def system_columns(name: str, system: System, base: System | None, numbers: Mapp
             yield column(f"{key}_gain", label, "high", gain, known.places + _FINER)
     if base:
         before_of = base.captions
-        changed = of_captions(lambda image, one: float(image in before_of and one.tokens != before_of[image].tokens))
+        changed = per_caption(lambda image, one: float(image in before_of and one.tokens != before_of[image].tokens))
         yield column("changed", "changed by reranking (1: yes)", "", changed)
     if system.claims:
         wrong = {image: [claim.kind for claim in claims if not claim.right] for image, claims in system.claims.items()}
@@ -67,7 +67,7 @@ def system_columns(name: str, system: System, base: System | None, numbers: Mapp
             counts = {image: float(len(each) if not kind else each.count(kind)) for image, each in wrong.items()}
             label = f"wrong claims: {'colours' if kind == 'colors' else kind}" if kind else "wrong claims"
             yield column(f"wrong_{kind or 'claims'}", label, "low", _spread(numbers, counts))
-    per_word = of_captions(lambda _, one: one.candidates[0].log_prob / len(one.candidates[0].token_log_probs))
+    per_word = per_caption(lambda _, one: one.candidates[0].log_prob / len(one.candidates[0].token_log_probs))
     yield column("log_prob", "log-probability per word", "high", per_word, 2)
 
 

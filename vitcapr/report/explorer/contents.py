@@ -12,9 +12,9 @@ from vitcapr.formats.captions import Candidate, DecodedCaption
 from vitcapr.formats.scores import Score
 from vitcapr.metrics.labels import COLUMNS
 from vitcapr.report.explorer.columns import Column, plain, space_columns, system_columns, written_column
-from vitcapr.report.explorer.gallery import Gallery, gallery_of
+from vitcapr.report.explorer.gallery import Gallery, build_gallery
 from vitcapr.report.explorer.results import Results, Space, System
-from vitcapr.report.explorer.spaces import Embed, Written, describe_images, describe_texts, embed_captions, map_of
+from vitcapr.report.explorer.spaces import Embed, Written, describe_images, describe_texts, embed_captions, place_on_map
 
 PART = 100
 """Images whose details are in one file."""
@@ -37,7 +37,7 @@ class Contents:
 
     @cached_property
     def gallery(self) -> Gallery:
-        return gallery_of(self.experiments, self.split)
+        return build_gallery(self.experiments, self.split)
 
     @cached_property
     def systems(self) -> dict[str, tuple[int, System]]:
@@ -157,7 +157,7 @@ class Contents:
     def maps(self) -> Iterator[tuple[str, Json]]:
         """(key, content) for each retrieval model: the places of its images on a map, or none."""
         for place, (number, space) in enumerate(self.spaces.values()):
-            places = map_of(space.embedded.images)
+            places = place_on_map(space.embedded.images)
             images = self._numbers(number, space)
             yield f"map-{place}", {"images": images, "places": None if places is None else places.round(4).tolist()}
 

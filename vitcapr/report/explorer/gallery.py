@@ -55,7 +55,7 @@ class Gallery:
         return {image.image_id: number for number, image in enumerate(self.images)}
 
 
-def gallery_of(experiments: Sequence[Results], split: str) -> Gallery:
+def build_gallery(experiments: Sequence[Results], split: str) -> Gallery:
     """The images and references of a split of all experiments. What two experiments share is there once."""
     images: list[GalleryImage] = []
     known: dict[str, tuple[int, str, str]] = {}  # Of an image id: number, digest, experiment.

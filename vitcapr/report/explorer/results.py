@@ -76,7 +76,7 @@ class Results:
     spaces: list[Space]
 
 
-def read_results_of(folder: Path, split: str, check_claims: CheckClaims | None = None) -> Results:
+def read_experiment(folder: Path, split: str, check_claims: CheckClaims | None = None) -> Results:
     """Everything that the experiment in ``folder`` left of a split.
 
     Systems without reranking come first, then rerankings, then oracles; the retrieval model with the highest R@1 comes

@@ -134,7 +134,7 @@ def embed_captions(
     return {name: Written(each, rank_matches(images, each, owner).t2i) for name, each in captions.items()}
 
 
-def map_of(vectors: NDArray[np.float32]) -> NDArray[np.float64] | None:
+def place_on_map(vectors: NDArray[np.float32]) -> NDArray[np.float64] | None:
     """t-SNE of N unit vectors: (N, 2) between 0 and 1, or None if there are too few or they are all the same."""
     from vitcapr.report.figures.embeddings import tsne
 

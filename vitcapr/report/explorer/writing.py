@@ -99,7 +99,7 @@ def _replaced(folder: Path) -> Iterator[Path]:
     """A new folder beside ``folder`` that takes its place when the block ends without an error."""
     if folder.exists() and not (folder / MARK).is_file() and (folder.is_file() or any(folder.iterdir())):
         remedy = "name another folder with --output"
-        raise UserError("there is something that is no explorer", where=folder, remedy=remedy)
+        raise UserError("the folder holds something other than an explorer", where=folder, remedy=remedy)
     folder.parent.mkdir(parents=True, exist_ok=True)
     for remains in folder.parent.glob(f".{folder.name}.*.partial"):
         shutil.rmtree(remains, ignore_errors=True)  # Of a killed process.

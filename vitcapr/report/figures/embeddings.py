@@ -95,24 +95,24 @@ def overlap(one: NDArray[np.floating], other: NDArray[np.floating], edges: NDArr
 
 
 @styled
-def cosine_histogram(found: Cosines) -> Figure:
+def cosine_histogram(pairs: Cosines) -> Figure:
     """Histograms of the cosines of positives, hardest negatives and random negatives (the paper's figure 19).
 
     The legend says what share of its area each kind of wrong pair has in common with the true ones.
     """
     figure = new_figure(COLUMN_WIDTH, 2.7, layout="constrained")
     axes = figure.subplots()
-    values = np.concatenate((found.positive, found.hard, found.random))
+    values = np.concatenate((pairs.positive, pairs.hard, pairs.random))
     edges = np.linspace(float(values.min()), max(float(values.max()), float(values.min()) + 1e-6), 61)
     kinds = (
-        ("true pairs", found.positive, GREEN, "-"),
-        ("hardest wrong, each image", found.hard, VERMILION, (0, (4, 1.5))),
-        ("random wrong pairs", found.random, FAINT, (0, (1, 1.2))),
+        ("true pairs", pairs.positive, GREEN, "-"),
+        ("hardest wrong, each image", pairs.hard, VERMILION, (0, (4, 1.5))),
+        ("random wrong pairs", pairs.random, FAINT, (0, (1, 1.2))),
     )
     for name, cosine, color, line in kinds:
         label = f"{name} ({len(cosine):,}): mean {cosine.mean():.2f}"
-        if cosine is not found.positive:
-            label += f", overlap {overlap(found.positive, cosine, edges):.0%}"
+        if cosine is not pairs.positive:
+            label += f", overlap {overlap(pairs.positive, cosine, edges):.0%}"
         # Filled and outlined apart, so that the line's pattern tells the kinds apart without colour.
         axes.hist(cosine, edges.tolist(), density=True, histtype="stepfilled", color=color, alpha=0.2)
         look: dict[str, Any] = {"color": color, "linestyle": line, "linewidth": 1.2, "label": label}

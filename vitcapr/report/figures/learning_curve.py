@@ -111,11 +111,11 @@ def _draw(axes: Axes, trainings: Sequence[TrainedRetriever], direction: str, num
     style = series(number)
     sizes = sorted({one.pairs for one in trainings})
     values = [[100 * getattr(one, direction) for one in trainings if one.pairs == size] for size in sizes]
-    means = np.array([np.mean(found) for found in values])
-    spreads = np.array([np.std(found, ddof=1) if len(found) > 1 else 0.0 for found in values])
+    means = np.array([np.mean(recalls) for recalls in values])
+    spreads = np.array([np.std(recalls, ddof=1) if len(recalls) > 1 else 0.0 for recalls in values])
     axes.plot(sizes, means, label=f"system {number}", **style)
     axes.fill_between(sizes, means - spreads, means + spreads, color=style["color"], alpha=0.2, linewidth=0)
-    every = [(size, value) for size, found in zip(sizes, values, strict=True) for value in found]
+    every = [(size, value) for size, recalls in zip(sizes, values, strict=True) for value in recalls]
     across, up = zip(*every, strict=True)
     axes.scatter(across, up, s=3, color=style["color"], linewidths=0, zorder=3)
 

@@ -16,14 +16,14 @@ _SHOWN = 8
 def jobs_behind(runs: Sequence[Run], places: Iterable[str]) -> list[Run]:
     """The jobs that made ``places`` or, directly or not, what they were made from; by name."""
     makers = {run.place(path): run for run in runs for path in run.outputs}
-    found: dict[str, Run] = {}
+    jobs: dict[str, Run] = {}
     waiting = list(places)
     while waiting:
         run = makers.get(waiting.pop())
-        if run is not None and run.name not in found:
-            found[run.name] = run
+        if run is not None and run.name not in jobs:
+            jobs[run.name] = run
             waiting += map(run.place, run.inputs)
-    return [found[name] for name in sorted(found)]
+    return [jobs[name] for name in sorted(jobs)]
 
 
 def cost(page: Path, files: Iterable[Path]) -> Noted[Table] | None:
@@ -55,10 +55,11 @@ def cost_table(runs: Sequence[Run]) -> Table:
 def cost_note(runs: Sequence[Run]) -> str:
     """What the numbers of :func:`cost_table` are, and why an energy is missing."""
     hosts = sorted({run.made["platform"] for run in runs})
+    days = sorted(run.made["started"][:10] for run in runs)
     parts = [
         "The jobs behind this page, without the figures. Times are added up; jobs that ran side by side took less time "
         "together.",
-        f"Measured on {'; '.join(hosts)}.",
+        f"Measured {days[0] if days[0] == days[-1] else f'{days[0]} to {days[-1]}'} on {'; '.join(hosts)}.",
     ]
     uses = [use for run in runs if (use := run.result_cache) is not None]
     restored = sum(use["restored"] is not None for use in uses)

@@ -105,7 +105,7 @@ def changed_by_reranking(image: str, systems: Mapping[str, Mapping[str, Any]], b
 
 
 def margins(asked: Direction) -> NDArray[np.float32]:
-    """(Q,) the cosine of the nearest positive less that of the nearest negative; inf where there is no negative."""
+    """(Q,) the cosine of the nearest positive minus that of the nearest negative; inf without negatives."""
     blocks = []
     for first in range(0, len(asked.queries), _BLOCK):
         block = slice(first, first + _BLOCK)
@@ -156,12 +156,12 @@ def retrieved(
         row = int(embedded.image_row[position])
         return small(read(row), f"image {ids[row]}")
 
-    ways: list[tuple[str, Direction, NDArray[np.integer], Show[Shown], Show[Shown]]] = [
+    directions: list[tuple[str, Direction, NDArray[np.integer], Show[Shown], Show[Shown]]] = [
         ("From text to image", text_to_image(embedded), rank.t2i, text, picture),
         ("From image to text", image_to_text(embedded), rank.i2t, picture, text),
     ]
     sections = []
-    for title, asked, true_rank, show_query, show_match in ways:
+    for title, asked, true_rank, show_query, show_match in directions:
         best, worst = (
             [query(position, asked, int(true_rank[position]), show_query, show_match) for position in positions]
             for positions in best_and_worst(asked, true_rank)

@@ -58,7 +58,7 @@ def _gain(comparison: Mapping[str, Any]) -> str:
     difference = column.difference(one["difference"], one["low"], one["high"]).shown
     finding = "" if one["verdict"] != NOT_SHOWN else f": {NOT_SHOWN}"
     systems = [", ".join(filter(None, (side["model"], side["decoding"]))) for side in (after, before)]
-    return f"{systems[0]} against {systems[1]} on the same images: {column.label} {difference}{finding}."
+    return f"Gain of {systems[0]} over {systems[1]}, on the same images: {column.label} {difference}{finding}."
 
 
 def attention_picture(

@@ -118,7 +118,7 @@ const claims = ({ claims: made }) => {
   const right = make(
     "span",
     { class: "claim right" },
-    `✓ ${made.length - wrong.length} of ${made.length} claims right`,
+    `✓ ${made.length - wrong.length} of ${made.length} claims correct`,
   );
   const others = wrong.map(([kind, claimed, truth]) =>
     make(

@@ -31,7 +31,7 @@ const bar = (count) => {
   const sort = explorer.columnMenu(
     state.sort,
     (name) => explorer.refine({ sort: name, down: firstIsWorst(name) }),
-    "the data set's order",
+    "order of the data set",
     "Sort by",
   );
   const turn = () => explorer.refine({ down: !state.down });
