@@ -25,9 +25,7 @@ from PIL import Image
 import vitcapr
 from tests.browser import running
 from vitcapr.commands.caption_page import HEADERS, CaptionPage, Limits
-from vitcapr.commands.decode_upload import decode_apart
 from vitcapr.commands.web import PageServer
-from vitcapr.data.images import BadImage, decode
 from vitcapr.errors import UserError
 
 ATTENTION, WORDS = "results/toy/captioners/patch_attention", "results/toy/retrievers/words"
@@ -235,19 +233,6 @@ def test_a_mistake_of_ours_is_an_error_and_the_server_goes_on(
     assert "ZeroDivision" not in str(answer)
     assert ask(server, "/caption", photograph)[0].status == 200
     assert "ZeroDivisionError" in caplog.text
-
-
-@pytest.mark.usefixtures("project")
-def test_a_picture_on_which_the_decoder_hangs_or_crashes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    good = Path(PHOTOGRAPH).read_bytes()
-    assert decode_apart(good, 10_000, 60.0).tobytes() == decode(good, 10_000).tobytes()
-    for program, reason in (("sleep 60", "not decoded in 0.2 s"), ("kill -9 $$", "the decoder crashed on it")):
-        python = tmp_path / "python"
-        python.write_text(f"#!/bin/sh\n{program}\n")
-        python.chmod(0o755)
-        monkeypatch.setattr(sys, "executable", str(python))
-        with pytest.raises(BadImage, match=reason):
-            decode_apart(good, 10_000, 0.2)
 
 
 @pytest.mark.parametrize("background", [False, True])

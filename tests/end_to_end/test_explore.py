@@ -22,6 +22,6 @@ def test_the_explorer_of_a_toy(project: Path, forks: Forks) -> None:
     assert [space["written"] for space in overview["spaces"]] == [systems]
     names = {column["name"] for column in overview["columns"]}
     assert names >= {f"{system}:rank@recommended" for system in systems}
-    assert names >= {"attention/reranked:cider_gain", "attention/beam:wrong_claims", "recommended:i2t"}
+    assert names >= {"attention/reranked:changed", "attention/beam:wrong_claims", "recommended:i2t"}
     details = (project / "explored/data/details-0-0.js").read_text(encoding="utf-8")
     assert '"grid":[4,4]' in details

@@ -16,9 +16,8 @@ from starlette.staticfiles import StaticFiles
 
 from vitcapr.api.captioner import CaptionedImage, TrainedCaptioner
 from vitcapr.api.retriever import TrainedRetriever
-from vitcapr.commands.decode_upload import decode_apart
 from vitcapr.commands.search import data_url
-from vitcapr.data.images import BadImage, thumbnail
+from vitcapr.data.images import BadImage, decode, thumbnail
 from vitcapr.data.photographs import MAX_PIXELS
 from vitcapr.errors import UserError
 
@@ -40,7 +39,7 @@ _DECIMALS = 4
 
 @dataclass(frozen=True)
 class Limits:
-    """Of a file, of its picture, of its transfer and of its decoding; and of the uploads at once: more are refused."""
+    """Of a file, of its picture and of its transfer; and of the uploads at once: more are refused."""
 
     max_bytes: int = 30_000_000
     max_pixels: int = MAX_PIXELS
@@ -139,7 +138,7 @@ class CaptionPage:
 
     def _answer_file(self, content: bytes) -> dict[str, Any]:
         try:
-            return self.answer(decode_apart(content, self.limits.max_pixels, self.limits.seconds))
+            return self.answer(decode(content, self.limits.max_pixels))
         except BadImage as error:
             reason = f"this image cannot be used: {error.reason}"
             raise HTTPException(HTTPStatus.UNPROCESSABLE_ENTITY, reason) from error

@@ -38,7 +38,7 @@ class Column:
 
 
 def system_columns(name: str, system: System, base: System | None, numbers: Mapping[str, int]) -> Iterator[Column]:
-    """The columns of a system: its scores, their gain over the system that it reranks, wrong claims, probability."""
+    """The columns of a system: scores, whether it changed the caption that it reranks, wrong claims, probability."""
 
     def per_caption(value: Callable[[str, DecodedCaption], float]) -> Floats:
         return _spread(numbers, {image: value(image, one) for image, one in system.captions.items()})
@@ -46,17 +46,10 @@ def system_columns(name: str, system: System, base: System | None, numbers: Mapp
     def column(key: str, label: str, better: str, values: Floats, places: int = 0) -> Column:
         return Column(f"{name}:{key}", label, name, better, values, places)
 
-    scores = _scores(system.per_image, numbers)
-    before = _scores(base.per_image, numbers) if base else {}
-    for key, values in scores.items():
+    for key, values in _scores(system.per_image, numbers).items():
         known = COLUMNS[key]
         better = "high" if known.group is GROUPS["references"] else ""
         yield column(key, known.label, better, values * known.scale, known.places + _FINER)
-    for key, values in scores.items():
-        if key in before and COLUMNS[key].group is GROUPS["references"]:
-            known, label = COLUMNS[key], f"{COLUMNS[key].label}: gain of reranking"
-            gain = (values - before[key]) * known.scale
-            yield column(f"{key}_gain", label, "high", gain, known.places + _FINER)
     if base:
         before_of = base.captions
         changed = per_caption(lambda image, one: float(image in before_of and one.tokens != before_of[image].tokens))

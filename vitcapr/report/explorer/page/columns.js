@@ -12,6 +12,7 @@ explorer.column = (name) => columnOf.get(name) ?? differenceOf(name);
 
 /** "A:cider − B:cider": the score of system A minus that of system B. */
 const MINUS = " − ";
+explorer.MINUS = MINUS;
 const differenceOf = (name) => {
   const [one, other] = name.split(MINUS).map((part) => columnOf.get(part));
   if (!one || !other) return undefined;

@@ -91,7 +91,11 @@ explorer.filters.makePresets = () => {
     for (const key of keys) for (const { name } of honest) if (column(`${name}:${key}`)) return `${name}:${key}`;
     return null;
   };
-  const gain = first("cider_gain", "bleu_4_gain", "meteor_gain");
+  const reranked = honest.filter(({ base }) => base);
+  const gains = ["cider", "bleu_4", "meteor"].flatMap((key) =>
+    reranked.map(({ name, base }) => `${name}:${key}${explorer.MINUS}${base}:${key}`),
+  );
+  const gain = gains.find(column) ?? null;
   const space = explorer.data.overview.spaces[0];
   const offered = [
     ["reranking changed the caption", first("changed"), 1, null],

@@ -61,7 +61,7 @@ explorer.map.show = async () => {
     ["Retrieval model", space.name],
   ]) {
     const shown = place.querySelector(`select[aria-label="${menu}"]`);
-    if (shown) [shown.value] = value.split(" − ");
+    if (shown) [shown.value] = value.split(explorer.MINUS);
   }
   map.minus.replaceChildren(
     explorer.minusMenu(state.colour, (name) => explorer.go({ colour: name }, true), "Minus") ?? "",
