@@ -35,9 +35,14 @@ def _before_training(experiment: Experiment, folder: str) -> Callable[..., list[
     return sealed
 
 
+def _names(experiment: Experiment) -> list[str]:
+    """Two of many components show little: PCA is drawn for the papers, which print it."""
+    return [*(["pca"] if experiment.config.run.paper else []), "tsne", "cosines"]
+
+
 @stage(
     figure=Figure(
-        files=lambda _: [f"embeddings/{{retriever}}/{{split}}/{name}" for name in ("pca", "tsne", "cosines")],
+        files=lambda experiment: [f"embeddings/{{retriever}}/{{split}}/{name}" for name in _names(experiment)],
         inputs=lambda experiment: {
             "embeddings": "results/{experiment}/embeddings/{retriever}/{split}/embeddings.npz",
             "manifest": MANIFEST,
@@ -45,11 +50,11 @@ def _before_training(experiment: Experiment, folder: str) -> Callable[..., list[
             "text_features": _before_training(experiment, "text_features"),
         },
         each=lambda experiment: experiment.retrievals,
-        caption="The space of {retriever} with the images and captions of the {split} split. `pca`: all of them on its "
-        "two main directions; where the retriever reads features of both sides, these are shown beside, as they were "
-        "before training. `tsne`: the first 300 images, each joined to its first caption by a line. `cosines`: "
-        "positive pairs against the hardest wrong caption of each image and against random wrong pairs, with the "
-        "share of area that they have in common.",
+        caption="The space of {retriever} with the images and captions of the {split} split. `pca`, for an experiment "
+        "that follows a paper: all of them on its two main directions; where the retriever reads features of both, "
+        "these as well, as they were before training. `tsne`: the first 300 images, each joined to its first caption "
+        "by a line. `cosines`: positive pairs against the hardest wrong caption of each image and against random "
+        "wrong pairs, with the share of area that they have in common.",
         category="Retrieval",
         subcategory="{retriever}",
         labels={"figure": "the shared space", "split": "{split}"},

@@ -68,7 +68,7 @@ def rank_frequency(kept: Sequence[int], rare: Mapping[int, int]) -> Figure:
 
 @styled
 def caption_lengths(lengths: Mapping[str, NDArray[np.integer]]) -> Figure:
-    """The share of captions of each number of words, a line a split.
+    """The share of captions of each number of words, a line for each split.
 
     Args:
         lengths: words in each caption (start and end not counted) by split; splits without captions are left out.
@@ -88,7 +88,7 @@ def caption_lengths(lengths: Mapping[str, NDArray[np.integer]]) -> Figure:
 
 @styled
 def lengths_by_language(lengths: Mapping[str, tuple[NDArray[np.integer], NDArray[np.integer]]]) -> Figure:
-    """The share of texts of each length before and after cleaning, a panel a language: figure 8 of Peng 2025.
+    """The share of texts of each length before and after cleaning, a panel for each language: figure 8 of Peng 2025.
 
     Args:
         lengths: by language, the length of each raw text and of the same texts cleaned; of Chinese in characters, else
