@@ -9,7 +9,7 @@ import pytest
 from vitcapr.experiment.experiment import Experiment, load_experiment
 
 REPOSITORY = Path(__file__).parents[2]
-EXPERIMENTS = sorted((REPOSITORY / "experiments").glob("*.yaml"))
+EXPERIMENTS = [*sorted((REPOSITORY / "experiments").glob("*.yaml")), REPOSITORY / ".test" / "config.yaml"]
 
 
 def invent(experiment: Experiment) -> None:
@@ -23,6 +23,7 @@ def invent(experiment: Experiment) -> None:
 @pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda file: file.stem)
 def test_an_experiment_becomes_a_dag(file: Path, fresh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(REPOSITORY / "experiments", fresh.root / "experiments")
+    shutil.copy(file, fresh.root / "experiments")
     monkeypatch.chdir(fresh.root)
     for name in ("VITCAPR_DATA", "VITCAPR_BACKBONES"):
         monkeypatch.delenv(name, raising=False)
