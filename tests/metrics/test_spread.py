@@ -11,7 +11,7 @@ from scipy.stats import ttest_1samp
 from vitcapr.formats.scores import tidy, write_summary
 from vitcapr.metrics.spread import Seeded, paired, spread
 from vitcapr.pipeline.run import run_stage
-from vitcapr.report.score_tables import seed_tables
+from vitcapr.report.first_page.result import seed_tables
 from vitcapr.stages.spread import spread as spread_stage
 
 LINEAR, MLP = [0.20, 0.22, 0.21], [0.30, 0.31, 0.33]

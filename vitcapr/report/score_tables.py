@@ -6,7 +6,6 @@ from typing import Any
 import pandas as pd
 
 from vitcapr.formats.tables import NOTHING, Cell, Table, row, to_markdown, to_page
-from vitcapr.metrics import spread as seed_spread
 from vitcapr.metrics.base import ORACLE
 from vitcapr.metrics.bootstrap import NOT_SHOWN, interval_protocol
 from vitcapr.metrics.labels import COLUMNS, GROUPS, ScoreColumn, in_groups
@@ -108,11 +107,6 @@ def comparison_page(content: Mapping[str, Any]) -> str:
     lines = [f"**{side.capitalize()} is an oracle: a ceiling, not a result.**\n" for side in ceilings]
     lines += ["Protocols:", "", *(f"- {side}: `{system['protocol']}`" for side, system in sides.items())]
     return "\n".join([to_markdown(table), *lines, f"- comparison: `{content['protocol']}`"]) + "\n"
-
-
-def seed_tables(summary: pd.DataFrame, models: Mapping[str, seed_spread.Seeded]) -> list[Table]:
-    """The tables of :func:`spread_tables` for the models of a summary; none where no model has several seeds."""
-    return spread_tables(seed_spread.spread(summary, models), seed_spread.paired(summary, models)) if models else []
 
 
 def spread_tables(spread: pd.DataFrame, paired: pd.DataFrame) -> list[Table]:

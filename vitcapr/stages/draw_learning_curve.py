@@ -48,8 +48,12 @@ def draw_learning_curve(
     split.
     """
     from vitcapr.formats.manifest import read_manifest
+    from vitcapr.formats.scores import read_metrics
+    from vitcapr.metrics.retrieval_scoring import searched
     from vitcapr.report.figures.learning_curve import draw_trainings
     from vitcapr.report.figures.style import save_pictures
 
     all_pairs = len(read_manifest(manifest).captions_of("train", language))
-    save_pictures({"learning_curve": draw_trainings(cards, metrics, all_pairs)}, pictures, report)
+    scores = {name: [read_metrics(path) for path in paths] for name, paths in metrics.items()}
+    pools = searched(content["protocol"] for contents in scores.values() for content in contents)
+    save_pictures({"learning_curve": draw_trainings(cards, scores, all_pairs, pools)}, pictures, report)

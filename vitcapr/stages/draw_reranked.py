@@ -50,8 +50,8 @@ def draw_reranked(
     Sampled from the images whose caption changed, so that changes for the worse appear as often as they occur.
     """
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.report.figures.captions import draw_changed
     from vitcapr.report.figures.examples import Choice
+    from vitcapr.report.figures.reranked import draw_changed
     from vitcapr.report.figures.style import save_pictures
 
     choice = Choice(**settings.figures.choice(settings.figures.examples))

@@ -48,7 +48,7 @@ def first_page(
     from vitcapr.metrics.spread import Seeded
     from vitcapr.report.figures.examples import Choice, open_images
     from vitcapr.report.first_page import content, cost, examples, result
-    from vitcapr.report.score_tables import score_tables, seed_tables
+    from vitcapr.report.score_tables import score_tables
     from vitcapr.studies.papers.tables import beside_the_paper
 
     data, scores = read_manifest(manifest), read_summary(summary)
@@ -67,7 +67,7 @@ def first_page(
         facts=[("data", content.data_line(data)), *settings.facts.items()],
         result=result.sentences(scores, split, comparisons or []),
         attention=result.attention_picture(data, split, captions, attention or {}, settings.seed),
-        scores=[*score_tables(scores), *seed_tables(scores, of_seeds)],
+        scores=[*score_tables(scores), *result.seed_tables(scores, of_seeds)],
         beside=beside_the_paper(settings.paper, scores, settings.systems),
         curves=examples.training_pictures(histories or {}),
         cost=cost.cost(page, [summary, manifest, *captions.values(), *embeddings.values()]),

@@ -13,8 +13,6 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from vitcapr.errors import UserError
 from vitcapr.formats.model import read_card
-from vitcapr.formats.scores import read_metrics
-from vitcapr.metrics.retrieval_scoring import searched
 from vitcapr.report.figures.style import BLUE, LEGEND_ROW, PAGE_WIDTH, new_figure, series, styled
 from vitcapr.report.figures.text_width import legend_columns
 
@@ -48,17 +46,19 @@ def trained_on(card: Path, scores: Mapping[str, Mapping[str, Any]], all_pairs: i
 
 
 def draw_trainings(
-    cards: Mapping[str, Sequence[Path]], metrics: Mapping[str, Sequence[Path]], all_pairs: int
+    cards: Mapping[str, Sequence[Path]],
+    scores: Mapping[str, Sequence[Mapping[str, Any]]],
+    all_pairs: int,
+    pools: Mapping[str, str],
 ) -> Figure:
-    """The learning curve of the cards and the scores of all trainings of each system."""
-    if {name: len(files) for name, files in cards.items()} != {name: len(files) for name, files in metrics.items()}:
+    """The learning curve of the cards of all trainings of each system, and of what their files of scores hold."""
+    if {name: len(files) for name, files in cards.items()} != {name: len(each) for name, each in scores.items()}:
         raise UserError("cards and scores differ in number", remedy="give a card and the scores of every training")
-    scores = {name: [read_metrics(path) for path in paths] for name, paths in metrics.items()}
     systems = {
         name: [trained_on(card, each["metrics"], all_pairs) for card, each in zip(files, scores[name], strict=True)]
         for name, files in cards.items()
     }
-    return learning_curve(systems, searched(each["protocol"] for several in scores.values() for each in several))
+    return learning_curve(systems, pools)
 
 
 @styled

@@ -9,13 +9,16 @@ import pandas as pd
 from vitcapr.formats.captions import read_attention
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.scores import read_comparison
+from vitcapr.formats.tables import Table
 from vitcapr.metrics.base import ORACLE
 from vitcapr.metrics.bootstrap import NOT_SHOWN
 from vitcapr.metrics.labels import COLUMNS
+from vitcapr.metrics.spread import Seeded, paired, spread
 from vitcapr.report.figures.attention import attended_words
 from vitcapr.report.figures.examples import Choice, choose_attended, open_images
 from vitcapr.report.figures.style import png_bytes
 from vitcapr.report.first_page.content import Picture
+from vitcapr.report.score_tables import spread_tables
 
 _CAPTION_SCORES = ("cider", "meteor", "rouge_l", "bleu_4")
 _RETRIEVAL_SCORES = ("t2i_recall_1", "i2t_recall_1")
@@ -33,6 +36,11 @@ def sentences(summary: pd.DataFrame, split: str, comparisons: Sequence[Path]) ->
     ]
     lines += [_gain(read_comparison(path)) for path in comparisons]
     return list(filter(None, lines))
+
+
+def seed_tables(summary: pd.DataFrame, models: Mapping[str, Seeded]) -> list[Table]:
+    """Mean and spread over the seeds of each model, and models in pairs; none without models of several seeds."""
+    return spread_tables(spread(summary, models), paired(summary, models)) if models else []
 
 
 def _best(summary: pd.DataFrame, names: Sequence[str], kind: str) -> str:
