@@ -2,12 +2,13 @@
 # figures) stops there. To run another experiment: `snakemake --configfile experiments/NAME.yaml`.
 
 import sys
+from pathlib import Path
 
 from snakemake.utils import min_version
 
 from vitcapr.errors import UserError
 from vitcapr.terminal import show_steps
-from vitcapr.experiment.experiment import Experiment
+from vitcapr.experiment.experiment import Experiment, names_of
 from vitcapr.experiment.targets import run_again
 from vitcapr.pipeline.paths import (
     leave_sigusr1_to_the_stages,
@@ -25,7 +26,7 @@ if not workflow.overwrite_configfiles:
     configfile: "config.yaml"
 
 
-configuration = (workflow.overwrite_configfiles or ["config.yaml"])[-1]
+configuration = names_of([Path(file) for file in workflow.overwrite_configfiles])
 try:
     experiment = Experiment.from_config(
         config, where=configuration, results=results_of(workflow)

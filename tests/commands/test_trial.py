@@ -29,6 +29,7 @@ def test_a_trial_takes_the_long_stages_in_turn_and_leaves_nothing(
     (tmp_path / "t.csv").write_text("\n".join(lines))
     phases = [{"epochs": 2, "batch_images": 4, "learning_rate": 0.01}, {"epochs": 1, "batch_images": 4}]
     values = {
+        "experiment": "x",
         "data": {"dataset": "table", "table": {"images": "images", "captions": "t.csv"}},
         "backbones": {"noise": {"source": "noise-vit", "dtype": "float32"}},
         "captioners": {"mine": {"backbone": "noise", "hidden_dim": 4, "training": {"phases": phases}}},
@@ -41,6 +42,6 @@ def test_a_trial_takes_the_long_stages_in_turn_and_leaves_nothing(
 
 
 def test_the_demo_has_no_backbone_to_try() -> None:
-    experiment = Experiment.from_config({"captioners": {"mine": {"backbone": "vit"}}})
+    experiment = Experiment.from_config({"experiment": "x", "captioners": {"mine": {"backbone": "vit"}}})
     with pytest.raises(UserError, match="a trial needs a backbone that is trained already"):
         list(estimate.trial_lines(experiment, Counter(train=4000)))

@@ -1,4 +1,4 @@
-"""Which of the user's files a data set reads, and what it says of those that are not named."""
+"""Which of the user's files a data set reads."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -8,7 +8,6 @@ import pytest
 
 from vitcapr.config.base import parse
 from vitcapr.config.data import DataConfig
-from vitcapr.errors import UserError
 from vitcapr.pipeline.stage import find_stage
 
 
@@ -59,18 +58,3 @@ def test_pairs_read_the_files_of_their_source() -> None:
     for source, expected in keys.items():
         assert sources("pairs", pairs={"source": source, **named}, **data).keys() == expected
     assert sources("scenes") == {}
-
-
-@pytest.mark.parametrize(
-    ("dataset", "data", "message"),
-    [
-        ("flickr8k", {"flickr8k": {"images": "photos"}}, "data.flickr8k.images and data.flickr8k.text must name"),
-        ("flickr30k", {}, "data.flickr30k.images must name"),
-        ("coco", {"coco": {"images": "photos"}}, "either data.coco.annotations or data.coco.karpathy"),
-        ("pairs", {}, "data.pairs.table must name"),
-        ("pairs", {"pairs": {"source": "flickr8k", "chinese": "zh.txt"}}, "data.flickr8k.images, data.flickr8k.text"),
-    ],
-)
-def test_files_that_are_not_named_are_one_line(dataset: str, data: dict[str, Any], message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        sources(dataset, **data)

@@ -38,7 +38,7 @@ def test_all_combinations_with_dotted_keys() -> None:
     names = ["mlp-pairs500-seed0", "mlp-pairs500-seed1", "mlp-pairsnone-seed0", "mlp-pairsnone-seed1"]
     assert values["run"]["retrievers"] == names
     assert values["retrievers"][names[0]] == {"backbone": "vit", "seed": 0, "training": {"pairs": 500}}
-    checked = parse(ExperimentConfig, {"variants": values["variants"]}, "")
+    checked = parse(ExperimentConfig, {"experiment": "x", "variants": values["variants"]}, "")
     assert checked.variants["retrievers"][names[1]].without("seed") == "mlp-pairs500"
 
 

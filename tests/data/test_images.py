@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from vitcapr.data.images import BadImage, ImageFacts, ImageSource, decode, inspect_all, thumbnail
+from vitcapr.data.images import BadImage, ImageFacts, ImageSource, decode, decoders_of, inspect_all, thumbnail
 from vitcapr.data.photographs import find_photographs, open_photograph
 from vitcapr.progress import Reporter
 
@@ -274,11 +274,15 @@ def test_avif_is_read() -> None:
     assert np.abs(pixels(encode(Image.new("RGB", (9, 7), (200, 30, 60)), "AVIF")).astype(int) - (200, 30, 60)).max() < 4
 
 
-def test_heic_is_read_with_its_extra_and_names_it_without(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_heic_is_read_with_its_extra_and_names_it_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     heif = pytest.importorskip("pillow_heif")
     stream = io.BytesIO()
     heif.from_pillow(Image.new("RGB", (64, 48), (200, 30, 60))).save(stream)
     assert np.abs(pixels(stream.getvalue()).astype(int) - (200, 30, 60)).max() < 6
+    (tmp_path / "a.heic").write_bytes(stream.getvalue())
+    with ImageSource(tmp_path) as source, Reporter() as reporter:
+        facts = list(inspect_all(source, ["a.heic"], LIMIT, reporter))
+    assert decoders_of(facts) == {"pillow-heif": heif.__version__}
     monkeypatch.setattr("vitcapr.data.images._reads_heif", lambda: False)
     with pytest.raises(BadImage, match=r"pip install 'vitcapr\[heic\]'"):
         decode(stream.getvalue(), LIMIT)

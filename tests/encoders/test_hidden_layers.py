@@ -10,7 +10,6 @@ import pytest
 import torch
 import zarr
 from PIL import Image
-from pydantic import ValidationError
 from transformers import CLIPVisionModel, SiglipVisionModel, ViTModel
 
 import tests.encoders.convolutional as convolutional
@@ -154,23 +153,6 @@ def test_a_layer_that_is_not_there_is_one_line(experiment: Any, tmp_path: Path) 
     convolutional.save("resnet", tmp_path / "resnet")
     with pytest.raises(UserError, match="a convolutional network has no layers"):
         encoder(tmp_path / "resnet", layers=[1])
-
-
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"layers": [9, 6]}, r"layers has to increase: \[6, 9\]"),
-        ({"layers": []}, "at least 1 item"),
-        ({"layers": [0, 6]}, "greater than or equal to 1"),
-        ({"layers": [6], "output": "aligned"}, "layers needs output: hidden"),
-        ({"layers": [6], "source": "store:old"}, "layers needs pictures"),
-        ({"patches": 7, "output": "aligned"}, "patches: 7 needs output: hidden"),
-        ({"patches": "none", "source": "store:old"}, "patches needs pictures"),
-    ],
-)
-def test_mistakes_in_the_configuration(values: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValidationError, match=message):
-        BackboneConfig(**{"source": "vit", **values})
 
 
 def test_the_estimate_counts_the_layers() -> None:

@@ -64,12 +64,12 @@ def save(model: PreTrainedModel, processor: Any, folder: Path, **options: Any) -
 
 def clip(folder: Path, **options: Any) -> Path:
     tokenizer = clip_tokenizer()
-    text = {**SHAPE, "vocab_size": len(tokenizer), "max_position_embeddings": ROOM, "projection_dim": 6}
+    text = {**SHAPE, "vocab_size": len(tokenizer), "max_position_embeddings": ROOM}
     ends = {"bos_token_id": tokenizer.bos_token_id, "eos_token_id": tokenizer.eos_token_id}
     config = CLIPConfig(
         text_config={**text, **ends, "pad_token_id": tokenizer.pad_token_id},
-        vision_config={**SHAPE, **PICTURES, "projection_dim": 6},
-        projection_dim=6,
+        vision_config={**SHAPE, **PICTURES},
+        projection_dim=6,  # The towers have a default of their own, 512, which nothing reads.
     )
     images = CLIPImageProcessorPil(size={"shortest_edge": SIZE}, crop_size={"height": SIZE, "width": SIZE})
     return save(CLIPModel(config), [CLIPProcessor(images, tokenizer)], folder, **options)

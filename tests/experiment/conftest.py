@@ -168,10 +168,11 @@ def finished_photographs(tmp_path_factory: pytest.TempPathFactory) -> Project:
     root = tmp_path_factory.mktemp("photographs") / "project"
     copy_repository(root)
     (root / "photographs.yaml").write_text(yaml.safe_dump(PHOTOGRAPHS), encoding="utf-8")
-    for name in ("photographs/1.jpg", "photographs/2.jpg", "text/Flickr8k.token.txt", "weights/config.json"):
+    for name in ("photographs/1.jpg", "photographs/2.jpg", "text/Flickr8k.token.txt", "weights/model.safetensors"):
         path = root / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(f"first {name}\n", encoding="utf-8")
+    (root / "weights" / "config.json").write_text('{"model_type": "vit"}')
     (root / "vectors.txt").write_text("dog 1 2\n", encoding="utf-8")
     project = Project(root, "photographs.yaml")
     project.finish()

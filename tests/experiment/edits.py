@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vitcapr.pipeline.code import LIBRARIES, MESSAGES
+from vitcapr.pipeline.code import LIBRARIES, MESSAGES, OPTIONAL
 
 PAGE = Path(__file__).parents[2] / "docs" / "edits.md"
 
+ALWAYS = LIBRARIES.keys() - OPTIONAL.keys()
 RERANKING = frozenset({"tune_reranking", "rerank", "draw_reranked"})
 PAGED = frozenset({"summary", "first_page"})
 COMPARED = PAGED | {"score", "compare"}
@@ -168,6 +169,7 @@ EDITS = (
     ),
     Edit("another release of matplotlib", release("matplotlib"), DRAWN | {"first_page"}),
     Edit("another release of scikit-learn", release("scikit-learn"), {"draw_embeddings"}),
+    Edit("pillow-heif installed, without a HEIC image", release("pillow-heif"), ()),
     Edit("another release of pandas, which only carries tables", release("pandas"), ()),
     Edit("the licence of the data set", configure(data__licence="CC BY 4.0"), {"describe_data"}),
     Edit("dtype of the backbone", configure(backbones={"vit": {"dtype": "float32"}}), FEATURES),
@@ -215,7 +217,7 @@ EDITS = (
     ),
     Edit(
         "the weights of a local backbone",
-        append("weights/config.json", "another"),
+        append("weights/model.safetensors", "another"),
         PHOTOGRAPHS - WORDS - {"data", "describe_data", "vocabulary", "word_vectors", "paraphrases"},
         of="photographs",
     ),
@@ -240,8 +242,9 @@ def page() -> str:
         "inside such a text does count, because it may have an effect. The text of other exceptions counts, because a",
         "result may contain it: `rejected.csv` holds the reason for every rejected image.",
         "",
-        f"A new version of these libraries triggers a re-run: {_joined(sorted(LIBRARIES.values()))}.",
-        "They can change a result. `HARMLESS` in `vitcapr/pipeline/code.py` lists the others, each with a reason.",
+        f"A new version of these libraries triggers a re-run: {_joined(sorted(LIBRARIES[name] for name in ALWAYS))}.",
+        "They can change a result, as can `pillow-heif` where a file of the user ends with .heic or .heif. `HARMLESS`",
+        "in `vitcapr/pipeline/code.py` lists the others, each with a reason.",
         "",
         "| edit | runs again |",
         "| --- | --- |",

@@ -68,7 +68,7 @@ def test_what_is_missing_is_listed_with_its_source(tmp_path: Path, monkeypatch: 
 
 
 def test_a_path_is_not_looked_for_on_the_hub(tmp_path: Path) -> None:
-    values = {"backbones": {"b": {"source": "/nowhere/vit"}}, "captioners": {"a": {"backbone": "b"}}}
+    values = {"experiment": "x", "backbones": {"b": {"source": "/nowhere/vit"}}, "captioners": {"a": {"backbone": "b"}}}
     assert missing_lines(Experiment(parse(ExperimentConfig, values, tmp_path))) == [
         "missing: /nowhere/vit: no such folder"
     ]

@@ -28,7 +28,7 @@ def test_an_experiment_becomes_a_dag(file: Path, fresh: Any, monkeypatch: pytest
     for name in ("VITCAPR_DATA", "VITCAPR_BACKBONES"):
         monkeypatch.delenv(name, raising=False)
     with monkeypatch.context() as patched:
-        patched.setattr("vitcapr.experiment.experiment.Experiment._check", lambda _: None)
+        patched.setattr("vitcapr.experiment.experiment.problems", lambda _: ())
         experiment = load_experiment(Path("experiments") / file.name)
     invent(experiment)
     text = fresh.snakemake("--dry-run", "--nocolor", "--configfile", f"experiments/{file.name}")

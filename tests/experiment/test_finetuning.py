@@ -74,7 +74,8 @@ def test_pairs_draw_lengths_and_models_by_language_and_score_their_pools(fresh: 
     (fresh.root / "paired.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
     (fresh.root / "vectors.txt").write_text("dog 1 2\n", encoding="utf-8")
     (fresh.root / "weights").mkdir()
-    (fresh.root / "weights" / "config.json").write_text("{}", encoding="utf-8")
+    (fresh.root / "weights" / "config.json").write_text('{"model_type": "vit"}', encoding="utf-8")
+    (fresh.root / "weights" / "model.safetensors").touch()
     text = fresh.snakemake("--dry-run", "--nocolor", "--printshellcmds", "--configfile", "paired.yaml")
     jobs = {job.name for job in parse_jobs(text)}
     assert "figures/pairs/lengths.png" in text

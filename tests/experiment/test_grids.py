@@ -20,6 +20,7 @@ TOWERS = {
 def seeds() -> Experiment:
     """Two seeds of two fine-tuned dual encoders and of a retriever."""
     config: dict[str, Any] = {
+        "experiment": "demo",
         "tokenizers": {"both": {"languages": ["en", "zh"], "vocab_size": 300}},
         "finetuned_dual_encoders": {"small": TOWERS, "cool": {**TOWERS, "temperature": 0.5}},
         "retrievers": {"found": {"backbone": "vit"}, "words": {"backbone": "vit"}},
@@ -101,7 +102,7 @@ def test_each_is_trained_with_its_own_seed(seeds: Experiment) -> None:
 
 def test_tags_are_made_where_they_are_wanted() -> None:
     run = {"retrievers": ["found"], "captioners": [], "decodings": []}
-    config = {"retrievers": {"found": {"backbone": "vit"}}, "data": {"dataset": "scenes"}}
+    config = {"experiment": "demo", "retrievers": {"found": {"backbone": "vit"}}}
     tags = "results/demo/text/tags/tags.npz"
     assert tags not in Experiment.from_config({**config, "run": run}).tables
     assert tags in Experiment.from_config({**config, "run": {**run, "tags": True}}).tables

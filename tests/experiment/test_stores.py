@@ -22,7 +22,7 @@ def test_every_view_of_a_retriever_is_a_store_of_its_own(fresh: Any) -> None:
         "retrievers": {"paper": {"backbone": "vit", "augmented_views": ["mirrored"]}},
         "rerankings": {"reranked": {"decoding": "beam", "retriever": "paper"}},
     }
-    (fresh.root / "augmented_views.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")
+    (fresh.root / "augmented_views.yaml").write_text(yaml.safe_dump({"experiment": "demo", **values}), encoding="utf-8")
     text = fresh.snakemake("--dry-run", "--nocolor", "--printshellcmds", "--configfile", "augmented_views.yaml")
     features = "results/demo/features"
     for name in ("vit", "mirrored"):
@@ -50,7 +50,7 @@ def test_an_adopted_store_is_not_extracted(fresh: Any) -> None:
         "backbones": {"vit": {"source": "store:0123456789abcdef"}},
         "captioners": {"attention": {"backbone": "vit"}},
     }
-    (fresh.root / "adopted.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")
+    (fresh.root / "adopted.yaml").write_text(yaml.safe_dump({"experiment": "demo", **values}), encoding="utf-8")
     text = fresh.snakemake("--dry-run", "--nocolor", "--printshellcmds", "--configfile", "adopted.yaml")
     rules = {line.split()[1].rstrip(":") for line in text.splitlines() if line.startswith("rule ")}
     assert "adopt" in rules

@@ -8,8 +8,6 @@ import pytest
 
 from tests.metrics.test_commands import folder, run_score
 from vitcapr.api.evaluation import evaluate
-from vitcapr.config.base import parse
-from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.errors import UserError
 from vitcapr.formats.captions import read_instances
 from vitcapr.metrics.captions.chair import CATEGORIES, chair, mentioned
@@ -135,9 +133,3 @@ def test_the_stage_reads_the_files_of_the_configuration(folder: Path) -> None:
     # "a dog runs" and its references name a dog; "cats and a dog" names a cat, which is there, and a dog, which is not.
     assert found["chair_i"]["value"] == pytest.approx(1 / 3)
     assert found["chair_s"]["value"] == pytest.approx(1 / 2)
-
-
-@pytest.mark.parametrize("metrics", [{"caption": ["chair"]}, {"instances": ["instances_val2014.json"]}])
-def test_the_metric_and_its_files_go_together(metrics: dict[str, Any]) -> None:
-    with pytest.raises(UserError, match=r"metrics\.instances: name COCO's instances_\*\.json for the metric chair"):
-        parse(ExperimentConfig, {"metrics": metrics}, where="x.yaml")

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import zipfile
 from importlib.metadata import version
 from pathlib import Path
 from textwrap import dedent
@@ -12,7 +13,7 @@ import pytest
 from vitcapr.errors import UserError
 from vitcapr.modules import modules_in
 from vitcapr.pipeline import code as provenance
-from vitcapr.pipeline.code import HARMLESS, LIBRARIES, NOT_INSTALLED, code_hash, stage_code
+from vitcapr.pipeline.code import HARMLESS, LIBRARIES, NOT_INSTALLED, code_hash, optional_libraries, stage_code
 
 
 def test_a_stage_reaches_what_it_imports_and_no_more() -> None:
@@ -70,6 +71,21 @@ def test_every_library_has_been_judged() -> None:
 )
 def test_a_release_of_what_computes_counts(stage: str, library: str) -> None:
     assert stage_code(f"vitcapr.{stage}")[library] == version(LIBRARIES[library])
+
+
+def test_an_optional_decoder_counts_where_a_file_needs_it(tmp_path: Path) -> None:
+    """To install it makes nothing stale elsewhere."""
+    assert "pillow_heif" not in stage_code("vitcapr.stages.extract")
+    (tmp_path / "images" / "deep").mkdir(parents=True)
+    (tmp_path / "images" / "a.jpg").touch()
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("deep/b.HEIC", "")
+    (tmp_path / "c.heif").touch()
+    plain, packed, alone = (tmp_path / name for name in ("images", "a.zip", "c.heif"))
+    assert optional_libraries([plain]) == {}
+    assert optional_libraries([plain, packed]).keys() == optional_libraries([alone]).keys() == {"pillow_heif"}
+    (tmp_path / "images" / "deep" / "d.heic").touch()
+    assert optional_libraries([plain]).keys() == {"pillow_heif"}
 
 
 def test_a_library_that_is_not_installed_is_recorded_as_such(monkeypatch: pytest.MonkeyPatch) -> None:

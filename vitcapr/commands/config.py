@@ -7,15 +7,16 @@ from typing import Annotated
 import typer
 import yaml
 
-from vitcapr.commands.estimate import backbone_lines, sizes_of_splits, trial_lines
+from vitcapr.commands.estimate import backbone_lines, splits_and_languages, trial_lines
 from vitcapr.commands.main import Configfiles
 from vitcapr.config.base import parse
-from vitcapr.config.experiment import ExperimentConfig
+from vitcapr.config.experiment import ExperimentConfig, missing_languages
 from vitcapr.config.grid import expand_grid
 from vitcapr.config.reference import parameters_text, schema_text
-from vitcapr.errors import UserError
+from vitcapr.errors import UserError, as_user_error
+from vitcapr.experiment.checks import empty_splits
 from vitcapr.experiment.downloads import missing_lines, models_of, obtainable_table
-from vitcapr.experiment.experiment import Experiment, load_experiment, read_merged
+from vitcapr.experiment.experiment import Experiment, load_experiment, names_of, read_merged
 from vitcapr.formats.tables import to_markdown
 from vitcapr.studies.papers.recipe import read_recipe, recipe_table
 
@@ -34,11 +35,14 @@ def check(
 ) -> None:
     """Check a configuration: its keys, its values, its files and models; count images and bytes of features."""
     files = configfile or []
-    where = files[-1] if files else "config.yaml"
+    where = names_of(files)
     for line in missing_lines(Experiment(parse(ExperimentConfig, expand_grid(read_merged(*files), where), where))):
         print(line)
     experiment = load_experiment(*files)
-    sizes = sizes_of_splits(experiment)
+    sizes, languages = splits_and_languages(experiment)
+    errors = [UserError(what, where=where) for what in missing_languages(experiment.config, languages)]
+    if errors := [*errors, *(empty_splits(experiment, sizes) if sizes else ())]:
+        raise as_user_error(errors)
     listed = ", ".join(f"{sizes[split]} {split}" for split in SPLITS if sizes[split])
     dataset = experiment.config.data.dataset
     print(f"data: {dataset}, {f'{sizes.total()} images: {listed}' if sizes else 'sampled when it is read'}")

@@ -4,13 +4,14 @@ import json
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.features import BackboneConfig
+from vitcapr.encoders.kinds import read_model_config
 from vitcapr.errors import UserError
 from vitcapr.experiment.experiment import Experiment
 from vitcapr.pipeline.paths import can_only_be_a_folder, find_backbone
@@ -20,22 +21,27 @@ from vitcapr.pipeline.stage import find_stage
 BYTES = {"int8": 1, "float16": 2, "float32": 4}
 
 
-def sizes_of_splits(experiment: Experiment) -> Counter[str]:
-    """The number of images of each split that the user's files list; empty for pairs, which are sampled when read."""
+def splits_and_languages(experiment: Experiment) -> tuple[Counter[str], Collection[str] | None]:
+    """The number of images of each split that the user's files list, and the languages of their captions.
+
+    No number for pairs, which are sampled when they are read.
+    """
     data = experiment.config.data
+    section = getattr(data, data.dataset)
     if data.dataset == "scenes":
         from vitcapr.demo.scenes.dataset import split_of
 
         scenes = data.scenes
-        return Counter(split_of(number, scenes.validation, scenes.test)[0] for number in range(scenes.images))
+        splits = (split_of(number, scenes.validation, scenes.test)[0] for number in range(scenes.images))
+        return Counter(splits), section.languages
     if data.dataset == "pairs":
-        return Counter()
+        return Counter(), section.languages
     from vitcapr.data.collect import listed_sizes
     from vitcapr.data.readers import list_data_set
 
-    section = getattr(data, data.dataset).located()
-    with list_data_set(data.dataset, section.images, **section.keys()) as (_, listing):
-        return listed_sizes(listing, section.limit)
+    with list_data_set(data.dataset, section.located().images, **section.located().keys()) as (_, listing):
+        spoken = {caption.language or getattr(section, "language", "en") for caption in listing.captions}
+        return listed_sizes(listing, section.limit), sorted(spoken)
 
 
 def backbone_lines(experiment: Experiment, images: int) -> Iterator[str]:
@@ -52,7 +58,7 @@ def backbone_lines(experiment: Experiment, images: int) -> Iterator[str]:
             place = f"trained here on the {images} images, {trained.epochs} epochs"
         else:
             folder = find_backbone(backbone.source)
-            values = _checkpoint(folder)
+            values = read_model_config(folder)
             elsewhere = "is not there" if can_only_be_a_folder(backbone.source) else "of the hub, or in its cache"
             place = str(folder) if folder.is_dir() else f"{backbone.source} {elsewhere}"
         numbers = numbers_per_image(backbone, values)
@@ -70,15 +76,6 @@ def numbers_per_image(backbone: BackboneConfig, checkpoint: Mapping[str, Any]) -
         return None
     side = {"all": size // patch, "none": 0}.get(str(backbone.patches), backbone.patches)
     return int((side**2 + 1) * width) * (1 + len(backbone.layers or ()))
-
-
-def _checkpoint(folder: Path) -> dict[str, Any]:
-    """config.json of a local checkpoint; empty if there is none."""
-    try:
-        content = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return content if isinstance(content, dict) else {}
 
 
 def _bytes(number: int) -> str:

@@ -86,7 +86,7 @@ def images_to_extract(experiment: Experiment, backbone: str) -> str | None:
     if not experiment.is_trained(backbone) and not experiment.backbone_files(job):
         return None
     source, settings = experiment.backbone_source(job), config.backbones[backbone]
-    device, changes = resolve_device(config.features.device), settings.model_dump(exclude={"source"})
+    device, changes = resolve_device(config.features.device), settings.values("source")
     recipe = image_recipe(source, device, name=settings.source, **changes)
     code = code_hash(stage_code("vitcapr.stages.extract", remembered=results / CODE_DIGESTS))
     digests = read_manifest(Path(experiment.root, "data/manifest.json")).images["sha256"].tolist()

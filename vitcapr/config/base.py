@@ -102,6 +102,11 @@ class Section(BaseModel):
         """The settings as plain JSON values with every default filled in, so that equal settings compare equal."""
         return self.model_dump(mode="json")
 
+    def values(self, *without: str) -> dict[str, Any]:
+        """The value of every key but those of ``without``, as arguments; a key without effect has its default."""
+        found = {name: getattr(self, name) for name in type(self).model_fields if name not in without}
+        return {name: value.values() if isinstance(value, Section) else value for name, value in found.items()}
+
     def to(self, kind: type[D]) -> D:
         """A dataclass of the library, each field with the value of this section's key of the same name."""
         names = {field.name for field in fields(kind)} & type(self).model_fields.keys()  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from vitcapr.config.training import Layer, PhaseConfig, Schedule, TrainedConfig,
 class CaptionerPhaseConfig(PhaseConfig):
     learning_rate: float = Field(3e-3, gt=0)
     warmup_steps: int = Field(100, ge=0)
-    batch_images: int = Field(32, ge=1)
+    batch_images: Annotated[int, Only("batch_pairs", None)] = Field(32, ge=1)
     """Images per batch. Every image comes with all its captions: 32 images give about 160 captions."""
     schedule: Schedule = "cosine"
     max_length: int = Field(35, ge=3)

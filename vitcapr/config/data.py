@@ -15,6 +15,8 @@ from vitcapr.config.names import UserPath
 class ScenesConfig(DatasetConfig):
     """The embedded data set of rendered pictures."""
 
+    languages = ("en", "zh")
+
     images: int = Field(10000, ge=10)
     """Number of pictures. Picture i does not depend on this number."""
     size: int = Field(112, ge=32, le=512)
@@ -152,6 +154,10 @@ class TableConfig(PhotographsConfig):
     seed: int = Field(0, ge=0)
     """Seed of the hash and of the random sample."""
 
+    @property
+    def known_languages(self) -> tuple[str, ...] | None:
+        return (self.language,) if self.columns.language is None else None
+
     def missing(self, data: Any) -> str | None:  # noqa: ARG002
         return None if self.images else "data.table.images must name the folder of the images"
 
@@ -181,6 +187,7 @@ class PairsConfig(DatasetConfig):
     """Chinese and English pairs; 50,000 by default, or fewer if the source has fewer."""
 
     paths: ClassVar = ("table", "images", "chinese")
+    languages = ("en", "zh")
 
     source: Literal["table", "flickr8k", "scenes"] = "table"
     """table: your own table; flickr8k: data.flickr8k and its Chinese captions; scenes: rendered pictures

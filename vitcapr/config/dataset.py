@@ -33,6 +33,13 @@ class DatasetConfig(Section):
 
     paths: ClassVar[tuple[str, ...]] = ()
     """The keys whose value is a path of the user, or a list of paths."""
+    languages: ClassVar[tuple[str, ...]] = ("en",)
+    """The languages of the captions, where no key names them."""
+
+    @property
+    def known_languages(self) -> tuple[str, ...] | None:
+        """The languages of the captions; None: not known before the files are read."""
+        return self.languages
 
     def missing(self, data: Any) -> str | None:  # noqa: ARG002
         """A sentence that names the missing keys, or None. It is called for the data set of the experiment only.

@@ -25,8 +25,8 @@ class DecodingConfig(Section):
     """Draw n_best captions at random; null: search with a beam. Equal samples of an image count once."""
     max_length: int = Field(35, ge=2)
     """Maximum number of words in a caption; the end token is not counted."""
-    min_length: int = Field(1, ge=0)
-    """Minimum number of words before the end token is allowed. 0 allows empty captions, which cannot be scored."""
+    min_length: int = Field(1, ge=1)
+    """Minimum number of words before the end token is allowed."""
     length_penalty: float = Field(0.0, ge=0)
     """Hypotheses are ranked by log-probability / length ** length_penalty; 0: no length normalisation."""
     block_ngram: int = Field(0, ge=0)

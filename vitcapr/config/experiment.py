@@ -71,7 +71,7 @@ class RunConfig(Section):
 class ExperimentConfig(Section):
     """The configuration of an experiment. It may define more backbones, captioners, ... than ``run`` uses."""
 
-    experiment: ExperimentName = Field("demo", pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")
+    experiment: ExperimentName = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")
     """Name of the experiment; its results are under results/<experiment>/."""
     seed: int = Field(0, ge=0)
     """Seed of every training that sets no seed of its own."""
@@ -153,6 +153,7 @@ def _contradictions(config: ExperimentConfig) -> Iterator[str]:
     yield from _shared_names(config)
     if run.pools and config.data.dataset != "pairs":
         yield f"run.pools: the data set {config.data.dataset} has no held-out queries; use pairs"
+    yield from missing_languages(config, getattr(config.data, config.data.dataset).known_languages)
     if config.features.chunk % config.features.batch:
         yield f"features.batch {config.features.batch} does not divide features.chunk {config.features.chunk}"
 
@@ -176,6 +177,20 @@ def _unknown_entries(config: ExperimentConfig, key: str, section: Section) -> It
                         for backbone in names
                         if backbone in defined and defined[backbone].mirror
                     )
+
+
+def missing_languages(config: ExperimentConfig, languages: Collection[str] | None) -> Iterator[str]:
+    """A sentence for each language that a model reads and that no caption is in; ``languages`` None: not known."""
+    run, dataset = config.run, config.data.dataset
+    keys = {"text.language": [config.text.language]} if run.captioners or run.retrievers else {}
+    for name in run.finetuned_dual_encoders:
+        keys[f"finetuned_dual_encoders.{name}"] = config.finetuned_dual_encoders[name].languages
+    for key, read in keys.items():
+        for language in read:
+            if languages is not None and language not in languages:
+                there = f"the captions of data.{dataset} are in {' and '.join(languages)}"
+                remedy = "; set data.table.language, or name a column with data.table.columns.language"
+                yield f"{key} reads '{language}', but {there}{remedy if dataset == 'table' else ''}"
 
 
 def _of_captioners(config: ExperimentConfig) -> Iterator[str]:

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from vitcapr.config.base import Section
+from vitcapr.config.base import Only, Section
 from vitcapr.config.names import ADOPTED, UserPath
 
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
@@ -27,8 +27,8 @@ class BackboneConfig(Section):
     output: Literal["hidden", "aligned", "qformer"] = "hidden"
     """hidden: CLS (CNN: pooled output) and patches; aligned: the vector of the joint image-text space (CLIP, SigLIP,
     BLIP-2 with contrastive projections); qformer: the query tokens of BLIP-2, which have no position in the picture."""
-    pool: Literal["mean", "max", "first"] = "mean"
-    """Pooling of the query tokens into one vector (output: qformer only)."""
+    pool: Annotated[Literal["mean", "max", "first"], Only("output", "qformer")] = "mean"
+    """Pooling of the query tokens into one vector."""
     dtype: Dtype = "auto"
     """Data type of the forward pass; auto: bfloat16 if the hardware supports it, else float32."""
     layers: Annotated[list[Annotated[int, Field(ge=1)]], Field(min_length=1)] | None = None
@@ -74,12 +74,6 @@ class BackboneConfig(Section):
     def is_adopted(self) -> bool:
         """Whether the features come from a sealed store that was pulled or imported (``source: store:...``)."""
         return self.source.startswith(ADOPTED)
-
-    @property
-    def rolls_out(self) -> bool:
-        """Whether its attention can be rolled out on the stored grid, judged by the definition: not for stores, for
-        networks without CLS or for pooled patches."""
-        return not self.is_adopted and self.kind not in ("cnn", "siglip") and self.patches == "all"
 
     def same_network(self, other: "BackboneConfig") -> bool:
         """Whether both give features of the same space and shape, judged by their definitions. Two stores count as the
@@ -134,14 +128,14 @@ class TextEncoderConfig(Section):
     output: Literal["hidden", "aligned", "word_vectors"] = "hidden"
     """hidden: the last layer, pooled (BLIP-2 with T5: of T5's encoder); aligned: the vector of the joint image-text
     space (CLIP, SigLIP, BLIP-2 with contrastive projections); word_vectors: the mean over the word vectors of the
-    caption, which ignores pool, dtype and max_length."""
-    pool: Literal["mean", "cls", "last"] = "mean"
-    """Pooling of the tokens (output: hidden only): the mean, the first token (cls) or the last token."""
-    dtype: Dtype = "auto"
+    caption."""
+    pool: Annotated[Literal["mean", "cls", "last"], Only("output", "hidden")] = "mean"
+    """Pooling of the tokens: the mean, the first token (cls) or the last token."""
+    dtype: Annotated[Dtype, Only("output", "hidden", "aligned")] = "auto"
     """Data type of the forward pass; auto: bfloat16 if the hardware supports it, else float32."""
     store_dtype: Literal["float16", "float32"] = "float16"
     """Data type of the stored features."""
-    max_length: int = Field(64, ge=4)
+    max_length: Annotated[int, Only("output", "hidden", "aligned")] = Field(64, ge=4)
     """Maximum caption length in the encoder's tokens, special tokens included; longer captions are truncated."""
     batch: int = Field(64, ge=1)
     """Captions per forward pass."""
@@ -149,7 +143,7 @@ class TextEncoderConfig(Section):
 
     def arguments(self) -> dict[str, Any]:
         """The arguments with which the encoder is loaded and called, but for the device."""
-        return self.model_dump(exclude={"store_dtype", "device"})
+        return self.values("store_dtype", "device")
 
 
 class PixelsConfig(Section):

@@ -167,9 +167,8 @@ class FinetuneSettings(StageSettings):
 
     @classmethod
     def from_config(cls, config: Any, wildcards: Any) -> Self:
-        finetuned = config.finetuned_dual_encoders[wildcards.finetuned]
-        revision = config.backbones[finetuned.image.backbone].revision
-        return cls(finetuned=finetuned, seed=finetuned.seed_in(config.seed), revision=revision)
+        finetuned, seed = config.finetuned_dual_encoders[wildcards.finetuned].seeded(config.seed)
+        return cls(finetuned=finetuned, seed=seed, revision=config.backbones[finetuned.image.backbone].revision)
 
 
 class EmbedFinetunedSettings(StageSettings):

@@ -64,10 +64,9 @@ def mistakes(model: type[BaseModel], values: Any, error: ValidationError) -> Ite
             said = f"{problem['ctx']['discriminator']} must be one of {problem['ctx']['expected_tags']}"
         for message in said.split("\n"):
             if key:
-                yield (
-                    f"configuration key '{key}': {message}",
-                    f"it was {json.dumps(problem['input'], default=str)[:80]}",
-                )
+                given = json.dumps(problem["input"], default=str)[:80]
+                remedy = "add it" if problem["type"] == "missing" else f"it was {given}"
+                yield f"configuration key '{key}': {message}", remedy
             else:
                 yield message, "correct the configuration"
 
@@ -140,7 +139,8 @@ def meant_key(model: type[BaseModel], values: Any, location: Location) -> Locati
     """The existing key that an unknown one probably stands for.
 
     The first that exists of: the plural in the same section; a key with this name deeper in the same section; a key of
-    the same section with a similar name; a key with this name elsewhere, the nearest section first.
+    the same section with a similar name; a key with this name elsewhere in the same section of the top level, the
+    nearest first.
     """
     *above, unknown = location
     unknown = _OTHER_WORDS.get(str(unknown), unknown)
@@ -153,7 +153,7 @@ def meant_key(model: type[BaseModel], values: Any, location: Location) -> Locati
         shared = [*same, False].index(False)
         if path == (*here, f"{unknown}s"):
             rank = 0
-        elif path[-1] == unknown:
+        elif path[-1] == unknown and (shared or not here):
             rank = 1 if shared == len(here) else 3
         elif path[:-1] == here and path[-1] in close:
             rank = 2

@@ -20,9 +20,12 @@ class TrainedConfig(Section):
     seed: int | None = Field(None, ge=0)
     """Seed of the initial weights and of the training; null: the seed of the experiment."""
 
-    def seed_in(self, experiment: int) -> int:
-        """The model's own seed, or the seed ``experiment`` if it has none."""
-        return experiment if self.seed is None else self.seed
+    def seeded(self, experiment: int) -> tuple[Self, int]:
+        """The settings without a seed, and the seed: the model's own, or ``experiment`` if it has none.
+
+        So an own seed that equals the experiment's does not change a fingerprint.
+        """
+        return self.model_copy(update={"seed": None}), experiment if self.seed is None else self.seed
 
 
 class TrainedSettings(StageSettings):
@@ -34,8 +37,8 @@ class TrainedSettings(StageSettings):
     @classmethod
     def from_config(cls, config: Any, wildcards: Any) -> Self:
         (kind,) = cls.model_fields.keys() - {"seed"}
-        model = getattr(config, f"{kind}s")[getattr(wildcards, kind)]
-        return cls(**{kind: model}, seed=model.seed_in(config.seed))
+        model, seed = getattr(config, f"{kind}s")[getattr(wildcards, kind)].seeded(config.seed)
+        return cls(**{kind: model}, seed=seed)
 
 
 class PhaseConfig(Section):

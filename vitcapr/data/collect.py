@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from vitcapr.data.images import BadImage, ImageFacts, ImageSource, inspect_all
+from vitcapr.data.images import BadImage, ImageFacts, ImageSource, decoders_of, inspect_all
 from vitcapr.data.splits import share_limit
 from vitcapr.data.tars import Rejected
 from vitcapr.errors import UserError
@@ -253,6 +253,7 @@ def collect(
             columns=["caption_id", "image_id", "language", "text", "split"],
         ),
         rejected=rejected,
+        decoders=decoders_of(facts for _, _, facts in kept),
     )
     splits = Counter(image.split for image, _, _ in kept)
     reporter.line(f"{len(kept)} images: " + ", ".join(f"{splits[s]} {s}" for s in SPLITS if splits[s]))

@@ -4,10 +4,11 @@ import hashlib
 import io
 import os
 import warnings
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Self
 
@@ -141,7 +142,7 @@ def decode(content: bytes, max_pixels: int, side: int | None = None) -> Image.Im
         raise BadImage("empty file")
     if _looks_like_html(content):
         raise BadImage("a web page, not an image")
-    heif = content[4:8] == b"ftyp" and content[8:12] in HEIF_BRANDS
+    heif = _is_heif(content)
     if heif and not _reads_heif():
         raise BadImage("a HEIC image, which needs the extra heic: pip install 'vitcapr[heic]'")
     try:
@@ -171,11 +172,12 @@ def as_rgb(image: Image.Image) -> Image.Image:
 
 @dataclass(frozen=True)
 class ImageFacts:
-    """The facts of an image file in the manifest: its size in pixels when upright, and the digest of its bytes."""
+    """The facts of an image file: its size in pixels when upright, the digest of its bytes, and whether it is HEIC."""
 
     width: int
     height: int
     sha256: str
+    heif: bool = False
 
 
 def inspect_all(
@@ -192,7 +194,7 @@ def inspect_all(
             image = decode(content, max_pixels)
         except BadImage as bad:
             return bad
-        return ImageFacts(image.width, image.height, hashlib.sha256(content).hexdigest())
+        return ImageFacts(image.width, image.height, hashlib.sha256(content).hexdigest(), _is_heif(content))
 
     pool = ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0)), thread_name_prefix="inspect")
     try:
@@ -202,6 +204,15 @@ def inspect_all(
                 yield facts
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def decoders_of(images: Iterable[ImageFacts]) -> dict[str, str]:
+    """The version of pillow-heif, if it read one of the images."""
+    return {"pillow-heif": version("pillow-heif")} if any(facts.heif for facts in images) else {}
+
+
+def _is_heif(content: bytes) -> bool:
+    return content[4:8] == b"ftyp" and content[8:12] in HEIF_BRANDS
 
 
 @cache

@@ -5,7 +5,6 @@ the arithmetic. So the peak of memory is the part and one more tensor, for a che
 that load import transformers, which takes seconds.
 """
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from vitcapr.encoders.kinds import WEIGHTS, weight_files
 from vitcapr.encoders.preprocess import PROCESSORS
 from vitcapr.errors import UserError
 from vitcapr.files import read_json, sha256_bytes, sha256_file
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 MODEL_CARD = "README.md"
 LOCAL = {"trust_remote_code": False, "local_files_only": True}
-_WEIGHTS = ["model.safetensors", "model.safetensors.index.json", "model-*-of-*.safetensors"]
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ def locate(source: str, revision: str) -> Checkpoint:
 
     try:
         folder = snapshot_download(
-            source, revision=revision, allow_patterns=[MODEL_CARD, "config.json", *PROCESSORS, *_WEIGHTS]
+            source, revision=revision, allow_patterns=[MODEL_CARD, "config.json", *PROCESSORS, *WEIGHTS]
         )
     except (LocalEntryNotFoundError, HfHubHTTPError, HFValidationError, OSError) as error:
         looked = ", ".join(str(place) for place in places)
@@ -68,15 +67,6 @@ def locate(source: str, revision: str) -> Checkpoint:
 def source_name(source: str) -> str:
     """The name of a checkpoint: the same on every machine, so never an absolute path."""
     return Path(source).name if Path(source).expanduser().is_absolute() else source
-
-
-def model_type(folder: Path) -> str:
-    """``model_type`` of ``config.json``, empty if it has none."""
-    try:
-        content = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return ""
-    return str(content.get("model_type", "")) if isinstance(content, dict) else ""
 
 
 def stated_licence(folder: Path) -> str | None:
@@ -105,24 +95,6 @@ def weights_digest(folder: Path) -> str:
     """sha256 of the configuration and of the weights: of each file's own sha256, in name order."""
     lines = [f"{path.name} {sha256_file(path)}" for path in [folder / "config.json", *weight_files(folder)]]
     return sha256_bytes("\n".join(lines).encode())
-
-
-def weight_files(folder: Path) -> list[Path]:
-    """The files of the weights, in name order.
-
-    Raises:
-        UserError: there are no safetensors.
-    """
-    weights = sorted({path for pattern in _WEIGHTS for path in folder.glob(pattern)})
-    if not any(path.suffix == ".safetensors" for path in weights):
-        pickled = any(folder.glob("*.bin"))
-        raise UserError(
-            "the checkpoint has no model.safetensors"
-            + (", only pickled weights, which may run code" if pickled else ""),
-            where=folder,
-            remedy="save it again with model.save_pretrained(folder), which writes safetensors",
-        )
-    return weights
 
 
 def read_config(folder: Path) -> Any:

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import adaptive_avg_pool2d
 
-from vitcapr.encoders.base import CONVOLUTIONAL, NO_GRID, OUTPUTS, ImageEncoder, Kind, Output, Patches, Pool
-from vitcapr.encoders.checkpoints import model_type
+from vitcapr.encoders.base import NO_GRID, ImageEncoder
+from vitcapr.encoders.kinds import Kind, Output, Patches, Pool, check_image_encoder
 from vitcapr.encoders.plain_vit import load_plain_vit, plain_config
 from vitcapr.errors import UserError
 from vitcapr.formats.store_manifest import arrays_of_layer
@@ -26,24 +26,6 @@ def image_size_of(folder: Path) -> tuple[int, int]:
     from vitcapr.encoders.image_towers import model_image_size
 
     return model_image_size(folder)
-
-
-def kind_of(folder: Path, kind: Kind, output: Output) -> str:
-    """The kind of the checkpoint, a key of :data:`~vitcapr.encoders.base.OUTPUTS`.
-
-    Raises:
-        UserError: the checkpoint is not of the requested kind, or has no such output.
-    """
-    model = model_type(folder)
-    actual = "cnn" if model in CONVOLUTIONAL else model if model in OUTPUTS else "vit"
-    if kind not in ("auto", actual):
-        raise UserError(
-            f"the backbone is of kind {actual} ({model}), not {kind}", where=folder, remedy="set kind: auto"
-        )
-    if output not in OUTPUTS[actual]:
-        what = f"a backbone of kind {actual} ({model}) has no output '{output}'"
-        raise UserError(what, where=folder, remedy=f"set output to {' or '.join(OUTPUTS[actual])}")
-    return actual
 
 
 def load_image_encoder(
@@ -80,10 +62,7 @@ def load_image_encoder(
         UserError: the checkpoint is of another kind, has no such output or layer, lacks weights or does not run on this
             size.
     """
-    actual = kind_of(folder, kind, output)
-    if layers and actual == "cnn":
-        remedy = "leave out layers, or use a ViT"
-        raise UserError("a convolutional network has no layers of patches to choose from", where=folder, remedy=remedy)
+    actual = check_image_encoder(folder, kind, output, layers)
     encoder: ImageEncoder | None = load_plain_vit(folder, output=output, size=size, dtype=dtype, device=device)
     if encoder is None:
         from vitcapr.encoders.image_towers import load_with_transformers

@@ -17,8 +17,9 @@ from transformers import (
     SiglipVisionModel,
 )
 
-from vitcapr.encoders.base import CONVOLUTIONAL, NO_GRID, ImageEncoder, Output, Pool
-from vitcapr.encoders.checkpoints import load_part, read_config, weight_files
+from vitcapr.encoders.base import NO_GRID, ImageEncoder
+from vitcapr.encoders.checkpoints import load_part, read_config
+from vitcapr.encoders.kinds import CONVOLUTIONAL, Output, Pool, weight_files
 from vitcapr.errors import UserError
 
 _VISION_PARTS: Mapping[str, Any] = {"clip": CLIPVisionModel, "blip-2": Blip2VisionModel}
@@ -153,6 +154,8 @@ def load_with_transformers(
     if kind == "blip-2":
         return _blip2(folder, config, output, pool, size, dtype, device, options)
     part, strip = (CLIPVisionModelWithProjection, None) if kind == "clip" else (SiglipVisionModel, "vision_model")
+    if kind == "clip":
+        vision.projection_dim = config.projection_dim  # The tower's own may differ; get_image_features ignores it.
     model = load_part(part, folder, config=vision, dtype=dtype, strip=strip).to(device)
     if output == "hidden":
         return ModelEncoder(model, lambda pixels: _siglip_hidden(model(pixels, **options)), grid, size, device, dtype)

@@ -11,9 +11,10 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from vitcapr.encoders.base import ImageEncoder, Kind, Output, Patches, Pool
+from vitcapr.encoders.base import ImageEncoder
 from vitcapr.encoders.checkpoints import locate, source_name, weights_digest
-from vitcapr.encoders.image_encoders import image_size_of, kind_of, load_image_encoder
+from vitcapr.encoders.image_encoders import image_size_of, load_image_encoder
+from vitcapr.encoders.kinds import Kind, Output, Patches, Pool, check_image_encoder
 from vitcapr.encoders.precision import DTYPES, dtype_name, resolve_dtype
 from vitcapr.encoders.preprocess import Preprocessing, read_preprocessing
 from vitcapr.encoders.staging import to_device
@@ -64,7 +65,7 @@ def image_recipe(
         changes: those of its preprocessing, as there; see :func:`read_preprocessing`.
     """
     checkpoint = locate(source, revision)
-    kind_of(checkpoint.folder, kind, output)
+    check_image_encoder(checkpoint.folder, kind, output, layers or (), changes.get("image_size"))
     size = image_size_of(checkpoint.folder)
     preprocessing, note = read_preprocessing(checkpoint.folder, size, **changes)
     arithmetic = resolve_dtype(dtype, device)

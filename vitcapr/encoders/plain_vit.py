@@ -5,7 +5,6 @@ It runs the operations of ``transformers.ViTModel`` in the same order. A test co
 A. Dosovitskiy et al.: An Image is Worth 16x16 Words. ICLR 2021.
 """
 
-import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +16,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional
 
+from vitcapr.encoders.kinds import read_model_config
 from vitcapr.errors import UserError
 
 _RENAMED = (
@@ -159,11 +159,8 @@ def load_plain_vit(
 
 def plain_config(folder: Path) -> Mapping[str, Any] | None:
     """The configuration of the checkpoint with its defaults, if it is of a plain ViT."""
-    try:
-        content = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    if not isinstance(content, dict) or content.get("model_type") != "vit":
+    content = read_model_config(folder)
+    if content.get("model_type") != "vit":
         return None
     config = {"image_size": 224, "patch_size": 16, "num_channels": 3, "layer_norm_eps": 1e-12, **content}
     sizes = ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "image_size", "patch_size")

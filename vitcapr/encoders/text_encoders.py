@@ -12,7 +12,8 @@ from huggingface_hub.errors import HfHubHTTPError
 from torch import Tensor
 from transformers import AutoTokenizer
 
-from vitcapr.encoders.checkpoints import LOCAL, Checkpoint, locate, weight_files, weights_digest
+from vitcapr.encoders.checkpoints import LOCAL, Checkpoint, locate, weights_digest
+from vitcapr.encoders.kinds import TOKENIZER, check_room, check_text_encoder
 from vitcapr.encoders.precision import resolve_dtype
 from vitcapr.encoders.staging import to_device
 from vitcapr.encoders.text_towers import Output, TextModel, load_text_model
@@ -22,11 +23,6 @@ from vitcapr.text.normalise import words_of
 from vitcapr.text.word_vectors import read_dimension, read_vectors
 
 Pool = Literal["mean", "cls", "last"]
-
-_TOKENIZER = [
-    *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
-    *("vocab.txt", "vocab.json", "merges.txt", "*.model"),
-]
 
 
 class TextEncoder:
@@ -209,7 +205,7 @@ def locate_text_encoder(source: str, revision: str, output: str = "hidden") -> C
     checkpoint = locate(source, revision)
     if checkpoint.revision is not None:
         try:
-            snapshot_download(source, revision=checkpoint.revision, allow_patterns=_TOKENIZER)
+            snapshot_download(source, revision=checkpoint.revision, allow_patterns=TOKENIZER)
         except (HfHubHTTPError, OSError) as error:
             remedy = "run where the hub can be reached"
             raise UserError(f"the tokenizer of '{source}' cannot be fetched", where=source, remedy=remedy) from error
@@ -220,7 +216,7 @@ def text_encoder_digest(folder: Path) -> str:
     """sha256 of configuration, weights and tokenizer, or of the file of word vectors."""
     if folder.is_file():
         return sha256_file(folder)
-    files = sorted({path for pattern in _TOKENIZER for path in folder.glob(pattern)})
+    files = sorted({path for pattern in TOKENIZER for path in folder.glob(pattern)})
     lines = [weights_digest(folder), *(f"{path.name} {sha256_file(path)}" for path in files)]
     return sha256_bytes("\n".join(lines).encode())
 
@@ -253,20 +249,15 @@ def load_text_encoder(
     folder = locate_text_encoder(source, revision, output).folder
     if output == "word_vectors":
         return WordVectorEncoder(folder)
-    weight_files(folder)
+    check_text_encoder(folder, output, max_length)
     arithmetic = resolve_dtype(dtype, device)
     tokenizer = _tokenizer(folder)
     tower = load_text_model(folder, output, arithmetic)
-    if tower.room is not None and max_length > tower.room:
-        what = f"max_length {max_length} is more than the {tower.room} tokens that the text encoder reads"
-        raise UserError(what, where=folder, remedy=f"set max_length to {tower.room} or less")
+    check_room(folder, max_length, tower.room)
     return TextEncoder(tokenizer, tower, pool, arithmetic, device, max_length)
 
 
 def _tokenizer(folder: Path) -> Any:
-    if not any(path for pattern in _TOKENIZER for path in folder.glob(pattern)):
-        what = "the text encoder has no tokenizer"
-        raise UserError(what, where=folder, remedy="put its tokenizer.json beside the weights")
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, **LOCAL)
     except Exception as error:  # Each tokenizer class has its own way to say that its files do not do.

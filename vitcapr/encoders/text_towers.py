@@ -21,12 +21,11 @@ from transformers import (
 )
 
 from vitcapr.encoders.checkpoints import load_part, read_config
-from vitcapr.errors import UserError
+from vitcapr.encoders.kinds import T5
 
 Output = Literal["hidden", "aligned"]
 
 _OPTIONAL = ("pooler", "position_ids")
-_T5 = ("t5", "mt5", "umt5")
 
 
 @dataclass(frozen=True)
@@ -50,27 +49,26 @@ def load_text_model(folder: Path, output: Output, dtype: torch.dtype) -> TextMod
     """Load only the text encoder of the checkpoint in ``folder``.
 
     Args:
-        output: ``aligned`` is the vector of ``get_text_features``. Only BLIP-2's has length 1.
+        output: one that the checkpoint has (:func:`vitcapr.encoders.kinds.check_text_encoder`). ``aligned`` is the
+            vector of ``get_text_features``. Only BLIP-2's has length 1.
         dtype: dtype of the weights.
 
     Raises:
-        UserError: the checkpoint has no such output, or lacks weights.
+        UserError: the checkpoint lacks weights.
     """
     config = read_config(folder)
     kind = config.model_type
     if kind == "clip":
+        config.text_config.projection_dim = config.projection_dim  # The tower's own may differ.
         return _clip(folder, config.text_config, output, dtype)
     if kind == "siglip":
         return _siglip(folder, config.text_config, output, dtype)
     if output == "aligned":
-        if kind == "blip-2":
-            return _blip2_contrastive(folder, config, dtype)
-        what = f"a text encoder of kind {kind} has no output 'aligned'"
-        raise UserError(what, where=folder, remedy="set output: hidden, or use CLIP, SigLIP or BLIP-2")
+        return _blip2_contrastive(folder, config, dtype)
     if kind == "blip-2":
         return _blip2_language(folder, config.text_config, dtype)
     room = getattr(getattr(config, "text_config", config), "max_position_embeddings", None)
-    if kind in _T5:
+    if kind in T5:
         return TextModel(load_part(AutoModelForTextEncoding, folder, dtype=dtype, optional=_OPTIONAL), room)
     model = load_part(AutoModel, folder, dtype=dtype, optional=_OPTIONAL)
     encoder = model.get_encoder() if model.config.is_encoder_decoder else getattr(model, "text_model", model)
@@ -106,9 +104,6 @@ def _blip2_contrastive(folder: Path, config: Any, dtype: torch.dtype) -> TextMod
 
 
 def _blip2_language(folder: Path, config: Any, dtype: torch.dtype) -> TextModel:
-    if config.model_type not in _T5:
-        what = f"the language model of this BLIP-2 ({config.model_type}) has no encoder of text"
-        raise UserError(what, where=folder, remedy="use a flan-t5 checkpoint, or output: aligned of an itm checkpoint")
     model = load_part(
         AutoModelForTextEncoding,
         folder,

@@ -1,6 +1,6 @@
 """The interface of the rules to an experiment: its validated configuration, its stages and their files."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +11,8 @@ import yaml
 from vitcapr.config.base import parse
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.grid import expand_grid
-from vitcapr.errors import UserError
+from vitcapr.errors import UserError, as_user_error
+from vitcapr.experiment.checks import problems
 from vitcapr.experiment.figure_rules import FigureRule
 from vitcapr.experiment.inputs import Inputs
 from vitcapr.experiment.targets import Targets
@@ -31,11 +32,12 @@ class Experiment(Inputs, Targets):
         """The experiment of a configuration. Its results are written to a folder of ``results``.
 
         Raises:
-            UserError: a key is unknown, a value is wrong, a named file is missing, or the sections contradict each
-                other.
+            UserError: a key is unknown, a value is wrong, sections contradict each other, a file is missing, or a
+                checkpoint is not what is asked of it.
         """
         experiment = cls(parse(ExperimentConfig, expand_grid(values, where), where), results)
-        experiment._check()
+        if errors := {str(error): error for error in problems(experiment)}:
+            raise as_user_error(list(errors.values()))
         return experiment
 
     @property
@@ -52,40 +54,17 @@ class Experiment(Inputs, Targets):
     def missing_files(self) -> dict[str, Path]:
         return {key: path for key, path in self.user_files.items() if not path.exists()}
 
-    def _check(self) -> None:
-        run = self.config.run
-        if not (run.captioners or run.retrievers or run.finetuned_dual_encoders or run.loss_curves or run.alignments):
-            raise UserError(
-                "the experiment names nothing to run",
-                where=self.config.experiment,
-                remedy="name something under captioners, retrievers, alignments or finetuned_dual_encoders",
-            )
-        trained = [name for name in self.backbones if self.is_trained(name)]
-        if trained and not self.has_objects:
-            raise UserError(
-                f"backbones.{trained[0]} is to be trained here, which needs images whose objects are known",
-                where=f"data.dataset: {self.config.data.dataset}",
-                remedy="name a hub id or a folder as its source",
-            )
-        for key, path in self.user_files.items():
-            if path.is_dir() and self.results.resolve().is_relative_to(path.resolve()):
-                raise UserError(
-                    f"{key}: the folder contains the results",
-                    where=path,
-                    remedy="put the photographs into a folder of their own, because each result would change it",
-                )
-        for key, path in self.missing_files.items():
-            raise UserError(
-                f"{key}: no such file or folder",
-                where=path,
-                remedy="give its path, from here or from the folder that VITCAPR_DATA names",
-            )
-
 
 def load_experiment(*configfiles: Path) -> Experiment:
     """The experiment of ``configfiles``, merged as Snakemake merges them; without files, that of ``config.yaml``."""
-    where = configfiles[-1] if configfiles else "config.yaml"
-    return Experiment.from_config(read_merged(*configfiles), where=where)
+    return Experiment.from_config(read_merged(*configfiles), where=names_of(configfiles))
+
+
+def names_of(configfiles: Sequence[Path]) -> str:
+    """The files of a configuration as a message names them, from the working folder on."""
+    here = Path.cwd()
+    files = configfiles or [Path("config.yaml")]
+    return ", ".join(str(path.relative_to(here) if path.is_relative_to(here) else path) for path in files)
 
 
 def read_merged(*configfiles: Path) -> dict[str, Any]:

@@ -112,6 +112,7 @@ def write_manifest(
     captions: pd.DataFrame,
     rejected: Iterable[tuple[str, str]],
     objects: pd.DataFrame | None = None,
+    decoders: Mapping[str, str] | None = None,
 ) -> Path:
     """Write a data set's files to ``directory``. ``manifest.json`` is written last, so if it exists, the others are
     complete.
@@ -123,6 +124,7 @@ def write_manifest(
         captions: rows grouped by image, in the order of ``images``.
         rejected: (item, reason) of everything that was left out; written sorted.
         objects: a row an object, where masks exist.
+        decoders: the versions of the optional libraries that read an image.
 
     Raises:
         UserError: nothing is left to write.
@@ -165,6 +167,7 @@ def write_manifest(
             "image_root": _portable(image_root, directory),
             "files": {name: sha256_file(directory / name) for name in [*tables, "rejected.csv"]},
             "counts": counts,
+            **({"decoders": dict(decoders)} if decoders else {}),
         },
     )
     return manifest

@@ -8,12 +8,13 @@ import ast
 import importlib.metadata
 import importlib.util
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from vitcapr.data.archive import Archive
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_bytes, write_json
 
@@ -41,6 +42,10 @@ LIBRARIES = {
     "transformers": "transformers",
 }
 """Import name -> distribution, for libraries whose version can change a result."""
+
+OPTIONAL = {"pillow_heif": (".heic", ".heif")}
+"""Import name -> endings of the files that only this library reads. It counts for a job that reads such a file of the
+user; for the jobs after it, the manifest of the data set states its version."""
 
 HARMLESS = {
     "aiohttp": "It limits the time of a transfer; the digests of what arrives are checked afterwards.",
@@ -128,7 +133,7 @@ def _closure(module: str, package: str) -> tuple[set[str], set[str]]:
         if name in reached or name == package or any(f"{name}.".startswith(f"{each}.") for each in USER_FACING):
             continue
         if not name.startswith(f"{package}."):
-            libraries |= {name} & LIBRARIES.keys()
+            libraries |= {name} & (LIBRARIES.keys() - OPTIONAL.keys())
             continue
         path = _path(name)
         reached.add(name)
@@ -156,6 +161,23 @@ def _path(module: str) -> Path:
     path = Path(spec.submodule_search_locations[0]).joinpath(*rest.split("."))
     package_file = path / "__init__.py"  # A folder without one, such as one that git has emptied, hides no module.
     return package_file if package_file.exists() else path.with_suffix(".py")
+
+
+def optional_libraries(sources: Iterable[Path]) -> dict[str, str]:
+    """The versions of the libraries of :data:`OPTIONAL` that read a file of these folders, zips and files."""
+    names = [name for path in sources for name in _names_in(path)]
+    return {
+        library: _release(library)
+        for library, endings in OPTIONAL.items()
+        if any(name.lower().endswith(endings) for name in names)
+    }
+
+
+def _names_in(path: Path) -> list[str]:
+    if not (path.is_dir() or path.suffix.lower() == ".zip"):
+        return [path.name]
+    with Archive(path) as archive:
+        return archive.files()
 
 
 @cache

@@ -52,6 +52,9 @@ class Experiment(Protocol):
     def trained(self, section: str) -> list[str]:
         """The models of a section that the experiment trains; of models that differ only in their seed, the first."""
 
+    def rolls_out(self, backbone: str) -> bool:
+        """Whether the attention of a backbone can be rolled out."""
+
     def candidates(self, wildcards: Any) -> str:
         """The captions that a reranking reorders."""
 

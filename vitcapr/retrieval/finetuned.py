@@ -135,7 +135,7 @@ def open_untrained(
     tags: TagTable | None = None,
 ) -> FinetunedEmbedder:
     """The dual encoder of a configuration before its training; see :func:`untrained_finetuned`."""
-    torch.manual_seed(settings.finetuned.seed_in(settings.seed))
+    torch.manual_seed(settings.seed)
     model, _, readers, _ = untrained_finetuned(settings, store, source, tokenizers)
     check_tags(model, tags)
     return FinetunedEmbedder(model.to(device).eval(), readers, device, tags)

@@ -21,9 +21,8 @@ class RolloutSettings(FigureSettings):
 
 def _with_attention(experiment: Experiment) -> list[dict[str, str]]:
     """The captions with attention whose backbone can be run again and has attention."""
-    config = experiment.config
-    backbones = {name: config.backbones[captioner.backbone] for name, captioner in config.captioners.items()}
-    return [each for each in experiment.attention if backbones[each["captioner"]].rolls_out]
+    captioners = experiment.config.captioners
+    return [each for each in experiment.attention if experiment.rolls_out(captioners[each["captioner"]].backbone)]
 
 
 @stage(

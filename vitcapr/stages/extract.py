@@ -62,7 +62,7 @@ def extract(
         config.source if backbone is None else str(backbone),
         device,
         name=config.source,
-        **config.model_dump(exclude={"source"}),
+        **config.values("source"),
     )
     if recipe.note:
         report.line(recipe.note)

@@ -52,7 +52,7 @@ def finetune(
         data,
         tags=None if tags is None else TagTable.read(tags),
         pairs=pairs,
-        seed=settings.finetuned.seed_in(settings.seed),
+        seed=settings.seed,
         card={"code": code, "inputs": inputs, "settings": settings.canonical()},
         reporter=report,
     )

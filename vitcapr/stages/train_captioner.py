@@ -49,7 +49,7 @@ def train_captioner(
     store, table = open_features(features).at_layer(config.layer), TokenTable.read(tokens, data, words)
     files = {"tokens": tokens, "vocabulary": vocabulary, "word_vectors": word_vectors, "start_from": start}
     inputs = {"features": store.fingerprint, **digests(data, **files)}
-    card, seed = {"code": code, "inputs": inputs, "settings": settings.canonical()}, config.seed_in(settings.seed)
+    card, seed = {"code": code, "inputs": inputs, "settings": settings.canonical()}, settings.seed
     train_captioner(
         captioner, config, data, store, words, table, card, report, seed=seed, word_vectors=word_vectors, start=start
     )

@@ -51,7 +51,7 @@ def train_retriever(
     config, data, words = settings.retriever, read_manifest(manifest), Vocabulary.read(vocabulary)
     stores = open_augmented_views(data, config.augmented_views, features, augmented_views, config.layer)
     sentences = open_text_features(text_features, data, config)
-    table, seed = TokenTable.read(tokens, data, words), config.seed_in(settings.seed)
+    table, seed = TokenTable.read(tokens, data, words), settings.seed
     first, *views = [store.fingerprint for store in stores]
     inputs = {"features": first, "augmented_views": views, "text_features": sentences and sentences.fingerprint}
     inputs |= digests(data, tokens=tokens, vocabulary=vocabulary, word_vectors=word_vectors)

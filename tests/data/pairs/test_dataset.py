@@ -120,6 +120,11 @@ def test_a_damaged_picture_can_stop_the_stage(tmp_path: Path, table: Path) -> No
         run_stage(data_pairs, settings=settings, folder=tmp_path / "data")
 
 
+def test_a_test_split_that_leaves_nothing_to_train_on_is_one_line(tmp_path: Path, table: Path) -> None:
+    with pytest.raises(UserError, match=r"the test split has all 12 images .*; lower data\.pairs\.test_images"):
+        run(tmp_path, table=str(table), test_images=99)
+
+
 def test_rendered_pictures_in_both_languages(tmp_path: Path) -> None:
     settings = {"pairs": {"source": "scenes", "pairs": 60}, "scenes": {"images": 12, "size": 32, "test": 0.2}}
     run_stage(data_pairs, settings=json.dumps(settings), folder=tmp_path / "data")

@@ -10,9 +10,6 @@ import pytest
 from tests.commands.stores import write_store
 from tests.data_sets import write_data_set
 from vitcapr.commands import align as command
-from vitcapr.config.base import parse
-from vitcapr.config.experiment import ExperimentConfig
-from vitcapr.errors import UserError
 from vitcapr.pipeline.run import run_stage
 from vitcapr.report.figures.learning_curve import alignment_curve
 from vitcapr.stages.align import align
@@ -86,29 +83,3 @@ def test_with_one_number_of_pairs_the_figure_has_a_row_for_each_system() -> None
     for axes, means in ((left, [20, 50]), (right, [30, 40])):
         assert axes.containers[0].lines[0].get_xdata().tolist() == pytest.approx(means)
     assert right.get_title(loc="left") == "text to image:\n100 captions among 20 images"
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({}, None),
-        ({"image": "resnet"}, "alignments.few.image names 'resnet'"),
-        ({"text": "gpt"}, "alignments.few.text names 'gpt'"),
-        ({"views": ["other"], "inputs": ["cls+views"]}, "'other' does not use the network and size of 'vit'"),
-        ({"inputs": ["cls+views"]}, "need an entry of views"),
-        ({"inputs": ["cls_6"]}, "reads layer 6; name it in backbones.vit.layers"),
-        ({"families": ["pca"]}, "no family 'pca'"),
-        ({"sizes": [5]}, "greater than or equal to 10"),
-    ],
-)
-def test_an_experiment_says_what_an_alignment_reads(changes: dict[str, object], message: str | None) -> None:
-    values = {
-        "backbones": {"vit": {"source": "vit", "layers": [3]}, "other": {"source": "clip"}},
-        "text_encoders": {"bert": {"source": "bert"}},
-        "alignments": {"few": {**WANTED, **changes}},
-    }
-    if message is None:
-        assert parse(ExperimentConfig, values, where="x.yaml").run.alignments == ["few"]
-        return
-    with pytest.raises(UserError, match=message):
-        parse(ExperimentConfig, values, where="x.yaml")

@@ -29,7 +29,7 @@ NO_CLAIM = re.compile(
 @pytest.fixture
 def resolved(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     monkeypatch.chdir(REPOSITORY)
-    monkeypatch.setattr("vitcapr.experiment.experiment.Experiment._check", lambda _: None)
+    monkeypatch.setattr("vitcapr.experiment.experiment.problems", lambda _: ())
     return load_experiment(Path("experiments") / f"{request.param}.yaml").config.canonical()
 
 

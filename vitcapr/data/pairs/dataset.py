@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from vitcapr.data.collect import Checked, Checks, Listing, check, images_frame
-from vitcapr.data.images import ImageSource
+from vitcapr.data.images import ImageSource, decoders_of
 from vitcapr.data.pairs.split import CATEGORIES, METHOD, category_of, choose_pools, commonest, deal, draw
 from vitcapr.data.pairs.table import LANGUAGES
 from vitcapr.data.tars import Rejected
@@ -72,6 +72,9 @@ def write_pairs(
         for image, path, facts in checked.images
         if image.image_id in split_of
     ]
+    if set(split_of.values()) == {"test"}:
+        what, remedy = f"the test split has all {len(split_of)} images", "lower data.pairs.test_images, or add images"
+        raise UserError(what, where=directory, remedy=remedy)
     _write_beside(directory, table, recipe, reporter)
     return write_manifest(
         directory,
@@ -80,6 +83,7 @@ def write_pairs(
         images=images_frame(kept),
         captions=table[["caption_id", "image_id", "language", "text", "split"]],
         rejected=refused,
+        decoders=decoders_of(facts for _, _, facts in kept),
     )
 
 

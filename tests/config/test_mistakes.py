@@ -1,0 +1,219 @@
+"""Every mistake in an experiment's file is refused, in one line that names the key and says what to do.
+
+Of the settings without effect, each is refused under the choice that leaves it without effect.
+"""
+
+import pytest
+import yaml
+
+from vitcapr.config.base import parse
+from vitcapr.config.experiment import ExperimentConfig
+from vitcapr.config.grid import expand_grid
+from vitcapr.errors import UserError
+
+BASE = """
+experiment: x
+backbones: {vit: {source: vit, layers: [6, 9]}, plain: {source: vit}, mirrored: {source: vit, mirror: true},
+  wide: {source: vit, image_size: 96, mirror: true}, clip: {source: clip}, pulled: {source: "store:0123"}}
+text_encoders: {bert: {source: bert}, glove: {source: glove.txt, output: word_vectors}}
+"""
+CAPTIONER, RETRIEVER = "captioners: {a: {backbone: vit, %s}}", "retrievers: {r: {backbone: vit, %s}}"
+PHASE = CAPTIONER % "training: {phases: {epochs: 1, %s}}"
+PAIR_PHASE = RETRIEVER % "training: {phases: {epochs: 1, %s}}"
+RAW = "image: {head: none}, text: {kind: features, encoder: bert, head: none}, training: {phases: []}"
+QUEUE = "training: {phases: {epochs: 1, hard_negatives: hardest}, queue: 8}"
+RERANKING = "{captioners: {a: {backbone: vit}}, retrievers: {r: {backbone: vit}}, rerankings: {%s}}"
+TOWERS = "finetuned_dual_encoders: {f: {image: {backbone: plain}, text: {t: {%s}}}}"
+ALIGNMENT = "alignments: {few: {image: vit, text: bert, %s}}"
+
+UNKNOWN = {
+    "sed: 1": ("sed", "seed"),
+    "zzz: 1": ("zzz", None),
+    "metrics: {metrics: [cider]}": ("metrics.metrics", "metrics.caption"),
+    "figures: {attended: 1}": ("figures.attended", "figures.attention_images"),
+    "figures: {attended_words: [dog]}": ("figures.attended_words", "figures.attention_words"),
+    CAPTIONER % "droput: 0.1": ("captioners.a.droput", "captioners.a.dropout"),
+    PHASE % "max_len: 3": ("captioners.a.training.phases[0].max_len", "captioners.a.training.phases[0].max_length"),
+    PHASE % "lr: 0.1": ("captioners.a.training.phases[0].lr", "captioners.a.training.phases[0].learning_rate"),
+    CAPTIONER % "training: {epochs: 3}": ("captioners.a.training.epochs", "captioners.a.training.phases[0].epochs"),
+    PAIR_PHASE % "patience: 2": ("retrievers.r.training.phases[0].patience", "retrievers.r.training.patience"),
+    RETRIEVER % "image: {pools: cls}": ("retrievers.r.image.pools", "retrievers.r.image.pool"),
+    "data: {flickr8k: {imgs: here}}": ("data.flickr8k.imgs", "data.flickr8k.images"),
+    "data: {dataset: flickr8k, flickr8k: {images: a, text: b}, limit: 9}": ("data.limit", "data.flickr8k.limit"),
+    "{beam_size: 3, decodings: {wide: {}}}": ("beam_size", "decodings.greedy.beam_size"),
+    "backbone: {v: {source: s}}": ("backbone", "backbones"),
+    "captionrs: {a: {backbone: vit}}": ("captionrs", "captioners"),
+    "decodings: {a: {beam_size: 3, zzz: 1}}": ("decodings.a.zzz", None),
+    # A key of this name in another section means something else.
+    "decodings: {a: {samples: 3}}": ("decodings.a.samples", "decodings.a.sampling"),
+    "text: {batch: 3}": ("text.batch", None),
+}
+
+WRONG = {
+    "captioners: {backbone: vit, training: {}}": "'captioners' holds a definition without a name (x.yaml); give it",
+    "backbones: {mine: folder}": "'backbones.mine': it must be a section, with keys of its own (x.yaml); it was",
+    "captioners: {a: {}}": "configuration key 'captioners.a.backbone': it must be given (x.yaml); add it",
+    PHASE.replace("1", "ten") % "": 'a.training.phases[0].epochs\': it must be a whole number (x.yaml); it was "ten"',
+    "decodings: {beam: {beam_size: 0}}": "beam_size': Input should be greater than or equal to 1 (x.yaml); it was 0",
+    "experiment: ../up": "String should match pattern",
+    "experiment: stores": "reserved name",
+    "run: {captioners: [none]}": "run.captioners names 'none', which is not defined",
+    "captioners: {a: {backbone: x}}": "backbone names 'x', which is not defined",
+    CAPTIONER % "word_vectors: g": "word_vectors names 'g', which is not defined",
+    "{captioners: {a: {backbone: mirrored}}}": "'mirrored' mirrors its pictures",
+    "features: {chunk: 64, batch: 48}": "features.batch 48 does not divide features.chunk 64",
+    PHASE % "objective: self_critical": "'captioners.a.training': select_by loss would never select an epoch of",
+    "decodings: {beam: {beam_size: 2, n_best: 3}}": "n_best 3 is larger than beam_size 2",
+    "decodings: {beam: {min_length: 9, max_length: 8}}": "min_length 9 is larger than max_length 8",
+    "decodings: {beam: {min_length: 0}}": "greater than or equal to 1",
+    # Data sets.
+    "data: {dataset: flickr8k}": "data.flickr8k.images and data.flickr8k.text must name",
+    "data: {dataset: flickr30k}": "data.flickr30k.images must name",
+    "data: {dataset: coco, coco: {images: a}}": "data.coco.images and either data.coco.annotations",
+    "data: {dataset: pairs}": "data.pairs.table must name",
+    "data: {dataset: pairs, pairs: {source: flickr8k}}": "data.flickr8k.images, data.flickr8k.text and",
+    "data: {table: {captions: a.txt}}": "captions must name a file that ends with .csv",
+    # Languages.
+    "{text: {language: de}, captioners: {a: {backbone: vit}}}": "reads 'de', but the captions of data.scenes are in",
+    "{text: {language: zh}, data: {dataset: table, table: {images: a}}, retrievers: {r: {backbone: vit}}}": (
+        "are in en; set data.table.language, or name a column with data.table.columns.language"
+    ),
+    "{data: {dataset: table, table: {images: a, language: zh}}, captioners: {a: {backbone: vit}}}": "are in zh",
+    TOWERS % "source: b, languages: [fr]": "finetuned_dual_encoders.f reads 'fr', but",
+    # Layers and views.
+    CAPTIONER % "layer: 7": "name it in backbones.vit.layers, which has [6, 9]",
+    CAPTIONER % "layer: 0": "greater than or equal to 1",
+    "retrievers: {r: {backbone: plain, layer: 6}}": "backbones.plain.layers, which has none",
+    RETRIEVER % "layer: 6, augmented_views: [mirrored]": "backbones.mirrored.layers",
+    "captioners: {a: {backbone: vit}, b: {backbone: vit, layer: 6, start_from: a}}": "uses another layer",
+    RETRIEVER % "augmented_views: [other]": "augmented_views names 'other'",
+    RETRIEVER % "augmented_views: [clip]": "'clip' does not use the network and size of 'vit'",
+    RETRIEVER % "augmented_views: [wide]": "'wide' does not use the network and size of 'vit'",
+    RETRIEVER % "augmented_views: [pulled]": "'pulled' does not use the network and size of 'vit'",
+    RETRIEVER % "augmented_views: [mirrored, vit]": "'vit' occurs twice in backbone and augmented_views",
+    RETRIEVER % "augmented_views: [mirrored, mirrored]": "'mirrored' occurs twice",
+    "backbones: {b: {source: 'store:1', mirror: true}}": "store:1 holds features",
+    "backbones: {b: {source: 'store:1', layers: [6]}}": "layers needs pictures",
+    "backbones: {b: {source: vit, layers: [6], output: aligned}}": "layers needs output: hidden",
+    "backbones: {b: {source: vit, layers: [9, 6]}}": "layers has to increase: [6, 9]",
+    "backbones: {b: {source: vit, layers: []}}": "at least 1 item",
+    "backbones: {b: {source: vit, patches: 7, output: aligned}}": "patches: 7 needs output: hidden",
+    "backbones: {b: {source: 'store:1', patches: none}}": "patches needs pictures",
+    "{backbones: {b: {source: v, patches: none}}, captioners: {a: {backbone: b}}}": "captioners.a reads patches; set backbones.b.",
+    "{backbones: {b: {source: v, patches: none}}, retrievers: {r: {backbone: b}}}": "r.image.pool: cls_mean reads patches",
+    # Retrievers.
+    RETRIEVER % "text: {kind: features}": "text.encoder': it must be given",
+    RETRIEVER % "text: {kind: bag, head: none}": "bag learns word embeddings",
+    RETRIEVER % "training: {queue: 64}": "queue needs a phase with hard_negatives",
+    RETRIEVER % f"members: 2, {QUEUE}": "queue needs members 1",
+    RETRIEVER % f"text: {{kind: features_and_words, encoder: bert}}, {QUEUE}": "queue does not work with text kind",
+    RETRIEVER % RAW.replace(", training: {phases: []}", ""): "nothing is learned; set training",
+    RETRIEVER % "image: {head: none}, training: {phases: []}": "a tower has weights to learn",
+    RETRIEVER % f"{RAW}, members: 2": "nothing is learned; set members to 1",
+    PAIR_PHASE % "mixup: 0.2": "mixup needs text kind features",
+    PAIR_PHASE % "structure: 10.0": "structure needs text kind features",
+    PAIR_PHASE % "objective: hinge_rank, hard_negatives: hardest": "hinge_rank uses dot products",
+    RETRIEVER % "training: {sweep: {learning_rate: [0.1, 0.1]}}": "must be above 0 and different",
+    RETRIEVER % "temperature: 0": "greater than or equal to 0.01",
+    # Rerankings.
+    RERANKING % "x: {decoding: beam}": "needs the key retriever",
+    RERANKING % "x: {decoding: greedy, retriever: r}": "which stores only one; set decodings.greedy.n_best",
+    RERANKING % "x: {decoding: beam, by: oracle}": "its name must contain 'oracle'",
+    RERANKING % "beam: {decoding: beam, retriever: r}": "'beam' is both a decoding and a reranking",
+    # Metrics.
+    "metrics: {caption: [chair]}": "metrics.instances: name COCO's instances_*.json for the metric chair",
+    "metrics: {instances: [a.json]}": "metrics.instances: name COCO's instances_*.json for the metric chair",
+    "metrics: {caption: [bleurt]}": "unknown caption metric 'bleurt'",
+    "metrics: {sentence_similarity: {text_encoder: glove}}": "word vectors are no encoder of sentences",
+    "metrics: {bert_score: {text_encoder: glove}}": "name a text encoder with output: hidden",
+    # Fine-tuned dual encoders and alignments.
+    TOWERS % "languages: [en]": "needs either source (a checkpoint) or tokenizer (from scratch), not both",
+    TOWERS % "source: b}, u: {source: b": "two text towers read the same language",
+    ALIGNMENT % "views: [clip], inputs: [cls+views]": "'clip' does not use the network and size of 'vit'",
+    ALIGNMENT % "inputs: [cls+views]": "need an entry of views",
+    ALIGNMENT % "inputs: [cls_7]": "reads layer 7; name it in backbones.vit.layers",
+    ALIGNMENT % "families: [pca]": "no family 'pca'",
+    ALIGNMENT % "sizes: [5]": "greater than or equal to 10",
+    "alignments: {few: {image: resnet, text: bert}}": "alignments.few.image names 'resnet'",
+    "alignments: {few: {image: vit, text: gpt}}": "alignments.few.text names 'gpt'",
+    # Names.
+    "retrievers: {untrained: {backbone: vit}}": "reserved name",
+    "captioners: {retrieval: {backbone: vit}}": "reserved name",
+    "retrievers: {m: {backbone: vit}, m-query_bank: {backbone: vit}}": "the name 'm-query_bank'",
+    "{captioners: {a: {backbone: vit}, a.b: {backbone: vit}}, decodings: {b.c: {}, c: {}}}": "have the name 'a.b.c'",
+    "run: {pools: true}": "the data set scenes has no held-out queries; use pairs",
+    # Grids.
+    "grid: [{captioners: [b], vary: {seed: [1]}}]": "grid.0 names captioners 'b', which is not defined",
+    "grid: [{vary: {seed: [0]}}]": "grid.0 multiplies nothing",
+}
+
+WITHOUT_EFFECT = {
+    CAPTIONER % "architecture: baseline, scoring: relu": "'captioners.a.scoring' needs architecture patch_attention",
+    CAPTIONER % "architecture: baseline, output_dim: 9": "'captioners.a.output_dim' needs architecture patch_attention",
+    CAPTIONER % "architecture: baseline, attention_dim: 9": "'captioners.a.attention_dim' needs architecture patch",
+    CAPTIONER % "architecture: baseline, heads: 8": "'captioners.a.heads' needs architecture transformer",
+    CAPTIONER % "layers: 7": "'captioners.a.layers' needs architecture transformer (x.yaml); here,",
+    CAPTIONER % "architecture: transformer, init_from_cls: true": "init_from_cls' needs architecture patch_attention",
+    PHASE % "samples: 3": "phases[0]': samples needs objective self_critical, not cross_entropy",
+    PHASE % "temperature: 0.5": "temperature needs objective self_critical",
+    PHASE % "schedule: constant, final_fraction: 0": "final_fraction needs schedule cosine or linear, not constant",
+    PHASE % "step_epochs: 2": "step_epochs needs schedule step, not cosine",
+    PHASE % "gamma: 0.1": "gamma needs schedule step, not cosine",
+    PHASE % "batch_pairs: 8, batch_images: 4": "batch_images needs batch_pairs null",
+    PAIR_PHASE % "margin: 0.2": "margin needs objective max_hinge or hinge_rank",
+    PAIR_PHASE % "batch_pairs: 8, batch_images: 4": "batch_images needs batch_pairs null",
+    PAIR_PHASE % "batch_pairs: 8, captions_per_image: 4": "captions_per_image needs batch_pairs null",
+    PAIR_PHASE % "hard_negative_weight: 2.0": "hard_negative_weight needs hard_negatives",
+    PAIR_PHASE % "structure_levels: 2": "structure_levels needs structure",
+    RETRIEVER % "training: {queue_momentum: 0.9}": "queue_momentum needs queue",
+    RETRIEVER % "bias: -5.0": "bias needs a phase with objective sigmoid",
+    RETRIEVER % "image: {standardise: true}": "standardise needs pool cls",
+    RETRIEVER % "image: {head: mlp, depth: 2}": "depth needs head residual",
+    RETRIEVER % "image: {head: linear, hidden_dim: 64}": "hidden_dim needs head mlp or gated or residual, not linear",
+    RETRIEVER % "image: {queries: 2}": "queries needs pool attention or attention_mean, not cls_mean",
+    RETRIEVER % "text: {kind: lstm, encoder: bert}": "encoder' needs kind features or features_and_words",
+    RETRIEVER % "text: {kind: features, encoder: bert, word_vectors: g}": "word_vectors' needs kind bag",
+    RETRIEVER % "text: {kind: lstm, head: mlp}": "head' needs kind bag or features",
+    RETRIEVER % "text: {kind: bag, standardise: true}": "standardise' needs kind features or features_and_words",
+    RETRIEVER % "text: {kind: bag, pool: max}": "pool' needs kind lstm or bilstm",
+    RETRIEVER % "text: {kind: lstm, word_dropout: 0.1}": "word_dropout' needs kind bag or features_and_words",
+    RETRIEVER % "text: {kind: features, encoder: bert, max_length: 9}": "max_length' needs kind",
+    "decodings: {a: {sampling: {}, beam_size: 3}}": "beam_size needs sampling null",
+    RERANKING % "oracle: {decoding: beam, by: oracle, retriever: r}": "retriever needs by retriever, not oracle",
+    RERANKING % "oracle: {decoding: beam, by: oracle, weight: 1.0}": "weight needs by retriever, not oracle",
+    "backbones: {b: {source: clip, pool: max}}": "pool needs output qformer, not hidden",
+    "text_encoders: {b: {source: clip, output: aligned, pool: cls}}": "pool needs output hidden, not aligned",
+    "text_encoders: {b: {source: g.txt, output: word_vectors, max_length: 9}}": "max_length needs output hidden or",
+    "text_encoders: {b: {source: g.txt, output: word_vectors, dtype: float32}}": "dtype needs output hidden or aligned",
+    TOWERS % "source: b, layers: 2": "layers needs source null",
+    TOWERS % "source: b, dropout: 0.2": "dropout needs source null",
+    TOWERS % "tokenizer: t, top_layers: 2": "top_layers needs source",
+    TOWERS % "tokenizer: t, revision: abc": "revision needs source",
+}
+
+
+def refused(text: str) -> str:
+    values = yaml.safe_load(BASE)
+    for section, given in yaml.safe_load(text).items():
+        values[section] = {**values[section], **given} if section in values and section != "experiment" else given
+    with pytest.raises(UserError) as error:
+        parse(ExperimentConfig, expand_grid(values, "x.yaml"), "x.yaml")
+    assert str(error.value).isprintable()
+    return str(error.value)
+
+
+@pytest.mark.parametrize("text", UNKNOWN)
+def test_an_unknown_key_and_the_key_that_was_meant(text: str) -> None:
+    key, meant = UNKNOWN[text]
+    remedy = f"did you mean '{meant}'?" if meant else "`vitcapr config parameters` lists the keys"
+    assert refused(text) == f"unknown configuration key '{key}' (x.yaml); {remedy}"
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_a_wrong_value(text: str) -> None:
+    assert WRONG[text] in refused(text)
+
+
+@pytest.mark.parametrize("text", WITHOUT_EFFECT)
+def test_a_setting_without_effect(text: str) -> None:
+    assert WITHOUT_EFFECT[text] in refused(text)

@@ -1,0 +1,157 @@
+"""What a checkpoint is, by its ``config.json`` and the names of its files: no weights are read, and no torch.
+
+An output of an image encoder:
+
+- ``hidden``: the last layer: a CLS vector and a vector for each patch. For a convolutional network: the pooled output
+  and a vector for each position of the last feature map.
+- ``aligned``: the vector in the space shared with captions, of CLIP, SigLIP or BLIP-2's image-text contrastive head
+  (J. Li et al. 2023, section 3.1).
+- ``qformer``: BLIP-2's query tokens before any projection.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from vitcapr.errors import UserError
+
+Kind = Literal["auto", "vit", "cnn", "clip", "siglip", "blip-2"]
+Output = Literal["hidden", "aligned", "qformer"]
+Pool = Literal["mean", "max", "first"]
+Patches = Literal["all", "none"] | int
+
+OUTPUTS: Mapping[str, tuple[Output, ...]] = {
+    "vit": ("hidden",),
+    "cnn": ("hidden",),
+    "clip": ("hidden", "aligned"),
+    "siglip": ("hidden", "aligned"),
+    "blip-2": ("hidden", "aligned", "qformer"),
+}
+CONVOLUTIONAL = frozenset({"resnet", "regnet", "convnext", "convnextv2", "mobilenet_v1", "mobilenet_v2", "bit"})
+"""Model types that return a feature map (B, D, h, w) and its pooled vector."""
+T5 = ("t5", "mt5", "umt5")
+"""Model types of encoders with a decoder; only the encoder is loaded."""
+WITHOUT_CLS = ("cnn", "siglip")
+WEIGHTS = ["model.safetensors", "model.safetensors.index.json", "model-*-of-*.safetensors"]
+TOKENIZER = [
+    *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
+    *("vocab.txt", "vocab.json", "merges.txt", "*.model"),
+]
+_ALIGNED = "use output: hidden, or a checkpoint of CLIP, SigLIP or BLIP-2"
+_VIT_REMEDY = "use a ViT, DeiT, DINOv2 or CLIP checkpoint"
+
+
+def read_model_config(folder: Path) -> dict[str, Any]:
+    """``config.json``; empty if there is none."""
+    try:
+        content = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def image_kind(folder: Path) -> str:
+    """A key of :data:`OUTPUTS`. What ``config.json`` does not tell is taken for a ViT."""
+    model = str(read_model_config(folder).get("model_type"))
+    return "cnn" if model in CONVOLUTIONAL else model if model in OUTPUTS else "vit"
+
+
+def check_image_encoder(
+    folder: Path, kind: Kind, output: Output, layers: Sequence[int] = (), image_size: int | None = None
+) -> str:
+    """Check what is asked of an image encoder, and return its kind.
+
+    Args:
+        layers: hidden layers, counted from 1, increasing.
+        image_size: side of the images; None: the checkpoint's.
+
+    Raises:
+        UserError: the checkpoint is of another kind or no image encoder, its weights are no safetensors, or it has no
+            such output, layer or size.
+    """
+    config, actual = read_model_config(folder), image_kind(folder)
+    model = config.get("model_type", "no model_type")
+    if kind not in ("auto", actual):
+        what = f"the backbone is of kind {actual} ({model}), not {kind}"
+        raise UserError(what, where=folder, remedy="set kind: auto")
+    if output not in OUTPUTS[actual]:
+        what = f"a backbone of kind {actual} ({model}) has no output '{output}'"
+        raise UserError(what, where=folder, remedy=f"set output to {' or '.join(OUTPUTS[actual])}")
+    vision = config.get("vision_config", config)
+    if actual == "vit" and model != "vit":
+        if missing := [key for key in ("image_size", "patch_size") if key not in vision]:
+            what = f"a model of type {model} has no {missing[0]}: not a ViT"
+            raise UserError(what, where=folder / "config.json", remedy=_VIT_REMEDY)
+        if "depths" in vision:
+            what = f"a model of type {model} has stages of several sizes, not a CLS token followed by patches"
+            raise UserError(what, where=folder / "config.json", remedy=_VIT_REMEDY)
+    weight_files(folder)
+    if layers and actual == "cnn":
+        remedy = "leave out layers, or use a ViT"
+        raise UserError("a convolutional network has no layers of patches to choose from", where=folder, remedy=remedy)
+    if layers and (count := vision.get("num_hidden_layers", layers[-1])) < layers[-1]:
+        what = f"the network has {count} layers, and layer {layers[-1]} is to be stored"
+        raise UserError(what, where=folder, remedy=f"set layers to numbers from 1 to {count}")
+    patch = vision.get("patch_size")
+    if actual != "cnn" and image_size and isinstance(patch, int) and image_size % patch:
+        what = f"pictures of {image_size} x {image_size} do not divide into patches of {patch} x {patch}"
+        raise UserError(what, where=folder, remedy=f"set image_size to a multiple of {patch}")
+    return actual
+
+
+def check_image_tower(folder: Path, image_size: int | None) -> None:
+    """Check a ViT that is to be fine-tuned as the image tower of a dual encoder; see :func:`check_image_encoder`."""
+    kind = check_image_encoder(folder, "auto", "hidden", image_size=image_size)
+    if kind in WITHOUT_CLS:
+        raise UserError(f"a network of kind {kind} has no CLS token to fine-tune", where=folder, remedy=_VIT_REMEDY)
+
+
+def check_text_encoder(folder: Path, output: str, max_length: int) -> None:
+    """Check what is asked of a text encoder.
+
+    Raises:
+        UserError: its weights are no safetensors, it has no tokenizer or no such output, or it reads fewer tokens than
+            ``max_length``.
+    """
+    weight_files(folder)
+    if not any(path for pattern in TOKENIZER for path in folder.glob(pattern)):
+        what = "the text encoder has no tokenizer"
+        raise UserError(what, where=folder, remedy="put its tokenizer.json beside the weights")
+    config = read_model_config(folder)
+    model = str(config.get("model_type"))
+    if output == "aligned" and "aligned" not in OUTPUTS.get(model, ()):
+        raise UserError(f"a text encoder of kind {model} has no output 'aligned'", where=folder, remedy=_ALIGNED)
+    language = str(config.get("text_config", {}).get("model_type"))
+    if model == "blip-2" and output == "hidden" and language not in T5:
+        what = f"the language model of this BLIP-2 ({language}) has no encoder of text"
+        raise UserError(what, where=folder, remedy="use a flan-t5 checkpoint, or output: aligned of an itm checkpoint")
+    part = "qformer_config" if model == "blip-2" and output == "aligned" else "text_config"
+    room = config.get(part, config).get("max_position_embeddings")
+    if isinstance(room, int):
+        check_room(folder, max_length, room)
+
+
+def check_room(folder: Path, max_length: int, room: int | None) -> None:
+    """Check that an encoder reads ``max_length`` tokens; ``room`` None: any number."""
+    if room is not None and max_length > room:
+        what = f"max_length {max_length} is more than the {room} tokens that the text encoder reads"
+        raise UserError(what, where=folder, remedy=f"set max_length to {room} or less")
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """The files of the weights, in name order.
+
+    Raises:
+        UserError: there are no safetensors.
+    """
+    weights = sorted({path for pattern in WEIGHTS for path in folder.glob(pattern)})
+    if not any(path.suffix == ".safetensors" for path in weights):
+        pickled = any(folder.glob("*.bin"))
+        raise UserError(
+            "the checkpoint has no model.safetensors"
+            + (", only pickled weights, which may run code" if pickled else ""),
+            where=folder,
+            remedy="save it again with model.save_pretrained(folder), which writes safetensors",
+        )
+    return weights
