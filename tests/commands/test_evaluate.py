@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +30,21 @@ def test_a_table(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> 
     assert printed[2].split() == ["BLEU-1", "100.00", "100.0-100.0"]
     assert "the 2 images with a caption; 1 have none" in "\n".join(printed)
     assert printed[-1].startswith("Protocol: tok:ptb|refs:2|images:2|")
+
+
+def test_chinese_is_scored_by_characters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """BLEU-1 by hand: of the five characters of the caption, four are in the reference of six; the ratio of lengths
+    costs exp(1 - 6/5)."""
+    results, references = tmp_path / "results.json", tmp_path / "references.json"
+    results.write_text(json.dumps([{"image_id": 1, "caption": "一个女人跑"}]))
+    references.write_text(json.dumps({"annotations": [{"image_id": 1, "caption": "一个男人在跑。"}]}))
+    main(results, references, language="zh", samples=0, as_json=True)
+    found = json.loads(capsys.readouterr().out)
+    assert found["metrics"]["bleu_1"]["value"] == pytest.approx(4 / 5 * math.exp(-1 / 5))
+    assert found["metrics"].keys() == {"bleu_1", "bleu_2", "bleu_3", "bleu_4", "rouge_l", "cider"}
+    assert found["protocol"].startswith("tok:characters|refs:1|images:1|split:references|lang:zh|bleu")
+    with pytest.raises(UserError, match="there is no metric to score by"):
+        main(results, references, language="zh", metrics="meteor")
 
 
 def test_csv_and_json_have_all_digits(

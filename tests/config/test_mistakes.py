@@ -99,8 +99,8 @@ WRONG = {
     "backbones: {b: {source: vit, layers: []}}": "at least 1 item",
     "backbones: {b: {source: vit, patches: 7, output: aligned}}": "patches: 7 needs output: hidden",
     "backbones: {b: {source: 'store:1', patches: none}}": "patches needs pictures",
-    "{backbones: {b: {source: v, patches: none}}, captioners: {a: {backbone: b}}}": "captioners.a reads patches; set backbones.b.",
-    "{backbones: {b: {source: v, patches: none}}, retrievers: {r: {backbone: b}}}": "r.image.pool: cls_mean reads patches",
+    "{backbones: {b: {source: v, patches: none}}, captioners: {a: {backbone: b}}}": "a reads patches; set backbones.b",
+    "{backbones: {b: {source: v, patches: none}}, retrievers: {r: {backbone: b}}}": "cls_mean reads patches",
     # Retrievers.
     RETRIEVER % "text: {kind: features}": "text.encoder': it must be given",
     RETRIEVER % "text: {kind: bag, head: none}": "bag learns word embeddings",
@@ -126,6 +126,9 @@ WRONG = {
     "metrics: {caption: [bleurt]}": "unknown caption metric 'bleurt'",
     "metrics: {sentence_similarity: {text_encoder: glove}}": "word vectors are no encoder of sentences",
     "metrics: {bert_score: {text_encoder: glove}}": "name a text encoder with output: hidden",
+    "{text: {language: zh}, metrics: {caption: [meteor]}, captioners: {a: {backbone: vit}}}": "no metric for 'zh'",
+    "{text: {language: zh}, captioners: {a: {backbone: vit}}, retrievers: {r: {backbone: vit}}, rerankings: {x: "
+    "{decoding: beam, retriever: r, weighing: {select_by: meteor}}}}": "METEOR reads English alone",
     # Fine-tuned dual encoders and alignments.
     TOWERS % "languages: [en]": "needs either source (a checkpoint) or tokenizer (from scratch), not both",
     TOWERS % "source: b}, u: {source: b": "two text towers read the same language",

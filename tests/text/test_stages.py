@@ -26,7 +26,7 @@ def make(tmp_path, manifest):
 
 
 def spelled(vocabulary, table):
-    return [vocabulary.decode(table[row].tolist()) for row in range(len(table))]
+    return [" ".join(vocabulary.decode(table[row].tolist())) for row in range(len(table))]
 
 
 def test_words_are_counted_in_train_alone_and_captions_of_all_splits_are_written(make):

@@ -112,7 +112,8 @@ def test_training_sees_every_caption_of_its_split_once(
     vocabulary: Vocabulary, tokens: TokenTable, store: MemoryFeatures
 ) -> None:
     task = task_of(model_of("baseline", vocabulary), store, tokens)
-    seen = [vocabulary.decode(caption) for batch in task.batches(0, 1, 0) for caption in batch.texts.tolist()]
+    batches = task.batches(0, 1, 0)
+    seen = [" ".join(vocabulary.decode(caption)) for batch in batches for caption in batch.texts.tolist()]
     assert sorted(seen) == sorted(" ".join(CAPTIONS[place]) for place, row in enumerate(IMAGE_ROW) if row < 3)
     assert task.steps(0) == 2
 

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from vitcapr.config.metrics import FOR_ENGLISH
 from vitcapr.errors import UserError
 from vitcapr.formats.captions import CocoCaption, read_coco_references, read_instances, read_results
 from vitcapr.formats.embeddings import Embeddings
@@ -57,6 +58,7 @@ def evaluate(
     against: Captions | None = None,
     metrics: Sequence[str] = METRICS,
     instances: str | Path | Sequence[str | Path] = (),
+    language: str = "en",
     samples: int = 1000,
     seed: int = 0,
 ) -> Evaluation:
@@ -73,6 +75,8 @@ def evaluate(
         against: the captions of another system for the same images.
         metrics: names of modules of ``vitcapr.metrics.captions``; ``vitcapr evaluate --help`` lists them.
         instances: ``instances_*.json`` of COCO; with them, CHAIR is scored too.
+        language: of the captions. If it is not English, tokens are Chinese characters and runs of other letters and
+            digits, and the metrics that read English alone (chair, meteor, spice) are left out.
         samples: bootstrap samples of the images; 0 for no intervals.
         seed: of these samples.
 
@@ -81,7 +85,8 @@ def evaluate(
             two systems are not of the same images.
     """
     files = [instances] if isinstance(instances, str | Path) else instances
-    chosen = wanted_metrics([*metrics, *(["chair"] if files else [])])
+    names = [*metrics, *(["chair"] if files else [])]
+    chosen = wanted_metrics([name for name in names if language == "en" or name not in FOR_ENGLISH])
     objects = read_instances([Path(file) for file in files])
     texts, image_of_file = _references(references)
     written = _captions(captions, texts, image_of_file, "the captions")
@@ -94,15 +99,15 @@ def evaluate(
             [system[image].caption for image in scored_texts],
             scored_texts,
             split=name,
-            language="en",
+            language=language,
             timeout=TIMEOUT,
             samples=samples,
             seed=seed,
             instances=objects,
         )
         protocol = (ORACLE if is_oracle(system.values()) else "") + scored.protocol
-        names = {"dataset": name, "split": name, "model": "", "decoding": ""}
-        return {**names, "metrics": scored.scores, "protocol": protocol}, scored.per_image
+        place = {"dataset": name, "split": name, "model": "", "decoding": ""}
+        return {**place, "metrics": scored.scores, "protocol": protocol}, scored.per_image
 
     report, per_image = score(written)
     differences = None

@@ -34,6 +34,9 @@ def main(
     metrics: Annotated[
         str, typer.Option(help=f"{', '.join(CAPTION_METRICS)}; separated by commas.")
     ] = "bleu,meteor,rouge_l,cider",
+    language: Annotated[
+        str, typer.Option(help="Language of the captions: en or, by characters and without METEOR, zh and others.")
+    ] = "en",
     embeddings: Annotated[
         tuple[Path, Path] | None,
         typer.Option(
@@ -79,10 +82,8 @@ def main(
         assert results is not None
         assert references is not None
         names = [name.strip() for name in metrics.split(",") if name.strip()]
-        files = instances or []
-        found = evaluate(
-            results, references, against=against, metrics=names, instances=files, samples=samples, seed=seed
-        )
+        how: dict[str, Any] = {"metrics": names, "instances": instances or [], "language": language}
+        found = evaluate(results, references, against=against, **how, samples=samples, seed=seed)
     else:
         found = evaluate_retrieval(
             *embeddings,

@@ -222,6 +222,8 @@ def _of_rerankings(config: ExperimentConfig) -> Iterator[str]:
             yield f"'{name}' is both a decoding and a reranking; rename one of them"
         if reranking.by == "oracle" and "oracle" not in name:
             yield f"the reranking '{name}' uses an oracle; its name must contain 'oracle'"
+        if reranking.weighing.select_by == "meteor" and config.text.language != "en":
+            yield f"rerankings.{name}.weighing.select_by: METEOR reads English alone; select by cider"
         if reranking.decoding in config.decodings and config.decodings[reranking.decoding].n_best < 2:
             yield (
                 f"rerankings.{name} reorders the candidates of '{reranking.decoding}', which stores only one; "
@@ -296,6 +298,9 @@ def _of_ablations(config: ExperimentConfig, scored: Collection[str]) -> Iterator
 
 
 def _of_metrics(config: ExperimentConfig) -> Iterator[str]:
+    language = config.text.language
+    if config.run.captioners and config.metrics.caption and not config.metrics.caption_in(language):
+        yield f"metrics.caption has no metric for '{language}': {', '.join(config.metrics.caption)} read English alone"
     if ("chair" in config.metrics.caption) != bool(config.metrics.instances):
         yield "metrics.instances: name COCO's instances_*.json for the metric chair, and only for it"
     sentences, bert = config.metrics.sentence_similarity, config.metrics.bert_score

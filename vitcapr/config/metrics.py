@@ -13,6 +13,10 @@ CAPTION_METRICS = tuple(sorted(modules_in("vitcapr.metrics.captions")))
 """The names of all metrics of captions."""
 
 
+FOR_ENGLISH = frozenset({"chair", "meteor", "spice"})
+"""The metrics that read English alone; captions in other languages are scored by the others."""
+
+
 def _known(name: str) -> str:
     if name not in CAPTION_METRICS:
         raise ValueError(f"unknown caption metric '{name}'; known: {', '.join(CAPTION_METRICS)}")
@@ -63,7 +67,8 @@ class MetricsConfig(Section):
         "cider",
         "diversity",
     ]
-    """Modules of vitcapr.metrics.captions; docs/metrics.md explains each score."""
+    """Modules of vitcapr.metrics.captions; docs/metrics.md explains each score. Of these, chair, meteor and spice score
+    English captions only."""
     instances: list[UserPath] = []
     """instances_*.json files of COCO (looked up under VITCAPR_DATA first), which the metric chair needs."""
     clip_score: ClipScoreConfig | None = None
@@ -85,6 +90,10 @@ class MetricsConfig(Section):
     def located(self) -> Self:
         """A copy with the paths of this machine."""
         return self.model_copy(update={"instances": [one_spelling(str(find_data(path))) for path in self.instances]})
+
+    def caption_in(self, language: str) -> list[str]:
+        """The metrics of captions in a language."""
+        return [name for name in self.caption if language == "en" or name not in FOR_ENGLISH]
 
     @property
     def resampling(self) -> Resampling:
@@ -112,7 +121,9 @@ class ScoreSettings(StageSettings):
 
     @classmethod
     def from_config(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
-        return cls(metrics=config.metrics.located(), language=config.text.language)
+        language = config.text.language
+        metrics = config.metrics.located().model_copy(update={"caption": config.metrics.caption_in(language)})
+        return cls(metrics=metrics, language=language)
 
 
 class IntervalSettings(StageSettings):

@@ -23,6 +23,7 @@ from vitcapr.models.captioners import build_captioner
 from vitcapr.models.interface import Captioner, Memory, StepwiseCaptioner
 from vitcapr.progress import Reporter
 from vitcapr.store.reader import FeatureStore, open_features
+from vitcapr.text.normalise import join_words
 
 
 def open_captioner(folder: Path, vocabulary: Vocabulary, features: FeatureStore, attends: bool = False) -> Captioner:
@@ -164,7 +165,7 @@ def candidates_of(hypotheses: Sequence[Hypothesis], words: Vocabulary) -> list[C
     """The hypotheses of one image in their order."""
     return [
         Candidate(
-            caption=words.decode(hypothesis.tokens),
+            caption=join_words(words.decode(hypothesis.tokens)),
             tokens=tuple(words.words[token] for token in hypothesis.tokens),
             token_log_probs=tuple(hypothesis.token_log_probs),
             log_prob=hypothesis.log_prob,

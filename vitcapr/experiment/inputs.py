@@ -117,7 +117,8 @@ class Inputs(Selection):
     def paraphrases(self, wildcards: Wildcards) -> list[str]:
         """METEOR's paraphrases of the split."""
         folder = f"{self.root}/text/paraphrases/{wildcards.split}"
-        return [f"{folder}/card.json", f"{folder}/table.gz"] if "meteor" in self.config.metrics.caption else []
+        metrics = self.config.metrics.caption_in(self.config.text.language)
+        return [f"{folder}/card.json", f"{folder}/table.gz"] if "meteor" in metrics else []
 
     def clip_features(self, _: Wildcards) -> list[str]:
         """The image features of CLIPScore."""

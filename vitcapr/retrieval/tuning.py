@@ -7,6 +7,7 @@ from vitcapr.formats.embeddings import RerankingWeight
 from vitcapr.formats.manifest import Manifest
 from vitcapr.metrics.base import references_of
 from vitcapr.metrics.candidates import CandidateScores, scorer_of, tokenize_candidates
+from vitcapr.metrics.tokens import tokenizer_of
 from vitcapr.progress import Reporter
 from vitcapr.retrieval.n_best import Terms, choose_weight, read_n_best, weights
 from vitcapr.retrieval.reranking import RetrieverFiles
@@ -40,7 +41,7 @@ def tune_weight(
     count = sum(len(n_best.candidates) for n_best in n_bests)
     reporter.line(f"tune_reranking: {count} candidates of {len(n_bests)} images by {weighing.select_by}")
     candidates = {n_best.image_id: n_best.captions for n_best in n_bests}
-    words, reference_words = tokenize_candidates(candidates, references, timeout)
+    words, reference_words = tokenize_candidates(candidates, references, language, timeout)
     scores = CandidateScores(words, scorer_of(weighing.select_by, reference_words, timeout))
     terms = Terms(n_bests, retriever.cosines(n_bests, data, device, reporter), weighing.length_penalty)
     grid = weights(weighing.grid_steps)
@@ -48,6 +49,7 @@ def tune_weight(
     first = scores.of_choice(terms.decoded)
     best = next(point[weighing.select_by] for point in curve if point["weight"] == weight)
     reporter.line(f"tune_reranking: weight {weight:g}, {weighing.select_by} {best:.4f}; {first:.4f} as decoded")
+    tokens = tokenizer_of(language)
     tolerated = f"|tolerance:{weighing.tolerance:g}" if weighing.tolerance else ""
     return RerankingWeight(
         weight=weight,
@@ -56,5 +58,5 @@ def tune_weight(
         decoded=round(first, 6),
         curve=curve,
         retriever=digest,
-        protocol=f"tok:ptb|images:{len(n_bests)}|split:{SPLIT}|candidates:{count}|tuned on:{SPLIT}{tolerated}",
+        protocol=f"tok:{tokens}|images:{len(n_bests)}|split:{SPLIT}|candidates:{count}|tuned on:{SPLIT}{tolerated}",
     )

@@ -18,11 +18,11 @@ def paraphrases(
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.metrics.base import references_of
     from vitcapr.metrics.captions.meteor import write_paraphrases
-    from vitcapr.metrics.java import tokenize_all
+    from vitcapr.metrics.tokens import tokenize_all
 
     timeout = settings.metrics.scorer_timeout
     references = references_of(read_manifest(manifest), split, settings.language)
-    _, words = tokenize_all([], references, timeout)
+    _, words = tokenize_all([], references, settings.language, timeout)
     report.line(f"paraphrases: of {sum(map(len, words.values()))} references")
     count = write_paraphrases(paraphrases, words, timeout)
     report.line(f"paraphrases: {count} entries")

@@ -33,7 +33,7 @@ def rerank_oracle(
     references = references_of(read_manifest(manifest), split, settings.language)
     found = read_n_best(candidates, list(references))
     by_image = {n_best.image_id: n_best.captions for n_best in found}
-    words, reference_words = tokenize_candidates(by_image, references, timeout)
+    words, reference_words = tokenize_candidates(by_image, references, settings.language, timeout)
     ciders = CandidateScores(words, scorer_of("cider", reference_words, timeout)).per_candidate
     write_reordered(captions, found, ciders, oracle=CHOSEN_BY)
     changed = sum(int(np.argmax(of_image) != 0) for of_image in ciders)

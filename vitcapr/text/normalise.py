@@ -2,12 +2,17 @@
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from functools import cache
 from typing import Any, Literal
 
 NonLetters = Literal["space", "remove", "keep"]
 
-_HAN = re.compile(r"([\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])")
+HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+"""The ranges of Chinese characters, for a regular expression."""
+_HAN = re.compile(f"([{HAN}])")
+_SPACE_BESIDE_HAN = re.compile(f"(?<=[{HAN}]) | (?=[{HAN}])")
+_UNITS = re.compile(f"[{HAN}]|[^\\W_{HAN}]+")
 
 
 def clean(text: str, non_letters: NonLetters = "remove") -> str:
@@ -33,6 +38,24 @@ def tokenize(text: str) -> list[str]:
     Those rules cut at white space, which Chinese does not write: a whole caption would be one word.
     """
     return [str(token) for token in _treebank().tokenize(_HAN.sub(r" \1 ", text))]
+
+
+def join_words(words: Iterable[str]) -> str:
+    """The words as a caption: a space between two words, but not beside a Chinese character.
+
+    >>> join_words(["一", "个", "男", "人"]), join_words(["a", "man"])
+    ('一个男人', 'a man')
+    """
+    return _SPACE_BESIDE_HAN.sub("", " ".join(words))
+
+
+def units_of(text: str) -> list[str]:
+    """The Chinese characters of ``text``, and its runs of other letters and digits, in lower case.
+
+    >>> units_of("一个NBA球员,3分!")
+    ['一', '个', 'nba', '球', '员', '3', '分']
+    """
+    return _UNITS.findall(unicodedata.normalize("NFKC", text.lower()))
 
 
 @cache

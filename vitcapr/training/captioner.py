@@ -227,7 +227,7 @@ class GreedyCider:
         self._references: dict[int, list[str]] = {}
         for caption, row in enumerate(tokens.image_row.tolist()):
             if row in split:
-                self._references.setdefault(row, []).append(vocabulary.decode(tokens[caption].tolist()))
+                self._references.setdefault(row, []).append(" ".join(vocabulary.decode(tokens[caption].tolist())))
         self._rows = np.array(sorted(self._references))
 
     def score(self, model: Captioner) -> float:
@@ -241,7 +241,7 @@ class GreedyCider:
             limits = self._vocabulary.special_tokens()
             hypotheses = greedy(model, model.encode(features), max_length=self._max_length, **limits)
             for row, hypothesis in zip(rows.tolist(), hypotheses, strict=True):
-                captions[row] = [self._vocabulary.decode(hypothesis.tokens)]
+                captions[row] = [" ".join(self._vocabulary.decode(hypothesis.tokens))]
         return float(Cider().compute_score(self._references, captions)[0])
 
 

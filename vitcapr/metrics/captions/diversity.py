@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from vitcapr.metrics.base import CaptionMetric, TokenisedCaptions
+from vitcapr.metrics.base import ENGLISH, CaptionMetric, TokenisedCaptions
 from vitcapr.metrics.bootstrap import Measure, mean_measure
 
 _FUNCTION_WORDS = """
@@ -70,7 +70,7 @@ def _diversity(captions: TokenisedCaptions) -> dict[str, Measure | float]:
     words = [text.split() for text in captions.words]
     return {
         "length_mean": length_mean(words),
-        "dangling_share": dangling_share(words),
+        **({"dangling_share": dangling_share(words)} if captions.language == ENGLISH else {}),
         "novel_share": novel_share(captions.written, captions.training()),
         "distinct_1": distinct(words, 1),
         "distinct_2": distinct(words, 2),
