@@ -84,6 +84,18 @@ def assert_same(one: tuple[Position, dict[str, Tensor]], other: tuple[Position, 
         assert torch.equal(one[1][name], other[1][name]), name
 
 
+def test_of_equal_scores_the_smaller_loss_is_best(tmp_path: Path) -> None:
+    """Recall on two images has few values, and the first epoch would win."""
+    found = [(3.0, 6.0), (2.0, 6.0), (2.0, 6.0), (1.0, 5.0)]
+
+    class Ranked(Line):
+        def validate(self) -> dict[str, float]:
+            return dict(zip(("validation_loss", "validation_rsum"), found.pop(0), strict=True))
+
+    end = trainer(Ranked(), tmp_path, RECIPE.model_copy(update={"select_by": "rsum"})).run()
+    assert (end.best_epoch, end.best_score) == (2, 6.0)
+
+
 @pytest.mark.parametrize(("stop_before", "unread"), [(1, 1), (4, 1), (7, 1), (19, 1), (7, 4)])
 def test_stopped_and_continued_equals_uninterrupted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop_before: int, unread: int

@@ -9,8 +9,9 @@ from vitcapr.commands.main import typed
 from vitcapr.errors import UserError
 
 
-def main(summary: Annotated[Path, typer.Argument(help="summary.csv")]) -> None:
+def main(summary: Annotated[Path, typer.Argument(help="summary.csv, or the folder that holds it.")]) -> None:
     """Print the scores of an experiment, or of all."""
+    summary = summary / "summary.csv" if summary.is_dir() else summary
     if not summary.is_file():
         raise UserError("no such file", where=summary, remedy="run snakemake, or name a summary.csv")
 

@@ -6,7 +6,8 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from vitcapr.encoders.checkpoints import LOCAL, locate, weight_files
+from vitcapr.encoders.checkpoints import LOCAL, locate
+from vitcapr.encoders.kinds import weight_files
 from vitcapr.encoders.text_encoders import by_length
 from vitcapr.errors import UserError
 from vitcapr.metrics.bootstrap import Array

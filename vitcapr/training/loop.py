@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -233,14 +233,17 @@ class Trainer(Generic[Batch]):
             )
         row = {"epoch": number, "phase": phase + 1, "train_loss": position.loss_sum / position.loss_items}
         position.history.append({**row, **scores, "learning_rate": rate})
-        lower_is_better = self._select_by.endswith("loss")
-        best = position.best_score
-        if best is None or (score < best if lower_is_better else score > best):
+        if position.best_score is None or self._rank(scores) > self._rank(position.history[position.best_epoch - 1]):
             position.best_score, position.best_epoch = score, number
             if distributed.is_first():
                 checkpoints.write_tensors(self.best_file, self.average.state(), {"epoch": number})
         text = ", ".join(f"{name} {value:.4f}" for name, value in position.history[-1].items() if name != "epoch")
         self.reporter.line(f"epoch {number}: {text}{', best so far' if position.best_epoch == number else ''}")
+
+    def _rank(self, scores: Mapping[str, float]) -> tuple[float, float]:
+        """What the best epoch has most of: its score, then the smaller loss, which tells epochs of few images apart."""
+        score, loss = scores[self._select_by], scores["validation_loss"]
+        return (-score if self._select_by.endswith("loss") else score), -loss
 
     def _out_of_patience(self) -> bool:
         patience = self.training.patience
