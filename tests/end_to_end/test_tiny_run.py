@@ -73,7 +73,7 @@ def test_training_stopped_by_a_signal_continues_bit_for_bit(project: Path, forks
             "hidden_dim": 16,
             "attention_dim": 16,
             "training": {
-                "phases": [{"epochs": 30, "batch_images": 4, "learning_rate": 0.01}],
+                "phases": [{"epochs": 16, "batch_images": 4, "learning_rate": 0.01}],
                 "ema_decay": 0.9,
                 "label_smoothing": 0.1,
                 "save_every_steps": 5,

@@ -11,8 +11,8 @@ from tests.torture.hostile import VALUES, grown
 from tests.torture.sandbox import jobs_of
 from tests.torture.tally import Tally
 
-STAGES = ("decode", "extract", "vocabulary", "embed", "train_captioner", "seal")
-ROUNDS = 6
+STAGES = ("decode", "extract", "train_captioner", "seal")
+ROUNDS = 3
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -39,4 +39,4 @@ def test_a_sample_of_the_campaign_ends_well(project: Path, tmp_path: Path) -> No
     faults.close_the_output(project, tally)
     assert not tally.problems, str(tally)
     assert tally.count("kills") >= len(jobs)
-    assert tally.count("inputs") >= 6 * ROUNDS
+    assert tally.count("inputs") >= 5 * ROUNDS
