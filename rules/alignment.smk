@@ -10,6 +10,8 @@ use rule gpu_job as align with:
     output:
         scores="results/{experiment}/alignments/{alignment}/scores.csv",
         differences="results/{experiment}/alignments/{alignment}/differences.csv",
+        intervals="results/{experiment}/alignments/{alignment}/intervals.csv",
+        similarity="results/{experiment}/alignments/{alignment}/similarity.csv",
         seconds="results/{experiment}/alignments/{alignment}/seconds.csv",
         table=in_report(
             "alignments/{alignment}/tables.md",

@@ -86,14 +86,12 @@ def _size(word: str) -> int | str | None:
 def _write(found: "Compared", output: Path) -> None:
     """The tables as CSV and Markdown, ``recall.pdf`` and ``recall.png``; print the tables."""
     from vitcapr.files import write_text
-    from vitcapr.formats.containers import frame_to_csv
     from vitcapr.formats.terminal import print_listing
     from vitcapr.report.figures.learning_curve import alignment_curve
     from vitcapr.report.figures.style import save_figure
 
-    write_text(output / "scores.csv", frame_to_csv(found.scores))
-    write_text(output / "differences.csv", frame_to_csv(found.differences))
-    write_text(output / "seconds.csv", frame_to_csv(found.seconds))
+    tables = ("scores", "differences", "intervals", "similarity", "seconds")
+    found.write(**{name: output / f"{name}.csv" for name in tables})
     write_text(output / "tables.md", found.page)
     figure = alignment_curve(found.scores)
     for ending in ("pdf", "png"):

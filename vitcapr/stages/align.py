@@ -27,6 +27,8 @@ def align(
     report: Reporter,
     scores: Annotated[Out[TableFile], "scores.csv: a row for each fit"],
     differences: Annotated[Out[TableFile], "differences.csv: every difference to the linear head"],
+    intervals: Annotated[Out[TableFile], "intervals.csv: recalls with intervals, a row for each family and input"],
+    similarity: Annotated[Out[TableFile], "similarity.csv: the similarity of each input before anything is fitted"],
     seconds: Annotated[Out[TableFile], "seconds.csv: the processor time of each fit, as measured"],
     table: Annotated[Out[TableFile], "tables.md: all of it for people"],
     augmented_views: list[In[FeaturesFile]] | None = None,
@@ -37,7 +39,6 @@ def align(
     """
     from vitcapr.batches.pairing import pair_by_manifest
     from vitcapr.files import write_text
-    from vitcapr.formats.containers import frame_to_csv
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.retrieval.augmented_views import open_augmented_views
     from vitcapr.store.reader import open_features
@@ -49,7 +50,5 @@ def align(
     sentences = open_features(text_features)
     sentences.check_rows("caption_id", data)
     found = compare_alignments(views, sentences, pair_by_manifest(data, language), wanted, report)
-    write_text(scores, frame_to_csv(found.scores))
-    write_text(differences, frame_to_csv(found.differences))
-    write_text(seconds, frame_to_csv(found.seconds))
+    found.write(scores=scores, differences=differences, intervals=intervals, similarity=similarity, seconds=seconds)
     write_text(table, found.page)

@@ -1,23 +1,29 @@
 """The comparison of alignments as stages: from two stores and a manifest to its tables and its figure."""
 
 import json
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import spearmanr
 
 from tests.commands.stores import write_store
 from tests.data_sets import write_data_set
 from vitcapr.commands import align as command
+from vitcapr.formats.scores import Score, write_metrics
 from vitcapr.pipeline.run import run_stage
+from vitcapr.report.figures.atlas import heat_map
 from vitcapr.report.figures.learning_curve import alignment_curve
 from vitcapr.stages.align import align
 from vitcapr.stages.draw_alignment import draw_alignment
+from vitcapr.stages.draw_atlas import draw_atlas
+from vitcapr.studies.alignment.atlas import rank_correlation
 
 NAMES = [f"i{number:03}" for number in range(100)]
 SPLITS = ["train"] * 60 + ["validation"] * 20 + ["test"] * 20
-OUTPUTS = ("scores", "differences", "seconds", "table")
+OUTPUTS = ("scores", "differences", "intervals", "similarity", "seconds", "table")
 WANTED = {"image": "vit", "text": "bert", "families": ["linear", "cca"], "sizes": [None], "seeds": 1}
 
 
@@ -56,7 +62,7 @@ def test_the_stage_finds_what_the_command_finds(data: Path, tmp_path: Path) -> N
     stores = (data / "images/sealed", data / "texts/sealed")
     of_command = {"pairs": data / "data/captions.parquet", "families": "linear,cca", "sizes": "all", "seeds": 1}
     command.main(*stores, tmp_path / "out", **of_command)  # type: ignore[arg-type]
-    for name in ("scores", "differences"):
+    for name in ("scores", "differences", "intervals", "similarity"):
         assert made[name].read_bytes() == (tmp_path / f"out/{name}.csv").read_bytes()
     assert set(pd.read_csv(made["scores"])["pairs"]) == {120}
     assert (pd.read_csv(made["seconds"])["cpu_seconds"] > 0).all()
@@ -65,6 +71,59 @@ def test_the_stage_finds_what_the_command_finds(data: Path, tmp_path: Path) -> N
     picture = tmp_path / "recall.svg"
     run_stage(draw_alignment, log=tmp_path / "log.txt", scores=made["scores"], pictures=[picture])
     assert picture.stat().st_size > 1000
+
+
+def test_the_atlas_shows_what_the_alignments_measured(data: Path, tmp_path: Path) -> None:
+    made = run(data, tmp_path / "stage")
+    cider: Score = {"value": 0.5, "low": 0.4, "high": 0.6, "n": 20}
+    write_metrics(tmp_path / "metrics.json", "made", "test", {"cider": cider}, "ours")
+    kinds = ("intervals", "similarity", "seconds")
+    pictures = [tmp_path / "atlas.svg", tmp_path / "similarity.svg"]
+    run_stage(
+        draw_atlas,
+        log=tmp_path / "log.txt",
+        **{kind: dict.fromkeys(("vit/bert", "vit/glove"), made[kind]) for kind in kinds},
+        metrics={"vit/cls": tmp_path / "metrics.json"},
+        pictures=pictures,
+        table=tmp_path / "atlas.md",
+        values=tmp_path / "atlas.csv",
+    )
+    atlas = pd.read_csv(tmp_path / "atlas.csv")
+    assert atlas[["text", "family"]].apply(tuple, axis=1).tolist() == list(
+        product(("bert", "glove"), ("linear", "cca"))
+    )
+    scores = pd.read_csv(made["scores"]).set_index("system")
+    for one in atlas.to_dict("records"):
+        for score in ("i2t_recall_1", "t2i_recall_1"):
+            assert one[score] == pytest.approx(scores.loc[one["family"], score])
+            assert one[f"{score}_low"] <= one[score] <= one[f"{score}_high"]
+    assert (atlas["calibrated"] == pd.read_csv(made["similarity"])["calibrated"].item()).all()
+    assert "| vit | cls | 50.0 (40.0-60.0) |" in (tmp_path / "atlas.md").read_text()
+    assert min(picture.stat().st_size for picture in pictures) > 1000
+
+
+def test_the_atlas_has_a_panel_for_each_text_encoder() -> None:
+    recalls = {
+        f"{score}_recall_1{end}": [0.1, 0.2, 0.3, 0.4] for score in ("i2t", "t2i") for end in ("", "_low", "_high")
+    }
+    names = {"image": "vit", "inputs": ["cls", "patches"] * 2, "text": ["bert"] * 2 + ["glove"] * 2, "family": "cca"}
+    atlas = pd.DataFrame({**names, "calibrated": [0.5, 0.25] * 2, **recalls})
+    captioners = pd.DataFrame({"image": ["vit"], "inputs": ["patches"], "cider": [0.61]})
+    bert, glove, captioner = heat_map(atlas, captioners).axes
+    assert [label.get_text() for label in bert.get_yticklabels()] == ["cls", "patches"]
+    assert [text.get_text() for text in bert.texts] == ["0.50", "10.0", "10.0", "0.25", "20.0", "20.0"]
+    assert [text.get_text() for text in glove.texts] == ["0.50", "30.0", "30.0", "0.25", "40.0", "40.0"]
+    assert [text.get_text() for text in captioner.texts] == ["61.0"]
+
+
+def test_a_rank_correlation_is_that_of_scipy() -> None:
+    draw = np.random.default_rng(0)
+    x, y = draw.integers(0, 6, (2, 12)).astype(float)
+    cell = rank_correlation(x, y)
+    assert cell.text == f"{spearmanr(x, y).statistic:.2f}"
+    assert float(cell.low) < float(cell.text) < float(cell.high)
+    assert rank_correlation(x, np.exp(x)).shown == "1.00 (1.00-1.00)"
+    assert rank_correlation(x[:4], y[:4]).shown == "-"
 
 
 def test_the_figure_has_a_line_for_each_system() -> None:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,6 +10,8 @@ import pandas as pd
 
 from vitcapr.batches.pairing import Pairing
 from vitcapr.config.alignment import StudyConfig
+from vitcapr.files import write_text
+from vitcapr.formats.containers import frame_to_csv
 from vitcapr.formats.tables import NOTHING, Cell, Table, row, to_page
 from vitcapr.metrics.labels import COLUMNS as SCORES
 from vitcapr.progress import Reporter
@@ -20,6 +23,7 @@ from vitcapr.studies.alignment.study import (
     SIZES,
     Study,
     difference_frame,
+    interval_frame,
     score_frame,
     seconds_frame,
 )
@@ -34,6 +38,8 @@ class Compared(NamedTuple):
 
     scores: pd.DataFrame
     differences: pd.DataFrame
+    intervals: pd.DataFrame
+    similarity: pd.DataFrame
     seconds: pd.DataFrame
     tables: list[Table]
     protocol: str
@@ -43,6 +49,11 @@ class Compared(NamedTuple):
     def page(self) -> str:
         """The tables and the protocol in Markdown."""
         return to_page(self.tables, "Alignment of two frozen encoders", self.protocol)
+
+    def write(self, **paths: Path) -> None:
+        """Write the data frames as CSV, by their names."""
+        for name, path in paths.items():
+            write_text(path, frame_to_csv(getattr(self, name)))
 
 
 def compare_alignments(
@@ -81,10 +92,11 @@ def compare_alignments(
     sizes = dict.fromkeys(study.training_pairs if size is None else size for size in settings.sizes or default)
     runs = list(study.runs(list(sizes), settings.seeds, report))
     scores, seconds = score_frame(study, runs), seconds_frame(runs)
-    differences = difference_frame(runs, study.baseline, _SAMPLES)
+    differences, before = difference_frame(runs, study.baseline, _SAMPLES), similarity_frame(fits)
     tables = [*recall_tables(scores, differences, seconds, study.baseline), chosen_settings(scores)]
-    tables.append(similarity_table(fits))
-    return Compared(scores, differences, seconds, tables, protocol(study, len(fits), _SAMPLES))
+    tables.append(similarity_table(before))
+    frames = scores, differences, interval_frame(runs, _SAMPLES), before, seconds
+    return Compared(*frames, tables, protocol(study, len(fits), _SAMPLES))
 
 
 def _features(
@@ -142,18 +154,23 @@ def chosen_settings(scores: pd.DataFrame) -> Table:
     return Table("Settings chosen on validation, seed 0", ("system", *(f"{s:,}" for s in sizes)), tuple(rows))
 
 
-def similarity_table(fits: Mapping[str, Similarity]) -> Table:
-    """How well the encoders fit each other before anything is fitted, for each image input."""
+def similarity_frame(fits: Mapping[str, Similarity]) -> pd.DataFrame:
+    """How well the encoders fit each other before anything is fitted: a row for each image input.
+
+    Columns: ``inputs, cka, mutual_knn, calibrated, p_value, matched``.
+    """
     rows = [
-        row(
-            name,
-            f"{found.cka:.3f}",
-            f"{found.mutual_neighbours:.3f}",
-            f"{found.calibrated.value:.3f}",
-            f"{found.calibrated.p_value:.3f}",
-            f"{100 * found.matched:.1f}",
-        )
+        (name, found.cka, found.mutual_neighbours, found.calibrated.value, found.calibrated.p_value, found.matched)
         for name, found in fits.items()
+    ]
+    return pd.DataFrame(rows, columns=["inputs", "cka", "mutual_knn", "calibrated", "p_value", "matched"])
+
+
+def similarity_table(frame: pd.DataFrame) -> Table:
+    """:func:`similarity_frame` for people."""
+    rows = [
+        row(name, *(f"{value:.3f}" for value in values), f"{100 * matched:.1f}")
+        for name, *values, matched in frame.itertuples(index=False, name=None)
     ]
     columns = ("inputs", "CKA", "mutual kNN", "calibrated", "p", "matched by local CKA, %")
     return Table("Before anything is fitted", columns, tuple(rows))

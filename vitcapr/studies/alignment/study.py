@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from time import process_time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ import pandas as pd
 from vitcapr.batches.pairing import Pairing
 from vitcapr.files import canonical_json
 from vitcapr.formats.embeddings import Embeddings
-from vitcapr.metrics.bootstrap import Measure, compare
+from vitcapr.metrics.bootstrap import Measure, compare, score_of
 from vitcapr.metrics.query_bank import corrected, weigh
 from vitcapr.metrics.ranks import Truth, rank_matches
 from vitcapr.metrics.retrieval import measures
@@ -99,6 +99,8 @@ class StudyRun:
 
     system: str
     """The family, with its inputs and ``query bank`` where they distinguish it."""
+    family: str
+    inputs: str
     pairs: int
     seed: int
     settings: dict[str, Setting]
@@ -156,22 +158,30 @@ class Study:
                 if seed and pairs == self.training_pairs and family not in SEEDED:
                     continue
                 chosen = choose(FAMILIES[family], train, held_out[name]["validation"], seed)
-                for run in self._scored(self._named(family, name), pairs, seed, chosen, train, held_out[name]):
+                for run in self._scored(family, name, pairs, seed, chosen, train, held_out[name]):
                     reporter.line(_line(run))
                     yield run
 
     def _scored(
-        self, system: str, pairs: int, seed: int, chosen: Selection, train: Pairs, held_out: Mapping[str, Pairs]
+        self,
+        family: str,
+        inputs: str,
+        pairs: int,
+        seed: int,
+        chosen: Selection,
+        train: Pairs,
+        held_out: Mapping[str, Pairs],
     ) -> Iterator[StudyRun]:
-        found = embedded(chosen.alignment, held_out["test"])
+        found, system = embedded(chosen.alignment, held_out["test"]), self._named(family, inputs)
         common = chosen.validation_rsum, chosen.cpu_seconds
-        yield StudyRun(system, pairs, seed, chosen.settings, *common, measures_of(found))
+        yield StudyRun(system, family, inputs, pairs, seed, chosen.settings, *common, measures_of(found))
         if self.query_bank:
             bank = embedded(chosen.alignment, train)
             weight = weigh(embedded(chosen.alignment, held_out["validation"]), bank, _INVERSE_TEMPERATURES, _WEIGHTS)
             settings = {**chosen.settings, "weight": weight.weight, "inverse_temperature": weight.inverse_temperature}
             scored = measures_of(corrected(found, bank, weight))
-            yield StudyRun(f"{system}, query bank", pairs, seed, settings, *common, scored)
+            with_bank = f"{system}, query bank", f"{family}, query bank"
+            yield StudyRun(*with_bank, inputs, pairs, seed, settings, *common, scored)
 
     def _named(self, family: str, inputs: str) -> str:
         return family if len(self.inputs) == 1 else f"{family} ({inputs})"
@@ -193,9 +203,30 @@ def score_frame(study: Study, runs: Sequence[StudyRun]) -> pd.DataFrame:
 
 
 def seconds_frame(runs: Sequence[StudyRun]) -> pd.DataFrame:
-    """A row for each run: ``system, pairs, seed, cpu_seconds``, as measured."""
-    columns = ["system", "pairs", "seed", "cpu_seconds"]
+    """A row for each run: ``system, family, inputs, pairs, seed, cpu_seconds``, as measured."""
+    columns = ["system", "family", "inputs", "pairs", "seed", "cpu_seconds"]
     return pd.DataFrame([[getattr(run, column) for column in columns] for run in runs], columns=columns)
+
+
+def interval_frame(runs: Sequence[StudyRun], samples: int) -> pd.DataFrame:
+    """A row for each family, inputs, number of pairs and score: its mean over the seeds, with an interval.
+
+    Columns: ``family, inputs, pairs, score, value, low, high``. The interval resamples the test images.
+    """
+    rows = []
+    for (family, inputs, pairs), several in _grouped(runs, "family", "inputs", "pairs").items():
+        for score in COMPARED:
+            found = score_of(seed_mean(several, score), samples, 0)
+            values = {key: found[key] for key in ("value", "low", "high")}
+            rows.append({"family": family, "inputs": inputs, "pairs": pairs, "score": score, **values})
+    return pd.DataFrame(rows)
+
+
+def _grouped(runs: Sequence[StudyRun], *keys: str) -> dict[tuple[Any, ...], list[StudyRun]]:
+    groups: dict[tuple[Any, ...], list[StudyRun]] = {}
+    for run in runs:
+        groups.setdefault(tuple(getattr(run, key) for key in keys), []).append(run)
+    return groups
 
 
 def difference_frame(runs: Sequence[StudyRun], baseline: str | None, samples: int) -> pd.DataFrame:
@@ -204,9 +235,7 @@ def difference_frame(runs: Sequence[StudyRun], baseline: str | None, samples: in
     Columns: ``system, pairs, score, difference, low, high, p_value``. A score is the mean over the seeds; the interval
     and the test resample the test images (:func:`vitcapr.metrics.bootstrap.compare`).
     """
-    groups: dict[tuple[str, int], list[StudyRun]] = {}
-    for run in runs:
-        groups.setdefault((run.system, run.pairs), []).append(run)
+    groups = _grouped(runs, "system", "pairs")
     rows = []
     for (system, pairs), several in groups.items():
         base = None if baseline is None else groups.get((baseline, pairs))

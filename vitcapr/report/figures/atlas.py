@@ -1,0 +1,79 @@
+"""Heat map of what each input of the alignments gives, and its similarity against its recall."""
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+from vitcapr.report.figures.style import PAGE_WIDTH, SMALL_TEXT_SIZE, new_figure, series, styled
+
+_ROW = 0.17
+"""Inches that an input takes."""
+_TITLES = {"i2t_recall_1": "image to text", "t2i_recall_1": "text to image"}
+
+
+@styled
+def heat_map(atlas: pd.DataFrame, captioners: pd.DataFrame) -> Figure:
+    """A row for each input, a panel for each text encoder, and one for the captioners.
+
+    Args:
+        atlas: see :func:`vitcapr.studies.alignment.atlas.read_atlas`.
+        captioners: ``image, inputs, cider`` as a fraction; may be empty.
+    """
+    keys = atlas[["image", "inputs"]].drop_duplicates().apply(tuple, axis=1).tolist()
+    several = atlas["image"].nunique() > 1
+    names = [f"{image}: {inputs}" if several else inputs for image, inputs in keys]
+    panels = {}
+    for text, part in atlas.groupby("text", sort=False):
+        by = part.set_index(["image", "inputs"])
+        columns = {"calibrated\nmutual kNN": by["calibrated"][~by.index.duplicated()]}
+        for family, of in by.groupby("family", sort=False):
+            columns |= {f"{family}\n{title.replace(' to ', '→')}": 100 * of[score] for score, title in _TITLES.items()}
+        panels[str(text)] = pd.DataFrame(columns).reindex(keys)
+    if len(captioners):
+        panels["captioner"] = pd.DataFrame({"CIDEr": 100 * captioners.set_index(["image", "inputs"])["cider"]}).reindex(
+            keys
+        )
+    widths = [part.shape[1] for part in panels.values()]
+    layout = ConstrainedLayoutEngine(w_pad=0.04, h_pad=0.04)
+    figure = new_figure(PAGE_WIDTH, 0.9 + _ROW * len(keys), layout=layout)
+    grid = figure.subplots(1, len(panels), sharey=True, squeeze=False, width_ratios=widths)[0]
+    for axes, (title, values) in zip(grid, panels.items(), strict=True):
+        _draw_values(axes, values)
+        axes.set_title(title, loc="left")
+    grid[0].set_yticks(range(len(keys)), names)
+    return figure
+
+
+def _draw_values(axes: Axes, values: pd.DataFrame) -> None:
+    """Each column on a scale of its own, from its least to its largest value."""
+    numbers = values.to_numpy(dtype=float)
+    span = np.nanmax(numbers, axis=0) - np.nanmin(numbers, axis=0)
+    shade = (numbers - np.nanmin(numbers, axis=0)) / np.where(span > 0, span, 1)
+    axes.imshow(shade, cmap="Blues", vmin=0, vmax=1.4, aspect="auto")
+    for (line, column), value in np.ndenumerate(numbers):
+        if np.isfinite(value):
+            text = f"{value:.2f}" if column == 0 and "kNN" in values.columns[0] else f"{value:.1f}"
+            bold = "bold" if value == np.nanmax(numbers[:, column]) else "normal"
+            axes.text(column, line, text, ha="center", va="center", fontsize=SMALL_TEXT_SIZE, fontweight=bold)
+    axes.set_xticks(range(numbers.shape[1]), values.columns)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+
+
+@styled
+def similarity_against_recall(atlas: pd.DataFrame) -> Figure:
+    """A dot for each input: its calibrated mutual kNN before training, and its Recall@1 in percent after."""
+    layout = ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.04)
+    figure = new_figure(PAGE_WIDTH, 2.6, layout=layout)
+    for axes, (score, title) in zip(figure.subplots(1, 2, sharex=True), _TITLES.items(), strict=True):
+        for number, (name, part) in enumerate(atlas.groupby(["text", "family"], sort=False)):
+            look = {**series(number), "linestyle": "none"}
+            axes.plot(part["calibrated"], 100 * part[score], label=", ".join(map(str, name)), **look)
+        axes.set_title(title, loc="left")
+        axes.set_xlabel("calibrated mutual kNN of training pairs")
+        axes.grid()
+    figure.axes[0].set_ylabel("R@1 (%)")
+    figure.legend(handles=figure.axes[0].get_lines(), loc="outside lower center", ncols=3)
+    return figure
