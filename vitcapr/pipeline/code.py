@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from vitcapr.data.archive import Archive
 from vitcapr.errors import UserError
-from vitcapr.files import sha256_bytes, write_json
+from vitcapr.files import sha256_bytes, sha256_file, write_json
 
 if TYPE_CHECKING:
     import grimp
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 PACKAGE = "vitcapr"
 FOUND_BY_NAME = {"vitcapr.metrics.scoring": "vitcapr.metrics.captions"}
 """Module -> the package whose modules it imports by name, which the import graph does not show."""
+
+LABELS = "vitcapr.metrics.labels"
+"""The module whose data file, ``labels.yaml``, changes no result."""
 
 LIBRARIES = {
     "PIL": "pillow",
@@ -97,6 +100,8 @@ MESSAGES = frozenset({"UserError", "Diverged", "Preempted", "ValueError", "TypeE
 def stage_code(module: str, package: str = PACKAGE, remembered: Path | None = None) -> dict[str, str]:
     """The code that ``module`` runs: a digest for each module of the package, a version for each library.
 
+    A module's data file, ``lexicon.yaml`` beside ``lexicon.py``, counts as a module, byte for byte.
+
     Two equal dictionaries mean that the stage computes the same; the differing keys name what was edited.
 
     Args:
@@ -107,7 +112,9 @@ def stage_code(module: str, package: str = PACKAGE, remembered: Path | None = No
         UserError: there is no such module.
     """
     modules, libraries = _closure(module, package)
-    code = digests({name: _path(name) for name in sorted(modules)}, remembered)
+    paths = {name: _path(name) for name in sorted(modules)}
+    data = {f"{name}.yaml": path.with_suffix(".yaml") for name, path in paths.items() if name != LABELS}
+    code = digests(paths, remembered) | {name: sha256_file(path) for name, path in data.items() if path.is_file()}
     return code | {name: _release(name) for name in sorted(libraries)}
 
 

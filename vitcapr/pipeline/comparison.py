@@ -144,5 +144,6 @@ def leaves(values: Any, key: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _file_of(module: str) -> str:
-    path = SOURCE.joinpath(*module.split(".")[1:])
-    return str(path / "__init__.py" if path.is_dir() else path.with_suffix(".py"))
+    path = SOURCE.joinpath(*module.removesuffix(".yaml").split(".")[1:])
+    ending = ".yaml" if module.endswith(".yaml") else ".py"
+    return str(path / "__init__.py" if path.is_dir() else path.with_suffix(ending))

@@ -2,26 +2,10 @@
 
 import random
 
-from vitcapr.demo.scenes.lexicon import COLORS, KINDS, PLACES
+from vitcapr.demo.scenes.lexicon import COLORS, KINDS, LEXICON, PLACES
 from vitcapr.demo.scenes.scene import Group, Scene
 
-NUMBERS = {1: "一", 2: "两", 3: "三", 4: "四"}
-SIZES = {"small": "小", "large": "大"}
-# (with the particle, compounded)
-TEXTURES = {"plain": ("", ""), "striped": ("带条纹的", "条纹"), "dotted": ("带圆点的", "圆点")}
-RELATIONS = {
-    "left": ("左边", "左侧"),
-    "right": ("右边", "右侧"),
-    "above": ("上方", "上面"),
-    "below": ("下方", "下面"),
-    "in_front": ("前面", "前方"),
-    "behind": ("后面", "后方"),
-    "between": ("之间", "中间"),
-    "on_left": ("左边", "左侧"),
-    "in_middle": ("中间", "中央"),
-    "on_right": ("右边", "右侧"),
-}
-ARRANGEMENTS = {"row": ("排成一行", "并排在一起"), "column": ("排成一列", "上下排列")}
+WORDS = LEXICON.chinese
 
 
 def captions(scene: Scene, rng: random.Random) -> list[str]:
@@ -35,9 +19,9 @@ def noun_phrase(group: Group, rng: random.Random) -> str:
     """ "一个带条纹的红色大球" or "一个红色条纹大球"."""
     kind = KINDS[group.kind]
     color = COLORS[group.color].chinese
-    with_particle, compounded = TEXTURES[group.texture]
-    amount = NUMBERS[group.count] + kind.measure
-    name = SIZES[group.size] + kind.chinese
+    with_particle, compounded = LEXICON.textures[group.texture].chinese
+    amount = WORDS.numbers[group.count] + kind.measure
+    name = LEXICON.sizes[group.size].chinese + kind.chinese
     if rng.random() < 0.5:
         return f"{amount}{color}{compounded}{name}"
     return f"{amount}{with_particle}{color}{name}" if with_particle else f"{amount}{color}的{name}"
@@ -45,7 +29,7 @@ def noun_phrase(group: Group, rng: random.Random) -> str:
 
 def _landmark(scene: Scene, rng: random.Random) -> str:
     """Relation and what it refers to: "一棵大树的左边", "画面中间"."""
-    where = rng.choice(RELATIONS[scene.relation])
+    where = rng.choice(WORDS.relations[scene.relation])
     others = [noun_phrase(group, rng) for group in scene.groups[1:]]
     if not others:
         return f"画面{where}"
@@ -53,33 +37,33 @@ def _landmark(scene: Scene, rng: random.Random) -> str:
 
 
 def _predicate(scene: Scene, rng: random.Random, verb: str) -> str:
-    if scene.relation in ARRANGEMENTS:
-        return rng.choice(ARRANGEMENTS[scene.relation])
+    if scene.relation in WORDS.arrangements:
+        return rng.choice(WORDS.arrangements[scene.relation])
     return f"{verb}{_landmark(scene, rng)}"
 
 
 def _plain(scene: Scene, rng: random.Random) -> str:
-    return f"{PLACES[scene.place].chinese}，{noun_phrase(scene.groups[0], rng)}{_predicate(scene, rng, '在')}"
+    return f"{PLACES[scene.place].chinese[0]}，{noun_phrase(scene.groups[0], rng)}{_predicate(scene, rng, '在')}"
 
 
 def _there_is(scene: Scene, rng: random.Random) -> str:
-    return f"{PLACES[scene.place].chinese}有{noun_phrase(scene.groups[0], rng)}，{_predicate(scene, rng, '在')}"
+    return f"{PLACES[scene.place].chinese[0]}有{noun_phrase(scene.groups[0], rng)}，{_predicate(scene, rng, '在')}"
 
 
 def _located(scene: Scene, rng: random.Random) -> str:
     return (
-        f"{noun_phrase(scene.groups[0], rng)}{_predicate(scene, rng, '位于')}，背景是{PLACES[scene.place].chinese_noun}"
+        f"{noun_phrase(scene.groups[0], rng)}{_predicate(scene, rng, '位于')}，背景是{PLACES[scene.place].chinese[1]}"
     )
 
 
 def _in_this_picture(scene: Scene, rng: random.Random) -> str:
     opening = rng.choice(("这张图里", "图片中"))
-    place, subject = PLACES[scene.place].chinese, noun_phrase(scene.groups[0], rng)
+    place, subject = PLACES[scene.place].chinese[0], noun_phrase(scene.groups[0], rng)
     return f"{opening}，{place}的{subject}{_predicate(scene, rng, '在')}"
 
 
 def _existential(scene: Scene, rng: random.Random) -> str:
-    place, subject = PLACES[scene.place].chinese, noun_phrase(scene.groups[0], rng)
-    if scene.relation in ARRANGEMENTS:
-        return f"{place}可以看到{rng.choice(ARRANGEMENTS[scene.relation])}的{subject}"
+    place, subject = PLACES[scene.place].chinese[0], noun_phrase(scene.groups[0], rng)
+    if scene.relation in WORDS.arrangements:
+        return f"{place}可以看到{rng.choice(WORDS.arrangements[scene.relation])}的{subject}"
     return f"{place}，{_landmark(scene, rng)}有{subject}"

@@ -3,44 +3,10 @@
 import random
 from dataclasses import dataclass
 
-from vitcapr.demo.scenes.lexicon import KINDS, PLACES
+from vitcapr.demo.scenes.lexicon import KINDS, LEXICON, PLACES
 from vitcapr.demo.scenes.scene import Group, Scene
 
-NUMBERS = {2: "two", 3: "three", 4: "four"}
-SIZE_WORDS = {"small": ("small", "little"), "large": ("large", "big")}
-TEXTURE_BEFORE = {"striped": ("striped",), "dotted": ("dotted", "spotted")}
-TEXTURE_AFTER = {"striped": "with stripes", "dotted": "with dots"}
-RELATIONS = {
-    "left": ("to the left of", "to the left of", "left of", "on the left of"),
-    "right": ("to the right of", "to the right of", "right of", "on the right of"),
-    "above": ("above", "above", "over"),
-    "below": ("below", "below", "under"),
-    "in_front": ("in front of", "in front of", "right in front of"),
-    "behind": ("behind", "behind", "partly hidden behind"),
-}
-# The same from the other side: "a house with a ball to its left".
-HELD_RELATIONS = {
-    "left": ("to its left", "on its left", "on the left"),
-    "right": ("to its right", "on its right", "on the right"),
-    "above": ("above it", "over it"),
-    "below": ("below it", "under it"),
-    "in_front": ("in front of it", "right in front of it"),
-    "behind": ("behind it", "partly hidden behind it"),
-}
-PLURAL_HELD = {"it": "them", "its": "their"}
-WHEREABOUTS = {
-    "on_left": ("on the left", "on the left side", "at the left"),
-    "in_middle": ("in the middle", "in the middle", "in the center"),
-    "on_right": ("on the right", "on the right side", "at the right"),
-}
-ARRANGEMENTS = {
-    "row": {2: ("side by side", "next to each other"), 3: ("in a row", "side by side"), 4: ("in a row", "in a line")},
-    "column": {
-        2: ("one above the other", "one over the other"),
-        3: ("one above another", "in a column"),
-        4: ("one above another", "in a column"),
-    },
-}
+WORDS = LEXICON.english
 
 
 @dataclass(frozen=True)
@@ -65,18 +31,18 @@ def captions(scene: Scene, rng: random.Random) -> list[str]:
 def noun_phrase(group: Group, rng: random.Random) -> Phrase:
     """ "a large red ball with dots", "two little striped boats"."""
     singular, plural = rng.choice(KINDS[group.kind].nouns)
-    words = [rng.choice(SIZE_WORDS[group.size])]
-    after = ""
-    if group.texture != "plain":
+    words = [rng.choice(LEXICON.sizes[group.size].english)]
+    after, texture = "", LEXICON.textures[group.texture]
+    if texture.before:
         if rng.random() < 0.3:
-            after = f" {TEXTURE_AFTER[group.texture]}"
+            after = f" {texture.after}"
         else:
-            words.append(rng.choice(TEXTURE_BEFORE[group.texture]))
+            words.append(rng.choice(texture.before))
     words.append(group.color)
     if group.count == 1:
         text = f"{article(words[0])} {' '.join(words)} {singular}{after}"
     else:
-        text = f"{NUMBERS[group.count]} {' '.join(words)} {plural}{after}"
+        text = f"{WORDS.numbers[group.count]} {' '.join(words)} {plural}{after}"
     return Phrase(text, group.count > 1)
 
 
@@ -91,25 +57,24 @@ def _subject(scene: Scene, rng: random.Random) -> Phrase:
 
 def _where(scene: Scene, rng: random.Random) -> str:
     """How the subject lies to the others, or where it is when alone."""
-    if scene.relation in WHEREABOUTS:
-        return rng.choice(WHEREABOUTS[scene.relation])
-    if scene.relation in ARRANGEMENTS:
-        return rng.choice(ARRANGEMENTS[scene.relation][scene.groups[0].count])
+    if scene.relation in WORDS.whereabouts:
+        return rng.choice(WORDS.whereabouts[scene.relation])
+    if scene.relation in WORDS.arrangements:
+        return rng.choice(WORDS.arrangements[scene.relation][scene.groups[0].count])
     others = [noun_phrase(group, rng).text for group in scene.groups[1:]]
     if scene.relation == "between":
         return f"between {others[0]} and {others[1]}"
-    return f"{rng.choice(RELATIONS[scene.relation])} {others[0]}"
+    return f"{rng.choice(WORDS.relations[scene.relation])} {others[0]}"
 
 
 def _place(scene: Scene, rng: random.Random) -> str:
-    first, *others = PLACES[scene.place].phrases
-    return rng.choice([first, first, *others])
+    return rng.choice(PLACES[scene.place].phrases)
 
 
 def _tail(scene: Scene, rng: random.Random) -> str:
     """Relation and place; "on the grass on the left" reads better than the other way round."""
     where, place = _where(scene, rng), _place(scene, rng)
-    return f"{place} {where}" if scene.relation in WHEREABOUTS else f"{where} {place}"
+    return f"{place} {where}" if scene.relation in WORDS.whereabouts else f"{where} {place}"
 
 
 def _plain(scene: Scene, rng: random.Random) -> str:
@@ -137,9 +102,9 @@ def _picture_of(scene: Scene, rng: random.Random) -> str:
     if scene.relation == "between":
         where, held = "between them", f"{others[0].text} and {others[1].text}"
     else:
-        where, held = rng.choice(HELD_RELATIONS[scene.relation]), others[0].text
+        where, held = rng.choice(WORDS.held[scene.relation]), others[0].text
         if others[0].plural:
-            where = " ".join(PLURAL_HELD.get(word, word) for word in where.split())
+            where = " ".join(WORDS.plural.get(word, word) for word in where.split())
     return f"{opening} {held} {_place(scene, rng)} with {subject} {where}"
 
 
@@ -151,11 +116,8 @@ def _posture(scene: Scene, rng: random.Random) -> str:
 
 def posture(kind: str, place: str) -> tuple[str, str]:
     """(singular, plural) of the verb for a kind in a place: fish swim in water and lie on the sand."""
-    if place == "sky" and kind in ("bird", "kite"):
-        return "flies", "fly"
-    if place == "water" and kind in ("fish", "bird"):
-        return "swims", "swim"
-    return PLACES[place].posture or KINDS[kind].posture
+    of_place = PLACES[place].postures
+    return of_place.get(kind) or of_place.get("other") or KINDS[kind].posture
 
 
 def _sentence(text: str) -> str:

@@ -1,8 +1,35 @@
-"""The possible content of scenes, with English and Chinese names."""
+"""The possible content of scenes, with its English and Chinese names: what ``lexicon.yaml`` says."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+from pydantic import TypeAdapter
 
 Rgb = tuple[int, int, int]
+Forms = tuple[str, str]
+"""Singular and plural."""
+
+
+@dataclass(frozen=True)
+class Size:
+    english: list[str]
+    chinese: str
+
+
+@dataclass(frozen=True)
+class Texture:
+    """How English captions say it before or after the noun, and Chinese ones with the particle or compounded."""
+
+    before: list[str]
+    after: str
+    chinese: tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Color:
+    chinese: str
+    rgb: Rgb
 
 
 @dataclass(frozen=True)
@@ -10,27 +37,19 @@ class Kind:
     """A kind of thing.
 
     Attributes:
-        nouns: (singular, plural) pairs that English captions choose from.
+        nouns: that English captions choose from.
         chinese: its noun in Chinese, and ``measure`` the measure word that goes with it.
-        posture: (singular, plural) of the verb for being somewhere.
+        posture: the verb for being somewhere.
     """
 
-    name: str
-    nouns: tuple[tuple[str, str], ...]
+    nouns: list[Forms]
     chinese: str
     measure: str
-    posture: tuple[str, str]
+    posture: Forms
 
     def words(self) -> list[str]:
         """Every noun by which a caption may name it."""
         return list(dict.fromkeys([*(word for pair in self.nouns for word in pair), self.chinese]))
-
-
-@dataclass(frozen=True)
-class Color:
-    name: str
-    chinese: str
-    rgb: Rgb
 
 
 @dataclass(frozen=True)
@@ -39,130 +58,57 @@ class Place:
 
     Attributes:
         phrases: how English captions say that something is there.
-        chinese: the same in Chinese, ``chinese_noun`` the place by itself.
+        chinese: the same in Chinese, and the place by itself.
         kinds: the names of the kinds that may be seen there.
         avoided: colours that would not stand out from it.
-        posture: the verb for being there where the place decides it, not the kind.
+        gradient: its colours at the top and at the bottom.
+        outline: the colour of the outlines of things.
+        postures: the verb for being there of some kinds, and of all ``other``, where the place decides it.
     """
 
-    name: str
-    phrases: tuple[str, ...]
-    chinese: str
-    chinese_noun: str
-    kinds: tuple[str, ...]
-    avoided: tuple[str, ...]
-    posture: tuple[str, str] | None = None
+    phrases: list[str]
+    chinese: tuple[str, str]
+    kinds: list[str]
+    avoided: list[str]
+    gradient: tuple[Rgb, Rgb]
+    outline: Rgb = (30, 30, 36)
+    casts_shadow: bool = False
+    postures: dict[str, Forms] = field(default_factory=dict)
 
 
-SITS, STANDS, LIES = ("sits", "sit"), ("stands", "stand"), ("lies", "lie")
-FLOATS = ("floats", "float")
+@dataclass(frozen=True)
+class English:
+    """Phrases for numbers of things and for relations; see ``lexicon.yaml``."""
 
-# From what is spoken of to what it is located by: a ball is left of a house, a house is not right of a ball.
-# The order makes the subject of a caption a property of the picture.
-KINDS: dict[str, Kind] = {
-    kind.name: kind
-    for kind in (
-        Kind("bird", (("bird", "birds"),), "鸟", "只", SITS),
-        Kind("ball", (("ball", "balls"),), "球", "个", LIES),
-        Kind("cup", (("cup", "cups"), ("mug", "mugs")), "杯子", "个", STANDS),
-        Kind("star", (("star", "stars"),), "星星", "颗", LIES),
-        Kind("fish", (("fish", "fish"),), "鱼", "条", LIES),
-        Kind("kite", (("kite", "kites"),), "风筝", "只", LIES),
-        Kind("flower", (("flower", "flowers"),), "花", "朵", STANDS),
-        Kind("box", (("box", "boxes"), ("crate", "crates")), "箱子", "个", SITS),
-        Kind("boat", (("boat", "boats"), ("sailboat", "sailboats")), "船", "艘", LIES),
-        Kind("car", (("car", "cars"),), "汽车", "辆", ("is parked", "are parked")),
-        Kind("tree", (("tree", "trees"),), "树", "棵", STANDS),
-        Kind("house", (("house", "houses"),), "房子", "座", STANDS),
-    )
-}
+    numbers: dict[int, str]
+    relations: dict[str, list[str]]
+    held: dict[str, list[str]]
+    plural: dict[str, str]
+    whereabouts: dict[str, list[str]]
+    arrangements: dict[str, dict[int, list[str]]]
 
-# Told apart by lightness as well as hue, after Okabe and Ito's palette for colour-blind readers.
-COLORS: dict[str, Color] = {
-    color.name: color
-    for color in (
-        Color("red", "红色", (204, 38, 32)),
-        Color("orange", "橙色", (240, 136, 16)),
-        Color("yellow", "黄色", (250, 226, 60)),
-        Color("green", "绿色", (0, 140, 84)),
-        Color("blue", "蓝色", (36, 98, 214)),
-        Color("purple", "紫色", (148, 74, 178)),
-        Color("white", "白色", (248, 248, 248)),
-        Color("black", "黑色", (38, 38, 44)),
-    )
-}
 
-PLACES: dict[str, Place] = {
-    place.name: place
-    for place in (
-        Place(
-            "grass",
-            ("on the grass", "on green grass", "in the grass"),
-            "草地上",
-            "草地",
-            ("bird", "ball", "cup", "kite", "flower", "box", "car", "tree", "house"),
-            ("green",),
-        ),
-        Place(
-            "sand",
-            ("on the sand", "on the beach", "on a sandy beach"),
-            "沙滩上",
-            "沙滩",
-            ("bird", "ball", "cup", "star", "fish", "kite", "box", "boat", "car", "tree", "house"),
-            ("yellow",),
-        ),
-        Place(
-            "snow",
-            ("in the snow", "on the snow", "on white snow"),
-            "雪地上",
-            "雪地",
-            ("bird", "ball", "cup", "star", "box", "car", "tree", "house"),
-            ("white",),
-        ),
-        Place(
-            "water",
-            ("in the water", "on the water", "in blue water"),
-            "水中",
-            "水面",
-            ("bird", "ball", "cup", "fish", "flower", "box", "boat"),
-            ("blue",),
-            FLOATS,
-        ),
-        Place(
-            "sky",
-            ("in the sky", "in the blue sky", "in a cloudy sky"),
-            "天空中",
-            "天空",
-            ("bird", "ball", "star", "kite"),
-            ("blue", "white"),
-            FLOATS,
-        ),
-        Place(
-            "night",
-            ("at night", "in the dark", "under a night sky"),
-            "夜空下",
-            "夜空",
-            ("bird", "ball", "star", "kite", "flower", "boat", "car", "tree", "house"),
-            ("black",),
-        ),
-        Place(
-            "wall",
-            ("by a brick wall", "against a brick wall", "near a brick wall"),
-            "砖墙边",
-            "砖墙",
-            ("bird", "ball", "cup", "star", "kite", "flower", "box", "car", "tree", "house"),
-            ("red", "orange"),
-        ),
-        Place(
-            "floor",
-            ("on a wooden floor", "on the floor", "on a floor of wood"),
-            "木地板上",
-            "木地板",
-            ("bird", "ball", "cup", "star", "fish", "kite", "flower", "box", "boat", "car", "house"),
-            ("orange",),
-        ),
-    )
-}
+@dataclass(frozen=True)
+class Chinese:
+    """The same in Chinese."""
 
-SIZES = ("small", "large")
-TEXTURES = ("plain", "striped", "dotted")
+    numbers: dict[int, str]
+    relations: dict[str, list[str]]
+    arrangements: dict[str, list[str]]
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    sizes: dict[str, Size]
+    textures: dict[str, Texture]
+    colors: dict[str, Color]
+    kinds: dict[str, Kind]
+    places: dict[str, Place]
+    english: English
+    chinese: Chinese
+
+
+LEXICON = TypeAdapter(Lexicon).validate_python(
+    yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+)
+COLORS, KINDS, PLACES = LEXICON.colors, LEXICON.kinds, LEXICON.places

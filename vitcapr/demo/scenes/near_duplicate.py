@@ -8,7 +8,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import replace
 
-from vitcapr.demo.scenes.lexicon import COLORS, PLACES, TEXTURES
+from vitcapr.demo.scenes.lexicon import COLORS, LEXICON, PLACES
 from vitcapr.demo.scenes.scene import Group, Scene, Thing
 
 OPPOSITES = {
@@ -37,16 +37,16 @@ def _recolored(scene: Scene) -> Iterator[Scene]:
 
 def _retextured(scene: Scene) -> Iterator[Scene]:
     for number, group in enumerate(scene.groups):
-        for texture in TEXTURES:
+        for texture in LEXICON.textures:
             if texture != group.texture:
                 yield _with_group(scene, number, replace(group, texture=texture))
 
 
 def _elsewhere(scene: Scene) -> Iterator[Scene]:
     kinds, colors = ({getattr(group, name) for group in scene.groups} for name in ("kind", "color"))
-    for place in PLACES.values():
-        if place.name != scene.place and kinds <= set(place.kinds) and not colors & set(place.avoided):
-            yield replace(scene, place=place.name)
+    for name, place in PLACES.items():
+        if name != scene.place and kinds <= set(place.kinds) and not colors & set(place.avoided):
+            yield replace(scene, place=name)
 
 
 def _mirrored(scene: Scene) -> Iterator[Scene]:

@@ -8,19 +8,9 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from vitcapr.demo.scenes.english import (
-    ARRANGEMENTS,
-    HELD_RELATIONS,
-    NUMBERS,
-    PLURAL_HELD,
-    RELATIONS,
-    SIZE_WORDS,
-    TEXTURE_AFTER,
-    TEXTURE_BEFORE,
-    WHEREABOUTS,
-)
-from vitcapr.demo.scenes.lexicon import COLORS, KINDS, PLACES
+from vitcapr.demo.scenes.lexicon import COLORS, KINDS, LEXICON, PLACES
 
+WORDS = LEXICON.english
 INVERSE = {
     "left": "right",
     "right": "left",
@@ -127,24 +117,26 @@ def _either(phrases: Iterable[str]) -> str:
     return "|".join(re.escape(phrase) for phrase in sorted(phrases, key=len, reverse=True))
 
 
-_PLACE_OF = _names({place.name: place.phrases for place in PLACES.values()})
-_KIND_OF = _names({kind.name: [noun for pair in kind.nouns for noun in pair] for kind in KINDS.values()})
-_COUNT_OF = {"a": 1, "an": 1} | {word: number for number, word in NUMBERS.items()}
-_SIZE_OF = _names(SIZE_WORDS)
-_TEXTURE_OF = _names(TEXTURE_BEFORE) | {said: name for name, said in TEXTURE_AFTER.items()}
-_RELATION_OF = _names(RELATIONS)
-_HELD_OF = _names(HELD_RELATIONS) | _names(
+_PLACE_OF = _names({name: place.phrases for name, place in PLACES.items()})
+_KIND_OF = _names({name: [noun for pair in kind.nouns for noun in pair] for name, kind in KINDS.items()})
+_COUNT_OF = {"a": 1, "an": 1} | {word: number for number, word in WORDS.numbers.items()}
+_SIZE_OF = _names({name: size.english for name, size in LEXICON.sizes.items()})
+_BEFORE_OF = _names({name: texture.before for name, texture in LEXICON.textures.items()})
+_AFTER_OF = {texture.after: name for name, texture in LEXICON.textures.items() if texture.after}
+_TEXTURE_OF = _BEFORE_OF | _AFTER_OF
+_RELATION_OF = _names(WORDS.relations)
+_HELD_OF = _names(WORDS.held) | _names(
     {
-        name: [" ".join(PLURAL_HELD.get(word, word) for word in phrase.split()) for phrase in said]
-        for name, said in HELD_RELATIONS.items()
+        name: [" ".join(WORDS.plural.get(word, word) for word in phrase.split()) for phrase in said]
+        for name, said in WORDS.held.items()
     }
 )
-_ALONE_OF = _names(WHEREABOUTS) | _names(
-    {name: [phrase for said in by_count.values() for phrase in said] for name, by_count in ARRANGEMENTS.items()}
+_ALONE_OF = _names(WORDS.whereabouts) | _names(
+    {name: [phrase for said in by_count.values() for phrase in said] for name, by_count in WORDS.arrangements.items()}
 )
 _PLACE = re.compile(rf"\b(?:{_either(_PLACE_OF)})\b")
 _GROUP = re.compile(
     rf"\b(?:(?P<number>{_either(_COUNT_OF)}) )?(?:(?P<size>{_either(_SIZE_OF)}) )?"
-    rf"(?:(?P<before>{_either(_names(TEXTURE_BEFORE))}) )?(?:(?P<color>{_either(COLORS)}) )?"
-    rf"(?P<noun>{_either(_KIND_OF)})\b(?: (?P<after>{_either(TEXTURE_AFTER.values())}))?\b"
+    rf"(?:(?P<before>{_either(_BEFORE_OF)}) )?(?:(?P<color>{_either(COLORS)}) )?"
+    rf"(?P<noun>{_either(_KIND_OF)})\b(?: (?P<after>{_either(_AFTER_OF)}))?\b"
 )

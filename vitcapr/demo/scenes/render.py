@@ -7,23 +7,20 @@ from collections.abc import Callable
 import numpy as np
 from PIL import Image, ImageDraw
 
-from vitcapr.demo.scenes.lexicon import COLORS, Rgb
+from vitcapr.demo.scenes.lexicon import COLORS, PLACES, Place, Rgb
 from vitcapr.demo.scenes.scene import Group, Scene, Thing
 from vitcapr.demo.scenes.shapes import SHAPES, Part, Points
 
 OVERSAMPLING = 3
-CASTS_SHADOW = {"grass", "sand", "snow", "floor"}
-NIGHT_OUTLINE, DAY_OUTLINE = (196, 200, 214), (30, 30, 36)
-GRADIENTS: dict[str, tuple[Rgb, Rgb]] = {
-    "grass": ((128, 184, 84), (98, 158, 66)),
-    "sand": ((238, 218, 170), (222, 192, 136)),
-    "snow": ((214, 226, 238), (236, 242, 247)),
-    "water": ((118, 190, 222), (70, 148, 196)),
-    "sky": ((128, 186, 234), (196, 226, 246)),
-    "night": ((16, 20, 48), (48, 52, 92)),
-    "wall": ((190, 116, 90), (176, 102, 78)),
-    "floor": ((206, 160, 108), (190, 142, 92)),
+PAINTS: dict[str, Rgb] = {
+    "wood": (120, 78, 40),
+    "leaf": (40, 120, 50),
+    "pane": (205, 228, 240),
+    "dark": (45, 45, 50),
+    "beak": (245, 160, 30),
+    "white": (250, 250, 250),
 }
+"""The colours of parts that do not have the colour of the thing."""
 
 
 def render(scene: Scene, size: int, rng: random.Random) -> tuple[Image.Image, Image.Image]:
@@ -38,6 +35,7 @@ def render(scene: Scene, size: int, rng: random.Random) -> tuple[Image.Image, Im
         label. Objects are numbered from 1 in the order of ``scene.groups`` and their things.
     """
     side = size * OVERSAMPLING
+    place = PLACES[scene.place]
     picture = _background(scene.place, side, rng)
     labels = Image.new("L", (side, side), 0)
     first_label = [1]
@@ -47,26 +45,25 @@ def render(scene: Scene, size: int, rng: random.Random) -> tuple[Image.Image, Im
         group = scene.groups[number]
         color = _jitter(COLORS[group.color].rgb, rng, 8)
         for offset, thing in enumerate(group.things):
-            _draw_thing(picture, labels, scene.place, group, thing, color, first_label[number] + offset)
+            _draw_thing(picture, labels, place, group, thing, color, first_label[number] + offset)
     return picture.reduce(OVERSAMPLING), labels.resize((size, size), Image.Resampling.NEAREST)
 
 
 def _draw_thing(
-    picture: Image.Image, labels: Image.Image, place: str, group: Group, thing: Thing, color: Rgb, label: int
+    picture: Image.Image, labels: Image.Image, place: Place, group: Group, thing: Thing, color: Rgb, label: int
 ) -> None:
     side = picture.width
     draw, draw_label = ImageDraw.Draw(picture), ImageDraw.Draw(labels)
     parts = SHAPES[group.kind]
     outlines = [_flat(_to_pixels(part.points, thing, side)) for part in parts]
-    if place in CASTS_SHADOW:
+    if place.casts_shadow:
         x, y, half = thing.x * side, thing.y * side, thing.side * side / 2
         box = (x - 0.85 * half, y + 0.78 * half, x + 0.85 * half, y + 1.08 * half)
-        draw.ellipse(box, fill=_mix(GRADIENTS[place][1], (0, 0, 0), 0.3))
+        draw.ellipse(box, fill=_mix(place.gradient[1], (0, 0, 0), 0.3))
     width = max(2, round(side * 0.011))
-    rim = NIGHT_OUTLINE if place == "night" else DAY_OUTLINE
     for outline in outlines:
         joint = "curve" if len(outline) <= 2 * 12 else None
-        draw.line(outline + outline[:4], fill=rim, width=width, joint=joint)
+        draw.line(outline + outline[:4], fill=place.outline, width=width, joint=joint)
     texture = None if group.texture == "plain" else _texture(group, thing, side, color)
     for part, outline in zip(parts, outlines, strict=True):
         draw_label.polygon(outline, fill=label)
@@ -83,8 +80,7 @@ def _paint(part: Part, color: Rgb) -> Rgb:
         return _mix(color, (0, 0, 0), 0.28) if max(color) > 80 else _mix(color, (255, 255, 255), 0.18)
     if part.paint == "light":
         return _mix(color, (255, 255, 255), 0.42) if min(color) < 200 else _mix(color, (0, 0, 0), 0.12)
-    assert isinstance(part.paint, tuple)
-    return part.paint
+    return PAINTS[part.paint]
 
 
 def _to_pixels(points: Points, thing: Thing, side: int) -> Points:
@@ -135,7 +131,7 @@ def _paste_texture(picture: Image.Image, texture: tuple[Image.Image, tuple[int, 
 
 
 def _background(place: str, side: int, rng: random.Random) -> Image.Image:
-    top, bottom = (_jitter(color, rng, 7) for color in GRADIENTS[place])
+    top, bottom = (_jitter(color, rng, 7) for color in PLACES[place].gradient)
     ramp = np.linspace(0, 1, 64)[:, None]
     column = np.rint((1 - ramp) * np.array(top) + ramp * np.array(bottom)).astype(np.uint8)
     picture = Image.fromarray(column[:, None, :]).resize((side, side), Image.Resampling.BILINEAR)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vitcapr.demo.scenes.lexicon import COLORS, KINDS, PLACES, SIZES, TEXTURES
+from vitcapr.demo.scenes.lexicon import COLORS, KINDS, LEXICON, PLACES
 
 # Things stand in squares of so many cells of an invisible lattice, and fill most of their square. Where a cell is as
 # large as a patch of the ViT, a thing looks the same in its patches wherever it stands: a network of a few layers then
@@ -20,6 +20,7 @@ SIDES = {"small": 0.23, "large": 0.36}
 TILT = 3
 HORIZONTAL, VERTICAL = 0, 1
 
+SIZES, TEXTURES = list(LEXICON.sizes), list(LEXICON.textures)
 DIRECTIONS = ("left", "right", "above", "below")
 DEPTHS = ("in_front", "behind")
 LAYOUTS = ("side", "arranged", "direction", "depth", "between")
