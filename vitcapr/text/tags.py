@@ -11,49 +11,18 @@ import logging
 import re
 import tempfile
 from importlib.metadata import version
-from typing import Literal, Protocol
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import yaml
 
 from vitcapr.errors import UserError
 from vitcapr.formats.tokens import TAGS, Tagged
 
-_JIEBA = {"n": "NOUN", "t": "NOUN", "s": "NOUN", "f": "NOUN", "v": "VERB", "a": "ADJ", "b": "ADJ", "z": "ADJ"}
-_JIEBA |= {"d": "ADV", "r": "PRON", "m": "NUM", "q": "NUM", "p": "ADP", "c": "CONJ", "u": "PRT", "y": "PRT", "e": "PRT"}
-_JIEBA |= {"o": "PRT", "k": "PRT", "h": "PRT", "x": "."}
-"""First letter of an ICTCLAS tag; classifiers count as numerals, as in Petrov's map of the Chinese treebank."""
-_UD = {"PROPN": "NOUN", "AUX": "VERB", "CCONJ": "CONJ", "SCONJ": "CONJ", "PART": "PRT", "INTJ": "PRT"}
-_UD |= {"PUNCT": ".", "SYM": "."}
-"""Universal Dependencies has seventeen tags. These are joined."""
-_CLOSED = {
-    "DET": "a an the this that these those some any each every no another both all",
-    "ADP": "in on at of with by from to into onto over under through near behind beside between across along around "
-    "against up down off out above below inside outside toward towards for during as among past beneath before after",
-    "CONJ": "and or but while nor yet so because if when where",
-    "PRON": "he she it they him her them his its their who which someone something himself herself itself i you we "
-    "there one another's other others what",
-    "NUM": "two three four five six seven eight nine ten eleven twelve several many few",
-    "VERB": "is are be being been has have had was were do does did can could will would may wearing holding",
-    "PRT": "not n't",
-    "ADV": "very away together outside again also just almost then now here too forward back while",
-    "ADJ": "red blue green yellow black white brown orange purple pink grey gray blond blonde small large big little "
-    "young old tall short long other wooden dirty wet same different open high grassy snowy sandy rocky asian",
-    "NOUN": "building ceiling clothing evening king morning ring string thing wedding wing bed field head road seed "
-    "shed child friend family body belly butterfly",
-}
-_WORD_CLASS = {word: tag for tag, words in _CLOSED.items() for word in words.split()}
-_ENDINGS = (
-    ("ly", "ADV"),
-    ("ing", "VERB"),
-    ("ed", "VERB"),
-    ("ful", "ADJ"),
-    ("ous", "ADJ"),
-    ("ish", "ADJ"),
-    ("less", "ADJ"),
-    ("est", "ADJ"),
-)
-_FINITE = re.compile(
-    "(?:run|jump|play|stand|sit|walk|ride|hold|look|wear|swim|climb|catche|leap|fl(?:y|ie)|carr(?:y|ie)|chase|throw|"
-    "stare|smile|pose|perform|ski|surf|race|lie|lay|get|make|take|watche|reache|watch|reach|catch)s?"
-)
+_DATA: dict[str, Any] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+_JIEBA: dict[str, str] = {letter: tag for tag, letters in _DATA["jieba"].items() for letter in letters}
+_WORD_CLASS: dict[str, str] = {word: tag for tag, words in _DATA["words"].items() for word in words.split()}
+_FINITE = re.compile(f"(?:{'|'.join(_DATA['finite'].split())})s?")
 _SUBJECT = ("NOUN", "PRON", "NUM")
 _TOKEN = re.compile(r"[A-Za-z]+(?:['’\-][A-Za-z]+)*|\d+(?:[.,]\d+)*|[^\w\s]|\w")
 
@@ -127,7 +96,7 @@ class HanlpTagger:
             start = text.find(word, at)
             if start >= 0:
                 at = start + len(word)
-                words.append((start, at, _UD.get(tag, tag if tag in TAGS else "X")))
+                words.append((start, at, _DATA["universal_dependencies"].get(tag, tag if tag in TAGS else "X")))
         return words
 
 
@@ -164,7 +133,7 @@ def _tag(word: str, before: str) -> str:
         return _WORD_CLASS[word]
     if before in _SUBJECT and _FINITE.fullmatch(word):
         return "VERB"
-    for ending, tag in _ENDINGS:
+    for ending, tag in _DATA["endings"].items():
         if word.endswith(ending) and len(word) > len(ending) + 2:
             # "a running dog": what describes stands between its article and its noun.
             return "ADJ" if tag == "VERB" and before == "DET" else tag

@@ -1,93 +1,22 @@
 """CHAIR: how often captions name objects of MS COCO that are not in the image.
 
-The 80 categories of the instance annotations, and the words that count as each, are those of Rohrbach et al. 2018,
-"Object Hallucination in Image Captioning", without misspellings.
+The 80 categories of the instance annotations, and the words that count as each, are in ``chair.yaml``.
 """
 
 import re
 from collections.abc import Collection, Iterator, Sequence
 from functools import cache
+from pathlib import Path
+
+import yaml
 
 from vitcapr.errors import UserError
 from vitcapr.metrics.base import CaptionMetric, TokenisedCaptions
 from vitcapr.metrics.bootstrap import Measure, mean_measure, ratio, ratio_measure
 
-_SYNONYMS = {
-    "person": "adult, baby, baker, bicyclist, biker, boy, bride, buyer, caller, camper, chef, child, children, cop, "
-    "cowboy, coworker, doctor, drinker, driver, father, female, foreigner, gentleman, girl, grandchild, groom, "
-    "guy, hunter, kid, lady, male, man, mother, offender, officer, passenger, patient, people, pitcher, player, "
-    "policeman, politician, rider, serviceman, shopper, sister, skateboarder, skater, skier, snowboarder, "
-    "soldier, student, teenager, thief, traveler, trespasser, villager, walker, woman, worker",
-    "bicycle": "bike, minibike, trike, unicycle",
-    "car": "automobile, cab, coupe, hatchback, jeep, limo, minivan, sedan, suv, taxi, taxicab, van",
-    "motorcycle": "moped, motor bike, motor cycle, motorbike, scooter",
-    "airplane": "air plane, airbus, aircraft, biplane, jet, jetliner, monoplane, plane, seaplane",
-    "bus": "minibus, trolley",
-    "train": "caboose, locomotive, tramway",
-    "truck": "firetruck, hauler, lorry, pickup",
-    "boat": "barge, battleship, canoe, catamaran, dinghy, ferry, ferryboat, freighter, houseboat, kayak, lifeboat, "
-    "liner, motorboat, paddleboat, pontoon, powerboat, riverboat, rowboat, sailboard, sailboat, schooner, ship, "
-    "skiff, speedboat, steamboat, steamship, trawler, tugboat, vessel, watercraft, yacht",
-    "traffic light": "stop light, stoplight, street light, streetlight, traffic signal",
-    "fire hydrant": "hydrant",
-    "bench": "pew",
-    "bird": "blackbird, bluebird, bluejay, buzzard, chickadee, cockatiel, cockatoo, condor, cormorant, cowbird, "
-    "crow, duck, egret, falcon, finch, flamingo, fowl, goose, gosling, gull, heron, hummingbird, kingfisher, "
-    "loon, lorikeet, macaw, magpie, mallard, oriole, osprey, ostrich, owl, parakeet, parrot, peacock, peafowl, "
-    "pelican, pheasant, pigeon, puffin, quail, raven, robin, rooster, sandpiper, seabird, seagull, shorebird, "
-    "songbird, sparrow, swan, turkey, vulture, warbler, waterbird, waterfowl, willet, woodpecker",
-    "cat": "feline, kitten, tabby",
-    "dog": "beagle, brindle, bulldog, canine, chihuahua, cocker, collie, corgi, dachshund, doberman, doggie, doggy, "
-    "greyhound, hound, husky, labrador, mutt, pitbull, poodle, pug, pup, puppy, retriever, rottweiler, schnauzer, "
-    "sheepdog, spaniel, terrier, weimaraner, whippet",
-    "horse": "bronc, bronco, clydesdale, colt, equine, foal, mare, mustang, palomino, pony, racehorse, stallion",
-    "sheep": "ewe, goat, lamb, ram",
-    "cow": "bison, buffalo, bull, calf, cattle, heifer, holstein, ox, oxen, zebu",
-    "bear": "panda",
-    "backpack": "knapsack",
-    "handbag": "briefcase, purse, wallet",
-    "tie": "bow, bow tie",
-    "suitcase": "luggage, suit case",
-    "skis": "ski",
-    "sports ball": "ball",
-    "surfboard": "longboard, shortboard, skimboard, wakeboard",
-    "tennis racket": "racket",
-    "knife": "pocketknife",
-    "bowl": "container",
-    "sandwich": "burger, cheeseburger, hamburger, sub",
-    "donut": "bagel, doughnut",
-    "cake": "cheesecake, coffeecake, cupcake, pancake, shortcake",
-    "chair": "seat, stool",
-    "couch": "chesterfield, futon, loveseat, recliner, settee, sofa",
-    "potted plant": "houseplant",
-    "dining table": "desk, table",
-    "toilet": "commode, lavatory, potty, toilet seat, urinal",
-    "tv": "monitor, television",
-    "laptop": "computer, laptop computer, lenovo, macbook, netbook, notebook",
-    "cell phone": "cellphone, iphone, mobile phone, phone, smartphone, telephone",
-    "oven": "stove, stovetop",
-    "refrigerator": "freezer, fridge",
-    "teddy bear": "teddybear",
-    "hair drier": "hairdryer",
-}
-_WITHOUT_SYNONYMS = (
-    "stop sign, parking meter, elephant, zebra, giraffe, umbrella, frisbee, snowboard, kite, baseball bat, "
-    "baseball glove, skateboard, bottle, wine glass, cup, fork, spoon, banana, apple, orange, broccoli, carrot, "
-    "hot dog, pizza, bed, mouse, remote, keyboard, microwave, toaster, sink, book, clock, vase, scissors, "
-    "toothbrush"
-)
-
-CATEGORIES = frozenset([*_SYNONYMS, *_WITHOUT_SYNONYMS.split(", ")])
+_WORDS = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+CATEGORIES = frozenset([*_WORDS["categories"], *_WORDS["others"]])
 """The names of the categories in COCO's instance annotations."""
-
-_YOUNG = ("bird", "cat", "dog", "horse", "sheep", "cow", "elephant", "bear", "zebra", "giraffe", "animal", "cub")
-_NAMED = {
-    **{f"{age} {animal}": animal for age in ("baby", "adult") for animal in _YOUNG},
-    **{f"passenger {vehicle}": vehicle for vehicle in ("jet", "train")},
-    "home plate": "",
-    "train track": "",
-}
-"""Two words that name what one word does, or nothing: in "baby bear", "baby" does not name a person."""
 _WORD = re.compile("[a-z]+")
 
 
@@ -112,8 +41,10 @@ def mentioned(caption: str) -> list[str]:
 def _terms() -> dict[str, str]:
     """Every term in singular and plural -> its category; empty for none."""
     categories = {category: category for category in sorted(CATEGORIES)}
-    categories |= {word: category for category, words in _SYNONYMS.items() for word in words.split(", ")}
-    terms = categories | {pair: categories.get(word, "") for pair, word in _NAMED.items()}
+    categories |= {word: category for category, words in _WORDS["categories"].items() for word in words}
+    pairs = {f"{one} {word}": word for each in _WORDS["pairs"] for one in each["before"] for word in each["words"]}
+    pairs |= dict.fromkeys(_WORDS["nothing"], "")
+    terms = categories | {pair: categories.get(word, "") for pair, word in pairs.items()}
     return {form: category for term, category in terms.items() for form in (term, *_plurals(term))} | terms
 
 

@@ -30,10 +30,11 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
+import yaml
 
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
 from vitcapr.batches.texts import FeatureTexts
@@ -54,109 +55,31 @@ _STEPS = 75
 """Fewest steps of a training: with 5,000 pairs, the linear head's five epochs."""
 
 
-class HeadSettings(NamedTuple):
-    """Attributes:
-    model: settings of the retriever, ``image`` and ``text`` among them.
-    training: those of its training; the phase apart.
-    phase: those of its one phase.
-    from_cca: start as the solution of CCA.
-    """
-
-    model: dict[str, Any]
-    training: dict[str, Any]
-    phase: dict[str, Any]
-    from_cca: bool = False
-
-
-def _sides(image: dict[str, Any], text: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "image": {**image, "pool": "cls", "standardise": True},
-        "text": {**text, "kind": "features", "encoder": "texts", "standardise": True},
-    }
-
-
-_PLAIN = {"embedding_dim": 768, "learn_temperature": True}
-_REGULARISED = {"embedding_dim": 512, "temperature": 0.05, "learn_temperature": True}
-_DECAYED = {"optimizer": "adamw", "weight_decay": 0.05, "ema_decay": 0.99}
-_COSINE = {"schedule": "cosine", "warmup_steps": 20}
-_LINEAR = {"head": "linear", "dropout": 0.0}
-_GATED = {"head": "gated", "hidden_dim": 768, "dropout": 0.3}
-_MLP = {"head": "mlp", "hidden_dim": 768, "dropout": 0.0}
-_RESIDUAL = (
-    {"head": "residual", "hidden_dim": 1024, "dropout": 0.4},
-    {"head": "residual", "hidden_dim": 512, "dropout": 0.3},
-)
-
-_CCA_HEAD = HeadSettings(
-    {**_REGULARISED, **_sides(*[{"head": "residual", "hidden_dim": 768, "dropout": 0.5}] * 2)},
-    {"optimizer": "adamw", "weight_decay": 0.05},
-    {"epochs": 20, "batch_images": 400, "learning_rate": 0.0005, "mixup": 0.4, **_COSINE},
-    from_cca=True,
-)
-
-HEADS: Mapping[str, HeadSettings] = {
-    "linear": HeadSettings(
-        {**_PLAIN, **_sides(_LINEAR, _LINEAR)},
-        {},
-        {"epochs": 5, "batch_images": 256, "learning_rate": 0.002, "schedule": "constant"},
-    ),
-    "mlp": HeadSettings(
-        {**_PLAIN, **_sides(_MLP, _MLP)},
-        {"sweep": {"learning_rate": [0.0003, 0.0006, 0.001]}},
-        {"epochs": 8, "batch_images": 256, "learning_rate": 0.0006, "schedule": "constant"},
-    ),
-    "residual": HeadSettings(
-        {**_REGULARISED, **_sides(*_RESIDUAL)},
-        _DECAYED,
-        {"epochs": 12, "batch_images": 100, "learning_rate": 0.0016, "mixup": 0.2, **_COSINE},
-    ),
-    "fusemix": HeadSettings(
-        {**_REGULARISED, **_sides(*({**side, "depth": 2} for side in _RESIDUAL))},
-        _DECAYED,
-        {"epochs": 20, "batch_images": 250, "learning_rate": 0.001, "mixup": 1.0, **_COSINE},
-    ),
-    "sail": HeadSettings(
-        {"embedding_dim": 512, "temperature": 0.05, "learn_temperature": True, "bias": -10.0, **_sides(_GATED, _GATED)},
-        {"optimizer": "adamw", "weight_decay": 0.05},
-        {"epochs": 20, "batch_images": 256, "learning_rate": 0.002, "objective": "sigmoid", **_COSINE},
-    ),
-    "structure": HeadSettings(
-        {**_PLAIN, **_sides(_LINEAR, _LINEAR)},
-        {},
-        {"epochs": 5, "batch_images": 256, "learning_rate": 0.002, "schedule": "constant", "structure": 100.0},
-    ),
-    "residuals": HeadSettings(
-        {
-            **_REGULARISED,
-            "members": 4,
-            **_sides(*({"head": "residual", "hidden_dim": 1024, "dropout": dropout} for dropout in (0.5, 0.4))),
-        },
-        _DECAYED,
-        {"epochs": 12, "batch_images": 250, "learning_rate": 0.0016, "mixup": 0.2, **_COSINE},
-    ),
-    "cca_head": _CCA_HEAD,
-    "cca_heads": _CCA_HEAD._replace(model={**_CCA_HEAD.model, "members": 4}),
-}
+Recipe = Mapping[str, Any]
+"""The settings of a retriever."""
+HEADS: Mapping[str, Recipe] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))["heads"]
+FROM_CCA = ("cca_head", "cca_heads")
+"""The heads that start as the solution of CCA."""
 
 
 def fit_head(name: str) -> Fit:
-    """The training of a recipe."""
-    return partial(_fit, HEADS[name])
+    """The training of a head."""
+    return partial(_fit, HEADS[name], name in FROM_CCA)
 
 
-def _fit(recipe: HeadSettings, train: Pairs, validation: Pairs, seed: int) -> Iterator[Fitted]:
-    model, epoch = _trained(recipe, train, validation, seed)
+def _fit(recipe: Recipe, from_cca: bool, train: Pairs, validation: Pairs, seed: int) -> Iterator[Fitted]:
+    model, epoch = _trained(recipe, from_cca, train, validation, seed)
     yield Fitted({"epoch": epoch}, _aligned_by(model))
 
 
-def _trained(recipe: HeadSettings, train: Pairs, validation: Pairs, seed: int) -> tuple[DualEncoders, int]:
+def _trained(recipe: Recipe, from_cca: bool, train: Pairs, validation: Pairs, seed: int) -> tuple[DualEncoders, int]:
     """A trained dual encoder and its best epoch."""
     images = np.concatenate([train.images, validation.images])
     texts = np.concatenate([train.texts, validation.texts])
     image_row = np.concatenate([train.caption_image, validation.caption_image + len(train.images)])
     retriever = configured(recipe, len(train.images))
     architecture = architecture_of(retriever, images.shape[1], text_dim=texts.shape[1])
-    if recipe.from_cca:
+    if from_cca:
         architecture["embedding_dim"] = min(images.shape[1], texts.shape[1])
     with tempfile.TemporaryDirectory(prefix="vitcapr-head-") as folder:
         train_dual_encoder(
@@ -170,7 +93,7 @@ def _trained(recipe: HeadSettings, train: Pairs, validation: Pairs, seed: int) -
             seed=seed,
             card={"settings": {}, "inputs": {}, "code": ""},
             reporter=Reporter(stream=io.StringIO()),
-            begin=partial(start_from_cca, train) if recipe.from_cca else lambda _: None,
+            begin=partial(start_from_cca, train) if from_cca else lambda _: None,
         )
         weights, card = read_model(Path(folder))
     model = build_dual_encoder(card["architecture"])
@@ -198,25 +121,18 @@ def start_from_cca(train: Pairs, encoder: DualEncoder) -> None:
                 parameter.zero_()
 
 
-def configured(recipe: HeadSettings, images: int) -> RetrieverConfig:
+def configured(recipe: Recipe, images: int) -> RetrieverConfig:
     """The retriever of a recipe for so many training images.
 
     Few images make small batches and more epochs, so that a training has at least 75 steps.
     """
-    batch = min(recipe.phase["batch_images"], max(32, images // 4))
-    epochs = max(recipe.phase["epochs"], -(-_STEPS // -(-images // batch)))
-    phase = {**recipe.phase, "batch_images": batch, "epochs": epochs}
-    values = {
-        "backbone": "images",
-        **recipe.model,
-        "training": {
-            **recipe.training,
-            "phases": [phase],
-            "select_by": "rsum",
-            "device": "cpu",
-            "precision": "float32",
-        },
-    }
+    training: Recipe = recipe["training"]
+    phase = training["phases"][0]
+    batch = min(phase["batch_images"], max(32, images // 4))
+    epochs = max(phase["epochs"], -(-_STEPS // -(-images // batch)))
+    phases = [{**phase, "batch_images": batch, "epochs": epochs}]
+    fixed = {"phases": phases, "select_by": "rsum", "device": "cpu", "precision": "float32"}
+    values = {"backbone": "images", **recipe, "training": {**training, **fixed}}
     return parse(RetrieverConfig, values, "the recipe")
 
 

@@ -5,6 +5,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from vitcapr.errors import UserError
 from vitcapr.formats.model import read_card
 from vitcapr.formats.tables import NOTHING, Table, row
@@ -12,42 +14,8 @@ from vitcapr.studies.papers.numbers import Published
 from vitcapr.studies.papers.recipe import value_at
 from vitcapr.studies.papers.side_by_side import BUILD
 
-_SETTINGS = {
-    "epochs": {"model.training.phases.*.epochs": "{}"},
-    "batch": {
-        "model.training.phases.*.batch_pairs": "{} pairs",
-        "model.training.phases.*.batch_images": "{} images",
-        "model.training.phases.*.captions_per_image": "captions of each: {}",
-        "model.training.pairs": "{} pairs in all",
-    },
-    "learning_rate": {"model.training.phases.*.learning_rate": "{}"},
-    "schedule": {"model.training.phases.*.schedule": "{}"},
-    "objective": {
-        "model.training.phases.*.objective": "{}",
-        "model.training.phases.*.hard_negatives": "hard negatives: {}",
-    },
-    "dropout": {"captioner.dropout": "{}", "model.image.dropout": "{} image", "model.text.dropout": "{} text"},
-    "embedding": {
-        "captioner.word_vectors": "{}",
-        "captioner.embedding_dim": "{} dimensions",
-        "model.text.word_vectors": "{}",
-        "model.text.encoder": "features of {}",
-        "model.text.word_dim": "{} dimensions",
-    },
-    "longest_caption": {"model.training.phases.*.max_length": "{}", "model.text.max_length": "{}"},
-}
-"""What a cell shows: the settings at these keys, as far as the model has them, and the words around each value."""
-_COLUMNS = {
-    "epochs": "epochs",
-    "batch": "batch",
-    "learning_rate": "learning rate",
-    "schedule": "schedule",
-    "objective": "objective",
-    "dropout": "dropout",
-    "embedding": "word embedding",
-    "longest_caption": "longest caption",
-    "best_loss": "best validation score",
-}
+_COLUMNS: dict[str, Any] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+"""Title and settings of each, by the name of its cells."""
 
 
 def read_training_setup(card: Path) -> dict[str, str]:
@@ -66,7 +34,7 @@ def read_training_setup(card: Path) -> dict[str, str]:
     score = ", ".join(f"{value:.4f} ({kind.replace('_', ' ')})" for kind, value in best)
     return {
         "system": card.parent.name,
-        **{column: _cell({**settings, "model": model}, keys) for column, keys in _SETTINGS.items()},
+        **{name: _cell({**settings, "model": model}, column["settings"]) for name, column in _COLUMNS.items()},
         "best_loss": f"{score} in epoch {content['best_epoch']}" if best else NOTHING,
     }
 
@@ -99,7 +67,7 @@ def training(published: Published, setups: Sequence[Mapping[str, str]]) -> Table
     ]
     return Table(
         "Training set-ups",
-        ("source", "model", *_COLUMNS.values(), "from"),
+        ("source", "model", *(column["title"] for column in _COLUMNS.values()), "from"),
         tuple(lines),
         align="l" * (len(_COLUMNS) + 3),
         caption=published.setups_caption,
