@@ -2,31 +2,25 @@
 
 from typing import Annotated
 
-from vitcapr.formats.kinds import FigureFile, TableFile
-from vitcapr.pipeline.figure import Figure
-from vitcapr.pipeline.stage import In, Out, stage
-from vitcapr.progress import Reporter
+from vitcapr.formats.kinds import TableFile
+from vitcapr.pipeline.stage import In
+from vitcapr.stages._drawing import Drawing, Pictures
 
 
-@stage(
-    figure=Figure(
-        files=lambda _: ["alignments/{alignment}/recall"],
-        inputs=lambda _: {"scores": "results/{experiment}/alignments/{alignment}/scores.csv"},
-        each=lambda experiment: [{"alignment": name} for name in experiment.config.run.alignments],
-        caption="Recall@1 of the alignments {alignment} on the test split over the number of training pairs, on a "
-        "logarithmic axis: the mean over the seeds, a standard deviation each way as a band, and every fit as a dot. "
-        "With one number of pairs, a row for each alignment.",
-        category="Retrieval",
-        labels={"figure": "alignments over training pairs", "alignment": "{alignment}"},
-    )
+@Drawing(
+    files=lambda _: ["alignments/{alignment}/recall"],
+    inputs=lambda _: {"scores": "results/{experiment}/alignments/{alignment}/scores.csv"},
+    each=lambda experiment: [{"alignment": name} for name in experiment.config.run.alignments],
+    caption="Recall@1 of the alignments {alignment} on the test split over the number of training pairs, on a "
+    "logarithmic axis: the mean over the seeds, a standard deviation each way as a band, and every fit as a dot. "
+    "With one number of pairs, a row for each alignment.",
+    category="Retrieval",
+    labels={"figure": "alignments over training pairs", "alignment": "{alignment}"},
 )
-def draw_alignment(
-    scores: Annotated[In[TableFile], "scores.csv of the comparison"], report: Reporter, pictures: list[Out[FigureFile]]
-) -> None:
+def draw_alignment(scores: Annotated[In[TableFile], "scores.csv of the comparison"]) -> Pictures:
     """Draw Recall@1 of a comparison of alignments over the number of training pairs: mean and spread of each system."""
     import pandas as pd
 
     from vitcapr.report.figures.learning_curve import alignment_curve
-    from vitcapr.report.figures.style import save_pictures
 
-    save_pictures({"recall": alignment_curve(pd.read_csv(scores))}, pictures, report)
+    return alignment_curve(pd.read_csv(scores))

@@ -1,10 +1,11 @@
 """Draw the attention of a captioner at each word."""
 
 from vitcapr.config.figures import FigureSettings
-from vitcapr.formats.kinds import AttentionFile, CaptionsFile, FigureFile, ManifestFile, VocabularyFile
-from vitcapr.pipeline.figure import MANIFEST, Experiment, Figure
-from vitcapr.pipeline.stage import In, Out, Split, stage
+from vitcapr.formats.kinds import AttentionFile, CaptionsFile, ManifestFile, VocabularyFile
+from vitcapr.pipeline.figure import MANIFEST, Experiment
+from vitcapr.pipeline.stage import In, Split
 from vitcapr.progress import Reporter
+from vitcapr.stages._drawing import Drawing, Pictures
 
 
 def _numbered(experiment: Experiment) -> list[str]:
@@ -12,24 +13,22 @@ def _numbered(experiment: Experiment) -> list[str]:
     return [f"attention/{{captioner}}/{{decoding}}/{{split}}/attention-{number}" for number in numbers]
 
 
-@stage(
-    figure=Figure(
-        files=_numbered,
-        inputs=lambda _: {
-            "captions": "results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
-            "attention": "results/{experiment}/captions/{captioner}/{decoding}/{split}/attention.npz",
-            "manifest": MANIFEST,
-            "vocabulary": "results/{experiment}/text/vocabulary.json",
-        },
-        each=lambda experiment: experiment.attention,
-        caption="Where {captioner} looks when it writes a word: the attention over the patches, enlarged to the "
-        "size of the image. Brighter is more.",
-        category="Attention",
-        subcategory="{captioner}",
-        labels={"figure": "attention by word", "decoding": "{decoding}", "split": "{split}"},
-        priority=5,
-        mem_mb=4000,
-    )
+@Drawing(
+    files=_numbered,
+    inputs=lambda _: {
+        "captions": "results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
+        "attention": "results/{experiment}/captions/{captioner}/{decoding}/{split}/attention.npz",
+        "manifest": MANIFEST,
+        "vocabulary": "results/{experiment}/text/vocabulary.json",
+    },
+    each=lambda experiment: experiment.attention,
+    caption="Where {captioner} looks when it writes a word: the attention over the patches, enlarged to the "
+    "size of the image. Brighter is more.",
+    category="Attention",
+    subcategory="{captioner}",
+    labels={"figure": "attention by word", "decoding": "{decoding}", "split": "{split}"},
+    priority=5,
+    mem_mb=4000,
 )
 def draw_attention(
     captions: In[CaptionsFile],
@@ -39,16 +38,14 @@ def draw_attention(
     split: Split,
     settings: FigureSettings,
     report: Reporter,
-    pictures: list[Out[FigureFile]],
-) -> None:
+) -> Pictures:
     """Draw the attention at each word of a caption, or at chosen words, for chosen images, or for images sampled from
     those with the longest captions."""
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.vocabulary import Vocabulary
     from vitcapr.report.figures.attention import draw_attended
     from vitcapr.report.figures.examples import Choice, check_words
-    from vitcapr.report.figures.style import save_pictures
 
     choice = Choice(**settings.figures.attention)
     check_words(choice.words, Vocabulary.read(vocabulary).words)
-    save_pictures(draw_attended(read_manifest(manifest), split, captions, attention, choice, report), pictures, report)
+    return draw_attended(read_manifest(manifest), split, captions, attention, choice, report)

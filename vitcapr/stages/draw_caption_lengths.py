@@ -1,38 +1,29 @@
 """Draw the lengths of captions."""
 
-from vitcapr.formats.kinds import FigureFile, ManifestFile, TokensFile
-from vitcapr.pipeline.figure import MANIFEST, Figure
-from vitcapr.pipeline.stage import In, Out, stage
-from vitcapr.progress import Reporter
+from vitcapr.formats.kinds import ManifestFile, TokensFile
+from vitcapr.pipeline.figure import MANIFEST
+from vitcapr.pipeline.stage import In
+from vitcapr.stages._drawing import Drawing, Pictures
 
 
-@stage(
-    figure=Figure(
-        files=lambda _: ["text/lengths"],
-        inputs=lambda _: {
-            "tokens": "results/{experiment}/text/tokens.npz",
-            "manifest": MANIFEST,
-        },
-        caption="How long the captions of each split are, in words.",
-        category="Data",
-        labels={"figure": "caption lengths"},
-    )
+@Drawing(
+    files=lambda _: ["text/lengths"],
+    inputs=lambda _: {
+        "tokens": "results/{experiment}/text/tokens.npz",
+        "manifest": MANIFEST,
+    },
+    caption="How long the captions of each split are, in words.",
+    category="Data",
+    labels={"figure": "caption lengths"},
 )
-def draw_caption_lengths(
-    tokens: In[TokensFile],
-    manifest: In[ManifestFile],
-    report: Reporter,
-    pictures: list[Out[FigureFile]],
-) -> None:
+def draw_caption_lengths(tokens: In[TokensFile], manifest: In[ManifestFile]) -> Pictures:
     """Draw the distribution of caption lengths in words, for each split."""
     from vitcapr.formats.manifest import SPLITS, read_manifest
     from vitcapr.formats.tokens import TokenTable
-    from vitcapr.report.figures.style import save_pictures
     from vitcapr.report.figures.text import caption_lengths
 
     data = read_manifest(manifest)
     table = TokenTable.read(tokens, data)
     split_of = data.images["split"].to_numpy()[table.image_row]
     # The token counts include the start and end tokens, which are not words.
-    figure = caption_lengths({split: table.lengths[split_of == split] - 2 for split in SPLITS})
-    save_pictures({"lengths": figure}, pictures, report)
+    return caption_lengths({split: table.lengths[split_of == split] - 2 for split in SPLITS})

@@ -1,29 +1,27 @@
 """Draw a sheet of captioned images: figures 5, 6, 11 and 12 of ViTCap-R."""
 
 from vitcapr.config.figures import FigureSettings
-from vitcapr.formats.kinds import CaptionsFile, FigureFile, ManifestFile
-from vitcapr.pipeline.figure import MANIFEST, Figure
-from vitcapr.pipeline.stage import In, Language, Out, Split, stage
-from vitcapr.progress import Reporter
+from vitcapr.formats.kinds import CaptionsFile, ManifestFile
+from vitcapr.pipeline.figure import MANIFEST
+from vitcapr.pipeline.stage import In, Language, Split
+from vitcapr.stages._drawing import Drawing, Pictures
 
 
-@stage(
-    figure=Figure(
-        files=lambda _: ["captions/{split}/captions"],
-        inputs=lambda experiment: {
-            "captions": list(experiment.captions.values()),
-            "manifest": MANIFEST,
-        },
-        bound=lambda experiment: {
-            "captions": list(experiment.captions),
-            "language": experiment.config.text.language,
-        },
-        each=lambda experiment: [{"split": split} for split in experiment.splits if experiment.captions],
-        caption="Images of the {split} split, chosen at random, with the caption that every model and decoding wrote.",
-        category="Captions",
-        labels={"figure": "captioned images", "split": "{split}"},
-        mem_mb=4000,
-    )
+@Drawing(
+    files=lambda _: ["captions/{split}/captions"],
+    inputs=lambda experiment: {
+        "captions": list(experiment.captions.values()),
+        "manifest": MANIFEST,
+    },
+    bound=lambda experiment: {
+        "captions": list(experiment.captions),
+        "language": experiment.config.text.language,
+    },
+    each=lambda experiment: [{"split": split} for split in experiment.splits if experiment.captions],
+    caption="Images of the {split} split, chosen at random, with the caption that every model and decoding wrote.",
+    category="Captions",
+    labels={"figure": "captioned images", "split": "{split}"},
+    mem_mb=4000,
 )
 def draw_captions(
     captions: dict[str, In[CaptionsFile]],
@@ -31,15 +29,12 @@ def draw_captions(
     split: Split,
     language: Language,
     settings: FigureSettings,
-    report: Reporter,
-    pictures: list[Out[FigureFile]],
-) -> None:
+) -> Pictures:
     """Draw a sheet of captioned images, sampled at random, with one reference caption each."""
     from vitcapr.formats.captions import read_captions
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.report.figures.captions import caption_sheet, read_captioned
     from vitcapr.report.figures.examples import Choice, open_images, rows_of_split
-    from vitcapr.report.figures.style import save_pictures
 
     data, choice = read_manifest(manifest), Choice(**settings.figures.choice(settings.figures.examples))
     systems = {name: read_captions(path) for name, path in captions.items()}
@@ -47,4 +42,4 @@ def draw_captions(
     with open_images(data) as read:
         examples = read_captioned(data, split, language, systems, choice.choose_images(data, rows), read)
     note = f"{len(examples)} of {len(rows):,} images of the {split} split, {choice.note}."
-    save_pictures({"captions": caption_sheet(examples, note)}, pictures, report)
+    return caption_sheet(examples, note)

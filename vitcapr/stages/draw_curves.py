@@ -1,9 +1,9 @@
 """Draw training curves of captioners, of retrievers and of the backbone: figure 3 of ViTCap-R."""
 
-from vitcapr.formats.kinds import FigureFile, HistoryFile
-from vitcapr.pipeline.figure import Experiment, Figure
-from vitcapr.pipeline.stage import In, Out, stage
-from vitcapr.progress import Reporter
+from vitcapr.formats.kinds import HistoryFile
+from vitcapr.pipeline.figure import Experiment
+from vitcapr.pipeline.stage import In
+from vitcapr.stages._drawing import Drawing, Pictures
 
 FIGURES = {"captioners": "curves", "retrievers": "retrievers", "backbones": "backbone"}
 """The name of the figure of each kind of model."""
@@ -20,24 +20,20 @@ def _kinds(experiment: Experiment) -> list[str]:
     return list(dict.fromkeys(model.partition("/")[0] for model in _models(experiment)))
 
 
-@stage(
-    figure=Figure(
-        files=lambda experiment: [f"curves/{FIGURES[kind]}" for kind in _kinds(experiment)],
-        inputs=lambda experiment: {
-            "histories": [f"results/{{experiment}}/{model}/history.csv" for model in _models(experiment)]
-        },
-        bound=lambda experiment: {"histories": _models(experiment)},
-        caption="Loss on the training and the validation split after every epoch, and the validation score where it "
-        "was measured; for self-critical phases, the reward in training. A star marks the best epoch by the score of "
-        "its panel. A dotted line marks the start of a phase.",
-        category="Training",
-        labels={"figure": "training curves"},
-    )
+@Drawing(
+    files=lambda experiment: [f"curves/{FIGURES[kind]}" for kind in _kinds(experiment)],
+    inputs=lambda experiment: {
+        "histories": [f"results/{{experiment}}/{model}/history.csv" for model in _models(experiment)]
+    },
+    bound=lambda experiment: {"histories": _models(experiment)},
+    caption="Loss on the training and the validation split after every epoch, and the validation score where it "
+    "was measured; for self-critical phases, the reward in training. A star marks the best epoch by the score of "
+    "its panel. A dotted line marks the start of a phase.",
+    category="Training",
+    labels={"figure": "training curves"},
 )
-def draw_curves(histories: dict[str, In[HistoryFile]], report: Reporter, pictures: list[Out[FigureFile]]) -> None:
+def draw_curves(histories: dict[str, In[HistoryFile]]) -> Pictures:
     """Draw the training curves of captioners, retrievers and the backbone, from histories such as captioners/NAME."""
     from vitcapr.report.figures.curves import draw_histories
-    from vitcapr.report.figures.style import save_pictures
 
-    figures = {FIGURES[kind]: figure for kind, figure in draw_histories(histories).items()}
-    save_pictures(figures, pictures, report)
+    return {FIGURES[kind]: figure for kind, figure in draw_histories(histories).items()}

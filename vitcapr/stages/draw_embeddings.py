@@ -6,10 +6,10 @@ from typing import Any
 from vitcapr.config.figures import FigureSettings
 from vitcapr.config.training import Layer
 from vitcapr.errors import UserError
-from vitcapr.formats.kinds import EmbeddingsFile, FeaturesFile, FigureFile, ManifestFile, TextFeaturesFile
-from vitcapr.pipeline.figure import MANIFEST, Experiment, Figure
-from vitcapr.pipeline.stage import In, Out, stage
-from vitcapr.progress import Reporter
+from vitcapr.formats.kinds import EmbeddingsFile, FeaturesFile, ManifestFile, TextFeaturesFile
+from vitcapr.pipeline.figure import MANIFEST, Experiment
+from vitcapr.pipeline.stage import In
+from vitcapr.stages._drawing import Drawing, Pictures
 
 
 class EmbeddingFigureSettings(FigureSettings):
@@ -40,43 +40,38 @@ def _names(experiment: Experiment) -> list[str]:
     return [*(["pca"] if experiment.config.run.paper else []), "tsne", "cosines"]
 
 
-@stage(
-    figure=Figure(
-        files=lambda experiment: [f"embeddings/{{retriever}}/{{split}}/{name}" for name in _names(experiment)],
-        inputs=lambda experiment: {
-            "embeddings": "results/{experiment}/embeddings/{retriever}/{split}/embeddings.npz",
-            "manifest": MANIFEST,
-            "image_features": _before_training(experiment, "features"),
-            "text_features": _before_training(experiment, "text_features"),
-        },
-        each=lambda experiment: experiment.retrievals,
-        caption="The space of {retriever} with the images and captions of the {split} split. `pca`, for an experiment "
-        "that follows a paper: all of them on its two main directions; where the retriever reads features of both, "
-        "these as well, as they were before training. `tsne`: the first 300 images, each joined to its first caption "
-        "by a line. `cosines`: positive pairs against the hardest wrong caption of each image and against random "
-        "wrong pairs, with the share of area that they have in common.",
-        category="Retrieval",
-        subcategory="{retriever}",
-        labels={"figure": "the shared space", "split": "{split}"},
-        mem_mb=4000,
-        runtime=30,
-    )
+@Drawing(
+    files=lambda experiment: [f"embeddings/{{retriever}}/{{split}}/{name}" for name in _names(experiment)],
+    inputs=lambda experiment: {
+        "embeddings": "results/{experiment}/embeddings/{retriever}/{split}/embeddings.npz",
+        "manifest": MANIFEST,
+        "image_features": _before_training(experiment, "features"),
+        "text_features": _before_training(experiment, "text_features"),
+    },
+    each=lambda experiment: experiment.retrievals,
+    caption="The space of {retriever} with the images and captions of the {split} split. `pca`, for an experiment "
+    "that follows a paper: all of them on its two main directions; where the retriever reads features of both, "
+    "these as well, as they were before training. `tsne`: the first 300 images, each joined to its first caption "
+    "by a line. `cosines`: positive pairs against the hardest wrong caption of each image and against random "
+    "wrong pairs, with the share of area that they have in common.",
+    category="Retrieval",
+    subcategory="{retriever}",
+    labels={"figure": "the shared space", "split": "{split}"},
+    mem_mb=4000,
+    runtime=30,
 )
 def draw_embeddings(
     embeddings: In[EmbeddingsFile],
     manifest: In[ManifestFile],
     settings: EmbeddingFigureSettings,
-    report: Reporter,
-    pictures: list[Out[FigureFile]],
     image_features: In[FeaturesFile] | None = None,
     text_features: In[TextFeaturesFile] | None = None,
-) -> None:
+) -> Pictures:
     """Draw the embedding space as PCA, t-SNE and a histogram of cosines. With features, the PCA figure also shows the
     space before training."""
     from vitcapr.formats.embeddings import read_embeddings
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.report.figures.embeddings import draw_space
-    from vitcapr.report.figures.style import save_pictures
     from vitcapr.store.reader import open_features
 
     embedded = read_embeddings(embeddings, read_manifest(manifest))
@@ -86,4 +81,4 @@ def draw_embeddings(
     if image_features is not None and text_features is not None:
         images = open_features(image_features).at_layer(settings.layer)["cls"].gather(embedded.image_row)
         before = images, open_features(text_features)["text"].gather(embedded.caption_row)
-    save_pictures(draw_space(embedded, before, settings.figures.seed), pictures, report)
+    return draw_space(embedded, before, settings.figures.seed)

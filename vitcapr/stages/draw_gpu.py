@@ -1,11 +1,11 @@
 """Draw GPU use and memory during training: figure 4 of ViTCap-R."""
 
 from vitcapr.errors import UserError
-from vitcapr.formats.kinds import FigureFile, GpuUseFile
-from vitcapr.pipeline.figure import Experiment, Figure
+from vitcapr.formats.kinds import GpuUseFile
+from vitcapr.pipeline.figure import Experiment
 from vitcapr.pipeline.records import GPU
-from vitcapr.pipeline.stage import In, Out, stage
-from vitcapr.progress import Reporter
+from vitcapr.pipeline.stage import In
+from vitcapr.stages._drawing import Drawing, Pictures
 
 
 def _trained(experiment: Experiment) -> list[str]:
@@ -14,33 +14,25 @@ def _trained(experiment: Experiment) -> list[str]:
     return [f"{section}/{name}" for section in sections for name in experiment.trained(section)]
 
 
-@stage(
-    figure=Figure(
-        files=lambda _: ["gpu/gpu"],
-        inputs=lambda experiment: {
-            "uses": [f"results/{{experiment}}/{model}/gpu.csv" for model in _trained(experiment)],
-        },
-        bound=lambda experiment: {"uses": _trained(experiment)},
-        # By default on a machine with a GPU; elsewhere, on a login node for example, the file may be asked for by name.
-        each=lambda experiment: [{}] if GPU.exists() and _trained(experiment) else [],
-        caption="GPU use and GPU memory while each model trained, sampled every two seconds; a training that was "
-        "continued goes on where it stopped. Trainings on a CPU are left out.",
-        category="Training",
-        labels={"figure": "GPU use and memory"},
-    )
+@Drawing(
+    files=lambda _: ["gpu/gpu"],
+    inputs=lambda experiment: {
+        "uses": [f"results/{{experiment}}/{model}/gpu.csv" for model in _trained(experiment)],
+    },
+    bound=lambda experiment: {"uses": _trained(experiment)},
+    # By default on a machine with a GPU; elsewhere, on a login node for example, the file may be asked for by name.
+    each=lambda experiment: [{}] if GPU.exists() and _trained(experiment) else [],
+    caption="GPU use and GPU memory while each model trained, sampled every two seconds; a training that was "
+    "continued goes on where it stopped. Trainings on a CPU are left out.",
+    category="Training",
+    labels={"figure": "GPU use and memory"},
 )
-def draw_gpu(
-    uses: dict[str, In[GpuUseFile]],
-    report: Reporter,
-    pictures: list[Out[FigureFile]],
-) -> None:
+def draw_gpu(uses: dict[str, In[GpuUseFile]]) -> Pictures:
     """Draw GPU use and memory during training, of the models that trained on a GPU."""
     from vitcapr.formats.training import read_gpu_use
     from vitcapr.report.figures.gpu import gpu_use
-    from vitcapr.report.figures.style import save_pictures
 
     try:
-        figure = gpu_use({name: read_gpu_use(path) for name, path in uses.items()})
+        return gpu_use({name: read_gpu_use(path) for name, path in uses.items()})
     except ValueError as error:
         raise UserError(str(error)) from error
-    save_pictures({"gpu": figure}, pictures, report)

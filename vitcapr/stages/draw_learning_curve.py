@@ -1,9 +1,9 @@
 """Draw recall over the number of training pairs."""
 
-from vitcapr.formats.kinds import CardFile, FigureFile, ManifestFile, MetricsFile
-from vitcapr.pipeline.figure import MANIFEST, Experiment, Figure
-from vitcapr.pipeline.stage import In, Language, Out, stage
-from vitcapr.progress import Reporter
+from vitcapr.formats.kinds import CardFile, ManifestFile, MetricsFile
+from vitcapr.pipeline.figure import MANIFEST, Experiment
+from vitcapr.pipeline.stage import In, Language
+from vitcapr.stages._drawing import Drawing, Pictures
 
 
 def _trainings(experiment: Experiment) -> list[tuple[str, str]]:
@@ -11,37 +11,33 @@ def _trainings(experiment: Experiment) -> list[tuple[str, str]]:
     return [(system, name) for system, names in experiment.pair_families.items() for name in names]
 
 
-@stage(
-    figure=Figure(
-        files=lambda _: ["learning_curve/{split}/learning_curve"],
-        inputs=lambda experiment: {
-            "cards": [f"results/{{experiment}}/retrievers/{name}/card.json" for _, name in _trainings(experiment)],
-            "metrics": [
-                f"results/{{experiment}}/metrics/retrieval/{name}/{{split}}/metrics.json"
-                for _, name in _trainings(experiment)
-            ],
-            "manifest": MANIFEST,
-        },
-        bound=lambda experiment: {
-            "cards": [system for system, _ in _trainings(experiment)],
-            "metrics": [system for system, _ in _trainings(experiment)],
-            "language": experiment.config.text.language,
-        },
-        each=lambda experiment: [{"split": split} for split in experiment.splits if _trainings(experiment)],
-        caption="Recall@1 on the {split} split over the number of training pairs, on a logarithmic axis: the mean over "
-        "the seeds, a standard deviation each way as a band, and every training as a dot.",
-        category="Retrieval",
-        labels={"figure": "recall over training pairs", "split": "{split}"},
-    )
+@Drawing(
+    files=lambda _: ["learning_curve/{split}/learning_curve"],
+    inputs=lambda experiment: {
+        "cards": [f"results/{{experiment}}/retrievers/{name}/card.json" for _, name in _trainings(experiment)],
+        "metrics": [
+            f"results/{{experiment}}/metrics/retrieval/{name}/{{split}}/metrics.json"
+            for _, name in _trainings(experiment)
+        ],
+        "manifest": MANIFEST,
+    },
+    bound=lambda experiment: {
+        "cards": [system for system, _ in _trainings(experiment)],
+        "metrics": [system for system, _ in _trainings(experiment)],
+        "language": experiment.config.text.language,
+    },
+    each=lambda experiment: [{"split": split} for split in experiment.splits if _trainings(experiment)],
+    caption="Recall@1 on the {split} split over the number of training pairs, on a logarithmic axis: the mean over "
+    "the seeds, a standard deviation each way as a band, and every training as a dot.",
+    category="Retrieval",
+    labels={"figure": "recall over training pairs", "split": "{split}"},
 )
 def draw_learning_curve(
     cards: dict[str, list[In[CardFile]]],
     metrics: dict[str, list[In[MetricsFile]]],
     manifest: In[ManifestFile],
     language: Language,
-    report: Reporter,
-    pictures: list[Out[FigureFile]],
-) -> None:
+) -> Pictures:
     """Draw Recall@1 over the number of training pairs: mean and spread over the trainings of each system.
 
     The model card gives the number of pairs. A training without a number of pairs used all captions of the training
@@ -51,9 +47,8 @@ def draw_learning_curve(
     from vitcapr.formats.scores import read_metrics
     from vitcapr.metrics.retrieval_scoring import searched
     from vitcapr.report.figures.learning_curve import draw_trainings
-    from vitcapr.report.figures.style import save_pictures
 
     all_pairs = len(read_manifest(manifest).captions_of("train", language))
     scores = {name: [read_metrics(path) for path in paths] for name, paths in metrics.items()}
     pools = searched(content["protocol"] for contents in scores.values() for content in contents)
-    save_pictures({"learning_curve": draw_trainings(cards, scores, all_pairs, pools)}, pictures, report)
+    return draw_trainings(cards, scores, all_pairs, pools)

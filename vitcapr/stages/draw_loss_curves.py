@@ -1,38 +1,27 @@
 """Draw the loss curves of fine-tuned dual encoders side by side: figures 11 and 12 of Peng 2025."""
 
-from vitcapr.formats.kinds import FigureFile, HistoryFile
-from vitcapr.pipeline.figure import Figure
-from vitcapr.pipeline.stage import In, Out, stage
-from vitcapr.progress import Reporter
+from vitcapr.formats.kinds import HistoryFile
+from vitcapr.pipeline.stage import In
+from vitcapr.stages._drawing import Drawing, Pictures
 
 
-@stage(
-    figure=Figure(
-        files=lambda _: ["loss_curves/{loss_curves}"],
-        inputs=lambda experiment: {
-            "histories": lambda wildcards: [
-                f"results/{wildcards.experiment}/finetuned_dual_encoders/{name}/history.csv"
-                for name in experiment.config.run.loss_curves[wildcards.loss_curves]
-            ],
-        },
-        bound=lambda experiment: {
-            "histories": lambda wildcards: experiment.config.run.loss_curves[wildcards.loss_curves]
-        },
-        each=lambda experiment: [{"loss_curves": name} for name in experiment.config.run.loss_curves],
-        caption="Losses after every epoch, of models that differ in one setting. A star marks the best epoch.",
-        category="Training",
-        labels={"figure": "losses of finetuned_dual_encoders", "compared": "{loss_curves}"},
-    )
+@Drawing(
+    files=lambda _: ["loss_curves/{loss_curves}"],
+    inputs=lambda experiment: {
+        "histories": lambda wildcards: [
+            f"results/{wildcards.experiment}/finetuned_dual_encoders/{name}/history.csv"
+            for name in experiment.config.run.loss_curves[wildcards.loss_curves]
+        ],
+    },
+    bound=lambda experiment: {"histories": lambda wildcards: experiment.config.run.loss_curves[wildcards.loss_curves]},
+    each=lambda experiment: [{"loss_curves": name} for name in experiment.config.run.loss_curves],
+    caption="Losses after every epoch, of models that differ in one setting. A star marks the best epoch.",
+    category="Training",
+    labels={"figure": "losses of finetuned_dual_encoders", "compared": "{loss_curves}"},
 )
-def draw_loss_curves(
-    histories: dict[str, In[HistoryFile]],
-    report: Reporter,
-    pictures: list[Out[FigureFile]],
-) -> None:
+def draw_loss_curves(histories: dict[str, In[HistoryFile]]) -> Pictures:
     """Draw the training and validation losses of several trainings over the epochs."""
     from vitcapr.formats.training import read_history
     from vitcapr.report.figures.curves import training_curves
-    from vitcapr.report.figures.style import save_pictures
 
-    figure = training_curves({name: read_history(path) for name, path in histories.items()}, "finetuned_dual_encoders")
-    save_pictures({path.stem: figure for path in pictures}, pictures, report)
+    return training_curves({name: read_history(path) for name, path in histories.items()}, "finetuned_dual_encoders")

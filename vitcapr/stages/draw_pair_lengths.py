@@ -1,38 +1,30 @@
 """Draw the text lengths of pairs per language, before and after cleaning: figure 8 of Peng 2025."""
 
-from vitcapr.formats.kinds import FigureFile, ManifestFile, PairsFile
-from vitcapr.pipeline.figure import MANIFEST, Figure
-from vitcapr.pipeline.stage import In, Out, stage
-from vitcapr.progress import Reporter
+from vitcapr.formats.kinds import ManifestFile, PairsFile
+from vitcapr.pipeline.figure import MANIFEST
+from vitcapr.pipeline.stage import In
+from vitcapr.stages._drawing import Drawing, Pictures
 
 
-@stage(
-    figure=Figure(
-        files=lambda _: ["pairs/lengths"],
-        inputs=lambda _: {
-            "pairs": "results/{experiment}/data/pairs.parquet",
-            "manifest": MANIFEST,
-        },
-        each=lambda experiment: [{}] if experiment.config.data.dataset == "pairs" else [],
-        caption="How long the texts of the pairs are in each language, before and after cleaning: in words, for "
-        "Chinese in characters. Texts of which cleaning leaves nothing are not counted.",
-        category="Data",
-        labels={"figure": "text lengths by language"},
-    )
+@Drawing(
+    files=lambda _: ["pairs/lengths"],
+    inputs=lambda _: {
+        "pairs": "results/{experiment}/data/pairs.parquet",
+        "manifest": MANIFEST,
+    },
+    each=lambda experiment: [{}] if experiment.config.data.dataset == "pairs" else [],
+    caption="How long the texts of the pairs are in each language, before and after cleaning: in words, for "
+    "Chinese in characters. Texts of which cleaning leaves nothing are not counted.",
+    category="Data",
+    labels={"figure": "text lengths by language"},
 )
-def draw_pair_lengths(
-    pairs: In[PairsFile],
-    manifest: In[ManifestFile],
-    report: Reporter,
-    pictures: list[Out[FigureFile]],
-) -> None:
+def draw_pair_lengths(pairs: In[PairsFile], manifest: In[ManifestFile]) -> Pictures:
     """Draw text lengths per language before and after cleaning, in words (Chinese: characters)."""
     import numpy as np
 
     from vitcapr.data.pairs.claims import text_length
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.pairs import read_pair_table
-    from vitcapr.report.figures.style import save_pictures
     from vitcapr.report.figures.text import lengths_by_language
 
     captions = read_manifest(manifest).captions
@@ -41,4 +33,4 @@ def draw_pair_lengths(
     for language, part in captions.groupby("language"):
         raw, cleaned = (np.array([text_length(text, str(language)) for text in part[name]]) for name in ("raw", "text"))
         lengths[str(language)] = raw, cleaned
-    save_pictures({"lengths": lengths_by_language(lengths)}, pictures, report)
+    return lengths_by_language(lengths)

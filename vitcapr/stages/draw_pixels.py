@@ -4,10 +4,10 @@ from typing import Any
 
 from vitcapr.config.figures import FigureSettings
 from vitcapr.config.finetuned_dual_encoder import AugmentationConfig
-from vitcapr.formats.kinds import FigureFile, ManifestFile, PixelsFile
-from vitcapr.pipeline.figure import MANIFEST, Experiment, Figure
-from vitcapr.pipeline.stage import In, Out, stage
-from vitcapr.progress import Reporter
+from vitcapr.formats.kinds import ManifestFile, PixelsFile
+from vitcapr.pipeline.figure import MANIFEST, Experiment
+from vitcapr.pipeline.stage import In
+from vitcapr.stages._drawing import Drawing, Pictures
 
 PICTURES = 4
 """In the sheet of augmentations."""
@@ -30,28 +30,20 @@ def _backbones(experiment: Experiment) -> list[dict[str, str]]:
     return [{"backbone": name} for name in names]
 
 
-@stage(
-    figure=Figure(
-        files=lambda _: ["pixels/{backbone}/augmentations", "pixels/{backbone}/encoding"],
-        inputs=lambda _: {
-            "pixels": "results/{experiment}/pixels/{backbone}/manifest.json",
-            "manifest": MANIFEST,
-        },
-        each=_backbones,
-        caption="Pictures in training: each random change of the experiment on its own, at its limit, and a "
-        "picture's file in Base64. Base64 makes a file a third longer. It is shorter than the raw pixels because the "
-        "file is a JPEG.",
-        category="Data",
-        labels={"figure": "augmentation and Base64"},
-    )
+@Drawing(
+    files=lambda _: ["pixels/{backbone}/augmentations", "pixels/{backbone}/encoding"],
+    inputs=lambda _: {
+        "pixels": "results/{experiment}/pixels/{backbone}/manifest.json",
+        "manifest": MANIFEST,
+    },
+    each=_backbones,
+    caption="Pictures in training: each random change of the experiment on its own, at its limit, and a "
+    "picture's file in Base64. Base64 makes a file a third longer. It is shorter than the raw pixels because the "
+    "file is a JPEG.",
+    category="Data",
+    labels={"figure": "augmentation and Base64"},
 )
-def draw_pixels(
-    pixels: In[PixelsFile],
-    manifest: In[ManifestFile],
-    settings: PixelFigureSettings,
-    report: Reporter,
-    pictures: list[Out[FigureFile]],
-) -> None:
+def draw_pixels(pixels: In[PixelsFile], manifest: In[ManifestFile], settings: PixelFigureSettings) -> Pictures:
     """Draw each augmentation of a few pictures, and one picture in Base64."""
     import numpy as np
 
@@ -59,7 +51,6 @@ def draw_pixels(
     from vitcapr.data.images import ImageSource
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.report.figures.augmented import augmentation_sheet, encoding_sheet
-    from vitcapr.report.figures.style import save_pictures
     from vitcapr.store.layout import PIXELS
     from vitcapr.store.reader import open_features
 
@@ -70,4 +61,4 @@ def draw_pixels(
     changed = single_changes(store[PIXELS].gather(rows), limits)
     with ImageSource(data.image_root) as source:
         encoding = encoding_sheet(source.read(data.images["path"].iloc[int(rows[0])]))
-    save_pictures({"augmentations": augmentation_sheet(changed), "encoding": encoding}, pictures, report)
+    return {"augmentations": augmentation_sheet(changed), "encoding": encoding}

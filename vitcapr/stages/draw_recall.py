@@ -1,40 +1,32 @@
 """Draw the recall of all retrievers side by side."""
 
 from vitcapr.errors import UserError
-from vitcapr.formats.kinds import FigureFile, MetricsFile
-from vitcapr.pipeline.figure import Figure
-from vitcapr.pipeline.stage import In, Out, stage
-from vitcapr.progress import Reporter
+from vitcapr.formats.kinds import MetricsFile
+from vitcapr.pipeline.stage import In
+from vitcapr.stages._drawing import Drawing, Pictures
 
 
-@stage(
-    figure=Figure(
-        files=lambda _: ["recall/{split}/recall"],
-        inputs=lambda experiment: {
-            "metrics": [
-                f"results/{{experiment}}/metrics/retrieval/{name}/{{split}}/metrics.json"
-                for name in experiment.recall_systems
-            ],
-        },
-        bound=lambda experiment: {"metrics": list(experiment.recall_systems.values())},
-        each=lambda experiment: [{"split": split} for split in experiment.splits if experiment.recall_systems],
-        caption="Recall@1, 5 and 10 of all retrievers on the {split} split, with 95 % intervals; for a retriever that "
-        "was trained with several seeds the mean, with a standard deviation over them each way. From image to text, "
-        "any of an image's captions is a hit. Each panel has a scale of its own.",
-        category="Retrieval",
-        labels={"figure": "recall of all retrievers", "split": "{split}"},
-    )
+@Drawing(
+    files=lambda _: ["recall/{split}/recall"],
+    inputs=lambda experiment: {
+        "metrics": [
+            f"results/{{experiment}}/metrics/retrieval/{name}/{{split}}/metrics.json"
+            for name in experiment.recall_systems
+        ],
+    },
+    bound=lambda experiment: {"metrics": list(experiment.recall_systems.values())},
+    each=lambda experiment: [{"split": split} for split in experiment.splits if experiment.recall_systems],
+    caption="Recall@1, 5 and 10 of all retrievers on the {split} split, with 95 % intervals; for a retriever that "
+    "was trained with several seeds the mean, with a standard deviation over them each way. From image to text, "
+    "any of an image's captions is a hit. Each panel has a scale of its own.",
+    category="Retrieval",
+    labels={"figure": "recall of all retrievers", "split": "{split}"},
 )
-def draw_recall(
-    metrics: dict[str, list[In[MetricsFile]]],
-    report: Reporter,
-    pictures: list[Out[FigureFile]],
-) -> None:
+def draw_recall(metrics: dict[str, list[In[MetricsFile]]]) -> Pictures:
     """Draw Recall@1, 5 and 10 of retrievers in both directions, with confidence intervals and chance level."""
     from vitcapr.formats.scores import read_metrics
     from vitcapr.metrics.retrieval_scoring import searched
     from vitcapr.report.figures.recall import by_system, recall_intervals
-    from vitcapr.report.figures.style import save_pictures
 
     read = {name: [read_metrics(path) for path in paths] for name, paths in metrics.items()}
     every = [content for contents in read.values() for content in contents]
@@ -45,7 +37,6 @@ def draw_recall(
         )
     systems = by_system({name: [content["metrics"] for content in contents] for name, contents in read.items()})
     try:
-        figure = recall_intervals(systems, searched(content["protocol"] for content in every))
+        return recall_intervals(systems, searched(content["protocol"] for content in every))
     except ValueError as error:
         raise UserError(str(error), remedy="give the metrics of score_retrieval") from error
-    save_pictures({"recall": figure}, pictures, report)

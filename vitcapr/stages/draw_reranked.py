@@ -3,10 +3,11 @@
 from itertools import product
 
 from vitcapr.config.figures import FigureSettings
-from vitcapr.formats.kinds import CaptionsFile, FigureFile, ManifestFile
-from vitcapr.pipeline.figure import MANIFEST, Experiment, Figure
-from vitcapr.pipeline.stage import In, Language, Out, Split, stage
+from vitcapr.formats.kinds import CaptionsFile, ManifestFile
+from vitcapr.pipeline.figure import MANIFEST, Experiment
+from vitcapr.pipeline.stage import In, Language, Split
 from vitcapr.progress import Reporter
+from vitcapr.stages._drawing import Drawing, Pictures
 
 
 def _by_retriever(experiment: Experiment) -> list[dict[str, str]]:
@@ -17,23 +18,21 @@ def _by_retriever(experiment: Experiment) -> list[dict[str, str]]:
     return [{"captioner": captioner, "reranking": name, "split": split} for captioner, name, split in every]
 
 
-@stage(
-    figure=Figure(
-        files=lambda _: ["reranked/{captioner}/{reranking}/{split}/reranked"],
-        inputs=lambda experiment: {
-            "before": experiment.candidates,
-            "after": "results/{experiment}/captions/{captioner}/{reranking}/{split}/captions.json",
-            "manifest": MANIFEST,
-        },
-        bound=lambda experiment: {"language": experiment.config.text.language},
-        each=_by_retriever,
-        caption="Captions of {captioner} before and after {reranking}, of images whose caption changed, with the CIDEr "
-        "of both. Struck through: removed words; underlined: added words.",
-        category="Captions",
-        labels={"figure": "before and after reranking", "split": "{split}"},
-        priority=5,
-        mem_mb=4000,
-    )
+@Drawing(
+    files=lambda _: ["reranked/{captioner}/{reranking}/{split}/reranked"],
+    inputs=lambda experiment: {
+        "before": experiment.candidates,
+        "after": "results/{experiment}/captions/{captioner}/{reranking}/{split}/captions.json",
+        "manifest": MANIFEST,
+    },
+    bound=lambda experiment: {"language": experiment.config.text.language},
+    each=_by_retriever,
+    caption="Captions of {captioner} before and after {reranking}, of images whose caption changed, with the CIDEr "
+    "of both. Struck through: removed words; underlined: added words.",
+    category="Captions",
+    labels={"figure": "before and after reranking", "split": "{split}"},
+    priority=5,
+    mem_mb=4000,
 )
 def draw_reranked(
     before: In[CaptionsFile],
@@ -43,8 +42,7 @@ def draw_reranked(
     language: Language,
     settings: FigureSettings,
     report: Reporter,
-    pictures: list[Out[FigureFile]],
-) -> None:
+) -> Pictures:
     """Draw images with their captions before and after reranking, and the CIDEr of both.
 
     Sampled from the images whose caption changed, so that changes for the worse appear as often as they occur.
@@ -52,8 +50,6 @@ def draw_reranked(
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.report.figures.examples import Choice
     from vitcapr.report.figures.reranked import draw_changed
-    from vitcapr.report.figures.style import save_pictures
 
     choice = Choice(**settings.figures.choice(settings.figures.examples))
-    figure = draw_changed(read_manifest(manifest), split, language, before, after, choice, report)
-    save_pictures({"reranked": figure}, pictures, report)
+    return draw_changed(read_manifest(manifest), split, language, before, after, choice, report)

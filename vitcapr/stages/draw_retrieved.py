@@ -1,29 +1,28 @@
 """Draw errors of retrieval."""
 
 from vitcapr.config.figures import FigureSettings
-from vitcapr.formats.kinds import EmbeddingsFile, FigureFile, ManifestFile, RanksFile
-from vitcapr.pipeline.figure import MANIFEST, Figure
-from vitcapr.pipeline.stage import In, Out, Split, stage
+from vitcapr.formats.kinds import EmbeddingsFile, ManifestFile, RanksFile
+from vitcapr.pipeline.figure import MANIFEST
+from vitcapr.pipeline.stage import In, Split
 from vitcapr.progress import Reporter
+from vitcapr.stages._drawing import Drawing, Pictures
 
 
-@stage(
-    figure=Figure(
-        files=lambda _: [f"retrieved/{{retriever}}/{{split}}/{name}" for name in ("image_to_text", "text_to_image")],
-        inputs=lambda _: {
-            "embeddings": "results/{experiment}/embeddings/{retriever}/{split}/embeddings.npz",
-            "ranks": "results/{experiment}/metrics/retrieval/{retriever}/{split}/ranks.npz",
-            "manifest": MANIFEST,
-        },
-        each=lambda experiment: experiment.retrievals,
-        caption="Where {retriever} fails on the {split} split, drawn at random from all failures: the wrong match that "
-        "came first beside the true one, with cosine and rank. Some wrong matches fit the picture well; the data set "
-        "still counts them as wrong.",
-        category="Retrieval",
-        subcategory="{retriever}",
-        labels={"figure": "failures", "split": "{split}"},
-        mem_mb=4000,
-    )
+@Drawing(
+    files=lambda _: [f"retrieved/{{retriever}}/{{split}}/{name}" for name in ("image_to_text", "text_to_image")],
+    inputs=lambda _: {
+        "embeddings": "results/{experiment}/embeddings/{retriever}/{split}/embeddings.npz",
+        "ranks": "results/{experiment}/metrics/retrieval/{retriever}/{split}/ranks.npz",
+        "manifest": MANIFEST,
+    },
+    each=lambda experiment: experiment.retrievals,
+    caption="Where {retriever} fails on the {split} split, drawn at random from all failures: the wrong match that "
+    "came first beside the true one, with cosine and rank. Some wrong matches fit the picture well; the data set "
+    "still counts them as wrong.",
+    category="Retrieval",
+    subcategory="{retriever}",
+    labels={"figure": "failures", "split": "{split}"},
+    mem_mb=4000,
 )
 def draw_retrieved(
     embeddings: In[EmbeddingsFile],
@@ -32,18 +31,15 @@ def draw_retrieved(
     split: Split,
     settings: FigureSettings,
     report: Reporter,
-    pictures: list[Out[FigureFile]],
-) -> None:
+) -> Pictures:
     """Draw randomly selected queries whose first match is wrong, in both directions."""
     from vitcapr.formats.embeddings import read_embeddings
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.metrics.rank_files import read_ranks_of
     from vitcapr.report.figures.examples import Choice, open_images
     from vitcapr.report.figures.retrieval import draw_failures
-    from vitcapr.report.figures.style import save_pictures
 
     data, choice = read_manifest(manifest), Choice(**settings.figures.choice(settings.figures.failures))
     embedded = read_embeddings(embeddings, data, split)
     with open_images(data) as read:
-        figures = draw_failures(data, embedded, read_ranks_of(ranks, embedded).ranks, choice, read, report)
-    save_pictures(figures, pictures, report)
+        return draw_failures(data, embedded, read_ranks_of(ranks, embedded).ranks, choice, read, report)

@@ -4,10 +4,11 @@ from typing import Any
 
 from vitcapr.config.features import BackboneConfig
 from vitcapr.config.figures import FigureSettings
-from vitcapr.formats.kinds import AttentionFile, BackboneFolder, CaptionsFile, FigureFile, ManifestFile
-from vitcapr.pipeline.figure import MANIFEST, Experiment, Figure
-from vitcapr.pipeline.stage import In, Out, Source, Split, stage
+from vitcapr.formats.kinds import AttentionFile, BackboneFolder, CaptionsFile, ManifestFile
+from vitcapr.pipeline.figure import MANIFEST, Experiment
+from vitcapr.pipeline.stage import In, Source, Split
 from vitcapr.progress import Reporter
+from vitcapr.stages._drawing import Drawing, Pictures
 
 
 class RolloutSettings(FigureSettings):
@@ -25,27 +26,25 @@ def _with_attention(experiment: Experiment) -> list[dict[str, str]]:
     return [each for each in experiment.attention if experiment.rolls_out(captioners[each["captioner"]].backbone)]
 
 
-@stage(
-    figure=Figure(
-        files=lambda _: ["rollout/{captioner}/{decoding}/{split}/rollout"],
-        inputs=lambda experiment: {
-            "captions": "results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
-            "attention": "results/{experiment}/captions/{captioner}/{decoding}/{split}/attention.npz",
-            "manifest": MANIFEST,
-            "backbone": experiment.trained_backbone,
-        },
-        bound=lambda experiment: {"source": experiment.backbone_source},
-        sources=lambda experiment: experiment.backbone_files,
-        each=_with_attention,
-        caption="Which patches the ViT's CLS vector is made from (attention roll-out, Abnar and Zuidema 2020), beside "
-        "where {captioner} looks: over all words of the caption, and for the two words with the most concentrated "
-        "attention. Each map has its own scale; its peak stands below it. ρ is the rank correlation of the two.",
-        category="Attention",
-        subcategory="{captioner}",
-        labels={"figure": "backbone beside captioner", "decoding": "{decoding}", "split": "{split}"},
-        priority=5,
-        mem_mb=4000,
-    )
+@Drawing(
+    files=lambda _: ["rollout/{captioner}/{decoding}/{split}/rollout"],
+    inputs=lambda experiment: {
+        "captions": "results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
+        "attention": "results/{experiment}/captions/{captioner}/{decoding}/{split}/attention.npz",
+        "manifest": MANIFEST,
+        "backbone": experiment.trained_backbone,
+    },
+    bound=lambda experiment: {"source": experiment.backbone_source},
+    sources=lambda experiment: experiment.backbone_files,
+    each=_with_attention,
+    caption="Which patches the ViT's CLS vector is made from (attention roll-out, Abnar and Zuidema 2020), beside "
+    "where {captioner} looks: over all words of the caption, and for the two words with the most concentrated "
+    "attention. Each map has its own scale; its peak stands below it. ρ is the rank correlation of the two.",
+    category="Attention",
+    subcategory="{captioner}",
+    labels={"figure": "backbone beside captioner", "decoding": "{decoding}", "split": "{split}"},
+    priority=5,
+    mem_mb=4000,
 )
 def draw_rollout(
     captions: In[CaptionsFile],
@@ -54,20 +53,17 @@ def draw_rollout(
     split: Split,
     settings: RolloutSettings,
     report: Reporter,
-    pictures: list[Out[FigureFile]],
     source: Source = "",
     backbone: In[BackboneFolder] | None = None,
-) -> None:
+) -> Pictures:
     """Draw the backbone's attention roll-out (from CLS to the patches) beside the captioner's attention, for the images
     of draw_attention."""
     from vitcapr.encoders.rollout import open_rollout
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.report.figures.attention import draw_rolled_out
     from vitcapr.report.figures.examples import Choice
-    from vitcapr.report.figures.style import save_pictures
 
     of, choice = settings.backbone, Choice(**settings.figures.attention)
     where = str(backbone or source or of.source), of.revision
     grid, roll_out = open_rollout(*where, image_size=of.image_size, interpolation=of.interpolation, report=report)
-    figure = draw_rolled_out(read_manifest(manifest), split, captions, attention, choice, grid, roll_out, report)
-    save_pictures({"rollout": figure}, pictures, report)
+    return draw_rolled_out(read_manifest(manifest), split, captions, attention, choice, grid, roll_out, report)

@@ -1,0 +1,47 @@
+"""The decorator that makes the stage of a figure from the function that draws it."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import wraps
+from inspect import Parameter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vitcapr.formats.kinds import FigureFile
+from vitcapr.pipeline.figure import Figure
+from vitcapr.pipeline.stage import Out, Stage, stage
+from vitcapr.progress import Reporter
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Picture
+
+    Pictures = Picture | Mapping[str, Picture]
+    """One picture, or several by the names of their files."""
+else:
+    Pictures = Any
+
+
+@dataclass(frozen=True)
+class Drawing(Figure):
+    """The declaration of a figure, as the decorator of a function from its inputs to :data:`Pictures`.
+
+    The stage has the parameters of the function, and ``pictures``: the files to write.
+    """
+
+    def __call__(self, function: Callable[..., Pictures]) -> Stage:
+        own = inspect.signature(function).parameters
+
+        @wraps(function)
+        def draw(report: Reporter, pictures: list[Path], **values: Any) -> None:
+            from vitcapr.report.figures.style import save_pictures
+
+            drawn = function(**values, report=report) if "report" in own else function(**values)
+            figures = drawn if isinstance(drawn, Mapping) else {path.stem: drawn for path in pictures}
+            save_pictures(figures, pictures, report)
+
+        parameters = {name: each.replace(kind=Parameter.KEYWORD_ONLY) for name, each in own.items()}
+        for name, kind in (("report", Reporter), ("pictures", list[Out[FigureFile]])):
+            parameters[name] = Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind)
+        draw.__signature__ = inspect.Signature([*parameters.values()])  # type: ignore[attr-defined]
+        return stage(figure=self)(draw)
