@@ -5,7 +5,7 @@ use rule gpu_job as decode with:
     input:
         features=experiment.features,
         manifest="results/{experiment}/data/manifest.json",
-        vocabulary="results/{experiment}/text/vocabulary.json",
+        vocabulary=experiment.vocabulary,
         captioner=stages.decode.folder("captioner", "captioners/{captioner}"),
     output:
         captions="results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",

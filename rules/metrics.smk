@@ -16,7 +16,7 @@ use rule cpu_job as score with:
     input:
         captions="results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
         manifest="results/{experiment}/data/manifest.json",
-        vocabulary="results/{experiment}/text/vocabulary.json",
+        vocabulary=experiment.vocabulary,
         paraphrases=experiment.paraphrases,
     output:
         metrics="results/{experiment}/metrics/{captioner}/{decoding}/{split}/metrics.json",
@@ -55,7 +55,7 @@ use rule cpu_job as score_grounding with:
         captions="results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
         attention="results/{experiment}/captions/{captioner}/{decoding}/{split}/attention.npz",
         manifest="results/{experiment}/data/manifest.json",
-        vocabulary="results/{experiment}/text/vocabulary.json",
+        vocabulary=experiment.vocabulary,
     output:
         metrics="results/{experiment}/metrics/{captioner}/{decoding}/{split}/grounding.json",
     log:

@@ -1,4 +1,4 @@
-# Captions -> vocabulary and word numbers. Word-vector files -> initial embeddings.
+# Captions -> vocabulary and word numbers, or the pieces of a language model. Word-vector files -> initial embeddings.
 
 
 use rule cpu_job as vocabulary with:
@@ -11,6 +11,18 @@ use rule cpu_job as vocabulary with:
         "results/{experiment}/logs/vocabulary.log",
     params:
         **stages.vocabulary(),
+
+
+use rule cpu_job as pieces with:
+    input:
+        manifest="results/{experiment}/data/manifest.json",
+    output:
+        vocabulary="results/{experiment}/text/pieces/{captioner}/vocabulary.json",
+        tokens="results/{experiment}/text/pieces/{captioner}/tokens.npz",
+    log:
+        "results/{experiment}/logs/pieces/{captioner}.log",
+    params:
+        **stages.pieces(sources=experiment.language_model_files),
 
 
 use rule cpu_job as word_vectors with:

@@ -6,8 +6,8 @@ use rule gpu_job as train_captioner with:
     input:
         features=experiment.features,
         manifest="results/{experiment}/data/manifest.json",
-        vocabulary="results/{experiment}/text/vocabulary.json",
-        tokens="results/{experiment}/text/tokens.npz",
+        vocabulary=experiment.vocabulary,
+        tokens=experiment.tokens,
         word_vectors=experiment.initial_vectors,
         start=experiment.start,
     output:
@@ -18,4 +18,4 @@ use rule gpu_job as train_captioner with:
     resources:
         **stages.train_captioner.on_gpu(runtime=720),
     params:
-        **stages.train_captioner(),
+        **stages.train_captioner(sources=experiment.language_model_files),

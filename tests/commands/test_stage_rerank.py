@@ -152,6 +152,23 @@ def test_rerank_reorders_the_candidates(files, tmp_path):
     assert (tmp_path / "reranked.json").read_bytes() == once
 
 
+def test_a_language_model_without_an_image_divides_out_what_is_likely_anyway(files, tmp_path, monkeypatch):
+    """The wrong caption has -0.1 a word and the truth -0.6; blind they have -0.3 and -1.3: alpha 1 turns them round."""
+
+    def judge(captions):
+        return np.array([-1.8 if caption == WRONG else -7.8 for caption in captions])
+
+    monkeypatch.setattr(reranking, "load_judge", lambda *_: judge)
+    judged = {"language_model": {"source": "tiny"}, "alphas": [1.0, 0.0]}
+    found = tune(files, tmp_path, json.dumps({"weighing": {"length_penalty": 1.0, "grid_steps": 1, **judged}}))
+    assert (found["weight"], found["alpha"]) == (1.0, 0.0)  # The cosine alone needs no alpha; of equals the smallest.
+    assert [(point["alpha"], point["weight"], point["changed"]) for point in found["curve"]] == [
+        *((0.0, 0.0, 0.0), (0.0, 1.0, 1.0), (1.0, 0.0, 1.0), (1.0, 1.0, 1.0))
+    ]
+    first, _ = reranked(files, tmp_path)
+    assert [c["blind"] for c in first["candidates"]] == [-7.8, -1.8]
+
+
 def test_a_fixed_weight_of_one_orders_by_the_cosine_alone(files, tmp_path):
     """ViTCap-R, IV-A.2. Nothing is tuned, so there is no file of a weight."""
     options = files | {"candidates": tmp_path / "test.json", "split": "test", "log": tmp_path / "log"}

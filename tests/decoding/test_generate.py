@@ -1,6 +1,7 @@
 """Captions by a beam of any size, the beam of one included."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,7 +14,7 @@ from toy_captioners import END, PAD, START, UNKNOWN, MarkovCaptioner, RandomCapt
 from tests.launches import OnDevice, no_waits
 from vitcapr.decoding import beam
 from vitcapr.decoding.beam import beam_search
-from vitcapr.decoding.generate import attention_of, generate
+from vitcapr.decoding.generate import attention_of, candidates_of, generate
 from vitcapr.decoding.hypotheses import Hypothesis
 from vitcapr.decoding.sample import sample
 from vitcapr.decoding.stepwise import greedy
@@ -73,7 +74,7 @@ def hypothesis(words):
 def test_the_file_of_attention(tmp_path):
     best = [hypothesis(2), hypothesis(0), hypothesis(1)]
     for name in ("one.npz", "two.npz"):
-        write_attention(tmp_path / name, attention_of([5, 7, 8], best, (2, 3)))
+        write_attention(tmp_path / name, attention_of([5, 7, 8], best, WORDS, (2, 3)))
     with np.load(tmp_path / "one.npz", allow_pickle=False) as stored:
         assert {name: stored[name].dtype.name for name in stored} == {
             "weights": "float16",
@@ -118,3 +119,15 @@ def test_a_step_asks_the_device_once(search: Callable[..., Any], monkeypatch: py
     assert str(again) == str(expected)
     assert len(steps) > 8
     assert len(waits) <= len(steps) + 8
+
+
+def test_pieces_are_read_as_words():
+    pieces = Vocabulary.build([[" skate", "board", "er", " on"]], min_count=1, unknown=False)
+    pieces = replace(pieces, rows=tuple(range(len(pieces))))
+    tokens = [pieces.index[piece] for piece in (" on", " skate", "board", "er")]
+    attention = np.array([[1, 0], [1, 0], [0, 1], [0.5, 0.5]], np.float16)
+    one = Hypothesis(tokens, [-1.0, -2.0, -3.0, -4.0, -5.0], -15.0, -3.0, attention)
+    (candidate,) = candidates_of([one], pieces)
+    assert (candidate.caption, candidate.tokens) == ("on skateboarder", ("on", "skateboarder"))
+    assert candidate.token_log_probs == (-1.0, -9.0, -5.0)
+    np.testing.assert_allclose(attention_of([0], [one], pieces, (1, 2)).weights, [[1, 0], [0.5, 0.5]])

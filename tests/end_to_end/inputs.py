@@ -1,4 +1,5 @@
-"""What the toy experiments read besides rendered scenes: a ViT, a text model and word vectors, all random."""
+"""What the toy experiments read besides rendered scenes: a ViT, text and language models and word vectors, all
+random."""
 
 import json
 import random
@@ -6,6 +7,8 @@ from pathlib import Path
 
 import torch
 from transformers import BertConfig, BertModel, BertTokenizer, ViTConfig, ViTModel
+
+from tests.models.networks import save_language_model
 
 SHAPE = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
 PROCESSOR = {
@@ -29,7 +32,7 @@ LETTERS = [chr(code) for code in range(ord("a"), ord("z") + 1)]
 
 
 def write_inputs(folder: Path) -> None:
-    """Write the folders ``vit`` and ``bert``, and ``vectors.txt`` in GloVe's format, 8 numbers a word."""
+    """Write the folders ``vit``, ``bert`` and ``llama``, and ``vectors.txt`` in GloVe's format, 8 numbers a word."""
     torch.manual_seed(0)
     vit = ViTModel(ViTConfig(**SHAPE, image_size=56, patch_size=14), add_pooling_layer=False)
     vit.save_pretrained(folder / "vit")
@@ -40,6 +43,7 @@ def write_inputs(folder: Path) -> None:
     BertTokenizer(vocab=vocabulary, do_lower_case=True).save_pretrained(folder / "bert")
     config = BertConfig(**SHAPE, vocab_size=len(vocabulary), max_position_embeddings=64, initializer_range=0.5)
     BertModel(config).eval().save_pretrained(folder / "bert")
+    save_language_model(folder / "llama", [WORDS, WORDS])
     numbers = random.Random(0)
     lines = (f"{word} {' '.join(f'{numbers.gauss(0, 1):.4f}' for _ in range(8))}\n" for word in WORDS.split())
     (folder / "vectors.txt").write_text("".join(lines), encoding="utf-8")

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.timeout(1800)
 
 SECTIONS = {
     "tiny": {"result", "scores", "paper", "captions", "retrieval", "training", "cost", "again"},
-    "towers": {"result", "scores", "paper", "retrieval", "training", "cost", "again"},
+    "towers": {"result", "scores", "paper", "captions", "retrieval", "training", "cost", "again"},
     "pairs": {"result", "scores", "paper", "retrieval", "training", "cost", "again"},
 }
 VOID = {"meta", "img", "link", "br"}

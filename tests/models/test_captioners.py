@@ -13,7 +13,7 @@ from vitcapr.models.captioners import CAPTIONERS
 from vitcapr.models.interface import Captioner
 from vitcapr.models.lstm_captioners import PatchAttentionCaptioner
 
-VOCABULARY, FEATURES, PATCHES = 11, 8, 5
+VOCABULARY, FEATURES, PATCHES = 11, 8, 4
 LSTM = {"embedding_dim": 5, "hidden_dim": 6}
 ATTENTION = {"kind": "patch_attention", **LSTM, "attention_dim": 4}
 ARCHITECTURES: list[dict[str, Any]] = [
@@ -24,10 +24,13 @@ ARCHITECTURES: list[dict[str, Any]] = [
     {**ATTENTION, "init_from_cls": True, "output_dim": 7},
     {**ATTENTION, "output_dim": 7, "output_activation": "relu"},
     {"kind": "transformer", "embedding_dim": 8, "hidden_dim": 6, "layers": 3, "heads": 2},
+    {"kind": "language_model"},
+    {"kind": "language_model", "prefix": {"grid": 1}, "projector": "linear", "network": "gpt2"},
 ]
+NAMES = ["baseline", "tanh", "relu", "bilinear", "deep", "two dense", "transformer", "llama", "gpt2"]
 
 
-@pytest.fixture(params=ARCHITECTURES, ids=["baseline", "tanh", "relu", "bilinear", "deep", "two dense", "transformer"])
+@pytest.fixture(params=ARCHITECTURES, ids=NAMES)
 def model(request: pytest.FixtureRequest) -> Captioner:
     return untrained(vocabulary=VOCABULARY, feature_dim=FEATURES, **request.param).eval()
 

@@ -5,6 +5,7 @@ from typing import Any
 import torch
 from pydantic import TypeAdapter
 
+from tests.models.networks import tiny_network
 from vitcapr.config.captioner import AnyCaptionerConfig
 from vitcapr.models.captioners import build_captioner
 from vitcapr.models.interface import Captioner
@@ -12,6 +13,8 @@ from vitcapr.models.interface import Captioner
 
 def configured(kind: Any, **settings: Any) -> AnyCaptionerConfig:
     """The section of a captioner."""
+    if kind == "language_model":
+        settings = {"language_model": {"source": "tiny"}, "train": "all", **settings}
     config: AnyCaptionerConfig = TypeAdapter(AnyCaptionerConfig).validate_python(
         {"backbone": "vit", "architecture": kind, **settings}
     )
@@ -26,6 +29,9 @@ def architecture(kind: Any, vocabulary: int, feature_dim: int, **settings: Any) 
     return sizes | configured(kind, **settings).arguments()
 
 
-def untrained(kind: Any, vocabulary: int, feature_dim: int, seed: int = 0, **settings: Any) -> Captioner:
+def untrained(
+    kind: Any, vocabulary: int, feature_dim: int, seed: int = 0, network: str = "llama", **settings: Any
+) -> Captioner:
+    parts = {"network": tiny_network(network, vocabulary)} if kind == "language_model" else {}
     torch.manual_seed(seed)
-    return build_captioner(architecture(kind, vocabulary, feature_dim, **settings))
+    return build_captioner(architecture(kind, vocabulary, feature_dim, **settings), **parts)

@@ -50,6 +50,9 @@ def test_scores_by_hand():
     np.testing.assert_allclose(terms.scores(0.0), [[-0.5, -0.4], [-1.0, -np.inf]])
     np.testing.assert_allclose(terms.scores(1.0), [[0.1, 0.5], [0.3, -np.inf]])
     np.testing.assert_allclose(terms.scores(0.25), [[-0.35, -0.175], [-0.675, -np.inf]])
+    blind = [np.array([-2.0, -6.0]), np.array([-3.0])]
+    ratio = Terms(FOUND, COSINES, 1.0, blind, alpha=0.5)  # -1 + 1 over 2 and -1.2 + 3 over 3.
+    np.testing.assert_allclose(ratio.scores(0.0), [[0.0, 0.6], [-0.25, -np.inf]], atol=1e-12)
     without = Terms(FOUND, COSINES, length_penalty=0.0)
     np.testing.assert_allclose(without.scores(0.0), [[-1.0, -1.2], [-2.0, -np.inf]])
     assert without.best(0.0).tolist() == [0, 0]

@@ -125,11 +125,9 @@ def test_a_mirrored_store_holds_the_features_of_flipped_pictures(manifest: Path,
 
 def test_attention_has_no_place_without_a_grid(manifest: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = run(manifest, blip2_t5(tmp_path / "checkpoint"), output="qformer")
-    write_card(tmp_path, {})
+    write_card(tmp_path, {"architecture": {"feature_dim": 4}})
     attending = type("Attending", (), {"attends": True, "arrays": ()})()
-    card = {"architecture": {"vocabulary": 0}}
-    monkeypatch.setattr("vitcapr.decoding.generate.read_model", lambda _: ({}, card))
-    monkeypatch.setattr("vitcapr.decoding.generate.rebuild", lambda *_: attending)
+    monkeypatch.setattr("vitcapr.decoding.generate.open_captioner", lambda *_: attending)
     monkeypatch.setattr("vitcapr.formats.vocabulary.Vocabulary.read", lambda _: [])
     with pytest.raises(UserError, match="have no patch grid"):
         run_stage(

@@ -11,8 +11,8 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from vitcapr.commands import foils
+from vitcapr.encoders.language_models import load_judge
 from vitcapr.errors import UserError
-from vitcapr.studies.blind import blind_scorer
 from vitcapr.studies.compositional import FoilPair, cosine_scorer, read_foils, score_foils
 
 PAIRS = [
@@ -73,8 +73,8 @@ def test_the_blind_model_sums_log_probabilities(language_model: Path) -> None:
         expected = [
             -(len(each) - 1) * float(model(torch.tensor([each]), labels=torch.tensor([each])).loss) for each in tokens
         ]
-    scorer = blind_scorer(str(language_model))
-    assert scorer(["", ""], texts) == pytest.approx(expected, rel=1e-4)
+    judge = load_judge(str(language_model), "main", "cpu")
+    assert judge(texts) == pytest.approx(expected, rel=1e-4)
 
 
 def test_the_command(language_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -135,23 +135,24 @@ class TrainedCaptioner:
     def _described(self, name: str, hypotheses: "Sequence[Hypothesis]") -> CaptionedImage:
         import numpy as np
 
-        from vitcapr.decoding.generate import candidates_of
+        from vitcapr.decoding.generate import attention_of, candidates_of
 
         candidates = candidates_of(hypotheses, self.vocabulary)
-        best, weights = candidates[0], hypotheses[0].attention
-        attention = None if weights is None else weights.astype(np.float32).reshape(-1, *self._encoder.grid)
+        best, attention = candidates[0], None
+        if hypotheses[0].attention is not None:
+            weights = attention_of([0], hypotheses[:1], self.vocabulary, self._encoder.grid).weights
+            attention = weights.astype(np.float32).reshape(-1, *self._encoder.grid)
         return CaptionedImage(name, best.caption, best.log_prob, best.score, tuple(candidates), attention)
 
     @cached_property
     def _model(self) -> "Captioner":
-        from vitcapr.encoders.precision import resolve_device
-        from vitcapr.formats.model import read_model, rebuild
-        from vitcapr.models.captioners import build_captioner
+        from vitcapr.decoding.captioners import open_captioner
+        from vitcapr.encoders.precision import resolve_device, resolve_dtype
 
         self.files.check_architecture()
-        weights, card = read_model(self.folder)
-        model = rebuild(self.folder, build_captioner, card, weights)
-        return model.to(resolve_device(self.device)).eval()
+        device = resolve_device(self.device)
+        dtype = resolve_dtype(self.decoding.precision, device)
+        return open_captioner(self.folder, self.vocabulary, dtype).to(device).eval()
 
     @cached_property
     def _encoder(self) -> "PhotographEncoder":

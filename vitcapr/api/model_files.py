@@ -43,15 +43,20 @@ class _Inputs(BaseModel):
     vocabulary: Digest | None = None
 
 
-class _TextEncoder(BaseModel):
-    """The text encoder of a retriever that reads text features. Little is known of imported features."""
+class _Pretrained(BaseModel):
+    """A checkpoint that a model needs, and whose weights are not stored with it."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
     source: str
-    output: Literal["hidden", "aligned", "word_vectors"]
     revision: str | None
     weights_sha256: Digest | None
+
+
+class _TextEncoder(_Pretrained):
+    """The text encoder of a retriever that reads text features. Little is known of imported features."""
+
+    output: Literal["hidden", "aligned", "word_vectors"]
     pool: Literal["mean", "cls", "last"] | None
     max_length: Annotated[int, Field(ge=1)] | None
     dtype: str
@@ -72,6 +77,7 @@ class _Card(BaseModel):
     precision: str
     settings: dict[str, Any]
     text_encoder: _TextEncoder | None = None
+    language_model: _Pretrained | None = None
     versions: dict[str, str]
     weights_sha256: Digest
 
@@ -142,7 +148,8 @@ class ModelFiles:
         Raises:
             UserError: it is missing or differs from the model's.
         """
-        path = self.file(given, "text/vocabulary.json", "--vocabulary")
+        folder = f"text/pieces/{self.folder.resolve().name}" if hasattr(self.model, "language_model") else "text"
+        path = self.file(given, f"{folder}/vocabulary.json", "--vocabulary")
         if sha256_file(path) != self.card["inputs"]["vocabulary"]:
             raise self._other("with another vocabulary", path)
         return path

@@ -44,9 +44,10 @@ def main(
         raise UserError("no photograph of the pairs is there", where=photographs, remedy=f"such as {listed[0].image}")
     scorers = {folder.name: _cosine(folder, photographs or Path()) for folder in retriever or []}
     if blind is not None:
-        from vitcapr.studies.blind import blind_scorer
+        from vitcapr.encoders.language_models import load_judge
 
-        scorers["blind"] = blind_scorer(blind)
+        judge = load_judge(blind, "main", "cpu")
+        scorers["blind"] = lambda _, captions: judge(captions)
     accuracies = score_foils(kept, scorers, samples, seed)
     _print(accuracies)
     print(f"\n{len(kept):,} of {len(listed):,} pairs; chance 50 %; a tie counts one half")

@@ -4,7 +4,8 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from vitcapr.config.base import Entry, Only, with_default
+from vitcapr.config.base import Entry, Only, Section, with_default
+from vitcapr.config.names import UserPath
 from vitcapr.config.training import Layer, PhaseConfig, Schedule, TrainedConfig, TrainingConfig, one_or_more
 
 
@@ -56,13 +57,24 @@ class CaptionerConfig(TrainedConfig):
 
     architecture: str
     """baseline and patch_attention: the LSTM captioners of ViTCap-R; transformer: a Transformer decoder over the
-    patches."""
+    patches; language_model: a pretrained language model that reads CLS and patches as a prefix."""
     backbone: Annotated[str, Entry("backbones")]
     """Name of an entry of backbones."""
     layer: Layer = None
     """Hidden layer of the backbone to read, one of its layers; null: the output of the backbone."""
     start_from: str | None = None
     """Name of another captioner of the same architecture; training starts from its weights."""
+    training: CaptionerTrainingConfig = CaptionerTrainingConfig()
+
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of its model that come from the configuration, not from the data."""
+        own = type(self).model_fields.keys() - CaptionerConfig.model_fields.keys()
+        return self.model_dump(include=own - {"word_vectors", "language_model"})
+
+
+class WordCaptionerConfig(CaptionerConfig):
+    """The keys of the architectures that are trained from nothing on the words of the vocabulary."""
+
     embedding_dim: int = Field(128, ge=1)
     """Width of the word embedding; of a transformer, also of its layers."""
     word_vectors: Annotated[str | None, Entry("word_vectors")] = None
@@ -70,21 +82,15 @@ class CaptionerConfig(TrainedConfig):
     hidden_dim: int = Field(256, ge=1)
     """Width of the LSTM state; of a transformer, the hidden width of its feed-forward sublayers."""
     dropout: float = Field(0.2, ge=0, lt=1)
-    training: CaptionerTrainingConfig = CaptionerTrainingConfig()
-
-    def arguments(self) -> dict[str, Any]:
-        """The arguments of its model that come from the configuration, not from the data."""
-        sizes = {"embedding_dim", "hidden_dim", "dropout"}
-        return self.model_dump(include=sizes | (type(self).model_fields.keys() - CaptionerConfig.model_fields.keys()))
 
 
-class BaselineConfig(CaptionerConfig):
+class BaselineConfig(WordCaptionerConfig):
     attends = False
 
     architecture: Literal["baseline"] = "baseline"
 
 
-class PatchAttentionConfig(CaptionerConfig):
+class PatchAttentionConfig(WordCaptionerConfig):
     architecture: Literal["patch_attention"] = "patch_attention"
     attention_dim: int = Field(128, ge=1)
     scoring: Literal["tanh", "relu", "bilinear"] = "bilinear"
@@ -98,7 +104,7 @@ class PatchAttentionConfig(CaptionerConfig):
     """Activation of that hidden layer; relu: ViTCap-R on Flickr8k."""
 
 
-class TransformerConfig(CaptionerConfig):
+class TransformerConfig(WordCaptionerConfig):
     architecture: Literal["transformer"] = "transformer"
     layers: int = Field(2, ge=1)
     """Number of layers."""
@@ -112,8 +118,51 @@ class TransformerConfig(CaptionerConfig):
         return self
 
 
+class LanguageModelConfig(Section):
+    """A pretrained causal language model of transformers with its tokenizer."""
+
+    source: UserPath
+    """A hub id or a local folder (looked up under VITCAPR_BACKBONES first)."""
+    revision: str = "main"
+    """Revision on the hub; give a commit to make the experiment reproducible."""
+
+
+class PrefixConfig(Section):
+    """What the language model reads of an image: CLS, then the patches, each through the projector."""
+
+    grid: int | None = Field(None, ge=0)
+    """Pool the patches to grid x grid means; null: every patch; 0: CLS alone."""
+
+
+class LoraConfig(Section):
+    """Low-rank adapters of every linear layer (Hu et al. 2021)."""
+
+    rank: int = Field(16, ge=1)
+    alpha: int = Field(32, ge=1)
+    """The adapters are scaled by alpha / rank."""
+    dropout: float = Field(0.0, ge=0, lt=1)
+
+
+class LanguageModelCaptionerConfig(CaptionerConfig):
+    architecture: Literal["language_model"] = "language_model"
+    language_model: LanguageModelConfig
+    prefix: PrefixConfig = PrefixConfig()
+    projector: Literal["linear", "mlp"] = "mlp"
+    """From the features to the width of the language model; mlp: Linear - GELU - Linear, as in LLaVA 1.5."""
+    train: Literal["projector", "lora", "all"] = "lora"
+    """The projector alone, with low-rank adapters (needs peft: pip install vitcapr[language-model]), or with all
+    weights. What is not trained is kept in the arithmetic's data type, and not stored with the captioner."""
+    lora: Annotated[LoraConfig, Only("train", "lora")] = LoraConfig()
+    gradient_checkpointing: bool = False
+    """Compute the activations again in the backward pass: less memory, more time."""
+
+    @property
+    def attends(self) -> bool:  # type: ignore[override]
+        return self.prefix.grid != 0
+
+
 AnyCaptionerConfig = Annotated[
-    PatchAttentionConfig | BaselineConfig | TransformerConfig,
+    PatchAttentionConfig | BaselineConfig | TransformerConfig | LanguageModelCaptionerConfig,
     Field(discriminator="architecture"),
     with_default("architecture", "patch_attention"),
 ]

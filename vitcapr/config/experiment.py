@@ -125,8 +125,8 @@ class ExperimentConfig(Section):
                     f"captioners.{line[0]}.start_from names '{start}', which is not defined; "
                     f"defined: {sorted(self.captioners)}"
                 )
-            for key in ("backbone", "layer"):
-                if getattr(self.captioners[start], key) != getattr(self.captioners[line[0]], key):
+            for key in ("backbone", "layer", "language_model"):
+                if getattr(self.captioners[start], key, None) != getattr(self.captioners[line[0]], key, None):
                     raise ValueError(f"captioners.{line[0]} starts from '{start}', which uses another {key}")
             if start in line:
                 raise ValueError(f"captioners.{start} starts from itself")

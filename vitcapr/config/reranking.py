@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from vitcapr.config.base import Entry, Only, Section, StageSettings
+from vitcapr.config.captioner import LanguageModelConfig
 
 
 class WeighingConfig(Section):
@@ -20,6 +21,11 @@ class WeighingConfig(Section):
     length_penalty, weight 0 keeps the order of the decoding."""
     grid_steps: int = Field(20, ge=1)
     """Number of equal steps between weight 0 and weight 1."""
+    language_model: LanguageModelConfig | None = None
+    """A language model that sees no image: the likelihood P(t | image) becomes P(t | image) / P(t) ** alpha (Lin et al.
+    2023, arXiv 2306.01879)."""
+    alphas: Annotated[list[Annotated[float, Field(ge=0)]], Only("language_model")] = [0.0, 0.25, 0.5, 0.75, 1.0]
+    """Exponents alpha to try with each weight."""
 
 
 class RerankingConfig(Section):

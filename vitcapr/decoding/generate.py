@@ -10,6 +10,7 @@ import torch
 from vitcapr.batches.sources import read_rows
 from vitcapr.config.decoding import DecodingConfig
 from vitcapr.decoding.beam import beam_search
+from vitcapr.decoding.captioners import check_features, open_captioner
 from vitcapr.decoding.hypotheses import Hypothesis
 from vitcapr.decoding.sample import sample
 from vitcapr.decoding.stepwise import Limits, greedy
@@ -17,59 +18,12 @@ from vitcapr.encoders.precision import autocast, dtype_name, resolve_device, res
 from vitcapr.errors import UserError
 from vitcapr.formats.captions import AttentionTable, Candidate
 from vitcapr.formats.manifest import Manifest
-from vitcapr.formats.model import CARD, layer_of, read_card, read_model, rebuild
+from vitcapr.formats.model import CARD, layer_of, read_card
 from vitcapr.formats.vocabulary import Vocabulary
-from vitcapr.models.captioners import build_captioner
-from vitcapr.models.interface import Captioner, Memory, StepwiseCaptioner
+from vitcapr.models.interface import Memory, StepwiseCaptioner
 from vitcapr.progress import Reporter
-from vitcapr.store.reader import FeatureStore, open_features
+from vitcapr.store.reader import open_features
 from vitcapr.text.normalise import join_words
-
-
-def open_captioner(folder: Path, vocabulary: Vocabulary, features: FeatureStore, attends: bool = False) -> Captioner:
-    """The captioner in ``folder``, on the CPU.
-
-    Args:
-        attends: its attention is kept, so it must attend to patches that have places in the picture.
-
-    Raises:
-        UserError: the folder holds none, or one that was trained with another vocabulary or other features, or one
-            that does not attend to places.
-    """
-    weights, card = read_model(folder)
-    architecture = card["architecture"]
-    if architecture.get("vocabulary") != len(vocabulary):
-        raise UserError(
-            f"the captioner has {architecture.get('vocabulary')} words and the vocabulary {len(vocabulary)}",
-            where=folder,
-            remedy="give the vocabulary it was trained with, or train it again",
-        )
-    model = rebuild(folder, build_captioner, card, weights)
-    for name in model.arrays:
-        if name not in features:
-            raise UserError(
-                f"the feature store has no '{name}'", where=features.path, remedy=f"it has {', '.join(features)}"
-            )
-        width = features[name].shape[-1]
-        if width != architecture["feature_dim"]:
-            raise UserError(
-                f"the captioner reads features of width {architecture['feature_dim']}, these are {width} wide",
-                where=features.path,
-                remedy="give the features it was trained on",
-            )
-    if attends and not model.attends:
-        raise UserError(
-            "this captioner does not attend to patches",
-            where=folder,
-            remedy="omit --attention, and set decoding.attention to false",
-        )
-    if attends and features.grid == (0, 0):
-        raise UserError(
-            "these features have no patch grid, so attention has no position in the picture",
-            where=features.path,
-            remedy="omit --attention, or use a backbone with output: hidden",
-        )
-    return model
 
 
 class DecodedSplit(NamedTuple):
@@ -97,14 +51,17 @@ def decode_split(
         attends: keep the attention of the best captions.
 
     Raises:
-        UserError: as :func:`open_captioner`; the features are of other images, or the split has none.
+        UserError: as :func:`open_captioner` and :func:`check_features`; the features are of other images, or the split
+            has none.
     """
     device = resolve_device(decoding.device)
     dtype = resolve_dtype(decoding.precision, device)
     hypotheses: list[list[Hypothesis]] = []
     with open_features(features).at_layer(layer_of(read_card(captioner / CARD), "captioner")) as store:
         store.check_rows("image_id", data)
-        model = open_captioner(captioner, words, store, attends).to(device).eval()
+        model = open_captioner(captioner, words, dtype)
+        check_features(model, captioner, store, attends)
+        model.to(device).eval()
         rows = data.rows(split)
         if not len(rows):
             raise UserError(f"the data set {data.dataset} has no images in the split '{split}'")
@@ -117,7 +74,7 @@ def decode_split(
                 with torch.inference_mode(), autocast(device, dtype):
                     hypotheses += generate(model, model.encode(read), words, **how)
                 tracker.advance(len(batch))
-        table = attention_of(rows.tolist(), [best for best, *_ in hypotheses], store.grid) if attends else None
+        table = attention_of(rows.tolist(), [best for best, *_ in hypotheses], words, store.grid) if attends else None
     images = data.images["image_id"].iloc[rows].tolist()
     return DecodedSplit([(i, candidates_of(each, words)) for i, each in zip(images, hypotheses, strict=True)], table)
 
@@ -162,21 +119,27 @@ def generate(
 
 
 def candidates_of(hypotheses: Sequence[Hypothesis], words: Vocabulary) -> list[Candidate]:
-    """The hypotheses of one image in their order."""
-    return [
-        Candidate(
-            caption=join_words(words.decode(hypothesis.tokens)),
-            tokens=tuple(words.words[token] for token in hypothesis.tokens),
-            token_log_probs=tuple(hypothesis.token_log_probs),
-            log_prob=hypothesis.log_prob,
-            score=hypothesis.score,
+    """The hypotheses of one image in their order. The log-probability of a word is the sum over its pieces."""
+    candidates = []
+    for hypothesis in hypotheses:
+        tokens, log_probs = tuple(words.decode(hypothesis.tokens)), hypothesis.token_log_probs
+        of_words = [sum(log_probs[span]) for span in words.spans(hypothesis.tokens)]
+        candidates.append(
+            Candidate(
+                caption=join_words(tokens),
+                tokens=tokens,
+                token_log_probs=(*of_words, log_probs[-1]),
+                log_prob=hypothesis.log_prob,
+                score=hypothesis.score,
+            )
         )
-        for hypothesis in hypotheses
-    ]
+    return candidates
 
 
-def attention_of(image_rows: Sequence[int], best: Sequence[Hypothesis], grid: tuple[int, int]) -> AttentionTable:
-    """The attention of one caption an image.
+def attention_of(
+    image_rows: Sequence[int], best: Sequence[Hypothesis], words: Vocabulary, grid: tuple[int, int]
+) -> AttentionTable:
+    """The attention of one caption an image; that of a word is the mean over its pieces.
 
     Args:
         image_rows: (B,), rows of the data set.
@@ -185,7 +148,9 @@ def attention_of(image_rows: Sequence[int], best: Sequence[Hypothesis], grid: tu
     """
     patches = grid[0] * grid[1]
     weights = [np.zeros((0, patches), np.float16)]
-    weights += [hypothesis.attention for hypothesis in best if hypothesis.attention is not None]
-    lengths = [len(hypothesis.tokens) for hypothesis in best]
+    for hypothesis in (one for one in best if one.attention is not None):
+        by_piece = np.asarray(hypothesis.attention, np.float32)
+        weights += [by_piece[span].mean(0, keepdims=True) for span in words.spans(hypothesis.tokens)]
+    lengths = [len(words.spans(hypothesis.tokens)) for hypothesis in best]
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    return AttentionTable(np.concatenate(weights), offsets, np.asarray(image_rows, np.int32), grid)
+    return AttentionTable(np.concatenate(weights).astype(np.float16), offsets, np.asarray(image_rows, np.int32), grid)

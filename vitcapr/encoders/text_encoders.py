@@ -1,24 +1,22 @@
 """Frozen text encoders as functions from sentences to vectors: that of a checkpoint, and published word vectors."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import torch
-from huggingface_hub import snapshot_download
-from huggingface_hub.errors import HfHubHTTPError
 from torch import Tensor
-from transformers import AutoTokenizer
 
-from vitcapr.encoders.checkpoints import LOCAL, Checkpoint, locate, weights_digest
-from vitcapr.encoders.kinds import TOKENIZER, check_room, check_text_encoder
+from vitcapr.encoders.checkpoints import Checkpoint
+from vitcapr.encoders.kinds import check_room, check_text_encoder
 from vitcapr.encoders.precision import resolve_dtype
 from vitcapr.encoders.staging import to_device
 from vitcapr.encoders.text_towers import Output, TextModel, load_text_model
+from vitcapr.encoders.tokenizers import by_length, digest_with_tokenizer, locate_with_tokenizer, open_tokenizer
 from vitcapr.errors import UserError
-from vitcapr.files import sha256_bytes, sha256_file
+from vitcapr.files import sha256_file
 from vitcapr.text.normalise import words_of
 from vitcapr.text.word_vectors import read_dimension, read_vectors
 
@@ -177,13 +175,6 @@ class TokenVectors:
         return [output.last_hidden_state] if self._layer is None else list(output.hidden_states)
 
 
-def by_length(tokens: Sequence[Sequence[int]], batch: int) -> Iterator[list[int]]:
-    """The places of sentences in batches of similar length, so that there is little padding."""
-    order = sorted(range(len(tokens)), key=lambda index: len(tokens[index]))
-    for first in range(0, len(order), batch):
-        yield order[first : first + batch]
-
-
 def locate_word_vectors(source: str) -> Path:
     """The path of the file ``source``: under ``VITCAPR_DATA`` if it exists there, else as given."""
     folder = os.environ.get("VITCAPR_DATA")
@@ -202,23 +193,12 @@ def locate_text_encoder(source: str, revision: str, output: str = "hidden") -> C
     """
     if output == "word_vectors":
         return Checkpoint(locate_word_vectors(source), None)
-    checkpoint = locate(source, revision)
-    if checkpoint.revision is not None:
-        try:
-            snapshot_download(source, revision=checkpoint.revision, allow_patterns=TOKENIZER)
-        except (HfHubHTTPError, OSError) as error:
-            remedy = "run where the hub can be reached"
-            raise UserError(f"the tokenizer of '{source}' cannot be fetched", where=source, remedy=remedy) from error
-    return checkpoint
+    return locate_with_tokenizer(source, revision)
 
 
 def text_encoder_digest(folder: Path) -> str:
     """sha256 of configuration, weights and tokenizer, or of the file of word vectors."""
-    if folder.is_file():
-        return sha256_file(folder)
-    files = sorted({path for pattern in TOKENIZER for path in folder.glob(pattern)})
-    lines = [weights_digest(folder), *(f"{path.name} {sha256_file(path)}" for path in files)]
-    return sha256_bytes("\n".join(lines).encode())
+    return sha256_file(folder) if folder.is_file() else digest_with_tokenizer(folder)
 
 
 def load_text_encoder(
@@ -251,18 +231,9 @@ def load_text_encoder(
         return WordVectorEncoder(folder)
     check_text_encoder(folder, output, max_length)
     arithmetic = resolve_dtype(dtype, device)
-    tokenizer = _tokenizer(folder)
+    tokenizer = open_tokenizer(folder)
+    if tokenizer.pad_token is None:
+        raise UserError("the tokenizer has no padding token", where=folder, remedy="use a model of the BERT family")
     tower = load_text_model(folder, output, arithmetic)
     check_room(folder, max_length, tower.room)
     return TextEncoder(tokenizer, tower, pool, arithmetic, device, max_length)
-
-
-def _tokenizer(folder: Path) -> Any:
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, **LOCAL)
-    except Exception as error:  # Each tokenizer class has its own way to say that its files do not do.
-        what = f"the tokenizer cannot be opened: {str(error)[:120]}"
-        raise UserError(what, where=folder, remedy="fetch the checkpoint again") from error
-    if tokenizer.pad_token is None:
-        raise UserError("the tokenizer has no padding token", where=folder, remedy="use a model of the BERT family")
-    return tokenizer

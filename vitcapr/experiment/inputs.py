@@ -91,10 +91,18 @@ class Inputs(Selection):
     def initial_vectors(self, wildcards: Wildcards) -> list[str]:
         """The word vectors that initialise a captioner or a retriever."""
         if hasattr(wildcards, "captioner"):
-            name = self.config.captioners[wildcards.captioner].word_vectors
+            name = getattr(self.config.captioners[wildcards.captioner], "word_vectors", None)
         else:
             name = self._retriever(wildcards).text.initial_vectors
         return [] if name is None else [f"{self.root}/text/word_vectors/{name}/vectors.npy"]
+
+    def vocabulary(self, wildcards: Wildcards) -> str:
+        """The words of a captioner, or the pieces of its language model."""
+        has_pieces = hasattr(self.config.captioners[wildcards.captioner], "language_model")
+        return f"{self.root}/text/{f'pieces/{wildcards.captioner}/' if has_pieces else ''}vocabulary.json"
+
+    def tokens(self, wildcards: Wildcards) -> str:
+        return self.vocabulary(wildcards).replace("vocabulary.json", "tokens.npz")
 
     def start(self, wildcards: Wildcards) -> list[str]:
         """The captioner that training starts from."""
@@ -210,6 +218,13 @@ class Inputs(Selection):
             if tower.source is not None and (folder := find_backbone(tower.source)).is_dir():
                 folders[f"finetuned_dual_encoders.{wildcards.finetuned}.text.{name}.source"] = folder
         return folders
+
+    def language_model_files(self, wildcards: Wildcards) -> dict[str, Path]:
+        """The folder of a local language model; empty for a hub id, whose revision is in the settings."""
+        captioner, reranks = self.config.captioners[wildcards.captioner], hasattr(wildcards, "reranking")
+        model = getattr(self._reranking(wildcards).weighing if reranks else captioner, "language_model", None)
+        folder = None if model is None else find_backbone(model.source)
+        return {"language_model.source": folder} if folder is not None and folder.is_dir() else {}
 
     def encoder_files(self, wildcards: Wildcards) -> dict[str, Path]:
         """The folder of a local text encoder, or its word-vector file."""

@@ -152,7 +152,7 @@ class Selection(ScoredModels):
     @property
     def word_vectors(self) -> list[str]:
         """The word vectors that initialise a model to train."""
-        names = [self.config.captioners[name].word_vectors for name in self.trained_captioners]
+        names = [getattr(self.config.captioners[name], "word_vectors", None) for name in self.trained_captioners]
         names += [self.config.retrievers[name].text.initial_vectors for name in self.needed_retrievers]
         return unique(name for name in names if name is not None)
 

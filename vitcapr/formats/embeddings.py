@@ -172,6 +172,10 @@ class RerankingWeight(ChosenWeight):
     retriever: str
     """sha256 of the weights of the retriever."""
     protocol: str
+    alpha: Annotated[float, Field(ge=0)] = 0.0
+    """The exponent of the blind likelihood."""
+    language_model: dict[str, str] | None = None
+    """``source`` and ``revision`` of the language model that sees no image."""
 
 
 @dataclass(frozen=True)

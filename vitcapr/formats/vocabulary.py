@@ -1,10 +1,11 @@
-"""``vocabulary.json``: the words of a captioner, by number; ``vectors.npy``: the initial embedding of these words."""
+"""``vocabulary.json``: the words of a captioner, or the pieces of words that a language model knows, by number;
+``vectors.npy``: the initial embedding of words."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any, Self
 
@@ -34,6 +35,8 @@ class Vocabulary:
         signature: one line for the protocol of a score, such as ``vocab:train,>=5,3012``: where words were
             counted, the threshold, and the number of entries, specials included.
         recipe: the settings it was made with, as they are kept in the file.
+        rows: of pieces, the row of each in the embedding of its language model; empty for words. A piece that begins a
+            word begins with a space.
     """
 
     words: tuple[str, ...]
@@ -41,6 +44,7 @@ class Vocabulary:
     signature: str
     rare: Mapping[int, int] = field(default_factory=dict)
     recipe: Mapping[str, Any] = field(default_factory=dict)
+    rows: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if self.words[: len(SPECIALS)] != SPECIALS:
@@ -49,6 +53,8 @@ class Vocabulary:
             raise ValueError(f"{len(self.counts)} counts for {len(self.words)} words")
         if len(set(self.words)) != len(self.words):
             raise ValueError("a word occurs twice")
+        if self.rows and (len(self.rows) != len(self.words) or min(self.rows) < 0):
+            raise ValueError("the rows are not those of the pieces")
 
     @classmethod
     def build(
@@ -103,8 +109,8 @@ class Vocabulary:
             if content.pop("sha256") != _digest(content):
                 raise ValueError("damaged: its content has changed since it was written")
             rare = {int(count): words for count, words in content["rare"].items()}
-            words, counts = tuple(content["words"]), tuple(content["counts"])
-            return cls(words, counts, content["signature"], rare, content["recipe"])
+            words, counts, rows = (tuple(content.get(key, ())) for key in ("words", "counts", "rows"))
+            return cls(words, counts, content["signature"], rare, content["recipe"], rows)
 
     def write(self, path: Path) -> None:
         content = self._content()
@@ -118,6 +124,7 @@ class Vocabulary:
             "rare": {str(count): words for count, words in self.rare.items()},
             "recipe": dict(self.recipe),
             "signature": self.signature,
+            **({"rows": list(self.rows)} if self.rows else {}),
         }
 
     def __len__(self) -> int:
@@ -171,8 +178,14 @@ class Vocabulary:
 
     def decode(self, ids: Iterable[int]) -> list[str]:
         """The words up to the first ``<end>``; ``<pad>`` and ``<start>`` are left out."""
-        caption = takewhile(lambda number: number != self.end, ids)
-        return [self.words[number] for number in caption if number not in (self.pad, self.start)]
+        before_end = takewhile(lambda number: number != self.end, ids)
+        caption = [number for number in before_end if number not in (self.pad, self.start)]
+        return ["".join(self.words[n] for n in caption[span]).removeprefix(" ") for span in self.spans(caption)]
+
+    def spans(self, ids: Sequence[int]) -> list[slice]:
+        """The places of each word in a caption: one for a word, one or more for the pieces of a word."""
+        begins = [n for n, number in enumerate(ids) if n == 0 or not self.rows or self.words[number].startswith(" ")]
+        return [slice(*ends) for ends in pairwise([*begins, len(ids)])]
 
 
 def _digest(content: Mapping[str, Any]) -> str:

@@ -63,6 +63,7 @@ HARMLESS = {
     "jinja2": "It fills in the template of the first page.",
     "mlflow": "Only vitcapr track uses it, which writes no result.",
     "pandas": "It reads, joins, sorts and writes tables; scores are numpy's, two captions of figures round its means.",
+    "peft": "Optional: its installation must train no other captioner again; the weights of adapters are stored.",
     "pyarrow": "It reads and writes Parquet tables and computes nothing.",
     "pydantic": "It checks settings; the checked values are part of what a result is made from.",
     "pynvml": "It measures energy and load of the GPU, which differ from run to run anyway.",

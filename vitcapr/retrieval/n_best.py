@@ -1,9 +1,11 @@
 """Reranking of the n best captions of an image by their likelihood and their similarity to the image.
 
-    score = (1 - weight) * log_prob / (words + 1) ** length_penalty + weight * cosine(image, caption)
+    score = (1 - weight) * (log_prob - alpha * blind) / (words + 1) ** length_penalty + weight * cosine(image, caption)
 
-The first term is the score of a beam search with that length penalty. The terms have different scales, so a weight
-means something only for the captioner, the length penalty and the retriever that it was chosen for.
+The first term is the score of a beam search with that length penalty. ``blind`` is the log-likelihood of the caption
+under a language model that sees no image: with it, the likelihood is P(t | image) / P(t) ** alpha (Lin et al. 2023,
+arXiv 2306.01879). The terms have different scales, so a weight means something only for the captioner, the length
+penalty and the retriever that it was chosen for.
 """
 
 from collections.abc import Callable, Sequence
@@ -58,14 +60,26 @@ class Terms:
         n_bests: the candidates of each image.
         cosines: those of each image's candidates.
         length_penalty: the exponent of the length, the end token counted.
+        blind: their log-likelihoods under a language model that sees no image.
     """
 
-    def __init__(self, n_bests: Sequence[NBest], cosines: Sequence[Float64s], length_penalty: float) -> None:
+    def __init__(
+        self,
+        n_bests: Sequence[NBest],
+        cosines: Sequence[Float64s],
+        length_penalty: float,
+        blind: Sequence[Float64s] | None = None,
+        alpha: float = 0.0,
+    ) -> None:
         shape = (len(n_bests), max(len(n_best.candidates) for n_best in n_bests))
         self._log_probs, self._cosines, self._exists = np.zeros(shape), np.zeros(shape), np.zeros(shape, bool)
         for row, (n_best, of_image) in enumerate(zip(n_bests, cosines, strict=True)):
             count = len(n_best.candidates)
-            self._log_probs[row, :count] = [_normalised(candidate, length_penalty) for candidate in n_best.candidates]
+            log_probs = np.array([candidate.log_prob for candidate in n_best.candidates])
+            if blind is not None:
+                log_probs = log_probs - alpha * blind[row]
+            lengths = [float(len(candidate.token_log_probs)) ** length_penalty for candidate in n_best.candidates]
+            self._log_probs[row, :count] = log_probs / lengths
             self._cosines[row, :count] = of_image
             self._exists[row, :count] = True
 
@@ -149,8 +163,3 @@ def write_reordered(
         ]
         captioned.append((n_best.image_id, sorted(described, key=lambda candidate: -candidate.score)))
     write_captions(path, captioned, oracle=oracle)
-
-
-def _normalised(candidate: Candidate, length_penalty: float) -> float:
-    length = float(len(candidate.token_log_probs))
-    return candidate.log_prob / float(length**length_penalty)

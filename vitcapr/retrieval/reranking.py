@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitcapr.config.reranking import RerankSettings
+from vitcapr.encoders.language_models import load_judge
 from vitcapr.encoders.precision import resolve_device
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
@@ -67,6 +68,14 @@ class RetrieverFiles:
         return cosines_of(images, texts[place], [len(n_best.captions) for n_best in n_bests])
 
 
+def blind_likelihoods(source: str, revision: str, n_bests: Sequence[NBest], device: str) -> list[Float64s]:
+    """The log-likelihood of each image's candidates under a language model that sees no image."""
+    captions = [caption for n_best in n_bests for caption in n_best.captions]
+    different, place = np.unique(captions, return_inverse=True)
+    scores = load_judge(source, revision, device)(different.tolist())[place]
+    return np.split(scores, np.cumsum([len(n_best.captions) for n_best in n_bests])[:-1])
+
+
 def cosines_of(images: NDArray[np.float32], captions: NDArray[np.float32], counts: Sequence[int]) -> list[Float64s]:
     """The cosine of each image and each of its candidates.
 
@@ -100,7 +109,7 @@ def rerank_split(
         UserError: the weight is missing, is given twice or was chosen for another retriever; see also
             :func:`read_n_best` and :meth:`RetrieverFiles.cosines`.
     """
-    weight, length_penalty = settings.weight, settings.length_penalty
+    weight, length_penalty, alpha, judge = settings.weight, settings.length_penalty, 0.0, None
     if (tuned is None) == (weight is None):
         raise UserError("a reranking has either a fixed weight or a file with a chosen one", remedy="give one of them")
     if tuned is not None:
@@ -108,11 +117,14 @@ def rerank_split(
         if chosen.retriever != retriever.digest:
             what = f"the weight in {tuned} was chosen for another retriever"
             raise UserError(what, where=retriever.folder, remedy="run tune_reranking again")
-        weight, length_penalty = chosen.weight, chosen.length_penalty
+        weight, length_penalty, alpha, judge = chosen.weight, chosen.length_penalty, chosen.alpha, chosen.language_model
     assert weight is not None
     n_bests = read_n_best(candidates, data.images["image_id"].iloc[data.rows(split)].tolist())
     cosines = retriever.cosines(n_bests, data, settings.device, reporter)
-    terms = Terms(n_bests, cosines, length_penalty)
-    write_reordered(output, n_bests, list(terms.scores(weight)), of_candidates=[{"cosine": each} for each in cosines])
+    blind = None if judge is None else blind_likelihoods(**judge, n_bests=n_bests, device=settings.device)
+    terms = Terms(n_bests, cosines, length_penalty, blind, alpha)
+    columns = {"cosine": cosines} if blind is None else {"cosine": cosines, "blind": blind}
+    beside = [dict(zip(columns, each, strict=True)) for each in zip(*columns.values(), strict=True)]
+    write_reordered(output, n_bests, list(terms.scores(weight)), of_candidates=beside)
     changed = int(np.count_nonzero(terms.best(weight)))
     reporter.line(f"rerank: weight {weight:g}, another caption for {changed} of {len(n_bests)} images")

@@ -10,7 +10,7 @@ from vitcapr.metrics.candidates import CandidateScores, scorer_of, tokenize_cand
 from vitcapr.metrics.tokens import tokenizer_of
 from vitcapr.progress import Reporter
 from vitcapr.retrieval.n_best import Terms, choose_weight, read_n_best, weights
-from vitcapr.retrieval.reranking import RetrieverFiles
+from vitcapr.retrieval.reranking import RetrieverFiles, blind_likelihoods
 
 SPLIT = "validation"
 """The split that chooses a weight; nothing is tuned on another."""
@@ -43,12 +43,19 @@ def tune_weight(
     candidates = {n_best.image_id: n_best.captions for n_best in n_bests}
     words, reference_words = tokenize_candidates(candidates, references, language, timeout)
     scores = CandidateScores(words, scorer_of(weighing.select_by, reference_words, timeout))
-    terms = Terms(n_bests, retriever.cosines(n_bests, data, device, reporter), weighing.length_penalty)
-    grid = weights(weighing.grid_steps)
-    weight, curve = choose_weight(terms, scores.of_choice, weighing.select_by, grid, weighing.tolerance)
+    cosines = retriever.cosines(n_bests, data, device, reporter)
+    judge = None if weighing.language_model is None else weighing.language_model.canonical()
+    blind = None if judge is None else blind_likelihoods(**judge, n_bests=n_bests, device=device)
+    name, curve, choices = weighing.select_by, [], []
+    for alpha in [0.0] if blind is None else sorted(weighing.alphas):
+        terms = Terms(n_bests, cosines, weighing.length_penalty, blind, alpha)
+        weight, points = choose_weight(terms, scores.of_choice, name, weights(weighing.grid_steps), weighing.tolerance)
+        curve += [point if blind is None else {"alpha": alpha, **point} for point in points]
+        choices.append((next(point[name] for point in points if point["weight"] == weight), alpha, weight))
+    best, alpha, weight = max(choices, key=lambda choice: choice[0])  # Of equals the first, the smallest alpha.
     first = scores.of_choice(terms.decoded)
-    best = next(point[weighing.select_by] for point in curve if point["weight"] == weight)
-    reporter.line(f"tune_reranking: weight {weight:g}, {weighing.select_by} {best:.4f}; {first:.4f} as decoded")
+    how = f"weight {weight:g}" if blind is None else f"weight {weight:g}, alpha {alpha:g}"
+    reporter.line(f"tune_reranking: {how}, {name} {best:.4f}; {first:.4f} as decoded")
     tokens = tokenizer_of(language)
     tolerated = f"|tolerance:{weighing.tolerance:g}" if weighing.tolerance else ""
     return RerankingWeight(
@@ -58,5 +65,7 @@ def tune_weight(
         decoded=round(first, 6),
         curve=curve,
         retriever=digest,
+        alpha=alpha,
+        language_model=judge,
         protocol=f"tok:{tokens}|images:{len(n_bests)}|split:{SPLIT}|candidates:{count}|tuned on:{SPLIT}{tolerated}",
     )

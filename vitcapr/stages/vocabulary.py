@@ -42,19 +42,12 @@ def vocabulary(
         splits=text.vocabulary.splits,
         recipe=text.canonical(),
     )
-    encoded = [built.encode(caption) for caption in words]
-    # A caption of <start> <end> alone would teach a captioner to write empty captions.
-    kept = [row for row, caption in enumerate(encoded) if len(caption) > 2]
-    table = TokenTable.build(
-        [encoded[row] for row in kept],
-        image_row=captions["image_row"].to_numpy()[kept].tolist(),
-        caption_row=captions["caption_row"].to_numpy()[kept].tolist(),
-    )
+    table = TokenTable.encode(captions, words, built)
     built.write(vocabulary)
     table.write(tokens)
     report.line(
         f"{built.signature}: {len(built)} entries from {int(counted.sum())} captions, "
         f"{built.token_coverage:.2%} of running words; {sum(built.rare.values())} rarer words omitted"
     )
-    if len(kept) < len(encoded):
-        report.line(f"{len(encoded) - len(kept)} of {len(encoded)} captions have no known word and are omitted")
+    if len(table) < len(words):
+        report.line(f"{len(words) - len(table)} of {len(words)} captions have no known word and are omitted")

@@ -12,7 +12,13 @@ from torch import Tensor, nn
 from vitcapr.batches.loader import Batch, Batches
 from vitcapr.batches.sources import read_rows
 from vitcapr.batches.texts import PAD, WordTexts
-from vitcapr.config.captioner import CaptionerConfig, CaptionerPhaseConfig, CaptionerTrainingConfig
+from vitcapr.config.captioner import (
+    CaptionerConfig,
+    CaptionerPhaseConfig,
+    CaptionerTrainingConfig,
+    LanguageModelCaptionerConfig,
+)
+from vitcapr.decoding.captioners import open_network
 from vitcapr.decoding.stepwise import greedy
 from vitcapr.encoders.precision import dtype_name, resolve_device, resolve_dtype
 from vitcapr.encoders.staging import to_device
@@ -63,8 +69,13 @@ def train_captioner(
         "feature_dim": store["cls"].shape[-1],
         **captioner.arguments(),
     }
+    network: dict[str, Any] = {}
+    described: dict[str, Any] = {}
+    if isinstance(captioner, LanguageModelCaptionerConfig):
+        kept = torch.float32 if captioner.train == "all" else dtype
+        network["network"], described["language_model"] = open_network(captioner.language_model, words, kept)
     torch.manual_seed(seed)
-    model = build_captioner(architecture)
+    model = build_captioner(architecture, **network)
     if word_vectors is not None:
         start_embedding(model.embedding, word_vectors, "the captioner's embedding_dim")
     if start is not None:
@@ -74,14 +85,14 @@ def train_captioner(
         model, store, tokens, training, train=train, validation=validation, seed=seed, device=device, vocabulary=words
     )
     weights = sum(parameter.numel() for parameter in model.parameters())
-    reporter.line(
-        f"{captioner.architecture}: {weights:,} weights, {len(words):,} words, {dtype_name(dtype)} on {device}"
-    )
+    trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
+    sizes = f"{weights:,} weights" + (f", {trained:,} of them trained" if trained < weights else "")
+    reporter.line(f"{captioner.architecture}: {sizes}, {len(words):,} words, {dtype_name(dtype)} on {device}")
     train_into(
         folder,
         lambda: task,
         training,
-        card={**card, "architecture": architecture, "backbone": captioner.backbone},
+        card={**card, **described, "architecture": architecture, "backbone": captioner.backbone},
         device=device,
         dtype=dtype,
         reporter=reporter,
@@ -252,7 +263,7 @@ def start_from(model: Captioner, architecture: dict[str, Any], folder: Path) -> 
         UserError: that captioner has another architecture.
     """
     weights, card = read_model(folder)
-    there = {**card["architecture"], "dropout": architecture["dropout"]}
+    there = card["architecture"] | {key: architecture[key] for key in ("dropout",) if key in architecture}
     for key in sorted(architecture.keys() | there.keys()):
         if architecture.get(key) != there.get(key):
             raise UserError(

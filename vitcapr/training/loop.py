@@ -103,7 +103,8 @@ class Trainer(Generic[Batch]):
         self.task, self.training, self.device, self.dtype = task, training, device, dtype
         self.folder, self.identity, self.reporter = folder, identity, reporter
         self.model = task.model.to(device)
-        groups = [(list(self.model.parameters()), 1.0)] if rates is None else rates
+        trained = [weight for weight in self.model.parameters() if weight.requires_grad]
+        groups = [(trained, 1.0)] if rates is None else rates
         self.optimizer = build_optimizer(training.optimizer, groups, training.weight_decay)
         self.scaler = torch.amp.GradScaler(device.type, enabled=dtype == torch.float16)
         self.average = WeightAverage(self.model, training.ema_decay)

@@ -1,0 +1,59 @@
+"""The captions of an image behind one prefix: each as the language model reads it alone."""
+
+from typing import Any
+
+import pytest
+import torch
+from transformers import BloomConfig, BloomForCausalLM, MambaConfig, MambaForCausalLM
+
+from tests.models.networks import tiny_network
+from tests.models.untrained import architecture, untrained
+from vitcapr.errors import UserError
+from vitcapr.models.captioners import build_captioner
+
+TOKENS = torch.tensor([[1, 5, 6, 7], [1, 8, 0, 0], [1, 9, 4, 0]])
+IMAGES = torch.tensor([0, 0, 1])
+
+
+@pytest.mark.parametrize("kind", ["llama", "gpt2"])
+@torch.no_grad()
+def test_captions_side_by_side_equal_each_alone(kind: str) -> None:
+    model: Any = untrained("language_model", 11, 8, network=kind).eval()
+    features = {"patches": torch.randn(2, 4, 8), "cls": torch.randn(2, 8)}
+    with torch.enable_grad():
+        memory = {name: value.detach() for name, value in model.encode(features).items()}
+    together = model(memory, TOKENS, TOKENS != 0, IMAGES)
+    alone = []
+    for caption, image in zip(TOKENS, IMAGES, strict=True):
+        read = torch.cat([memory["prefix"][image], model.embedding(caption[caption != 0])])
+        alone.append(tiny_network(kind)(inputs_embeds=read[None]).logits[0, 5:])
+    torch.testing.assert_close(together, torch.cat(alone), rtol=1e-5, atol=1e-5)
+
+
+def test_a_model_that_would_mix_captions_is_refused() -> None:
+    torch.manual_seed(0)
+    shape = {"vocab_size": 11, "hidden_size": 8, "initializer_range": 0.5}
+    bloom = BloomForCausalLM(BloomConfig(**shape, n_layer=2, n_head=2)).eval()  # Its positions are those of the keys.
+    mamba = MambaForCausalLM(MambaConfig(**shape, num_hidden_layers=2)).eval()  # It has no attention.
+    described = architecture("language_model", 11, 8)
+    for network in (bloom, mamba):
+        with pytest.raises(UserError, match="does not take a mask over several captions"):
+            build_captioner(described, network=network)
+
+
+@pytest.mark.parametrize("train", ["projector", "lora", "all"])
+def test_what_is_trained_is_what_is_stored(train: str) -> None:
+    model = untrained("language_model", 11, 8, train=train, gradient_checkpointing=True).train()
+    features = {"patches": torch.randn(2, 4, 8), "cls": torch.randn(2, 8)}
+    model(model.encode(features), TOKENS, TOKENS != 0, IMAGES).square().sum().backward()
+    touched = {name for name, weight in model.named_parameters() if weight.grad is not None and weight.grad.any()}
+    stored = model.state_dict()
+    # An adapter begins as zero: its first factor has no gradient yet.
+    assert touched == {name for name in stored if "lora_A" not in name}
+    assert any("lora" in name for name in stored) == (train == "lora")
+    assert any("embed_tokens" in name for name in stored) == (train == "all")
+    other = untrained("language_model", 11, 8, seed=1, train=train)
+    other.load_state_dict(stored)
+    assert all(torch.equal(value, stored[name]) for name, value in other.state_dict().items())
+    with pytest.raises(RuntimeError, match="of another captioner"):
+        other.load_state_dict({name: value for name, value in stored.items() if "projector" not in name})

@@ -1,0 +1,99 @@
+"""Captioners with their weights: pretrained language models, trained captioners on disk."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from vitcapr.config.captioner import LanguageModelConfig
+from vitcapr.encoders.checkpoints import source_name
+from vitcapr.encoders.language_models import load_language_model
+from vitcapr.encoders.tokenizers import digest_with_tokenizer, locate_with_tokenizer
+from vitcapr.errors import UserError
+from vitcapr.formats.model import CARD, read_card, read_model, rebuild
+from vitcapr.formats.vocabulary import Vocabulary
+from vitcapr.models.captioners import build_captioner
+from vitcapr.models.interface import Captioner
+from vitcapr.store.reader import FeatureStore
+
+
+def open_network(model: LanguageModelConfig, words: Vocabulary, dtype: torch.dtype) -> tuple[Any, dict[str, Any]]:
+    """The network of a language model, reduced to its pieces ``words``, and what a captioner's card says of it.
+
+    Raises:
+        UserError: it is not found, or no captioner can be made of it.
+    """
+    checkpoint = locate_with_tokenizer(model.source, model.revision)
+    if not words.rows:
+        what, remedy = "the vocabulary has words, not pieces", "give text/pieces/CAPTIONER/vocabulary.json"
+        raise UserError(what, where=model.source, remedy=remedy)
+    digest = digest_with_tokenizer(checkpoint.folder)
+    card = {"source": source_name(model.source), "revision": checkpoint.revision, "weights_sha256": digest}
+    return load_language_model(checkpoint.folder, words.rows, dtype), card
+
+
+def open_captioner(folder: Path, words: Vocabulary, dtype: torch.dtype) -> Captioner:
+    """The captioner in ``folder``, on the CPU.
+
+    Args:
+        dtype: of its arithmetic.
+
+    Raises:
+        UserError: the folder holds none, or one that was trained with another vocabulary or language model.
+    """
+    weights, card = read_model(folder)
+    known = card["architecture"].get("vocabulary")
+    if known != len(words):
+        raise UserError(
+            f"the captioner has {known} words and the vocabulary {len(words)}",
+            where=folder,
+            remedy="give the vocabulary it was trained with, or train it again",
+        )
+    network = {"network": _network(card, words, dtype)} if "language_model" in card else {}
+    return rebuild(folder, lambda architecture: build_captioner(architecture, **network), card, weights)
+
+
+def _network(card: Mapping[str, Any], words: Vocabulary, dtype: torch.dtype) -> Any:
+    """The network of a captioner's card: the checkpoint of its training, or of its name on another machine."""
+    trained_with, given = card["language_model"], card["settings"]["captioner"]["language_model"]["source"]
+    source = given if Path(given).is_dir() else trained_with["source"]
+    model = LanguageModelConfig(source=source, revision=trained_with["revision"] or "main")
+    network, described = open_network(model, words, dtype)
+    if described["weights_sha256"] != trained_with["weights_sha256"]:
+        what, remedy = "the captioner was trained with other weights of its language model", "give the same checkpoint"
+        raise UserError(what, where=source, remedy=remedy)
+    return network
+
+
+def check_features(model: Captioner, folder: Path, features: FeatureStore, attends: bool) -> None:
+    """Check that the captioner in ``folder`` can read a store and, if its attention is kept, attends to places.
+
+    Raises:
+        UserError: it was trained on other features, or does not attend to places.
+    """
+    expected = read_card(folder / CARD)["architecture"]["feature_dim"]
+    for name in model.arrays:
+        if name not in features:
+            raise UserError(
+                f"the feature store has no '{name}'", where=features.path, remedy=f"it has {', '.join(features)}"
+            )
+        width = features[name].shape[-1]
+        if width != expected:
+            raise UserError(
+                f"the captioner reads features of width {expected}, these are {width} wide",
+                where=features.path,
+                remedy="give the features it was trained on",
+            )
+    if attends and not model.attends:
+        raise UserError(
+            "this captioner does not attend to patches",
+            where=folder,
+            remedy="omit --attention, and set decoding.attention to false",
+        )
+    if attends and features.grid == (0, 0):
+        raise UserError(
+            "these features have no patch grid, so attention has no position in the picture",
+            where=features.path,
+            remedy="omit --attention, or use a backbone with output: hidden",
+        )

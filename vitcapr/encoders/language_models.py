@@ -1,0 +1,123 @@
+"""Causal language models, the pieces of words that their tokenizers know, and captions judged without an image."""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from vitcapr.encoders.checkpoints import load_part, read_config
+from vitcapr.encoders.precision import resolve_device
+from vitcapr.encoders.tokenizers import by_length, locate_with_tokenizer, open_tokenizer
+from vitcapr.errors import UserError
+
+_BATCH = 32
+
+
+class Pieces:
+    """Cuts words into the pieces of a tokenizer; a piece that begins a word begins with a space."""
+
+    def __init__(self, source: str, revision: str) -> None:
+        folder = locate_with_tokenizer(source, revision).folder
+        self._tokenizer = open_tokenizer(folder)
+        self._begin, self._end = special_rows(self._tokenizer, folder)
+        self._rows: dict[str, int] = {}
+        self._of_word = cache(self._cut)
+
+    def cut(self, words: Iterable[str]) -> list[str]:
+        """The pieces of a caption. Words of which a piece is not a whole character are left out."""
+        return [piece for word in words for piece in self._of_word(word)]
+
+    def _cut(self, word: str) -> list[str]:
+        # Behind another word, for some tokenizers add or drop a space at the very beginning.
+        before = self._ids("a")
+        ids = self._ids(f"a {word}")[len(before) :]
+        pieces = [self._tokenizer.decode([*before, row]).removeprefix("a") for row in ids]
+        if "".join(pieces) != f" {word}":
+            return []
+        self._rows |= dict(zip(pieces, ids, strict=True))
+        return pieces
+
+    def _ids(self, text: str) -> list[int]:
+        ids: list[int] = self._tokenizer(text, add_special_tokens=False)["input_ids"]
+        return ids
+
+    def rows(self, pieces: Iterable[str]) -> tuple[int, ...]:
+        """The row of each piece in the embedding of the language model, behind those of pad, start and end."""
+        return (self._end, self._begin, self._end, *(self._rows[piece] for piece in pieces))
+
+
+def special_rows(tokenizer: Any, folder: Path) -> tuple[int, int]:
+    """The tokens that begin and end a text; where there is one of them, it does both."""
+    tokens = [token for token in (tokenizer.bos_token_id, tokenizer.eos_token_id) if token is not None]
+    if not tokens:
+        what = "the language model has no token that begins or ends a text"
+        raise UserError(what, where=folder, remedy="give another")
+    return tokens[0], tokens[-1]
+
+
+def load_language_model(folder: Path, rows: Sequence[int], dtype: torch.dtype) -> Any:
+    """A causal language model that reads and writes the given rows of its vocabulary only.
+
+    Raises:
+        UserError: there is none, or its embedding is more than a table.
+    """
+    model = _load(folder, dtype, attention="eager")  # The others give no attention; for short captions none is faster.
+    read, written = model.get_input_embeddings(), model.get_output_embeddings()
+    if type(read) is not nn.Embedding or type(written) is not nn.Linear:
+        what = f"the embedding of a {model.config.model_type} is more than a table, of which no part can be taken"
+        raise UserError(what, where=folder, remedy="use a language model like Llama, Qwen or GPT-2")
+    chosen, tied = torch.tensor(rows), written.weight is read.weight
+    for table in (read, written):
+        table.weight = nn.Parameter(table.weight[chosen], requires_grad=False)
+    if tied:
+        written.weight = read.weight
+    if written.bias is not None:
+        written.bias = nn.Parameter(written.bias[chosen], requires_grad=False)
+    read.num_embeddings = written.out_features = model.config.vocab_size = len(rows)
+    read.padding_idx = None
+    return model
+
+
+def load_judge(source: str, revision: str, device: str) -> Callable[[Sequence[str]], NDArray[np.float64]]:
+    """The log-likelihood of captions under a language model that sees no image, in nats: the sum over the tokens after
+    the one that begins a text, in float32. A caption rarely ends a text, so there is no end.
+
+    Raises:
+        UserError: the language model is not found, has no safetensors, or has no token that begins a text.
+    """
+    folder, chosen = locate_with_tokenizer(source, revision).folder, resolve_device(device)
+    tokenizer, network = open_tokenizer(folder), _load(folder, torch.float32).to(chosen)
+    begin, _ = special_rows(tokenizer, folder)
+
+    @torch.inference_mode()
+    def log_likelihoods(captions: Sequence[str]) -> NDArray[np.float64]:
+        tokens = [[begin, *tokenizer(text, add_special_tokens=False)["input_ids"]] for text in captions]
+        scores = np.empty(len(tokens))
+        for places in by_length(tokens, _BATCH):
+            rows = [torch.tensor(tokens[place]) for place in places]
+            padded = nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=-1).to(chosen)
+            real = padded >= 0
+            read = padded.clamp(min=0)
+            logits = network(input_ids=read, attention_mask=real.long()).logits[:, :-1].float()
+            each = nn.functional.cross_entropy(logits.transpose(1, 2), read[:, 1:], reduction="none")
+            scores[places] = -(each * real[:, 1:]).sum(1).double().cpu().numpy()
+        return scores
+
+    return log_likelihoods
+
+
+def _load(folder: Path, dtype: torch.dtype, attention: str | None = None) -> Any:
+    from transformers import AutoModelForCausalLM
+
+    config = read_config(folder)
+    config._attn_implementation = attention
+    try:
+        return load_part(AutoModelForCausalLM, folder, dtype=dtype, config=config)
+    except ValueError as error:
+        what, remedy = f"this is no causal language model: {str(error)[:120]}", "give another"
+        raise UserError(what, where=folder, remedy=remedy) from error

@@ -1,0 +1,54 @@
+"""Checkpoints with their tokenizers."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from vitcapr.encoders.checkpoints import LOCAL, Checkpoint, locate, weights_digest
+from vitcapr.encoders.kinds import TOKENIZER
+from vitcapr.errors import UserError
+from vitcapr.files import sha256_bytes, sha256_file
+
+
+def locate_with_tokenizer(source: str, revision: str) -> Checkpoint:
+    """Find ``source`` and its tokenizer; see :func:`vitcapr.encoders.checkpoints.locate`."""
+    checkpoint = locate(source, revision)
+    if checkpoint.revision is not None:
+        from huggingface_hub import snapshot_download
+        from huggingface_hub.errors import HfHubHTTPError
+
+        try:
+            snapshot_download(source, revision=checkpoint.revision, allow_patterns=TOKENIZER)
+        except (HfHubHTTPError, OSError) as error:
+            remedy = "run where the hub can be reached"
+            raise UserError(f"the tokenizer of '{source}' cannot be fetched", where=source, remedy=remedy) from error
+    return checkpoint
+
+
+def digest_with_tokenizer(folder: Path) -> str:
+    """sha256 of configuration, weights and tokenizer."""
+    files = sorted({path for pattern in TOKENIZER for path in folder.glob(pattern)})
+    lines = [weights_digest(folder), *(f"{path.name} {sha256_file(path)}" for path in files)]
+    return sha256_bytes("\n".join(lines).encode())
+
+
+def open_tokenizer(folder: Path) -> Any:
+    """The tokenizer of a checkpoint, of transformers.
+
+    Raises:
+        UserError: there is none, or it is damaged.
+    """
+    from transformers import AutoTokenizer
+
+    try:
+        return AutoTokenizer.from_pretrained(folder, **LOCAL)
+    except Exception as error:  # Each tokenizer class has its own way to say that its files do not do.
+        what = f"the tokenizer cannot be opened: {str(error)[:120]}"
+        raise UserError(what, where=folder, remedy="fetch the checkpoint again") from error
+
+
+def by_length(tokens: Sequence[Sequence[int]], batch: int) -> Iterator[list[int]]:
+    """The places of sentences in batches of similar length, so that there is little padding."""
+    order = sorted(range(len(tokens)), key=lambda index: len(tokens[index]))
+    for first in range(0, len(order), batch):
+        yield order[first : first + batch]

@@ -1,0 +1,196 @@
+"""A pretrained language model that reads an image as a prefix (ClipCap, Mokady et al. 2021; LLaVA, Liu et al. 2023)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from vitcapr.errors import UserError
+from vitcapr.models.interface import Captioner, Memory, State, Step
+from vitcapr.models.packing import WordsOfImages
+
+
+class LanguageModelCaptioner(Captioner):
+    """CLS and patches, each through a projector, then the pieces of the caption.
+
+    The captions of an image, or its hypotheses, stand side by side behind one prefix. A mask hides each from the
+    others, and the positions of each begin after the prefix. The attention of a piece is the mean of all layers and
+    heads, without CLS and the pieces.
+
+    Args:
+        network: a causal language model of transformers with eager attention. Its embedding has a row for each of the
+            ``vocabulary`` pieces.
+        feature_dim: D, the width of the stored features.
+        prefix: ``grid``, the side of the grid to which the patches are pooled; None for all patches,
+            0 for none, CLS alone.
+        lora: ``rank``, ``alpha`` and ``dropout`` of the adapters.
+    """
+
+    def __init__(
+        self,
+        vocabulary: int,
+        feature_dim: int,
+        network: Any,
+        prefix: Mapping[str, int | None],
+        projector: Literal["linear", "mlp"],
+        train: Literal["projector", "lora", "all"],
+        lora: Mapping[str, Any] | None = None,
+        gradient_checkpointing: bool = False,
+    ) -> None:
+        super().__init__()
+        self.network, self.grid = network, prefix["grid"]
+        self.attends = self.grid != 0
+        self.arrays = ("patches", "cls") if self.attends else ("cls",)
+        assert len(self.embedding.weight) == vocabulary
+        if self._mixes_captions():
+            what = f"a {network.config.model_type} does not take a mask over several captions behind one prefix"
+            raise UserError(what, remedy="use a language model like Llama, Qwen or GPT-2")
+        network.requires_grad_(train == "all")
+        if lora is not None:
+            _add_adapters(network, **lora)
+        if gradient_checkpointing:
+            network.gradient_checkpointing_enable({"use_reentrant": False})
+        width = self.embedding.embedding_dim
+        hidden = [nn.Linear(feature_dim, width), nn.GELU()] if projector == "mlp" else []
+        last = nn.Linear(width if hidden else feature_dim, width)
+        # The prefix begins as large as the words that the language model knows.
+        nn.init.normal_(last.weight, std=float(self.embedding.weight.detach().float().std()) * last.in_features**-0.5)
+        nn.init.zeros_(last.bias)
+        self.projector = nn.Sequential(nn.LayerNorm(feature_dim), *hidden, last)
+
+    @property
+    def embedding(self) -> nn.Embedding:
+        return self.network.get_input_embeddings()  # type: ignore[no-any-return]
+
+    def state_dict(self, *args: Any, **kwargs: Any) -> dict[str, Any]:  # type: ignore[override]
+        """The weights that are trained."""
+        trained = {name for name, weight in self.named_parameters() if weight.requires_grad}
+        return {name: value for name, value in super().state_dict(*args, **kwargs).items() if name in trained}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
+        """Load the weights that are trained; the others stay."""
+        if strict and (odd := sorted(state_dict.keys() ^ self.state_dict().keys())):
+            raise RuntimeError(f"{len(odd)} weights are missing or of another captioner, '{odd[0]}' among them")
+        return super().load_state_dict(state_dict, strict=False, assign=assign)
+
+    def encode(self, features: dict[str, Tensor]) -> Memory:
+        """``prefix``: (B, P, H); ``shares`` of the patches in the means of the grid, if they are pooled; and for
+        decoding, without gradients, ``states``, the keys and values of the prefix: (B, L, 2, A, P, H / A)."""
+        memory, parts = Memory(), [features["cls"][:, None]]
+        if self.grid:
+            shares = _pooling(features["patches"], self.grid)
+            memory["shares"] = shares.expand(len(parts[0]), -1, -1)
+            parts.append(shares @ features["patches"])
+        elif self.attends:
+            parts.append(features["patches"])
+        read = self.projector(torch.cat(parts, dim=1))
+        memory["prefix"] = read.to(self.embedding.weight.dtype)
+        if not torch.is_grad_enabled():
+            cache = self.network(inputs_embeds=memory["prefix"], use_cache=True, logits_to_keep=1).past_key_values
+            memory["states"] = _last_states(cache, read.shape[1])
+        return memory
+
+    def forward(self, memory: Memory, tokens: Tensor, mask: Tensor, image_index: Tensor) -> Tensor:
+        images, prefix = memory["prefix"].shape[:2]
+        words = WordsOfImages.of(mask, image_index, images, tokens.device)
+        numbers = torch.stack([words.pack(tokens), words.caption + 1, words.step + prefix], dim=-1)
+        pieces, caption, place = words.side_by_side(numbers).unbind(-1)
+        before = torch.arange(prefix, device=tokens.device).expand(images, -1)
+        owner = torch.cat([torch.zeros_like(before), caption], dim=1)
+        logits = self._read(
+            torch.cat([memory["prefix"], self.embedding(pieces)], dim=1),
+            _sees(owner, owner).tril(),
+            torch.cat([before, place], dim=1),
+            logits_to_keep=words.most,
+        ).logits
+        return words.packed(logits).float()
+
+    def initial_state(self, memory: Memory) -> State:
+        """``states``, the keys and values of the pieces so far: (B, K, L, 2, A, T, H / A)."""
+        return {"states": memory["states"][:, None, ..., :0, :]}
+
+    def step(self, memory: Memory, state: State, tokens: Tensor) -> Step:
+        """The hypotheses share the states of the prefix, so that a beam copies those of the pieces alone."""
+        images, hypotheses = tokens.shape
+        prefix, before = memory["prefix"].shape[1], state["states"].shape[-2]
+        own = torch.arange(1, hypotheses + 1, device=tokens.device)
+        owner = torch.cat([own.new_zeros(prefix), own.repeat_interleave(before), own])
+        cache = _cache(torch.cat([memory["states"], state["states"].movedim(1, -3).flatten(-3, -2)], dim=-2))
+        read = self._read(
+            self.embedding(tokens),
+            _sees(own.expand(images, -1), owner.expand(images, -1)),
+            torch.full_like(tokens, prefix + before),
+            past_key_values=cache,
+            output_attentions=True,
+        )
+        newest = _last_states(cache, hypotheses).movedim(-2, 1)[..., None, :]
+        grown = {"states": torch.cat([state["states"], newest], dim=-2)}
+        return Step(read.logits.float(), grown, self._attention(memory, read.attentions) if self.attends else None)
+
+    def _attention(self, memory: Memory, layers: Sequence[Tensor]) -> Tensor:
+        """(B, K, P), over the patches. layers: (B, A, K, S)."""
+        # In float64, which autocast does not round.
+        seen = torch.stack([layer[..., 1 : memory["prefix"].shape[1]].double().mean(1) for layer in layers]).mean(0)
+        attention = seen / seen.sum(-1, keepdim=True)
+        return (attention @ memory["shares"].double() if "shares" in memory else attention).float()
+
+    def _read(self, read: Tensor, sees: Tensor, places: Tensor, **options: Any) -> Any:
+        """sees: (B, Q, S) bool."""
+        hidden = torch.zeros(sees.shape, dtype=read.dtype, device=read.device)
+        mask = hidden.masked_fill(~sees, torch.finfo(read.dtype).min)[:, None]
+        options["use_cache"] = "past_key_values" in options
+        return self.network(inputs_embeds=read, attention_mask=mask, position_ids=places, **options)
+
+    @torch.no_grad()
+    def _mixes_captions(self) -> bool:
+        """Whether a caption is read differently behind another one: by a network with a state in place of attention, or
+        whose positions come from the sequence."""
+        tokens = torch.arange(3).expand(2, -1)
+        try:
+            memory = {"prefix": self.embedding(tokens[:1])}
+            first, second = self(memory, tokens, tokens >= 0, torch.zeros(2, dtype=torch.int64)).chunk(2)
+        except (TypeError, ValueError, RuntimeError):  # It takes no such mask or positions.
+            return True
+        return bool((first - second).abs().max() > 0.02 * first.abs().max())
+
+
+def _add_adapters(network: nn.Module, rank: int, alpha: int, dropout: float) -> None:
+    """Low-rank adapters of every linear layer but the output, in float32."""
+    try:
+        from peft import LoraConfig, inject_adapter_in_model
+    except ImportError as error:
+        remedy = "pip install 'vitcapr[language-model]', or train the projector alone"
+        raise UserError("low-rank adapters need the library peft", remedy=remedy) from error
+    config = LoraConfig(r=rank, lora_alpha=alpha, lora_dropout=dropout, target_modules="all-linear")
+    inject_adapter_in_model(config, network)
+    for weight in (each for each in network.parameters() if each.requires_grad):
+        weight.data = weight.data.float()
+
+
+def _sees(queries: Tensor, keys: Tensor) -> Tensor:
+    """(B, Q, S) bool: a caption sees itself and the prefix, 0. queries: (B, Q), keys: (B, S): the caption of each."""
+    return (keys[:, None] == 0) | (queries[:, :, None] == keys[:, None])
+
+
+def _cache(states: Tensor) -> Any:
+    """transformers' cache of (B, L, 2, A, S, H / A)."""
+    from transformers import DynamicCache
+
+    return DynamicCache([tuple(layer.unbind(1)) for layer in states.unbind(1)])
+
+
+def _last_states(cache: Any, count: int) -> Tensor:
+    """(B, L, 2, A, count, H / A)."""
+    pairs = [torch.stack([layer.keys, layer.values], 1)[..., -count:, :] for layer in cache.layers]
+    return torch.stack(pairs, 1)
+
+
+def _pooling(patches: Tensor, grid: int) -> Tensor:
+    """(grid * grid, P): the share of each patch of (B, P, D) in each mean."""
+    side = round(patches.shape[1] ** 0.5)
+    if side * side != patches.shape[1]:
+        what = f"prefix.grid pools a square of patches, and these are {patches.shape[1]}"
+        raise UserError(what, remedy="set prefix.grid to null")
+    each = torch.eye(side * side, device=patches.device).view(-1, side, side)
+    return nn.functional.adaptive_avg_pool2d(each, grid).flatten(1).T

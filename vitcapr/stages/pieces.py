@@ -1,0 +1,52 @@
+"""Encode every caption as pieces of words, with the tokenizer of a language model."""
+
+from typing import Annotated, Any, Self
+
+from vitcapr.config.base import StageSettings
+from vitcapr.config.captioner import LanguageModelConfig
+from vitcapr.config.text import TextConfig
+from vitcapr.formats.kinds import ManifestFile, TokensFile, VocabularyFile
+from vitcapr.pipeline.stage import In, Out, stage
+from vitcapr.progress import Reporter
+
+
+class PiecesSettings(StageSettings):
+    text: TextConfig = TextConfig()
+    language_model: LanguageModelConfig
+
+    @classmethod
+    def from_config(cls, config: Any, wildcards: Any) -> Self:
+        return cls(text=config.text, language_model=config.captioners[wildcards.captioner].language_model)
+
+
+@stage()
+def pieces(
+    manifest: In[ManifestFile],
+    settings: PiecesSettings,
+    report: Reporter,
+    vocabulary: Out[VocabularyFile],
+    tokens: Annotated[Out[TokensFile], "tokens.npz: the captions as numbers of pieces"],
+) -> None:
+    """Cut every caption, cleaned as for the vocabulary of words, into the pieces of a language model's tokenizer. The
+    pieces of the training captions are the vocabulary; words with other pieces are left out of captions."""
+    from dataclasses import replace
+
+    from vitcapr.encoders.checkpoints import source_name
+    from vitcapr.encoders.language_models import Pieces
+    from vitcapr.formats.manifest import read_manifest
+    from vitcapr.formats.tokens import TokenTable
+    from vitcapr.formats.vocabulary import SPECIALS, Vocabulary
+    from vitcapr.text.normalise import words_of
+
+    text, model = settings.text, settings.language_model
+    captions = read_manifest(manifest).captions_of(language=text.language)
+    cutter, cleaning = Pieces(model.source, model.revision), text.normalise.model_dump()
+    cut = [cutter.cut(words_of(caption, **cleaning)) for caption in captions["text"]]
+    training = (cut[row] for row in captions["split"].eq("train").to_numpy().nonzero()[0])
+    built = Vocabulary.build(training, min_count=1, unknown=False, recipe=settings.canonical())
+    signature = f"pieces:{source_name(model.source)},train,{len(built)}"
+    built = replace(built, signature=signature, rows=cutter.rows(built.words[len(SPECIALS) :]))
+    table = TokenTable.encode(captions, cut, built)
+    built.write(vocabulary)
+    table.write(tokens)
+    report.line(f"{signature}: {len(table)} captions, {table.lengths.max() - 2} pieces at most")
