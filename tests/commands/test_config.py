@@ -1,15 +1,14 @@
 """``vitcapr config``."""
 
 import json
-import os
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
 import yaml
+from typer.testing import CliRunner
 
+from vitcapr.commands.config import app
 from vitcapr.commands.estimate import splits_and_languages
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.experiment.experiment import Experiment
@@ -22,16 +21,15 @@ ELSEWHERE = {"vit": {"source": "nowhere"}}
 CAPTIONER = {"captioners": {"mine": {"backbone": "vit"}}}
 
 
-def config(*arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {key: value for key, value in os.environ.items() if key != "VITCAPR_DATA"}
-    return subprocess.run(
-        [sys.executable, "-m", "vitcapr", "config", *arguments],
-        cwd=REPOSITORY,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+@pytest.fixture(autouse=True)
+def _here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(REPOSITORY)
+    monkeypatch.delenv("VITCAPR_DATA", raising=False)
+
+
+def config(*arguments: str) -> str:
+    """What ``vitcapr config`` prints."""
+    return CliRunner().invoke(app, arguments, catch_exceptions=False).stdout
 
 
 def write(path: Path, **values: object) -> str:
@@ -40,9 +38,7 @@ def write(path: Path, **values: object) -> str:
 
 
 def test_the_default_is_sound() -> None:
-    done = config("check")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [
+    assert config("check").splitlines() == [
         "data: scenes, 10000 images: 9000 train, 500 validation, 500 test",
         # An image has CLS and 8 x 8 patches of 128 numbers, of 2 bytes each.
         "backbone vit: trained here on the 10000 images, 5 epochs; 166.4 MB of features",
@@ -67,9 +63,7 @@ def test_images_and_bytes_of_features_are_counted(tmp_path: Path) -> None:
         captioners={"mine": {"backbone": "small"}},
         run={"splits": ["validation"]},
     )
-    done = config("check", "--configfile", file)
-    assert done.returncode == 0, done.stderr
-    data, backbone, last = done.stdout.splitlines()
+    data, backbone, last = config("check", "--configfile", file).splitlines()
     assert data == "data: table, 2 images: 1 train, 1 validation"
     assert backbone == f"backbone small: {tmp_path}/vit; 0.2 MB of features"  # 2 x 197 x 192 x 2 bytes
     assert last == "not_yet_run: 1 backbone(s), 1 captioner(s), 0 retriever(s), 2 set(s) of captions"
@@ -98,19 +92,19 @@ def test_images_are_those_of_the_data_set_that_is_configured(tmp_path: Path, mon
 
 
 def test_show_is_complete_and_reads_back_as_the_same() -> None:
-    shown = yaml.safe_load(config("show").stdout)
+    shown = yaml.safe_load(config("show"))
     assert ExperimentConfig.model_validate(shown).canonical() == shown
 
 
 def test_an_alignment_is_something_to_make(tmp_path: Path) -> None:
     text = {"text_encoders": {"bert": {"source": "nowhere"}}, "alignments": {"few": {"image": "vit", "text": "bert"}}}
-    done = config("check", "--configfile", write(tmp_path / "mine.yaml", experiment="x", backbones=ELSEWHERE, **text))
-    assert done.returncode == 0, done.stderr
+    file = write(tmp_path / "mine.yaml", experiment="x", backbones=ELSEWHERE, **text)
+    assert "x: " in config("check", "--configfile", file)
 
 
 def test_the_committed_page_of_keys_is_the_codes() -> None:
     """`make pages` writes it again."""
-    page = config("parameters").stdout
+    page = config("parameters")
     assert (REPOSITORY / "config" / "README.md").read_text(encoding="utf-8") == page
     assert "| `beam_size` | whole number ≥ 1 | `5` |" in page
 
@@ -118,5 +112,5 @@ def test_the_committed_page_of_keys_is_the_codes() -> None:
 def test_the_committed_schema_is_the_codes() -> None:
     """`make pages` writes it again."""
     committed = REPOSITORY / "workflow" / "schemas" / "config.schema.json"
-    assert committed.read_text(encoding="utf-8") == config("schema").stdout
+    assert committed.read_text(encoding="utf-8") == config("schema")
     assert json.loads(committed.read_text(encoding="utf-8"))["additionalProperties"] is False

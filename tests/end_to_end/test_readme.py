@@ -89,12 +89,6 @@ def test_command(run: Run, command: str) -> None:
     assert (done.stdout + done.stderr).strip()
 
 
-@pytest.mark.parametrize("command", [*MAKE, "make test", "make bench", "make docs", "make lint"])
-def test_make_knows_its_targets(command: str) -> None:
-    """What the targets do is done elsewhere: the demo by ``project``, the tests by whoever reads this."""
-    subprocess.run([*shlex.split(command), "--dry-run"], cwd=REPOSITORY, check=True, capture_output=True)
-
-
 def test_the_python_example(project: Path, forks: Forks) -> None:
     source = "".join(blocks("python")).replace("results/demo", "results/tiny")
     check = "assert features['patches'][:64].shape[0] == 64 and features.attributes and len(features.image_ids) == 80"

@@ -1,12 +1,11 @@
 """The short form of the campaign of ``make torture``: some kills, faults and hostile inputs of every kind."""
 
 import random
-import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.torture import artefacts, configurations, datasets, faults, foreign, kills
+from tests.torture import artefacts, datasets, faults, foreign, kills
 from tests.torture.hostile import VALUES, grown
 from tests.torture.sandbox import jobs_of
 from tests.torture.tally import Tally
@@ -22,8 +21,7 @@ def test_a_sample_of_the_campaign_ends_well(project: Path, tmp_path: Path) -> No
     draw = random.Random(0)
     jobs = [next(job for job in jobs_of(project) if job.stage == stage) for stage in STAGES]
     for job in jobs:
-        row = next(kills.chains(20, 1, draw))
-        kills.kill_and_finish(job, box, row, tally)
+        kills.kill_and_finish(job, box, draw, tally)
         faults.suffer_and_finish(job, box, ("an error once", {"fault_at": draw.randrange(1, 20), "errno": 28}), tally)
     for new in grown(VALUES, ROUNDS, 0):
         artefacts.read_damaged(draw.choice(jobs), box, new, draw, tally, by_hand=True)
@@ -32,11 +30,7 @@ def test_a_sample_of_the_campaign_ends_well(project: Path, tmp_path: Path) -> No
         datasets.read_hostile_zip(box, draw, tally)
         foreign.import_hostile(box, draw, tally)
         foreign.pull_hostile(project, box, new, draw, tally)
-    box.mkdir()
-    shutil.copy(project / "config.yaml", box)
-    for new in grown(VALUES, ROUNDS, 1):
-        configurations.check_grown(project, box, new, draw, tally)
     faults.close_the_output(project, tally)
     assert not tally.problems, str(tally)
     assert tally.count("kills") >= len(jobs)
-    assert tally.count("inputs") >= 5 * ROUNDS
+    assert tally.count("inputs") >= 4 * ROUNDS

@@ -85,12 +85,6 @@ def test_an_experiment_is_valid_and_named_after_its_file(file: Path, monkeypatch
     assert load_experiment(file).config.experiment == file.stem
 
 
-@pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda file: file.stem)
-def test_an_experiment_opens_with_its_command(file: Path) -> None:
-    head = file.read_text(encoding="utf-8").split("experiment:")[0]
-    assert f"--configfile experiments/{file.name}" in head
-
-
 def test_equal_configurations_are_equal_however_they_are_written() -> None:
     one = yaml.safe_load("{experiment: x, seed: 1, captioners: {a: {backbone: vit, dropout: 0}}}")
     other = yaml.safe_load("{captioners: {a: {dropout: 0.0, backbone: vit}}, seed: 1, experiment: x}")

@@ -286,18 +286,6 @@ def test_arrays_that_do_not_fit_are_refused(
         read(path)
 
 
-def test_arrays_come_back_and_equal_ones_are_equal_bytes(tmp_path: Path) -> None:
-    arrays = {"a": np.arange(3), "b": np.ones((2, 2), np.float16)}
-    for name in ("one.npz", "two.npz"):
-        write_arrays(tmp_path / name, arrays)
-    assert (tmp_path / "one.npz").read_bytes() == (tmp_path / "two.npz").read_bytes()
-    found = read_arrays(tmp_path / "one.npz", dict.fromkeys(arrays, np.number), "arrays", "make them")
-    assert found.keys() == arrays.keys()
-    for name, array in arrays.items():
-        np.testing.assert_array_equal(found[name], array)
-        assert found[name].dtype == array.dtype
-
-
 def test_objects_are_neither_written_nor_read(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="allow_pickle"):
         write_arrays(tmp_path / "no.npz", {"a": np.array([{}], object)})
@@ -379,7 +367,7 @@ except (UserError, MemoryError) as error:
 """
 
 
-@pytest.mark.parametrize("more", [0, 2, 6, 12, 24, 48, 96])
+@pytest.mark.parametrize("more", [0, 6, 24, 96])
 def test_reading_ends_under_a_limit_of_the_address_space(tmp_path: Path, more: int) -> None:
     """With threads, it waited for ever for those that could not start."""
     table = tmp_path / "table.parquet"

@@ -9,8 +9,7 @@ import pytest
 
 from vitcapr.commands.stage import stages_page
 from vitcapr.config.base import Section, StageSettings
-from vitcapr.errors import UserError
-from vitcapr.pipeline.stage import CodeHash, Form, In, Out, Role, Stage, each_stage, find_stage, stage
+from vitcapr.pipeline.stage import CodeHash, Form, In, Out, Role, Stage, each_stage, stage
 from vitcapr.progress import Reporter
 
 STAGES = list(each_stage())
@@ -92,11 +91,6 @@ def test_a_type_that_means_nothing_is_refused() -> None:
 
     with pytest.raises(TypeError, match="cannot have a parameter of type"):
         _ = wrong.parameters
-
-
-def test_an_unknown_stage_gets_a_suggestion() -> None:
-    with pytest.raises(UserError, match="unknown stage 'decoed'; did you mean 'decode'"):
-        find_stage("decoed")
 
 
 @pytest.mark.parametrize("found", STAGES, ids=lambda found: found.name)

@@ -1,7 +1,5 @@
 import json
 import os
-import subprocess
-import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -267,43 +265,3 @@ def test_what_is_not_a_sealed_manifest_is_one_line(experiment: Any, tmp_path: Pa
         open_features(tmp_path / "absent.json")
     with pytest.raises(UserError, match="not a sealed feature manifest"):
         open_features(experiment.manifest)
-
-
-LIMITED = """
-import resource, sys
-import numpy as np
-from dataclasses import replace
-from pathlib import Path
-from vitcapr.store.reader import FeatureArray
-limit = int(sys.argv[3])
-resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-array = FeatureArray(Path(sys.argv[1]), (int(sys.argv[2]), 196, 768), 64, np.dtype("<f2"))
-rows = np.random.default_rng(0).permutation(len(array))
-total = sum(int(np.count_nonzero(array.gather(batch))) for batch in np.array_split(rows, len(rows) // 64))
-print(total, array.nbytes)
-"""
-
-
-@pytest.mark.slow
-def test_a_store_larger_than_the_memory_allowed_is_read_whole(tmp_path: Path) -> None:
-    """3 GB of ViT-B patches, as sparse files, read at random by a process with 1.5 GB of address space."""
-    images, limit = 10_000, 1_500_000_000
-    array = FeatureArray(tmp_path, (images, 196, 768), 64, np.dtype("<f2"))
-    assert array.nbytes > 1.9 * limit
-    for index in range(array.chunks):
-        path = array.chunk_path(index)
-        path.parent.mkdir(parents=True)
-        with path.open("wb") as file:
-            file.truncate(64 * array.row_bytes)
-            for row in range(min(64, images - index * 64)):
-                file.seek(row * array.row_bytes)
-                file.write(b"\1\1")
-    done = subprocess.run(
-        [sys.executable, "-c", LIMITED, str(tmp_path), str(images), str(limit)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={"OPENBLAS_NUM_THREADS": "1"},
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == [str(images), str(array.nbytes)]

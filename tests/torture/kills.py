@@ -1,4 +1,4 @@
-"""Kills: at every file operation of every stage, at random times, of Snakemake, and among several writers."""
+"""Kills: at file operations of every stage, at random times, of Snakemake, and among several writers."""
 
 import os
 import random
@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +19,11 @@ IN_A_ROW = 3
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGINT, signal.SIGTERM)
 
 
-def kill_and_finish(job: Job, box: Path, kills: Sequence[dict[str, Any]], tally: Tally, cached: bool = False) -> None:
-    """Kill the job as each of ``kills`` says, then let it finish and compare every byte."""
+def kill_and_finish(job: Job, box: Path, draw: random.Random, tally: Tally, cached: bool = False) -> None:
+    """Kill the job several times, then let it finish and compare every byte."""
+    operations, seconds = operations_of(job, box, tally)
+    died, what, kills = 0, "kills, at a file operation", kills_of(operations, seconds, draw)
     job.sandbox(box, cached)
-    died, what = 0, "kills, at a file operation"
     for kill in kills:
         run = server().run(box, job.arguments, **kill)
         died += run.code != 0
@@ -39,26 +39,27 @@ def kill_and_finish(job: Job, box: Path, kills: Sequence[dict[str, Any]], tally:
     shutil.rmtree(box)
 
 
+_known: dict[str, tuple[int, float]] = {}
+
+
 def operations_of(job: Job, box: Path, tally: Tally) -> tuple[int, float]:
     """The number of file operations of a whole run, and its seconds; it has to give the project's bytes."""
-    job.sandbox(box)
-    began = time.monotonic()
-    run = server().run(box, job.arguments)
-    seconds = time.monotonic() - began
-    problem = job.damage(box) if run.code == 0 else run.end
-    if problem is not None:
-        tally.add("kills, none", job.name, f"an undisturbed run differs: {problem}")
-    return run.operations, seconds
+    if job.name not in _known:
+        job.sandbox(box)
+        began = time.monotonic()
+        run = server().run(box, job.arguments)
+        _known[job.name] = run.operations, time.monotonic() - began
+        problem = job.damage(box) if run.code == 0 else run.end
+        if problem is not None:
+            tally.add("kills, none", job.name, f"an undisturbed run differs: {problem}")
+    return _known[job.name]
 
 
-def chains(operations: int, seconds: float, draw: random.Random) -> Iterator[list[dict[str, Any]]]:
-    """Rows of kills: every file operation once, in any order, and between them random times."""
-    numbers = list(range(1, operations + 1))
-    draw.shuffle(numbers)
-    while numbers:
-        yield [{"kill_at": number} for number in numbers[:IN_A_ROW]]
-        del numbers[:IN_A_ROW]
-        yield [{"signal": draw.choice(SIGNALS), "after": draw.uniform(0, seconds)} for _ in range(2)]
+def kills_of(operations: int, seconds: float, draw: random.Random) -> list[dict[str, Any]]:
+    """Three at file operations, or two at random times."""
+    if draw.random() < 0.6:
+        return [{"kill_at": draw.randint(1, operations)} for _ in range(IN_A_ROW)]
+    return [{"signal": draw.choice(SIGNALS), "after": draw.uniform(0, seconds)} for _ in range(2)]
 
 
 def kill_among_writers(job: Job, box: Path, draw: random.Random, tally: Tally) -> None:

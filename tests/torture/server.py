@@ -8,8 +8,7 @@ A line of the input is one run, as JSON; the answer is a line, too. A request na
 - ``kill_at``: the number of the file operation at which it is killed, counted from 1;
 - ``fault_at`` and ``errno``: the number of the file operation that fails, and how; ``lasting``: all after it fail too;
 - ``beside``: arguments of other commands that run at the same time and print nowhere;
-- ``limits``: limits of the process by name; ``RLIMIT_AS`` counts from the memory that the process has at its start;
-- ``user``: the number of another user; ``closed``: without standard output.
+- ``closed``: without standard output.
 
 A file operation is what Python reports to audit hooks: opening a file to write, renaming, removing, making a folder or
 a link, starting a program. The answer holds the exit ``code`` (negative: the signal), ``hung`` and ``operations``.
@@ -20,13 +19,11 @@ import json
 import mmap
 import os
 import pkgutil
-import resource
 import signal
 import sys
 import time
 import traceback
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 LIBRARIES = (
@@ -84,17 +81,6 @@ def watch(request: dict[str, Any], counter: mmap.mmap) -> None:
     sys.addaudithook(hook)
 
 
-def restrict(request: dict[str, Any]) -> None:
-    for name, value in request.get("limits", {}).items():
-        if name == "RLIMIT_AS":
-            value += int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-        resource.setrlimit(getattr(resource, name), (value, value))
-    if "user" in request:
-        os.setgroups([])
-        os.setgid(request["user"])
-        os.setuid(request["user"])
-
-
 def become(request: dict[str, Any], counter: mmap.mmap) -> int:
     """Do what ``vitcapr ARGUMENTS`` does; returns the exit code."""
     os.setsid()
@@ -111,7 +97,6 @@ def become(request: dict[str, Any], counter: mmap.mmap) -> int:
         os.dup2(writing, 1)
     for handled in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
         signal.signal(handled, signal.default_int_handler if handled == signal.SIGINT else signal.SIG_DFL)
-    restrict(request)
     watch(request, counter)
     sys.argv = ["vitcapr", *request["arguments"]]
     from vitcapr.commands.main import main
