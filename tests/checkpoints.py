@@ -1,21 +1,19 @@
 """Small data sets and random checkpoints of the real model classes, made on the spot."""
 
-import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from PIL import Image
 from transformers import BertConfig, BertModel, BertTokenizer, PreTrainedModel, ViTConfig, ViTModel
 from typer.testing import CliRunner
 
+from tests.data_sets import write_data_set
 from vitcapr.commands import features
-from vitcapr.formats.manifest import write_manifest
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.extract import extract
 from vitcapr.stages.seal import seal
@@ -62,6 +60,12 @@ def save_bert(folder: Path, words: list[str], width: int = 8, **changes: object)
     return folder
 
 
+def flip_bit(path: Path, at: int = 5) -> None:
+    content = bytearray(path.read_bytes())
+    content[at] ^= 1
+    path.write_bytes(content)
+
+
 def run_features(*arguments: object) -> str:
     """What a command of ``vitcapr features`` prints."""
     done = CliRunner().invoke(features.app, [str(argument) for argument in arguments], catch_exceptions=False)
@@ -74,27 +78,12 @@ def make_dataset(folder: Path, images: int) -> Path:
     generator = np.random.default_rng(0)
     pictures = folder / "pictures"
     pictures.mkdir(parents=True, exist_ok=True)
-    rows = []
-    for number in range(images):
-        width, height = 20 + number % 7, 18 + number % 5
-        pixels = generator.integers(0, 256, (height, width, 3), dtype=np.uint8)
-        path = pictures / f"bild_{number}_ä.png"
-        Image.fromarray(pixels).save(path)
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        rows.append((f"{number}_ä", path.name, "train", width, height, digest))
-    table = pd.DataFrame(rows, columns=["image_id", "path", "split", "width", "height", "sha256"])
-    captions = pd.DataFrame(
-        {
-            "caption_id": table["image_id"] + "#0",
-            "image_id": table["image_id"],
-            "language": "en",
-            "text": "noise",
-            "split": "train",
-        }
-    )
-    return write_manifest(
-        folder, dataset="noise", image_root=pictures, images=table, captions=captions, rejected=[], objects=None
-    )
+    names = [f"{number}_ä" for number in range(images)]
+    for number, name in enumerate(names):
+        pixels = generator.integers(0, 256, (18 + number % 5, 20 + number % 7, 3), dtype=np.uint8)
+        Image.fromarray(pixels).save(pictures / f"bild_{name}.png")
+    captions = [(name, "en", "noise") for name in names]
+    return write_data_set(folder, dict.fromkeys(names, "train"), captions, "noise", pictures, "bild_{}.png")
 
 
 @dataclass(frozen=True)

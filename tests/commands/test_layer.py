@@ -10,7 +10,6 @@ import pytest
 from safetensors.numpy import load_file
 
 import vitcapr
-from vitcapr.errors import UserError
 from vitcapr.formats.embeddings import read_embeddings
 from vitcapr.formats.model import CARD, WEIGHTS, read_card
 from vitcapr.pipeline.run import run_stage
@@ -92,10 +91,3 @@ def test_a_retriever_reads_a_layer_of_each_view_and_of_a_file() -> None:
     nearest = retriever.search(image="photos/photo 07.png", k=1)
     assert nearest["path"].tolist() == ["photo 07.png"]
     assert nearest["cosine"].tolist() == pytest.approx([1], abs=1e-5)
-
-
-@pytest.mark.usefixtures("layered")
-@pytest.mark.parametrize(("stage", "wanted"), [(train_captioner, CAPTIONER), (train_retriever, RETRIEVER)])
-def test_a_layer_that_is_not_stored_is_one_line(stage: Stage, wanted: dict[str, Any]) -> None:
-    with pytest.raises(UserError, match=r"has no layer 9 .*it has 1\b"):
-        train(stage, "deep", {**wanted, "layer": 9})

@@ -3,12 +3,11 @@
 import json
 
 import numpy as np
-import pandas as pd
 import pytest
 
+from tests.data_sets import write_data_set
 from tests.models.untrained import architecture, untrained
 from vitcapr.errors import UserError
-from vitcapr.formats.manifest import write_manifest
 from vitcapr.formats.model import write_model
 from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.pipeline.run import run_stage
@@ -31,26 +30,8 @@ def captioner(folder, kind, vocabulary=ENTRIES, width=WIDTH, seed=3):
 
 
 def dataset(folder, names):
-    images = pd.DataFrame(
-        {
-            "image_id": names,
-            "path": [f"{name}.png" for name in names],
-            "split": ["test" if number % 2 else "train" for number in range(len(names))],
-            "width": 8,
-            "height": 8,
-            "sha256": "0" * 64,
-        }
-    )
-    captions = pd.DataFrame(
-        {
-            "caption_id": [f"{name}#0" for name in names],
-            "image_id": names,
-            "language": "en",
-            "text": "a dog",
-            "split": images["split"],
-        }
-    )
-    return write_manifest(folder, dataset="toy", image_root=folder, images=images, captions=captions, rejected=[])
+    splits = {name: "test" if number % 2 else "train" for number, name in enumerate(names)}
+    return write_data_set(folder, splits, [(name, "en", "a dog") for name in names], "toy", files="{}.png")
 
 
 @pytest.fixture

@@ -126,17 +126,6 @@ def parse_vitcapr(arguments: list[str]) -> None:
     assert len(read) == 1
 
 
-def test_a_wrong_option_is_found() -> None:
-    parse_vitcapr(["features", "info", "folder"])
-    for wrong in ("features info", "caption a.jpg --beam x", "stage seal --sealed a", "no"):
-        with pytest.raises(AssertionError):
-            parse_vitcapr(wrong.split())
-    with pytest.raises(AssertionError):
-        parse_snakemake(["--configfile", "experiments/none.yaml"])
-    with pytest.raises(AssertionError):
-        parse_make(["dmeo"])
-
-
 def parse_snakemake(arguments: list[str]) -> None:
     from snakemake.cli import get_argument_parser
 

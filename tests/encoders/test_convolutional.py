@@ -41,12 +41,6 @@ def test_features_are_the_pooled_output_and_the_last_map(tmp_path: Path, family:
     assert made["cls"].std() > 1e-3
 
 
-def test_the_grid_is_what_is_left_of_the_picture(tmp_path: Path) -> None:
-    save("resnet", tmp_path)
-    assert load(tmp_path, (50, 37)).grid == (7, 5)
-    assert load(tmp_path, (33, 96)).grid == (5, 12)
-
-
 def test_without_a_processor_pictures_have_the_usual_size(tmp_path: Path) -> None:
     save("resnet", tmp_path)
     (tmp_path / "preprocessor_config.json").unlink()

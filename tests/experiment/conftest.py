@@ -56,6 +56,11 @@ class Project:
         jobs = parse_jobs(self.snakemake("--dry-run", "--nocolor", "--", *targets))
         return [job for job in jobs if job.rule in DRAWN or not job.rule.startswith("draw_")]
 
+    def plan(self, values: dict[str, Any], *arguments: str) -> str:
+        """A dry run of another experiment, with the commands of its jobs."""
+        (self.root / "planned.yaml").write_text(yaml.safe_dump({"experiment": "demo", **values}), encoding="utf-8")
+        return self.snakemake("--dry-run", "--nocolor", "--printshellcmds", "--configfile", "planned.yaml", *arguments)
+
     def stale_rules(self, *targets: str) -> set[str]:
         return {job.rule for job in self.jobs(*targets)}
 
@@ -109,6 +114,11 @@ class Project:
                 section = section.setdefault(part, {})
             section[last] = value
         path.write_text(yaml.safe_dump(config), encoding="utf-8")
+
+
+def rules_of(text: str) -> set[str]:
+    """The rules of a dry run's jobs."""
+    return {line.split()[1].rstrip(":") for line in text.splitlines() if line.startswith("rule ")}
 
 
 def copy_repository(target: Path) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.experiment.conftest import rules_of
+
 REPOSITORY = Path(__file__).parents[2]
 
 
@@ -46,8 +48,7 @@ def test_every_job_logs_and_says_what_it_needs(fresh: Any) -> None:
 
 def test_tasks_share_an_extraction_and_a_cpu_needs_no_gpu(fresh: Any) -> None:
     values = {"features": {"tasks": 3, "device": "cpu"}, "captioners": {"attention": {"backbone": "vit"}}}
-    (fresh.root / "more.yaml").write_text(yaml.safe_dump({"experiment": "demo", **values}), encoding="utf-8")
-    text = fresh.snakemake("--dry-run", "--printshellcmds", "--nocolor", "--configfile", "more.yaml", "--", "features")
+    text = fresh.plan(values, "--", "features")
     assert [f"--task {task} --tasks 3" in text for task in range(4)] == [True, True, True, False]
     extract = re.search(r"^rule extract:$.*?^    resources: (.*?)$", text, re.MULTILINE | re.DOTALL)
     assert extract
@@ -60,9 +61,8 @@ def test_alignments_alone_train_no_model(fresh: Any) -> None:
         "text_encoders": {"bert": {"source": "nowhere"}},
         "alignments": {"few": {"image": "vit", "text": "bert"}},
     }
-    (fresh.root / "alignments.yaml").write_text(yaml.safe_dump({"experiment": "demo", **values}), encoding="utf-8")
-    text = fresh.snakemake("--dry-run", "--nocolor", "--configfile", "alignments.yaml")
-    rules = {line.split()[1].rstrip(":") for line in text.splitlines() if line.startswith("rule ")}
+    text = fresh.plan(values)
+    rules = rules_of(text)
     assert {"extract", "extract_text", "align", "draw_alignment", "summary", "first_page"} <= rules
     assert not rules & {"train_captioner", "train_retriever", "decode", "embed", "draw_gpu", "draw_curves"}
 
@@ -94,9 +94,8 @@ def test_a_fixed_weight_is_not_tuned(fresh: Any) -> None:
         "retrievers": {"pair": {"backbone": "vit"}},
         "rerankings": {"reranked": {"decoding": "beam", "retriever": "pair", "weight": 1.0}},
     }
-    (fresh.root / "fixed.yaml").write_text(yaml.safe_dump({"experiment": "demo", **values}), encoding="utf-8")
-    text = fresh.snakemake("--dry-run", "--nocolor", "--printshellcmds", "--configfile", "fixed.yaml")
-    rules = {line.split()[1].rstrip(":") for line in text.splitlines() if line.startswith("rule ")}
+    text = fresh.plan(values)
+    rules = rules_of(text)
     assert "rerank" in rules
     assert "tune_reranking" not in rules
     (command,) = (line for line in text.splitlines() if "vitcapr stage rerank " in line)

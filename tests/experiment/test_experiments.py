@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.experiment.conftest import rules_of
 from vitcapr.experiment.experiment import Experiment, load_experiment
 
 REPOSITORY = Path(__file__).parents[2]
@@ -32,7 +33,7 @@ def test_an_experiment_becomes_a_dag(file: Path, fresh: Any, monkeypatch: pytest
         experiment = load_experiment(Path("experiments") / file.name)
     invent(experiment)
     text = fresh.snakemake("--dry-run", "--nocolor", "--configfile", f"experiments/{file.name}")
-    rules = {line.split()[1].rstrip(":") for line in text.splitlines() if line.startswith("rule ")}
+    rules = rules_of(text)
     assert {"data", "summary"} <= rules
     assert ("paper_tables" in rules) == (experiment.config.run.paper is not None)
     assert ("finetune" in rules) == bool(experiment.needed_dual_encoders)

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import yaml
-
 from vitcapr.commands.status import parse_jobs
 
 MATCHERS = {
@@ -38,9 +36,8 @@ MATCHERS = {
 
 
 def test_a_matcher_asks_for_pixels_tokenizer_and_tags(fresh: Any) -> None:
-    (fresh.root / "matched.yaml").write_text(yaml.safe_dump(MATCHERS), encoding="utf-8")
     (fresh.root / "vectors.txt").write_text("dog 1 2\n", encoding="utf-8")
-    text = fresh.snakemake("--dry-run", "--nocolor", "--configfile", "matched.yaml")
+    text = fresh.plan(MATCHERS)
     jobs = {job.name for job in parse_jobs(text)}
     splits, names = ("train", "validation"), ("small", "small-en", "small-zh", "words")
     assert {"extract_pixels vit", "train_tokenizer both", "tag_words", "finetune small"} <= jobs
@@ -71,12 +68,11 @@ def test_pairs_draw_lengths_and_models_by_language_and_score_their_pools(fresh: 
             "splits": ["validation"],
         },
     }
-    (fresh.root / "paired.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
     (fresh.root / "vectors.txt").write_text("dog 1 2\n", encoding="utf-8")
     (fresh.root / "weights").mkdir()
     (fresh.root / "weights" / "config.json").write_text('{"model_type": "vit"}', encoding="utf-8")
     (fresh.root / "weights" / "model.safetensors").touch()
-    text = fresh.snakemake("--dry-run", "--nocolor", "--printshellcmds", "--configfile", "paired.yaml")
+    text = fresh.plan(config)
     jobs = {job.name for job in parse_jobs(text)}
     assert "figures/pairs/lengths.png" in text
     pooled = {

@@ -4,7 +4,8 @@ import re
 from typing import Any
 
 import pytest
-import yaml
+
+from tests.experiment.conftest import rules_of
 
 
 def test_the_store_root_comes_from_one_place_and_re_runs_nothing(two: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -22,8 +23,7 @@ def test_every_view_of_a_retriever_is_a_store_of_its_own(fresh: Any) -> None:
         "retrievers": {"paper": {"backbone": "vit", "augmented_views": ["mirrored"]}},
         "rerankings": {"reranked": {"decoding": "beam", "retriever": "paper"}},
     }
-    (fresh.root / "augmented_views.yaml").write_text(yaml.safe_dump({"experiment": "demo", **values}), encoding="utf-8")
-    text = fresh.snakemake("--dry-run", "--nocolor", "--printshellcmds", "--configfile", "augmented_views.yaml")
+    text = fresh.plan(values)
     features = "results/demo/features"
     for name in ("vit", "mirrored"):
         assert f"--part {features}/{name}/parts/0.json" in text
@@ -37,7 +37,7 @@ def test_every_view_of_a_retriever_is_a_store_of_its_own(fresh: Any) -> None:
 def test_a_convolutional_backbone_is_attended_to_but_not_rolled_out(fresh: Any) -> None:
     fresh.replace("config.yaml", "kind: auto", "kind: cnn")
     text = fresh.snakemake("--dry-run", "--nocolor")
-    rules = {line.split()[1].rstrip(":") for line in text.splitlines() if line.startswith("rule ")}
+    rules = rules_of(text)
     assert {"extract", "draw_attention"} <= rules
     assert "draw_rollout" not in rules
 
@@ -50,9 +50,8 @@ def test_an_adopted_store_is_not_extracted(fresh: Any) -> None:
         "backbones": {"vit": {"source": "store:0123456789abcdef"}},
         "captioners": {"attention": {"backbone": "vit"}},
     }
-    (fresh.root / "adopted.yaml").write_text(yaml.safe_dump({"experiment": "demo", **values}), encoding="utf-8")
-    text = fresh.snakemake("--dry-run", "--nocolor", "--printshellcmds", "--configfile", "adopted.yaml")
-    rules = {line.split()[1].rstrip(":") for line in text.splitlines() if line.startswith("rule ")}
+    text = fresh.plan(values)
+    rules = rules_of(text)
     assert "adopt" in rules
     assert rules.isdisjoint({"extract", "seal", "train_backbone", "draw_rollout"})
     assert "draw_attention" in rules

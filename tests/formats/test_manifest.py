@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.checkpoints import flip_bit
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
 from vitcapr.formats.manifest import read_manifest, write_manifest
@@ -123,8 +124,7 @@ def test_pictures_elsewhere_are_named_absolutely(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", ["images.parquet", "captions.parquet", "objects.parquet"])
 def test_an_altered_or_missing_table_is_refused(tmp_path, name):
     path = write(tmp_path)
-    whole = (tmp_path / name).read_bytes()
-    (tmp_path / name).write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    flip_bit(tmp_path / name, -1)
     with pytest.raises(UserError, match=f"not the one that manifest.json seals .*{name}"):
         read_manifest(path).objects  # noqa: B018
     (tmp_path / name).unlink()

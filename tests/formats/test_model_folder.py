@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 
+from tests.checkpoints import flip_bit
 from vitcapr.errors import UserError
 from vitcapr.formats.model import CARD, WEIGHTS, read_model, rebuild, write_card, write_model
 
@@ -20,9 +21,7 @@ def test_weights_and_card_come_back(tmp_path: Path) -> None:
 
 def test_one_flipped_bit_is_refused(tmp_path: Path) -> None:
     write_model(tmp_path, {"a": torch.arange(3.0)}, {})
-    content = bytearray((tmp_path / WEIGHTS).read_bytes())
-    content[-2] ^= 1
-    (tmp_path / WEIGHTS).write_bytes(content)
+    flip_bit(tmp_path / WEIGHTS, -2)
     with pytest.raises(UserError, match=r"damaged weights: card\.json was written with others") as caught:
         read_model(tmp_path)
     assert str(tmp_path / WEIGHTS) in str(caught.value)

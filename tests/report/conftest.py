@@ -1,10 +1,9 @@
 import numpy as np
-import pandas as pd
 import pytest
 from PIL import Image
 
+from tests.data_sets import write_data_set
 from vitcapr.formats.captions import Candidate, write_captions
-from vitcapr.formats.manifest import write_manifest
 from vitcapr.pipeline.run import run_stage
 
 GRID = (3, 4)
@@ -71,29 +70,9 @@ def dataset(tmp_path, picture):
     sizes = [(60, 40), (40, 60), (64, 16), (30, 30), (60, 40), (60, 40), (60, 40)]
     for name, size in zip(names, sizes, strict=True):
         picture.resize(size).save(tmp_path / f"{name}.png")
-    splits = ["test"] * 6 + ["train"]
-    images = pd.DataFrame(
-        {
-            "image_id": names,
-            "path": [f"{name}.png" for name in names],
-            "split": splits,
-            "width": [width for width, _ in sizes],
-            "height": [height for _, height in sizes],
-            "sha256": "0" * 64,
-        }
-    )
-    captions = pd.DataFrame(
-        {
-            "caption_id": names,
-            "image_id": names,
-            "language": "en",
-            "text": [f"What a person wrote for {name} ." for name in names],
-            "split": splits,
-        }
-    )
-    manifest = write_manifest(
-        tmp_path / "data", dataset="toy", image_root=tmp_path, images=images, captions=captions, rejected=[]
-    )
+    splits = dict(zip(names, ["test"] * 6 + ["train"], strict=True))
+    captions = [(name, "en", f"What a person wrote for {name} .") for name in names]
+    manifest = write_data_set(tmp_path / "data", splits, captions, "toy", tmp_path, "{}.png")
     words = [[f"word{n}" for n in range(length)] for length in (2, 3, 4, 5, 6, 13)]
     captioned = [(name, [candidate(said)]) for name, said in zip(names, words, strict=False)]
     write_captions(tmp_path / "captions.json", captioned)

@@ -11,7 +11,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from tests.checkpoints import run_features, save_bert
+from tests.checkpoints import flip_bit, run_features, save_bert
 from vitcapr.commands import gc
 from vitcapr.errors import UserError
 from vitcapr.pipeline.run import run_stage
@@ -90,7 +90,7 @@ def test_verify_finds_one_changed_bit_and_extraction_repairs_it(experiment: Any)
     assert "7 chunks" in run_features("verify", store.manifest_path)
     path = store["patches"].chunk_path(1)
     content = path.read_bytes()
-    path.write_bytes(bytes([content[0] ^ 1]) + content[1:])
+    flip_bit(path)
     with pytest.raises(UserError, match=r"1 of 7 chunks are damaged .*--delete"):
         run_features("verify", store.manifest_path)
     assert path.is_file()

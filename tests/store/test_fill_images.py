@@ -197,27 +197,21 @@ CHANGES: list[tuple[dict[str, Any], bool]] = [
 ]
 
 
-@pytest.mark.parametrize(("change", "another"), CHANGES, ids=lambda value: str(value))
 def test_the_fingerprint_follows_what_decides_the_numbers(
-    experiment: Any, change: dict[str, Any], another: bool
+    experiment: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain = json.loads(experiment.extract("a").read_text())["fingerprint"]
-    changed = json.loads(experiment.extract("b", **change).read_text())["fingerprint"]
-    assert (plain != changed) is another
+    def fingerprint(name: str, **change: Any) -> str:
+        return str(json.loads(experiment.extract(name, **change).read_text())["fingerprint"])
 
-
-def test_the_fingerprint_follows_the_code(experiment: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = json.loads(experiment.extract("a").read_text())["fingerprint"]
-    monkeypatch.setattr("vitcapr.pipeline.run.code_hash", lambda _: "abc")
-    assert json.loads(experiment.extract("b").read_text())["fingerprint"] != plain
-
-
-def test_the_fingerprint_follows_the_images(experiment: Any, tmp_path: Path) -> None:
-    plain = json.loads(experiment.extract("a").read_text())["fingerprint"]
+    plain = fingerprint("a")
+    for number, (change, another) in enumerate(CHANGES):
+        assert (fingerprint(f"b{number}", **change) != plain) is another, change
     moved = tmp_path / "moved"
     experiment.manifest.parent.rename(moved)
     object.__setattr__(experiment, "manifest", moved / "manifest.json")
-    assert json.loads(experiment.extract("b").read_text())["fingerprint"] == plain
+    assert fingerprint("moved") == plain
+    monkeypatch.setattr("vitcapr.pipeline.run.code_hash", lambda _: "abc")
+    assert fingerprint("code") != plain
 
 
 def test_mistakes_on_the_command_line_are_one_line(experiment: Any) -> None:

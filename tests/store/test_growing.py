@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.checkpoints import flip_bit, make_dataset
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import read_manifest, write_manifest
 from vitcapr.formats.store_manifest import read_sealed
@@ -22,8 +23,6 @@ OLD = 11
 
 def with_pictures(experiment: Any, order: list[int], name: str) -> Any:
     """The experiment with these pictures of a larger data set, the first ``OLD`` of which it has."""
-    from tests.checkpoints import make_dataset
-
     folder = experiment.root / "more"
     data = read_manifest(folder / "manifest.json" if folder.exists() else make_dataset(folder, 15))
     manifest = write_manifest(
@@ -88,29 +87,19 @@ def test_rows_come_from_several_stores(experiment: Any) -> None:
     assert np.array_equal(both["cls"][5:], second["cls"][2:])
 
 
-@pytest.mark.parametrize("change", [{"store_dtype": "float32"}, {"image_size": 32}, {"dtype": "bfloat16"}])
-def test_another_recipe_copies_nothing(experiment: Any, change: dict[str, Any]) -> None:
+def test_another_recipe_and_other_weights_copy_nothing(experiment: Any) -> None:
     experiment.run("old")
-    experiment.run("new", **change)
-    assert to_do(experiment).endswith("11 of 11 images to do")
-
-
-def test_other_weights_copy_nothing(experiment: Any) -> None:
-    experiment.run("old")
-    weights = experiment.backbone / "model.safetensors"
-    content = bytearray(weights.read_bytes())
-    content[-1] ^= 1
-    weights.write_bytes(content)
+    for change in ({"store_dtype": "float32"}, {"image_size": 32}, {"dtype": "bfloat16"}):
+        experiment.run(f"new {change}", **change)
+        assert to_do(experiment).endswith("11 of 11 images to do"), change
+    flip_bit(experiment.backbone / "model.safetensors", -1)
     with_pictures(experiment, list(range(12)), "grown").run("new")
     assert to_do(experiment).endswith("12 of 12 images to do")
 
 
 def test_a_damaged_row_is_not_copied(experiment: Any) -> None:
     old = experiment.run("old")
-    damaged = files(old, "patches")[1]
-    content = bytearray(damaged.read_bytes())
-    content[5] ^= 1
-    damaged.write_bytes(content)
+    flip_bit(files(old, "patches")[1])
     grown = with_pictures(experiment, list(range(13)), "grown")
     with pytest.raises(UserError, match="chunk 1 of 'patches' is damaged"):
         grown.run("new")

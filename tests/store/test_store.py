@@ -13,6 +13,7 @@ import zarr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.checkpoints import flip_bit
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
 from vitcapr.formats.manifest import read_manifest
@@ -178,9 +179,7 @@ def test_opening_checks_size_and_ids(experiment: Any) -> None:
 def test_one_flipped_bit_of_a_chunk_is_found_when_a_small_store_is_opened(experiment: Any) -> None:
     store = experiment.run()
     path = store["patches"].chunk_path(1)
-    content = bytearray(path.read_bytes())
-    content[5] ^= 1
-    path.write_bytes(content)
+    flip_bit(path)
     with pytest.raises(UserError, match="chunk 1 of 'patches' is damaged") as caught:
         open_features(store.manifest_path)
     assert str(path) in str(caught.value)

@@ -24,7 +24,7 @@ import pytest
 from fsspec.registry import _registry
 from typer.testing import CliRunner
 
-from tests.checkpoints import run_features
+from tests.checkpoints import flip_bit, run_features
 from tests.data_sets import write_data_set
 from vitcapr.commands import features
 from vitcapr.errors import UserError
@@ -126,8 +126,7 @@ def test_only_missing_and_damaged_files_are_moved(sealed: Path, tmp_path: Path) 
     assert report.moved == 2
     folder = tmp_path / "b"
     pull(find_remote(RemoteFolder(str(elsewhere))), folder, report)
-    flipped = folder / "features.zarr/patches/c/2/0/0"
-    flipped.write_bytes(bytes([flipped.read_bytes()[0] ^ 1]) + flipped.read_bytes()[1:])
+    flip_bit(folder / "features.zarr/patches/c/2/0/0")
     same(pull(find_remote(RemoteFolder(str(elsewhere))), folder, report), sealed)
     assert report.moved == 1
 
@@ -156,14 +155,12 @@ def test_a_half_pushed_store_is_not_a_store(sealed: Path, tmp_path: Path, monkey
 def test_a_damaged_chunk_is_neither_sent_nor_taken(sealed: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     push(sealed, RemoteFolder(str(elsewhere)), Quiet())
-    there = elsewhere / "features.zarr/cls/c/0/0"
-    there.write_bytes(b"x" + there.read_bytes()[1:])
+    flip_bit(elsewhere / "features.zarr/cls/c/0/0")
     with pytest.raises(UserError, match=r"'features.zarr/cls/c/0/0' does not have its checksum"):
         pull(find_remote(RemoteFolder(str(elsewhere))), tmp_path / "b", Quiet())
     assert not (tmp_path / "b" / "manifest.json").exists()
     with open_features(sealed) as store:
-        here = store["cls"].chunk_path(1)
-    here.write_bytes(b"x" + here.read_bytes()[1:])
+        flip_bit(store["cls"].chunk_path(1))
     with pytest.raises(UserError, match="chunk 1 of 'cls' is damaged"):
         push(sealed, RemoteFolder(str(tmp_path / "other")), Quiet())
 
@@ -292,8 +289,7 @@ def test_a_server_of_this_machine(sealed: Path, tmp_path: Path, monkeypatch: pyt
             push(sealed, place, again)
             assert again.moved == 0
             same(pull(find_remote(place), tmp_path / "b", Quiet()), sealed)
-            chunk = tmp_path / "served/features/noise/features.zarr/cls/c/1/0"
-            chunk.write_bytes(b"x" + chunk.read_bytes()[1:])
+            flip_bit(tmp_path / "served/features/noise/features.zarr/cls/c/1/0")
             with pytest.raises(UserError, match="does not have its checksum"):
                 pull(find_remote(place), tmp_path / "c", Quiet())
             if protocol == "s3":

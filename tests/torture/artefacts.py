@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.torture.hostile import damaged, replace_by_no_file, with_value, write_json
-from tests.torture.runs import server
+from tests.torture.runs import attempt
 from tests.torture.sandbox import Job, files_below
 from tests.torture.tally import Tally
 
@@ -52,7 +52,7 @@ def read_damaged(job: Job, box: Path, new: Any, draw: random.Random, tally: Tall
     name = damage_an_input(job, box, new, draw)
     if name is None:
         return
-    run = server().run(box, job.by_hand if by_hand else job.arguments)
+    run = attempt(box, job.by_hand if by_hand else job.arguments)
     problem = None
     if run.hung or run.traced or run.code < 0 or (run.code and not run.in_one_line):
         problem = run.end

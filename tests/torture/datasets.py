@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from PIL import Image
 
 from tests.torture.hostile import damaged, replace_by_no_file, with_value, write_json
-from tests.torture.runs import server
+from tests.torture.runs import attempt
 from tests.torture.tally import Tally
 
 PICTURES = [f"{number:012d}.{ending}" for number, ending in enumerate(("jpg", "png", "gif", "bmp", "tif", "webp"), 1)]
@@ -148,7 +148,7 @@ def wrongly_accepted(folder: Path, captions: list[Path], pictures: list[Path]) -
 
 
 def judge(folder: Path, arguments: list[str], name: str, tally: Tally, files: tuple[list[Path], list[Path]]) -> None:
-    run = server().run(folder, arguments)
+    run = attempt(folder, arguments)
     problem = None
     if run.code == 0 and not run.hung:
         try:
@@ -197,7 +197,7 @@ def read_hostile_zip(box: Path, draw: random.Random, tally: Tally) -> None:
     if draw.random() < 0.7:
         file.write_bytes(damaged(file.read_bytes(), draw))
     arguments = [word.replace('"images": "images"', '"images": "images.zip"') for word in arguments]
-    run = server().run(box, arguments)
+    run = attempt(box, arguments)
     bad = run.hung or run.traced or (run.code != 0 and not run.in_one_line)
     tally.add("inputs, zips", f"{odd!r}", run.end if bad else None)
     shutil.rmtree(box)

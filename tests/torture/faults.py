@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from tests.torture.runs import server
+from tests.torture.runs import attempt
 from tests.torture.sandbox import Job
 from tests.torture.tally import Tally
 
@@ -31,11 +31,11 @@ def suffer_and_finish(job: Job, box: Path, fault: tuple[str, dict[str, Any]], ta
     """The job ends with one line, or does its work all the same; without the fault it finishes."""
     job.sandbox(box)
     name, request = fault
-    run = server().run(box, job.arguments, **request)
+    run = attempt(box, job.arguments, **request)
     problem = None if run.in_one_line else run.end
     if run.code == 0 and not run.hung:
         problem = job.damage(box)
-    end = server().run(box, job.arguments)
+    end = attempt(box, job.arguments)
     if problem is None and (end.code or job.damage(box)):
         problem = f"afterwards: {end.end if end.code else job.damage(box)}"
     tally.add(f"faults, {name}", f"{job.name} {request}", problem)
@@ -45,6 +45,6 @@ def suffer_and_finish(job: Job, box: Path, fault: tuple[str, dict[str, Any]], ta
 def close_the_output(project: Path, tally: Tally) -> None:
     """Nobody reads what a command prints, as after ``| head -1``."""
     for arguments in PRINTING:
-        run = server().run(project, arguments, closed=True)
+        run = attempt(project, arguments, closed=True)
         bad = run.traced or run.hung or run.code < 0 or "Exception ignored" in run.printed
         tally.add("faults, closed standard output", " ".join(arguments), run.end if bad else None)

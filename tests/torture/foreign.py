@@ -10,7 +10,7 @@ import h5py
 import numpy as np
 
 from tests.torture.hostile import damaged, replace_by_no_file, with_value, write_json
-from tests.torture.runs import server
+from tests.torture.runs import attempt
 from tests.torture.sandbox import files_below
 from tests.torture.tally import Tally
 
@@ -61,7 +61,7 @@ def import_hostile(box: Path, draw: random.Random, tally: Tally) -> None:
         before = file.read_bytes()
         file.write_bytes(damaged(before, draw))
         name = f"{kind}: other bytes"
-    run = server().run(box, arguments)
+    run = attempt(box, arguments)
     problem = None if run.in_one_line or (run.code == 0 and not run.traced) else run.end
     if run.code == 0 and must_refuse:
         problem = "accepted"
@@ -85,7 +85,7 @@ def pull_hostile(project: Path, box: Path, new: Any, draw: random.Random, tally:
         replace_by_no_file(file, draw)
     else:
         file.write_bytes(damaged(file.read_bytes(), draw))
-    run = server().run(box, ["features", "pull", "place", "here/deep"])
+    run = attempt(box, ["features", "pull", "place", "here/deep"])
     problem = None if run.in_one_line or (run.code == 0 and not run.traced) else run.end
     if run.code == 0:
         for path in files_below(box / "here/deep/features.zarr"):

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tests.torture.runs import server
+from tests.torture.runs import attempt
 from tests.torture.sandbox import Job, files_below, leftovers
 from tests.torture.tally import Tally
 
@@ -25,13 +25,13 @@ def kill_and_finish(job: Job, box: Path, draw: random.Random, tally: Tally, cach
     died, what, kills = 0, "kills, at a file operation", kills_of(operations, seconds, draw)
     job.sandbox(box, cached)
     for kill in kills:
-        run = server().run(box, job.arguments, **kill)
+        run = attempt(box, job.arguments, **kill)
         died += run.code != 0
         if "signal" in kill:
             what = "kills, at a random time"
         if run.hung or run.traced:
             tally.add(what, f"{job.name} {kill}", run.end)
-    end = server().run(box, job.arguments)
+    end = attempt(box, job.arguments)
     problem = job.damage(box) if end.code == 0 else end.end
     tally.add(what, f"{job.name} {kills}", problem, died)
     for name in leftovers(box):
@@ -47,7 +47,7 @@ def operations_of(job: Job, box: Path, tally: Tally) -> tuple[int, float]:
     if job.name not in _known:
         job.sandbox(box)
         began = time.monotonic()
-        run = server().run(box, job.arguments)
+        run = attempt(box, job.arguments)
         _known[job.name] = run.operations, time.monotonic() - began
         problem = job.damage(box) if run.code == 0 else run.end
         if problem is not None:
@@ -67,8 +67,8 @@ def kill_among_writers(job: Job, box: Path, draw: random.Random, tally: Tally) -
     job.sandbox(box)
     part = job.arguments.index("--part") + 1
     others = [[*job.by_hand[:part], f"results/other-{number}.json", *job.by_hand[part + 1 :]] for number in range(2)]
-    run = server().run(box, job.arguments, beside=others, kill_at=draw.randrange(1, 60))
-    end = server().run(box, job.arguments)
+    run = attempt(box, job.arguments, beside=others, kill_at=draw.randrange(1, 60))
+    end = attempt(box, job.arguments)
     for number in range(2):
         (box / f"results/other-{number}.json").unlink(missing_ok=True)
     problem = end.end if end.code or run.hung else job.damage(box)

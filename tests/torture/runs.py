@@ -1,18 +1,24 @@
-"""Runs of commands in a sandbox, through a server that forks; and whether a run ended well."""
+"""Runs of commands in a sandbox, in forks of one process that has imported everything; and whether a run ended well."""
 
 import atexit
-import json
 import os
-import subprocess
-import sys
-import threading
+import pkgutil
+import signal
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-SECONDS = 120.0
+import vitcapr
+from tests.forks import Forks
+
+LIBRARIES = (
+    "torch transformers pandas pyarrow.parquet matplotlib.pyplot scipy.stats sklearn.decomposition sklearn.manifold "
+    "h5py zarr PIL.Image nltk jieba.posseg safetensors.torch tokenizers grimp fsspec aiohttp yaml pydantic typer rich"
+)
+SECONDS = 120
 """A run that takes longer hangs: the longest takes a few."""
 
 
@@ -26,9 +32,12 @@ class Run:
     """
 
     code: int
-    hung: bool
     operations: int
     printed: str
+
+    @property
+    def hung(self) -> bool:
+        return self.code == -signal.SIGALRM
 
     @property
     def in_one_line(self) -> bool:
@@ -47,55 +56,38 @@ class Run:
         return f"code {self.code}{' (hung)' * self.hung}: " + " | ".join(self.printed.strip().splitlines()[-3:])[-300:]
 
 
-class Server:
-    """A process that forks runs, one at a time."""
-
-    def __init__(self) -> None:
-        command = [sys.executable, str(Path(__file__).with_name("server.py"))]
-        environment = {**os.environ, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
-        )
-        atexit.register(self.close)
-
-    def run(self, folder: Path, arguments: Sequence[str], seconds: float = SECONDS, **more: Any) -> Run:
-        """Run ``vitcapr ARGUMENTS`` in ``folder``.
-
-        Args:
-            more: of the request; ``server.py`` lists them.
-        """
-        output, temporary = folder.parent / f"{folder.name}.printed", folder.parent / f"{folder.name}.tmp"
-        temporary.mkdir(exist_ok=True)
-        environment = {**os.environ, "OMP_NUM_THREADS": "1", "TMPDIR": str(temporary), "COLUMNS": "200"}
-        environment.update(more.pop("environment", {}))
-        request = {
-            "folder": str(folder),
-            "arguments": list(map(str, arguments)),
-            "seconds": seconds,
-            "environment": environment,
-            "output": str(output),
-            **more,
-        }
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps(request) + "\n")
-        self._process.stdin.flush()
-        answer = json.loads(self._process.stdout.readline())
-        return Run(**answer, printed=output.read_text(encoding="utf-8", errors="replace"))
-
-    def close(self) -> None:
-        if self._process.poll() is None:
-            assert self._process.stdin is not None
-            self._process.stdin.close()
-            self._process.wait()
+@cache
+def _forks() -> Forks:
+    modules = [module.name for module in pkgutil.walk_packages(vitcapr.__path__, "vitcapr.")]
+    own = [name for name in modules if not name.endswith("__main__")]
+    forks = Forks(*LIBRARIES.split(), *own, "torture.inside")
+    atexit.register(forks.close)
+    return forks
 
 
-_local = threading.local()
+def attempt(folder: Path, arguments: Sequence[str], beside: Sequence[Sequence[str]] = (), **request: Any) -> Run:
+    """Run ``vitcapr ARGUMENTS`` in ``folder``.
 
+    Args:
+        beside: arguments of other commands that run at the same time.
+        request: what happens to it; ``inside.py`` has the list.
+    """
+    temporary = folder.parent / f"{folder.name}.tmp"
+    temporary.mkdir(exist_ok=True)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
+    environment |= {"TMPDIR": str(temporary), "COLUMNS": "200"}
 
-def server() -> Server:
-    """The server of this thread."""
-    if not hasattr(_local, "server"):
-        _local.server = Server()
-    found: Server = _local.server
-    return found
+    def one(number: int, words: Sequence[str], request: dict[str, Any]) -> Run:
+        counter = temporary / f"counter-{number}"
+        counter.write_bytes(bytes(8))
+        asked = {"folder": str(folder), "arguments": [*map(str, words)], "counter": str(counter), "seconds": SECONDS}
+        code = f"import torture.inside; torture.inside.run({asked | request!r})"
+        done = _forks().run("-c", code, folder=folder, environment=environment)
+        ended = 128 - done.returncode if done.returncode > 128 else done.returncode
+        return Run(ended, int.from_bytes(counter.read_bytes(), "little"), done.stdout + done.stderr)
+
+    with ThreadPoolExecutor() as pool:
+        others = [pool.submit(one, number, words, {}) for number, words in enumerate(beside, 1)]
+        ended = one(0, arguments, request)
+        failed = next((other.result() for other in others if other.result().code), None)
+    return ended if failed is None or ended.code else failed

@@ -1,7 +1,6 @@
 """Pictures, masks and manifest of the rendered data set, and its stage."""
 
 import io
-import json
 import operator
 import subprocess
 import sys
@@ -21,9 +20,7 @@ from vitcapr.config.data import ScenesConfig
 from vitcapr.demo.scenes.dataset import make_picture, make_scene, mapped, original_of, split_of, write_scenes
 from vitcapr.demo.scenes.scene import DEPTHS
 from vitcapr.formats.manifest import read_manifest
-from vitcapr.pipeline.run import run_stage
 from vitcapr.progress import Reporter
-from vitcapr.stages.data_scenes import data_scenes
 
 
 def write(directory: Path, images: int, processes: int = 1, seed: int = 1, size: int = 64) -> Path:
@@ -176,13 +173,6 @@ def test_a_near_duplicate_has_other_pixels_and_captions_of_its_own() -> None:
 @pytest.mark.parametrize("size", [32, 200])
 def test_other_sizes(size: int) -> None:
     assert pixels(make_picture(1, 3, size).picture).shape == (size, size, 3)
-
-
-def test_the_stage_writes_a_data_set(tmp_path: Path) -> None:
-    settings = json.dumps({"scenes": {"images": 10, "size": 48}})
-    run_stage(data_scenes, folder=tmp_path / "set", settings=settings, log=tmp_path / "log")
-    assert len(read_manifest(tmp_path / "set" / "manifest.json").images) == 10
-    assert "10/10 pictures" in (tmp_path / "log").read_text()
 
 
 RENDERING = """
