@@ -1,6 +1,7 @@
 """Runs of commands in a sandbox, in forks of one process that has imported everything; and whether a run ended well."""
 
 import atexit
+import json
 import os
 import pkgutil
 import signal
@@ -81,7 +82,7 @@ def attempt(folder: Path, arguments: Sequence[str], beside: Sequence[Sequence[st
         counter = temporary / f"counter-{number}"
         counter.write_bytes(bytes(8))
         asked = {"folder": str(folder), "arguments": [*map(str, words)], "counter": str(counter), "seconds": SECONDS}
-        code = f"import torture.inside; torture.inside.run({asked | request!r})"
+        code = f"import json, torture.inside; torture.inside.run(json.loads({json.dumps(asked | request)!r}))"
         done = _forks().run("-c", code, folder=folder, environment=environment)
         ended = 128 - done.returncode if done.returncode > 128 else done.returncode
         return Run(ended, int.from_bytes(counter.read_bytes(), "little"), done.stdout + done.stderr)

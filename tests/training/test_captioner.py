@@ -1,10 +1,6 @@
 """The captioner's loss against one caption at a time, its objectives by phase, and the decoded validation score."""
 
 import itertools
-import os
-import signal
-from collections.abc import Iterator
-from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +9,7 @@ import torch
 
 from tests.launches import watch_steps
 from tests.models.untrained import untrained
-from vitcapr.batches.loader import Batch
+from tests.training.trained import StopsBefore, train_in
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
 from vitcapr.config.captioner import CaptionerPhaseConfig, CaptionerTrainingConfig
 from vitcapr.decoding.hypotheses import Hypothesis
@@ -22,10 +18,7 @@ from vitcapr.formats.tokens import TokenTable
 from vitcapr.formats.training import write_history
 from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.models.interface import Captioner
-from vitcapr.progress import Reporter
 from vitcapr.training.captioner import CaptionerTask, GreedyCider, SelfCriticalBatch, history_with_rewards
-from vitcapr.training.checkpoints import read_tensors
-from vitcapr.training.loop import Position, Trainer
 
 IMAGES = 5
 CAPTIONS = [["a", "red", "boat"], ["boats"], ["a", "dog"], ["two", "dogs", "a", "boat"], ["a", "red", "dog"], ["boat"]]
@@ -118,18 +111,8 @@ def test_training_sees_every_caption_of_its_split_once(
     assert task.steps(0) == 2
 
 
-class Stopped(CaptionerTask):
-    """Asked to stop before a chosen batch."""
-
-    stop_before: int | None = None
-    seen = 0
-
-    def batches(self, phase: int, epoch: int, start: int) -> Iterator[Batch]:
-        for batch in super().batches(phase, epoch, start):
-            if self.seen == self.stop_before:
-                os.kill(os.getpid(), signal.SIGTERM)
-            self.seen += 1
-            yield batch
+class Stopped(StopsBefore, CaptionerTask):
+    pass
 
 
 PHASE = {"learning_rate": 0.01, "schedule": "constant", "warmup_steps": 0}
@@ -157,24 +140,6 @@ def two_phases(vocabulary: Vocabulary, tokens: TokenTable, store: MemoryFeatures
         device=torch.device("cpu"),
         vocabulary=vocabulary,
     )
-
-
-def train_in(
-    folder: Path, task: CaptionerTask, recipe: CaptionerTrainingConfig | None = None
-) -> tuple[Position, dict[str, torch.Tensor]]:
-    trainer = Trainer(
-        task,
-        recipe or TWO_PHASES,
-        device=torch.device("cpu"),
-        dtype=torch.float32,
-        folder=folder,
-        identity="same",
-        reporter=Reporter(stream=StringIO()),
-    )
-    position = trainer.run()
-    state = read_tensors(folder / "state.safetensors")
-    assert state is not None
-    return position, state[0]
 
 
 def test_each_phase_has_its_objective(vocabulary: Vocabulary, tokens: TokenTable, store: MemoryFeatures) -> None:
@@ -213,14 +178,14 @@ def test_a_step_does_not_wait_for_the_device(
 def test_self_critical_training_stopped_and_continued_equals_uninterrupted(
     tmp_path: Path, stop_before: int, vocabulary: Vocabulary, tokens: TokenTable, store: MemoryFeatures
 ) -> None:
-    whole = train_in(tmp_path / "whole", two_phases(vocabulary, tokens, store))
+    whole = train_in(tmp_path / "whole", two_phases(vocabulary, tokens, store), TWO_PHASES)
     stopped = two_phases(vocabulary, tokens, store)
     stopped.stop_before = stop_before
     with pytest.raises(Preempted):
-        train_in(tmp_path / "parts", stopped)
+        train_in(tmp_path / "parts", stopped, TWO_PHASES)
     fresh = two_phases(vocabulary, tokens, store)
     torch.manual_seed(99)  # another process would start from another random state
-    continued = train_in(tmp_path / "parts", fresh)
+    continued = train_in(tmp_path / "parts", fresh, TWO_PHASES)
     assert [row["phase"] for row in whole[0].history] == [1, 2, 2]
     assert continued[0] == whole[0]
     assert continued[1].keys() == whole[1].keys()

@@ -18,6 +18,7 @@ import torch
 import torch._dynamo  # the optimiser's first step imports it, which every forked process would do for itself
 
 from tests.models.untrained import untrained
+from tests.training.trained import trainer
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
 from vitcapr.batches.texts import FeatureTexts, WordTexts
 from vitcapr.config.captioner import CaptionerPhaseConfig, CaptionerTrainingConfig
@@ -32,7 +33,6 @@ from vitcapr.training.captioner import CaptionerTask
 from vitcapr.training.checkpoints import read_tensors
 from vitcapr.training.distributed import joined
 from vitcapr.training.hard_negatives import MomentumQueue
-from vitcapr.training.loop import Trainer
 from vitcapr.training.outcome import train_from
 from vitcapr.training.retriever_task import RetrieverTask
 
@@ -145,17 +145,8 @@ TASKS = {
 }
 
 
-def train(task: Any, folder: Path, recipe: TrainingConfig = RECIPE) -> None:
-    trainer: Trainer[Any] = Trainer(
-        task,
-        recipe,
-        device=CPU,
-        dtype=torch.float32,
-        folder=folder,
-        identity="same",
-        reporter=Reporter(stream=StringIO()),
-    )
-    end = trainer.run()
+def train(task: Any, folder: Path) -> None:
+    end = trainer(task, folder, RECIPE).run()
     if distributed.is_first():
         (folder / "history.json").write_text(json.dumps(end.history))
 

@@ -3,16 +3,15 @@
 import os
 import signal
 from collections.abc import Iterator
-from io import StringIO
 from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor, nn
 
+from tests.training import trained
 from vitcapr.config.training import PhaseConfig, TrainingConfig
 from vitcapr.errors import Preempted, UserError
-from vitcapr.progress import Reporter
 from vitcapr.training import loop
 from vitcapr.training.checkpoints import read_tensors
 from vitcapr.training.loop import Diverged, Position, Trainer
@@ -59,15 +58,7 @@ RECIPE = TrainingConfig(phases=PHASES, ema_decay=0.9, save_every_steps=3)
 
 
 def trainer(task: Line, folder: Path, recipe: TrainingConfig = RECIPE, identity: str = "same") -> Trainer[Tensor]:
-    return Trainer(
-        task,
-        recipe,
-        device=torch.device("cpu"),
-        dtype=torch.float32,
-        folder=folder,
-        identity=identity,
-        reporter=Reporter(stream=StringIO()),
-    )
+    return trained.trainer(task, folder, recipe, identity)
 
 
 def best(folder: Path) -> dict[str, Tensor]:

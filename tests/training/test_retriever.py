@@ -1,9 +1,5 @@
 """The retriever's loss by phase, its validation, and that a stopped training loses nothing, queue included."""
 
-import os
-import signal
-from collections.abc import Iterator
-from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +7,7 @@ import pytest
 import torch
 
 from tests.launches import watch_steps
+from tests.training.trained import StopsBefore, train_in
 from vitcapr.batches.loader import Batch
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
 from vitcapr.batches.texts import FeatureTexts, WordTexts
@@ -19,13 +16,10 @@ from vitcapr.config.training import PhaseConfig, TrainingConfig
 from vitcapr.errors import Preempted
 from vitcapr.formats.tokens import TokenTable
 from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
-from vitcapr.progress import Reporter
-from vitcapr.training.checkpoints import read_tensors
 from vitcapr.training.contrastive import hinge_rank, info_nce, max_hinge, own_captions
 from vitcapr.training.hard_negatives import MomentumQueue, mined_loss
-from vitcapr.training.loop import Position, Trainer
 from vitcapr.training.recall import recalls
-from vitcapr.training.retriever_task import RetrieverTask, Step, mix
+from vitcapr.training.retriever_task import RetrieverTask, mix
 
 IMAGES, WIDTH, SPACE = 12, 6, 4
 OWNER = np.repeat(np.arange(IMAGES), 2)
@@ -58,18 +52,8 @@ PHASES = [
 ]
 
 
-class Stopped(RetrieverTask):
-    """Asked to stop before a chosen batch."""
-
-    stop_before: int | None = None
-    seen = 0
-
-    def batches(self, phase: int, epoch: int, start: int) -> Iterator[Step]:
-        for batch in super().batches(phase, epoch, start):
-            if self.seen == self.stop_before:
-                os.kill(os.getpid(), signal.SIGTERM)
-            self.seen += 1
-            yield batch
+class Stopped(StopsBefore, RetrieverTask):
+    pass
 
 
 def task_of(model: DualEncoder, queue: int = 0, phases: list[RetrieverPhaseConfig] = PHASES, views: int = 1) -> Stopped:
@@ -194,25 +178,16 @@ def test_similarities_stay_float32_under_autocast() -> None:
     torch.testing.assert_close(low, task.loss(batch)[0], atol=0.1, rtol=0.1)
 
 
-def train_in(folder: Path, task: RetrieverTask) -> tuple[Position, dict[str, torch.Tensor]]:
-    phases = (
+RECIPE = TrainingConfig(
+    phases=[
         PhaseConfig(epochs=2, learning_rate=0.02, schedule="step", step_epochs=1),
         PhaseConfig(epochs=1, learning_rate=0.01),
         PhaseConfig(epochs=1, learning_rate=0.01),
-    )
-    trainer = Trainer(
-        task,
-        TrainingConfig(phases=phases, select_by="rsum", ema_decay=0.8, save_every_steps=2),
-        device=torch.device("cpu"),
-        dtype=torch.float32,
-        folder=folder,
-        identity="same",
-        reporter=Reporter(stream=StringIO()),
-    )
-    position = trainer.run()
-    found = read_tensors(folder / "state.safetensors")
-    assert found is not None
-    return position, found[0]
+    ],
+    select_by="rsum",
+    ema_decay=0.8,
+    save_every_steps=2,
+)
 
 
 @pytest.mark.parametrize(
@@ -226,14 +201,14 @@ def test_stopped_and_continued_equals_uninterrupted(
 
     whole = task()
     first = {name: tensor.clone() for name, tensor in whole.model.encoder.state_dict().items()}
-    position, tensors = train_in(tmp_path / "whole", whole)
+    position, tensors = train_in(tmp_path / "whole", whole, RECIPE)
     stopped = task()
     stopped.stop_before = stop_before
     with pytest.raises(Preempted):
-        train_in(tmp_path / "parts", stopped)
+        train_in(tmp_path / "parts", stopped, RECIPE)
     fresh = task()
     torch.manual_seed(99)  # another process would start from another random state
-    continued = train_in(tmp_path / "parts", fresh)
+    continued = train_in(tmp_path / "parts", fresh, RECIPE)
     assert continued[0] == position
     assert continued[1].keys() == tensors.keys()
     assert ("model.queue.captions" in tensors) == bool(queue)
@@ -246,9 +221,9 @@ def test_stopped_and_continued_equals_uninterrupted(
 
 def test_a_step_does_not_wait_for_the_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With each objective, and with a queue of hard negatives."""
-    position, _ = train_in(tmp_path / "free", task_of(encoder(), queue=7))
+    position, _ = train_in(tmp_path / "free", task_of(encoder(), queue=7), RECIPE)
     watched = watch_steps(monkeypatch)
-    assert train_in(tmp_path / "watched", task_of(encoder(), queue=7))[0] == position
+    assert train_in(tmp_path / "watched", task_of(encoder(), queue=7), RECIPE)[0] == position
     assert len(watched) > 3
 
 
@@ -274,7 +249,7 @@ def test_features_of_a_text_encoder_are_learnt_too(tmp_path: Path) -> None:
     )
     with torch.no_grad():
         before = task.validate()["validation_rsum"]
-    history = train_in(tmp_path, task)[0].history
+    history = train_in(tmp_path, task, RECIPE)[0].history
     assert history[-1]["validation_rsum"] > before + 30
 
 
