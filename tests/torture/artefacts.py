@@ -54,7 +54,7 @@ def read_damaged(job: Job, box: Path, new: Any, draw: random.Random, tally: Tall
         return
     run = attempt(box, job.by_hand if by_hand else job.arguments)
     problem = None
-    if run.hung or run.traced or run.code < 0 or (run.code and not run.in_one_line):
+    if run.hung or run.traced or run.killed or (run.code and not run.in_one_line):
         problem = run.end
     elif run.code == 0 and job.damage_of_outputs(box) is not None:
         path = name.partition(": ")[0]

@@ -46,5 +46,5 @@ def close_the_output(project: Path, tally: Tally) -> None:
     """Nobody reads what a command prints, as after ``| head -1``."""
     for arguments in PRINTING:
         run = attempt(project, arguments, closed=True)
-        bad = run.traced or run.hung or run.code < 0 or "Exception ignored" in run.printed
+        bad = run.traced or run.hung or run.killed or "Exception ignored" in run.printed
         tally.add("faults, closed standard output", " ".join(arguments), run.end if bad else None)

@@ -28,7 +28,7 @@ class Run:
     """How a run ended.
 
     Attributes:
-        code: the exit code; negative: the signal.
+        code: the exit code, of a signal 128 more than its number.
         operations: the number of its file operations.
     """
 
@@ -38,7 +38,12 @@ class Run:
 
     @property
     def hung(self) -> bool:
-        return self.code == -signal.SIGALRM
+        return self.code == 128 + signal.SIGALRM
+
+    @property
+    def killed(self) -> bool:
+        """By a signal; the code of a broken pipe is the command's own."""
+        return self.code > 128 and self.code != 128 + signal.SIGPIPE
 
     @property
     def in_one_line(self) -> bool:
@@ -84,8 +89,7 @@ def attempt(folder: Path, arguments: Sequence[str], beside: Sequence[Sequence[st
         asked = {"folder": str(folder), "arguments": [*map(str, words)], "counter": str(counter), "seconds": SECONDS}
         code = f"import json, torture.inside; torture.inside.run(json.loads({json.dumps(asked | request)!r}))"
         done = _forks().run("-c", code, folder=folder, environment=environment)
-        ended = 128 - done.returncode if done.returncode > 128 else done.returncode
-        return Run(ended, int.from_bytes(counter.read_bytes(), "little"), done.stdout + done.stderr)
+        return Run(done.returncode, int.from_bytes(counter.read_bytes(), "little"), done.stdout + done.stderr)
 
     with ThreadPoolExecutor() as pool:
         others = [pool.submit(one, number, words, {}) for number, words in enumerate(beside, 1)]
