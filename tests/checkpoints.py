@@ -54,9 +54,8 @@ def save_bert(folder: Path, words: list[str], width: int = 8, **changes: object)
     vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]
     BertTokenizer(vocab={word: number for number, word in enumerate(vocabulary)}).save_pretrained(folder)
     shape = {"hidden_size": width, "intermediate_size": 2 * width, "num_hidden_layers": 1, "num_attention_heads": 2}
-    BertModel(BertConfig(vocab_size=len(vocabulary), initializer_range=0.5, **{**shape, **changes})).save_pretrained(
-        folder
-    )
+    shape |= {"initializer_range": 0.5, **changes}  # type: ignore[dict-item]
+    BertModel(BertConfig(vocab_size=len(vocabulary), **shape)).save_pretrained(folder)
     return folder
 
 
@@ -84,6 +83,18 @@ def make_dataset(folder: Path, images: int) -> Path:
         Image.fromarray(pixels).save(pictures / f"bild_{name}.png")
     captions = [(name, "en", "noise") for name in names]
     return write_data_set(folder, dict.fromkeys(names, "train"), captions, "noise", pictures, "bild_{}.png")
+
+
+def extract_features(
+    manifest: Path, stores: Path, folder: Path, log: Path | None = None, batch: int = 4, **backbone: object
+) -> Path:
+    """The stages ``extract`` and ``seal``, in chunks of four: the sealed manifest in ``folder``."""
+    part, sealed = folder / "parts/0.json", folder / "manifest.json"
+    features = {"chunk": 4, "batch": batch, "device": "cpu"}
+    settings = json.dumps({"backbone": {"dtype": "float32", **backbone}, "features": features})
+    run_stage(extract, log, manifest=manifest, stores=stores, part=part, settings=settings)
+    run_stage(seal, log, parts=[part], manifest=manifest, stores=stores, sealed=sealed)
+    return sealed
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,12 @@ import pandas as pd
 import pytest
 import torch
 from PIL import Image
-from transformers import BertConfig, BertModel, BertTokenizer, ViTConfig, ViTModel
+from transformers import ViTConfig, ViTModel
 
+from tests.checkpoints import extract_features, save_bert
 from vitcapr.formats.manifest import write_manifest
 from vitcapr.pipeline.run import run_stage
-from vitcapr.stages.extract import extract
 from vitcapr.stages.extract_text import extract_text
-from vitcapr.stages.seal import seal
 from vitcapr.stages.train_captioner import train_captioner
 from vitcapr.stages.train_retriever import train_retriever
 from vitcapr.stages.vocabulary import vocabulary
@@ -31,10 +30,7 @@ def write_backbones(backbones: Path) -> None:
     vit = ViTConfig(**SHAPE, image_size=16, patch_size=8, initializer_range=0.5)
     ViTModel(vit, add_pooling_layer=False).save_pretrained(backbones / "noise-vit")
     (backbones / "noise-vit" / "preprocessor_config.json").write_text(json.dumps(PROCESSOR))
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "big", *THINGS]
-    BertTokenizer(vocab={word: number for number, word in enumerate(words)}).save_pretrained(backbones / "tiny-bert")
-    bert = BertConfig(**SHAPE, vocab_size=len(words), initializer_range=0.5)
-    BertModel(bert, add_pooling_layer=False).save_pretrained(backbones / "tiny-bert")
+    save_bert(backbones / "tiny-bert", ["a", "big", *THINGS], intermediate_size=8)
 
 
 def write_dataset(folder: Path, pictures: Path) -> None:
@@ -63,14 +59,10 @@ def _experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     manifest, stores = results / "data/manifest.json", root / "results/stores"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VITCAPR_BACKBONES", str(root / "backbones"))
-        backbone = {"source": "noise-vit", "dtype": "float32"}
-        for name, mirror in (("vit", False), ("mirrored", True)):
-            part, cut = results / f"features/{name}/parts/0.json", {"chunk": 4, "batch": 4, "device": "cpu"}
-            text = json.dumps({"backbone": {**backbone, "mirror": mirror}, "features": cut})
-            run_stage(extract, manifest=manifest, stores=stores, part=part, settings=text)
-            sealed = results / f"features/{name}/manifest.json"
-            run_stage(seal, parts=[part], manifest=manifest, stores=stores, sealed=sealed)
-        features, mirrored = (results / f"features/{name}/manifest.json" for name in ("vit", "mirrored"))
+        features, mirrored = (
+            extract_features(manifest, stores, results / "features" / name, source="noise-vit", mirror=mirror)
+            for name, mirror in (("vit", False), ("mirrored", True))
+        )
         encoder = {"source": "tiny-bert", "dtype": "float32", "device": "cpu"}
         text_features = results / "text_features/bert/manifest.json"
         settings = json.dumps({"text_encoder": encoder})

@@ -10,14 +10,13 @@ import pytest
 from safetensors.numpy import load_file
 
 import vitcapr
+from tests.checkpoints import extract_features
 from vitcapr.formats.embeddings import read_embeddings
 from vitcapr.formats.model import CARD, WEIGHTS, read_card
 from vitcapr.pipeline.run import run_stage
 from vitcapr.pipeline.stage import Stage
 from vitcapr.stages.decode import decode
 from vitcapr.stages.embed import embed
-from vitcapr.stages.extract import extract
-from vitcapr.stages.seal import seal
 from vitcapr.stages.train_captioner import train_captioner
 from vitcapr.stages.train_retriever import train_retriever
 
@@ -34,12 +33,8 @@ def layered(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     """A copy of the small experiment, with features of layer 1 too."""
     monkeypatch.chdir(shutil.copytree(project, tmp_path / "project"))
     for sealed, mirror in ((FEATURES, False), (MIRRORED, True)):
-        part, backbone = sealed.with_name("part.json"), {"source": "noise-vit", "dtype": "float32", "layers": [1]}
-        cut = {"chunk": 4, "batch": 4, "device": "cpu"}
-        settings = json.dumps({"backbone": {**backbone, "mirror": mirror}, "features": cut})
-        common: dict[str, Any] = {"manifest": MANIFEST, "stores": Path("results/stores")}
-        run_stage(extract, **common, part=part, settings=settings)
-        run_stage(seal, **common, parts=[part], sealed=sealed)
+        stores = Path("results/stores")
+        extract_features(MANIFEST, stores, sealed.parent, source="noise-vit", layers=[1], mirror=mirror)
 
 
 def train(stage: Stage, name: str, wanted: dict[str, Any], **more: Any) -> Path:

@@ -1,7 +1,6 @@
 """Search by words and by image over the features of a small experiment, against embeddings computed by hand."""
 
 import base64
-import json
 import re
 import shutil
 from pathlib import Path
@@ -14,14 +13,12 @@ from typer import Typer
 from typer.testing import CliRunner
 
 import vitcapr
+from tests.checkpoints import extract_features
 from vitcapr.commands import search, train_head
 from vitcapr.errors import UserError
 from vitcapr.formats import embeddings
 from vitcapr.formats.manifest import read_manifest, write_manifest
-from vitcapr.pipeline.run import run_stage
 from vitcapr.retrieval.embedder import Retriever, open_retriever
-from vitcapr.stages.extract import extract
-from vitcapr.stages.seal import seal
 from vitcapr.store.reader import FeatureStore, open_features
 
 KINDS = ["words", "bert", "augmented_views"]
@@ -153,12 +150,8 @@ def test_a_retriever_searches_a_store_of_other_images_on_request(project: Path, 
         captions=data.captions[data.captions["image_id"].isin(ids)],
         rejected=[],
     )
-    part, sealed = tmp_path / "features/vit/parts/0.json", tmp_path / "features/vit/manifest.json"
-    backbone = {"source": "noise-vit", "dtype": "float32"}
-    settings = {"backbone": backbone, "features": {"chunk": 4, "batch": 4, "device": "cpu"}}
     stores = project / "results/stores"
-    run_stage(extract, manifest=manifest, stores=stores, part=part, settings=json.dumps(settings))
-    run_stage(seal, manifest=manifest, parts=[part], stores=stores, sealed=sealed)
+    sealed = extract_features(manifest, stores, tmp_path / "features/vit", source="noise-vit")
     found = run("dog", "--features", sealed, "--manifest", manifest)
     assert found == run("dog", "--split", "test")
     with pytest.raises(UserError, match="the retriever was trained on other features"):

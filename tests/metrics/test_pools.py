@@ -99,15 +99,10 @@ def test_the_command_writes_a_row_whose_protocol_has_both_pools(tmp_path: Path) 
     write_data_set(tmp_path, splits, [(str(owner), "en", "dog") for owner in owners])
     np.savez(tmp_path / "embeddings.npz", **embeddings()._asdict())
     np.savez(tmp_path / "pools.npz", **POOLS._asdict())
-    run_stage(
-        score_pools,
-        embeddings=[tmp_path / "embeddings.npz"],
-        manifest=tmp_path / "manifest.json",
-        pools=tmp_path / "pools.npz",
-        metrics=tmp_path / "metrics.json",
-        model="finetuned",
-        settings=json.dumps({"metrics": {"bootstrap_samples": 20}}),
-    )
+    given = {name: tmp_path / f"{name}.npz" for name in ("pools", "embeddings")}
+    given |= {name: tmp_path / f"{name}.json" for name in ("manifest", "metrics")}
+    values = {**given, "embeddings": [given["embeddings"]], "model": "finetuned"}
+    run_stage(score_pools, **values, settings=json.dumps({"metrics": {"bootstrap_samples": 20}}))
     content = json.loads((tmp_path / "metrics.json").read_text())
     assert (content["model"], content["split"]) == ("finetuned", "pools")
     assert content["protocol"] == (
@@ -120,13 +115,7 @@ def test_the_command_writes_a_row_whose_protocol_has_both_pools(tmp_path: Path) 
     assert content["metrics"]["t2i_median_rank"]["value"] == np.median(ranked["t2i"].ranks)
     with pytest.raises(UserError, match="candidates of the split 'train'"):
         np.savez(tmp_path / "pools.npz", **POOLS._replace(image_candidates=np.arange(13, dtype="i4"))._asdict())
-        run_stage(
-            score_pools,
-            embeddings=[tmp_path / "embeddings.npz"],
-            manifest=tmp_path / "manifest.json",
-            pools=tmp_path / "pools.npz",
-            metrics=tmp_path / "metrics.json",
-        )
+        run_stage(score_pools, **values)
 
 
 def test_the_protocol_says_where_distractors_come_from() -> None:

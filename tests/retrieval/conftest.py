@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
-from transformers import BertConfig, BertModel, BertTokenizer
 
+from tests.checkpoints import save_bert
 from tests.data_sets import write_data_set
 from vitcapr.config.base import parse_settings
 from vitcapr.config.text import VocabularySettings
@@ -89,24 +88,13 @@ def write_features(root: Path, name: str = "features", seed: int = 0) -> None:
     seal([root / "part.json"], root / "stores", names, root / f"{name}.json")
 
 
-def write_bert(folder: Path) -> None:
-    folder.mkdir()
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "the", "big", ".", *THINGS]
-    (folder / "vocab.txt").write_text("\n".join(words))
-    BertTokenizer(str(folder / "vocab.txt")).save_pretrained(folder)
-    torch.manual_seed(0)
-    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
-    config = BertConfig(vocab_size=len(words), max_position_embeddings=32, initializer_range=0.5, **sizes)
-    BertModel(config, add_pooling_layer=False).save_pretrained(folder)
-
-
 @pytest.fixture(scope="session")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
     made = Files(tmp_path_factory.mktemp("retrieval"))
     write_dataset(made.root / "data")
     write_features(made.root)
     write_features(made.root, "mirrored", seed=1)
-    write_bert(made.bert)
+    save_bert(made.bert, ["a", "the", "big", ".", *THINGS], intermediate_size=8, max_position_embeddings=32)
     manifest = made.inputs["manifest"]
     settings = '{"text": {"vocabulary": {"min_count": 1, "splits": ["train", "test"]}}}'
     vocabulary(

@@ -12,6 +12,7 @@ import pytest
 import torch
 from PIL import Image
 
+from tests.checkpoints import extract_features
 from tests.encoders.two_towers import QUERIES, blip2_itm, blip2_t5, clip
 from vitcapr.data.images import ImageSource
 from vitcapr.encoders.image_encoders import load_image_encoder
@@ -22,8 +23,6 @@ from vitcapr.formats.model import write_card
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.data_photographs import data_photographs
 from vitcapr.stages.decode import decode
-from vitcapr.stages.extract import extract
-from vitcapr.stages.seal import seal
 from vitcapr.store.reader import FeatureStore, open_features
 
 IMAGES = 10
@@ -55,13 +54,8 @@ def manifest(tmp_path: Path) -> Path:
 
 def run(manifest: Path, checkpoint: Path, **backbone: str | bool) -> FeatureStore:
     root = manifest.parents[1]
-    settings = {"backbone": {"source": str(checkpoint), "dtype": "float32", "store_dtype": "float32", **backbone}}
-    settings["features"] = {"chunk": 4, "batch": 2, "device": "cpu"}  # type: ignore[dict-item]
-    stores, part = root / "stores", root / "part.json"
-    run_stage(extract, root / "log", manifest=manifest, stores=stores, part=part, settings=json.dumps(settings))
-    sealed = root / "features" / "manifest.json"
-    run_stage(seal, root / "log", parts=[part], manifest=manifest, stores=stores, sealed=sealed)
-    return open_features(sealed)
+    wanted = {"source": str(checkpoint), "store_dtype": "float32", **backbone}
+    return open_features(extract_features(manifest, root / "stores", root / "features", root / "log", 2, **wanted))
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,9 @@ import pytest
 import torch
 import yaml
 from safetensors.torch import load_file
-from transformers import BertConfig, BertModel, BertTokenizer, ViTConfig, ViTModel
+from transformers import ViTConfig, ViTModel
 
-from tests.checkpoints import PROCESSOR, make_dataset
+from tests.checkpoints import PROCESSOR, make_dataset, save_bert
 from vitcapr.batches.tokenised import TowerCaptions, TowerReader
 from vitcapr.config.base import parse
 from vitcapr.config.finetuned_dual_encoder import FinetunedDualEncoderConfig
@@ -229,7 +229,10 @@ def test_the_papers_own_model_trains_on_tiny_encoders(folder: Path, tmp_path: Pa
     wanted = copy.deepcopy(
         yaml.safe_load((experiments / "bert-vit.yaml").read_text())["finetuned_dual_encoders"]["fine_tuned"]
     )
-    wanted["text"]["both"]["source"] = str(_tiny_bert(tmp_path / "bert"))
+    letters = sorted(set("picturenumberofmany0123456789第张图片"))
+    pieces = [*letters, *(f"##{letter}" for letter in letters)]
+    bert = save_bert(tmp_path / "bert", pieces, num_hidden_layers=2, initializer_range=0.02)
+    wanted["text"]["both"]["source"] = str(bert)
     wanted["training"]["phases"][0]["epochs"] = 3
     data = read_manifest(folder / "data" / "manifest.json")
     english = [[(0, 7, "NOUN")] if language == "en" else [] for language in data.captions["language"]]
@@ -263,19 +266,6 @@ def test_the_papers_own_model_trains_on_tiny_encoders(folder: Path, tmp_path: Pa
     for tensor in tagged.values():
         moved = tensor.abs().sum(-1).nonzero().flatten().tolist()
         assert moved == [0, TAGS.index("NOUN") + 1], "it starts at zero; nouns and words without a tag were seen"
-
-
-def _tiny_bert(folder: Path) -> Path:
-    """A BERT with random weights as wide as the ViT, and a tokenizer of single letters."""
-    letters = sorted(set("picturenumberofmany0123456789第张图片"))
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters, *(f"##{letter}" for letter in letters)]
-    BertTokenizer(vocab={piece: number for number, piece in enumerate(pieces)}).save_pretrained(folder)
-    torch.manual_seed(1)
-    shape = BertConfig(
-        vocab_size=len(pieces), hidden_size=8, num_hidden_layers=2, num_attention_heads=2, intermediate_size=16
-    )
-    BertModel(shape, add_pooling_layer=False).save_pretrained(folder)
-    return folder
 
 
 @pytest.mark.parametrize(
