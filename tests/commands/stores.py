@@ -1,4 +1,4 @@
-"""Small sealed stores for commands that read features of one's own."""
+"""Small sealed stores, of arrays and without an encoder."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,22 +9,31 @@ from vitcapr.store.layout import ArrayLayout
 from vitcapr.store.seal import write_sealed
 from vitcapr.store.writer import StoreWriter, store_folder
 
-CHUNK = 20
-_AXES = {2: ("row", "channel"), 3: ("row", "patch", "channel")}
+_AXES = {2: ["channel"], 3: ["patch", "channel"]}
 
 
-def write_store(root: Path, arrays: Mapping[str, np.ndarray], ids: list[str], identity: str) -> Path:
-    """A sealed float32 store in ``root``, whose number of rows is a multiple of 20: the path of its manifest."""
-    layout = {name: ArrayLayout(rows.shape, CHUNK, "float32", _AXES[rows.ndim]) for name, rows in arrays.items()}
-    attributes = {"fingerprint": {"image_id": "c", "caption_id": "e"}[identity] * 64, "imported": {"kind": "test"}}
+def write_store(
+    root: Path,
+    arrays: Mapping[str, np.ndarray],
+    ids: list[str],
+    identity: str = "image_id",
+    chunk: int = 20,
+    sealed: str = "sealed/manifest.json",
+    **attributes: object,
+) -> Path:
+    """A sealed store of ``arrays`` in ``root/stores``: the path of its manifest."""
+    attributes = {"fingerprint": {"image_id": "c", "caption_id": "e"}[identity] * 64, **attributes}
+    layout = {
+        name: ArrayLayout(rows.shape, chunk, rows.dtype.name, (identity.removesuffix("_id"), *_AXES[rows.ndim]))
+        for name, rows in arrays.items()
+    }
     writer = StoreWriter(store_folder(root / "stores", str(attributes["fingerprint"])), layout)
-    writer.begin(attributes, ids, identity)
-    chunks = len(ids) // CHUNK
-    for chunk in range(chunks):
-        rows = slice(chunk * CHUNK, (chunk + 1) * CHUNK)
-        writer.write(chunk, {name: values[rows] for name, values in arrays.items()})
-    written = [writer.checksums(chunk) for chunk in range(chunks)]
-    checksums = {name: [one[name] for one in written] for name in arrays}  # type: ignore[index]
-    output = root / "sealed" / "manifest.json"
-    write_sealed(writer, checksums, identity, output)
-    return output
+    writer.begin({"imported": {"kind": "test"}, **attributes}, ids, identity)
+    chunks = range(-(-len(ids) // chunk))
+    for number in chunks:
+        rows = {name: values[number * chunk : (number + 1) * chunk] for name, values in arrays.items()}
+        empty = chunk - len(next(iter(rows.values())))
+        padded = {name: np.pad(block, [(0, empty), *[(0, 0)] * (block.ndim - 1)]) for name, block in rows.items()}
+        writer.write(number, padded)
+    write_sealed(writer, writer.all_checksums(chunks), identity, root / sealed)
+    return root / sealed

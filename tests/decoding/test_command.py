@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from tests.commands.stores import write_store
 from tests.data_sets import write_data_set
 from tests.models.untrained import architecture, untrained
 from vitcapr.errors import UserError
@@ -12,9 +13,6 @@ from vitcapr.formats.model import write_model
 from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.decode import decode
-from vitcapr.store.layout import ArrayLayout
-from vitcapr.store.seal import seal, write_part
-from vitcapr.store.writer import StoreWriter, store_folder
 
 IMAGES, PATCHES, WIDTH, ENTRIES = 9, 6, 8, 14
 WORDS = ["a", "dog", "runs", "on", "the", "grass", "while", "two", "cats", "sleep"]
@@ -37,22 +35,15 @@ def dataset(folder, names):
 @pytest.fixture
 def files(tmp_path):
     names = [f"image{number}" for number in range(IMAGES)]
-    layouts = {
-        "patches": ArrayLayout((IMAGES, PATCHES, WIDTH), 4, "float16", ("image", "patch", "feature")),
-        "cls": ArrayLayout((IMAGES, WIDTH), 4, "float16", ("image", "feature")),
-    }
-    fingerprint = "f" * 64
-    writer = StoreWriter(store_folder(tmp_path / "stores", fingerprint), layouts)
-    writer.begin({"fingerprint": fingerprint, "grid": [2, 3], "imported": {"kind": "test"}}, names)
     draw = np.random.default_rng(0)
-    for chunk in range(3):
-        writer.write(chunk, {name: draw.normal(size=(4, *layout.shape[1:])) for name, layout in layouts.items()})
-    write_part(tmp_path / "part.json", fingerprint, writer, range(3))
-    seal([tmp_path / "part.json"], tmp_path / "stores", names, tmp_path / "features.json")
+    arrays = {
+        "patches": draw.normal(size=(IMAGES, PATCHES, WIDTH)).astype(np.float16),
+        "cls": draw.normal(size=(IMAGES, WIDTH)).astype(np.float16),
+    }
     vocabulary = Vocabulary.build([WORDS], min_count=1)
     vocabulary.write(tmp_path / "vocabulary.json")
     return {
-        "features": tmp_path / "features.json",
+        "features": write_store(tmp_path, arrays, names, chunk=4, grid=[2, 3]),
         "manifest": dataset(tmp_path / "data", names),
         "vocabulary": tmp_path / "vocabulary.json",
         "captioner": captioner(tmp_path / "captioner", "patch_attention"),

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.checkpoints import save_bert
+from tests.commands.stores import write_store
 from tests.data_sets import write_data_set
 from vitcapr.config.base import parse_settings
 from vitcapr.config.text import VocabularySettings
@@ -17,9 +18,6 @@ from vitcapr.pipeline.run import run_stage
 from vitcapr.progress import Reporter
 from vitcapr.stages.extract_text import extract_text
 from vitcapr.stages.vocabulary import vocabulary
-from vitcapr.store.layout import ArrayLayout
-from vitcapr.store.seal import seal, write_part
-from vitcapr.store.writer import StoreWriter, store_folder
 
 IMAGES, PATCHES, WIDTH = 12, 4, 6
 THINGS = ["dog", "cat", "boat", "man", "girl", "bird", "horse", "car", "tree", "ball", "bike", "house"]
@@ -74,18 +72,13 @@ def write_dataset(folder: Path) -> None:
 
 
 def write_features(root: Path, name: str = "features", seed: int = 0) -> None:
-    layouts = {
-        "patches": ArrayLayout((IMAGES, PATCHES, WIDTH), 4, "float16", ("image", "patch", "channel")),
-        "cls": ArrayLayout((IMAGES, WIDTH), 4, "float16", ("image", "channel")),
+    draw = np.random.default_rng(seed)
+    arrays = {
+        "patches": draw.normal(size=(IMAGES, PATCHES, WIDTH)).astype(np.float16),
+        "cls": draw.normal(size=(IMAGES, WIDTH)).astype(np.float16),
     }
     fingerprint, names = ("d" if name == "mirrored" else "f") * 64, [f"image{number}" for number in range(IMAGES)]
-    writer = StoreWriter(store_folder(root / "stores", fingerprint), layouts)
-    writer.begin({"fingerprint": fingerprint, "grid": [2, 2], "imported": {"kind": "test"}}, names)
-    draw = np.random.default_rng(seed)
-    for chunk in range(3):
-        writer.write(chunk, {name: draw.normal(size=(4, *layout.shape[1:])) for name, layout in layouts.items()})
-    write_part(root / "part.json", fingerprint, writer, range(3))
-    seal([root / "part.json"], root / "stores", names, root / f"{name}.json")
+    write_store(root, arrays, names, chunk=4, sealed=f"{name}.json", fingerprint=fingerprint, grid=[2, 2])
 
 
 @pytest.fixture(scope="session")

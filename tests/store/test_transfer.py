@@ -25,16 +25,15 @@ from fsspec.registry import _registry
 from typer.testing import CliRunner
 
 from tests.checkpoints import flip_bit, run_features
+from tests.commands.stores import write_store
 from tests.data_sets import write_data_set
 from vitcapr.commands import features
 from vitcapr.errors import UserError
 from vitcapr.progress import Reporter
-from vitcapr.store.layout import ArrayLayout
 from vitcapr.store.reader import open_features
 from vitcapr.store.remote_folder import RemoteFolder
-from vitcapr.store.seal import write_sealed
 from vitcapr.store.transfer import find_remote, pull, push
-from vitcapr.store.writer import StoreWriter, fingerprint_of, store_folder
+from vitcapr.store.writer import fingerprint_of
 
 REPOSITORY = Path(__file__).parents[2]
 ROWS, CHUNK = 11, 4
@@ -61,24 +60,15 @@ class Quiet(Reporter):
 def sealed(tmp_path: Path) -> Path:
     """A store of 11 images in three chunks, made without a model, in a project's usual places."""
     draw = np.random.default_rng(0)
-    layouts = {
-        "patches": ArrayLayout((ROWS, 4, 8), CHUNK, "float16", ("image", "patch", "channel")),
-        "cls": ArrayLayout((ROWS, 8), CHUNK, "float16", ("image", "channel")),
+    arrays = {
+        "patches": draw.normal(size=(ROWS, 4, 8)).astype(np.float16),
+        "cls": draw.normal(size=(ROWS, 8)).astype(np.float16),
     }
     recipe = {"backbone": "noise", "revision": None, "grid": [2, 2]}
-    fingerprint = fingerprint_of(recipe)
-    writer = StoreWriter(store_folder(tmp_path / "a" / "results" / "stores", fingerprint), layouts)
-    attributes = {**recipe, "fingerprint": fingerprint}
-    writer.begin(attributes, [f"{row}_ä" for row in range(ROWS)])
-    for index in range(3):
-        blocks = {name: np.zeros((CHUNK, *layout.shape[1:]), "float16") for name, layout in layouts.items()}
-        for block in blocks.values():
-            real = min(CHUNK, ROWS - index * CHUNK)
-            block[:real] = draw.normal(size=block[:real].shape)
-        writer.write(index, blocks)
-    output = tmp_path / "a" / "results" / "demo" / "features" / "vit" / "manifest.json"
-    write_sealed(writer, writer.all_checksums(range(3)), "image_id", output)
-    return output
+    recipe |= {"fingerprint": fingerprint_of(recipe)}
+    names = [f"{row}_ä" for row in range(ROWS)]
+    output = "demo/features/vit/manifest.json"
+    return write_store(tmp_path / "a/results", arrays, names, chunk=CHUNK, sealed=output, **recipe)
 
 
 @pytest.fixture
