@@ -111,8 +111,8 @@ def test_the_atlas_has_a_panel_for_each_text_encoder() -> None:
     captioners = pd.DataFrame({"image": ["vit"], "inputs": ["patches"], "cider": [0.61]})
     bert, glove, captioner = heat_map(atlas, captioners).axes
     assert [label.get_text() for label in bert.get_yticklabels()] == ["cls", "patches"]
-    assert [text.get_text() for text in bert.texts] == ["0.50", "10.0", "10.0", "0.25", "20.0", "20.0"]
-    assert [text.get_text() for text in glove.texts] == ["0.50", "30.0", "30.0", "0.25", "40.0", "40.0"]
+    assert [text.get_text() for text in bert.texts] == ["0.500", "10.0", "10.0", "0.250", "20.0", "20.0"]
+    assert [text.get_text() for text in glove.texts] == ["0.500", "30.0", "30.0", "0.250", "40.0", "40.0"]
     assert [text.get_text() for text in captioner.texts] == ["61.0"]
 
 

@@ -11,6 +11,8 @@ from vitcapr.report.figures.style import PAGE_WIDTH, SMALL_TEXT_SIZE, new_figure
 _ROW = 0.17
 """Inches that an input takes."""
 _TITLES = {"i2t_recall_1": "image to text", "t2i_recall_1": "text to image"}
+_SHORT = {"i2t_recall_1": "I→T R@1", "t2i_recall_1": "T→I R@1"}
+_SIMILARITY = "calibrated kNN"
 
 
 @styled
@@ -27,17 +29,16 @@ def heat_map(atlas: pd.DataFrame, captioners: pd.DataFrame) -> Figure:
     panels = {}
     for text, part in atlas.groupby("text", sort=False):
         by = part.set_index(["image", "inputs"])
-        columns = {"calibrated\nmutual kNN": by["calibrated"][~by.index.duplicated()]}
+        columns = {_SIMILARITY: by["calibrated"][~by.index.duplicated()]}
         for family, of in by.groupby("family", sort=False):
-            columns |= {f"{family}\n{title.replace(' to ', '→')}": 100 * of[score] for score, title in _TITLES.items()}
+            columns |= {f"{family}, {label}": 100 * of[score] for score, label in _SHORT.items()}
         panels[str(text)] = pd.DataFrame(columns).reindex(keys)
     if len(captioners):
-        panels["captioner"] = pd.DataFrame({"CIDEr": 100 * captioners.set_index(["image", "inputs"])["cider"]}).reindex(
-            keys
-        )
+        cider = 100 * captioners.set_index(["image", "inputs"])["cider"]
+        panels[""] = pd.DataFrame({"captioner, CIDEr": cider}).reindex(keys)
     widths = [part.shape[1] for part in panels.values()]
     layout = ConstrainedLayoutEngine(w_pad=0.04, h_pad=0.04)
-    figure = new_figure(PAGE_WIDTH, 0.9 + _ROW * len(keys), layout=layout)
+    figure = new_figure(PAGE_WIDTH, 1.3 + _ROW * len(keys), layout=layout)
     grid = figure.subplots(1, len(panels), sharey=True, squeeze=False, width_ratios=widths)[0]
     for axes, (title, values) in zip(grid, panels.items(), strict=True):
         _draw_values(axes, values)
@@ -54,10 +55,10 @@ def _draw_values(axes: Axes, values: pd.DataFrame) -> None:
     axes.imshow(shade, cmap="Blues", vmin=0, vmax=1.4, aspect="auto")
     for (line, column), value in np.ndenumerate(numbers):
         if np.isfinite(value):
-            text = f"{value:.2f}" if column == 0 and "kNN" in values.columns[0] else f"{value:.1f}"
+            text = f"{value:.3f}" if values.columns[column] == _SIMILARITY else f"{value:.1f}"
             bold = "bold" if value == np.nanmax(numbers[:, column]) else "normal"
             axes.text(column, line, text, ha="center", va="center", fontsize=SMALL_TEXT_SIZE, fontweight=bold)
-    axes.set_xticks(range(numbers.shape[1]), values.columns)
+    axes.set_xticks(range(numbers.shape[1]), values.columns, rotation=90)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
 
