@@ -43,10 +43,11 @@ def main() -> None:
             "loader": measured("benchmarks.loader"),
             "training": measured("benchmarks.training"),
             "decoding": measured("benchmarks.decoding"),
+            "language_model": measured("benchmarks.language_model"),
             "retrieval": measured("benchmarks.retrieval"),
             "dry_run": dry_run(),
         }
-    decoding = report["decoding"]
+    decoding, language_model = report["decoding"], report["language_model"]
     rows = [
         ("extraction, files to sealed store / bare forward pass", report["extraction"]["ratio"], "at least 0.85"),
         ("random batches from the store / rows of one .npy memory map", report["loader"]["ratio"], "at least 0.9"),
@@ -68,6 +69,18 @@ def main() -> None:
         ("beam 5, captions a second", round(decoding["beam_5"]["captions_per_second"]), "above 196"),
         ("beam 5 / a plain batched prototype", round(decoding["beam_5_over_plain_beam_5"], 2), "above 1"),
         ("beam 5 / the reference implementation", round(decoding["beam_5_over_reference_beam_5"]), ""),
+        (
+            "training step of a language model, one caption an image / transformers' loop",
+            language_model["training_one_caption"]["speed"],
+            "at least 0.95",
+        ),
+        (
+            "training step of a language model, five captions an image / transformers' loop",
+            language_model["training_five_captions"]["speed"],
+            "above 1",
+        ),
+        ("greedy of a language model / generate", language_model["decoding"]["beam_1"], "at least 0.95"),
+        ("beam 5 of a language model / generate", language_model["decoding"]["beam_5"], "above 1"),
         ("ranks of 5,000 x 25,000 / the bare matrix product", report["retrieval"]["ratio"], "at most 2"),
         ("dry-run of the default DAG, seconds", report["dry_run"]["seconds"], "under 3"),
     ]

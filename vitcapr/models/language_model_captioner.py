@@ -131,7 +131,7 @@ class LanguageModelCaptioner(Captioner):
     def _attention(self, memory: Memory, layers: Sequence[Tensor]) -> Tensor:
         """(B, K, P), over the patches. layers: (B, A, K, S)."""
         # In float64, which autocast does not round.
-        seen = torch.stack([layer[..., 1 : memory["prefix"].shape[1]].double().mean(1) for layer in layers]).mean(0)
+        seen = torch.stack([layer[..., 1 : memory["prefix"].shape[1]].mean(1) for layer in layers]).mean(0).double()
         attention = seen / seen.sum(-1, keepdim=True)
         return (attention @ memory["shares"].double() if "shares" in memory else attention).float()
 
@@ -182,8 +182,8 @@ def _cache(states: Tensor) -> Any:
 
 def _last_states(cache: Any, count: int) -> Tensor:
     """(B, L, 2, A, count, H / A)."""
-    pairs = [torch.stack([layer.keys, layer.values], 1)[..., -count:, :] for layer in cache.layers]
-    return torch.stack(pairs, 1)
+    newest = [states[..., -count:, :] for layer in cache.layers for states in (layer.keys, layer.values)]
+    return torch.stack(newest, 1).unflatten(1, (-1, 2))  # type: ignore[no-any-return]
 
 
 def _pooling(patches: Tensor, grid: int) -> Tensor:
