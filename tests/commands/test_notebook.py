@@ -7,12 +7,17 @@ from typing import Any
 import nbformat
 import pytest
 
+import vitcapr
 from vitcapr.formats.scores import read_summary
 
 NOTEBOOKS = Path(__file__).parents[2] / "docs" / "notebooks"
 NEW_HEAD = """
 experiment, backbone, encoder = "toy", "vit", "bert"
 name, dimension, epochs = "linear", 4, 2
+"""
+FROM_PHOTOGRAPHS = """
+photographs, captions, backbone = "photos", "captions.csv", "noise-vit"
+settings, least = {"embedding_dim": 4, "training": {"phases": {"epochs": 2}}}, 1
 """
 USE_MODELS = """
 experiment, captioner_name, retriever_name = "toy", "patch_attention", "words"
@@ -41,6 +46,17 @@ def test_new_head_runs_and_its_scores_are_in_the_summary(project: Path) -> None:
     assert len(namespace["embedded"]["images"]) == len(namespace["pool"]) == 3
 
 
+def test_from_photographs_reaches_recall_and_captions(project: Path) -> None:
+    splits = ["train", "train", "validation", "test"]
+    rows = [f"photo {number:02d}.png,A {('dog', 'cat')[number % 3 % 2]}.,{splits[number % 4]}" for number in range(12)]
+    (project / "captions.csv").write_text("\n".join(["image,caption,split", *rows]))
+    namespace = executed("from_photographs.ipynb", FROM_PHOTOGRAPHS)
+    assert "rsum" in set(namespace["recall"].scores["metric"])
+    study = project / "study"
+    assert vitcapr.load_captioner(study).folder == study / "captioners/attention"
+    assert len(vitcapr.load_retriever(study).search("a dog", k=3)) == 3
+
+
 @pytest.mark.usefixtures("project")
 def test_use_models_runs(capsys: pytest.CaptureFixture[str]) -> None:
     namespace = executed("use_models.ipynb", USE_MODELS)
@@ -50,7 +66,7 @@ def test_use_models_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("name", ["new_head.ipynb", "use_models.ipynb"])
+@pytest.mark.parametrize("name", ["from_photographs.ipynb", "new_head.ipynb", "use_models.ipynb"])
 def test_a_notebook_is_sound_and_carries_no_output(name: str) -> None:
     notebook = nbformat.read(NOTEBOOKS / name, as_version=4)
     nbformat.validate(notebook)

@@ -32,8 +32,8 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 def recall(printed: str, direction: str) -> float:
-    line = next(line for line in printed.splitlines() if line.startswith(direction))
-    return float(line.split("R@1 ")[1].split()[0])
+    line = next(line for line in printed.splitlines() if line.startswith(f"{direction} R@1 "))
+    return float(line.split()[2])
 
 
 def test_it_learns_and_says_how_well(
@@ -43,12 +43,12 @@ def test_it_learns_and_says_how_well(
     sizes = {"embedding_dim": 16, "hidden_dim": 32, "batch_images": 16, "dropout": 0.0, "learning_rate": 0.01}
     train_head.main(images.parent, texts, tmp_path / "out", head="residual", epochs=30, **sizes)
     printed = capsys.readouterr().out
-    assert printed.startswith("Held out: 6 images, 12 captions")
-    assert recall(printed, "image to text") > 80
+    assert printed.startswith("6 images that were held out")
+    assert recall(printed, "I→T") > 80
     assert read_model(tmp_path / "out")[1]["architecture"]["image"]["head"] == "residual"
 
     train_head.main(images, texts, tmp_path / "raw", head="none", **sizes)
-    assert recall(capsys.readouterr().out, "text to image") < 70
+    assert recall(capsys.readouterr().out, "T→I") < 70
     assert pd.read_csv(tmp_path / "raw" / "history.csv").empty
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from vitcapr.api.model_files import ModelFiles, choose_decoding
 from vitcapr.api.published_model import find_model
@@ -62,15 +62,15 @@ class TrainedCaptioner:
 
     Attributes:
         files: the folder of the captioner and what belongs to it.
-        vocabulary: the words that it knows.
-        attributes: of the store of its features.
+        vocabulary: ``vocabulary.json`` that it was trained with.
+        features: manifest of the features that it was trained on.
         backbone: hub id or folder, if it is not found by its name.
         decoding: how captions are generated; ``decoding_name`` is its name in the experiment, or empty.
     """
 
     files: ModelFiles
-    vocabulary: Vocabulary
-    attributes: dict[str, Any]
+    vocabulary: Path
+    features: Path
     backbone: str | None
     decoding_name: str
     decoding: DecodingConfig
@@ -126,7 +126,7 @@ class TrainedCaptioner:
             return generate(
                 self._model,
                 self._model.encode({name: features[name] for name in self._model.arrays}),
-                self.vocabulary,
+                self._words,
                 **wanted.search(),
                 images=[zlib.crc32(picture.tobytes()) for picture in pictures],
                 keep_attention=attention,
@@ -137,10 +137,10 @@ class TrainedCaptioner:
 
         from vitcapr.decoding.generate import attention_of, candidates_of
 
-        candidates = candidates_of(hypotheses, self.vocabulary)
+        candidates = candidates_of(hypotheses, self._words)
         best, attention = candidates[0], None
         if hypotheses[0].attention is not None:
-            weights = attention_of([0], hypotheses[:1], self.vocabulary, self._encoder.grid).weights
+            weights = attention_of([0], hypotheses[:1], self._words, self._encoder.grid).weights
             attention = weights.astype(np.float32).reshape(-1, *self._encoder.grid)
         return CaptionedImage(name, best.caption, best.log_prob, best.score, tuple(candidates), attention)
 
@@ -160,7 +160,13 @@ class TrainedCaptioner:
         from vitcapr.encoders.precision import resolve_device
 
         with reading(self.folder, "a captioner with its backbone", "publish it"):
-            return open_like(self.attributes, resolve_device(self.device), self.backbone, self.files.model.layer)
+            attributes = read_sealed(self.features)["attributes"]
+            backbone = self.files.backbone(self.backbone, attributes)
+            return open_like(attributes, resolve_device(self.device), backbone, self.files.model.layer)
+
+    @cached_property
+    def _words(self) -> Vocabulary:
+        return Vocabulary.read(self.vocabulary)
 
 
 def load_captioner(
@@ -196,6 +202,5 @@ def load_captioner(
     files = find_model(folder, "captioner")
     changes = {"n_best": n_best, "beam_size": beam_size, "length_penalty": length_penalty}
     name, chosen = choose_decoding(files.folder, decoding, **changes)
-    words = Vocabulary.read(files.vocabulary(vocabulary))
-    attributes = read_sealed(files.stores(features)[0])["attributes"]
-    return TrainedCaptioner(files, words, attributes, files.backbone(backbone, attributes), name, chosen, device)
+    words, (store,) = files.vocabulary(vocabulary), files.stores(features)
+    return TrainedCaptioner(files, words, store, backbone, name, chosen, device)

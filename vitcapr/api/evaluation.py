@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from vitcapr.config.metrics import FOR_ENGLISH
 from vitcapr.errors import UserError
 from vitcapr.formats.captions import CocoCaption, read_coco_references, read_instances, read_results
-from vitcapr.formats.embeddings import Embeddings
+from vitcapr.formats.embeddings import Embeddings, read_embeddings
 from vitcapr.formats.records import reading
 from vitcapr.formats.scores import Score
 from vitcapr.metrics.base import ORACLE, is_oracle, one_line
@@ -127,7 +127,7 @@ def evaluate(
 
 def evaluate_retrieval(
     images: str | Path | ArrayLike,
-    texts: str | Path | ArrayLike,
+    texts: str | Path | ArrayLike | None = None,
     *,
     captions_per_image: int | None = None,
     image_of_text: str | Path | ArrayLike | None = None,
@@ -140,7 +140,7 @@ def evaluate_retrieval(
         >>> vitcapr.evaluate_retrieval("images.npy", "texts.npy", captions_per_image=5).scores  # doctest: +SKIP
 
     Args:
-        images: (N, E), or the path of such a ``.npy`` file.
+        images: (N, E), or the path of such a ``.npy`` file; or, without texts, the ``.npz`` that ``embed`` wrote.
         texts: (M, E) or a path.
         captions_per_image: the texts are in the order of the images, so many for each.
         image_of_text: (M,) the row in ``images`` of each text, or a path. Neither: text i belongs to image i.
@@ -149,23 +149,14 @@ def evaluate_retrieval(
     Raises:
         UserError: the shapes do not fit, a row is zero or not finite, or an image has no text.
     """
-    pictures, sentences = _vectors(images, "the image embeddings"), _vectors(texts, "the text embeddings")
-    if pictures.shape[1] != sentences.shape[1]:
-        raise UserError(
-            f"the images have {pictures.shape[1]} dimensions and the texts {sentences.shape[1]}",
-            remedy="give embeddings of one space",
-        )
-    owner = _owners(len(pictures), len(sentences), captions_per_image, image_of_text)
-    order = np.argsort(owner, kind="stable")
-    embedded = Embeddings(
-        images=pictures,
-        captions=sentences[order],
-        image_row=np.arange(len(pictures), dtype=np.int32),
-        caption_row=order.astype(np.int32),
-        caption_image=owner[order].astype(np.int32),
-    )
+    if texts is not None:
+        embedded = _paired(images, texts, captions_per_image, image_of_text)
+    elif isinstance(images, str | Path):
+        embedded = read_embeddings(Path(images))
+    else:
+        raise UserError("embeddings of images are scored with those of their texts", remedy="give the texts")
     scored = score_embeddings(embedded, split="all", languages=["any"], samples=samples, seed=seed)
-    ranks = pd.DataFrame({"image": np.arange(len(pictures)), "i2t_rank": scored.ranks.ranks.i2t})
+    ranks = pd.DataFrame({"image": np.arange(len(embedded.images)), "i2t_rank": scored.ranks.ranks.i2t})
     return Evaluation(_frame(scored.scores), ranks, scored.protocol)
 
 
@@ -203,6 +194,30 @@ def _references(references: References) -> tuple[dict[str, list[str]], dict[str,
     else:
         by_image, image_of_file = dict(references), {}
     return {str(image): [one_line(text) for text in texts] for image, texts in by_image.items()}, image_of_file
+
+
+def _paired(
+    images: str | Path | ArrayLike,
+    texts: str | Path | ArrayLike,
+    captions_per_image: int | None,
+    image_of_text: str | Path | ArrayLike | None,
+) -> Embeddings:
+    """The embeddings of images and their texts, as unit vectors."""
+    pictures, sentences = _vectors(images, "the image embeddings"), _vectors(texts, "the text embeddings")
+    if pictures.shape[1] != sentences.shape[1]:
+        raise UserError(
+            f"the images have {pictures.shape[1]} dimensions and the texts {sentences.shape[1]}",
+            remedy="give embeddings of one space",
+        )
+    owner = _owners(len(pictures), len(sentences), captions_per_image, image_of_text)
+    order = np.argsort(owner, kind="stable")
+    return Embeddings(
+        images=pictures,
+        captions=sentences[order],
+        image_row=np.arange(len(pictures), dtype=np.int32),
+        caption_row=order.astype(np.int32),
+        caption_image=owner[order].astype(np.int32),
+    )
 
 
 def _vectors(values: str | Path | ArrayLike, what: str) -> np.ndarray:

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from vitcapr.api.evaluation import Evaluation
-    from vitcapr.formats.tables import Table
 
 
 def main(
@@ -102,7 +101,7 @@ def main(
     elif as_csv:
         print(frame_to_csv(found.scores if found.differences is None else found.differences), end="")
     else:
-        _print(found, results, against)
+        print_scores(found, str(results or "embeddings"), against)
 
 
 def _by_name(frame: "pd.DataFrame") -> dict[str, dict[str, Any]]:
@@ -110,39 +109,28 @@ def _by_name(frame: "pd.DataFrame") -> dict[str, dict[str, Any]]:
     return rows
 
 
-def _print(found: "Evaluation", results: Path | None, against: Path | None) -> None:
-    from rich.console import Console
-
-    from vitcapr.formats.terminal import to_listing
-
-    console = Console(highlight=False, soft_wrap=True)
-    table = _table(found, results, against)
-    console.print(table.title, markup=False)
-    console.print(to_listing(table))
-    console.print()
-    if found.without_captions:
-        count = len(found.per_image)
-        console.print(f"Scored: the {count} images with a caption; {found.without_captions} have none.", markup=False)
-    console.print(f"Protocol: {found.protocol}", markup=False)
-
-
-def _table(found: "Evaluation", results: Path | None, against: Path | None) -> "Table":
-    """A row a score, times 100 where it is a share."""
+def print_scores(found: "Evaluation", system: str, against: Path | None = None) -> None:
+    """Print a row for each score, times 100 where it is a share, and the protocol."""
     from vitcapr.formats.tables import NOTHING, Table, row
+    from vitcapr.formats.terminal import print_listing
     from vitcapr.metrics.labels import COLUMNS
     from vitcapr.report.score_tables import COMPARISON_COLUMNS, comparison_rows
 
     if found.differences is not None:
+        print(f"before: {against}, after: {system}; scores times 100")
         rows = comparison_rows(_by_name(found.differences))
-        title = f"before: {against}, after: {results}; scores times 100"
-        return Table(title, COMPARISON_COLUMNS, tuple(rows), align="lrrrrrl")
-    rows = [
-        row(COLUMNS[name].label, COLUMNS[name].exact(score["value"]), COLUMNS[name].cell(score).interval or NOTHING)
-        for name, score in _by_name(found.scores).items()
-        if name in COLUMNS
-    ]
-    title = "Scores times 100, ranks as they are" if results is None else f"{results}: scores times 100"
-    return Table(title, ("score", "value", "95 % interval"), tuple(rows))
+        print_listing(Table("", COMPARISON_COLUMNS, tuple(rows), align="lrrrrrl"))
+    else:
+        print(f"{system}: scores times 100, ranks as they are")
+        rows = [
+            row(COLUMNS[name].label, COLUMNS[name].exact(score["value"]), COLUMNS[name].cell(score).interval or NOTHING)
+            for name, score in _by_name(found.scores).items()
+            if name in COLUMNS
+        ]
+        print_listing(Table("", ("score", "value", "95 % interval"), tuple(rows)))
+    if found.without_captions:
+        print(f"\nScored: the {len(found.per_image)} images with a caption; {found.without_captions} have none.")
+    print(f"\nProtocol: {found.protocol}")
 
 
 app = typed(main)

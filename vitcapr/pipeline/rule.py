@@ -13,7 +13,7 @@ from vitcapr.errors import UserError
 from vitcapr.files import canonical_json
 from vitcapr.pipeline.code import optional_libraries, stage_code
 from vitcapr.pipeline.records import CODE_DIGESTS, RESULTS
-from vitcapr.pipeline.stage import Parameter, Role, Stage, find_stage, get_dotted, stage_names
+from vitcapr.pipeline.stage import COMMAND, Parameter, Role, Stage, find_stage, get_dotted, stage_names
 
 FILE_DIGESTS = ".digests.json"
 """File in the folder of all results that caches the digests of the user's files."""
@@ -80,16 +80,13 @@ class RuleStage:
         The parameters ``input`` and ``output`` keep a changed command from triggering a re-run in Snakemake. The
         fingerprint decides about re-runs.
         """
-        words = ["python", "-m", "vitcapr", "stage", self.stage.name]
-        for parameter in self.stage.of_role(Role.INPUT, Role.OUTPUT, Role.VALUE):
-            if parameter.role is Role.VALUE:
-                words += _option(parameter, self._value(parameter.name, wildcards))
-            else:
-                files = _listed((input if parameter.role is Role.INPUT else output).get(parameter.name))
-                words += self._files(parameter, files, wildcards)
+        values = {value.name: self._value(value.name, wildcards) for value in self.stage.of_role(Role.VALUE)}
+        for role, files in ((Role.INPUT, input), (Role.OUTPUT, output)):
+            for parameter in self.stage.of_role(role):
+                values[parameter.name] = self._files(parameter, _listed(files.get(parameter.name)), wildcards)
         if self.stage.settings is not None:
-            words += ["--settings", canonical_json(self._settings(wildcards))]
-        return shlex.join(words)
+            values["settings"] = canonical_json(self._settings(wildcards))
+        return shlex.join([*COMMAND, self.stage.name, *self.stage.arguments(values)])
 
     def fingerprint(self, wildcards: Wildcards) -> str:
         """Everything that determines the outputs of a job except its declared inputs."""
@@ -122,14 +119,13 @@ class RuleStage:
             return bound(wildcards) if callable(bound) else bound
         return getattr(wildcards, name, None)
 
-    def _files(self, parameter: Parameter, files: list[str], wildcards: Wildcards) -> Iterator[str]:
+    def _files(self, parameter: Parameter, files: list[str], wildcards: Wildcards) -> list[str]:
         if parameter.files and files:
-            files = [str(Path(files[0]).parent)]
+            return [str(Path(files[0]).parent)]
         if parameter.by_name and files:
             names = self._value(parameter.name, wildcards)
-            files = [f"{name}={file}" for name, file in zip(names, files, strict=True)]
-        for file in files:
-            yield from (parameter.option, file)
+            return [f"{name}={file}" for name, file in zip(names, files, strict=True)]
+        return files
 
 
 def one_of(names: Sequence[str]) -> str:
@@ -186,12 +182,6 @@ def _problems(rule: Any, job: RuleStage) -> Iterator[str]:
     for name in sorted(values.keys() - job.bound.keys() - rule.wildcard_names):
         if values[name].required:
             yield f"the rule does not say '{name}'"
-
-
-def _option(parameter: Parameter, value: Any) -> list[str]:
-    if value is None or value is False:
-        return []
-    return [parameter.option] if value is True else [parameter.option, str(value)]
 
 
 def _listed(files: Any) -> list[Any]:

@@ -9,7 +9,6 @@ import re
 import resource
 import shlex
 import socket
-import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -35,7 +34,7 @@ from vitcapr.pipeline.records import (
     record_of_log,
 )
 from vitcapr.pipeline.result_cache import key_of, result_cache_of
-from vitcapr.pipeline.stage import CodeHash, Role, Stage, get_dotted
+from vitcapr.pipeline.stage import COMMAND, CodeHash, Role, Stage, get_dotted
 from vitcapr.progress import Reporter, is_first_process, is_started_by_torchrun
 
 
@@ -80,6 +79,11 @@ class Job:
     @cached_property
     def inputs(self) -> dict[str, dict[str, Any]]:
         return file_facts(self._files(Role.INPUT))
+
+    @property
+    def arguments(self) -> list[str]:
+        """The command line, after ``vitcapr stage NAME``."""
+        return [*self.stage.arguments(self.values), *(() if self.log is None else ("--log", str(self.log)))]
 
     @property
     def plain_values(self) -> dict[str, Any]:
@@ -136,7 +140,7 @@ class Job:
         elif stage.processes is not None and (processes := int(get_dotted(settings, stage.processes))) > 1:
             from vitcapr.training.processes import run_processes
 
-            run_processes(stage.name, processes, device, sys.argv[1:])
+            run_processes(stage.name, processes, device, self.arguments)
         else:
             self._call()
 
@@ -205,7 +209,7 @@ def _run_recorded(job: Job, record: Path, results: Path) -> None:
     content = {
         "format": FORMAT,
         "stage": job.stage.name,
-        "command": shlex.join(["python", "-m", "vitcapr", "stage", job.stage.name, *sys.argv[1:]]),
+        "command": shlex.join([*COMMAND, job.stage.name, *job.arguments]),
         "code": code,
         "settings": job.canonical,
         "values": job.plain_values,

@@ -34,7 +34,7 @@ import enum
 import importlib
 import inspect
 import types
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from vitcapr.pipeline.figure import Figure
 
 STAGES = "vitcapr.stages"
+COMMAND = ("python", "-m", "vitcapr", "stage")
 
 A = TypeVar("A", bound=Path)
 In = TypeAliasType("In", Path, type_params=(A,))
@@ -116,6 +117,20 @@ class Parameter:
             return [path for each in value for path in self.paths(each)]
         return [value / name for name in self.files] if self.files else [value]
 
+    def words(self, value: Any) -> list[str]:
+        """The words of the command line that give the parameter this value."""
+        if value is None or value is False:
+            return []
+        if value is True:
+            return [self.option]
+        values = [value]
+        if isinstance(value, dict):
+            groups = {name: each if isinstance(each, list) else [each] for name, each in value.items()}
+            values = [f"{name}={file}" for name, files in groups.items() for file in files]
+        elif isinstance(value, list):
+            values = value
+        return [word for one in values for word in (self.option, str(one))]
+
     @property
     def by_name(self) -> bool:
         """Whether the files are passed as NAME=FILE."""
@@ -169,6 +184,11 @@ class Stage:
         """The class of its settings."""
         found = self.of_role(Role.SETTINGS)
         return found[0].type if found else None
+
+    def arguments(self, values: Mapping[str, Any]) -> list[str]:
+        """The command line with these values, after ``vitcapr stage NAME``."""
+        given = self.of_role(Role.INPUT, Role.OUTPUT, Role.VALUE, Role.SETTINGS)
+        return [word for parameter in given for word in parameter.words(values.get(parameter.name))]
 
     def result_settings(self, settings: dict[str, Any]) -> dict[str, Any]:
         """The plain settings without the execution-only keys; the others determine the result."""
