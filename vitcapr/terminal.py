@@ -31,6 +31,8 @@ _TAIL = 16_384
 """Bytes of a log that hold these lines."""
 _COUNTED = re.compile(r": (\d+)/\1 ([a-z]+) in \d")
 """The last line of a :class:`~vitcapr.progress.Tracker`."""
+_COPIED = re.compile(r" (\d+ \w+ copied) from .*, (\d+) to compute$", re.MULTILINE)
+"""Of an extraction that copies rows of other stores."""
 _TIME = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d ", re.MULTILINE)
 """Begins each message of a log; a message may have several lines."""
 _ENDED = "ended: "
@@ -146,8 +148,9 @@ class StepHandler(logging.Handler):
         if job is not None:
             self._ran.add(job.__dict__["rule_name"])
             if log := _log(job):
-                counts = _COUNTED.findall("\n".join(_last_lines(log)))
-                counted = [f"{int(number):,} {unit}" for number, unit in counts[-1:]]
+                lines = "\n".join(_last_lines(log))
+                counted = [f"{int(number):,} {unit}" for number, unit in _COUNTED.findall(lines)[-1:]]
+                counted = [f"{copied}, {left} computed" for copied, left in _COPIED.findall(lines)[-1:]] or counted
                 words = " · ".join([_name(job), *counted, format_seconds(now - job.created)])
                 self._print(f"[{self._done:>{len(str(self._total))}}/{self._total}] {words}")
         self._draw()

@@ -189,6 +189,16 @@ def test_nothing_from_outside_steers_the_page_or_the_terminal(capsys: pytest.Cap
 
 
 @pytest.mark.usefixtures("project")
+@pytest.mark.parametrize(("kind", "unknown"), [("words", "wyvern, qilin"), ("bert", None)])
+def test_words_that_the_retriever_did_not_learn_are_named(
+    kind: str, unknown: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    search.main(words=["A big wyvern, a", "Qilin!"], retriever=RESULTS / "retrievers" / kind)
+    said = capsys.readouterr().err
+    assert (f"not in the vocabulary of the retriever: {unknown}\n" in said) == (unknown is not None)
+
+
+@pytest.mark.usefixtures("project")
 def test_a_head_of_train_head_searches_a_data_set(tmp_path: Path) -> None:
     """It has no vocabulary and no experiment: the command names the data set and its stores."""
     images, texts = RESULTS / "features/vit", RESULTS / "text_features/bert"

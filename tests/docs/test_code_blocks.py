@@ -64,7 +64,11 @@ TAKEN_AS_DEFINED = {
     ("docs/tutorials/new-backbone.md", 1): "captioners: {on-vit-tiny: {backbone: vit}, on-dinov2: {backbone: vit}}",
 }
 """Definitions that a block of YAML takes for granted."""
-STANDS_FOR = {("docs/adding-a-model.md", 0): ("architecture: mine", "architecture: baseline")}
+STANDS_FOR = {
+    ("docs/adding-a-model.md", 0): ("architecture: mine", "architecture: baseline"),
+    ("docs/plugins.md", 0): ("exact_match", "rouge_l"),
+    ("docs/plugins.md", 1): ("kind: means", "kind: vit"),
+}
 """What a page adds, and what exists."""
 NAMES = {
     "docs/adding-a-dataset.md": ("vitcapr.config.data",),

@@ -16,7 +16,7 @@ from vitcapr.config.finetuned_dual_encoder import FinetunedDualEncoderConfig, To
 from vitcapr.config.reranking import RerankingConfig
 from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.config.text import WordVectorsConfig
-from vitcapr.experiment.experiment import load_experiment, read_yaml
+from vitcapr.experiment.experiment import Experiment, load_experiment, read_yaml
 
 REPOSITORY = Path(__file__).parents[2]
 EXPERIMENTS = sorted((REPOSITORY / "experiments").glob("*.yaml"))
@@ -89,3 +89,10 @@ def test_equal_configurations_are_equal_however_they_are_written() -> None:
     one = yaml.safe_load("{experiment: x, seed: 1, captioners: {a: {backbone: vit, dropout: 0}}}")
     other = yaml.safe_load("{captioners: {a: {dropout: 0.0, backbone: vit}}, seed: 1, experiment: x}")
     assert repr(parse(ExperimentConfig, one, "").canonical()) == repr(parse(ExperimentConfig, other, "").canonical())
+
+
+def test_no_figures() -> None:
+    values: dict[str, Any] = {"captioners": {"a": {"backbone": "vit"}}, "run": {"captioners": ["a"]}}
+    assert Experiment(parse(ExperimentConfig, values, "")).figure_rules
+    for none in ("none", {"formats": []}):
+        assert not Experiment(parse(ExperimentConfig, {**values, "figures": none}, "")).figure_rules

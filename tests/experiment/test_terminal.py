@@ -62,6 +62,11 @@ def summary(folder: Path) -> None:
 def test_a_line_a_step_and_the_scores_at_the_end(handler, tmp_path, capsys):
     log = tmp_path / "extract.log"
     log.write_text("2026-11-23 07:00:00 extract: 500/500 images in 2:05, 4.0/s\n2026-11-23 07:00:01 done\n")
+    grown = tmp_path / "grown.log"
+    grown.write_text(
+        "2026-11-23 07:00:00 200 images copied from other stores (3f), 20 to compute\n"
+        "2026-11-23 07:00:03 extract: 220/220 images in 0:03, 7.0/s\n"
+    )
     summary(tmp_path / "results/demo")
     (tmp_path / "results/demo/index.html").touch()
     shown = handler()
@@ -72,6 +77,9 @@ def test_a_line_a_step_and_the_scores_at_the_end(handler, tmp_path, capsys):
         job(7, "extract", 1000.0, [str(log)], backbone="vit-tiny", task="0"),
         record("Shell command: python -m vitcapr", LogEvent.SHELLCMD, shellcmd="python"),
         finished(7, 1125.4),
+        progress(10, 12),
+        job(9, "extract", 1000.0, [str(grown)], backbone="dino", task="0"),
+        finished(9, 1004.0),
         progress(10, 12),
         job(8, "summary", 1125.0, [str(tmp_path / "no.log")]),
         finished(8, 1126.0),
@@ -84,8 +92,10 @@ def test_a_line_a_step_and_the_scores_at_the_end(handler, tmp_path, capsys):
     shown.close()
     shown.close()
     lines = capsys.readouterr().out.splitlines()
-    assert lines[:3] == ["11 steps", "[ 1/11] extract vit-tiny 0 · 500 images · 2:05", "[11/11] summary · 0:01"]
-    assert lines[3].startswith("11 steps in ")
+    assert lines[:2] == ["11 steps", "[ 1/11] extract vit-tiny 0 · 500 images · 2:05"]
+    assert lines[2] == "[11/11] extract dino 0 · 200 images copied, 20 computed · 0:04"
+    assert lines[3] == "[11/11] summary · 0:01"
+    assert lines[4].startswith("11 steps in ")
     text = "\n".join(lines)
     assert "attention, beam" in text
     assert "50.0" in text

@@ -11,9 +11,9 @@ import grimp
 import pytest
 
 from vitcapr.errors import UserError
-from vitcapr.modules import modules_in
 from vitcapr.pipeline import code as provenance
 from vitcapr.pipeline.code import HARMLESS, LIBRARIES, NOT_INSTALLED, optional_libraries, stage_code
+from vitcapr.plugins import modules_in
 
 
 def test_a_stage_reaches_what_it_imports_and_no_more() -> None:

@@ -111,6 +111,10 @@ class TrainedRetriever:
         """
         return self.nearest("images", self.query(text, image), k, split, index)
 
+    def unknown_words(self, text: str) -> list[str]:
+        """The words of a query that the retriever did not learn; none for one that reads features of sentences."""
+        return self._opened.unknown_words(text)
+
     def query(self, text: str | None, image: "ImageLike | None") -> "np.ndarray":
         """The embedding (1, E) of a sentence or of an image.
 

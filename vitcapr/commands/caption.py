@@ -141,6 +141,9 @@ def _print(rows: Sequence[dict[str, Any]]) -> None:
         for rank, candidate in enumerate(one["candidates"])
     ]
     print_listing(Table("", ("", "", ""), tuple(lines), align="lrl"))
+    for one in rows:
+        if "attention" in one:
+            print(f"attention: {one['attention']}")
 
 
 app = typed(main)

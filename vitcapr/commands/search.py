@@ -78,6 +78,8 @@ def main(
         backbone=backbone,
         reporter=reporter,
     )
+    if text and (unknown := opened.unknown_words(text)):
+        reporter.line(f"not in the vocabulary of the retriever: {', '.join(unknown)}")
     query = opened.query(text, image)
     images = opened.nearest("images", query, top, split, index)
     nearest_captions = opened.nearest("captions", query, top if captions else 0, split)

@@ -76,7 +76,7 @@ def images_to_extract(experiment: Experiment, backbone: str) -> str | None:
     from vitcapr.encoders.photographs import image_recipe
     from vitcapr.encoders.precision import resolve_device
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.pipeline.code import code_hash, stage_code
+    from vitcapr.pipeline.code import code_hash, job_code
     from vitcapr.pipeline.paths import stores_root
     from vitcapr.pipeline.records import CODE_DIGESTS
     from vitcapr.store.known_rows import KnownRows
@@ -88,7 +88,7 @@ def images_to_extract(experiment: Experiment, backbone: str) -> str | None:
     source, settings = experiment.backbone_source(job), config.backbones[backbone]
     device, changes = resolve_device(config.features.device), settings.values("source")
     recipe = image_recipe(source, device, name=settings.source, **changes)
-    code = code_hash(stage_code("vitcapr.stages.extract", remembered=results / CODE_DIGESTS))
+    code = code_hash(job_code("vitcapr.stages.extract", {"backbone": settings.canonical()}, results / CODE_DIGESTS))
     digests = read_manifest(Path(experiment.root, "data/manifest.json")).images["sha256"].tolist()
     known = KnownRows.none(len(digests), config.features.chunk)
     if config.features.reuse:

@@ -9,11 +9,11 @@ import typer
 from vitcapr.commands.main import typed
 from vitcapr.errors import UserError
 from vitcapr.files import canonical_json, sha256_bytes
-from vitcapr.pipeline.code import stage_code
-from vitcapr.pipeline.comparison import code_changes, leaves
+from vitcapr.pipeline.code import job_code
+from vitcapr.pipeline.comparison import code_changes, is_module, leaves
 from vitcapr.pipeline.lineage import Lineage
 from vitcapr.pipeline.records import CODE_DIGESTS, Run
-from vitcapr.pipeline.stage import STAGES
+from vitcapr.pipeline.stage import find_stage
 from vitcapr.progress import format_seconds
 
 _WIDTH = 10
@@ -102,11 +102,12 @@ def _cost(run: Run) -> Iterator[str]:
 
 def _code(lineage: Lineage, run: Run) -> Iterator[str]:
     code: dict[str, str] = run.code
-    modules = sum(name.startswith("vitcapr.") for name in code)
+    modules = sum(map(is_module, code))
     digest = sha256_bytes(canonical_json(code).encode())[:16]
-    module = f"{STAGES}.{run.stage}"
     try:
-        changes = list(code_changes(code, stage_code(module, remembered=lineage.experiment.parent / CODE_DIGESTS)))
+        stage, remembered = find_stage(run.stage), lineage.experiment.parent / CODE_DIGESTS
+        now = job_code(stage.module, stage.result_settings(run.settings), remembered)
+        changes = list(code_changes(code, now))
     except UserError:
         changes = ["the stage is no more"]
     yield f"{digest}, of {modules} modules, {'the same now' if not changes else 'other now: ' + '; '.join(changes)}"

@@ -1,12 +1,13 @@
 """Configuration of a captioner and of its training."""
 
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, Union
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from vitcapr.config.base import Entry, Only, Section, with_default
 from vitcapr.config.names import UserPath
 from vitcapr.config.training import Layer, PhaseConfig, Schedule, TrainedConfig, TrainingConfig, one_or_more
+from vitcapr.plugins import plugins
 
 
 class CaptionerPhaseConfig(PhaseConfig):
@@ -161,8 +162,12 @@ class LanguageModelCaptionerConfig(CaptionerConfig):
         return self.prefix.grid != 0
 
 
-AnyCaptionerConfig = Annotated[
-    PatchAttentionConfig | BaselineConfig | TransformerConfig | LanguageModelCaptionerConfig,
-    Field(discriminator="architecture"),
-    with_default("architecture", "patch_attention"),
-]
+_CONFIGS = (PatchAttentionConfig, BaselineConfig, TransformerConfig, LanguageModelCaptionerConfig)
+if TYPE_CHECKING:
+    AnyCaptionerConfig = CaptionerConfig
+else:
+    AnyCaptionerConfig = Annotated[
+        Union[(*_CONFIGS, *(plugin.load("Config") for plugin in plugins("CAPTIONER").values()))],
+        Field(discriminator="architecture"),
+        with_default("architecture", "patch_attention"),
+    ]

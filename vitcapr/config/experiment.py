@@ -19,7 +19,7 @@ from vitcapr.config.features import (
     TextEncoderConfig,
     TrainedBackboneConfig,
 )
-from vitcapr.config.figures import FiguresConfig
+from vitcapr.config.figures import FiguresConfig, FiguresOrNone
 from vitcapr.config.finetuned_dual_encoder import FinetunedDualEncoderConfig, TokenizerConfig
 from vitcapr.config.grid import GridConfig, VariantConfig, complete
 from vitcapr.config.metrics import MetricsConfig
@@ -94,7 +94,7 @@ class ExperimentConfig(Section):
     finetuned_dual_encoders: dict[ModelName, FinetunedDualEncoderConfig] = {}
     rerankings: dict[Name, RerankingConfig] = {}
     metrics: MetricsConfig = MetricsConfig()
-    figures: FiguresConfig = FiguresConfig()
+    figures: FiguresOrNone = FiguresConfig()
     grid: list[GridConfig] = []
     """Definitions to multiply, for example over seeds. The list is empty after expansion."""
     variants: dict[Name, dict[Name, VariantConfig]] = {}

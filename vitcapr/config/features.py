@@ -1,13 +1,19 @@
 """Configuration of encoders, of the extraction of features, and of the small backbone that the workflow trains."""
 
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
 from vitcapr.config.base import Only, Section
 from vitcapr.config.names import ADOPTED, UserPath
+from vitcapr.plugins import plugins
 
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
+
+if TYPE_CHECKING:
+    Kind = str
+else:
+    Kind = Literal[("auto", "vit", "cnn", "clip", "siglip", "blip-2", *plugins("ENCODER"))]
 
 TRAINED = "trained"
 """The source and the name of the backbone that the experiment trains."""
@@ -21,9 +27,9 @@ class BackboneConfig(Section):
     trains."""
     revision: str = "main"
     """Revision on the hub; give a commit to make the experiment reproducible."""
-    kind: Literal["auto", "vit", "cnn", "clip", "siglip", "blip-2"] = "auto"
-    """Type of the network; auto: from the checkpoint's model_type. No attention roll-out is drawn for cnn and
-    siglip."""
+    kind: Kind = "auto"
+    """Type of the network; auto: from the checkpoint's model_type. The name of a plugin that reads it. No attention
+    roll-out is drawn for cnn, siglip and plugins."""
     output: Literal["hidden", "aligned", "qformer"] = "hidden"
     """hidden: CLS (CNN: pooled output) and patches; aligned: the vector of the joint image-text space (CLIP, SigLIP,
     BLIP-2 with contrastive projections); qformer: the query tokens of BLIP-2, which have no position in the picture."""

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from vitcapr.config.base import Section, StageSettings
 
@@ -17,8 +17,13 @@ def _distinct(names: list[str]) -> list[str]:
 Distinct = Annotated[list[Annotated[str, Field(min_length=1)]], AfterValidator(_distinct)]
 
 
+def _none(value: Any) -> Any:
+    return {"formats": []} if value in ("none", None) else value
+
+
 class FiguresConfig(Section):
     formats: list[Literal["png", "pdf", "svg"]] = ["png", "pdf"]
+    """Formats of every figure. Empty, or ``figures: none``: no figures; the first page keeps its examples."""
     examples: int = Field(12, ge=1)
     """Images in the sheet of captioned examples."""
     examples_first: Distinct = []
@@ -47,6 +52,10 @@ class FiguresConfig(Section):
         """The same for the images whose attention is drawn."""
         count = max(self.attention_images, len(self.attention_first) + len(self.attention_words))
         return {"count": count, "seed": self.seed, "images": self.attention_first, "words": self.attention_words}
+
+
+FiguresOrNone = Annotated[FiguresConfig, BeforeValidator(_none, json_schema_input_type=FiguresConfig | Literal["none"])]
+"""``none`` draws no figures."""
 
 
 class FigureSettings(StageSettings):

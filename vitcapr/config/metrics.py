@@ -7,10 +7,10 @@ from pydantic import AfterValidator, Field
 from vitcapr.config.base import Entry, Section, StageSettings
 from vitcapr.config.dataset import find_data
 from vitcapr.config.names import UserPath, one_spelling
-from vitcapr.modules import modules_in
+from vitcapr.plugins import modules_in, plugins
 
-CAPTION_METRICS = tuple(sorted(modules_in("vitcapr.metrics.captions")))
-"""The names of all metrics of captions."""
+CAPTION_METRICS = tuple(sorted([*modules_in("vitcapr.metrics.captions"), *plugins("METRIC")]))
+"""The names of all metrics of captions, plugins included."""
 
 
 FOR_ENGLISH = frozenset({"chair", "meteor", "spice"})

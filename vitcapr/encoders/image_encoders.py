@@ -16,10 +16,14 @@ from vitcapr.encoders.kinds import Kind, Output, Patches, Pool, check_image_enco
 from vitcapr.encoders.plain_vit import load_plain_vit, plain_config
 from vitcapr.errors import UserError
 from vitcapr.formats.store_manifest import arrays_of_layer
+from vitcapr.plugins import plugins
 
 
-def image_size_of(folder: Path) -> tuple[int, int]:
-    """Height and width in the model's configuration."""
+def image_size_of(folder: Path, kind: Kind = "auto") -> tuple[int, int]:
+    """Height and width in the model's configuration; of a plugin, its ``image_size``."""
+    if kind in plugins("ENCODER"):
+        size: tuple[int, int] = plugins("ENCODER")[kind].load().image_size
+        return size
     config = plain_config(folder)
     if config is not None:
         return config["image_size"], config["image_size"]
@@ -63,7 +67,11 @@ def load_image_encoder(
             size.
     """
     actual = check_image_encoder(folder, kind, output, layers)
-    encoder: ImageEncoder | None = load_plain_vit(folder, output=output, size=size, dtype=dtype, device=device)
+    encoder: ImageEncoder | None
+    if reader := plugins("ENCODER").get(actual):
+        encoder = reader.load()(folder, size=size, dtype=dtype, device=device)
+    else:
+        encoder = load_plain_vit(folder, output=output, size=size, dtype=dtype, device=device)
     if encoder is None:
         from vitcapr.encoders.image_towers import load_with_transformers
 

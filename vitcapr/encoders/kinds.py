@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from vitcapr.errors import UserError
+from vitcapr.plugins import plugins
 
-Kind = Literal["auto", "vit", "cnn", "clip", "siglip", "blip-2"]
+Kind = str
+"""``auto``, a key of :data:`OUTPUTS`, or the name of a plugin."""
 Output = Literal["hidden", "aligned", "qformer"]
 Pool = Literal["mean", "max", "first"]
 Patches = Literal["all", "none"] | int
@@ -60,7 +62,7 @@ def image_kind(folder: Path) -> str:
 def check_image_encoder(
     folder: Path, kind: Kind, output: Output, layers: Sequence[int] = (), image_size: int | None = None
 ) -> str:
-    """Check what is asked of an image encoder, and return its kind.
+    """Check what is asked of an image encoder, and return its kind. A plugin checks its checkpoint itself.
 
     Args:
         layers: hidden layers, counted from 1, increasing.
@@ -70,6 +72,8 @@ def check_image_encoder(
         UserError: the checkpoint is of another kind or no image encoder, its weights are no safetensors, or it has no
             such output, layer or size.
     """
+    if kind in plugins("ENCODER"):
+        return kind
     config, actual = read_model_config(folder), image_kind(folder)
     model = config.get("model_type", "no model_type")
     if kind not in ("auto", actual):

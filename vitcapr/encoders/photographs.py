@@ -20,6 +20,7 @@ from vitcapr.encoders.preprocess import Preprocessing, read_preprocessing
 from vitcapr.encoders.staging import to_device
 from vitcapr.errors import UserError
 from vitcapr.formats.store_manifest import LAYERS, arrays_of_layer
+from vitcapr.plugins import plugins
 from vitcapr.store.int8 import dequantise, dtype_of, quantise
 
 
@@ -66,7 +67,7 @@ def image_recipe(
     """
     checkpoint = locate(source, revision)
     check_image_encoder(checkpoint.folder, kind, output, layers or (), changes.get("image_size"))
-    size = image_size_of(checkpoint.folder)
+    size = image_size_of(checkpoint.folder, kind)
     preprocessing, note = read_preprocessing(checkpoint.folder, size, **changes)
     arithmetic = resolve_dtype(dtype, device)
     attributes: dict[str, Any] = {
@@ -79,6 +80,8 @@ def image_recipe(
         "dtype": dtype_name(arithmetic),
         "store_dtype": store_dtype,
     }
+    if kind in plugins("ENCODER"):
+        attributes["reader"] = kind
     if layers:
         attributes[LAYERS] = list(layers)
         attributes["hidden_layers"] = (
@@ -151,7 +154,15 @@ def open_like(
     layers = () if layer is None else (layer,)
     patches: Patches = attributes.get("patches", "all")
     backbone = load_image_encoder(
-        folder, output=output, pool=pool, size=size, dtype=dtype, device=device, layers=layers, patches=patches
+        folder,
+        kind=attributes.get("reader", "auto"),
+        output=output,
+        pool=pool,
+        size=size,
+        dtype=dtype,
+        device=device,
+        layers=layers,
+        patches=patches,
     )
     return PhotographEncoder(preprocessing, backbone, attributes["store_dtype"], layer)
 

@@ -47,7 +47,9 @@ class Experiment(Inputs, Targets):
 
     @cached_property
     def figure_rules(self) -> list[FigureRule]:
-        """A rule for every stage that declares a figure."""
+        """A rule for every stage that declares a figure; none without a format."""
+        if not self.config.figures.formats:
+            return []
         return [FigureRule(stage, stage.figure, self) for stage in each_stage() if stage.figure is not None]
 
     @property

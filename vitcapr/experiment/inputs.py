@@ -12,7 +12,7 @@ from vitcapr.config.names import ADOPTED
 from vitcapr.config.reranking import RerankingConfig
 from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.config.scored import unique
-from vitcapr.encoders.kinds import WITHOUT_CLS, image_kind
+from vitcapr.encoders.kinds import OUTPUTS, WITHOUT_CLS, image_kind
 from vitcapr.experiment.selection import TRAIN, VALIDATION, Selection
 from vitcapr.formats.kinds import BACKBONE_FILES, MODEL_FILES
 from vitcapr.pipeline.paths import find_backbone, find_store, stores_root
@@ -80,11 +80,12 @@ class Inputs(Selection):
         return f"{self.root}/backbones/{TRAINED}" if self.is_trained(name) else self.config.backbones[name].source
 
     def rolls_out(self, backbone: str) -> bool:
-        """Whether the attention of a backbone can be rolled out on the stored grid: not that of a store, of a network
-        without CLS, or of pooled patches."""
+        """Whether the attention of a backbone can be rolled out on the stored grid: not that of a store, of a plugin,
+        of a network without CLS, or of pooled patches."""
         config = self.config.backbones[backbone]
         kind = image_kind(find_backbone(config.source)) if config.kind == "auto" else config.kind
-        return not config.is_adopted and kind not in WITHOUT_CLS and config.patches == "all"
+        known = kind in OUTPUTS and kind not in WITHOUT_CLS
+        return known and not config.is_adopted and config.patches == "all"
 
     # Captions
 

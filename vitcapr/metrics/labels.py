@@ -1,4 +1,4 @@
-"""What tables show of every score, from ``labels.yaml``: its label, its group, its unit and its decimals."""
+"""What tables show of every score, from ``labels.yaml`` and from plugins: its label, group, unit and decimals."""
 
 from collections.abc import Mapping
 from importlib.resources import files
@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from vitcapr.formats.tables import Cell, number
+from vitcapr.plugins import plugins
 
 
 class ScoreGroup(NamedTuple):
@@ -59,10 +60,13 @@ class ScoreColumn(NamedTuple):
 
 def _read() -> tuple[dict[str, ScoreGroup], dict[str, ScoreColumn]]:
     content = yaml.safe_load(files("vitcapr.metrics").joinpath("labels.yaml").read_text(encoding="utf-8"))
+    scores = content["scores"]
+    for plugin in plugins("METRIC").values():
+        scores |= plugin.constant("LABELS") or {}
     groups = {name: ScoreGroup(name, **values) for name, values in content["groups"].items()}
     columns = {
         name: ScoreColumn(name=name, **{**values, "group": groups.get(values.get("group"))})
-        for name, values in content["scores"].items()
+        for name, values in scores.items()
     }
     return groups, columns
 

@@ -13,7 +13,7 @@ from vitcapr.formats.scores import Score
 from vitcapr.metrics.base import Caption, CaptionMetric, TokenisedCaptions
 from vitcapr.metrics.bootstrap import Measure, interval_protocol, plain_score, score_of
 from vitcapr.metrics.tokens import tokenize_all, tokenizer_of
-from vitcapr.modules import modules_in
+from vitcapr.plugins import modules_in, plugins
 
 PACKAGE = "vitcapr.metrics.captions"
 _FIRST = ("bleu", "meteor", "rouge_l", "cider", "spice", "diversity")
@@ -22,9 +22,10 @@ _FIRST = ("bleu", "meteor", "rouge_l", "cider", "spice", "diversity")
 
 @cache
 def caption_metrics() -> dict[str, CaptionMetric]:
-    """Every module of ``vitcapr.metrics.captions`` by its name."""
+    """Every module of ``vitcapr.metrics.captions`` and every plugin by its name."""
     names = sorted(modules_in(PACKAGE), key=lambda name: (_FIRST.index(name) if name in _FIRST else len(_FIRST), name))
-    return {name: import_module(f"{PACKAGE}.{name}").METRIC for name in names}
+    metrics = {name: import_module(f"{PACKAGE}.{name}").METRIC for name in names}
+    return metrics | {name: plugin.load() for name, plugin in plugins("METRIC").items()}
 
 
 class ScoredCaptions(NamedTuple):

@@ -8,15 +8,17 @@ import ast
 import importlib.metadata
 import importlib.util
 import json
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from vitcapr.data.archive import Archive
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_bytes, sha256_file, write_json
+from vitcapr.plugins import FOLDER, Plugin, plugins_in
 
 if TYPE_CHECKING:
     import grimp
@@ -85,7 +87,7 @@ NOT_INSTALLED = "not installed"
 """The version recorded for a library that is not installed, such as the optional hanlp."""
 
 USER_FACING = tuple(
-    f"{PACKAGE}.{name}" for name in ("errors", "config.mistakes", "progress", "pipeline", "formats.kinds")
+    f"{PACKAGE}.{name}" for name in ("errors", "config.mistakes", "plugins", "progress", "pipeline", "formats.kinds")
 )
 """User-facing modules and packages. A changed message or progress bar does not trigger a re-run."""
 
@@ -117,6 +119,48 @@ def stage_code(module: str, package: str = PACKAGE, remembered: Path | None = No
     data = {f"{name}.yaml": path.with_suffix(".yaml") for name, path in paths.items() if name != LABELS}
     code = digests(paths, remembered) | {name: sha256_file(path) for name, path in data.items() if path.is_file()}
     return code | {name: _release(name) for name in sorted(libraries)}
+
+
+def job_code(module: str, settings: Mapping[str, Any], remembered: Path | None = None) -> dict[str, str]:
+    """The code of a job: that of its stage, and that of the plugins which its settings name."""
+    code = stage_code(module, remembered=remembered)
+    for plugin in plugins_in(dict(settings)):
+        code = code | _plugin_code(plugin, remembered)
+    return code
+
+
+@cache
+def _plugin_code(plugin: Plugin, remembered: Path | None) -> dict[str, str]:
+    """The files of a plugin, the modules of the package that they import, and the versions of other libraries."""
+    files: dict[str, Path] = {}
+    code: dict[str, str] = {}
+    waiting = [plugin.path]
+    while waiting:
+        path = waiting.pop()
+        if f"{FOLDER}/{path.name}" in files:
+            continue
+        files[f"{FOLDER}/{path.name}"] = path
+        for name, local in _imports(path):
+            file = path.parent.joinpath(*name.split(".")).with_suffix(".py")
+            root = name.partition(".")[0]
+            if local and file.exists():
+                waiting.append(file)
+            elif root == PACKAGE and name in _graph(PACKAGE).modules:
+                code |= stage_code(name, remembered=remembered)
+            elif not local and root != PACKAGE and root not in sys.stdlib_module_names and root not in HARMLESS:
+                code[root] = _release(root)
+    return code | digests(files, remembered)
+
+
+def _imports(path: Path) -> Iterator[tuple[str, bool]]:
+    """The modules that a file names in its imports, and whether they are named from its own folder."""
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, False) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = node.module or ""
+            yield module, node.level > 0
+            yield from ((f"{module}.{alias.name}".lstrip("."), node.level > 0) for alias in node.names)
 
 
 def code_hash(code: Mapping[str, str]) -> str:
@@ -192,7 +236,7 @@ def _names_in(path: Path) -> list[str]:
 def _release(library: str) -> str:
     """The version without its local label: the CPU and the CUDA build of a release count as the same."""
     try:
-        return importlib.metadata.version(LIBRARIES[library]).partition("+")[0]
+        return importlib.metadata.version(LIBRARIES.get(library, library)).partition("+")[0]
     except importlib.metadata.PackageNotFoundError:
         return NOT_INSTALLED
 

@@ -112,7 +112,7 @@ def _contents(run: Run) -> dict[str, str]:
 def code_changes(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
     """Modules and libraries that differ between two :func:`vitcapr.pipeline.code.stage_code`."""
     changed = [name for name in sorted(before.keys() | now.keys()) if before.get(name) != now.get(name)]
-    modules = [name for name in changed if name.startswith("vitcapr.")]
+    modules = [name for name in changed if is_module(name)]
     if modules:
         edited = [_file_of(name) for name in modules if name in before and name in now] or list(map(_file_of, modules))
         more = f" and {len(edited) - _SHOWN} more" if len(edited) > _SHOWN else ""
@@ -120,6 +120,11 @@ def code_changes(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[
     for name in changed:
         if name not in modules:
             yield f"{name} {before.get(name, 'not used')} -> {now.get(name, 'not used')}"
+
+
+def is_module(name: str) -> bool:
+    """Whether a part of the code is a module or a file of a plugin, not a library."""
+    return name.startswith("vitcapr.") or name.endswith(".py")
 
 
 def differences(before: Any, now: Any, key: str = "") -> Iterator[tuple[str, str, str]]:
@@ -144,6 +149,8 @@ def leaves(values: Any, key: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _file_of(module: str) -> str:
+    if module.endswith(".py"):
+        return module
     path = SOURCE.joinpath(*module.removesuffix(".yaml").split(".")[1:])
     ending = ".yaml" if module.endswith(".yaml") else ".py"
     return str(path / "__init__.py" if path.is_dir() else path.with_suffix(ending))

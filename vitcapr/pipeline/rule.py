@@ -11,7 +11,7 @@ from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.data.digests import content_digest
 from vitcapr.errors import UserError
 from vitcapr.files import canonical_json
-from vitcapr.pipeline.code import optional_libraries, stage_code
+from vitcapr.pipeline.code import job_code, optional_libraries
 from vitcapr.pipeline.records import CODE_DIGESTS, RESULTS
 from vitcapr.pipeline.stage import COMMAND, Parameter, Role, Stage, find_stage, get_dotted, stage_names
 
@@ -92,11 +92,12 @@ class RuleStage:
         """Everything that determines the outputs of a job except its declared inputs."""
         bound = [name for name in self.bound if name not in self.stage.execution_only]
         sources, digests = self.sources(wildcards), self.results / FILE_DIGESTS
-        code = stage_code(self.stage.module, remembered=self.results / CODE_DIGESTS)
+        settings = self.stage.result_settings(self._settings(wildcards))
+        code = job_code(self.stage.module, settings, self.results / CODE_DIGESTS)
         return canonical_json(
             {
                 "code": code | optional_libraries(sources.values()),
-                "settings": self.stage.result_settings(self._settings(wildcards)),
+                "settings": settings,
                 "values": {name: self._value(name, wildcards) for name in bound},
                 "sources": {key: content_digest(path, digests, key=key) for key, path in sources.items()},
             }

@@ -21,7 +21,7 @@ from typing import Any
 from vitcapr.config.base import StageSettings, parse_settings
 from vitcapr.errors import UserError
 from vitcapr.files import remove_remains, write_json
-from vitcapr.pipeline.code import LIBRARIES, code_hash, stage_code
+from vitcapr.pipeline.code import LIBRARIES, code_hash, job_code
 from vitcapr.pipeline.records import (
     CODE_DIGESTS,
     FORMAT,
@@ -74,7 +74,7 @@ class Job:
     @cached_property
     def code(self) -> dict[str, str]:
         remembered = None if self.results is None else self.results / CODE_DIGESTS
-        return stage_code(self.stage.module, remembered=remembered)
+        return job_code(self.stage.module, self.stage.result_settings(self.canonical), remembered)
 
     @cached_property
     def inputs(self) -> dict[str, dict[str, Any]]:

@@ -139,7 +139,7 @@ def fill(
         report.line(f"{encoder.summary}, {left} of {total} {kind}s to do; store {plan.folder}")
         if copied:
             names = ", ".join(source.folder.name for source in known.sources)
-            report.line(f"the features of {copied} {kind}s are copied from other stores ({names})")
+            report.line(f"{copied} {kind}s copied from other stores ({names}), {left} to compute")
         for index in pending:
             if not len(known.missing(index)):
                 writer.write(index, known.fill(index, writer.layouts), known.copied(index), known.twins(index))
