@@ -6,11 +6,14 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from typer.testing import CliRunner
 
 import vitcapr
 from vitcapr.commands.main import (
@@ -21,7 +24,9 @@ from vitcapr.commands.main import (
     prepare_process,
     remove_abandoned,
     run_program,
+    takes,
     temporary_files,
+    typed,
 )
 from vitcapr.errors import UserError
 from vitcapr.pipeline.stage import stage_names
@@ -255,3 +260,23 @@ def test_large_blocks_are_used_again():
         return int(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout)
 
     assert new_pages(prepared=True) < new_pages(prepared=False) / 10
+
+
+def test_a_command_takes_the_options_of_its_function() -> None:
+    def function(path: str, *, views: Sequence[str | Path] | None = None, size: int = 3, seen: "object" = None) -> None:
+        """Does it.
+
+        Args:
+            path: where.
+            views, size: the number
+                of both.
+        """
+
+    @takes(function)
+    def command(path: Path, **options: Any) -> None:
+        """Does it."""
+        print(path, options)
+
+    done = CliRunner().invoke(typed(command), ["here", "--views", "a", "--views", "b"])
+    assert done.stdout == f"here {{'views': [{Path('a')!r}, {Path('b')!r}], 'size': 3}}\n"
+    assert CliRunner().invoke(typed(command), ["--help"]).stdout.count("The number of both.") == 2

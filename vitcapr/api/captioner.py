@@ -189,12 +189,14 @@ def load_captioner(
 
     Args:
         folder: of the captioner, or of an experiment that has only one; None if ``results/`` holds only one.
-        decoding: the name of one of the experiment's decodings; None for the one with the widest beam.
-        n_best, beam_size, length_penalty: in place of those of the decoding.
-        device: ``auto``, ``cpu`` or ``cuda``.
-        vocabulary, features: vocabulary.json and the sealed manifest of the features that the captioner was trained
-            with, if they are not in its experiment.
-        backbone: hub id or folder of the backbone, if it is not found by its name.
+        decoding: name of a decoding of the experiment; by default, the one with the widest beam.
+        n_best: captions for each image.
+        beam_size: number of hypotheses; 1 is greedy decoding.
+        length_penalty: replaces the length penalty of the decoding.
+        device: the device: auto, cpu or cuda.
+        vocabulary: the vocabulary.json that the captioner was trained with, if not the experiment's own.
+        features: the manifest.json of the features that it was trained on, if not the experiment's own.
+        backbone: hub id or folder of the backbone, if not found by its name.
 
     Raises:
         UserError: something is missing or does not belong to the captioner.

@@ -273,9 +273,14 @@ def load_retriever(
 
     Args:
         folder: of the retriever, or of an experiment that has only one; None if ``results/`` holds only one.
-        device: ``auto``, ``cpu`` or ``cuda``.
-        vocabulary, features, augmented_views, manifest, text_features: files of its experiment, if they lie elsewhere.
-        text_encoder, backbone: hub id or folder of the encoders, if they are not found by their names.
+        device: the device: auto, cpu or cuda.
+        vocabulary: the vocabulary.json, if not the experiment's own.
+        features: the manifest.json of the image features, if not the experiment's own.
+        augmented_views: the manifest.json of each augmented view, if not the experiment's own.
+        manifest: the manifest.json of the data set, if not the experiment's own.
+        text_features: the manifest.json of the text features, if not the experiment's own.
+        text_encoder: hub id or folder of the text encoder, if not found by its name.
+        backbone: hub id or folder of the backbone, if not found by its name.
         reporter: where progress is written; None for nowhere.
 
     Raises:

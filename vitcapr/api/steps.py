@@ -224,7 +224,7 @@ def train_head(
     texts: AnyPath,
     out: AnyPath,
     *,
-    pairs: AnyPath | None = None,
+    pairs: str | Path | None = None,
     head: Head = "mlp",
     embedding_dim: int = 768,
     hidden_dim: int = 768,
@@ -240,11 +240,16 @@ def train_head(
     Args:
         images, texts: sealed features with ``cls`` and with ``text``.
         out: folder for the weights, the card and the history, as :func:`train_retriever` writes them.
-        pairs: Parquet or CSV with ``image_id``, ``caption_id`` and, if wanted, ``split``; None: the id of a caption
-            names its image before the last ``#``. Without splits, 10 % of the images are held out.
-        head, embedding_dim, hidden_dim, dropout: of both sides.
-        epochs, batch_images, learning_rate: of the training.
-        seed: of the weights, the order and the split.
+        pairs: Parquet or CSV with image_id, caption_id and, if wanted, split (train, validation, test); by default, a
+            caption belongs to the image that its id names before the last '#'.
+        head: head of both sides.
+        embedding_dim: dimension of the shared space.
+        hidden_dim: hidden width of mlp, gated and residual.
+        dropout: dropout rate, on the features and in the head.
+        epochs: number of epochs.
+        batch_images: images in a batch, with all their captions.
+        learning_rate: first learning rate; it falls to 0 along a cosine.
+        seed: seed of the weights, the order and the split.
         log: a file that receives every line of progress.
 
     Returns:
@@ -256,7 +261,7 @@ def train_head(
     # A mistake in a path or in a value is found before torch, which takes seconds to load.
     store, sentences = _opened(images, "cls"), _opened(texts, "text")
     side = {"head": head, "hidden_dim": hidden_dim, "dropout": dropout, "standardise": head != "none"}
-    if head in ("none", "linear"):
+    if head in ("none", "matrix", "linear"):
         del side["hidden_dim"]
     phase = {"epochs": epochs, "batch_images": batch_images, "learning_rate": learning_rate, "schedule": "cosine"}
     values: dict[str, Any] = {

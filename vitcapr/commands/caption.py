@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vitcapr.commands.main import Device, NamedBackbone, OwnVocabulary, typed
+from vitcapr.api.captioner import BATCH, load_captioner
+from vitcapr.commands.main import takes, typed
 from vitcapr.data.photographs import FIGURE_SUFFIX, find_photographs
 from vitcapr.errors import UserError
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from vitcapr.api.captioner import CaptionedImage, TrainedCaptioner
 
 
+@takes(load_captioner)
 def main(
     images: Annotated[list[str], typer.Argument(help="Photographs, folders of them, or quoted patterns.")],
     captioner: Annotated[
@@ -25,15 +27,7 @@ def main(
             help="Folder of the trained captioner, or of an experiment; with several captioners, prints their names."
         ),
     ] = None,
-    decoding: Annotated[
-        str | None,
-        typer.Option(help="Name of a decoding of the experiment; without it, the decoding with the widest beam."),
-    ] = None,
     n_best: Annotated[int | None, typer.Option("--n-best", "-n", min=1, help="Captions for each photograph.")] = None,
-    beam_size: Annotated[int | None, typer.Option(min=1, help="Number of hypotheses; 1 is greedy decoding.")] = None,
-    length_penalty: Annotated[
-        float | None, typer.Option(min=0, help="Replaces the length penalty of the decoding.")
-    ] = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Draw beside each photograph where the captioner looked for each word.")
     ] = False,
@@ -41,12 +35,7 @@ def main(
         Path | None, typer.Option(help="Folder for the pictures of --explain (default: beside each photograph).")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    device: Device = "auto",
-    vocabulary: OwnVocabulary = None,
-    features: Annotated[
-        Path | None, typer.Option(help="manifest.json of the features it was trained on, if not the experiment's own.")
-    ] = None,
-    backbone: NamedBackbone = None,
+    **options: Any,
 ) -> None:
     """Caption photographs of any size with a trained captioner.
 
@@ -55,19 +44,7 @@ def main(
     paths, bad, skipped = find_photographs(images)
     asked, rows = len(paths) + len(bad), []
     if paths:
-        from vitcapr.api.captioner import load_captioner
-
-        opened = load_captioner(
-            captioner,
-            decoding=decoding,
-            n_best=n_best,
-            beam_size=beam_size,
-            length_penalty=length_penalty,
-            device=device,
-            vocabulary=vocabulary,
-            features=features,
-            backbone=backbone,
-        )
+        opened = load_captioner(captioner, n_best=n_best, **options)
         rows = _captions(opened, paths, bad, explain, output_dir)
     if as_json:
         print(json.dumps(rows, ensure_ascii=False, indent=2))
@@ -85,7 +62,6 @@ def _captions(
     captioner: "TrainedCaptioner", paths: Sequence[Path], bad: dict[str, str], explain: bool, output_dir: Path | None
 ) -> list[dict[str, Any]]:
     """A row for each readable photograph; the others are added to ``bad`` with the reason."""
-    from vitcapr.api.captioner import BATCH
     from vitcapr.data.images import BadImage
     from vitcapr.data.photographs import open_photograph
     from vitcapr.progress import Reporter

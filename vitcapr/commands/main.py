@@ -3,11 +3,14 @@
 What every command shares is here too: options, one line for a user's error, and a folder for temporary files.
 """
 
+import collections.abc
 import ctypes
 import difflib
 import fcntl
 import importlib
+import inspect
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -15,7 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args, get_origin
 
 import typer
 
@@ -57,9 +60,6 @@ Configfiles = Annotated[
 ]
 Sealed = Annotated[Path, typer.Argument(help="A sealed manifest.json, or the folder that holds it.")]
 Arrays = Annotated[str | None, typer.Option(help="Only these arrays, separated by commas.")]
-NamedBackbone = Annotated[str | None, typer.Option(help="Hub id or folder of the backbone, if not found by its name.")]
-OwnVocabulary = Annotated[Path | None, typer.Option(help="vocabulary.json, if not the experiment's own.")]
-Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
 
 DEBUG = "VITCAPR_DEBUG"
 _LONGEST = 400
@@ -126,6 +126,47 @@ def typed(command: Callable[..., Any]) -> typer.Typer:
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     app.command()(command)
     return app
+
+
+def takes(function: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the keyword parameters of a function of the API as options, which it gets as ``**options``.
+
+    The default is the function's, and the help is what its docstring says of the parameter. Parameters that the command
+    declares itself are left out, and so are those that only Python can give.
+    """
+    entries = re.findall(r"^ {4}([\w, ]+): ((?:.|\n {8})+)$", inspect.getdoc(function) or "", flags=re.MULTILINE)
+    helps = {name: " ".join(text.split()).replace("`", "") for names, text in entries for name in names.split(", ")}
+
+    def add(command: Callable[..., None]) -> Callable[..., None]:
+        own = {
+            name: each
+            for name, each in inspect.signature(command).parameters.items()
+            if each.kind is not each.VAR_KEYWORD
+        }
+        taken = {
+            name: each.replace(annotation=_option(each.annotation, helps[name]))
+            for name, each in inspect.signature(function).parameters.items()
+            if each.kind is each.KEYWORD_ONLY and not isinstance(each.annotation, str) and name not in own
+        }
+        options = [*own.values(), *taken.values()]
+        command.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+        command.__annotations__ = {each.name: each.annotation for each in options}
+        return command
+
+    return add
+
+
+def _option(annotation: Any, text: str) -> Any:
+    """The type of an option: typer knows no unions but with None, and no sequence but the list."""
+    several = next(
+        (part for part in (annotation, *get_args(annotation)) if get_origin(part) is collections.abc.Sequence), None
+    )
+    kind = annotation if several is None else list[Path]
+    if several is None and {str, Path} <= set(get_args(annotation)):
+        kind = Path
+    if type(None) in get_args(annotation):
+        kind = kind | None
+    return Annotated[kind, typer.Option(help=text[:1].upper() + text[1:])]
 
 
 def run_program(app: Callable[[], Any], debug: bool = False) -> None:

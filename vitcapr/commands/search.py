@@ -2,11 +2,12 @@
 
 import base64
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from vitcapr.commands.main import Device, NamedBackbone, OwnVocabulary, typed
+from vitcapr.api.retriever import load_retriever
+from vitcapr.commands.main import takes, typed
 from vitcapr.errors import UserError
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from vitcapr.api.retriever import TrainedRetriever
 
 
+@takes(load_retriever)
 def main(
     words: Annotated[list[str] | None, typer.Argument(help="What to search for.")] = None,
     image: Annotated[Path | None, typer.Option(help="A photograph to search for, instead of words.")] = None,
@@ -29,27 +31,7 @@ def main(
     index: Annotated[
         Literal["exact", "faiss"], typer.Option(help="faiss is faster for millions of images, but may miss a result.")
     ] = "exact",
-    device: Device = "auto",
-    manifest: Annotated[
-        Path | None, typer.Option(help="manifest.json of the data set, if not the experiment's own.")
-    ] = None,
-    features: Annotated[
-        Path | None, typer.Option(help="manifest.json of the image features, if not the experiment's own.")
-    ] = None,
-    augmented_views: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="manifest.json of the features of an augmented view, if not the experiment's own; once for each view."
-        ),
-    ] = None,
-    vocabulary: OwnVocabulary = None,
-    text_features: Annotated[
-        Path | None, typer.Option(help="manifest.json of the text features, if not the experiment's own.")
-    ] = None,
-    text_encoder: Annotated[
-        str | None, typer.Option(help="Hub id or folder of the text encoder, if not found by its name.")
-    ] = None,
-    backbone: NamedBackbone = None,
+    **options: Any,
 ) -> None:
     """Find the images that fit the words, or that are like an image, by the cosine of their embeddings.
 
@@ -61,23 +43,11 @@ def main(
     if image is not None and not image.is_file():
         raise UserError("no such image", where=image)
 
-    from vitcapr.api.retriever import load_retriever
     from vitcapr.files import write_text
     from vitcapr.progress import Reporter
 
     reporter, text = Reporter(), " ".join(words or ()) or None
-    opened = load_retriever(
-        retriever,
-        device=device,
-        vocabulary=vocabulary,
-        features=features,
-        augmented_views=augmented_views,
-        manifest=manifest,
-        text_features=text_features,
-        text_encoder=text_encoder,
-        backbone=backbone,
-        reporter=reporter,
-    )
+    opened = load_retriever(retriever, reporter=reporter, **options)
     if text and (unknown := opened.unknown_words(text)):
         reporter.line(f"not in the vocabulary of the retriever: {', '.join(unknown)}")
     query = opened.query(text, image)

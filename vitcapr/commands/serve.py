@@ -1,36 +1,32 @@
 """Caption photographs in the browser."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from PIL import Image
 
-from vitcapr.commands.main import Device, NamedBackbone, typed
+from vitcapr.api.captioner import load_captioner
+from vitcapr.commands.main import takes, typed
 
 
+@takes(load_captioner)
 def main(
     captioner: Annotated[Path, typer.Argument(help="Folder of the trained captioner, or of an experiment with one.")],
     retriever: Annotated[
         Path | None, typer.Option(help="Folder of a trained retriever: show the nearest captions of its data set.")
     ] = None,
-    decoding: Annotated[
-        str | None,
-        typer.Option(help="Name of a decoding of the experiment; without it, the decoding with the widest beam."),
-    ] = None,
     host: Annotated[
         str, typer.Option(help="Address to listen on. Any other address exposes the server.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 is any free one.")] = 8000,
-    device: Device = "auto",
-    backbone: NamedBackbone = None,
+    **options: Any,
 ) -> None:
     """Serve a page on which one drops a photograph and sees its caption, until Ctrl-C or SIGTERM.
 
     The page shows where the captioner looked for each word and, with a retriever, the nearest captions of its data
     set. POST /caption answers a picture with the same as JSON. Photographs are not stored.
     """
-    from vitcapr.api.captioner import load_captioner
     from vitcapr.api.retriever import load_retriever
     from vitcapr.commands.caption_page import HEADERS, CaptionPage
     from vitcapr.commands.web import PageServer, until_stopped
@@ -38,10 +34,10 @@ def main(
 
     reporter = Reporter()
     with until_stopped():
-        opened = load_captioner(captioner, decoding=decoding, device=device, backbone=backbone)
+        opened = load_captioner(captioner, **options)
         searched = None
         if retriever is not None:
-            searched = load_retriever(retriever, device=device, backbone=backbone, reporter=reporter)
+            searched = load_retriever(retriever, device=opened.device, backbone=opened.backbone, reporter=reporter)
         page = CaptionPage(opened, searched)
         server = PageServer(page.routes, host, port, HEADERS)
         page.answer(Image.new("RGB", (64, 64), "grey"))  # Loads everything before the first photograph.
