@@ -37,7 +37,7 @@ except UserError as error:
 stages = experiment.stages
 use_this_python()
 leave_sigusr1_to_the_stages()
-show_steps(workflow, results_of(workflow) / experiment.name)
+show_steps(workflow, results_of(workflow) / experiment.name, experiment.contents)
 
 
 report: "workflow/report/workflow.rst"

@@ -51,7 +51,7 @@ _WITH_SCORES = {"all", "summary", "first_page"}
 """The rules after which the scores are new."""
 
 
-def show_steps(workflow: Any, results: Path) -> None:
+def show_steps(workflow: Any, results: Path, contents: str) -> None:
     """Show the steps of this run in place of Snakemake's own output, and at the end the scores in ``results``.
 
     A handler that the user chose with ``--logger`` stays, and so does the output of the Snakemake that runs one job on
@@ -60,15 +60,17 @@ def show_steps(workflow: Any, results: Path) -> None:
     Args:
         workflow: Snakemake's.
         results: the folder ``results/<experiment>``.
+        contents: a line that says what the experiment is.
     """
     if workflow.exec_mode != ExecMode.DEFAULT:
         return
     for handler in list(logger.handlers):
         if isinstance(handler, StepHandler):
             handler.results.append(results)
+            handler.contents.append(contents)
         elif handler.name == "DefaultStreamHandler":
             logger.removeHandler(handler)
-            logger.addHandler(StepHandler(handler, workflow.output_settings, results))
+            logger.addHandler(StepHandler(handler, workflow.output_settings, results, contents))
 
 
 class StepHandler(logging.Handler):
@@ -80,10 +82,10 @@ class StepHandler(logging.Handler):
         results: the folder whose scores are shown at the end; more can be added to the attribute of this name.
     """
 
-    def __init__(self, plain: Any, settings: Any, results: Path) -> None:
+    def __init__(self, plain: Any, settings: Any, results: Path, contents: str) -> None:
         super().__init__()
         self.filters = plain.filters
-        self.results = [results]
+        self.results, self.contents = [results], [contents]
         self._plain, self._settings = plain, settings
         self._detailed = settings.verbose or settings.dryrun or settings.printshellcmds or settings.debug_dag
         self._jobs: dict[int, logging.LogRecord] = {}
@@ -121,7 +123,8 @@ class StepHandler(logging.Handler):
             self._total = values["stats"].get("total", 0) - self._without_work
             summaries = [folder / "summary.csv" for folder in self.results]
             self._before = {file: file.read_bytes() for file in summaries if file.is_file()}
-            self._print(_steps(self._total))
+            for line in (*self.contents, _steps(self._total)):
+                self._print(line)
         elif event is LogEvent.JOB_INFO:
             self._jobs[values["jobid"]] = record
             self._draw()

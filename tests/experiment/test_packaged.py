@@ -1,6 +1,7 @@
 """The installed package without a checkout: ``vitcapr init``, and the workflow as a module with a prefix."""
 
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -8,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import yaml
 
 REPOSITORY = Path(__file__).parents[2]
 SMALL = """
@@ -89,6 +91,24 @@ def test_with_a_prefix_everything_lies_below_it(run: Run, tmp_path: Path) -> Non
     assert "made by   vocabulary, on " in run("vitcapr", "why", VOCABULARY)
     assert "is in use" in run("vitcapr", "gc", "--results", "study/results", "--configfile", "mine.yaml")
     assert "Nothing to be done" in run("snakemake", "--cores", "2", "--", VOCABULARY)
+
+
+def test_the_template_is_filled_in(run: Run, tmp_path: Path, site: Path) -> None:
+    (tmp_path / "my photographs").mkdir()
+    (tmp_path / "captions.csv").touch()
+    files = ("--photographs", "my photographs", "--captions", "captions.csv", "--backbone", "facebook/dinov2-small")
+    said = run("vitcapr", "init", "filled", *files, folder=tmp_path)
+    template = (tmp_path / "filled/experiments/template.yaml").read_text()
+    values = yaml.safe_load(template)
+    images, captions = str(tmp_path / "my photographs"), str(tmp_path / "captions.csv")
+    assert values["data"]["table"] == {"images": images, "captions": captions}
+    assert values["backbones"]["vit-tiny"] == {"source": "facebook/dinov2-small"}
+    assert (
+        template.splitlines()[:9] == (site / "vitcapr/project/experiments/template.yaml").read_text().splitlines()[:9]
+    )
+    cited = re.findall(r"(?:docs|config)/[\w-]+\.md", (tmp_path / "filled/config.yaml").read_text())
+    assert f"are in {site}/vitcapr/project" in said
+    assert [page for page in cited if not (site / "vitcapr/project" / page).is_file()] == []
 
 
 def test_a_study_is_not_made_over_another(run: Run, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def handler(monkeypatch, tmp_path):
         names = ("printshellcmds", "nocolor", "debug_dag", "verbose", "dryrun")
         plain = ColorizingTextHandler(stream=sys.stdout, formatter=DefaultFormatter())
         chosen = SimpleNamespace(**{**dict.fromkeys(names, False), **settings})
-        return StepHandler(plain, chosen, tmp_path / "results/demo")
+        return StepHandler(plain, chosen, tmp_path / "results/demo", "demo: 40 rendered images")
 
     return make
 
@@ -92,6 +92,7 @@ def test_a_line_a_step_and_the_scores_at_the_end(handler, tmp_path, capsys):
     shown.close()
     shown.close()
     lines = capsys.readouterr().out.splitlines()
+    assert lines.pop(0) == "demo: 40 rendered images"
     assert lines[:2] == ["11 steps", "[ 1/11] extract vit-tiny 0 · 500 images · 2:05"]
     assert lines[2] == "[11/11] extract dino 0 · 200 images copied, 20 computed · 0:04"
     assert lines[3] == "[11/11] summary · 0:01"
@@ -122,8 +123,8 @@ def test_an_error_shows_the_log_and_its_last_lines(handler, tmp_path, capsys):
     shown.emit(record("Exiting because a job execution failed.", None, logging.ERROR))
     shown.close()
     lines = capsys.readouterr().out.splitlines()
-    assert lines[1:4] == ["error in decode attention", "  slurm_jobid: 77", f"  log: {log}"]
-    assert lines[4:-1] == [f"    line {number}" for number in range(80, 100)]
+    assert lines[2:5] == ["error in decode attention", "  slurm_jobid: 77", f"  log: {log}"]
+    assert lines[5:-1] == [f"    line {number}" for number in range(80, 100)]
     assert lines[-1].startswith("0 of 2 steps in ")
     assert lines[-1].endswith(", 1 failed")
 
@@ -278,7 +279,7 @@ def a_workflow(mode=ExecMode.DEFAULT):
 
 def test_snakemakes_handler_is_replaced_once(handlers, tmp_path):
     for name in ("one", "two"):
-        show_steps(a_workflow(), tmp_path / name)
+        show_steps(a_workflow(), tmp_path / name, "")
     users, steps = logger.handlers
     assert users is handlers[0]
     assert isinstance(steps, StepHandler)
@@ -286,5 +287,5 @@ def test_snakemakes_handler_is_replaced_once(handlers, tmp_path):
 
 
 def test_the_snakemake_of_one_job_keeps_its_output(handlers, tmp_path):
-    show_steps(a_workflow(ExecMode.REMOTE), tmp_path)
+    show_steps(a_workflow(ExecMode.REMOTE), tmp_path, "")
     assert tuple(logger.handlers) == handlers

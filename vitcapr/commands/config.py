@@ -48,11 +48,7 @@ def check(
     print(f"data: {dataset}, {f'{sizes.total()} images: {listed}' if sizes else 'sampled when it is read'}")
     for line in backbone_lines(experiment, sizes.total()):
         print(line)
-    runs = len(experiment.captions_files)
-    print(
-        f"{experiment.name}: {len(experiment.backbones)} backbone(s), {len(experiment.captioners)} captioner(s), "
-        f"{len(experiment.retrievers)} retriever(s), {runs} set(s) of captions"
-    )
+    print(experiment.contents)
     if trial:
         for line in trial_lines(experiment, sizes):
             print(line, flush=True)

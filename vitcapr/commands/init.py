@@ -1,6 +1,8 @@
 """Makes a folder for a study: Snakefile, configuration, one experiment and profiles."""
 
 import difflib
+import json
+import re
 import shutil
 from pathlib import Path
 from typing import Annotated
@@ -33,12 +35,21 @@ module vitcapr:
 use rule * from vitcapr
 """
 IGNORED = ".snakemake/\nresults/\n"
+SCHEMAS = "workflow/schemas"
+"""With them, an editor completes the keys of config.yaml."""
 EXPERIMENTS = WORKFLOW / "experiments"
 
 
 def main(
     folder: Annotated[Path, typer.Argument(help="The folder of the study. It is made, and must be new or empty.")],
     experiment: Annotated[str, typer.Option(help="The experiment to start from, one of the package.")] = "template",
+    photographs: Annotated[
+        Path | None, typer.Option(exists=True, resolve_path=True, help="Your photographs, for the template.")
+    ] = None,
+    captions: Annotated[
+        Path | None, typer.Option(exists=True, resolve_path=True, help="Table of their captions, for the template.")
+    ] = None,
+    backbone: Annotated[str | None, typer.Option(help="Hub id or folder of a checkpoint, for the template.")] = None,
 ) -> None:
     """Make a folder from which snakemake runs: Snakefile, config.yaml, one experiment and profiles."""
     source = EXPERIMENTS / f"{experiment}.yaml"
@@ -47,19 +58,33 @@ def main(
         close = difflib.get_close_matches(experiment, known, n=1)
         remedy = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(known)}"
         raise UserError(f"no experiment '{experiment}'", where="--experiment", remedy=remedy)
+    checkpoint = str(Path(backbone).resolve()) if backbone and Path(backbone).is_dir() else backbone
+    values = {"images": photographs, "captions": captions, "source": checkpoint}
+    given = {key: str(value) for key, value in values.items() if value is not None}
+    text = source.read_text(encoding="utf-8")
+    if given and experiment != "template":
+        what = f"only the template is filled in, not '{experiment}'"
+        raise UserError(what, where="--experiment", remedy="name the files in the experiment, or leave out the option")
+    for key, value in given.items():
+        old = r"[^,}\n]*(, revision: \w+)?" if key == "source" else ".*"
+        new = json.dumps(value, ensure_ascii=False).replace("\\", r"\\")
+        text = re.sub(rf"^([^#\n]*\b{key}: ){old}", rf"\g<1>{new}", text, flags=re.MULTILINE)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UserError("the folder of a new study must be empty", where=folder, remedy="give another name")
     write_text(folder / "Snakefile", SNAKEFILE)
     write_text(folder / ".gitignore", IGNORED)
     (folder / "experiments").mkdir()
-    shutil.copyfile(source, folder / "experiments" / source.name)
+    write_text(folder / "experiments" / source.name, text)
     shutil.copyfile(WORKFLOW / "config.yaml", folder / "config.yaml")
-    shutil.copytree(WORKFLOW / "profiles", folder / "profiles")
+    for place in ("profiles", SCHEMAS):
+        shutil.copytree(WORKFLOW / place, folder / place)
     print(f"{folder}: a new study")
     print(f"  cd {folder}")
-    print("  snakemake --cores 2                       the demo of config.yaml, on rendered pictures")
-    print(f"  edit experiments/{source.name}, then")
+    print("  snakemake --cores 2                       the demo of config.yaml, on 10,000 rendered pictures")
+    if not given:
+        print(f"  edit experiments/{source.name}, then")
     print(f"  snakemake --cores 2 --configfile experiments/{source.name}")
+    print(f"The pages that the comments name, such as docs/your-data.md, are in {WORKFLOW}")
 
 
 app = typed(main)

@@ -45,6 +45,16 @@ class Experiment(Inputs, Targets):
         """The stages as the rules run them."""
         return Stages(self.config, self.results)
 
+    @property
+    def contents(self) -> str:
+        """What a run makes, in one line."""
+        data = self.config.data
+        images = f"{data.scenes.images:,} rendered images" if data.dataset == "scenes" else f"data set {data.dataset}"
+        return (
+            f"{self.name}: {images}, {len(self.backbones)} backbone(s), {len(self.captioners)} captioner(s), "
+            f"{len(self.retrievers)} retriever(s), {len(self.captions_files)} set(s) of captions"
+        )
+
     @cached_property
     def figure_rules(self) -> list[FigureRule]:
         """A rule for every stage that declares a figure; none without a format."""
