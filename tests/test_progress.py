@@ -1,9 +1,7 @@
 """Progress in a log file and on a stream that is no terminal."""
 
-import sys
 from io import StringIO
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -55,17 +53,3 @@ def test_the_log_says_why_a_stage_ended_and_nothing_else_does(tmp_path: Path, mo
     assert (tmp_path / "log").read_text().endswith("ended: no such file (here)\n")
     with pytest.raises(UserError), Reporter(stream=StringIO()):
         raise UserError("no such file")
-
-
-def test_a_notebook_shows_one_line_that_changes(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown: list[str] = []
-    handle = SimpleNamespace(update=lambda data, **_: shown.append(data["text/plain"]))
-    ipython = SimpleNamespace(
-        get_ipython=lambda: SimpleNamespace(kernel=object()), display=SimpleNamespace(display=lambda *_, **__: handle)
-    )
-    monkeypatch.setitem(sys.modules, "IPython", ipython)
-    stream = StringIO()
-    with Reporter(interval=0, stream=stream).track("reading", total=2, unit="images") as tracker:
-        tracker.advance(1)
-    assert [line.partition(" images")[0] for line in shown] == ["reading: 1/2", "reading: 1/2"]
-    assert not stream.getvalue()

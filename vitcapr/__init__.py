@@ -8,23 +8,17 @@ from typing import Any
 
 __version__ = "0.1.0"
 
+_STEPS = ("build_vocabulary", "decode", "embed", "extract", "extract_text", "prepare_data")
+_TRAININGS = ("train_captioner", "train_head", "train_retriever")
 _HOMES = {
     "UserError": "vitcapr.errors",
-    "build_vocabulary": "vitcapr.api.steps",
-    "decode": "vitcapr.api.steps",
-    "embed": "vitcapr.api.steps",
     "evaluate": "vitcapr.api.evaluation",
     "evaluate_retrieval": "vitcapr.api.evaluation",
-    "extract": "vitcapr.api.steps",
-    "extract_text": "vitcapr.api.steps",
     "load_captioner": "vitcapr.api.captioner",
     "load_retriever": "vitcapr.api.retriever",
     "open_features": "vitcapr.store.reader",
-    "prepare_data": "vitcapr.api.steps",
     "read_manifest": "vitcapr.formats.manifest",
-    "train_captioner": "vitcapr.api.steps",
-    "train_head": "vitcapr.api.steps",
-    "train_retriever": "vitcapr.api.steps",
+    **dict.fromkeys((*_STEPS, *_TRAININGS), "vitcapr.api.steps"),
 }
 """Name -> module. A module is imported when its name is first used, and the code hash of no stage follows it."""
 

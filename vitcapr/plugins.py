@@ -20,17 +20,19 @@ from typing import Any
 from vitcapr.errors import UserError
 
 FOLDER, GROUP = "plugins", "vitcapr.plugins"
-KINDS = {"METRIC": "metrics.caption", "CAPTIONER": "captioner.architecture", "ENCODER": "backbone.kind"}
-"""What a plugin defines -> the setting of a stage that names the plugin."""
+KINDS = {
+    "METRIC": ("metrics", "caption"),
+    "CAPTIONER": ("captioner", "architecture"),
+    "ENCODER": ("backbone", "kind"),
+}
+"""What a plugin defines -> section and key of a stage's settings that name the plugin."""
 _LOCAL = "vitcapr_plugins"
 """The package that the files in ``plugins`` are imported as, so that they can import one another."""
 
 
 @dataclass(frozen=True)
 class Plugin:
-    """Attributes:
-    kind: a key of :data:`KINDS`.
-    """
+    """A plugin; ``kind`` is a key of :data:`KINDS`."""
 
     name: str
     kind: str
@@ -73,11 +75,9 @@ def plugins(kind: str) -> dict[str, Plugin]:
 def plugins_in(settings: dict[str, Any]) -> list[Plugin]:
     """The plugins that the plain settings of a stage name."""
     used = []
-    for kind, key in KINDS.items():
-        value: Any = settings
-        for part in key.split("."):
-            value = value.get(part, {}) if isinstance(value, dict) else {}
-        names = value if isinstance(value, list) else [value] if isinstance(value, str) else []
+    for kind, (section, key) in KINDS.items():
+        value = values.get(key) if isinstance(values := settings.get(section), dict) else None
+        names = [value] if isinstance(value, str) else value or []
         used += [plugin for name, plugin in plugins(kind).items() if name in names]
     return used
 
@@ -93,11 +93,8 @@ def _all_plugins(folder: Path) -> tuple[Plugin, ...]:
             reason = "two plugins have one name" if point.name in files else "no such module"
             raise UserError(f"plugin '{point.name}': {reason}", where=point.value, remedy="correct the entry point")
         files[point.name] = (point.value, Path(spec.origin))
-    found = []
-    for name, (module, path) in files.items():
-        kinds = [kind for kind in KINDS if kind in _defined(path)]
-        found += [Plugin(name, kind, module, path) for kind in kinds[:1]]
-    return tuple(found)
+    kinds = {name: next((kind for kind in KINDS if kind in _defined(path)), None) for name, (_, path) in files.items()}
+    return tuple(Plugin(name, kind, *files[name]) for name, kind in kinds.items() if kind)
 
 
 @cache

@@ -3,11 +3,11 @@
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TextIO
+from typing import TYPE_CHECKING, Self, TextIO
 
 from vitcapr.errors import UserError, printable
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 PROGRESS = ("VITCAPR_PROGRESS", "log")
 """The variable, and its value with which the messages of a stage that has a log go there only."""
-_CELL_INTERVAL = 0.2
-"""Seconds between two lines in a notebook."""
 
 
 def format_seconds(seconds: float) -> str:
@@ -54,8 +52,6 @@ class Tracker:
         self._done, self._begun_at = done, done
         self._start = time.monotonic()
         self._next_line = self._start + reporter.interval
-        self._cell = _notebook_line()
-        self._next_update = 0.0
         self._bar = _bar(reporter.console) if reporter.live else None
         if self._bar is not None:
             self._task = self._bar.add_task(description, total=total, completed=done, rate="", note="")
@@ -70,39 +66,26 @@ class Tracker:
         self._done += amount
         if self._bar is not None:
             self._bar.update(self._task, completed=self._done, rate=f"{self.rate:.1f} {self._unit}/s", note=note)
-        now = time.monotonic()
-        if self._cell is not None and now >= self._next_update:
-            self._next_update = now + _CELL_INTERVAL
-            self._cell(self._state(note))
-        if now >= self._next_line:
-            self._next_line = now + self._reporter.interval
-            self._line(self._state(note))
+        if time.monotonic() >= self._next_line:
+            self._next_line = time.monotonic() + self._reporter.interval
+            self._write_line(note)
 
-    def _state(self, note: str) -> str:
+    def _write_line(self, note: str) -> None:
         left = format_seconds((self._total - self._done) / self.rate) if self.rate > 0 else "?"
-        state = f"{self._description}: {self._done}/{self._total} {self._unit}, {self.rate:.1f}/s, {left} left"
-        return f"{state}, {note}" if note else state
-
-    def _line(self, text: str) -> None:
-        self._reporter.line(text, to_terminal=self._bar is None and self._cell is None)
+        self._reporter.line(
+            f"{self._description}: {self._done}/{self._total} {self._unit}, {self.rate:.1f}/s, {left} left"
+            + (f", {note}" if note else ""),
+            to_terminal=self._bar is None,
+        )
 
     def close(self) -> None:
         if self._bar is not None:
             self._bar.stop()
         took = format_seconds(time.monotonic() - self._start)
-        text = f"{self._description}: {self._done}/{self._total} {self._unit} in {took}, {self.rate:.1f}/s"
-        if self._cell is not None:
-            self._cell(text)
-        self._line(text)
-
-
-def _notebook_line() -> Callable[[str], None] | None:
-    """Shows a line below the running cell of a notebook, each in place of the one before; None outside notebooks."""
-    ipython: Any = sys.modules.get("IPython")
-    if ipython is None or getattr(ipython.get_ipython(), "kernel", None) is None:
-        return None
-    handle = ipython.display.display({"text/plain": ""}, raw=True, display_id=True)
-    return lambda line: handle.update({"text/plain": line}, raw=True)
+        self._reporter.line(
+            f"{self._description}: {self._done}/{self._total} {self._unit} in {took}, {self.rate:.1f}/s",
+            to_terminal=self._bar is None,
+        )
 
 
 def _bar(console: "Console") -> "Progress":

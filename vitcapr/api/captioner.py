@@ -14,8 +14,6 @@ from vitcapr.api.model_files import ModelFiles, choose_decoding
 from vitcapr.api.published_model import find_model
 from vitcapr.config.decoding import DecodingConfig
 from vitcapr.errors import UserError
-from vitcapr.formats.records import reading
-from vitcapr.formats.store_manifest import read_sealed
 from vitcapr.formats.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -156,13 +154,9 @@ class TrainedCaptioner:
 
     @cached_property
     def _encoder(self) -> "PhotographEncoder":
-        from vitcapr.encoders.photographs import open_like
         from vitcapr.encoders.precision import resolve_device
 
-        with reading(self.folder, "a captioner with its backbone", "publish it"):
-            attributes = read_sealed(self.features)["attributes"]
-            backbone = self.files.backbone(self.backbone, attributes)
-            return open_like(attributes, resolve_device(self.device), backbone, self.files.model.layer)
+        return self.files.encoders([self.features], resolve_device(self.device), self.backbone)[0]
 
     @cached_property
     def _words(self) -> Vocabulary:

@@ -149,12 +149,10 @@ def evaluate_retrieval(
     Raises:
         UserError: the shapes do not fit, a row is zero or not finite, or an image has no text.
     """
-    if texts is not None:
-        embedded = _paired(images, texts, captions_per_image, image_of_text)
-    elif isinstance(images, str | Path):
+    if texts is None and isinstance(images, str | Path):
         embedded = read_embeddings(Path(images))
     else:
-        raise UserError("embeddings of images are scored with those of their texts", remedy="give the texts")
+        embedded = _paired(images, texts, captions_per_image, image_of_text)
     scored = score_embeddings(embedded, split="all", languages=["any"], samples=samples, seed=seed)
     ranks = pd.DataFrame({"image": np.arange(len(embedded.images)), "i2t_rank": scored.ranks.ranks.i2t})
     return Evaluation(_frame(scored.scores), ranks, scored.protocol)
@@ -198,7 +196,7 @@ def _references(references: References) -> tuple[dict[str, list[str]], dict[str,
 
 def _paired(
     images: str | Path | ArrayLike,
-    texts: str | Path | ArrayLike,
+    texts: str | Path | ArrayLike | None,
     captions_per_image: int | None,
     image_of_text: str | Path | ArrayLike | None,
 ) -> Embeddings:
@@ -220,7 +218,7 @@ def _paired(
     )
 
 
-def _vectors(values: str | Path | ArrayLike, what: str) -> np.ndarray:
+def _vectors(values: str | Path | ArrayLike | None, what: str) -> np.ndarray:
     """(n, E) float32, each row of length 1."""
     array = _array(values, what)
     if array.ndim != 2 or not array.size or array.dtype.kind not in "fiu":
@@ -265,7 +263,7 @@ def _owners(
     return np.repeat(np.arange(images), each)
 
 
-def _array(values: str | Path | ArrayLike, what: str) -> np.ndarray:
+def _array(values: str | Path | ArrayLike | None, what: str) -> np.ndarray:
     if not isinstance(values, str | Path):
         return np.asarray(values)
     with reading(Path(values), "a .npy file of numbers", f"write {what} with numpy.save"):

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter
 
@@ -23,6 +23,9 @@ from vitcapr.pipeline.records import RUNS, read_run
 from vitcapr.stages.train_captioner import TrainCaptionerSettings
 from vitcapr.stages.train_retriever import TrainRetrieverSettings
 from vitcapr.store.writer import TERMS
+
+if TYPE_CHECKING:
+    from vitcapr.encoders.photographs import PhotographEncoder
 
 Kind = Literal["captioner", "retriever"]
 
@@ -187,7 +190,15 @@ class ModelFiles:
         remedy = "give what it was trained with, or train it again"
         return UserError(f"the {self.kind} was trained {what}", where=path, remedy=remedy)
 
-    def backbone(self, given: str | None, attributes: Mapping[str, Any]) -> str | None:
+    def encoders(self, stores: Sequence[Path], device: Any, backbone: str | None) -> "list[PhotographEncoder]":
+        """What computes the features of photographs, for each of these stores; imports torch."""
+        from vitcapr.encoders.photographs import open_like
+
+        with reading(self.folder, f"a {self.kind} with its backbone", "publish it"):
+            attributes = [read_sealed(path)["attributes"] for path in stores]
+            return [open_like(one, device, self._backbone(backbone, one), self.model.layer) for one in attributes]
+
+    def _backbone(self, given: str | None, attributes: Mapping[str, Any]) -> str | None:
         """The path of the features' backbone, if it differs from its name.
 
         A store names a folder without its place. The run record of the extraction has the place on this machine.

@@ -13,7 +13,6 @@ from vitcapr.api.model_files import ModelFiles
 from vitcapr.api.published_model import find_model
 from vitcapr.errors import UserError
 from vitcapr.files import read_json, sha256_file
-from vitcapr.formats.records import reading
 from vitcapr.formats.store_manifest import read_sealed
 
 if TYPE_CHECKING:
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from vitcapr.data.photographs import ImageLike
+    from vitcapr.encoders.photographs import PhotographEncoder
     from vitcapr.formats.embeddings import IndexPart
     from vitcapr.formats.manifest import Manifest
     from vitcapr.progress import Reporter
@@ -113,7 +113,12 @@ class TrainedRetriever:
 
     def unknown_words(self, text: str) -> list[str]:
         """The words of a query that the retriever did not learn; none for one that reads features of sentences."""
-        return self._opened.unknown_words(text)
+        from vitcapr.text.normalise import words_of
+
+        known = self._opened.words
+        if known is None or self._opened.model.reads == "features":
+            return []
+        return [word for word in words_of(text, **known.recipe["normalise"]) if word not in known.words]
 
     def query(self, text: str | None, image: "ImageLike | None") -> "np.ndarray":
         """The embedding (1, E) of a sentence or of an image.
@@ -140,14 +145,9 @@ class TrainedRetriever:
         return open_retriever(self.folder, vocabulary=self.vocabulary, device=device, text_encoder=self.text_encoder)
 
     @cached_property
-    def _encoders(self) -> list[Any]:
-        """What computes the features of a photograph, for each view of it."""
-        from vitcapr.encoders.photographs import open_like
-
-        attributes = [read_sealed(path)["attributes"] for path in self.stores]
-        device, layer = self._opened.device, self._opened.layer
-        with reading(self.folder, "a retriever with its backbone", "publish it"):
-            return [open_like(one, device, self.files.backbone(self.backbone, one), layer) for one in attributes]
+    def _encoders(self) -> "list[PhotographEncoder]":
+        """One for each view of a photograph."""
+        return self.files.encoders(self.stores, self._opened.device, self.backbone)
 
     def nearest(
         self, part: Part, query: "np.ndarray", k: int, split: str | None = None, index: IndexKind = "exact"

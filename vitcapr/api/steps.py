@@ -1,8 +1,7 @@
 """The steps from photographs to scores, one function each: the stages that the workflow runs, with the same files.
 
 Each function writes to ``out`` and returns that path, which the next function takes. Settings are the keys of the
-configuration, with its defaults. Progress goes to standard error, and in a notebook below the cell. A call that is
-repeated after an interruption continues.
+configuration, with its defaults. Progress goes to standard error. A repeated call continues after an interruption.
 """
 
 import os
@@ -36,9 +35,6 @@ def run(stage: str, settings: Mapping[str, Any], /, **values: Any) -> None:
 def prepare_data(images: AnyPath, captions: AnyPath | None, out: AnyPath, **settings: Any) -> Path:
     """Check photographs and captions, draw the splits, and write the data set.
 
-    Examples:
-        >>> data = vitcapr.prepare_data("photographs", "captions.csv", "study/data")  # doctest: +SKIP
-
     Args:
         images: folder or zip of the photographs.
         captions: a table of them (CSV, TSV, JSON lines, Parquet) or COCO's JSON; None: they are among the images.
@@ -48,7 +44,7 @@ def prepare_data(images: AnyPath, captions: AnyPath | None, out: AnyPath, **sett
     Raises:
         UserError: photographs and captions do not match, or too many photographs are damaged.
     """
-    files = {"images": str(images), "captions": None if captions is None else str(captions)}
+    files = {"images": str(images), "captions": captions and str(captions)}
     run("data_photographs", {"table": {**files, **settings}}, folder=Path(out))
     return Path(out)
 
@@ -61,7 +57,8 @@ def build_vocabulary(data: AnyPath, out: AnyPath, **settings: Any) -> Path:
         out: folder for ``vocabulary.json`` and ``tokens.npz``.
         settings: the keys of ``text``, such as ``vocabulary={"min_count": 3}``.
     """
-    run("vocabulary", {"text": settings}, manifest=_manifest(data), **_text(out))
+    files = {"vocabulary": Path(out) / "vocabulary.json", "tokens": Path(out) / "tokens.npz"}
+    run("vocabulary", {"text": settings}, manifest=_manifest(data), **files)
     return Path(out)
 
 
@@ -78,9 +75,6 @@ def extract(
     """Compute the features of every image of a data set with a frozen backbone.
 
     The arrays lie in ``VITCAPR_STORES``, or in ``stores`` beside ``out``. ``vitcapr.open_features(out)`` opens them.
-
-    Examples:
-        >>> features = vitcapr.extract("study/data", "facebook/dinov2-small", "study/features/dino")  # doctest: +SKIP
 
     Args:
         data: the data set.
@@ -125,7 +119,6 @@ def train_captioner(
     out: AnyPath,
     *,
     word_vectors: AnyPath | None = None,
-    start_from: AnyPath | None = None,
     seed: int = 0,
     **settings: Any,
 ) -> Path:
@@ -135,18 +128,13 @@ def train_captioner(
         data, features, text: as ``prepare_data``, ``extract`` and ``build_vocabulary`` write them.
         out: folder for the weights, the card and the history.
         word_vectors: folder of the vectors that initialise the word embedding, as the workflow writes them.
-        start_from: folder of a captioner whose weights the training starts from.
         seed: of the weights and of the training.
         settings: the keys of an entry of ``captioners``, such as ``architecture`` and ``training``.
     """
-    captioner = {"backbone": _name(features), **settings}
-    files = {"features": _manifest(features), "manifest": _manifest(data), **_text(text)}
+    captioner, files = {"backbone": _name(features), **settings}, _inputs(data, features, text)
     if word_vectors is not None:
         captioner["word_vectors"] = Path(word_vectors).name
         files["word_vectors"] = Path(word_vectors) / "vectors.npy"
-    if start_from is not None:
-        captioner["start_from"] = Path(start_from).name
-        files["start"] = Path(start_from)
     run("train_captioner", {"captioner": captioner, "seed": seed}, captioner=Path(out), **files)
     return Path(out)
 
@@ -175,9 +163,9 @@ def train_retriever(
     retriever = {"backbone": _name(features), "augmented_views": [_name(view) for view in augmented_views], **settings}
     if text_features is not None:
         retriever["text"] = {"kind": "features", "encoder": _name(text_features), **settings.get("text", {})}
-    files: dict[str, Any] = {"features": _manifest(features), "manifest": _manifest(data), **_text(text)}
+    files = _inputs(data, features, text)
     files["augmented_views"] = [_manifest(view) for view in augmented_views] or None
-    files["text_features"] = None if text_features is None else _manifest(text_features)
+    files["text_features"] = text_features and _manifest(text_features)
     run("train_retriever", {"retriever": retriever, "seed": seed}, retriever=Path(out), **files)
     return Path(out)
 
@@ -324,7 +312,7 @@ def _opened(path: AnyPath, array: str) -> "FeatureStore":
 
 
 def _manifest(path: AnyPath) -> Path:
-    """``manifest.json`` in a folder, which need not be there yet; a path of such a file is kept."""
+    """``manifest.json`` in a folder that may not exist yet, or a path of such a file."""
     return Path(path) if Path(path).suffix == ".json" else Path(path) / "manifest.json"
 
 
@@ -332,5 +320,7 @@ def _name(features: AnyPath) -> str:
     return _manifest(features).resolve().parent.name
 
 
-def _text(folder: AnyPath) -> dict[str, Path]:
-    return {"vocabulary": Path(folder) / "vocabulary.json", "tokens": Path(folder) / "tokens.npz"}
+def _inputs(data: AnyPath, features: AnyPath, text: AnyPath) -> dict[str, Any]:
+    """What every training reads."""
+    words = {"vocabulary": Path(text) / "vocabulary.json", "tokens": Path(text) / "tokens.npz"}
+    return {"features": _manifest(features), "manifest": _manifest(data), **words}

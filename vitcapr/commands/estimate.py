@@ -1,6 +1,5 @@
 """The size of an experiment before it runs, and by a short trial its time on this machine."""
 
-import json
 import tempfile
 import time
 from collections import Counter
@@ -9,13 +8,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from vitcapr.api.steps import run
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.features import BackboneConfig
 from vitcapr.encoders.kinds import read_model_config
 from vitcapr.errors import UserError
 from vitcapr.experiment.experiment import Experiment
 from vitcapr.pipeline.paths import can_only_be_a_folder, find_backbone
-from vitcapr.pipeline.run import run_stage
 from vitcapr.pipeline.stage import find_stage
 
 BYTES = {"int8": 1, "float16": 2, "float32": 4}
@@ -151,9 +150,7 @@ def _settings(stage: str, config: ExperimentConfig, **wildcards: str) -> dict[st
 def _run(stage: str, settings: dict[str, Any], **values: Any) -> float:
     """The seconds of a stage."""
     begun = time.monotonic()
-    if settings:
-        values["settings"] = json.dumps(settings)
-    run_stage(find_stage(stage), **values)
+    run(stage, settings, **values)
     return time.monotonic() - begun
 
 

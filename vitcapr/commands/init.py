@@ -58,17 +58,14 @@ def main(
         close = difflib.get_close_matches(experiment, known, n=1)
         remedy = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(known)}"
         raise UserError(f"no experiment '{experiment}'", where="--experiment", remedy=remedy)
-    checkpoint = str(Path(backbone).resolve()) if backbone and Path(backbone).is_dir() else backbone
-    values = {"images": photographs, "captions": captions, "source": checkpoint}
-    given = {key: str(value) for key, value in values.items() if value is not None}
-    text = source.read_text(encoding="utf-8")
+    checkpoint = Path(backbone).resolve() if backbone and Path(backbone).is_dir() else backbone
+    values = {"images: photographs": photographs, "captions: captions.csv": captions, "{source: [^}]*": checkpoint}
+    given = {old: json.dumps(str(value), ensure_ascii=False) for old, value in values.items() if value is not None}
     if given and experiment != "template":
-        what = f"only the template is filled in, not '{experiment}'"
-        raise UserError(what, where="--experiment", remedy="name the files in the experiment, or leave out the option")
-    for key, value in given.items():
-        old = r"[^,}\n]*(, revision: \w+)?" if key == "source" else ".*"
-        new = json.dumps(value, ensure_ascii=False).replace("\\", r"\\")
-        text = re.sub(rf"^([^#\n]*\b{key}: ){old}", rf"\g<1>{new}", text, flags=re.MULTILINE)
+        raise UserError("only the template is filled in", where="--experiment", remedy="edit the experiment by hand")
+    text = source.read_text(encoding="utf-8")
+    for old, value in given.items():
+        text = re.sub(old, f"{old.partition(':')[0]}: {value}".replace("\\", r"\\"), text)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UserError("the folder of a new study must be empty", where=folder, remedy="give another name")
     write_text(folder / "Snakefile", SNAKEFILE)

@@ -132,35 +132,27 @@ def job_code(module: str, settings: Mapping[str, Any], remembered: Path | None =
 @cache
 def _plugin_code(plugin: Plugin, remembered: Path | None) -> dict[str, str]:
     """The files of a plugin, the modules of the package that they import, and the versions of other libraries."""
-    files: dict[str, Path] = {}
-    code: dict[str, str] = {}
-    waiting = [plugin.path]
-    while waiting:
-        path = waiting.pop()
-        if f"{FOLDER}/{path.name}" in files:
-            continue
-        files[f"{FOLDER}/{path.name}"] = path
-        for name, local in _imports(path):
-            file = path.parent.joinpath(*name.split(".")).with_suffix(".py")
-            root = name.partition(".")[0]
-            if local and file.exists():
-                waiting.append(file)
-            elif root == PACKAGE and name in _graph(PACKAGE).modules:
-                code |= stage_code(name, remembered=remembered)
-            elif not local and root != PACKAGE and root not in sys.stdlib_module_names and root not in HARMLESS:
+    files, code = [plugin.path], dict[str, str]()
+    for path in files:  # The list grows.
+        for name in _imports(path):
+            root, file = name.partition(".")[0], path.parent.joinpath(*name.split(".")).with_suffix(".py")
+            if name.startswith("."):
+                files += [file] if file.exists() and file not in files else []
+            elif root == PACKAGE:
+                code |= stage_code(name, remembered=remembered) if name in _graph(PACKAGE).modules else {}
+            elif root not in sys.stdlib_module_names and root not in HARMLESS:
                 code[root] = _release(root)
-    return code | digests(files, remembered)
+    return code | digests({f"{FOLDER}/{path.name}": path for path in files}, remembered)
 
 
-def _imports(path: Path) -> Iterator[tuple[str, bool]]:
-    """The modules that a file names in its imports, and whether they are named from its own folder."""
+def _imports(path: Path) -> Iterator[str]:
+    """The modules that a file may import; a dot begins those of its own folder."""
     for node in ast.walk(ast.parse(path.read_bytes())):
         if isinstance(node, ast.Import):
-            yield from ((alias.name, False) for alias in node.names)
+            yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            module = node.module or ""
-            yield module, node.level > 0
-            yield from ((f"{module}.{alias.name}".lstrip("."), node.level > 0) for alias in node.names)
+            module = "." * node.level + (node.module or "")
+            yield from (module, *(f"{module.rstrip('.')}.{alias.name}" for alias in node.names))
 
 
 def code_hash(code: Mapping[str, str]) -> str:

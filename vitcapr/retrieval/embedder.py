@@ -218,13 +218,6 @@ class Retriever:
                 remedy="give the features it was trained on",
             )
 
-    def unknown_words(self, sentence: str) -> list[str]:
-        """The words of a sentence that are not in the vocabulary; none if the retriever reads features alone."""
-        if self.words is None or self.model.reads == "features":
-            return []
-        known = set(self.words.words)
-        return [word for word in words_of(sentence, **self.words.recipe["normalise"]) if word not in known]
-
     def _words(self, captions: Sequence[str]) -> Tensor:
         """Word numbers by the recipe of the vocabulary; a caption without a known word is ``<start> <end>``."""
         assert self.words is not None
