@@ -43,7 +43,9 @@ def test_from_data_to_recall(toys: Path, tmp_path: Path, monkeypatch: pytest.Mon
 
     made, name = tmp_path / "retrievers/mine", "mlp-pairs40-seed0"
     card = json.loads((towers / "retrievers" / name / "card.json").read_text())["settings"]
-    settings = {key: value for key, value in card["retriever"].items() if key not in ("backbone", "augmented_views")}
+    settings = {
+        key: value for key, value in card["retriever"].items() if key not in ("backbone", "augmented_views", "seed")
+    }
     files = {"text_features": towers / "text_features/bert", "seed": card["seed"]}
     vitcapr.train_retriever(towers / "data", towers / "features/adopted", text, made, **files, **settings)
     same(made, towers / "retrievers" / name, "best.safetensors", "card.json", "history.csv", "sweep.csv")

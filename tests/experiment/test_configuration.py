@@ -93,6 +93,7 @@ def test_equal_configurations_are_equal_however_they_are_written() -> None:
 
 def test_no_figures() -> None:
     values: dict[str, Any] = {"captioners": {"a": {"backbone": "vit"}}, "run": {"captioners": ["a"]}}
+    values["experiment"] = "drawn"
     assert Experiment(parse(ExperimentConfig, values, "")).figure_rules
     for none in ("none", {"formats": []}):
         assert not Experiment(parse(ExperimentConfig, {**values, "figures": none}, "")).figure_rules
