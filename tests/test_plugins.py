@@ -31,11 +31,11 @@ METRIC = CaptionMetric(
 CAPTIONER = '''
 from typing import Literal
 
-from vitcapr.config.captioner import CaptionerConfig
+from vitcapr.config.captioner import WordCaptionerConfig
 from vitcapr.models.lstm_captioners import BaselineCaptioner
 
 
-class Config(CaptionerConfig):
+class Config(WordCaptionerConfig):
     attends = False
 
     architecture: Literal["louder"] = "louder"

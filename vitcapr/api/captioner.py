@@ -150,7 +150,7 @@ class TrainedCaptioner:
         self.files.check_architecture()
         device = resolve_device(self.device)
         dtype = resolve_dtype(self.decoding.precision, device)
-        return open_captioner(self.folder, self.vocabulary, dtype).to(device).eval()
+        return open_captioner(self.folder, self._words, dtype).to(device).eval()
 
     @cached_property
     def _encoder(self) -> "PhotographEncoder":
