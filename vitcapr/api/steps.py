@@ -115,7 +115,7 @@ def extract_text(data: AnyPath, encoder: str, out: AnyPath, **settings: Any) -> 
 def train_captioner(
     data: AnyPath,
     features: AnyPath,
-    text: AnyPath,
+    words: AnyPath,
     out: AnyPath,
     *,
     word_vectors: AnyPath | None = None,
@@ -125,13 +125,13 @@ def train_captioner(
     """Train a captioner. ``vitcapr.load_captioner(out)`` opens it.
 
     Args:
-        data, features, text: as ``prepare_data``, ``extract`` and ``build_vocabulary`` write them.
+        data, features, words: as ``prepare_data``, ``extract`` and ``build_vocabulary`` write them.
         out: folder for the weights, the card and the history.
         word_vectors: folder of the vectors that initialise the word embedding, as the workflow writes them.
         seed: of the weights and of the training.
         settings: the keys of an entry of ``captioners``, such as ``architecture`` and ``training``.
     """
-    captioner, files = {"backbone": _name(features), **settings}, _inputs(data, features, text)
+    captioner, files = {"backbone": _name(features), **settings}, _inputs(data, features, words)
     if word_vectors is not None:
         captioner["word_vectors"] = Path(word_vectors).name
         files["word_vectors"] = Path(word_vectors) / "vectors.npy"
@@ -142,7 +142,7 @@ def train_captioner(
 def train_retriever(
     data: AnyPath,
     features: AnyPath,
-    text: AnyPath,
+    words: AnyPath,
     out: AnyPath,
     *,
     augmented_views: Sequence[AnyPath] = (),
@@ -153,7 +153,7 @@ def train_retriever(
     """Train a retriever. ``vitcapr.load_retriever(out)`` opens it.
 
     Args:
-        data, features, text: as ``prepare_data``, ``extract`` and ``build_vocabulary`` write them.
+        data, features, words: as ``prepare_data``, ``extract`` and ``build_vocabulary`` write them.
         out: folder for the weights, the card and the history.
         augmented_views: features of augmented views of the images.
         text_features: features of the captions, for a text tower that reads them.
@@ -163,7 +163,7 @@ def train_retriever(
     retriever = {"backbone": _name(features), "augmented_views": [_name(view) for view in augmented_views], **settings}
     if text_features is not None:
         retriever["text"] = {"kind": "features", "encoder": _name(text_features), **settings.get("text", {})}
-    files = _inputs(data, features, text)
+    files = _inputs(data, features, words)
     files["augmented_views"] = [_manifest(view) for view in augmented_views] or None
     files["text_features"] = text_features and _manifest(text_features)
     run("train_retriever", {"retriever": retriever, "seed": seed}, retriever=Path(out), **files)
@@ -320,7 +320,7 @@ def _name(features: AnyPath) -> str:
     return _manifest(features).resolve().parent.name
 
 
-def _inputs(data: AnyPath, features: AnyPath, text: AnyPath) -> dict[str, Any]:
+def _inputs(data: AnyPath, features: AnyPath, words: AnyPath) -> dict[str, Any]:
     """What every training reads."""
-    words = {"vocabulary": Path(text) / "vocabulary.json", "tokens": Path(text) / "tokens.npz"}
-    return {"features": _manifest(features), "manifest": _manifest(data), **words}
+    text = {"vocabulary": Path(words) / "vocabulary.json", "tokens": Path(words) / "tokens.npz"}
+    return {"features": _manifest(features), "manifest": _manifest(data), **text}
