@@ -58,7 +58,7 @@ def test_from_data_to_recall(toys: Path, tmp_path: Path, monkeypatch: pytest.Mon
     )
     embedded = vitcapr.embed(retriever, "test", tmp_path / "test.npz")
     assert embedded.read_bytes() == (towers / f"embeddings/{name}/test/embeddings.npz").read_bytes()
-    scores = json.loads((towers / f"metrics/{name}/test/retrieval.json").read_text())["metrics"]
+    scores = json.loads((towers / f"metrics/retrieval/{name}/test/metrics.json").read_text())["metrics"]
     found = vitcapr.evaluate_retrieval(embedded, samples=50).scores.set_index("metric")
     assert found["value"].to_dict() == {metric: score["value"] for metric, score in scores.items()}
 
