@@ -27,7 +27,8 @@ from benchmarks.inputs import peak_mb
 from vitcapr.data.images import ImageSource
 from vitcapr.encoders.base import ImageEncoder
 from vitcapr.encoders.checkpoints import locate
-from vitcapr.encoders.image_encoders import image_size_of, load_image_encoder
+from vitcapr.encoders.image_encoders import load_image_encoder
+from vitcapr.encoders.image_towers import model_image_size
 from vitcapr.encoders.precision import dtype_name, resolve_device, resolve_dtype
 from vitcapr.encoders.preprocess import Preprocessing, read_preprocessing
 from vitcapr.formats.manifest import Manifest, read_manifest
@@ -126,7 +127,7 @@ def main() -> None:
     device = resolve_device("auto")
     dtype = resolve_dtype(options.dtype, device)
     checkpoint = locate(options.backbone, "main")
-    preprocessing, _ = read_preprocessing(checkpoint.folder, image_size_of(checkpoint.folder))
+    preprocessing, _ = read_preprocessing(checkpoint.folder, model_image_size(checkpoint.folder))
     backbone = load_image_encoder(checkpoint.folder, size=preprocessing.size, dtype=dtype, device=device)
     images, waits = options.images, list[str]()
     data = repeated(read_manifest(options.manifest), images)

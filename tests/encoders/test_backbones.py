@@ -94,6 +94,14 @@ def test_weights_that_do_not_fill_the_model_are_refused(tmp_path: Path, save_che
         Backbone(tmp_path, (16, 16), torch.float32)
 
 
+def test_weights_of_other_shapes_are_refused(tmp_path: Path, save_checkpoint: Save, tiny_vit: Make) -> None:
+    save_checkpoint(tiny_vit(), tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps({**config, "intermediate_size": 24}))
+    with pytest.raises(UserError, match=r"is \(.*\) in the weights, \(.*24.*\) by the configuration"):
+        Backbone(tmp_path, (16, 16), torch.float32)
+
+
 def test_a_configuration_that_transformers_does_not_know_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text('{"model_type": "of-my-own", "auto_map": {"AutoModel": "code.Model"}}')
     with pytest.raises(UserError, match="does not know this checkpoint"):

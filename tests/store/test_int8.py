@@ -100,11 +100,11 @@ def test_a_manifest_without_scales_is_refused(experiment: Any) -> None:
 
 
 def test_too_large_a_feature_names_the_image(experiment: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from vitcapr.encoders.plain_vit import PlainVit
+    from vitcapr.encoders.image_towers import Backbone
 
-    features = PlainVit.features
+    features = Backbone.features
     monkeypatch.setattr(
-        PlainVit, "features", lambda self, pixels: {k: v * 1e6 for k, v in features(self, pixels).items()}
+        Backbone, "features", lambda self, pixels: {k: v * 1e6 for k, v in features(self, pixels).items()}
     )
     with pytest.raises(UserError, match="image '0_ä' are too large"):
         experiment.run(store_dtype="int8")

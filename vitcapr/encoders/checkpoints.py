@@ -152,10 +152,14 @@ def load_part(
             dtype=dtype or torch.float32,
             key_mapping=renamed,
             output_loading_info=True,
+            ignore_mismatched_sizes=True,  # They are reported, and refused below.
             **LOCAL,
         )
     except SafetensorError as error:
         raise UserError(f"the weights cannot be read: {error}", where=folder, remedy=remedy) from error
+    for name, given, expected in report["mismatched_keys"]:
+        what = f"'{name}' is {tuple(given)} in the weights, {tuple(expected)} by the configuration"
+        raise UserError(what, where=folder, remedy=remedy)
     missing = [key for key in report["missing_keys"] if not any(piece in key for piece in optional)]
     if missing:
         what = f"the weights lack {len(missing)} tensors of the model, '{sorted(missing)[0]}' among them"

@@ -1,7 +1,4 @@
-"""Loads the image encoder of a checkpoint of any kind.
-
-A plain ViT is loaded without transformers, which takes seconds to import.
-"""
+"""Loads the image encoder of a checkpoint of any kind."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,8 +9,8 @@ from torch import Tensor, nn
 from torch.nn.functional import adaptive_avg_pool2d
 
 from vitcapr.encoders.base import NO_GRID, ImageEncoder
+from vitcapr.encoders.image_towers import load_with_transformers, model_image_size
 from vitcapr.encoders.kinds import Kind, Output, Patches, Pool, check_image_encoder
-from vitcapr.encoders.plain_vit import load_plain_vit, plain_config
 from vitcapr.errors import UserError
 from vitcapr.formats.store_manifest import arrays_of_layer
 from vitcapr.plugins import plugins
@@ -24,11 +21,6 @@ def image_size_of(folder: Path, kind: Kind = "auto") -> tuple[int, int]:
     if kind in plugins("ENCODER"):
         size: tuple[int, int] = plugins("ENCODER")[kind].load().image_size
         return size
-    config = plain_config(folder)
-    if config is not None:
-        return config["image_size"], config["image_size"]
-    from vitcapr.encoders.image_towers import model_image_size
-
     return model_image_size(folder)
 
 
@@ -67,14 +59,10 @@ def load_image_encoder(
             size.
     """
     actual = check_image_encoder(folder, kind, output, layers)
-    encoder: ImageEncoder | None
+    encoder: ImageEncoder
     if reader := plugins("ENCODER").get(actual):
         encoder = reader.load()(folder, size=size, dtype=dtype, device=device)
     else:
-        encoder = load_plain_vit(folder, output=output, size=size, dtype=dtype, device=device)
-    if encoder is None:
-        from vitcapr.encoders.image_towers import load_with_transformers
-
         encoder = load_with_transformers(folder, actual, output, pool, size, dtype, device)
     encoder = WithHiddenLayers(encoder, layers, folder) if layers else encoder
     return encoder if patches == "all" else WithFewerPatches(encoder, patches, folder)

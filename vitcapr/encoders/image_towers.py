@@ -1,4 +1,4 @@
-"""Image encoders by transformers: CLIP, SigLIP, BLIP-2, convolutional networks and the ViTs that are not plain."""
+"""Image encoders by transformers: ViTs, CLIP, SigLIP, BLIP-2 and convolutional networks."""
 
 import inspect
 from collections.abc import Callable, Mapping

@@ -11,8 +11,7 @@ from PIL import Image
 from torch import Tensor
 
 from vitcapr.encoders.checkpoints import locate
-from vitcapr.encoders.image_encoders import image_size_of
-from vitcapr.encoders.image_towers import Backbone
+from vitcapr.encoders.image_towers import Backbone, model_image_size
 from vitcapr.encoders.preprocess import read_preprocessing
 from vitcapr.errors import UserError
 from vitcapr.progress import Reporter
@@ -54,7 +53,7 @@ def open_rollout(
 ) -> tuple[tuple[int, int], Callable[[Image.Image], NDArray[np.float32]]]:
     """The grid of a backbone's patches, and a function from an RGB image of any size to its roll-out (h, w)."""
     folder = locate(source, revision).folder
-    preprocessing, note = read_preprocessing(folder, image_size_of(folder), image_size, interpolation)
+    preprocessing, note = read_preprocessing(folder, model_image_size(folder), image_size, interpolation)
     if note:
         report.line(note)
     model = AttendingBackbone(folder, preprocessing.size, torch.float32)

@@ -37,7 +37,7 @@ def extract_pixels(
     command continues."""
     from vitcapr.data.images import ImageSource
     from vitcapr.encoders.checkpoints import locate
-    from vitcapr.encoders.image_encoders import image_size_of
+    from vitcapr.encoders.image_towers import model_image_size
     from vitcapr.encoders.preprocess import read_preprocessing
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.store.fill import StorePlan, fill, terms_of
@@ -48,7 +48,7 @@ def extract_pixels(
     config, chunk, data = settings.backbone, settings.pixels.chunk, read_manifest(manifest)
     folder = locate(config.source if backbone is None else str(backbone), config.revision).folder
     changes = config.model_dump(include={"image_size", "interpolation", "mirror", "scaled_decoding"})
-    preprocessing, note = read_preprocessing(folder, image_size_of(folder), **changes)
+    preprocessing, note = read_preprocessing(folder, model_image_size(folder), **changes)
     if note:
         report.line(note)
     terms = terms_of(data, settings.terms.licence, settings.terms.source, None)
