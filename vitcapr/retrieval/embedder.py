@@ -231,29 +231,22 @@ class Retriever:
 
     def _text_encoder(self) -> Callable[[Sequence[str]], Tensor]:
         # transformers loads for seconds, and only sentences of one's own need it.
-        from vitcapr.encoders.text_encoders import load_text_encoder, locate_text_encoder, text_encoder_digest
+        from vitcapr.encoders.text_recipe import text_recipe
 
         made = self.card["text_encoder"]
         if made["weights_sha256"] is None:
             remedy = "search with --image, or train on features of vitcapr stage extract_text"
             raise UserError("its text features were imported: no encoder is known", where=self.folder, remedy=remedy)
         source, revision = self.text_encoder or made["source"], made["revision"] or "main"
-        output = made.get("output", "hidden")
-        if text_encoder_digest(locate_text_encoder(source, revision, output).folder) != made["weights_sha256"]:
+        options = {name: made[name] for name in ("pool", "dtype", "max_length")}
+        recipe = text_recipe(source, self.device, revision=revision, output=made.get("output", "hidden"), **options)
+        if recipe.attributes["weights_sha256"] != made["weights_sha256"]:
             raise UserError(
                 "this is not the text encoder that the retriever was trained with",
                 where=source,
                 remedy=f"give {made['source']}, revision {revision}",
             )
-        encoder = load_text_encoder(
-            source,
-            revision=revision,
-            output=output,
-            pool=made["pool"],
-            dtype=made["dtype"],
-            device=self.device,
-            max_length=made["max_length"],
-        )
+        encoder = recipe.load()
         return lambda captions: torch.from_numpy(encoder.encode(captions))
 
 

@@ -14,7 +14,8 @@ from vitcapr.batches.tokenised import TowerReader
 from vitcapr.config.finetuned_dual_encoder import FinetunedTextConfig, FinetuneSettings
 from vitcapr.encoders.checkpoints import locate, weights_digest
 from vitcapr.encoders.image_towers import Backbone
-from vitcapr.encoders.text_encoders import TextEncoder, load_text_encoder, locate_text_encoder, text_encoder_digest
+from vitcapr.encoders.text_encoders import TextEncoder
+from vitcapr.encoders.text_recipe import text_recipe
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
 from vitcapr.formats.tokens import TAGS, read_tokenizer
@@ -101,14 +102,9 @@ def _text_part(text: FinetunedTextConfig, tokenizers: Mapping[str, Path]) -> tup
     """A model of the BERT family, its tokenizer, and the digest of what it starts from."""
     if text.source is None:
         return _from_scratch(text, tokenizers.get(str(text.tokenizer)))
-    encoder = load_text_encoder(
-        text.source,
-        revision=text.revision,
-        pool=text.pool,
-        dtype="float32",
-        device=torch.device("cpu"),
-        max_length=text.max_length,
-    )
+    options: dict[str, Any] = {"revision": text.revision, "pool": text.pool, "max_length": text.max_length}
+    recipe = text_recipe(text.source, torch.device("cpu"), output="hidden", dtype="float32", **options)
+    encoder = recipe.load()
     assert isinstance(encoder, TextEncoder)
     backend = getattr(encoder.tokenizer, "backend_tokenizer", None)
     if backend is None:
@@ -117,8 +113,7 @@ def _text_part(text: FinetunedTextConfig, tokenizers: Mapping[str, Path]) -> tup
         raise UserError(f"'{text.source}' has no token types", remedy="set segments: false, or use a BERT")
     tokenizer, pad = Tokenizer.from_str(backend.to_str()), encoder.tokenizer.pad_token_id
     reader = TowerReader(tokenizer, tuple(text.languages), pad, text.max_length, text.segments)
-    digest = text_encoder_digest(locate_text_encoder(text.source, text.revision).folder)
-    return _without_pooler(encoder.model), reader, digest
+    return _without_pooler(encoder.model), reader, recipe.attributes["weights_sha256"]
 
 
 def _from_scratch(text: FinetunedTextConfig, path: Path | None) -> tuple[Any, TowerReader, str]:

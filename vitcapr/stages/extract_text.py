@@ -32,14 +32,8 @@ def extract_text(
     sealed: Out[TextFeaturesFile],
 ) -> None:
     """Extract features of every caption. After an interruption, the same command continues."""
-    from vitcapr.encoders.checkpoints import source_name
-    from vitcapr.encoders.precision import dtype_name, resolve_device, resolve_dtype
-    from vitcapr.encoders.text_encoders import (
-        WordVectorEncoder,
-        load_text_encoder,
-        locate_text_encoder,
-        text_encoder_digest,
-    )
+    from vitcapr.encoders.precision import resolve_device
+    from vitcapr.encoders.text_recipe import text_recipe
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.store.caption_rows import CHUNK, CaptionFeatures
     from vitcapr.store.fill import StorePlan, fill, terms_of
@@ -47,34 +41,15 @@ def extract_text(
     from vitcapr.store.seal import write_sealed
 
     config, data = settings.text_encoder, read_manifest(manifest)
-    device = resolve_device(config.device)
-    checkpoint = locate_text_encoder(config.source, config.revision, config.output)
-    dtype = WordVectorEncoder.dtype if config.output == "word_vectors" else resolve_dtype(config.dtype, device)
-    recipe = {
-        "backbone": source_name(config.source),
-        "revision": checkpoint.revision,
-        "weights_sha256": text_encoder_digest(checkpoint.folder),
-        "output": config.output,
-        "pool": config.pool if config.output == "hidden" else None,
-        "max_length": config.max_length,
-        "dtype": dtype_name(dtype),
-        "store_dtype": config.store_dtype,
-    }
-    terms = terms_of(data, settings.terms.licence, settings.terms.source, checkpoint.folder)
-    plan = StorePlan(Path(stores), Rows.of_captions(data), recipe, CHUNK, code, terms)
+    device, rows = resolve_device(config.device), Rows.of_captions(data)
+    recipe = text_recipe(device=device, **config.values("store_dtype", "batch", "device"))
+    attributes = {**recipe.attributes, "store_dtype": config.store_dtype}
+    terms = terms_of(data, settings.terms.licence, settings.terms.source, recipe.folder)
+    plan = StorePlan(Path(stores), rows, attributes, CHUNK, code, terms)
 
     def load() -> CaptionFeatures:
-        encoder = load_text_encoder(
-            config.source,
-            revision=config.revision,
-            pool=config.pool,
-            dtype=config.dtype,
-            device=device,
-            max_length=config.max_length,
-            output=config.output,
-        )
-        texts, length = plan.rows.origins, config.max_length
-        return CaptionFeatures(texts, encoder, config.store_dtype, batch=config.batch, max_length=length, device=device)
+        options: dict[str, Any] = {"batch": config.batch, "max_length": config.max_length, "device": device}
+        return CaptionFeatures(rows.origins, recipe.load(), config.store_dtype, **options)
 
     writer = fill(plan, range(plan.chunks), load, batch=CHUNK, reuse=settings.reuse, report=report)
     write_sealed(writer, writer.all_checksums(range(plan.chunks)), "caption_id", sealed)
