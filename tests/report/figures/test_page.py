@@ -10,9 +10,8 @@ from matplotlib import font_manager
 from vitcapr.report.figures import fonts
 from vitcapr.report.figures.captions import Captioned, caption_sheet
 from vitcapr.report.figures.examples import Run
-from vitcapr.report.figures.fonts import NO_FONT, families, printable
+from vitcapr.report.figures.fonts import NO_FONT, families, printable, text_width
 from vitcapr.report.figures.page import paragraph
-from vitcapr.report.figures.text_width import text_width
 
 CHINESE = "一只狗在草地上奔跑"
 CACHED = (families, fonts._characters, fonts._warn)

@@ -15,8 +15,17 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from vitcapr.formats.training import read_history
-from vitcapr.report.figures.style import FAINT, INK, LEGEND_ROW, PAGE_WIDTH, in_print, new_figure, series, styled
-from vitcapr.report.figures.text_width import legend_columns
+from vitcapr.report.figures.style import (
+    FAINT,
+    INK,
+    LEGEND_ROW,
+    PAGE_WIDTH,
+    in_print,
+    legend_columns,
+    new_figure,
+    series,
+    styled,
+)
 
 _DASHES = (0, (3, 1.5))
 

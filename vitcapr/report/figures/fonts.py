@@ -1,12 +1,17 @@
-"""Fonts for figures. Chinese, Japanese and Korean text needs a font that not every machine has."""
+"""Fonts for figures, the width of text in them, and words that fit a width.
+
+Chinese, Japanese and Korean text needs a font that not every machine has.
+"""
 
 import functools
 import importlib.util
 import logging
+from collections.abc import Iterator
 from pathlib import Path
 
 from matplotlib import font_manager
 from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import TextToPath
 
 LATIN = "DejaVu Sans"
 """Comes with matplotlib, so that figures are the same everywhere."""
@@ -71,3 +76,34 @@ def _warn() -> None:
         'pip install "vitcapr[chinese]", or install one of %s',
         ", ".join(CJK[:3]),
     )
+
+
+@functools.lru_cache(maxsize=65536)
+def text_width(text: str, size: float, weight: str = "normal") -> float:
+    """Points that ``text`` takes in one line of the figures' fonts."""
+    font = FontProperties(family=list(families()), size=size, weight=weight)
+    width, _, _ = TextToPath().get_text_width_height_descent(text, font, ismath=False)
+    return float(width)
+
+
+def split_words(text: str, width: float, size: float, weight: str = "normal") -> Iterator[str]:
+    """The words of ``text``; one that is wider than ``width`` points in pieces that fit.
+
+    It is cut after the last of ``/ - _`` that fits or, if it has none there, between letters. Where no font has its
+    characters, a note to that effect stands for the text.
+    """
+    for word in printable(text).split():
+        while text_width(word, size, weight) > width and len(word) > 1:
+            cut = _cut(word, width, size, weight)
+            yield word[:cut]
+            word = word[cut:]
+        yield word
+
+
+def _cut(word: str, width: float, size: float, weight: str) -> int:
+    """How many letters of a word that is too wide go on the first line: at least one."""
+    count = 1
+    while count < len(word) and text_width(word[: count + 1], size, weight) <= width:
+        count += 1
+    joint = max(word.rfind(sign, 0, count) for sign in "/-_")
+    return joint + 1 if joint > 0 else count

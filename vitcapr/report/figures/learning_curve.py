@@ -13,8 +13,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from vitcapr.errors import UserError
 from vitcapr.formats.model import read_card
-from vitcapr.report.figures.style import BLUE, LEGEND_ROW, PAGE_WIDTH, new_figure, series, styled
-from vitcapr.report.figures.text_width import legend_columns
+from vitcapr.report.figures.style import BLUE, LEGEND_ROW, PAGE_WIDTH, legend_columns, new_figure, series, styled
 
 _TITLES = {"i2t": "image to text", "t2i": "text to image"}
 _ROW = 0.19

@@ -12,8 +12,8 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 from PIL import Image
 
+from vitcapr.report.figures.fonts import split_words, text_width
 from vitcapr.report.figures.style import DPI, INK, PAGE_WIDTH, SMALL_TEXT_SIZE, new_figure
-from vitcapr.report.figures.text_width import split_words, text_width
 
 MARGIN = 0.06
 """Inches around the content of a page."""

@@ -2,29 +2,32 @@
 
 import functools
 import io
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, ParamSpec
 
 import matplotlib as mpl
+import yaml
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from vitcapr.errors import UserError
 from vitcapr.files import atomic_path
 from vitcapr.progress import Reporter
-from vitcapr.report.figures.fonts import families
+from vitcapr.report.figures.fonts import families, text_width
 
 COLUMN_WIDTH = 3.4
 """Inches: one column of a two-column page."""
 PAGE_WIDTH = 7.0
 """Inches: both columns."""
-TEXT_SIZE = 8.0
-SMALL_TEXT_SIZE = 7.0
+_STYLE: dict[str, Any] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+TEXT_SIZE, SMALL_TEXT_SIZE = _STYLE["font.size"], _STYLE["legend.fontsize"]
 """Points; nothing is set smaller, and figures are drawn at the size they are printed."""
 LEGEND_ROW = 0.17
 """Inches that a row of a legend below the panels takes."""
-DPI = 200
+_HANDLE = 6 * SMALL_TEXT_SIZE
+"""Points beside the text of an entry of a legend: the piece of line and the space around it."""
+DPI: int = _STYLE["savefig.dpi"]
 """Of pictures inside figures, and of PNG files."""
 
 BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"
@@ -33,41 +36,8 @@ SERIES = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, "#000000", "#882255", "#8
 and brown."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p", "<", ">")
 """One a series as well, for print without colour."""
-INK, FAINT = "#222222", "#666666"
+INK, FAINT = _STYLE["text.color"], "#666666"
 
-_RC: dict[str, Any] = {
-    "font.size": TEXT_SIZE,
-    "axes.titlesize": TEXT_SIZE,
-    "axes.labelsize": TEXT_SIZE,
-    "xtick.labelsize": SMALL_TEXT_SIZE,
-    "ytick.labelsize": SMALL_TEXT_SIZE,
-    "legend.fontsize": SMALL_TEXT_SIZE,
-    "legend.frameon": False,
-    "legend.handlelength": 2.4,
-    "text.color": INK,
-    "axes.edgecolor": INK,
-    "axes.labelcolor": INK,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "axes.linewidth": 0.6,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "xtick.minor.width": 0.4,
-    "ytick.minor.width": 0.4,
-    "lines.linewidth": 1.3,
-    "lines.markersize": 3.5,
-    "grid.color": "#DDDDDD",
-    "grid.linewidth": 0.5,
-    "axes.axisbelow": True,
-    "figure.dpi": 100,
-    "savefig.dpi": DPI,
-    "pdf.fonttype": 42,
-    "svg.fonttype": "path",
-    "svg.hashsalt": "vitcapr",
-    "text.parse_math": False,
-}
 _METADATA: dict[str, dict[str, Any]] = {
     "png": {"Software": None},
     "pdf": {"CreationDate": None, "Creator": "vitcapr", "Producer": None},
@@ -79,7 +49,7 @@ P = ParamSpec("P")
 
 def _set_style() -> None:
     mpl.rcdefaults()
-    mpl.rcParams.update({**_RC, "font.family": list(families())})
+    mpl.rcParams.update({**_STYLE, "font.family": list(families())})
 
 
 def new_figure(width: float, height: float, **options: Any) -> Figure:
@@ -108,6 +78,12 @@ def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
 def series(number: int) -> dict[str, Any]:
     """Colour and marker of line ``number``; after the last colour they go on with other combinations."""
     return {"color": SERIES[number % len(SERIES)], "marker": MARKERS[(number + number // len(SERIES)) % len(MARKERS)]}
+
+
+def legend_columns(labels: Sequence[str]) -> int:
+    """How many entries of a legend stand side by side on a page."""
+    widest = max(text_width(label, SMALL_TEXT_SIZE) for label in labels)
+    return max(1, min(len(labels), int((PAGE_WIDTH - 0.2) * 72 / (widest + _HANDLE))))
 
 
 def in_print(name: str) -> str:
