@@ -88,14 +88,12 @@ def _write(found: "Compared", output: Path) -> None:
     from vitcapr.files import write_text
     from vitcapr.formats.terminal import print_listing
     from vitcapr.report.figures.learning_curve import alignment_curve
-    from vitcapr.report.figures.style import save_figure
+    from vitcapr.studies.figures import write_figure
 
     tables = ("scores", "differences", "intervals", "similarity", "seconds")
     found.write(**{name: output / f"{name}.csv" for name in tables})
     write_text(output / "tables.md", found.page)
-    figure = alignment_curve(found.scores)
-    for ending in ("pdf", "png"):
-        save_figure(figure, output / f"recall.{ending}")
+    write_figure(alignment_curve(found.scores), output / "recall")
     for table in found.tables:
         print(f"\n{table.title}")
         print_listing(table)

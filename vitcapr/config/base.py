@@ -117,15 +117,19 @@ class StageSettings(Section):
     """The settings of one stage, taken from the configuration."""
 
     @classmethod
-    def from_config(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
+    def from_config(cls, config: Any, wildcards: Any) -> Self:
         """The settings of one job. By default each field takes the section of the experiment's configuration with its
-        name.
+        name; where the job has a wildcard of this name, such as ``decoding``, it takes that entry of ``decodings``.
 
         Args:
             config: an :class:`~vitcapr.config.experiment.ExperimentConfig`.
             wildcards: the wildcards of the job, as attributes.
         """
-        return cls(**{name: getattr(config, name) for name in cls.model_fields})
+        fields = cls.model_fields
+        entries = {
+            name: getattr(config, f"{name}s")[getattr(wildcards, name)] for name in fields if hasattr(wildcards, name)
+        }
+        return cls(**{name: getattr(config, name) for name in fields.keys() - entries.keys()}, **entries)
 
 
 S = TypeVar("S", bound=Section)

@@ -1,6 +1,6 @@
 """Compare ways to align the features of two frozen encoders, over the number of training pairs."""
 
-from typing import Annotated, Any, Self
+from typing import Annotated
 
 from vitcapr.config.alignment import AlignmentConfig
 from vitcapr.config.base import StageSettings
@@ -11,10 +11,6 @@ from vitcapr.progress import Reporter
 
 class AlignSettings(StageSettings):
     alignment: AlignmentConfig
-
-    @classmethod
-    def from_config(cls, config: Any, wildcards: Any) -> Self:
-        return cls(alignment=config.alignments[wildcards.alignment])
 
 
 @stage(cached=True)

@@ -51,7 +51,7 @@ def data_pairs(settings: PairsSettings, report: Reporter, folder: Out[PairsFolde
             checks=settings.to(Checks),
             reporter=report,
         )
-    removed = {language: counts.describe() for language, counts in sorted(cleaner.removed.items())}
+    removed = dict(sorted(cleaner.removed.items()))
     write_cleaning(folder / "cleaning.json", removed, cleaned=pairs.clean)
     for language, counts in removed.items():
         share = 1 - counts["kept"] / max(1, counts["characters"])

@@ -1,7 +1,5 @@
 """Generate captions of a split with a trained captioner."""
 
-from typing import Any
-
 from vitcapr.config.base import StageSettings
 from vitcapr.config.decoding import DecodingConfig
 from vitcapr.formats.kinds import (
@@ -18,10 +16,6 @@ from vitcapr.progress import Reporter
 
 class DecodeSettings(StageSettings):
     decoding: DecodingConfig = DecodingConfig()
-
-    @classmethod
-    def from_config(cls, config: Any, wildcards: Any) -> "DecodeSettings":
-        return cls(decoding=config.decodings[wildcards.decoding])
 
 
 @stage(cached=True, device="decoding.device", execution_only={"decoding.batch_images"})

@@ -1,7 +1,5 @@
 """Train a WordPiece tokenizer for text towers that start from scratch."""
 
-from typing import Any
-
 from vitcapr.config.base import StageSettings
 from vitcapr.config.finetuned_dual_encoder import TokenizerConfig
 from vitcapr.errors import UserError
@@ -12,10 +10,6 @@ from vitcapr.progress import Reporter
 
 class TrainTokenizerSettings(StageSettings):
     tokenizer: TokenizerConfig = TokenizerConfig()
-
-    @classmethod
-    def from_config(cls, config: Any, wildcards: Any) -> "TrainTokenizerSettings":
-        return cls(tokenizer=config.tokenizers[wildcards.tokenizer])
 
 
 @stage()

@@ -7,7 +7,7 @@ word, which is part of it; a space between two Latin words, also within Chinese.
 
 import re
 import unicodedata
-from dataclasses import asdict, dataclass
+from collections import Counter
 from functools import cache
 
 TITLE_MARKS = "《》〈〉<>"
@@ -26,52 +26,31 @@ _CLAUSE_END = re.compile(r"[,.;:!?](?=\s|$)|[，。；：！？]")
 _WORD = re.compile(r"\w")
 
 
-@dataclass
-class Removed:
-    """The counts of cleaning for the captions of one language, in characters unless stated otherwise.
+class Cleaner:
+    """Cleans captions one by one and counts, by language.
 
     Attributes:
-        captions: the number of cleaned captions; ``emptied`` of them had nothing left.
-        characters: before; ``kept`` after.
-        symbols: punctuation and other symbols before, title marks and the inside of words included.
-        spaces: before.
-        fillers: filler words, counted as words.
-        title_marks: kept.
+        removed: for each language, the number of ``captions``, of them ``emptied`` those that had nothing left; the
+            ``characters``, ``symbols`` (punctuation, title marks and the inside of words included) and ``spaces``
+            before, and the ``fillers``, as words; the characters ``kept`` and of them the ``title_marks``.
     """
 
-    captions: int = 0
-    emptied: int = 0
-    characters: int = 0
-    kept: int = 0
-    symbols: int = 0
-    spaces: int = 0
-    fillers: int = 0
-    title_marks: int = 0
-
-    def add(self, before: str, after: str, fillers: int) -> None:
-        self.captions += 1
-        self.emptied += not after
-        self.characters += len(before)
-        self.kept += len(after)
-        self.symbols += sum(is_symbol(character) for character in before)
-        self.spaces += sum(character.isspace() for character in before)
-        self.fillers += fillers
-        self.title_marks += sum(character in TITLE_MARKS for character in after)
-
-    def describe(self) -> dict[str, int]:
-        return asdict(self)
-
-
-class Cleaner:
-    """Cleans captions one by one and counts the removed characters by language."""
-
     def __init__(self) -> None:
-        self.removed: dict[str, Removed] = {}
+        self.removed: dict[str, Counter[str]] = {}
 
     def clean(self, text: str, language: str) -> str:
         """The caption as it is learnt; empty where there was nothing but symbols and fillers."""
         cleaned, fillers = clean(text, language)
-        self.removed.setdefault(language, Removed()).add(text, cleaned, fillers)
+        self.removed.setdefault(language, Counter()).update(
+            captions=1,
+            emptied=int(not cleaned),
+            characters=len(text),
+            kept=len(cleaned),
+            symbols=sum(map(is_symbol, text)),
+            spaces=sum(map(str.isspace, text)),
+            fillers=fillers,
+            title_marks=sum(character in TITLE_MARKS for character in cleaned),
+        )
         return cleaned
 
 

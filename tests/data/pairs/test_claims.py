@@ -34,7 +34,7 @@ def test_shares_of_symbols_and_steps() -> None:
         cleaner.clean("a dog .", "en")
     cleaner.clean("狗。", "zh")
     cleaner.clean("！", "zh")
-    found = {claim.what: claim.here for claim in text_claims({k: v.describe() for k, v in cleaner.removed.items()})}
+    found = {claim.what: claim.here for claim in text_claims(cleaner.removed)}
     assert found["symbols and spaces, en"] == pytest.approx(300 / 7)
     assert found["symbols alone, zh"] == pytest.approx(200 / 3)
     assert found["symbols alone, both languages"] == pytest.approx(100 * 22 / 143)

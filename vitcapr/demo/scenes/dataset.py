@@ -7,7 +7,7 @@ import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -35,8 +35,6 @@ SCENE, DRAWING, ENGLISH, CHINESE = range(4)
 COMPRESSION = 3
 _WORTH_A_PROCESS = 16
 """Pictures that take about as long as the start of a process."""
-_AHEAD = 256
-"""Pictures that are rendered before the reader takes their rows."""
 
 
 @dataclass(frozen=True)
@@ -103,8 +101,8 @@ def write_scenes(directory: Path, scenes: ScenesConfig, processes: int, reporter
 
     With ``near_duplicates``, the pictures that :func:`original_of` names are near duplicates.
 
-    The pictures stand unsealed until the manifest, written last, names their checksums. Memory holds the tables and
-    the pictures in flight, not the pictures.
+    The pictures stand unsealed until the manifest, written last, names their checksums. Memory holds the tables, not
+    the pictures.
 
     Returns:
         The path of ``manifest.json``.
@@ -147,7 +145,9 @@ def mapped(make: Callable[[int], Any], number: int, processes: int) -> Iterator[
         return
     pool = ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), _depend_on_parent)
     try:
-        yield _results(pool, make, number)
+        # pool.map would hang where a process was killed: it cancels requests that the pool then fails.
+        futures = deque(pool.submit(make, index) for index in range(number))
+        yield (futures.popleft().result() for _ in range(number))
     except BrokenProcessPool as error:
         raise UserError(
             "a process that rendered pictures was killed",
@@ -155,16 +155,6 @@ def mapped(make: Callable[[int], Any], number: int, processes: int) -> Iterator[
         ) from error
     finally:
         pool.shutdown(cancel_futures=True)
-
-
-def _results(pool: ProcessPoolExecutor, make: Callable[[int], Any], number: int) -> Iterator[Any]:
-    """As ``pool.map``, which hangs where a process was killed: it cancels requests that the pool then fails."""
-    ahead: deque[Future[Any]] = deque()
-    for index in range(number):
-        ahead.append(pool.submit(make, index))
-        if len(ahead) > _AHEAD:
-            yield ahead.popleft().result()
-    yield from (future.result() for future in ahead)
 
 
 def _depend_on_parent() -> None:

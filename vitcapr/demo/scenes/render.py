@@ -9,18 +9,9 @@ from PIL import Image, ImageDraw
 
 from vitcapr.demo.scenes.lexicon import COLORS, PLACES, Place, Rgb
 from vitcapr.demo.scenes.scene import Group, Scene, Thing
-from vitcapr.demo.scenes.shapes import SHAPES, Part, Points
+from vitcapr.demo.scenes.shapes import PAINTS, SHAPES, Part, Points
 
 OVERSAMPLING = 3
-PAINTS: dict[str, Rgb] = {
-    "wood": (120, 78, 40),
-    "leaf": (40, 120, 50),
-    "pane": (205, 228, 240),
-    "dark": (45, 45, 50),
-    "beak": (245, 160, 30),
-    "white": (250, 250, 250),
-}
-"""The colours of parts that do not have the colour of the thing."""
 
 
 def render(scene: Scene, size: int, rng: random.Random) -> tuple[Image.Image, Image.Image]:
@@ -211,15 +202,9 @@ def _floor(draw: ImageDraw.ImageDraw, side: int, rng: random.Random, color: Rgb)
 
 
 _DETAILS: dict[str, Callable[[ImageDraw.ImageDraw, int, random.Random, Rgb], None]] = {
-    "grass": _grass,
-    "sand": _sand,
-    "snow": _snow,
-    "water": _water,
-    "sky": _sky,
-    "night": _night,
-    "wall": _wall,
-    "floor": _floor,
+    draw.__name__.strip("_"): draw for draw in (_grass, _sand, _snow, _water, _sky, _night, _wall, _floor)
 }
+"""By the place."""
 
 
 def _mix(color: Rgb, other: Rgb, share: float) -> Rgb:

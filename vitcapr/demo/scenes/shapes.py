@@ -63,7 +63,9 @@ def _parts(paint: str, petals: list[Any] | None = None, **form: list[Any]) -> li
     return [Part(points, paint) for points in outlines]
 
 
+_CONTENT = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+PAINTS: dict[str, tuple[int, int, int]] = {name: tuple(rgb) for name, rgb in _CONTENT.pop("paints").items()}
+"""The colours of parts that do not have the colour of the thing."""
 SHAPES: dict[str, list[Part]] = {
-    kind: [part for entry in entries for part in _parts(**entry)]
-    for kind, entries in yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8")).items()
+    kind: [part for entry in entries for part in _parts(**entry)] for kind, entries in _CONTENT.items()
 }
