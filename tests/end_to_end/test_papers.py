@@ -84,7 +84,7 @@ PAPERS = {
             "table 5": "tables/bert-vit/retrieval_pairs.md",
             "section 2.3": "tables/bert-vit/representation.md",
             "gains": "tables/bert-vit/gains.md",
-            "tables 6 and 7": "figures/side_by_side/*/validation/top_*.png",
+            "tables 6 and 7": "figures/side_by_side/*/pools/top_*.png",
             "pools": "metrics/retrieval/fine_tuned/pools/metrics.json",
         },
         ("86.70", "retriever devise"),

@@ -94,7 +94,11 @@ def test_pairs_draw_lengths_and_models_by_language_and_score_their_pools(fresh: 
     }
     assert pairs == {"small": False, "plain": True}
     assert "--ranks results/paired/metrics/retrieval/plain-zh/validation/ranks.npz" in text
-    english, chinese = sorted(line for line in text.splitlines() if "stage draw_side_by_side" in line)
+    lines = sorted(line for line in text.splitlines() if "stage draw_side_by_side" in line)
+    of_pools = [line for line in lines if "--pools results/paired/data/pools.npz" in line]
+    english, chinese = (line for line in lines if line not in of_pools)
+    for model in ("small=results/paired/embeddings/small-en", "words=results/paired/embeddings/words"):
+        assert all(f"--embeddings {model}/{split}/embeddings.npz" in of_pools[0] for split in ("test", "train"))
     assert f"--embeddings small={embeddings}/small-en/validation/embeddings.npz" in english
     assert f"--embeddings words={embeddings}/words/validation/embeddings.npz" in english
     assert f"--embeddings small={embeddings}/small-zh/validation/embeddings.npz" in chinese

@@ -65,9 +65,19 @@ def rank_queries(
 
 
 def rank_pools(found: Embeddings, pools: Pools) -> dict[str, QueryRanks]:
-    """The embedded candidates ranked for each embedded query: images first (``i2t``), then texts (``t2i``).
+    """The embedded candidates ranked for each embedded query: images first (``i2t``), then texts (``t2i``)."""
+    i2t, t2i = split_pools(found, pools)
+    return {
+        "i2t": rank_queries(i2t.images, i2t.captions, np.arange(len(i2t.images)), i2t.caption_image),
+        "t2i": rank_queries(t2i.captions, t2i.images, t2i.caption_image, np.arange(len(t2i.images))),
+    }
 
-    Where captions of one language were embedded, the other queries and candidates are left out.
+
+def split_pools(found: Embeddings, pools: Pools) -> tuple[Embeddings, Embeddings]:
+    """The query images with the candidate texts, and the query texts with the candidate images.
+
+    Where captions of one language were embedded, the other queries and candidates are left out. A candidate text of an
+    image that is not a query belongs to the place after the last image.
 
     Args:
         found: the split that the pools are of, and the splits of distractors.
@@ -83,10 +93,14 @@ def rank_pools(found: Embeddings, pools: Pools) -> dict[str, QueryRanks]:
     owners = found.caption_image[queries]
     if not len(asked) or not len(queries) or not np.isin(owners, images).all():
         raise UserError("the pools are not of the images and captions that were embedded", remedy=REMEDY)
-    return {
-        "i2t": rank_queries(found.images[asked], found.captions[texts], asked, found.caption_image[texts]),
-        "t2i": rank_queries(found.captions[queries], found.images[images], owners, images),
-    }
+    return _part(found, asked, texts), _part(found, images, queries)
+
+
+def _part(found: Embeddings, images: Rows, captions: Rows) -> Embeddings:
+    place = np.full(len(found.images), len(images), np.int32)
+    place[images] = np.arange(len(images))
+    rows, owners = found.image_row[images], place[found.caption_image[captions]]
+    return Embeddings(found.images[images], found.captions[captions], rows, found.caption_row[captions], owners)
 
 
 def rank_languages(

@@ -22,6 +22,10 @@ class Experiment(Protocol):
         """The splits that are captioned and scored."""
 
     @property
+    def pooled_splits(self) -> list[str]:
+        """The splits that the queries and candidates of pools come from."""
+
+    @property
     def captions(self) -> dict[str, str]:
         """The captions of every system, by its name, with the wildcard ``split``."""
 

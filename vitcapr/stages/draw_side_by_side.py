@@ -1,14 +1,27 @@
 """Draw the first results of several models for one image and for one caption, side by side."""
 
+from typing import Annotated, Any
+
 from vitcapr.config.figures import FigureSettings
-from vitcapr.formats.kinds import EmbeddingsFile, ManifestFile, TableFile
+from vitcapr.formats.kinds import EmbeddingsFile, ManifestFile, PoolsFile, TableFile
 from vitcapr.pipeline.figure import MANIFEST, Experiment
-from vitcapr.pipeline.stage import In, Out, Split
+from vitcapr.pipeline.stage import In, Out
 from vitcapr.stages._drawing import Drawing, Pictures
+
+POOLS = "pools"
+"""In place of a split: the queries set apart, and their candidates."""
 
 
 def _each(experiment: Experiment) -> list[dict[str, str]]:
-    return [{"language": language, "split": split} for language in experiment.compared for split in experiment.splits]
+    places = [*experiment.splits, *([POOLS] if experiment.config.run.pools else [])]
+    return [{"language": language, "split": place} for language in experiment.compared for place in places]
+
+
+def _embedded(experiment: Experiment, wildcards: Any) -> list[tuple[str, str, str]]:
+    """Each model, the name of its embeddings, and their split: of pools, each split that candidates come from."""
+    splits = experiment.pooled_splits if wildcards.split == POOLS else [wildcards.split]
+    models = experiment.compared[wildcards.language].items()
+    return [(model, name, split) for model, name in models for split in splits]
 
 
 @Drawing(
@@ -18,13 +31,16 @@ def _each(experiment: Experiment) -> list[dict[str, str]]:
     tables={"found": "side_by_side/{language}/{split}/found.md"},
     inputs=lambda experiment: {
         "embeddings": lambda wildcards: [
-            f"results/{wildcards.experiment}/embeddings/{name}/{wildcards.split}/embeddings.npz"
-            for name in experiment.compared[wildcards.language].values()
+            f"results/{wildcards.experiment}/embeddings/{name}/{split}/embeddings.npz"
+            for _, name, split in _embedded(experiment, wildcards)
         ],
         "manifest": MANIFEST,
+        "pools": lambda wildcards: (
+            [f"results/{wildcards.experiment}/data/pools.npz"] if wildcards.split == POOLS else []
+        ),
     },
     bound=lambda experiment: {
-        "embeddings": lambda wildcards: list(experiment.compared[wildcards.language]),
+        "embeddings": lambda wildcards: [model for model, _, _ in _embedded(experiment, wildcards)],
     },
     each=_each,
     caption="Models side by side on the {split} split, with captions in the language {language}. "
@@ -37,24 +53,25 @@ def _each(experiment: Experiment) -> list[dict[str, str]]:
     mem_mb=4000,
 )
 def draw_side_by_side(
-    embeddings: dict[str, In[EmbeddingsFile]],
+    embeddings: dict[str, list[In[EmbeddingsFile]]],
     manifest: In[ManifestFile],
-    split: Split,
+    split: Annotated[str, "train, validation, test or pools"],
     settings: FigureSettings,
     found: Out[TableFile],
+    pools: In[PoolsFile] | None = None,
 ) -> Pictures:
     """Draw the first results of each model for one image and one caption, and the embedding space of each model.
 
-    All captions are in one language.
+    All captions are in one language. With pools, the query is one that was set apart.
     """
     from vitcapr.files import write_text
-    from vitcapr.formats.embeddings import read_embeddings
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.report.figures.examples import Choice
-    from vitcapr.report.figures.side_by_side import draw_systems
+    from vitcapr.report.figures.side_by_side import draw_systems, read_searched
 
     data = read_manifest(manifest)
-    systems = {name: read_embeddings(path, data, split) for name, path in embeddings.items()}
-    figures, table = draw_systems(data, systems, split, Choice(**settings.figures.choice(1)))
+    systems = {name: read_searched(paths, data, split, pools) for name, paths in embeddings.items()}
+    place = f"of the {split} split" if pools is None else "of the pools"
+    figures, table = draw_systems(data, systems, place, Choice(**settings.figures.choice(1)))
     write_text(found, table)
     return figures

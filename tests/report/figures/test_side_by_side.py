@@ -1,11 +1,22 @@
 import numpy as np
 import pytest
+from PIL import Image
 
+from tests.data_sets import write_data_set
 from tests.report.conftest import check_layout
-from vitcapr.formats.embeddings import Embeddings
+from vitcapr.formats.embeddings import Embeddings, write_embeddings
+from vitcapr.formats.manifest import read_manifest
+from vitcapr.formats.pairs import Pools, write_pools
 from vitcapr.report.direction import Match, image_to_text, text_to_image
 from vitcapr.report.figures.embeddings import spaces
-from vitcapr.report.figures.side_by_side import captions_side_by_side, images_side_by_side, matches_table
+from vitcapr.report.figures.examples import Choice
+from vitcapr.report.figures.side_by_side import (
+    captions_side_by_side,
+    draw_systems,
+    images_side_by_side,
+    matches_table,
+    read_searched,
+)
 
 
 @pytest.fixture
@@ -47,6 +58,34 @@ def test_the_same_as_text():
         "| --- | ---: | ---: | --- | --- |",
         "| mlp | 1 | 0.50 | ✓ | a \\| b |",
         "| mlp | 2 | -0.25 | ✗ | 狗 |",
+    ]
+
+
+def test_of_pools_a_query_that_was_set_apart_is_searched_among_the_candidates_of_all_splits(embedded, tmp_path):
+    splits, owners = {"a": "test", "b": "test", "c": "train"}, "aabbcc"
+    data = read_manifest(write_data_set(tmp_path, splits, [(owner, "en", f"dog {owner}") for owner in owners]))
+    for name in splits:
+        Image.new("RGB", (4, 4)).save(tmp_path / name, "PNG")
+    parts = {"test": (slice(2), slice(4), 0), "train": (slice(2, 3), slice(4, 6), 2)}
+    for split, (images, captions, first) in parts.items():
+        rows = embedded.caption_image[captions] - first
+        part = (embedded.images[images], embedded.captions[captions], embedded.image_row[images])
+        write_embeddings(tmp_path / f"{split}.npz", Embeddings(*part, embedded.caption_row[captions], rows))
+    write_pools(tmp_path / "pools.npz", Pools(*(np.array(rows, "i4") for rows in ([1], [3, 4], [0], [0, 2]))))
+    paths = [tmp_path / "test.npz", tmp_path / "train.npz"]
+    figures, table = draw_systems(
+        data, {"mlp": read_searched(paths, data, "pools", tmp_path / "pools.npz")}, "of the pools", Choice(1, 0)
+    )
+    assert figures.keys() == {"top_captions", "top_images", "spaces"}
+    assert [line for line in table.splitlines() if line.startswith(("**", "Query", "| mlp"))] == [
+        "**The first captions among 2 of the pools, with cosines. Query: drawn at random with seed 0**",
+        "Query: b",
+        "| mlp | 1 | 1.00 | ✓ | dog b |",
+        "| mlp | 2 | 0.17 | ✗ | dog c |",
+        "**The first images among 2 of the pools, with cosines. Query: drawn at random with seed 0**",
+        "Query: dog a",
+        "| mlp | 1 | 1.00 | ✓ | a |",
+        "| mlp | 2 | -1.00 | ✗ | c |",
     ]
 
 

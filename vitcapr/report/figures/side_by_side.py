@@ -1,14 +1,18 @@
 """The first results of several models for one query, side by side, with positives marked."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
 from PIL import Image
 
 from vitcapr.errors import UserError
-from vitcapr.formats.embeddings import Embeddings
+from vitcapr.formats.embeddings import Embeddings, read_embeddings
 from vitcapr.formats.manifest import Manifest
+from vitcapr.formats.pairs import read_pools
+from vitcapr.metrics.pools import read_pooled, split_pools
 from vitcapr.report.direction import Match, Show, image_to_text, text_to_image
 from vitcapr.report.figures.embeddings import spaces
 from vitcapr.report.figures.examples import Choice, open_images
@@ -28,34 +32,63 @@ Matches = Mapping[str, Sequence[Match]]
 """The first matches of a query, by system."""
 
 
+class Searched(NamedTuple):
+    """A system's query images with the captions that they retrieve, and its query captions with the images: of a split,
+    the same images and captions."""
+
+    captions: Embeddings
+    images: Embeddings
+
+
+def read_searched(paths: Sequence[Path], data: Manifest, split: str, pools: Path | None) -> Searched:
+    """Of the pools, or of a split.
+
+    Args:
+        paths: the embeddings of the split; of pools, those of all splits that the candidates come from.
+    """
+    if pools is not None:
+        wanted = read_pools(pools)
+        return Searched(*split_pools(read_pooled(paths, data, wanted, None)[0], wanted))
+    (path,) = paths
+    whole = read_embeddings(path, data, split)
+    return Searched(whole, whole)
+
+
 def draw_systems(
-    data: Manifest, systems: Mapping[str, Embeddings], split: str, choice: Choice
+    data: Manifest, systems: Mapping[str, Searched], place: str, choice: Choice
 ) -> tuple[dict[str, Figure], str]:
-    """The figures ``top_captions``, ``top_images`` and ``spaces``, and the matches of the first two in Markdown."""
-    check_same_rows(systems)
-    first = next(iter(systems.values()))
-    image_rows, caption_rows = first.image_row.tolist(), first.caption_row.tolist()
-    image = image_rows.index(choice.choose_images(data, image_rows)[0])
-    caption = caption_rows.index(choice.choose_captions(data, caption_rows)[0])
-    of_image, of_caption = _notes(data, first, split, choice)
-    text = data.captions["text"].iloc[first.caption_row].tolist()
-    ids = data.images["image_id"].iloc[first.image_row].tolist()
-    references = [each for each, owner in zip(text, first.caption_image, strict=True) if owner == image]
-    captions = {name: image_to_text(each).first(image, DEPTH) for name, each in systems.items()}
-    images = {name: text_to_image(each).first(caption, DEPTH) for name, each in systems.items()}
+    """The figures ``top_captions``, ``top_images`` and ``spaces``, and the matches of the first two in Markdown.
+
+    Args:
+        place: where the queries and the candidates are from.
+    """
+    by_image, by_caption = ({name: each[way] for name, each in systems.items()} for way in (0, 1))
+    check_same_rows(by_image)
+    check_same_rows(by_caption)
+    asked, answered = next(iter(systems.values()))
+    image_row = choice.choose_images(data, asked.image_row.tolist())[0]
+    caption_row = choice.choose_captions(data, answered.caption_row.tolist())[0]
+    image, caption = asked.image_row.tolist().index(image_row), answered.caption_row.tolist().index(caption_row)
+    of_image, of_caption = _notes(data, asked, answered, place, choice)
+    text = data.captions["text"].iloc[asked.caption_row].tolist()
+    query, image_id = data.captions["text"].iloc[caption_row], data.images["image_id"].iloc[image_row]
+    ids = data.images["image_id"].iloc[answered.image_row].tolist()
+    references = [each for each, owner in zip(text, asked.caption_image, strict=True) if owner == image]
+    captions = {name: image_to_text(each).first(image, DEPTH) for name, each in by_image.items()}
+    images = {name: text_to_image(each).first(caption, DEPTH) for name, each in by_caption.items()}
     with open_images(data) as read:
 
         def show(position: int) -> Image.Image:
-            return read(image_rows[position])
+            return read(int(answered.image_row[position]))
 
         figures = {
-            "top_captions": captions_side_by_side(show(image), references, captions, text.__getitem__, of_image),
-            "top_images": images_side_by_side(text[caption], images, show, of_caption),
-            "spaces": spaces(systems),
+            "top_captions": captions_side_by_side(read(image_row), references, captions, text.__getitem__, of_image),
+            "top_images": images_side_by_side(query, images, show, of_caption),
+            "spaces": spaces(by_image),
         }
     tables = [
-        matches_table(of_image, ids[image], captions, text.__getitem__),
-        matches_table(of_caption, text[caption], images, ids.__getitem__),
+        matches_table(of_image, image_id, captions, text.__getitem__),
+        matches_table(of_caption, query, images, ids.__getitem__),
     ]
     return figures, "\n".join(tables)
 
@@ -69,14 +102,14 @@ def check_same_rows(systems: Mapping[str, Embeddings]) -> None:
             raise UserError(f"the embeddings of '{name}' are of other images or captions than the first")
 
 
-def _notes(data: Manifest, embeddings: Embeddings, split: str, choice: Choice) -> tuple[str, str]:
+def _notes(data: Manifest, asked: Embeddings, answered: Embeddings, place: str, choice: Choice) -> tuple[str, str]:
     """The notes on the pool and on the choice of the query, for the query image and the query caption."""
-    languages = data.captions["language"].iloc[embeddings.caption_row].unique()
+    languages = data.captions["language"].iloc[asked.caption_row].unique()
     named = f" in {' and '.join(map(language_name, languages))}" if data.captions["language"].nunique() > 1 else ""
-    chosen = f"of the {split} split, with cosines. Query: {choice.note}"
+    chosen = f"{place}, with cosines. Query: {choice.note}"
     return (
-        f"The first captions{named} among {len(embeddings.captions):,} {chosen}",
-        f"The first images among {len(embeddings.images):,} {chosen}",
+        f"The first captions{named} among {len(asked.captions):,} {chosen}",
+        f"The first images among {len(answered.images):,} {chosen}",
     )
 
 
