@@ -60,6 +60,7 @@ class Targets(Selection):
     def cards(self) -> list[str]:
         models = [f"captioners/{name}" for name in self.trained_captioners]
         models += [f"retrievers/{name}" for name in self.needed_retrievers]
+        models += [f"finetuned_dual_encoders/{name}" for name in self.needed_dual_encoders]
         return [f"{self.root}/{model}/card.json" for model in models]
 
     @property

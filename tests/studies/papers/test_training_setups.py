@@ -6,6 +6,7 @@ import pytest
 
 from tests.models.untrained import configured
 from vitcapr.config.base import Section
+from vitcapr.config.finetuned_dual_encoder import FinetuneSettings
 from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.errors import UserError
 from vitcapr.formats.model import write_card
@@ -31,6 +32,10 @@ def retriever_card(folder: Path, **model: Any) -> Path:
     return card(folder, TrainRetrieverSettings(retriever=retriever), validation_rsum=3.25)
 
 
+def finetuned_card(folder: Path, **model: Any) -> Path:
+    return card(folder, FinetuneSettings.model_validate({"finetuned": model}), validation_loss=2.5)
+
+
 PHASE = {"epochs": 15, "learning_rate": 0.001}
 
 
@@ -52,7 +57,7 @@ PHASE = {"epochs": 15, "learning_rate": 0.001}
             {
                 "epochs": "15, then 15",
                 "batch": "3, then 6 images",
-                "learning_rate": "0.001, then 0.0001",
+                "learning_rate": "0.001, then 0.0001; adam",
                 "schedule": "cosine",
                 "objective": "cross-entropy",
                 "dropout": "0.2",
@@ -74,8 +79,8 @@ PHASE = {"epochs": 15, "learning_rate": 0.001}
             {
                 "epochs": "15, then 15",
                 "batch": "64 images; captions of each: -, then 1; 5,000 pairs in all",
-                "learning_rate": "0.001",
-                "objective": "info-nce; hard negatives: -, then second",
+                "learning_rate": "0.001; adam",
+                "objective": "info-nce; temperature 0.07; hard negatives: -, then second",
                 "dropout": "0.1 image; 0.5 text",
                 "embedding": "features of minilm",
                 "longest_caption": "-",
@@ -90,6 +95,15 @@ PHASE = {"epochs": 15, "learning_rate": 0.001}
             },
             {"batch": "64 pairs", "embedding": "50 dimensions", "longest_caption": "33"},
         ),
+        (
+            finetuned_card,
+            {
+                "image": {"backbone": "vit"},
+                "text": {"both": {"languages": ["en"], "source": "bert"}},
+                "training": {"phases": [{**PHASE, "batch_pairs": 20, "objective": "pooled"}], "optimizer": "sgd"},
+            },
+            {"batch": "20 pairs", "learning_rate": "0.001; sgd", "objective": "pooled; temperature 0.1"},
+        ),
     ],
 )
 def test_a_card_in_words(
@@ -103,7 +117,7 @@ def test_a_card_in_words(
 @pytest.mark.parametrize("content", [{}, {"settings": {"backbone": {}}}, {"settings": 3}])
 def test_another_card_is_refused(tmp_path: Path, content: Any) -> None:
     write_card(tmp_path, content)
-    with pytest.raises(UserError, match="not the card of a captioner or a retriever"):
+    with pytest.raises(UserError, match="not the card of a captioner, a retriever or"):
         read_training_setup(tmp_path / "card.json")
 
 

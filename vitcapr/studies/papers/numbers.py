@@ -19,7 +19,7 @@ TABLE_NAMES = {
     "blip2-flickr30k": (
         "literature_retrieval", "retrieval_flickr30k", "full_training", "heads", "training", "other_numbers",
     ),
-    "bert-vit": ("retrieval_pairs", "gains", "representation", "cross_language", "other_numbers"),
+    "bert-vit": ("retrieval_pairs", "gains", "representation", "cross_language", "training", "other_numbers"),
 }  # fmt: skip
 """The papers, and the tables that are made for each in the order of its page; a table is a .md, a .csv and a .tex."""
 

@@ -22,13 +22,13 @@ def read_training_setup(card: Path) -> dict[str, str]:
     """A trained model's set-up in words, from its card; the folder's name is the model's.
 
     Raises:
-        UserError: the file is missing or is not the card of a captioner or a retriever.
+        UserError: the file is missing or is not the card of a captioner, a retriever or a fine-tuned dual encoder.
     """
     content = read_card(card)
     settings = content["settings"] if isinstance(content.get("settings"), dict) else {}
-    model = settings.get("captioner") or settings.get("retriever")
+    model = next((settings[kind] for kind in ("captioner", "retriever", "finetuned") if kind in settings), None)
     if not model:
-        what = "not the card of a captioner or a retriever"
+        what = "not the card of a captioner, a retriever or a fine-tuned dual encoder"
         raise UserError(what, where=card, remedy="name a card.json of one")
     best = content.get("best_score", {}).items()
     score = ", ".join(f"{value:.4f} ({kind.replace('_', ' ')})" for kind, value in best)
