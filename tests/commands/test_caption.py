@@ -124,13 +124,13 @@ def test_bad_images_are_a_line_each_and_the_others_are_captioned(
     project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shutil.copy("photos/photo 01.png", tmp_path / "good.png")
-    (tmp_path / "cut.jpg").write_bytes(Path("photos/photo 02.png").read_bytes()[:60])
+    (tmp_path / "cut\x1b.jpg").write_bytes(Path("photos/photo 02.png").read_bytes()[:60])
     options = {"captioner": project / ATTENTION, "as_json": True}
     with pytest.raises(UserError, match="2 of 3 have no caption"):
         caption.main(images=[str(tmp_path), "absent.png"], **options)  # type: ignore[arg-type]
     printed = capsys.readouterr()
     assert [row["path"] for row in json.loads(printed.out)] == [str(tmp_path / "good.png")]
-    assert f"bad: {tmp_path / 'cut.jpg'}: damaged" in printed.err
+    assert rf"bad: {tmp_path}/cut\x1b.jpg: damaged" in printed.err
     assert "bad: absent.png: no such file" in printed.err
 
 

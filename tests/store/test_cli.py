@@ -56,7 +56,7 @@ def collect(results: Path, *options: str) -> str:
 
 def test_info_says_licences_and_sources(experiment: Any) -> None:
     (experiment.backbone / "README.md").write_text("---\nlicense: apache-2.0\n---\nA model.\n")
-    store = experiment.run(licence="CC BY 4.0")
+    store = experiment.run(licence="CC BY 4.0\x1b[2J")
     output = run_features("info", store.manifest_path)
     for expected in (
         "11 x 4 x 8 float16, 704 B in 3 chunks",
@@ -64,12 +64,12 @@ def test_info_says_licences_and_sources(experiment: Any) -> None:
         "11, 0_ä ... 10_ä",
         "licence        apache-2.0",
         "data           noise: source not known",
-        "data licence   CC BY 4.0",
+        r"data licence   CC BY 4.0\x1b[2J",
     ):
         assert expected in output
     assert store.attributes["terms"] == {
         "backbone": {"licence": "apache-2.0"},
-        "data": {"name": "noise", "licence": "CC BY 4.0", "source": None},
+        "data": {"name": "noise", "licence": "CC BY 4.0\x1b[2J", "source": None},
     }
 
 

@@ -10,7 +10,7 @@ import typer
 from vitcapr.api.captioner import BATCH, load_captioner
 from vitcapr.commands.main import takes, typed
 from vitcapr.data.photographs import FIGURE_SUFFIX, find_photographs
-from vitcapr.errors import UserError
+from vitcapr.errors import UserError, printable
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -51,9 +51,9 @@ def main(
     elif rows:
         _print(rows)
     for name, number in skipped.items():
-        typer.echo(f"skipped: {number} file(s) in {name} that are not images", err=True)
+        typer.echo(printable(f"skipped: {number} file(s) in {name} that are not images"), err=True)
     for name, reason in bad.items():
-        typer.echo(f"bad: {name}: {reason}", err=True)
+        typer.echo(printable(f"bad: {name}: {reason}"), err=True)
     if bad:
         raise UserError(f"{len(bad)} of {asked} have no caption", remedy="see the lines above")
 

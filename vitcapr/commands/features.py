@@ -10,7 +10,7 @@ import typer
 
 from vitcapr.commands.feature_transfer import pull, push
 from vitcapr.commands.main import Arrays, Sealed
-from vitcapr.errors import UserError
+from vitcapr.errors import UserError, printable
 
 if TYPE_CHECKING:
     from vitcapr.store.reader import FeatureArray, FeatureStore
@@ -51,7 +51,7 @@ def info(sealed: Sealed) -> None:
             ("store", str(store.path)),
         ]
     for label, value in rows:
-        typer.echo(f"{label:14s} {value}")
+        typer.echo(printable(f"{label:14s} {value}"))
 
 
 @app.command()
