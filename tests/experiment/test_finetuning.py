@@ -62,7 +62,7 @@ def test_pairs_draw_lengths_and_models_by_language_and_score_their_pools(fresh: 
         "run": {
             **MATCHERS["run"],
             "finetuned_dual_encoders": ["small", "plain"],
-            "ablations": {"small": ["plain"]},
+            "ablations": {"small": ["plain", "words"]},
             "pools": True,
             "compared": ["small", "words"],
             "splits": ["validation"],
@@ -94,6 +94,9 @@ def test_pairs_draw_lengths_and_models_by_language_and_score_their_pools(fresh: 
     }
     assert pairs == {"small": False, "plain": True}
     assert "--ranks results/paired/metrics/retrieval/plain-zh/validation/ranks.npz" in text
+    # A retriever of one language is compared in this language.
+    assert '["small-en","words"]' in text
+    assert '["small","words"]' not in text
     lines = sorted(line for line in text.splitlines() if "stage draw_side_by_side" in line)
     of_pools = [line for line in lines if "--pools results/paired/data/pools.npz" in line]
     english, chinese = (line for line in lines if line not in of_pools)

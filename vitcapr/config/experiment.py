@@ -293,8 +293,8 @@ def _of_ablations(config: ExperimentConfig, scored: Collection[str]) -> Iterator
     for whole, models in config.run.ablations.items():
         yield from _undefined("run.ablations", [whole], scored)
         yield from _undefined(f"run.ablations.{whole}", models, scored)
-        if any(languages(model) != languages(whole) for model in models):
-            yield f"run.ablations.{whole}: all models must read the same languages in the same order"
+        if strangers := [model for model in models if not {*languages(model)} & {*languages(whole)}]:
+            yield f"run.ablations.{whole}: '{strangers[0]}' reads none of its languages"
 
 
 def _of_metrics(config: ExperimentConfig) -> Iterator[str]:

@@ -70,13 +70,15 @@ class ScoredModels:
 
     @property
     def ablations(self) -> list[tuple[str, str]]:
-        """The whole model and one that lacks something, of all languages together and of each."""
-        return [
-            pair
-            for whole, models in self.config.run.ablations.items()
-            for model in unique(models)
-            for pair in zip(self._embedded_as(whole), self._embedded_as(model), strict=True)
-        ]
+        """The whole model and one that lacks something: of each language that both read, and of all together if they
+        read the same."""
+        pairs = []
+        for whole, models in self.config.run.ablations.items():
+            for model in models:
+                mine, others = self.by_language(whole), self.by_language(model)
+                pairs += [(whole, model)] if mine.keys() == others.keys() else []
+                pairs += [(name, others[language]) for language, name in mine.items() if language in others]
+        return list(dict.fromkeys(pairs))
 
     def variants(self, *kinds: str) -> dict[str, VariantConfig]:
         """The variants that a grid made, by the names of their scores.
@@ -93,8 +95,9 @@ class ScoredModels:
         for finetuned in (
             self.config.variants.get("finetuned_dual_encoders", {}) if "finetuned_dual_encoders" in kinds else {}
         ):
-            for name, language in self._by_language(finetuned).items():
-                made[name] = VariantConfig(of=made[finetuned].of, vary={**made[finetuned].vary, "": language})
+            for language, name in self.by_language(finetuned).items():
+                if name != finetuned:
+                    made[name] = VariantConfig(of=made[finetuned].of, vary={**made[finetuned].vary, "": language})
         for name, model in self.querybank_scores.items():
             if model in made:
                 made[name] = VariantConfig(of=made[model].of, vary={**made[model].vary, ".": QUERY_BANK})
@@ -125,12 +128,13 @@ class ScoredModels:
 
     def _embedded_as(self, model: str) -> list[str]:
         """The names of a model's embeddings."""
-        return [model, *self._by_language(model)] if model in self.finetuned_dual_encoders else [model]
+        return unique([model, *self.by_language(model).values()])
 
-    def _by_language(self, finetuned: str) -> dict[str, str]:
-        """The embedding name of each language and the language; empty if the model reads one language."""
-        spoken = self.config.finetuned_dual_encoders[finetuned].languages
-        return {f"{finetuned}-{language}": language for language in spoken} if len(spoken) > 1 else {}
+    def by_language(self, model: str) -> dict[str, str]:
+        """The languages that a model reads, and the name of its embeddings of each."""
+        finetuned = self.config.finetuned_dual_encoders.get(model)
+        languages = [self.config.text.language] if finetuned is None else finetuned.languages
+        return {language: f"{model}-{language}" if len(languages) > 1 else model for language in languages}
 
 
 def unique(names: Iterable[str]) -> list[str]:

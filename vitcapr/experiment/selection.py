@@ -234,11 +234,8 @@ class Selection(ScoredModels):
     def compared(self) -> dict[str, dict[str, str]]:
         models: dict[str, dict[str, str]] = {}
         for name in self.representatives(unique(self.config.run.compared), *RANKED):
-            dual_encoder = name in self.finetuned_dual_encoders
-            text = self.config.text
-            languages = self.config.finetuned_dual_encoders[name].languages if dual_encoder else [text.language]
-            for language in languages:
-                models.setdefault(language, {})[name] = f"{name}-{language}" if len(languages) > 1 else name
+            for language, embedded in self.by_language(name).items():
+                models.setdefault(language, {})[name] = embedded
         return models
 
     @property
