@@ -36,8 +36,8 @@ class Searched(NamedTuple):
     """A system's query images with the captions that they retrieve, and its query captions with the images: of a split,
     the same images and captions."""
 
-    captions: Embeddings
-    images: Embeddings
+    by_image: Embeddings
+    by_caption: Embeddings
 
 
 def read_searched(paths: Sequence[Path], data: Manifest, split: str, pools: Path | None) -> Searched:
@@ -62,7 +62,8 @@ def draw_systems(
     Args:
         place: where the queries and the candidates are from.
     """
-    by_image, by_caption = ({name: each[way] for name, each in systems.items()} for way in (0, 1))
+    by_image = {name: each.by_image for name, each in systems.items()}
+    by_caption = {name: each.by_caption for name, each in systems.items()}
     check_same_rows(by_image)
     check_same_rows(by_caption)
     asked, answered = next(iter(systems.values()))
