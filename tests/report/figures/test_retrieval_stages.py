@@ -60,7 +60,7 @@ def test_ranks_of_other_embeddings_are_a_mistake(draw, retrieved, tmp_path):
 
 
 def test_retrievers_side_by_side(draw, retrieved, tmp_path):
-    embeddings = dict.fromkeys("ab", retrieved["embeddings"])
+    embeddings = dict.fromkeys("ab", [retrieved["embeddings"]])
     values = {"embeddings": embeddings, "manifest": retrieved["manifest"], "found": tmp_path / "found.md"}
     draw(draw_side_by_side, "spaces", "top_captions", "top_images", split="test", **values)
     found = (tmp_path / "found.md").read_text(encoding="utf-8")
@@ -73,7 +73,7 @@ def test_retrievers_side_by_side(draw, retrieved, tmp_path):
 
 def test_queries_by_id_and_by_words(draw, retrieved, tmp_path):
     settings = json.dumps({"figures": {"examples_first": ["i2"], "examples_words": ["wrote for i4"]}})
-    values = {"embeddings": {"a": retrieved["embeddings"]}, "manifest": retrieved["manifest"], "settings": settings}
+    values = {"embeddings": {"a": [retrieved["embeddings"]]}, "manifest": retrieved["manifest"], "settings": settings}
     draw(draw_side_by_side, "top_images", split="test", found=tmp_path / "found.md", **values)
     queries = [line for line in (tmp_path / "found.md").read_text().splitlines() if line.startswith("Query")]
     assert queries == ["Query: i2", "Query: What a person wrote for i4 ."]
@@ -83,7 +83,7 @@ def test_embeddings_of_other_captions_are_not_put_side_by_side(draw, retrieved, 
     content = dict(np.load(retrieved["embeddings"]))
     fewer = {name: content[name][:5] for name in ("captions", "caption_row", "caption_image")}
     np.savez(tmp_path / "fewer.npz", **{**content, **fewer})
-    embeddings = {"a": retrieved["embeddings"], "b": tmp_path / "fewer.npz"}
+    embeddings = {"a": [retrieved["embeddings"]], "b": [tmp_path / "fewer.npz"]}
     values = {"manifest": retrieved["manifest"], "found": tmp_path / "found.md", "split": "test"}
     with pytest.raises(UserError, match="the embeddings of 'b' are of other images or captions"):
         draw(draw_side_by_side, embeddings=embeddings, **values)
