@@ -7,8 +7,8 @@ import json
 import os
 import secrets
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,15 @@ def remove_remains(path: Path) -> None:
     """Remove the temporary files of killed processes that were to become ``path``. None may be at work."""
     for remains in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
         remains.unlink(missing_ok=True)
+
+
+def file_states(paths: Iterable[Path]) -> dict[Path, os.stat_result]:
+    """The states of the regular files among ``paths``. What another process removes meanwhile is left out."""
+    states = {}
+    for path in paths:
+        with suppress(FileNotFoundError):
+            states[path] = path.stat()
+    return {path: state for path, state in states.items() if stat.S_ISREG(state.st_mode)}
 
 
 def read_file(path: Path) -> bytes:

@@ -26,6 +26,7 @@ RECORD: dict[str, Any] = {
         "started": "2026-01-01",
         "seconds": 1.5,
         "cpu_seconds": 1.0,
+        "threads": 1,
         "peak_memory_mb": 10,
         "energy": {"joules": {}, "absent": {}},
         "libraries": {},

@@ -12,9 +12,9 @@ from vitcapr.commands import diff, gc, why
 from vitcapr.config.base import StageSettings
 from vitcapr.errors import UserError
 from vitcapr.formats.scores import COLUMNS
-from vitcapr.pipeline.comparison import of_artefacts
+from vitcapr.pipeline.comparison import of_artefacts, of_experiments
 from vitcapr.pipeline.lineage import Lineage
-from vitcapr.pipeline.orphans import orphans
+from vitcapr.pipeline.orphans import Orphan, orphans
 from vitcapr.pipeline.records import read_run, read_runs, record_of_log
 from vitcapr.pipeline.run import run_stage
 from vitcapr.pipeline.stage import In, Out, stage
@@ -37,12 +37,14 @@ class Toys:
 
     def __init__(self) -> None:
         self.trainings = 0
+        self.meanwhile: Callable[[], object] = lambda: None
 
         @stage(cached=True)
         def train(source: In[Source], settings: Rate, report: Reporter, model: Out[Model]) -> None:
             """Train."""
             report.line("training")
             self.trainings += 1
+            self.meanwhile()
             model.mkdir(parents=True, exist_ok=True)
             (model / "weights").write_text(f"{settings.rate**2} {source.read_text()}")
             (model / "checkpoint").mkdir(exist_ok=True)
@@ -121,6 +123,23 @@ def test_two_experiments_train_once_and_another_input_trains_again(toys: Toys) -
     Path("data.txt").write_text("other")
     toys.run(0.5)
     assert toys.trainings == 2
+
+
+def test_other_threads_train_again_and_diff_says_so(toys: Toys, monkeypatch: pytest.MonkeyPatch) -> None:
+    for threads, experiment, trainings in (("1", "a", 1), ("2", "b", 2), ("1", "c", 2)):
+        monkeypatch.setenv("OMP_NUM_THREADS", threads)
+        toys.run(0.5, experiment)
+        assert toys.trainings == trainings
+    one, two = (Lineage.of(Path("results") / name) for name in ("a", "b"))
+    assert "  threads 1 -> 2" in of_experiments(one, two)
+
+
+def test_an_input_that_changes_while_a_stage_runs_is_no_result(toys: Toys) -> None:
+    toys.meanwhile = lambda: Path("data.txt").write_text("other")
+    with pytest.raises(UserError, match=r"the file changed while train ran \(data.txt\)"):
+        toys.run(0.5)
+    assert not Path("results/result_cache").exists()
+    assert not Path("results/a/runs/train").exists()
 
 
 def test_the_result_cache_can_be_off(toys: Toys, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,6 +255,31 @@ def test_gc_takes_what_no_rule_makes_and_no_setting_uses(
     assert "in use" in said(capsys, lambda: gc.main())
     toys.run(0.25)
     assert toys.trainings == 3
+
+
+def test_gc_deletes_nothing_of_others(
+    toys: Toys, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VITCAPR_RESULT_CACHE", str(Path.cwd() / "shared"))
+    toys.run(0.5)
+    entries = snapshot(Path("shared"))
+    Path("empty").mkdir()
+    assert "other projects may use" in said(capsys, lambda: gc.main(results=Path("empty"), yes=True))
+    assert snapshot(Path("shared")) == entries
+    # Two files with one name of an experiment: each keeps its results.
+    for name in ("one.yaml", "two.yaml"):
+        Path(name).write_text("experiment: a\n")
+    wanted = {"one.yaml": {"results/a/out/copy"}, "two.yaml": {"results/a/model/weights"}}
+    monkeypatch.setattr(gc, "output_files", lambda files: wanted[files[0].name])
+    assert "in use" in said(capsys, lambda: gc.main(configfile=[Path("one.yaml"), Path("two.yaml")], yes=True))
+
+
+def test_gc_deletes_a_folder_of_several_files(toys: Toys) -> None:
+    toys.run(0.5)
+    Path("results/a/out/second").write_text("also of the job")
+    (run,) = [run for run in read_runs(Path("results/a")) if run.name == "copy"]
+    Orphan(Path("results/a"), run, tuple(Path("results/a/out").iterdir()), 0).delete()
+    assert not Path("results/a/out").exists()
 
 
 def test_gc_leaves_an_unknown_experiment_and_a_persons_files_alone(

@@ -137,6 +137,7 @@ def test_gc_deletes_only_what_nothing_refers_to(experiment: Any) -> None:
     replaced = experiment.run("c", interpolation="bicubic").path.parent
     experiment.run("c", interpolation="nearest")
     assert "left alone" in collect(results, "--yes")
+    (replaced / "gone").symlink_to("where a file went meanwhile")
     age(replaced)
     output = collect(results)
     assert (replaced.name in output, kept.name in output, "3 chunks" in output) == (True, False, True)

@@ -18,7 +18,7 @@ from vitcapr.experiment.experiment import read_yaml
 from vitcapr.pipeline.dry_run import dry_run
 from vitcapr.pipeline.orphans import made_by, orphans, recorded_experiments, unused_entries
 from vitcapr.pipeline.records import Run, read_runs
-from vitcapr.pipeline.result_cache import result_cache_of
+from vitcapr.pipeline.result_cache import VARIABLE, result_cache_of
 from vitcapr.progress import format_bytes
 from vitcapr.store.check import unused_stores
 
@@ -76,7 +76,7 @@ def main(
         print(f"{total} can be freed: run again with --yes")
 
 
-def leftovers(results: Path, files: dict[str, list[Path]]) -> Iterator[Leftover]:
+def leftovers(results: Path, files: dict[str, list[list[Path]]]) -> Iterator[Leftover]:
     """Results of definitions that are no longer in use, unused entries of the result cache, and unused stores."""
     alive: list[Run] = []
     for experiment in recorded_experiments(results):
@@ -85,29 +85,32 @@ def leftovers(results: Path, files: dict[str, list[Path]]) -> Iterator[Leftover]
             alive += runs
             print(f"{experiment}: its configuration is not known and it is left alone; name it with --configfile")
             continue
-        left = orphans(experiment, runs, output_files(files[experiment.name]))
+        wanted = set[str]().union(*map(output_files, files[experiment.name]))
+        left = orphans(experiment, runs, wanted)
         for orphan in left:
             name, origin = f"{experiment.name}: {orphan.run.name}", made_by(orphan.run.made)
             yield Leftover(orphan.size, name, origin, orphan.delete, orphan.files)
         gone = {orphan.run.path for orphan in left}
         alive += [run for run in runs if run.path not in gone]
     cache = result_cache_of(results)
+    others = cache is not None and not cache.root.resolve().is_relative_to(results.resolve())
+    kept = f"in a cache that other projects may use ({VARIABLE}), left alone" if others else ""
     for entry in unused_entries(cache, alive) if cache else []:
-        path = entry.path
-        yield Leftover(entry.freed, str(path), made_by(entry.run), partial(shutil.rmtree, path))
+        yield Leftover(entry.freed, str(entry.path), made_by(entry.run), partial(shutil.rmtree, entry.path), kept=kept)
     for store in unused_stores(results):
         path, kept = store.path, "written within the last hour, left alone" if store.recent else ""
         what = f"{path}, {store.chunks} chunks"
         yield Leftover(store.size, what, _owner(path), partial(shutil.rmtree, path), kept=kept)
 
 
-def configurations(given: list[Path]) -> dict[str, list[Path]]:
-    """The configuration files of every known experiment, by its name: config.yaml, experiments/*.yaml, those given."""
-    known: dict[str, list[Path]] = {}
+def configurations(given: list[Path]) -> dict[str, list[list[Path]]]:
+    """Of every known experiment, the configuration files of each of its definitions, which all keep their results:
+    config.yaml, experiments/*.yaml, those given."""
+    known: dict[str, list[list[Path]]] = {}
     if DEFAULT.is_file():
-        known[str(read_yaml(DEFAULT).get("experiment"))] = []
+        known[str(read_yaml(DEFAULT).get("experiment"))] = [[]]
     for path in [*sorted(Path("experiments").glob("*.yaml")), *given]:
-        known[str(read_yaml(path).get("experiment"))] = [path]
+        known.setdefault(str(read_yaml(path).get("experiment")), []).append([path])
     return known
 
 

@@ -90,7 +90,7 @@ def _where(made: Mapping[str, Any]) -> str:
 def _cost(run: Run) -> Iterator[str]:
     made, cache = run.made, run.result_cache
     took, cpu = format_seconds(made["seconds"]), format_seconds(made["cpu_seconds"])
-    yield f"{took}, {cpu} of CPU, {made['peak_memory_mb']} MB at most"
+    yield f"{took}, {cpu} of CPU in {made['threads']} threads, {made['peak_memory_mb']} MB at most"
     energy = made["energy"]
     used = [f"{_energy(value)} by {name}" for name, value in energy["joules"].items()]
     missing = [f"{name} not measured: {reason}" for name, reason in energy["absent"].items()]

@@ -24,12 +24,11 @@ def of_jobs(first: Run, second: Run) -> Iterator[str]:
             if key != "code":
                 yield f"{key} {old} -> {new}"
     told = {**first.code, **second.code}
-    libraries = [{"python": run.made["python"], **run.made["libraries"]} for run in (first, second)]
-    for name, old, new in differences(libraries[0], libraries[1]):
+    made = [dict[str, Any](run.made) for run in (first, second)]
+    before, now = ({**each["libraries"], **{key: each[key] for key in ("python", "threads", "host")}} for each in made)
+    for name, old, new in differences(before, now):
         if name not in told:
             yield f"{name} {json.loads(old)} -> {json.loads(new)}"
-    if first.made["host"] != second.made["host"]:
-        yield f"host {first.made['host']} -> {second.made['host']}"
 
 
 def of_artefacts(

@@ -1,9 +1,11 @@
 """Orphans: results that no rule of the present configuration makes, and unused entries of the result cache."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from vitcapr.files import file_states
 from vitcapr.pipeline.lineage import Lineage
 from vitcapr.pipeline.records import RUNS, Run, root_of
 from vitcapr.pipeline.result_cache import CacheEntry, ResultCache
@@ -32,11 +34,11 @@ class Orphan:
         for file in self.files:
             if is_inside(file, self.experiment):
                 file.unlink(missing_ok=True)
-        for file in self.files:
-            for folder in file.parents:
-                if not is_inside(folder, self.experiment) or folder.name == RUNS or any(folder.iterdir()):
-                    break
-                folder.rmdir()
+        folders = {folder for file in self.files for folder in file.parents if is_inside(folder, self.experiment)}
+        for folder in sorted(folders, reverse=True):
+            if folder.name != RUNS:
+                with suppress(OSError):  # It is not empty.
+                    folder.rmdir()
 
 
 def is_inside(path: Path, folder: Path) -> bool:
@@ -62,9 +64,9 @@ def orphans(experiment: Path, runs: Iterable[Run], wanted: Iterable[str]) -> lis
         if kept.isdisjoint(map(run.place, run.outputs)):
             outputs = lineage.outputs(run)
             unfinished = [file for output in outputs for file in (output.parent / UNFINISHED).rglob("*")]
-            there = [path for path in dict.fromkeys([*outputs, *unfinished, run.path]) if path.is_file()]
-            files = tuple(path for path in there if is_inside(path, experiment))
-            found.append(Orphan(experiment, run, files, sum(path.stat().st_size for path in files)))
+            inside = [path for path in (*outputs, *unfinished, run.path) if is_inside(path, experiment)]
+            files = file_states(inside)
+            found.append(Orphan(experiment, run, tuple(files), sum(state.st_size for state in files.values())))
     return found
 
 

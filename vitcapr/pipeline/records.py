@@ -16,7 +16,7 @@ from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
 from vitcapr.formats.records import read_format, reading
 
-FORMAT = "vitcapr-run-2"
+FORMAT = "vitcapr-run-3"
 RESULTS, RUNS, LOGS = "results", "runs", "logs"
 CODE_DIGESTS = ".code.json"
 """In the folder of all results: the digests that :func:`~vitcapr.pipeline.code.stage_code` remembers."""
@@ -47,6 +47,7 @@ class Made(TypedDict):
     started: str
     seconds: float
     cpu_seconds: float
+    threads: int
     peak_memory_mb: int
     energy: Energy
     python: str

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from vitcapr.errors import UserError
-from vitcapr.files import canonical_json, sha256_bytes, sha256_file, write_json
+from vitcapr.files import canonical_json, file_states, sha256_bytes, sha256_file, write_json
 from vitcapr.formats.records import read_format, reading
 
 FORMAT = "vitcapr-result-1"
@@ -42,7 +42,7 @@ class CacheEntry:
     @property
     def freed(self) -> int:
         """The bytes that deleting the entry frees: those of files that no experiment has."""
-        states = [(self.path / name).stat() for name in self.files if (self.path / name).is_file()]
+        states = file_states(self.path / name for name in self.files).values()
         return sum(state.st_size for state in states if state.st_nlink == 1)
 
     def restore(self, targets: Mapping[str, Path]) -> None:

@@ -78,6 +78,9 @@ class Job:
 
     @cached_property
     def inputs(self) -> dict[str, dict[str, Any]]:
+        return self.read_inputs()
+
+    def read_inputs(self) -> dict[str, dict[str, Any]]:
         return file_facts(self._files(Role.INPUT))
 
     @property
@@ -107,7 +110,7 @@ class Job:
     @cached_property
     def key(self) -> str:
         """The key in the result cache: a digest of everything that determines the result. Paths of files do not
-        count."""
+        count; the number of threads does, because it decides how sums are rounded."""
         inputs = [[facts["option"], Path(path).name, facts["sha256"]] for path, facts in self.inputs.items()]
         return key_of(
             {
@@ -116,6 +119,7 @@ class Job:
                 "settings": self.stage.result_settings(self.canonical),
                 "values": {k: v for k, v in self.plain_values.items() if k not in self.stage.execution_only},
                 "inputs": sorted(inputs),
+                "threads": threads(),
             }
         )
 
@@ -200,6 +204,10 @@ def _run_recorded(job: Job, record: Path, results: Path) -> None:
         begun = time.monotonic()
         counters, _ = gpu_millijoules()
         job.compute()
+        now = job.read_inputs()
+        if changed := [path for path, facts in inputs.items() if now.get(path) != facts]:
+            what = f"the file changed while {job.stage.name} ran"
+            raise UserError(what, where=changed[0], remedy="run the same command again")
         made = _made(started, time.monotonic() - begun, energy_since(counters))
         if cache is not None:
             try:
@@ -232,11 +240,17 @@ def _made(started: str, seconds: float, energy: Energy) -> dict[str, Any]:
         "started": started,
         "seconds": round(seconds, 2),
         "cpu_seconds": round(own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime, 2),
+        "threads": threads(),
         "peak_memory_mb": round(max(own.ru_maxrss, children.ru_maxrss) / 1024),
         "energy": energy,
         "python": platform.python_version(),
         "libraries": {name: found for name in sorted(LIBRARIES.values()) if (found := _version(name))},
     }
+
+
+def threads() -> int:
+    """How many torch and numpy may use: Snakemake sets the number of a job."""
+    return int(os.environ.get("OMP_NUM_THREADS") or len(os.sched_getaffinity(0)))
 
 
 def _version(distribution: str) -> str | None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from vitcapr.errors import UserError
-from vitcapr.files import read_json, sha256_file
+from vitcapr.files import file_states, read_json, sha256_file
 from vitcapr.formats.store_manifest import FeaturePart, read_sealed
 from vitcapr.store.layout import (
     CHECKSUMS,
@@ -175,8 +175,8 @@ def unused_stores(results: Path) -> list[UnusedStore]:
     for path in sorted(root.glob("*")):
         if path.is_symlink() or not (path / GROUP).is_dir() or path.name in used:
             continue
-        states = [(file.is_file(), file.stat()) for file in [path, *path.rglob("*")]]
-        size, newest = sum(state.st_size for is_file, state in states if is_file), max(s.st_mtime for _, s in states)
+        states = file_states(path.rglob("*")).values()
+        size, newest = sum(state.st_size for state in states), max(s.st_mtime for s in [path.stat(), *states])
         finished = sum(1 for _ in (path / CHECKSUMS).glob("[0-9]*.json"))
         unused.append(UnusedStore(path, size, finished, time.time() - newest < _RECENT_SECONDS))
     return unused

@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from vitcapr.files import write_json
-from vitcapr.pipeline.records import read_runs
+from vitcapr.pipeline.records import FORMAT, read_runs
 from vitcapr.progress import format_seconds
 from vitcapr.report.first_page.cost import cost, cost_table
 
@@ -16,11 +16,11 @@ def record(folder, name, inputs, outputs, seconds=1.0, joules=None, restored=Non
 
     made = {
         **{"user": "u", "host": "h", "platform": "Linux", "started": "2026-01-01T00:00:00+00:00"},
-        **{"seconds": seconds, "cpu_seconds": 2 * seconds, "peak_memory_mb": int(1000 * seconds)},
+        **{"seconds": seconds, "cpu_seconds": 2 * seconds, "threads": 1, "peak_memory_mb": int(1000 * seconds)},
         **{"energy": {"joules": joules or {}, "absent": ABSENT}, "python": "3.11", "libraries": {}},
     }
     content = {
-        **{"format": "vitcapr-run-2", "stage": name.partition("/")[0], "command": "", "code": {}, "settings": {}},
+        **{"format": FORMAT, "stage": name.partition("/")[0], "command": "", "code": {}, "settings": {}},
         **{"values": {}, "inputs": described(inputs), "outputs": described(outputs), "made": made},
         "result_cache": {"key": "k", "restored": restored},
     }
