@@ -18,7 +18,10 @@ from vitcapr.training.processes import run_processes, torchrun_arguments
 
 
 def start(output: Path, *command: str, epochs: int = 40) -> "subprocess.Popen[str]":
-    """Two processes, started by the training itself, or by a ``command`` for ``python -m`` of which they are a part."""
+    """Two processes, started by the training itself, or by a ``command`` for ``python -m`` of which they are a part.
+
+    They ignore SIGINT, as what a shell starts in the background.
+    """
     results = Path("results/toy")
     phases = [{"epochs": epochs, "batch_images": 3, "learning_rate": 0.01}]
     training = {"phases": phases, "precision": "float32", "device": "cpu", "processes": 2, "save_every_steps": 2}
@@ -35,6 +38,8 @@ def start(output: Path, *command: str, epochs: int = 40) -> "subprocess.Popen[st
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
     )
 
 
@@ -52,10 +57,13 @@ def test_a_training_in_two_processes_is_stopped_and_continued(project: Path, tmp
     assert first.returncode == 75, said
     assert "stopped: training saved at epoch" in said
     assert not (output / "card.json").exists()
-    second = start(output)
+    second, log_path = start(output), output.with_suffix(".log")
+    while "continuing at epoch" not in log_path.read_text() and second.poll() is None:
+        time.sleep(0.01)
+    os.killpg(second.pid, signal.SIGINT)
     said = second.communicate()[1]
     assert second.returncode == 0, said
-    log = output.with_suffix(".log").read_text()
+    log = log_path.read_text()
     assert log.count("continuing at epoch") == 1
     assert log.count("best epoch") == 1, "one process speaks"
     assert len((output / "history.csv").read_text().splitlines()) == 41

@@ -89,6 +89,9 @@ def run_processes(stage: str, processes: int, device: str, arguments: Sequence[s
             where="training.processes",
             remedy="ask for as many GPUs as processes, or train on the CPU with device: cpu",
         )
+    environment = {**os.environ, "OMP_NUM_THREADS": str(max(1, torch.get_num_threads() // processes))}
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # torchrun would catch it nevertheless.
+        environment["PET_SIGNALS_TO_HANDLE"] = "SIGTERM,SIGHUP,SIGQUIT"
     torchruns: list[subprocess.Popen[bytes]] = []
 
     def end_torchrun() -> None:
@@ -102,7 +105,7 @@ def run_processes(stage: str, processes: int, device: str, arguments: Sequence[s
         torchruns.append(
             subprocess.Popen(
                 [sys.executable, "-m", "torch.distributed.run", *torchrun_arguments(stage, processes, arguments)],
-                env={**os.environ, "OMP_NUM_THREADS": str(max(1, torch.get_num_threads() // processes))},
+                env=environment,
                 # torchrun knows nothing of SIGUSR1 and would die of it; its processes set handlers of their own.
                 preexec_fn=lambda: signal.signal(signal.SIGUSR1, signal.SIG_IGN),
             )
