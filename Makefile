@@ -4,7 +4,8 @@
 # make test-browser   the explorer and the page of vitcapr serve in a headless Chromium, which must be installed (with chromedriver)
 # make test-gpu   a GPU against the CPU, and loops that must not wait for it; skipped where there is none
 # make test-slurm    the tests on a Slurm of their own; as root, installs it if it is missing
-# make torture   kills, faults and hostile inputs, for up to 40 minutes: make torture MINUTES=5 SEED=1
+# make torture   kills, faults and hostile inputs, for up to 40 minutes and the time of the runs that they start from:
+#                make torture MINUTES=5 SEED=1
 # make pages   docs/stages.md, config/README.md and the schema, which are written from the code
 # make docs    the documentation site, in site/; a warning is an error
 # make lint    what must be clean before a commit

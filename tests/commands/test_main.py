@@ -2,7 +2,6 @@
 
 import ctypes
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -19,10 +18,8 @@ import vitcapr
 from vitcapr.commands.main import (
     COMMANDS,
     SPIN_COUNT,
-    TEMPORARY,
     main,
     prepare_process,
-    remove_abandoned,
     run_program,
     takes,
     temporary_files,
@@ -187,15 +184,6 @@ def test_debugging_shows_the_traceback_of_all() -> None:
         run_program(ask_torch_for_too_much, debug=True)
 
 
-HOLDING = """
-import sys, tempfile
-from vitcapr.commands.main import temporary_files
-with temporary_files():
-    print(tempfile.mkdtemp(), flush=True)
-    sys.stdin.read()
-"""
-
-
 @pytest.fixture
 def system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(tempfile, "tempdir", None)
@@ -210,26 +198,6 @@ def test_temporary_files_lie_in_one_folder_and_go_with_it(system: Path) -> None:
         assert os.environ["TMPDIR"] == str(inner.parent)
     assert list(system.iterdir()) == []
     assert tempfile.gettempdir() == str(system)
-
-
-def test_only_the_folders_of_killed_commands_are_removed(system: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    killed, living = (
-        subprocess.Popen([sys.executable, "-c", HOLDING], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        for _ in range(2)
-    )
-    folders = [Path(process.stdout.readline().strip()) for process in (killed, living) if process.stdout]
-    foreign = system / f"{TEMPORARY}of-a-person"
-    foreign.mkdir()
-    killed.send_signal(signal.SIGKILL)
-    killed.wait()
-    remove_abandoned()
-    assert [folder.exists() for folder in folders] == [True, True]  # Within a moment, a new folder may have no lock.
-    monkeypatch.setattr(vitcapr.commands.main, "_MOMENT", 0)
-    remove_abandoned()
-    assert [folder.exists() for folder in folders] == [False, True]
-    assert foreign.exists()
-    living.communicate("")
-    assert not folders[1].parent.exists()
 
 
 MEMORY_PAGES_OF_THE_SECOND_BLOCK = """

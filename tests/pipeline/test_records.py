@@ -2,6 +2,7 @@
 
 import copy
 import json
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
-from vitcapr.pipeline.records import FORMAT, check_as_written, read_run
+from vitcapr.pipeline.records import FORMAT, FileFacts, check_as_written, check_together, makers_of, read_run
 
 FILE = Path("results/a/captions/captions.json")
 RECORD: dict[str, Any] = {
@@ -55,7 +56,8 @@ def record(name: str, started: str, path: Path = FILE, experiment: str = "a", **
 
 
 def check(path: Path = FILE) -> None:
-    check_as_written({path.as_posix(): {"sha256": sha256_file(path)}})
+    inputs = {path.as_posix(): FileFacts(option="source", sha256=sha256_file(path), size=1)}
+    check_as_written(inputs, makers_of(inputs))
 
 
 def test_a_whole_record_is_read(written: Path) -> None:
@@ -141,3 +143,30 @@ def test_records_of_other_paths_and_other_formats_say_nothing() -> None:
         check(other)
     Path("photos.zip").write_text("a user's own")
     check(Path("photos.zip"))
+
+
+def facts(option: str, digest: str = "1") -> FileFacts:
+    return {"option": option, "sha256": digest * 64, "size": 1}
+
+
+@pytest.mark.parametrize(
+    ("option", "beside", "refused"),
+    [
+        *(
+            (option, "manifest", True)
+            for option in ("tokens", "captions", "embeddings", "attention", "ranks", "before")
+        ),
+        *((option, "vocabulary", True) for option in ("tokens", "captions", "captioner", "word_vectors")),
+        ("embeddings", "features", True),
+        # A model may serve another data set, and captions may be scored with features that did not make them.
+        ("captioner", "manifest", False),
+        ("retriever", "manifest", False),
+        ("captions", "features", False),
+    ],
+)
+def test_what_a_stage_reads_was_made_with_the_same(option: str, beside: str, refused: bool) -> None:
+    record("decode/beam", "2026-01-03", inputs={f"results/a/{beside}": facts(beside)})
+    same, another = ({FILE.as_posix(): facts(option), "b/file": facts(beside, digest)} for digest in "12")
+    check_together(same, makers_of(same))
+    with pytest.raises(UserError, match="made with another") if refused else nullcontext():
+        check_together(another, makers_of(another))

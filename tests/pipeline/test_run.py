@@ -136,7 +136,7 @@ def test_other_threads_train_again_and_diff_says_so(toys: Toys, monkeypatch: pyt
 
 def test_an_input_that_changes_while_a_stage_runs_is_no_result(toys: Toys) -> None:
     toys.meanwhile = lambda: Path("data.txt").write_text("other")
-    with pytest.raises(UserError, match=r"the file changed while train ran \(data.txt\)"):
+    with pytest.raises(UserError, match=r"the file changed while vocabulary ran \(data.txt\)"):
         toys.run(0.5)
     assert not Path("results/result_cache").exists()
     assert not Path("results/a/runs/train").exists()

@@ -72,9 +72,7 @@ def test_none_is_not_nothing() -> None:
         ('raise UserError("a", where=path, remedy=f"b {name}")', 'raise UserError(f"c {size:>8}")'),
         ('raise ValueError(f"{kept[0]} is short")', "raise ValueError()"),
         ('reporter.line("a", to_terminal=True)', "reporter.line(message)"),
-        ('self._reporter.line("a")', 'self._reporter.line("b")'),
         ('report.line("a")', 'report.line(f"{a}")'),
-        ('Field(4, ge=1, title="a", description="b")', "Field(4, ge=1)"),
     ],
 )
 def test_a_text_for_the_user_does_not_count(line: str, another: str) -> None:
@@ -89,8 +87,6 @@ def test_a_text_for_the_user_does_not_count(line: str, another: str) -> None:
         ('raise UserError("a") from error', 'raise UserError("a")'),
         ('report.line("a")', 'report.file("a")'),
         ('log.line("a")', 'log.line("b")'),
-        ("Field(4, ge=1)", "Field(4, ge=2)"),
-        ('field(description="a")', 'field(description="b")'),
     ],
 )
 def test_everything_else_counts(line: str, another: str) -> None:
@@ -106,14 +102,12 @@ def test_the_names_of_texts_mean_what_they_say() -> None:
                 imports |= {(node.module, alias.asname or alias.name) for alias in node.names}
             elif isinstance(node, (ast.ClassDef, ast.FunctionDef)):
                 classes.add((path.stem, node.name))
-    watched = MESSAGES | {"Field"}
-    assert {pair for pair in imports if pair[1] in watched} == {
-        ("pydantic", "Field"),
+    assert {pair for pair in imports if pair[1] in MESSAGES} == {
         ("vitcapr.errors", "UserError"),
         ("vitcapr.errors", "Preempted"),
         ("vitcapr.training.loop", "Diverged"),
     }
-    assert {pair for pair in classes if pair[1] in watched} == {
+    assert {pair for pair in classes if pair[1] in MESSAGES} == {
         ("errors", "UserError"),
         ("errors", "Preempted"),
         ("loop", "Diverged"),

@@ -43,7 +43,7 @@ def age(folder: Path) -> None:
     """Nothing in ``folder`` was written to within the last two hours."""
     then = time.time() - 7200
     for path in [folder, *folder.rglob("*")]:
-        os.utime(path, (then, then))
+        os.utime(path, (then, then), follow_symlinks=False)
 
 
 def collect(results: Path, *options: str) -> str:
@@ -117,7 +117,9 @@ def test_damaged_ids_are_found_and_repaired(experiment: Any, snapshot: Snapshot,
 
 def test_exports_hold_the_same_numbers(experiment: Any, tmp_path: Path) -> None:
     store = experiment.run()
+    (tmp_path / ".f.h5.0123abcd.partial").write_text("what a killed export left")
     run_features("export", store.manifest_path, "--to", "h5", "-o", tmp_path / "f.h5")
+    assert not list(tmp_path.glob(".f.h5.*"))
     run_features("export", store.manifest_path, "--to", "npz", "--output", tmp_path / "f.npz")
     with h5py.File(tmp_path / "f.h5") as h5, np.load(tmp_path / "f.npz", allow_pickle=False) as npz:
         for name, array in store.items():

@@ -16,6 +16,8 @@ from tests.end_to_end.conftest import write_project
 
 FROM_NOTHING = ("extract", "extract_pixels", "extract_text")
 """Stages whose work lies in a store, which is not among the outputs that they declare."""
+MEASURED = ("seconds.csv", "tables.md")
+"""What align writes with the processor time of each fit."""
 NOT_ARTEFACTS = ("runs", "logs", ".code.json", "result_cache", "writers.lock")
 
 
@@ -116,7 +118,7 @@ class Job:
             file = folder / path
             if not file.is_file():
                 return f"{path} is missing"
-            if hashlib.sha256(file.read_bytes()).hexdigest() != digest:
+            if file.name not in MEASURED and hashlib.sha256(file.read_bytes()).hexdigest() != digest:
                 return f"{path} has other bytes"
         return None
 

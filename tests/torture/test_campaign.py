@@ -87,3 +87,4 @@ def test_nothing_is_lost_and_nothing_is_let_in(tmp_path: Path, pytestconfig: pyt
     changed = [str(path) for path, content in whole.items() if not path.is_file() or path.read_bytes() != content]
     assert not changed, "the project itself was changed"
     assert not tally.problems
+    assert all(map(tally.count, ("kills", "faults", "inputs"))), "the time was up before everything was tried"

@@ -90,6 +90,7 @@ def export(
     output: Annotated[Path, typer.Option("--output", "-o", help="The file or folder to write.")],
 ) -> None:
     """Export a store to file formats of other programs."""
+    from vitcapr.files import remove_remains
     from vitcapr.progress import Reporter
     from vitcapr.store import export as exporters
     from vitcapr.store.reader import open_features
@@ -99,6 +100,8 @@ def export(
         rows = sum(len(array) for array in store.values())
         with reporter.track(f"export {output.name}", rows, "rows") as tracker:
             write(store, output, tracker.advance)
+    for path in output.rglob("[!.]*") if output.is_dir() else [output]:
+        remove_remains(path)
 
 
 @app.command()

@@ -6,7 +6,6 @@ What every command shares is here too: options, one line for a user's error, and
 import collections.abc
 import ctypes
 import difflib
-import fcntl
 import importlib
 import inspect
 import os
@@ -14,9 +13,8 @@ import re
 import shutil
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin
 
@@ -66,10 +64,6 @@ _LONGEST = 400
 """Characters of a line: torch adds its C++ frames to some messages."""
 TEMPORARY = "vitcapr-run-"
 """Begins the name of the folder of temporary files of one command."""
-_LOCK = "lock"
-"""A file in it. The system releases its lock when the process ends, however it ends."""
-_MOMENT = 60.0
-"""Seconds. A process locks its new folder at once."""
 SPIN_COUNT = "10000"
 """How often a thread of torch's OpenMP looks for work before it sleeps (GNU's default: 300,000).
 
@@ -216,15 +210,11 @@ def _end(message: str, code: int) -> None:
 def temporary_files() -> Iterator[None]:
     """Inside, temporary files of this process and of those that it starts lie in one folder, removed at the end.
 
-    The folders of killed commands are removed at the beginning. If no folder can be made, as on a full disk, temporary
-    files lie where they would lie anyway.
+    If no folder can be made, as on a full disk, temporary files lie where they would lie anyway.
     """
-    remove_abandoned()
     before, variable = tempfile.tempdir, os.environ.get("TMPDIR")
     try:
         folder = tempfile.mkdtemp(prefix=TEMPORARY)
-        lock = os.open(Path(folder, _LOCK), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-        fcntl.flock(lock, fcntl.LOCK_EX)
     except OSError:
         yield
         return
@@ -235,22 +225,6 @@ def temporary_files() -> Iterator[None]:
         tempfile.tempdir = before
         os.environ.pop("TMPDIR") if variable is None else os.environ.update(TMPDIR=variable)
         shutil.rmtree(folder, ignore_errors=True)
-        os.close(lock)
-
-
-def remove_abandoned() -> None:
-    """Remove the folders of this user whose processes have ended."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{TEMPORARY}*"):
-        with suppress(OSError):
-            status = folder.lstat()
-            if status.st_uid != os.getuid() or time.time() - status.st_mtime < _MOMENT:
-                continue
-            lock = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW)
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(folder, ignore_errors=True)
-            finally:
-                os.close(lock)
 
 
 def prepare_process() -> None:

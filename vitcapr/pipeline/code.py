@@ -93,7 +93,7 @@ USER_FACING = tuple(
 
 
 MESSAGES = frozenset({"UserError", "Diverged", "Preempted", "ValueError", "TypeError", "IndexError"})
-"""Exceptions whose arguments only make a message that no result holds.
+"""Exceptions whose arguments only make a message that no result holds, as those of ``report.line``.
 
 ``BadImage`` and its like are left out: their text stands in ``rejected.csv``.
 """
@@ -270,37 +270,23 @@ def _this_module() -> bytes:
 
 
 def tree_digest(source: str) -> str:
-    """The digest of a source as 16 hexadecimal digits.
-
-    It also ignores the arguments of the exceptions of :data:`MESSAGES` and of ``report.line`` and ``reporter.line``,
-    and ``title`` and ``description`` of pydantic's ``Field``.
-    """
-    return sha256_bytes(_spell(_WithoutTexts().visit(ast.parse(source))).encode())[:16]
-
-
-class _WithoutTexts(ast.NodeTransformer):
-    def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
-        """Drop docstrings, of whatever they stand under: strings that nothing is done with."""
-        is_text = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
-        return None if is_text else self.generic_visit(node)
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        match node.func:
-            case ast.Name(id=name) if name in MESSAGES:
-                node.args, node.keywords = [], []
-            case ast.Name(id="Field"):
-                node.keywords = [each for each in node.keywords if each.arg not in ("title", "description")]
-            case ast.Attribute(
-                value=ast.Name(id="report" | "reporter") | ast.Attribute(attr="reporter" | "_reporter"), attr="line"
-            ):
-                node.args, node.keywords = [], []
-        return self.generic_visit(node)
+    """The digest of a source, without comments, docstrings, layout and :data:`MESSAGES`, as 16 hexadecimal digits."""
+    return sha256_bytes(_spell(ast.parse(source)).encode())[:16]
 
 
 def _spell(node: object) -> str:
     """The tree as text, without empty fields: newer Pythons add some."""
-    if isinstance(node, ast.AST):
-        named = {name: getattr(node, name, None) for name in node._fields}
-        fields = [(n, v) for n, v in named.items() if v not in (None, []) or isinstance(node, ast.Constant)]
-        return f"{type(node).__name__}({', '.join(f'{name}={_spell(value)}' for name, value in fields)})"
-    return f"[{', '.join(map(_spell, node))}]" if isinstance(node, list) else repr(node)
+    match node:
+        case ast.Expr(value=ast.Constant(value=str())):
+            return ""  # A docstring, of whatever it stands under: a string that nothing is done with.
+        case ast.Call(func=ast.Name(id=name)) if name in MESSAGES:
+            return name
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="report" | "reporter"), attr="line")):
+            return "line"
+        case ast.AST():
+            named = {name: getattr(node, name, None) for name in node._fields}
+            fields = [(n, v) for n, v in named.items() if v not in (None, []) or isinstance(node, ast.Constant)]
+            return f"{type(node).__name__}({', '.join(f'{name}={_spell(value)}' for name, value in fields)})"
+        case list():
+            return f"[{', '.join(filter(None, map(_spell, node)))}]"
+    return repr(node)

@@ -156,7 +156,7 @@ def read_runs(experiment: Path) -> list[Run]:
     return [read_run(path) for path in sorted((experiment / RUNS).rglob("[!.]*.json"))]
 
 
-def file_facts(files: Mapping[str, list[Path]]) -> dict[str, dict[str, Any]]:
+def file_facts(files: Mapping[str, list[Path]]) -> dict[str, FileFacts]:
     """For a record: path -> the parameter that named it, its digest and its size in bytes.
 
     Args:
@@ -169,16 +169,69 @@ def file_facts(files: Mapping[str, list[Path]]) -> dict[str, dict[str, Any]]:
     }
 
 
-def check_as_written(inputs: Mapping[str, Mapping[str, Any]]) -> None:
-    """Check that inputs are unchanged since jobs wrote them. A file without a record passes.
+_OF_DATA = {
+    "tokens",
+    "tags",
+    "paraphrases",
+    "captions",
+    "candidates",
+    "attention",
+    "embeddings",
+    "all_languages",
+    "ranks",
+}
+TOGETHER = {
+    ("manifest", "data set"): _OF_DATA | {"query_bank", "before", "after"},
+    ("vocabulary", "vocabulary"): {"tokens", "captions", "candidates", "captioner", "start", "word_vectors"},
+    ("features", "store of features"): {"embeddings"},
+}
+"""What a stage reads, and its name for people -> the inputs that must have been made with the same one.
 
-    Of the records that name a path as an output, the newest counts.
+A model may serve another data set.
+"""
+
+
+def check_together(inputs: Mapping[str, FileFacts], makers: Mapping[str, Run]) -> None:
+    """Check that what a stage reads belongs together: artefacts to the data set, the vocabulary and the features beside
+    them, where shapes and names may fit nevertheless. A file without a record passes.
 
     Args:
-        inputs: path -> ``sha256`` and other facts, as a record holds them.
+        makers: of the inputs, by :func:`makers_of`.
+
+    Raises:
+        UserError: a file was made with another data set, vocabulary or store of features.
+    """
+    for path, maker in makers.items():
+        for (option, what), options in TOGETHER.items():
+            here, there = (_digests(facts, option) for facts in (inputs, {**maker.inputs, **maker.outputs}))
+            if inputs[path]["option"] in options and here and there and here != there:
+                raise UserError(f"it was made with another {what}", where=path, remedy="read files of one experiment")
+
+
+def _digests(files: Mapping[str, FileFacts], option: str) -> set[str]:
+    return {facts["sha256"] for facts in files.values() if facts["option"] == option}
+
+
+def check_as_written(inputs: Mapping[str, FileFacts], makers: Mapping[str, Run]) -> None:
+    """Check that inputs are unchanged since their makers wrote them. A file without a record passes.
 
     Raises:
         UserError: a file has changed since its job wrote it.
+    """
+    for path, maker in makers.items():
+        if maker.outputs[path]["sha256"] != inputs[path]["sha256"]:
+            raise UserError(
+                f"the file is not as {maker.name} wrote it",
+                where=path,
+                remedy=f"snakemake --forcerun {path} makes it again; to keep your change, delete {maker.path}",
+            )
+
+
+def makers_of(inputs: Mapping[str, FileFacts]) -> dict[str, Run]:
+    """The records of the jobs that wrote these files. Of several for one file, the newest counts.
+
+    Args:
+        inputs: path -> facts, as a record holds them.
     """
     makers: dict[str, Run] = {}
     for experiment in {root for path in inputs if (root := root_of(path)) is not None}:
@@ -190,13 +243,7 @@ def check_as_written(inputs: Mapping[str, Mapping[str, Any]]) -> None:
             for path in run.outputs.keys() & inputs.keys():
                 if path not in makers or run.time >= makers[path].time:
                     makers[path] = run
-    for path, maker in makers.items():
-        if maker.outputs[path]["sha256"] != inputs[path]["sha256"]:
-            raise UserError(
-                f"the file is not as {maker.name} wrote it",
-                where=path,
-                remedy=f"snakemake --forcerun {path} makes it again; to keep your change, delete {maker.path}",
-            )
+    return makers
 
 
 def gpu_millijoules() -> tuple[dict[str, int], str]:

@@ -27,10 +27,14 @@ from vitcapr.pipeline.records import (
     FORMAT,
     RUNS,
     Energy,
+    FileFacts,
+    Run,
     check_as_written,
+    check_together,
     energy_since,
     file_facts,
     gpu_millijoules,
+    makers_of,
     record_of_log,
 )
 from vitcapr.pipeline.result_cache import key_of, result_cache_of
@@ -77,10 +81,15 @@ class Job:
         return job_code(self.stage.module, self.stage.result_settings(self.canonical), remembered)
 
     @cached_property
-    def inputs(self) -> dict[str, dict[str, Any]]:
+    def inputs(self) -> dict[str, FileFacts]:
         return self.read_inputs()
 
-    def read_inputs(self) -> dict[str, dict[str, Any]]:
+    @cached_property
+    def makers(self) -> dict[str, Run]:
+        """The records of the jobs that wrote the inputs."""
+        return makers_of(self.inputs)
+
+    def read_inputs(self) -> dict[str, FileFacts]:
         return file_facts(self._files(Role.INPUT))
 
     @property
@@ -125,12 +134,15 @@ class Job:
 
     def check_inputs(self) -> None:
         """Raises:
-        UserError: an input is a pipe or a device, which could be waited for without end.
+        UserError: an input is a pipe or a device, which could be waited for without end, or was made with another data
+            set, vocabulary or store of features than the others.
         """
         for parameter in self.stage.of_role(Role.INPUT):
             for path in parameter.paths(self.values[parameter.name]):
                 if path.exists() and not (path.is_file() or path.is_dir()):
                     raise UserError("neither a file nor a folder", where=path, remedy=f"correct {parameter.option}")
+        if not is_started_by_torchrun():
+            check_together(self.inputs, self.makers)
 
     def compute(self) -> None:
         """Call the stage. If it trains in several processes, call it in each of them."""
@@ -165,7 +177,7 @@ class Job:
         with Reporter(self.log) as report:
             report.line(line)
 
-    def outputs(self) -> dict[str, dict[str, Any]]:
+    def outputs(self) -> dict[str, FileFacts]:
         return file_facts(self._files(Role.OUTPUT))
 
     def _files(self, role: Role) -> dict[str, list[Path]]:
@@ -193,7 +205,7 @@ def run_stage(stage: Stage, /, log: Path | None = None, **values: Any) -> None:
 def _run_recorded(job: Job, record: Path, results: Path) -> None:
     started = datetime.now(UTC).isoformat(timespec="seconds")
     code, inputs = job.code, job.inputs  # before the stage runs, because files may change during hours of work
-    check_as_written(inputs)
+    check_as_written(inputs, job.makers)
     cache = result_cache_of(results) if job.stage.cached else None
     entry = None if cache is None else cache.find(job.key)
     if entry is not None:

@@ -60,7 +60,7 @@ def test_ranks_of_other_embeddings_are_a_mistake(draw, retrieved, tmp_path):
 
 
 def test_retrievers_side_by_side(draw, retrieved, tmp_path):
-    embeddings = dict.fromkeys("ab", [retrieved["embeddings"]])
+    embeddings = {name: [retrieved["embeddings"]] for name in "ab"}
     values = {"embeddings": embeddings, "manifest": retrieved["manifest"], "found": tmp_path / "found.md"}
     draw(draw_side_by_side, "spaces", "top_captions", "top_images", split="test", **values)
     found = (tmp_path / "found.md").read_text(encoding="utf-8")
