@@ -1,20 +1,19 @@
 """What a store's numbers are like: moments, the spectrum of their covariance, norms, near duplicates; by dask.
 
-Every task reads a span of whole chunks and answers with sums, and a number for each vector (its length), so any
-scheduler of dask runs them: threads, or the workers of a cluster that see the same files.
+Every task reads a span of whole chunks, so any scheduler of dask runs them: threads, or the workers of a cluster that
+see the same files.
 """
 
-import operator
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 import dask
+import dask.array as da
 import numpy as np
 
 from vitcapr.errors import UserError
 from vitcapr.formats.tables import Table, number, row
-from vitcapr.store.reader import FeatureArray, FeatureStore
+from vitcapr.store.reader import FeatureStore
 
 _SPAN_BYTES = 32 << 20
 _PAIR_ROWS = 2048
@@ -27,34 +26,6 @@ _MAIN = (
     *("store", "array", "vectors", "dimensions", "mean", "variance", "dead dimensions", "median length"),
     *("components for 90 %", "components for 99 %", "first component, %"),
 )
-
-
-@dataclass(frozen=True)
-class Sums:
-    """Of ``n`` vectors less ``shift``, a vector near their mean, without which squares cancel.
-
-    Attributes:
-        total: (D,) float64; products: (D, D) float64, the sum of outer products.
-        low, high: (D,) the least and the greatest of each dimension.
-        norms: (n,) float32, the vectors' lengths.
-    """
-
-    n: int
-    total: np.ndarray
-    products: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    norms: np.ndarray
-
-    def __add__(self, other: "Sums") -> "Sums":
-        return Sums(
-            self.n + other.n,
-            self.total + other.total,
-            self.products + other.products,
-            np.minimum(self.low, other.low),
-            np.maximum(self.high, other.high),
-            np.concatenate([self.norms, other.norms]),
-        )
 
 
 def statistics(store: FeatureStore, name: str, duplicates: int = 10) -> dict[str, Any]:
@@ -77,27 +48,30 @@ def statistics(store: FeatureStore, name: str, duplicates: int = 10) -> dict[str
     array = store[name]
     width = array.shape[-1]
     shift = array[: min(len(array), 64)].reshape(-1, width).astype(np.float64).mean(axis=0)
-    tasks = [dask.delayed(_sums)(store, name, first, last, shift) for first, last in _spans(array)]
-    (sums,) = dask.compute(_tree(tasks))
-    mean = sums.total / sums.n + shift
-    covariance = sums.products / sums.n - np.outer(sums.total, sums.total) / sums.n**2
+    vectors = _vectors(store, name)
+    centred = vectors - shift  # Squares of numbers far from zero would cancel.
+    total, products, low, high, norms = dask.compute(
+        centred.sum(0), centred.T @ centred, vectors.min(0), vectors.max(0), da.linalg.norm(vectors, axis=1)
+    )
+    n = len(norms)
+    mean = total / n + shift
+    covariance = products / n - np.outer(total, total) / n**2
     variance = np.maximum(np.diag(covariance), 0)
     spectrum = np.maximum(np.linalg.eigvalsh(covariance)[::-1], 0)
     share = spectrum / spectrum.sum() if spectrum.sum() > 0 else spectrum
     result: dict[str, Any] = {
-        "vectors": sums.n,
+        "vectors": n,
         "dimensions": width,
         "mean": float(mean.mean()),
         "variance": float(variance.mean()),
         "mean_of_each": mean.tolist(),
         "variance_of_each": variance.tolist(),
-        "dead": np.flatnonzero(sums.low == sums.high).tolist(),
+        "dead": np.flatnonzero(low == high).tolist(),
         "explained": share[:_COMPONENTS].tolist(),
         "components_90": int(np.searchsorted(np.cumsum(share), 0.90) + 1),
         "components_99": int(np.searchsorted(np.cumsum(share), 0.99) + 1),
         "norm": {
-            f"{level:g}": float(value)
-            for level, value in zip(_QUANTILES, np.quantile(sums.norms, _QUANTILES), strict=True)
+            f"{level:g}": float(value) for level, value in zip(_QUANTILES, np.quantile(norms, _QUANTILES), strict=True)
         },
     }
     if duplicates:
@@ -135,32 +109,26 @@ def statistics_tables(results: Mapping[str, Mapping[str, Mapping[str, Any]]]) ->
     return tables
 
 
-def _spans(array: FeatureArray) -> Iterator[tuple[int, int]]:
-    """First and last row of neighbouring whole chunks that together are not large."""
+def _vectors(store: FeatureStore, name: str) -> da.Array:
+    """(n, D) float64, the vectors of all rows; a block is of neighbouring whole chunks that together are not large."""
+    array = store[name]
     rows = array.chunk * max(1, _SPAN_BYTES // (array.chunk * array.row_bytes))
+    each, width = int(np.prod(array.shape[1:-1])), array.shape[-1]
+    blocks = []
     for first in range(0, len(array), rows):
-        yield first, min(first + rows, len(array))
+        last = min(first + rows, len(array))
+        block = dask.delayed(_read)(store, name, first, last)
+        blocks.append(da.from_delayed(block, ((last - first) * each, width), np.float64))
+    return da.concatenate(blocks)
 
 
-def _sums(store: FeatureStore, name: str, first: int, last: int, shift: np.ndarray) -> Sums:
+def _read(store: FeatureStore, name: str, first: int, last: int) -> np.ndarray:
     rows = store[name][first:last]
     finite = np.isfinite(rows.reshape(len(rows), -1)).all(axis=1)
     if not finite.all():
         what = f"the numbers of '{store.ids[first + int(finite.argmin())]}' in '{name}' are not finite"
         raise UserError(what, where=store.manifest_path, remedy="extract or import these features again")
-    vectors = rows.reshape(-1, len(shift)).astype(np.float64)
-    norms = np.sqrt(np.einsum("nd,nd->n", vectors, vectors)).astype(np.float32)
-    low, high = vectors.min(axis=0), vectors.max(axis=0)
-    vectors -= shift
-    return Sums(len(vectors), vectors.sum(axis=0), vectors.T @ vectors, low, high, norms)
-
-
-def _tree(tasks: Sequence[Any]) -> Any:
-    """The sum of all, neighbours first, so that few are held at a time and the order is always the same."""
-    while len(tasks) > 1:
-        pairs = [tasks[at : at + 2] for at in range(0, len(tasks), 2)]
-        tasks = [pair[0] if len(pair) == 1 else dask.delayed(operator.add)(*pair) for pair in pairs]
-    return tasks[0]
+    return rows.reshape(-1, rows.shape[-1]).astype(np.float64)
 
 
 def _nearest(store: FeatureStore, name: str, count: int) -> list[tuple[int, int, float]]:
