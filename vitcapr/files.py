@@ -10,7 +10,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 from vitcapr.errors import UserError
 
@@ -123,3 +123,29 @@ def sha256_bytes(content: bytes) -> str:
 def sha256_file(path: Path) -> str:
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+class DigestedFile(NamedTuple):
+    """What is known of a file that is, or is to be, at ``path``.
+
+    Attributes:
+        size: in bytes.
+        sha256: in hexadecimal digits.
+    """
+
+    path: Path
+    size: int
+    sha256: str
+
+    @classmethod
+    def at(cls, path: Path) -> Self:
+        return cls(path, path.stat().st_size, sha256_file(path))
+
+    def problem(self, content: bool = True) -> str | None:
+        """What is wrong with the file, which is read whole or, without ``content``, not at all; None if it is sound."""
+        if not self.path.is_file():
+            return "is missing"
+        if self.path.stat().st_size != self.size:
+            return f"has {self.path.stat().st_size} bytes instead of {self.size}"
+        sound = not content or sha256_file(self.path) == self.sha256
+        return None if sound else "is damaged: its content is not what was sealed"

@@ -48,7 +48,7 @@ def files(store: Any, name: str) -> list[Path]:
 
 
 def sound(store: Any) -> bool:
-    return not any(file.problem() for file in sealed_files(read_sealed(store.manifest_path), store.path))
+    return not any(file.problem() for file in sealed_files(read_sealed(store.manifest_path), store.path).values())
 
 
 def test_only_new_pictures_are_computed(experiment: Any) -> None:

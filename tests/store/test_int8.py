@@ -54,7 +54,7 @@ def test_a_store_of_eight_bits_is_read_as_float16(experiment: Any) -> None:
     assert (np.abs(small["patches"][:] - exact["patches"][:]) <= 0.52 * steps).all()
     assert np.array_equal(small["cls"][:], exact["cls"][:].astype(np.float16))
     assert np.array_equal(small["patches"][[7, 2, 2]], small["patches"][:][[7, 2, 2]])
-    assert not any(file.problem() for file in sealed_files(read_sealed(small.manifest_path), small.path))
+    assert not any(file.problem() for file in sealed_files(read_sealed(small.manifest_path), small.path).values())
 
 
 def test_rows_are_multiplied_as_they_are_read(experiment: Any) -> None:

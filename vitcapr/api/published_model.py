@@ -7,8 +7,7 @@ code in it. ``vitcapr-model.json`` names every file with its size and digest, an
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -17,23 +16,20 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from vitcapr.api.model_files import Kind, ModelFiles, decoding_records
 from vitcapr.config.features import TRAINED
 from vitcapr.errors import UserError
-from vitcapr.files import read_json, sha256_bytes, sha256_file, write_json, write_text
+from vitcapr.files import DigestedFile, read_json, sha256_bytes, write_json, write_text
 from vitcapr.formats.kinds import BACKBONE_FILES
 from vitcapr.formats.model import CARD, WEIGHTS
 from vitcapr.formats.store_manifest import Digest, read_sealed
-from vitcapr.store.remote_folder import Expected, RemoteFolder
+from vitcapr.progress import Reporter
+from vitcapr.store.remote_folder import MOST_OF_A_LIST, RemoteFolder
 
 INDEX = "vitcapr-model.json"
 PAGE = "README.md"
 FORMAT: Final = "vitcapr-published-model-1"
-_MOST_OF_THE_INDEX = 2**20
 _NAME = (
     r"^(README\.md|(captioners|retrievers|text|text_features|features|backbones|data|runs)"
     r"(/[A-Za-z0-9_][A-Za-z0-9_.-]*){1,5})$"
 )
-
-Advance = Callable[[str, int], None]
-"""Receives the name and the bytes of each file that is done."""
 
 
 class _File(BaseModel):
@@ -51,29 +47,23 @@ class _Index(BaseModel):
     files: dict[Annotated[str, StringConstraints(pattern=_NAME)], _File]
 
 
-def push_model(folder: Path, place: RemoteFolder, advance: Advance) -> None:
-    """Publish the captioner or retriever in ``folder``. Files that are there already are not sent again.
+def push_model(folder: Path, place: RemoteFolder, report: Reporter) -> None:
+    """Publish the captioner or retriever in ``folder``.
 
     Raises:
         UserError: the folder holds no model, or a file of its experiment is missing.
     """
     model = ModelFiles.open(folder.resolve())
-    known: dict[str, _File] = {}
-    with suppress(UserError):  # Nothing is published there yet.
-        known = _read_index(place).files
     with tempfile.TemporaryDirectory() as scratch:
         paths = {path.relative_to(model.experiment).as_posix(): path for path in _unchanged(model)}
         paths |= {path.relative_to(scratch).as_posix(): path for path in _written(model, Path(scratch))}
-        files = {name: _File(size=path.stat().st_size, sha256=sha256_file(path)) for name, path in paths.items()}
-        for name, path in paths.items():
-            if known.get(name) != files[name]:
-                place.put({name: path})
-            advance(name, files[name].size)
-    index = _Index(format=FORMAT, model=model.folder.relative_to(model.experiment).as_posix(), files=files)
-    place.write(INDEX, index.model_dump_json(indent=2).encode("utf-8"))
+        files = {name: DigestedFile.at(path) for name, path in paths.items()}
+        listed = {name: _File(size=file.size, sha256=file.sha256) for name, file in files.items()}
+        index = _Index(format=FORMAT, model=model.folder.relative_to(model.experiment).as_posix(), files=listed)
+        place.push(files, INDEX, index.model_dump_json(indent=2).encode("utf-8"), report)
 
 
-def pull_model(place: RemoteFolder, folder: Path, advance: Advance) -> Path:
+def pull_model(place: RemoteFolder, folder: Path, report: Reporter) -> Path:
     """Copy a published model to ``folder``, and return the folder of the captioner or retriever.
 
     Files that are there already are not fetched again.
@@ -82,11 +72,8 @@ def pull_model(place: RemoteFolder, folder: Path, advance: Advance) -> Path:
         UserError: there is no published model, or a file is not what its index says.
     """
     index = _read_index(place)
-    for name, facts in index.files.items():
-        path = folder / name
-        if not path.is_file() or sha256_file(path) != facts.sha256:
-            place.fetch({name: Expected(path, facts.size, facts.sha256)})
-        advance(name, facts.size)
+    files = {name: DigestedFile(folder / name, listed.size, listed.sha256) for name, listed in index.files.items()}
+    place.pull(files, report)
     return folder / index.model
 
 
@@ -120,7 +107,7 @@ def _cached(url: str) -> Path:
     """
     root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     folder = root / "vitcapr" / "models" / sha256_bytes(url.encode("utf-8"))[:16]
-    return pull_model(RemoteFolder(url), folder, lambda _name, _size: None)
+    return pull_model(RemoteFolder(url), folder, Reporter())
 
 
 def _unchanged(model: ModelFiles) -> Iterator[Path]:
@@ -158,7 +145,7 @@ def _written(model: ModelFiles, scratch: Path) -> Iterator[Path]:
 
 def _read_index(place: RemoteFolder) -> _Index:
     try:
-        return _Index.model_validate_json(place.read(INDEX, _MOST_OF_THE_INDEX))
+        return _Index.model_validate_json(place.read(INDEX, MOST_OF_A_LIST))
     except FileNotFoundError as error:
         raise UserError("no published model there", where=place.url, remedy=f"it would have {INDEX}") from error
     except ValidationError as error:

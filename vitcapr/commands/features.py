@@ -63,24 +63,24 @@ def verify(
     from vitcapr.formats.store_manifest import read_sealed
     from vitcapr.progress import format_bytes
     from vitcapr.store.check import compute_again, sealed_files
-    from vitcapr.store.layout import checksum_path
+    from vitcapr.store.layout import checksum_path, identity_in
 
     path = sealed / "manifest.json" if sealed.is_dir() else sealed
     manifest = read_sealed(path)
     group = (path.parent / manifest["store"]).resolve()
     files, damaged = sealed_files(manifest, group), 0
-    for file in files:
+    for (array, index), file in files.items():
         if problem := file.problem():
             damaged += 1
-            typer.echo(f"bad: chunk {file.index} of {file.array} {problem}: {file.path}", err=True)
+            typer.echo(f"bad: chunk {index} of {array} {problem}: {file.path}", err=True)
             if delete:  # Extraction computes a chunk without a record, and writes the ids with any chunk.
                 file.path.unlink(missing_ok=True)
-                checksum_path(group.parent, file.index).unlink(missing_ok=True)
+                checksum_path(group.parent, index).unlink(missing_ok=True)
     if damaged:
         first = "they were deleted; " if delete else "delete them (--delete does), then "
-        remedy = f"{first}run {compute_again(files[0].array)}, which computes only what is missing"
+        remedy = f"{first}run {compute_again(identity_in(manifest))}, which computes only what is missing"
         raise UserError(f"{damaged} of {len(files)} chunks are damaged", where=path, remedy=remedy)
-    typer.echo(f"{len(files)} chunks, {format_bytes(sum(file.size for file in files))}, all as sealed")
+    typer.echo(f"{len(files)} chunks, {format_bytes(sum(file.size for file in files.values()))}, all as sealed")
 
 
 @app.command()

@@ -7,7 +7,7 @@ import typer
 
 from vitcapr.api.model_files import ModelFiles
 from vitcapr.api.published_model import pull_model, push_model
-from vitcapr.progress import format_bytes
+from vitcapr.progress import Reporter
 from vitcapr.store.remote_folder import RemoteFolder
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True)
@@ -19,14 +19,14 @@ Url = Annotated[str, typer.Argument(help="A folder, hf://OWNER/NAME, sftp://HOST
 @app.command()
 def push(model: Model, url: Url) -> None:
     """Publish a model: its weights, what it needs of its experiment, and a page with its scores. No code."""
-    push_model(model, RemoteFolder(url), _print)
+    push_model(model, RemoteFolder(url), Reporter())
     print(f"published at {url}")
 
 
 @app.command()
 def pull(url: Url, folder: Annotated[Path, typer.Argument(help="The folder to copy it to.")]) -> None:
     """Fetch a published model. Every file is compared with its digest."""
-    print(f"the model is in {pull_model(RemoteFolder(url), folder, _print)}")
+    print(f"the model is in {pull_model(RemoteFolder(url), folder, Reporter())}")
 
 
 @app.command()
@@ -35,7 +35,3 @@ def page(model: Model) -> None:
     from vitcapr.api.model_page import model_page
 
     print(model_page(ModelFiles.open(model)), end="")
-
-
-def _print(name: str, size: int) -> None:
-    print(f"{format_bytes(size):>10}  {name}")

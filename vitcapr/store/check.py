@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from vitcapr.errors import UserError
-from vitcapr.files import file_states, read_json, sha256_file
+from vitcapr.files import DigestedFile, file_states, read_json
 from vitcapr.formats.store_manifest import FeaturePart, read_sealed
 from vitcapr.store.layout import (
     CHECKSUMS,
@@ -29,34 +29,9 @@ MOST_BYTES = 64 * 2**20
 _RECENT_SECONDS = 3600.0
 
 
-@dataclass(frozen=True)
-class SealedFile:
-    """A file of a sealed store: a chunk or the table of ids.
-
-    Attributes:
-        array: of which it is a chunk; the table is chunk 0 of ``image_id`` or ``caption_id``.
-        size: in bytes.
-        checksum: SHA-256.
-    """
-
-    array: str
-    index: int
-    path: Path
-    size: int
-    checksum: str
-
-    def problem(self, content: bool = True) -> str | None:
-        """What is wrong with the file, which is read whole or, without ``content``, not at all; None if it is sound."""
-        if not self.path.is_file():
-            return "is missing"
-        if self.path.stat().st_size != self.size:
-            return f"has {self.path.stat().st_size} bytes instead of {self.size}"
-        sound = not content or sha256_file(self.path) == self.checksum
-        return None if sound else "is damaged: its content is not what was sealed"
-
-
-def sealed_files(manifest: Mapping[str, Any], group: Path) -> list[SealedFile]:
-    """The table of ids, and the chunks; of a partial store, those that are there.
+def sealed_files(manifest: Mapping[str, Any], group: Path) -> dict[tuple[str, int], DigestedFile]:
+    """The files of the chunks by array and number, after the table of ids, which is chunk 0 of ``image_id`` or
+    ``caption_id``.
 
     Args:
         group: the Zarr group in which the files lie.
@@ -64,13 +39,12 @@ def sealed_files(manifest: Mapping[str, Any], group: Path) -> list[SealedFile]:
     identity = identity_in(manifest)
     ids = manifest[identity]
     table = chunk_path(group / identity, 0, 2)
-    files = [SealedFile(identity, 0, table, ids["shape"][0] * ids["shape"][1], ids["checksum"])]
+    files = {(identity, 0): DigestedFile(table, ids["shape"][0] * ids["shape"][1], ids["checksum"])}
     for name, layout in layouts_in(manifest).items():
-        files += [
-            SealedFile(name, index, chunk_path(group / name, index, len(layout.shape)), layout.chunk_bytes, digest)
-            for index, digest in enumerate(manifest["arrays"][name]["checksums"])
-        ]
-    return [file for file in files if file.path.is_file()] if manifest.get("partial") else files
+        for index, digest in enumerate(manifest["arrays"][name]["checksums"]):
+            path = chunk_path(group / name, index, len(layout.shape))
+            files[name, index] = DigestedFile(path, layout.chunk_bytes, digest)
+    return files
 
 
 def read_ids(manifest: Mapping[str, Any], group: Path) -> list[str]:
@@ -93,14 +67,13 @@ def check_store(manifest: Mapping[str, Any], group: Path, where: Path) -> None:
         UserError: the store is not what was sealed.
     """
     _check_metadata(manifest, group, where)
-    table, *files = sealed_files(manifest, group)
-    random.Random().shuffle(files)
+    table, *chunks = sealed_files(manifest, group).items()
+    random.Random().shuffle(chunks)
     left = MOST_BYTES
-    for file in [table, *files]:
+    for (array, index), file in [table, *chunks]:
         if problem := file.problem(content=left > 0):
-            what = f"chunk {file.index} of '{file.array}' {problem}"
-            raise UserError(what, where=file.path, remedy=repair(file.array))
-        left -= file.size if file is not table else 0
+            raise UserError(f"chunk {index} of '{array}' {problem}", where=file.path, remedy=repair(array))
+        left -= file.size if array != table[0][0] else 0
 
 
 def _check_metadata(manifest: Mapping[str, Any], group: Path, where: Path) -> None:
@@ -108,8 +81,7 @@ def _check_metadata(manifest: Mapping[str, Any], group: Path, where: Path) -> No
     differing = [
         f"'{name}'"
         for name, layout in layouts_in(manifest).items()
-        if ((group / name).exists() or not manifest.get("partial"))
-        and _numbers(read_json(group / name / "zarr.json")) != _numbers(layout.metadata())
+        if _numbers(read_json(group / name / "zarr.json")) != _numbers(layout.metadata())
     ]
     stated = (sealed.get("fingerprint"), sealed.get("grid"))
     if read_json(group / "zarr.json") != group_metadata(sealed) or stated != (

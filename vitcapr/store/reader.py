@@ -17,7 +17,7 @@ import numpy as np
 
 from vitcapr.errors import UserError
 from vitcapr.formats.store_manifest import SCALE, arrays_of_layer, read_sealed
-from vitcapr.store.check import check_store, read_ids, repair, sealed_files
+from vitcapr.store.check import check_store, read_ids, repair
 from vitcapr.store.layout import chunk_path, identity_in
 
 if TYPE_CHECKING:
@@ -51,19 +51,16 @@ class FeatureArray:
         shape: tuple[int, ...],
         chunk: int,
         dtype: np.dtype[Any],
-        present: np.ndarray | None = None,
     ) -> None:
         """Args:
         directory: the array's folder in the Zarr group.
         chunk: rows in a chunk file.
         dtype: that of the numbers on disk; ``stored`` keeps it where ``dtype`` is that of the numbers read.
-        present: (chunks,) bool, which chunks a partial store has; None for all.
         """
         self.directory, self.shape, self.chunk = directory, shape, chunk
         self.dtype = self.stored = dtype
         self.row_bytes = dtype.itemsize * int(np.prod(shape[1:]))
         self.chunks = -(-shape[0] // chunk)
-        self.present = None if present is None or present.all() else present
         self._mapped = lru_cache(_maps_to_keep(chunk * self.row_bytes))(self._map)
 
     @property
@@ -80,14 +77,6 @@ class FeatureArray:
     def __repr__(self) -> str:
         return f"FeatureArray({self.directory.name}, shape={self.shape}, dtype={self.dtype}, chunk={self.chunk})"
 
-    @property
-    def rows_here(self) -> list[tuple[int, int]]:
-        """The rows that can be read, as ranges, ends excluded; all of them but in a partial store."""
-        if self.present is None:
-            return [(0, len(self))]
-        edges = np.flatnonzero(np.diff(np.concatenate(([False], self.present, [False])).astype(np.int8)))
-        return [(int(a) * self.chunk, min(int(b) * self.chunk, len(self))) for a, b in edges.reshape(-1, 2)]
-
     def chunk_path(self, index: int) -> Path:
         return chunk_path(self.directory, index, self.ndim)
 
@@ -102,7 +91,7 @@ class FeatureArray:
 
         Raises:
             IndexError: a row is not in the array.
-            UserError: a chunk is missing or cut short, or a partial store does not have a row.
+            UserError: a chunk is missing or cut short.
         """
         rows = np.asarray(rows)
         if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
@@ -111,12 +100,6 @@ class FeatureArray:
         outside = rows[(rows < 0) | (rows >= len(self))]
         if outside.size:
             raise IndexError(f"row {outside[0]} of an array of {len(self)} rows")
-        absent = rows[:0] if self.present is None else rows[~self.present[rows // self.chunk]]
-        if absent.size:
-            here = ", ".join(f"{first}-{last - 1}" for first, last in self.rows_here)
-            what = f"row {absent[0]} of '{self.directory.name}' is not in this part of the store, which has {here}"
-            remedy = "pull the rest with vitcapr features pull"
-            raise UserError(what, where=self.directory.parent, remedy=remedy)
         out = np.empty((rows.size, *self.shape[1:]), self.stored)
         for at, row in enumerate(rows.tolist()):
             out[at] = self._mapped(row // self.chunk)[row % self.chunk]
@@ -158,7 +141,7 @@ class QuantisedArray(FeatureArray):
     """An array of ``store_dtype: int8`` with its scales. ``stored`` is int8, ``dtype`` float16."""
 
     def __init__(self, steps: FeatureArray, scale: FeatureArray) -> None:
-        super().__init__(steps.directory, steps.shape, steps.chunk, steps.stored, steps.present)
+        super().__init__(steps.directory, steps.shape, steps.chunk, steps.stored)
         self.dtype, self._scale = np.dtype(np.float16), scale
 
     def gather(self, rows: np.ndarray) -> np.ndarray:
@@ -193,7 +176,7 @@ class FeatureStore(Mapping[str, FeatureArray]):
         identity: what a row is, ``image_id`` or ``caption_id``.
         ids: the id of each row.
         fingerprint: sha256 of everything that decides the numbers.
-        partial: some of the chunks or arrays are elsewhere; ``rows_here`` of an array says which rows it has.
+        partial: some of the arrays are elsewhere.
         path: the Zarr group.
         manifest_path: the sealed manifest.
     """
@@ -207,13 +190,10 @@ class FeatureStore(Mapping[str, FeatureArray]):
         self.grid: tuple[int, int] = (rows, columns)
         self.chunk: int = manifest["chunk"]
         self.partial: bool = manifest.get("partial", False)
-        files = {(file.array, file.index) for file in sealed_files(manifest, self.path)}
         arrays = {}
         for name, sealed in manifest["arrays"].items():
-            present = np.array([(name, index) in files for index in range(len(sealed["checksums"]))])
-            if present.any():
-                dtype = np.dtype(sealed["dtype"]).newbyteorder("<")
-                arrays[name] = FeatureArray(self.path / name, tuple(sealed["shape"]), self.chunk, dtype, present)
+            dtype = np.dtype(sealed["dtype"]).newbyteorder("<")
+            arrays[name] = FeatureArray(self.path / name, tuple(sealed["shape"]), self.chunk, dtype)
         self.arrays: dict[str, FeatureArray] = {
             name: QuantisedArray(array, arrays[name + SCALE]) if name + SCALE in arrays else array
             for name, array in arrays.items()

@@ -1,7 +1,7 @@
 """A folder anywhere that fsspec reaches: a path, sftp, S3, GCS, the hub, http.
 
-fsspec moves the bytes. A server is not trusted: no answer is longer than the caller allows, and a transfer that makes
-no progress is given up.
+fsspec moves the bytes. A server is not trusted: no answer is longer than the caller allows, every file has to have its
+digest, and a transfer that makes no progress is given up.
 """
 
 import asyncio
@@ -10,28 +10,26 @@ import posixpath
 import re
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import wait
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import fsspec
 
 from vitcapr.errors import UserError
-from vitcapr.files import atomic_path, sha256_file
+from vitcapr.files import DigestedFile, atomic_path, write_bytes
+from vitcapr.progress import Reporter
 
 T = TypeVar("T")
 
+MOST_OF_A_LIST = 64 * 2**20
+"""Bytes of a list of files: a million digests."""
 _HTTP = ("http", "https")
-_EXTRAS = {
-    **dict.fromkeys(_HTTP, "http"),
-    **dict.fromkeys(("s3", "s3a"), "s3"),
-    **dict.fromkeys(("gs", "gcs"), "gs"),
-    **dict.fromkeys(("sftp", "ssh"), "ssh"),
-}
-"""The extra of this package that brings the client of a protocol; fsspec names the package of the others."""
 _ATTEMPTS = 3
+_TOGETHER = 8
+"""Files that are moved by one call of fsspec; a connection that is lost costs no more than these."""
 _PROGRESS = 2**16
 """Bytes that have to arrive within the patience, unless the transfer ends within it."""
 _GLANCE = 0.1
@@ -40,20 +38,11 @@ _GLANCE = 0.1
 logging.getLogger("gcsfs").addHandler(logging.NullHandler())  # Else its tracebacks stand above our line.
 
 
-class Expected(NamedTuple):
-    """Where a file comes to, and what its sender says of it."""
-
-    path: Path
-    size: int
-    sha256: str
-
-
 class RemoteFolder:
     """The folder at ``url``; names are relative to it, with ``/`` and perhaps ``..``.
 
     Attributes:
         url: the address without a user's name and password.
-        read_only: nothing can be written there.
 
     Args:
         patience: seconds without progress after which a transfer is given up.
@@ -65,16 +54,21 @@ class RemoteFolder:
     def __init__(self, url: str, patience: float = 60.0) -> None:
         self._address, self._patience = url, patience
         self.url = re.sub(r"//[^/@]*@", "//", url)
+        self._protocol = fsspec.utils.get_protocol(url)
         self._connect()
-        self.read_only = fsspec.utils.get_protocol(url) in _HTTP
 
     def _connect(self) -> None:
-        protocol = fsspec.utils.get_protocol(self._address)
+        options: dict[str, Any] = {"auto_mkdir": True} if self._protocol in ("file", "local") else {}
         try:
-            fs, path = fsspec.core.url_to_fs(self._address, skip_instance_cache=True, **self._options(protocol))
+            if self._protocol in _HTTP:
+                import aiohttp
+
+                plain = {"timeout": aiohttp.ClientTimeout(total=None), "auto_decompress": False}
+                options["client_kwargs"] = {**plain, "headers": {"Accept-Encoding": "identity"}}
+            fs, path = fsspec.core.url_to_fs(self._address, skip_instance_cache=True, **options)
         except ImportError as error:
-            remedy = f"pip install 'vitcapr[{_EXTRAS[protocol]}]'" if protocol in _EXTRAS else str(error)
-            raise UserError(f"a package for {protocol} is not installed", where=self.url, remedy=remedy) from error
+            what = f"a package for {self._protocol} is not installed"
+            raise UserError(what, where=self.url, remedy=str(error)) from error
         except ValueError as error:
             raise UserError(f"not a place that fsspec knows: {error}", where=self.url) from error
         except Exception as error:  # Each protocol has its own errors for a server that is not there.
@@ -83,35 +77,6 @@ class RemoteFolder:
             fs.ftp.get_channel().settimeout(self._patience)
         self._fs: Any = fs
         self._root: str = path.rstrip("/")
-
-    def _options(self, protocol: str) -> dict[str, Any]:
-        """Of the protocol's client: folders are made, and over http nothing is decompressed."""
-        if protocol in _HTTP:
-            import aiohttp
-
-            plain = {"Accept-Encoding": "identity"}
-            options = {"timeout": aiohttp.ClientTimeout(total=None), "auto_decompress": False, "headers": plain}
-            return {"client_kwargs": options}
-        if protocol in ("sftp", "ssh"):
-            return {f"{what}timeout": self._patience for what in ("", "banner_", "auth_", "channel_")}
-        return {"auto_mkdir": True} if protocol in ("file", "local") else {}
-
-    def fetch(self, files: Mapping[str, Expected]) -> None:
-        """Copy files from the folder, by name. One that is not as expected does not come to its path.
-
-        Raises:
-            UserError: one does not exist, cannot be copied, or is not as expected.
-        """
-        with ExitStack() as stack:
-            here = {name: stack.enter_context(atomic_path(file.path)) for name, file in files.items()}
-            try:
-                self._copy({name: (path, files[name].size) for name, path in here.items()})
-            except FileNotFoundError as error:
-                raise UserError(f"a file is missing: {error}", where=self.url) from error
-            for name, path in here.items():
-                if sha256_file(path) != files[name].sha256:
-                    remedy = "delete it there and push again from a sound copy, then run the same command"
-                    raise UserError(f"'{name}' does not have its checksum", where=self.url, remedy=remedy)
 
     def read(self, name: str, limit: int) -> bytes:
         """The content of a file of at most ``limit`` bytes.
@@ -124,6 +89,73 @@ class RemoteFolder:
             path = Path(folder) / "file"
             self._copy({name: (path, limit)})
             return path.read_bytes()
+
+    def pull(self, files: Mapping[str, DigestedFile], report: Reporter) -> None:
+        """Copy the files that are missing here, or damaged. One that is not as listed does not come to its path.
+
+        Raises:
+            UserError: one does not exist, cannot be copied, or is not as listed.
+        """
+
+        def fetch(names: Sequence[str]) -> None:
+            with ExitStack() as stack:
+                here = {name: stack.enter_context(atomic_path(files[name].path)) for name in names}
+                try:
+                    self._copy({name: (path, files[name].size) for name, path in here.items()})
+                except FileNotFoundError as error:
+                    raise UserError(f"a file is missing: {error}", where=self.url) from error
+                for name, path in here.items():
+                    if files[name]._replace(path=path).problem():
+                        remedy = "delete it there and push again from a sound copy, then run the same command"
+                        raise UserError(f"'{name}' does not have its checksum", where=self.url, remedy=remedy)
+
+        self._move("pull", files, [name for name, file in files.items() if file.problem()], fetch, report)
+
+    def push(self, files: Mapping[str, DigestedFile], index: str, content: bytes, report: Reporter) -> None:
+        """Copy files to the folder, and at last ``content`` to the file ``index``, which lists them with their digests.
+
+        A file that is there with its size is not sent again, unless the folder has another index.
+
+        Raises:
+            UserError: nothing can be written there, or a file here is damaged.
+        """
+        if self._protocol in _HTTP:
+            raise UserError("cannot write there", where=self.url, remedy="http can be pulled from only; push over ssh")
+        there = self._tried(self._sizes)
+        if index in there and self.read(index, MOST_OF_A_LIST) != content:
+            there = {}
+
+        def send(names: Sequence[str]) -> None:
+            for name in names:
+                if problem := files[name].problem():
+                    remedy = "make it again; vitcapr features verify lists the damaged files of a store"
+                    raise UserError(f"'{name}' {problem}", where=files[name].path, remedy=remedy)
+            self._put({name: files[name].path for name in names})
+
+        self._move("push", files, [name for name, file in files.items() if there.get(name) != file.size], send, report)
+        with tempfile.TemporaryDirectory() as folder:
+            write_bytes(Path(folder) / index, content)
+            self._put({index: Path(folder) / index})
+
+    def _move(
+        self,
+        what: str,
+        files: Mapping[str, DigestedFile],
+        missing: Sequence[str],
+        move: Callable[[Sequence[str]], None],
+        report: Reporter,
+    ) -> None:
+        """Move the missing files, some at a time."""
+        if not missing:
+            return
+        moved = 0
+        with report.track(what, len(files), "files", len(files) - len(missing)) as tracker:
+            for first in range(0, len(missing), _TOGETHER):
+                names = missing[first : first + _TOGETHER]
+                move(names)
+                moved += sum(files[name].size for name in names)
+                tracker.advance(len(names), f"{moved / 1e6:.1f} MB")
+        report.line(f"{what}: {len(missing)} of {len(files)} files moved, {moved / 1e6:.1f} MB; the others were there")
 
     def _copy(self, files: Mapping[str, tuple[Path, int]]) -> None:
         """Copy files from the folder: name -> where to, and how many bytes it may have."""
@@ -157,36 +189,20 @@ class RemoteFolder:
         finally:
             transfer.cancel()
 
-    def put(self, files: Mapping[str, Path]) -> None:
-        """Copy files to the folder: name -> the file here."""
+    def _put(self, files: Mapping[str, Path]) -> None:
         names, paths = [self._path(name) for name in files], [str(path) for path in files.values()]
         try:
             self._tried(lambda: self._fs.put(paths, names))
         except FileNotFoundError as error:  # Folders are made, buckets are not.
             raise UserError("there is no such bucket", where=self.url, remedy="make it, then push again") from error
 
-    def write(self, name: str, content: bytes) -> None:
-        """Write a small file; raises what :meth:`put` raises."""
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "file"
-            path.write_bytes(content)
-            self.put({name: path})
-
-    def sizes(self) -> dict[str, int]:
+    def _sizes(self) -> dict[str, int]:
         """The bytes of every file in the folder, by name."""
-
-        def sizes() -> dict[str, int]:
-            self._fs.invalidate_cache()
+        self._fs.invalidate_cache()
+        with suppress(FileNotFoundError):
             files = self._fs.find(self._root, detail=True)
             return {posixpath.relpath(path, self._root): int(facts["size"]) for path, facts in files.items()}
-
-        with suppress(FileNotFoundError):
-            return self._tried(sizes)
         return {}
-
-    def remove(self, name: str) -> None:
-        """Remove a file that is there."""
-        self._tried(lambda: self._fs.rm_file(self._path(name)))
 
     def _arrived(self, files: Mapping[str, tuple[Path, int]]) -> int:
         """How many bytes of the files are here, none of which may be too long."""
