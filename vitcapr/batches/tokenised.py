@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 import torch
 from tokenizers import Tokenizer
+from torch.nn.utils.rnn import pad_sequence
 
 from vitcapr.errors import UserError
 from vitcapr.formats.tokens import TagTable
@@ -155,8 +155,4 @@ class TowerCaptions:
 
 def _padded(lists: Sequence[Sequence[int]], pad: int) -> torch.Tensor:
     """(m, T) int64, T the length of the longest list."""
-    lengths = np.array([len(one) for one in lists])
-    inside = np.arange(lengths.max()) < lengths[:, None]
-    padded = np.full(inside.shape, pad, np.int64)
-    padded[inside] = np.concatenate(lists)
-    return torch.from_numpy(padded)
+    return pad_sequence([torch.tensor(one, dtype=torch.int64) for one in lists], batch_first=True, padding_value=pad)

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from vitcapr.batches.sources import FeatureSource, GatheredArray, read_rows
 from vitcapr.encoders.staging import to_device
@@ -224,10 +225,7 @@ class Retriever:
         cleaning = self.words.recipe["normalise"]
         longest = self.card["settings"]["retriever"]["text"]["max_length"]
         numbers = [self.words.encode(words_of(caption, **cleaning))[:longest] for caption in captions]
-        padded = torch.full((len(numbers), max(map(len, numbers))), self.words.pad)
-        for row, caption in zip(padded, numbers, strict=True):
-            row[: len(caption)] = torch.tensor(caption)
-        return padded
+        return pad_sequence([torch.tensor(caption) for caption in numbers], True, self.words.pad)
 
     def _text_encoder(self) -> Callable[[Sequence[str]], Tensor]:
         # transformers loads for seconds, and only sentences of one's own need it.
