@@ -194,7 +194,7 @@ def test_of_a_large_store_a_few_chunks_are_read(experiment: Any, monkeypatch: py
         read.append(path)
         return sha256_file(path)
 
-    monkeypatch.setattr(check, "sha256_file", counted)
+    monkeypatch.setattr("vitcapr.files.sha256_file", counted)
     monkeypatch.setattr(check, "MOST_BYTES", 1)
     drawn = set()
     for _ in range(60):
