@@ -67,12 +67,11 @@ WRONG = {
     "decodings: {beam: {min_length: 9, max_length: 8}}": "min_length 9 is larger than max_length 8",
     "decodings: {beam: {min_length: 0}}": "greater than or equal to 1",
     # Data sets.
-    "data: {dataset: flickr8k}": "data.flickr8k.images and data.flickr8k.text must name",
-    "data: {dataset: flickr30k}": "data.flickr30k.images must name",
-    "data: {dataset: coco, coco: {images: a}}": "data.coco.images and either data.coco.annotations",
-    "data: {dataset: pairs}": "data.pairs.table must name",
-    "data: {dataset: pairs, pairs: {source: flickr8k}}": "data.flickr8k.images, data.flickr8k.text and",
-    "data: {table: {captions: a.txt}}": "captions must name a file that ends with .csv",
+    "data: {dataset: flickr8k}": "data.flickr8k.images and data.flickr8k.text must be given",
+    "data: {dataset: flickr30k}": "data.flickr30k.images must be given",
+    "data: {dataset: coco, coco: {images: a}}": "data.coco.annotations or karpathy must be given",
+    "data: {dataset: pairs}": "data.pairs.table must be given",
+    "data: {dataset: pairs, pairs: {source: flickr8k}}": "data.pairs.chinese and data.flickr8k.images and",
     # Languages.
     "{text: {language: de}, captioners: {a: {backbone: vit}}}": "reads 'de', but the captions of data.scenes are in",
     "{text: {language: zh}, data: {dataset: table, table: {images: a}}, retrievers: {r: {backbone: vit}}}": (

@@ -1,7 +1,7 @@
 """Configuration of every data set: its images and captions."""
 
 from collections.abc import Iterator
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
 import yaml
@@ -33,6 +33,8 @@ class ScenesConfig(DatasetConfig):
 
 
 class PhotographsConfig(DatasetConfig):
+    needed: ClassVar[tuple[tuple[str, ...], ...]] = (("images",),)
+
     images: UserPath = ""
     """Folder or zip of the photographs."""
     limit: int | None = Field(None, ge=1)
@@ -47,6 +49,7 @@ class Flickr8kConfig(PhotographsConfig):
     """Flickr8k: a folder of photographs (or the official zip) and its caption files."""
 
     paths: ClassVar = ("images", "text")
+    needed = (("images",), ("text",))
 
     images: UserPath = ""
     """Path of the folder Flicker8k_Dataset or of Flickr8k_Dataset.zip."""
@@ -56,11 +59,6 @@ class Flickr8kConfig(PhotographsConfig):
     """official: 6,000 / 1,000 / 1,000 by the lists in the text folder; random: the same sizes, drawn with seed."""
     seed: int = Field(0, ge=0)
     """Seed of the random split."""
-
-    def missing(self, data: "DataConfig") -> str | None:  # noqa: ARG002
-        if self.images and self.text:
-            return None
-        return "data.flickr8k.images and data.flickr8k.text must name the photographs and the captions"
 
     def user_files(self) -> Iterator[tuple[str, Path]]:
         yield from super().user_files()
@@ -87,14 +85,12 @@ class Flickr30kConfig(PhotographsConfig):
     seed: int = Field(0, ge=0)
     """Seed of the random split."""
 
-    def missing(self, data: "DataConfig") -> str | None:  # noqa: ARG002
-        return None if self.images else "data.flickr30k.images must name the Parquet files or the photographs"
-
 
 class CocoConfig(PhotographsConfig):
     """MS COCO captions: 2014 or 2017 annotation files, with their own splits or Karpathy's."""
 
     paths: ClassVar = ("images", "annotations", "karpathy")
+    needed = (("images",), ("annotations", "karpathy"))
 
     images: UserPath = ""
     """Folder that holds train2014/, val2014/, train2017/ or val2017/, or one of these folders."""
@@ -104,11 +100,6 @@ class CocoConfig(PhotographsConfig):
     """dataset_coco.json, which holds captions and the Karpathy split; annotations are then not needed."""
     restval: bool = True
     """Count the restval images as training images, as the literature does (karpathy only)."""
-
-    def missing(self, data: "DataConfig") -> str | None:  # noqa: ARG002
-        if self.images and (self.annotations or self.karpathy):
-            return None
-        return "data.coco.images and either data.coco.annotations or data.coco.karpathy must be given"
 
     def user_files(self) -> Iterator[tuple[str, Path]]:
         for key, path in super().user_files():
@@ -157,17 +148,6 @@ class TableConfig(PhotographsConfig):
     @property
     def known_languages(self) -> tuple[str, ...] | None:
         return (self.language,) if self.columns.language is None else None
-
-    def missing(self, data: Any) -> str | None:  # noqa: ARG002
-        return None if self.images else "data.table.images must name the folder of the images"
-
-    @model_validator(mode="after")
-    def _a_captions_file_is_a_table(self) -> Self:
-        known = (".csv", ".tsv", ".jsonl", ".parquet", ".json")
-        for name in [self.captions] if isinstance(self.captions, str) else self.captions or []:
-            if PurePath(name).suffix.lower() not in known:
-                raise ValueError(f"captions must name a file that ends with {', '.join(known)}, not '{name}'")
-        return self
 
 
 class PairColumns(Section):
@@ -219,12 +199,9 @@ class PairsConfig(DatasetConfig):
     seed: int = Field(0, ge=0)
     """Seed of all sampling."""
 
-    def missing(self, data: Any) -> str | None:
-        if self.source == "table" and not self.table:
-            return "data.pairs.table must name a CSV, TSV, JSON lines or Parquet file"
-        if self.source == "flickr8k" and not (data.flickr8k.images and data.flickr8k.text and self.chinese):
-            return "data.flickr8k.images, data.flickr8k.text and data.pairs.chinese must be given"
-        return None
+    def missing(self) -> list[str]:
+        key = {"table": "table", "flickr8k": "chinese"}.get(self.source)
+        return [key] if key and not getattr(self, key) else []
 
 
 class DataConfig(PictureChecks):
@@ -245,8 +222,11 @@ class DataConfig(PictureChecks):
     @model_validator(mode="after")
     def _the_data_set_names_its_files(self) -> Self:
         section: DatasetConfig = getattr(self, self.dataset)
-        if problem := section.missing(self):
-            raise ValueError(problem)
+        sections = {self.dataset: section}
+        if isinstance(section, PairsConfig) and section.source == "flickr8k":
+            sections["flickr8k"] = self.flickr8k
+        if keys := [f"data.{name}.{key}" for name, each in sections.items() for key in each.missing()]:
+            raise ValueError(f"{' and '.join(keys)} must be given")
         return self
 
 

@@ -33,6 +33,8 @@ class DatasetConfig(Section):
 
     paths: ClassVar[tuple[str, ...]] = ()
     """The keys whose value is a path of the user, or a list of paths."""
+    needed: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    """The keys that have to be given; of several in one tuple, one of them."""
     languages: ClassVar[tuple[str, ...]] = ("en",)
     """The languages of the captions, where no key names them."""
 
@@ -41,13 +43,9 @@ class DatasetConfig(Section):
         """The languages of the captions; None: not known before the files are read."""
         return self.languages
 
-    def missing(self, data: Any) -> str | None:  # noqa: ARG002
-        """A sentence that names the missing keys, or None. It is called for the data set of the experiment only.
-
-        Args:
-            data: the :class:`~vitcapr.config.data.DataConfig` that holds this section.
-        """
-        return None
+    def missing(self) -> list[str]:
+        """The keys that have to be given, if this is the data set of the experiment, and are not."""
+        return [" or ".join(keys) for keys in self.needed if not any(getattr(self, key) for key in keys)]
 
     def located(self) -> Self:
         """A copy of the section with the paths of this machine."""
