@@ -51,7 +51,6 @@ from vitcapr.formats.scores import (
 from vitcapr.formats.tokens import TagTable, TokenTable, read_tokenizer, write_tokenizer
 from vitcapr.formats.training import gpu_csv, gpu_row, read_gpu_use, read_history, whole_rows, write_history
 from vitcapr.formats.vocabulary import read_word_vectors, write_word_vectors
-from vitcapr.text.cleaning import Removed
 
 FOREIGN = (
     b"",
@@ -80,7 +79,7 @@ COMPARISON = {
 WEIGHT = RerankingWeight(0.25, [{"weight": 0.0, "cider": 0.5}], 1.0, "cider", 0.5, "0" * 64, "split:validation")
 BANK = QueryBankWeight(0.25, [{"weight": 0.0, "rsum": 0.5}], 10.0, 3, 6, "rsum")
 PARAPHRASES = ParaphrasesCard(3, "0" * 64, "1" * 64)
-REMOVED = {"en": Removed(captions=2, characters=9, kept=8).describe()}
+REMOVED = {"en": {"captions": 2, "characters": 9, "kept": 8}}
 TOKENIZER = Tokenizer(WordLevel({"dog": 0, "[UNK]": 1}, unk_token="[UNK]")).to_str()
 READERS = {"english": {"tokenizer": TOKENIZER, "languages": ["en"], "pad": 0, "max_length": 16, "segments": False}}
 

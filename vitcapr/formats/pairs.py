@@ -73,7 +73,7 @@ def write_cleaning(path: Path, removed: Mapping[str, Mapping[str, int]], *, clea
 
 
 def read_cleaning(path: Path) -> dict[str, dict[str, int]]:
-    """The counts by language, as :class:`vitcapr.text.cleaning.Removed` names them."""
+    """The counts by language, as :attr:`vitcapr.text.cleaning.Cleaner.removed` names them."""
     with reading(path, "a record of cleaning", _REMEDY):
         languages: dict[str, dict[str, int]] = json.loads(path.read_bytes())["languages"]
         return languages
