@@ -61,7 +61,7 @@ torture: venv-test
 pages: venv
 	$(BIN)/vitcapr stage --markdown > docs/stages.md.new && mv docs/stages.md.new docs/stages.md
 	$(BIN)/vitcapr config parameters --output config/README.md
-	$(BIN)/vitcapr config schema --output workflow/schemas/config.schema.json
+	$(BIN)/vitcapr config schema --output workflow/schemas/config.schema.yaml
 
 docs: venv-docs
 	$(BIN)/sphinx-build -q -W --keep-going -c docs . site

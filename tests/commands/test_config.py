@@ -111,6 +111,6 @@ def test_the_committed_page_of_keys_is_the_codes() -> None:
 
 def test_the_committed_schema_is_the_codes() -> None:
     """`make pages` writes it again."""
-    committed = REPOSITORY / "workflow" / "schemas" / "config.schema.json"
+    committed = REPOSITORY / "workflow" / "schemas" / "config.schema.yaml"
     assert committed.read_text(encoding="utf-8") == config("schema")
-    assert json.loads(committed.read_text(encoding="utf-8"))["additionalProperties"] is False
+    assert yaml.safe_load(committed.read_text(encoding="utf-8"))["additionalProperties"] is False

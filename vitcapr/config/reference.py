@@ -4,13 +4,19 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import yaml
+
 from vitcapr.config.base import Section, conditions, described
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.formats.tables import Table, row, to_markdown
 
 
 def schema_text() -> str:
-    """The content of workflow/schemas/config.schema.json."""
+    """The content of workflow/schemas/config.schema.yaml, which the catalogue of workflows reads as well as editors."""
+    return yaml.safe_dump(_schema(), sort_keys=False, allow_unicode=True, width=120)
+
+
+def _schema() -> dict[str, Any]:
     content: dict[str, Any] = ExperimentConfig.model_json_schema()
     _allow_without_choice(content)
     for section in _subclasses(Section):
@@ -19,7 +25,7 @@ def schema_text() -> str:
             needs = {key: f" Only with {' and '.join(map(str, marks))}." for key, marks in conditions(section).items()}
             for key, text in described(section).items():
                 place["properties"][key]["description"] = text + needs.get(key, "")
-    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    return content
 
 
 def _allow_without_choice(schema: Any) -> None:
@@ -39,7 +45,7 @@ HEAD = """\
 
 `vitcapr config parameters` writes this page from the code. A configuration file names only the keys that it changes;
 `config.yaml` shows most of them with longer comments. `vitcapr config check` checks a file, and
-`workflow/schemas/config.schema.json` lets an editor complete and check keys.
+`workflow/schemas/config.schema.yaml` lets an editor complete and check keys.
 
 NAME stands for a name of your own. A key without a default must be given.
 """
@@ -47,7 +53,7 @@ NAME stands for a name of your own. A key without a default must be given.
 
 def parameters_text() -> str:
     """The page."""
-    schema = json.loads(schema_text())
+    schema = _schema()
     parts = [HEAD]
     for place, section in _sections(schema, schema["$defs"], ""):
         title = f"## {place}" if place else "## Top level"
