@@ -8,7 +8,7 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-_STEPS = ("build_vocabulary", "decode", "embed", "extract", "extract_text", "prepare_data")
+_STEPS = ("build_vocabulary", "decode", "embed", "extract", "extract_text", "prepare_data", "seal")
 _TRAININGS = ("train_captioner", "train_head", "train_retriever")
 _HOMES = {
     "UserError": "vitcapr.errors",

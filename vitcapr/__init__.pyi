@@ -8,6 +8,7 @@ from vitcapr.api.steps import embed as embed
 from vitcapr.api.steps import extract as extract
 from vitcapr.api.steps import extract_text as extract_text
 from vitcapr.api.steps import prepare_data as prepare_data
+from vitcapr.api.steps import seal as seal
 from vitcapr.api.steps import train_captioner as train_captioner
 from vitcapr.api.steps import train_head as train_head
 from vitcapr.api.steps import train_retriever as train_retriever

@@ -70,30 +70,52 @@ def extract(
     device: str = "auto",
     batch: int = 32,
     chunk: int = 64,
+    rank: int = 0,
+    of: int = 1,
     **settings: Any,
 ) -> Path:
     """Compute the features of every image of a data set with a frozen backbone.
 
     The arrays lie in ``VITCAPR_STORES``, or in ``stores`` beside ``out``. ``vitcapr.open_features(out)`` opens them.
+    Several processes, on any machines that share this folder, can fill one store: each is called with its ``rank``, and
+    :func:`seal` ends it. What is stored is skipped, so that a killed rank loses one chunk.
 
     Args:
         data: the data set.
         backbone: hub id or folder of the checkpoint.
         out: folder for the manifest of the features. Models know the backbone by the name of this folder.
-        device: ``auto``, ``cpu`` or ``cuda``.
+        device: the device: auto, cpu or cuda.
         batch, chunk: images per forward pass and per chunk of the store; batch must divide chunk.
+        rank, of: which share of the images to compute, from 0, and how many shares there are.
         settings: the keys of an entry of ``backbones``, such as ``image_size``.
 
     Raises:
         UserError: the checkpoint is not found or not supported.
     """
-    folder, manifest, sealed = find_backbone(backbone), _manifest(data), _manifest(out)
-    files = {"manifest": manifest, "stores": str(stores_root(sealed.parent.parent))}
-    part = sealed.parent / "parts" / "0.json"
-    cut = {"device": device, "batch": batch, "chunk": chunk}
+    folder, sealed = find_backbone(backbone), _manifest(out)
+    files = {"manifest": _manifest(data), "stores": str(stores_root(sealed.parent.parent))}
+    part = sealed.parent / "parts" / f"{rank}.json"
     local = {"backbone": folder} if folder.is_dir() else {}
-    run("extract", {"backbone": {"source": backbone, **settings}, "features": cut}, part=part, **files, **local)
-    run("seal", {}, parts=[part], sealed=sealed, **files)
+    plain = {
+        "backbone": {"source": backbone, **settings},
+        "features": {"device": device, "batch": batch, "chunk": chunk},
+    }
+    run("extract", plain, part=part, task=rank, tasks=of, **files, **local)
+    return seal(data, out) if of == 1 else Path(out)
+
+
+def seal(data: AnyPath, out: AnyPath) -> Path:
+    """Check that all chunks of a store that several ranks filled are there, and write its manifest.
+
+    Args:
+        data, out: those of :func:`extract`.
+
+    Raises:
+        UserError: a rank has not ended, or they had different settings.
+    """
+    sealed = _manifest(out)
+    stores, parts = str(stores_root(sealed.parent.parent)), sorted(sealed.parent.glob("parts/*.json"))
+    run("seal", {}, parts=parts, sealed=sealed, manifest=_manifest(data), stores=stores)
     return Path(out)
 
 

@@ -30,6 +30,7 @@ COMMANDS = {
     "search": "Find images by words or by an image.",
     "serve": "Caption photographs in the browser, on a page of this machine.",
     "evaluate": "Score captions in COCO's format, or embeddings for retrieval, with intervals.",
+    "extract": "Compute the features of a data set, also by many processes without Snakemake.",
     "train-head": "Train projection heads on two stores of your own.",
     "align": "Compare ways to align two stores over the number of training pairs.",
     "judge": "Compare caption metrics with human judgments.",

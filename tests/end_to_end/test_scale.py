@@ -1,0 +1,71 @@
+"""One store, filled by processes of bash and of dask, as docs/scale.md shows."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import vitcapr
+from tests.checkpoints import make_dataset
+from tests.docs.blocks import REPOSITORY, blocks_of
+from vitcapr.commands.extract import app
+
+PAGE = REPOSITORY / "docs/scale.md"
+
+
+@pytest.fixture
+def study(tmp_path: Path, tiny_vit: Any, save_checkpoint: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A data set of 300 images, the page's backbone, and where commands run."""
+    save_checkpoint(tiny_vit(), tmp_path / "backbones/facebook/dinov2-small")
+    make_dataset(tmp_path / "study/data", 300)
+    monkeypatch.setenv("VITCAPR_BACKBONES", str(tmp_path / "backbones"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def taken(study: Path) -> dict[str, bytes]:
+    """The files of the store and its manifest, which are removed."""
+    files = [path for path in (study / "study").rglob("*") if path.is_file() and "data" not in path.parts]
+    content = {str(path.relative_to(study)): path.read_bytes() for path in files if "parts" not in path.parts}
+    shutil.rmtree(study / "study/features")
+    shutil.rmtree(study / "study/stores", ignore_errors=True)
+    return content
+
+
+def test_bash_and_dask_fill_the_same_store(study: Path) -> None:
+    bash, python = (next(block for block in blocks_of(PAGE) if block.language == name) for name in ("bash", "python"))
+    done = run("bash", "-ec", bash.text)
+    assert done.returncode == 0, done.stderr
+    by_bash = taken(study)
+    (study / "fill.py").write_text(python.text)
+    done = run(sys.executable, "fill.py")
+    assert done.returncode == 0, done.stderr
+    assert "300" in done.stdout
+    by_dask = taken(study)
+    assert by_dask == by_bash
+    assert any("/c/4/" in name for name in by_bash)  # five chunks
+
+
+@pytest.mark.usefixtures("study")
+def test_a_rank_of_an_array_is_told_by_the_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
+    def extract(*options: str) -> str:
+        words = ["study/data", "facebook/dinov2-small", "study/features/dino", "--chunk", "32", *options]
+        result = CliRunner().invoke(app, words)
+        return "" if result.exception is None else str(result.exception)
+
+    monkeypatch.setenv("SLURM_ARRAY_TASK_COUNT", "3")
+    for rank in ("2", "0"):
+        monkeypatch.setenv("SLURM_ARRAY_TASK_ID", rank)
+        assert extract() == ""
+    assert "is missing or cut short" in extract("--seal")
+    assert extract("--rank", "1") == extract("--seal") == ""
+    assert vitcapr.open_features("study/features/dino")["cls"].shape[0] == 300
+    assert "--rank 3 is not below --of 3" in extract("--rank", "3")

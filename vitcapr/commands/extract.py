@@ -1,0 +1,41 @@
+"""Compute the features of a data set with a frozen backbone, also by many processes without Snakemake."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from vitcapr.api import steps
+from vitcapr.commands.main import takes, typed
+from vitcapr.errors import UserError
+
+
+@takes(steps.extract)
+def main(
+    data: Annotated[Path, typer.Argument(help="manifest.json of the data set, or its folder.")],
+    backbone: Annotated[str, typer.Argument(help="Hub id or folder of the checkpoint.")],
+    output: Annotated[Path, typer.Argument(help="Folder for the manifest of the features.")],
+    rank: Annotated[int, typer.Option(min=0, envvar="SLURM_ARRAY_TASK_ID", help="Share to compute, from 0.")] = 0,
+    of: Annotated[int, typer.Option(min=1, envvar="SLURM_ARRAY_TASK_COUNT", help="Number of shares.")] = 1,
+    seal: Annotated[bool, typer.Option("--seal", help="Compute nothing: end the store after all ranks.")] = False,
+    settings: Annotated[str, typer.Option(help='Keys of a backbone as JSON, such as {"patches": 7}.')] = "{}",
+    **options: Any,
+) -> None:
+    """Compute the features of a share of the images; of all of them by default.
+
+    Ranks write to one store and skip what it holds. Run the command with --seal when all have ended.
+    """
+    if seal:
+        steps.seal(data, output)
+        return
+    if rank >= of:
+        raise UserError(f"--rank {rank} is not below --of {of}", remedy="ranks are counted from 0")
+    try:
+        keys = dict(json.loads(settings))
+    except ValueError as error:
+        raise UserError(f"--settings is not an object in JSON: {error}") from error
+    steps.extract(data, backbone, output, rank=rank, of=of, **options, **keys)
+
+
+app = typed(main)
