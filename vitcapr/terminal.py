@@ -130,9 +130,6 @@ class StepHandler(logging.Handler):
             self._draw()
         elif event is LogEvent.JOB_FINISHED:
             self._finish(values["job_id"], record.created)
-        elif event is LogEvent.PROGRESS:
-            self._total = values["total"] - self._without_work
-            self._done = min(values["done"], self._total)
         elif event is LogEvent.JOB_ERROR:
             self._failures += 1
             self._print_error(values)
@@ -194,13 +191,19 @@ class StepHandler(logging.Handler):
                     self._print(f"Page:   {page}")
 
     def _show_scores(self, summary: Path) -> None:
-        """The tables, and what this run changed in them."""
+        """The tables, also those over seeds, and what this run changed in the scores."""
+        import pandas as pd
+
         from vitcapr.formats.scores import read_summary
         from vitcapr.formats.terminal import to_rich
-        from vitcapr.report.score_tables import new_scores, score_tables
+        from vitcapr.report.score_tables import new_scores, score_tables, spread_tables
 
         after = read_summary(summary)
-        for table in score_tables(after):
+        tables = list(score_tables(after))
+        if "spread" in self._ran:
+            files = (summary.with_name("tables") / f"{name}.csv" for name in ("spread", "spread_pairs"))
+            tables += spread_tables(*(pd.read_csv(file, keep_default_na=False) for file in files))
+        for table in tables:
             self._print(f"\n{table.title}")
             self._console.print(to_rich(table))
         if summary in self._before:

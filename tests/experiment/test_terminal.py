@@ -15,6 +15,7 @@ from snakemake.settings.types import ExecMode
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from vitcapr.formats.scores import COLUMNS
+from vitcapr.metrics import spread
 from vitcapr.progress import PROGRESS, Reporter
 from vitcapr.terminal import StepHandler, show_steps
 
@@ -49,10 +50,6 @@ def finished(number, created):
     return record("Finished jobid", LogEvent.JOB_FINISHED, job_id=number, created=created)
 
 
-def progress(done, total):
-    return record(None, LogEvent.PROGRESS, done=done, total=total)
-
-
 def summary(folder: Path) -> None:
     folder.mkdir(parents=True)
     row = "demo,scenes,test,attention,beam,cider,0.5,0.4,0.6,10,p"
@@ -69,35 +66,41 @@ def test_a_line_a_step_and_the_scores_at_the_end(handler, tmp_path, capsys):
     )
     summary(tmp_path / "results/demo")
     (tmp_path / "results/demo/index.html").touch()
+    tables = tmp_path / "results/demo/tables"
+    tables.mkdir()
+    (tables / "spread.csv").write_text(
+        f"{','.join(spread.COLUMNS)}\ndemo,test,attention,beam,cider,2,0.3,0.01,0.29,0.31\n"
+    )
+    (tables / "spread_pairs.csv").write_text(f"{','.join(spread.PAIR_COLUMNS)}\n")
     shown = handler()
     for each in (
         record("Building DAG of jobs..."),
-        record("Job stats", LogEvent.RUN_INFO, stats={"extract": 1, "summary": 1, "all": 1, "total": 12}),
+        record("Job stats", LogEvent.RUN_INFO, stats={"extract": 2, "spread": 1, "summary": 1, "all": 1, "total": 5}),
         record("Select jobs to execute..."),
         job(7, "extract", 1000.0, [str(log)], backbone="vit-tiny", task="0"),
         record("Shell command: python -m vitcapr", LogEvent.SHELLCMD, shellcmd="python"),
         finished(7, 1125.4),
-        progress(10, 12),
         job(9, "extract", 1000.0, [str(grown)], backbone="dino", task="0"),
         finished(9, 1004.0),
-        progress(10, 12),
         job(8, "summary", 1125.0, [str(tmp_path / "no.log")]),
         finished(8, 1126.0),
-        progress(11, 12),
+        job(9, "spread", 1125.0, [str(tmp_path / "no.log")]),
+        finished(9, 1126.0),
         job(0, "all", 1126.0),
         finished(0, 1126.0),
-        progress(12, 12),
     ):
         shown.emit(each)
     shown.close()
     shown.close()
     lines = capsys.readouterr().out.splitlines()
     assert lines.pop(0) == "demo: 40 rendered images"
-    assert lines[:2] == ["11 steps", "[ 1/11] extract vit-tiny 0 · 500 images · 2:05"]
-    assert lines[2] == "[11/11] extract dino 0 · 200 images copied, 20 computed · 0:04"
-    assert lines[3] == "[11/11] summary · 0:01"
-    assert lines[4].startswith("11 steps in ")
+    assert lines[:2] == ["4 steps", "[1/4] extract vit-tiny 0 · 500 images · 2:05"]
+    assert lines[2] == "[2/4] extract dino 0 · 200 images copied, 20 computed · 0:04"
+    assert lines[3:5] == ["[3/4] summary · 0:01", "[4/4] spread · 0:01"]
+    assert lines[5].startswith("4 steps in ")
     text = "\n".join(lines)
+    assert "demo, test split: mean ± standard deviation (minimum to maximum) over seeds" in text
+    assert "CIDEr          30.00 ± " in text
     assert "attention, beam" in text
     assert "50.0" in text
     assert lines[-2:] == [
@@ -165,12 +168,12 @@ def test_what_runs_fits_80_columns(handler, tmp_path):
     steps.emit(record("", LogEvent.RUN_INFO, stats={"total": 40}))
     steps.emit(job(1, "train_captioner", 0.0, [str(log)], captioner="attention"))
     steps.emit(job(2, "decode", time.time() + 60, [str(log)], decoding="beam"))
-    steps.emit(progress(10, 40))
+    steps.emit(finished(3, 0.0))
     log.write_text(f"2026-11-23 07:00:00 training: 120/4000 steps, 53.1/s, 1:12 left, {'x' * 100} \x1b[31m\n")
     stream = io.StringIO()
     Console(file=stream, width=80).print(steps.running())
     bar, training, decoding = stream.getvalue().splitlines()
-    assert bar.rstrip().endswith(" 10/40 steps in 0:00")
+    assert bar.rstrip().endswith(" 1/40 steps in 0:00")
     assert training.startswith("  train_captioner attention · training: 120/4000 steps, 53.1/s, 1:12 left, xx")
     assert (len(training), training[-1]) == (80, "…")
     assert decoding.strip() == "decode beam"
@@ -209,8 +212,7 @@ def test_the_scores_end_with_what_the_run_changed(handler, tmp_path, capsys, bef
     shown.emit(record("", LogEvent.RUN_INFO, stats={"total": 1}))
     shown.emit(job(1, "summary", 0.0))
     file.write_text(whole.replace("0.5", "0.25"))
-    for each in (finished(1, 1.0), progress(1, 1)):
-        shown.emit(each)
+    shown.emit(finished(1, 1.0))
     shown.close()
     text = capsys.readouterr().out
     assert ("Changed: attention, beam (test): CIDEr 50.00 -> 25.00" in text) is (before == "whole")
@@ -224,7 +226,6 @@ def test_a_run_of_some_steps_shows_no_scores(handler, tmp_path, capsys):
         record("", LogEvent.RUN_INFO, stats={"total": 1}),
         job(1, "seal", 0.0),
         finished(1, 1.0),
-        progress(1, 1),
     ):
         shown.emit(each)
     shown.close()
@@ -237,7 +238,7 @@ def test_a_run_of_some_steps_shows_no_scores(handler, tmp_path, capsys):
 def test_snakemakes_own_output_on_request(handler, capsys, option):
     shown = handler(**{option: True})
     shown.emit(job(1, "seal", 0.0, ["seal.log"]))
-    shown.emit(progress(1, 2))
+    shown.emit(record(None, LogEvent.PROGRESS, done=1, total=2))
     shown.close()
     text = capsys.readouterr().out
     assert "rule seal:" in text

@@ -69,6 +69,14 @@ def test_only_variants_of_the_same_settings_and_seed_are_compared() -> None:
     assert table[["first", "second", "n"]].to_numpy().tolist() == [["linear-pairs500", "mlp-pairs500", 2]]
 
 
+def test_the_decodings_of_a_captioner_are_compared() -> None:
+    seeds = models(("lstm", ""), seeds=2)
+    greedy, beam = (summary(dict(zip(seeds, values, strict=True)), "cider") for values in ([0.4, 0.5], [0.5, 0.7]))
+    table = paired(pd.concat([greedy.assign(decoding="greedy"), beam.assign(decoding="beam")]), seeds)
+    assert table[["decoding", "first", "second", "wins"]].to_numpy().tolist() == [["", "lstm, greedy", "lstm, beam", 2]]
+    assert table["difference"].tolist() == pytest.approx([0.15])
+
+
 def test_one_seed_has_no_spread_and_a_missing_score_does_not_count() -> None:
     scores = dict(zip(BOTH, [*LINEAR[:2], None, 0.3, None, None], strict=True))
     table = spread(summary(scores), BOTH)

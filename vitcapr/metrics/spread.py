@@ -54,7 +54,8 @@ def spread(summary: pd.DataFrame, models: Mapping[str, Seeded]) -> pd.DataFrame:
 
 
 def paired(summary: pd.DataFrame, models: Mapping[str, Seeded]) -> pd.DataFrame:
-    """Every two groups that were varied alike, seed against seed: the mean of second - first and its 95 % interval.
+    """Every two groups that were varied alike, and every two decodings of a group, seed against seed: the mean of
+    second - first and its 95 % interval.
 
     The interval is Student's, over the differences of the seeds that both have, at least two. ``verdict`` says of the
     second ``higher`` or ``lower`` where the interval leaves out 0, and otherwise ``no difference shown``; ``wins``
@@ -65,12 +66,13 @@ def paired(summary: pd.DataFrame, models: Mapping[str, Seeded]) -> pd.DataFrame:
     scores: dict[tuple[str, ...], dict[str, pd.Series[float]]] = {}
     for (dataset, split, decoding, metric, group), part in _grouped(summary, models):
         if metric in _COMPARED:
-            scores.setdefault((dataset, split, decoding, metric), {})[group] = part.set_index("seed")["value"]
+            values = part.set_index("seed")["value"]
+            scores.setdefault((dataset, split, decoding, metric, of_group[group].vary), {})[group] = values
+            if decoding:
+                scores.setdefault((dataset, split, "", metric, group), {})[f"{group}, {decoding}"] = values
     rows = []
-    for place, groups in scores.items():
+    for (*place, _), groups in scores.items():
         for first, second in combinations(groups, 2):
-            if of_group[first].vary != of_group[second].vary:
-                continue
             differences = (groups[second] - groups[first]).dropna().to_numpy()
             if (n := len(differences)) > 1:
                 mean = float(differences.mean())
