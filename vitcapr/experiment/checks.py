@@ -4,18 +4,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from vitcapr.encoders.kinds import check_image_encoder, check_image_tower, check_text_encoder
 from vitcapr.errors import UserError
+from vitcapr.experiment.inputs import Inputs
 from vitcapr.experiment.selection import TRAIN, VALIDATION
 from vitcapr.pipeline.paths import find_backbone
 
-if TYPE_CHECKING:
-    from vitcapr.experiment.experiment import Experiment
 
-
-def problems(experiment: "Experiment") -> Iterator[UserError]:
+def problems(experiment: Inputs) -> Iterator[UserError]:
     """What is wrong with the files and checkpoints that an experiment names."""
     config, run = experiment.config, experiment.config.run
     if not (run.captioners or run.retrievers or run.finetuned_dual_encoders or run.loss_curves or run.alignments):
@@ -47,7 +44,7 @@ def problems(experiment: "Experiment") -> Iterator[UserError]:
                 yield UserError(f"{key}: {error.what}", where=error.where, remedy=error.remedy)
 
 
-def _checkpoints(experiment: "Experiment") -> Iterator[tuple[str, str, Callable[[Path], object]]]:
+def _checkpoints(experiment: Inputs) -> Iterator[tuple[str, str, Callable[[Path], object]]]:
     """Key and source of each checkpoint that the experiment starts from, and the check of its folder."""
     config = experiment.config
     for name in experiment.extracted:
@@ -71,7 +68,7 @@ def _checkpoints(experiment: "Experiment") -> Iterator[tuple[str, str, Callable[
                 yield f"finetuned_dual_encoders.{name}.text.{part}", tower.source, checked
 
 
-def empty_splits(experiment: "Experiment", sizes: Counter[str]) -> Iterator[UserError]:
+def empty_splits(experiment: Inputs, sizes: Counter[str]) -> Iterator[UserError]:
     """The splits without an image that a run needs.
 
     Args:
