@@ -160,7 +160,6 @@ def decoding(images: int) -> dict[str, float]:
 
 def run(images: int) -> dict[str, Any]:
     """``speed`` is how many times faster ours is."""
-    torch.manual_seed(0)
     return {
         "training_one_caption": training(images, 1),
         "training_five_captions": training(images, 5),

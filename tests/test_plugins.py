@@ -150,6 +150,13 @@ def test_the_code_of_a_job_counts_the_plugins_that_it_uses(
     assert {name for name in code if name.startswith("plugins/")} == counted
 
 
+def test_the_release_of_a_library_is_that_of_its_distribution(study: Path) -> None:
+    path = study / "plugins" / "words_here.py"
+    path.write_text("import dateutil\nfrom . import _counting\n" + path.read_text())
+    code = job_code("vitcapr.stages.score", {"metrics": {"caption": ["words_here"]}})
+    assert code["dateutil"] == importlib.metadata.version("python-dateutil")
+
+
 def test_an_entry_point_is_a_plugin(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.move(study / "plugins" / "means.py", study / "their_encoder.py")
     monkeypatch.syspath_prepend(study)

@@ -53,7 +53,12 @@ class Plugin:
 
     def constant(self, name: str) -> Any:
         """The value of a constant of the module, which is not imported; None if there is none."""
-        return next((ast.literal_eval(value) for key, value in _defined(self.path).items() if key == name), None)
+        value = _defined(self.path).get(name)
+        try:
+            return None if value is None else ast.literal_eval(value)
+        except ValueError as error:
+            what = f"{name} of the plugin '{self.name}' has a value that must be computed"
+            raise UserError(what, where=self.path, remedy="write the values out") from error
 
 
 def modules_in(package: str) -> list[str]:

@@ -200,8 +200,8 @@ class StepHandler(logging.Handler):
 
         after = read_summary(summary)
         tables = list(score_tables(after))
-        if "spread" in self._ran:
-            files = (summary.with_name("tables") / f"{name}.csv" for name in ("spread", "spread_pairs"))
+        files = [summary.with_name("tables") / f"{name}.csv" for name in ("spread", "spread_pairs")]
+        if "spread" in self._ran and all(map(Path.is_file, files)):
             tables += spread_tables(*(pd.read_csv(file, keep_default_na=False) for file in files))
         for table in tables:
             self._print(f"\n{table.title}")

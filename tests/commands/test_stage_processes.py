@@ -18,7 +18,7 @@ from vitcapr.training.processes import run_processes, torchrun_arguments
 
 
 def start(output: Path, *command: str, epochs: int = 40) -> "subprocess.Popen[str]":
-    """Two processes, started by the training itself, or by a ``command`` for ``python -m`` of which they are a part.
+    """Start a training in two processes: by itself, or by the ``command`` of a launcher for ``python -m``.
 
     They ignore SIGINT, as what a shell starts in the background.
     """

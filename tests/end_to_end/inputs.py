@@ -1,5 +1,5 @@
-"""What the toy experiments read besides rendered scenes: a ViT, text and language models and word vectors, all
-random."""
+"""Inputs of the toy experiments other than rendered scenes: a random ViT, text encoder, language model and word
+vectors."""
 
 import json
 import random

@@ -68,4 +68,9 @@ def test_a_rank_of_an_array_is_told_by_the_scheduler(monkeypatch: pytest.MonkeyP
     assert "is missing or cut short" in extract("--seal")
     assert extract("--rank", "1") == extract("--seal") == ""
     assert vitcapr.open_features("study/features/dino")["cls"].shape[0] == 300
+    # Other shares may be computed later: what earlier calls left does not matter.
+    monkeypatch.setenv("SLURM_ARRAY_TASK_COUNT", "1")
+    assert extract("--rank", "0", "--settings", '{"patches": "none"}') == ""
+    assert "patches" not in vitcapr.open_features("study/features/dino")
+    monkeypatch.setenv("SLURM_ARRAY_TASK_COUNT", "3")
     assert "--rank 3 is not below --of 3" in extract("--rank", "3")

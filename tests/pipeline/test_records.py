@@ -170,3 +170,10 @@ def test_what_a_stage_reads_was_made_with_the_same(option: str, beside: str, ref
     check_together(same, makers_of(same))
     with pytest.raises(UserError, match="made with another") if refused else nullcontext():
         check_together(another, makers_of(another))
+
+
+def test_pieces_of_a_language_model_stand_beside_words() -> None:
+    """A retriever that reranks captions of pieces reads the words."""
+    record("decode/beam", "2026-01-03", inputs={"results/a/text/pieces/lm/vocabulary.json": facts("vocabulary")})
+    read = {FILE.as_posix(): facts("candidates"), "results/a/text/vocabulary.json": facts("vocabulary", "2")}
+    check_together(read, makers_of(read))

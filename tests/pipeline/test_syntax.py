@@ -57,6 +57,11 @@ def test_code_counts(old: str, new: str) -> None:
     assert tree_digest(SOURCE.replace(old, new)) != tree_digest(SOURCE)
 
 
+@pytest.mark.parametrize("logger", ["report", "self.reporter"])
+def test_a_line_of_the_log_does_not_count(logger: str) -> None:
+    assert tree_digest(f"{logger}.line('a')") == tree_digest(f"{logger}.line('b')")
+
+
 def test_a_string_that_is_used_counts() -> None:
     assert tree_digest("print('a')") != tree_digest("print('b')")
 

@@ -114,7 +114,9 @@ def seal(data: AnyPath, out: AnyPath) -> Path:
         UserError: a rank has not ended, or they had different settings.
     """
     sealed = _manifest(out)
-    stores, parts = str(stores_root(sealed.parent.parent)), sorted(sealed.parent.glob("parts/*.json"))
+    stores = str(stores_root(sealed.parent.parent))
+    # The newest says which store it is. The chunks are all checked, and earlier calls may have left other parts.
+    parts = sorted(sealed.parent.glob("parts/*.json"), key=lambda path: path.stat().st_mtime_ns)[-1:]
     run("seal", {}, parts=parts, sealed=sealed, manifest=_manifest(data), stores=stores)
     return Path(out)
 

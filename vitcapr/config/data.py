@@ -115,7 +115,8 @@ class TableColumns(Section):
     caption: str | None = None
     """One caption, or a list of captions (in CSV and TSV: a JSON list); null: caption, captions or text."""
     language: str | None = None
-    """Language of the caption, such as en or zh; null: language, if there is such a column."""
+    """Language of the caption, such as en or zh; null: language, if there is such a column. Name the column if captions
+    of another language than data.table.language are read."""
     split: str | None = None
     """train, validation, test or none; null: split, if there is such a column."""
 

@@ -26,6 +26,7 @@ from vitcapr.config.metrics import MetricsConfig
 from vitcapr.config.names import CaptionerName, ExperimentName, ModelName, Name
 from vitcapr.config.reranking import QueryBankConfig, RerankingConfig
 from vitcapr.config.retriever import RetrieverConfig
+from vitcapr.config.scored import ScoredModels
 from vitcapr.config.text import TagsConfig, TextConfig, WordVectorsConfig
 
 V = TypeVar("V")
@@ -286,14 +287,11 @@ def _of_finetuned(config: ExperimentConfig) -> Iterator[str]:
 
 
 def _of_ablations(config: ExperimentConfig, scored: Collection[str]) -> Iterator[str]:
-    def languages(model: str) -> list[str]:
-        finetuned = config.finetuned_dual_encoders.get(model)
-        return [config.text.language] if finetuned is None else finetuned.languages
-
+    read = ScoredModels(config).by_language
     for whole, models in config.run.ablations.items():
         yield from _undefined("run.ablations", [whole], scored)
         yield from _undefined(f"run.ablations.{whole}", models, scored)
-        if strangers := [model for model in models if not {*languages(model)} & {*languages(whole)}]:
+        if strangers := [model for model in models if not read(model).keys() & read(whole).keys()]:
             yield f"run.ablations.{whole}: '{strangers[0]}' reads none of its languages"
 
 

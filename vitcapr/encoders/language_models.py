@@ -85,7 +85,7 @@ def load_language_model(folder: Path, rows: Sequence[int], dtype: torch.dtype) -
 
 def load_judge(source: str, revision: str, device: str) -> Callable[[Sequence[str]], NDArray[np.float64]]:
     """The log-likelihood of captions under a language model that sees no image, in nats: the sum over the tokens after
-    the one that begins a text, in float32. A caption rarely ends a text, so there is no end.
+    the start token, in float32. An end token is not scored, because a caption rarely ends a text.
 
     Raises:
         UserError: the language model is not found, has no safetensors, or has no token that begins a text.

@@ -136,13 +136,20 @@ def _plugin_code(plugin: Plugin, remembered: Path | None) -> dict[str, str]:
     for path in files:  # The list grows.
         for name in _imports(path):
             root, file = name.partition(".")[0], path.parent.joinpath(*name.split(".")).with_suffix(".py")
-            if name.startswith("."):
-                files += [file] if file.exists() and file not in files else []
+            if not root:
+                files += [file] if name.strip(".") and file.exists() and file not in files else []
             elif root == PACKAGE:
                 code |= stage_code(name, remembered=remembered) if name in _graph(PACKAGE).modules else {}
             elif root not in sys.stdlib_module_names and root not in HARMLESS:
-                code[root] = _release(root)
-    return code | digests({f"{FOLDER}/{path.name}": path for path in files}, remembered)
+                code[root] = _release(LIBRARIES.get(root) or next(iter(_distributions().get(root, ())), root))
+    named = {f"{FOLDER}/{path.relative_to(plugin.path.parent).as_posix()}": path for path in files}
+    return code | digests(named, remembered)
+
+
+@cache
+def _distributions() -> Mapping[str, list[str]]:
+    """The distributions of each import name."""
+    return importlib.metadata.packages_distributions()
 
 
 def _imports(path: Path) -> Iterator[str]:
@@ -281,7 +288,12 @@ def _spell(node: object) -> str:
             return ""  # A docstring, of whatever it stands under: a string that nothing is done with.
         case ast.Call(func=ast.Name(id=name)) if name in MESSAGES:
             return name
-        case ast.Call(func=ast.Attribute(value=ast.Name(id="report" | "reporter"), attr="line")):
+        case ast.Call(
+            func=ast.Attribute(
+                value=ast.Name(id="report" | "reporter") | ast.Attribute(attr="reporter"),
+                attr="line",
+            )
+        ):
             return "line"
         case ast.AST():
             named = {name: getattr(node, name, None) for name in node._fields}

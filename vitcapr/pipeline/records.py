@@ -32,7 +32,7 @@ class FileFacts(TypedDict):
 
 
 class Energy(TypedDict):
-    """Joules of each GPU; ``absent`` says why there is no reading."""
+    """Joules of each GPU; ``absent`` has the reason for each missing measurement."""
 
     joules: dict[str, float]
     absent: dict[str, str]
@@ -180,6 +180,8 @@ _OF_DATA = {
     "all_languages",
     "ranks",
 }
+PIECES = "/text/pieces/"
+"""The folder of the vocabularies of captioners that are language models."""
 TOGETHER = {
     ("manifest", "data set"): _OF_DATA | {"query_bank", "before", "after"},
     ("vocabulary", "vocabulary"): {"tokens", "captions", "candidates", "captioner", "start", "word_vectors"},
@@ -209,7 +211,9 @@ def check_together(inputs: Mapping[str, FileFacts], makers: Mapping[str, Run]) -
 
 
 def _digests(files: Mapping[str, FileFacts], option: str) -> set[str]:
-    return {facts["sha256"] for facts in files.values() if facts["option"] == option}
+    """Pieces of words are no vocabulary that others read: a captioner has its own."""
+    named = {path: facts for path, facts in files.items() if facts["option"] == option and PIECES not in path}
+    return {facts["sha256"] for facts in named.values()}
 
 
 def check_as_written(inputs: Mapping[str, FileFacts], makers: Mapping[str, Run]) -> None:

@@ -2,10 +2,10 @@
 
 from typing import Annotated
 
-from vitcapr.formats.kinds import FigureFile, MetricsFile, TableFile
-from vitcapr.pipeline.figure import Experiment, Figure
-from vitcapr.pipeline.stage import In, Out, stage
-from vitcapr.progress import Reporter
+from vitcapr.formats.kinds import MetricsFile, TableFile
+from vitcapr.pipeline.figure import Experiment
+from vitcapr.pipeline.stage import In, Out
+from vitcapr.stages._drawing import Drawing, Pictures
 
 _ROOT = "results/{experiment}"
 _FILES = ("intervals", "similarity", "seconds")
@@ -24,57 +24,52 @@ def _alignments(experiment: Experiment) -> dict[str, str]:
 def _captioners(experiment: Experiment) -> dict[str, str]:
     """The captioners by the input that they read; of those of one input, the first."""
     named: dict[str, str] = {}
-    for name in experiment.trained("captioners") if "test" in experiment.splits else ():
+    scored = "test" in experiment.splits and "cider" in experiment.config.metrics.caption
+    for name in experiment.trained("captioners") if scored else ():
         one = experiment.config.captioners[name]
         layer = "" if one.layer is None else f"_{one.layer}"
         named.setdefault(f"{one.backbone}/{'patches' if one.attends else 'cls'}{layer}", name)
     return named
 
 
-@stage(
-    figure=Figure(
-        files=lambda _: ["atlas/atlas", "atlas/similarity"],
-        tables={"table": "atlas/atlas.md", "values": "atlas/atlas.csv"},
-        inputs=lambda experiment: {
-            **{
-                kind: [f"{_ROOT}/alignments/{name}/{kind}.csv" for name in _alignments(experiment).values()]
-                for kind in _FILES
-            },
-            "metrics": [
-                f"{_ROOT}/metrics/{name}/{experiment.config.run.decodings[0]}/test/metrics.json"
-                for name in _captioners(experiment).values()
-            ],
+@Drawing(
+    files=lambda _: ["atlas/atlas", "atlas/similarity"],
+    tables={"table": "atlas/atlas.md", "values": "atlas/atlas.csv"},
+    inputs=lambda experiment: {
+        **{
+            kind: [f"{_ROOT}/alignments/{name}/{kind}.csv" for name in _alignments(experiment).values()]
+            for kind in _FILES
         },
-        bound=lambda experiment: {
-            **{kind: list(_alignments(experiment)) for kind in _FILES},
-            "metrics": list(_captioners(experiment)),
-        },
-        each=lambda experiment: [{}] if _alignments(experiment) else [],
-        caption="What every input of the alignments gives: calibrated mutual kNN before training, Recall@1 on the test "
-        "split after, and CIDEr of the captioners that read it.",
-        category="Retrieval",
-        labels={"figure": "atlas of the inputs"},
-    )
+        "metrics": [
+            f"{_ROOT}/metrics/{name}/{experiment.config.run.decodings[0]}/test/metrics.json"
+            for name in _captioners(experiment).values()
+        ],
+    },
+    bound=lambda experiment: {
+        **{kind: list(_alignments(experiment)) for kind in _FILES},
+        "metrics": list(_captioners(experiment)),
+    },
+    each=lambda experiment: [{}] if _alignments(experiment) else [],
+    caption="What every input of the alignments gives: calibrated mutual kNN before training, Recall@1 on the test "
+    "split after, and CIDEr of the captioners that read it.",
+    category="Retrieval",
+    labels={"figure": "atlas of the inputs"},
 )
 def draw_atlas(
     intervals: dict[str, In[TableFile]],
     similarity: dict[str, In[TableFile]],
     seconds: dict[str, In[TableFile]],
-    report: Reporter,
-    pictures: list[Out[FigureFile]],
     table: Annotated[Out[TableFile], "atlas.md: every input with intervals and processor seconds, for people"],
     values: Annotated[Out[TableFile], "atlas.csv: the same numbers, a row for each input and family"],
     metrics: dict[str, In[MetricsFile]] | None = None,
-) -> None:
+) -> Pictures:
     """Compare every layer, token and encoder that the alignments read: a heat map, and similarity against recall."""
     from vitcapr.files import write_text
     from vitcapr.formats.containers import frame_to_csv
     from vitcapr.report.figures.atlas import heat_map, similarity_against_recall
-    from vitcapr.report.figures.style import save_pictures
     from vitcapr.studies.alignment.atlas import atlas_page, read_atlas, read_captioners
 
     atlas, captioners = read_atlas(intervals, similarity, seconds), read_captioners(metrics or {})
     write_text(values, frame_to_csv(atlas))
     write_text(table, atlas_page(atlas, captioners))
-    drawn = {"atlas": heat_map(atlas, captioners), "similarity": similarity_against_recall(atlas)}
-    save_pictures(drawn, pictures, report)
+    return {"atlas": heat_map(atlas, captioners), "similarity": similarity_against_recall(atlas)}

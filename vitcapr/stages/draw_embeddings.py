@@ -23,11 +23,11 @@ class EmbeddingFigureSettings(FigureSettings):
 
 
 def _before_training(experiment: Experiment, folder: str) -> Callable[..., list[str]]:
-    """The features of images or captions that a retriever reads, if it reads features of both."""
+    """The features of images or captions that a retriever reads, if it reads features of both. PCA alone shows them."""
 
     def sealed(wildcards: Any) -> list[str]:
         retriever = experiment.config.retrievers.get(wildcards.retriever)
-        if retriever is None or retriever.text.text_encoder is None:
+        if retriever is None or retriever.text.text_encoder is None or not experiment.config.run.paper:
             return []
         name = retriever.backbone if folder == "features" else retriever.text.text_encoder
         return [f"results/{wildcards.experiment}/{folder}/{name}/manifest.json"]

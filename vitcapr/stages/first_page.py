@@ -52,7 +52,7 @@ def first_page(
     from vitcapr.studies.papers.tables import beside_the_paper
 
     data, scores = read_manifest(manifest), read_summary(summary)
-    of_seeds = {name: Seeded(model.of, model.vary, model.seed) for name, model in settings.seeded.items()}
+    of_seeds = {name: Seeded(**model.values()) for name, model in settings.seeded.items()}
     choice = Choice(PICTURES, settings.seed, settings.images, settings.words)
     captions, embeddings = captions or {}, embeddings or {}
     with open_images(data) as read:

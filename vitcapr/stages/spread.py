@@ -35,7 +35,7 @@ def spread(
     from vitcapr.metrics import spread as seed_spread
     from vitcapr.report.score_tables import spread_tables
 
-    models = {name: seed_spread.Seeded(model.of, model.vary, model.seed) for name, model in settings.models.items()}
+    models = {name: seed_spread.Seeded(**model.values()) for name, model in settings.models.items()}
     scores = read_summary(summary)
     seed_average, one_against_other = seed_spread.spread(scores, models), seed_spread.paired(scores, models)
     write_text(spread, frame_to_csv(seed_average))

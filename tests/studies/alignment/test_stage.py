@@ -114,6 +114,7 @@ def test_the_atlas_has_a_panel_for_each_text_encoder() -> None:
     assert [text.get_text() for text in bert.texts] == ["0.500", "10.0", "10.0", "0.250", "20.0", "20.0"]
     assert [text.get_text() for text in glove.texts] == ["0.500", "30.0", "30.0", "0.250", "40.0", "40.0"]
     assert [text.get_text() for text in captioner.texts] == ["61.0"]
+    assert len(heat_map(atlas, captioners.assign(inputs="patches_3")).axes) == 2
 
 
 def test_a_rank_correlation_is_that_of_scipy() -> None:

@@ -34,8 +34,8 @@ def heat_map(atlas: pd.DataFrame, captioners: pd.DataFrame) -> Figure:
             columns |= {f"{family}, {label}": 100 * of[score] for score, label in _SHORT.items()}
         panels[str(text)] = pd.DataFrame(columns).reindex(keys)
     if len(captioners):
-        cider = 100 * captioners.set_index(["image", "inputs"])["cider"]
-        panels[""] = pd.DataFrame({"captioner, CIDEr": cider}).reindex(keys)
+        cider = 100 * captioners.set_index(["image", "inputs"])["cider"].reindex(keys)
+        panels |= {"": pd.DataFrame({"captioner, CIDEr": cider})} if cider.notna().any() else {}
     widths = [part.shape[1] for part in panels.values()]
     layout = ConstrainedLayoutEngine(w_pad=0.04, h_pad=0.04)
     figure = new_figure(PAGE_WIDTH, 1.3 + _ROW * len(keys), layout=layout)

@@ -32,9 +32,9 @@ def read_atlas(
     parts = []
     for encoders, path in intervals.items():
         image, text = encoders.split("/")
-        found = pd.read_csv(path)
-        found = found[found["pairs"] == found["pairs"].max()]
-        wide = found.pivot_table(index=["inputs", "family", "pairs"], columns="score", sort=False)
+        recalls = pd.read_csv(path)
+        recalls = recalls[recalls["pairs"] == recalls["pairs"].max()]
+        wide = recalls.pivot_table(index=["inputs", "family", "pairs"], columns="score", sort=False)
         wide.columns = [score if kind == "value" else f"{score}_{kind}" for kind, score in wide.columns]
         spent = pd.read_csv(seconds[encoders]).groupby(["inputs", "family", "pairs"])["cpu_seconds"].mean()
         before = pd.read_csv(similarity[encoders])[["inputs", "calibrated"]]
