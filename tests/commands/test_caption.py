@@ -193,7 +193,7 @@ def test_which_captioner(project: Path, tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.usefixtures("project")
 def test_a_captioner_elsewhere_needs_options(tmp_path: Path) -> None:
     alone = shutil.copytree(ATTENTION, tmp_path / "captioner")
-    with pytest.raises(UserError, match=r"vocabulary is not there .*give --vocabulary"):
+    with pytest.raises(UserError, match=r"vocabulary of the captioner not found .*give --vocabulary"):
         run("photos/photo 00.png", captioner=str(alone))
     told = ["--vocabulary", "results/toy/text/vocabulary.json", "--features", "results/toy/features/vit"]
     there = run("photos/photo 00.png")

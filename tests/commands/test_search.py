@@ -207,5 +207,6 @@ def test_a_head_of_train_head_searches_a_data_set(tmp_path: Path) -> None:
     for query in (["a", "big", "bird"], ["--image", "photos/photo 08.png"]):
         lines = run(*query, *own, "--text-features", texts, "--captions", "-k", 3)
         assert [line[0] for line in lines] == ["rank", "1", "2", "3"] * 2
-    with pytest.raises(UserError, match=r"features is not there .*give --features"):
+    assert len(run("--image", "photos/photo 08.png", *own, "-k", 3)) == 4  # Captions are not asked for.
+    with pytest.raises(UserError, match=r"features of the retriever not found .*give --features"):
         run("dog", "--retriever", tmp_path / "heads/mine", "--manifest", RESULTS / "data")

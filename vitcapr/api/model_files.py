@@ -204,7 +204,7 @@ class ModelFiles:
         A store names a folder without its place. The run record of the extraction has the place on this machine.
         """
         if given is None and attributes["backbone"] == TRAINED:
-            return str(self.experiment / "backbones" / TRAINED)
+            return str(self.file(None, f"backbones/{TRAINED}/config.json", "--backbone").parent)
         return given or _folder_of_extraction(self.experiment, attributes["backbone"])
 
     def file(self, given: str | Path | None, place: str, option: str) -> Path:
@@ -213,9 +213,8 @@ class ModelFiles:
         if path.is_dir() and place.endswith("manifest.json"):
             path = path / "manifest.json"
         if not path.is_file():
-            raise UserError(
-                f"the {self.kind}'s {option.removeprefix('--')} is not there", where=path, remedy=f"give {option}"
-            )
+            what = f"{option.removeprefix('--').replace('-', ' ')} of the {self.kind} not found"
+            raise UserError(what, where=path, remedy=f"give {option}")
         return path
 
 

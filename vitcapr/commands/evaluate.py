@@ -122,11 +122,12 @@ def print_scores(found: "Evaluation", system: str, against: Path | None = None) 
         print_listing(Table("", COMPARISON_COLUMNS, tuple(rows), align="lrrrrrl"))
     else:
         print(f"{system}: scores times 100, ranks as they are")
-        rows = [
-            row(COLUMNS[name].label, COLUMNS[name].exact(score["value"]), COLUMNS[name].cell(score).interval or NOTHING)
+        cells = {
+            COLUMNS[name].label: COLUMNS[name].cell(score)
             for name, score in _by_name(found.scores).items()
             if name in COLUMNS
-        ]
+        }
+        rows = [row(label, cell.text, cell.interval or NOTHING) for label, cell in cells.items()]
         print_listing(Table("", ("score", "value", "95 % interval"), tuple(rows)))
     if found.without_captions:
         print(f"\nScored: the {len(found.per_image)} images with a caption; {found.without_captions} have none.")

@@ -77,8 +77,8 @@ def main(
         shutil.copytree(WORKFLOW / place, folder / place)
     print(f"{folder}: a new study")
     print(f"  cd {folder}")
-    print("  snakemake --cores 2                       the demo of config.yaml, on 10,000 rendered pictures")
     if not given:
+        print("  snakemake --cores 2                       the demo of config.yaml, on 10,000 rendered pictures")
         print(f"  edit experiments/{source.name}, then")
     print(f"  snakemake --cores 2 --configfile experiments/{source.name}")
     print(f"The pages that the comments name, such as docs/your-data.md, are in {WORKFLOW}")

@@ -22,7 +22,7 @@ def main(
     image: Annotated[Path | None, typer.Option(help="A photograph to search for, instead of words.")] = None,
     retriever: Annotated[
         Path | None,
-        typer.Option(help="Folder of the trained retriever; of an experiment with several retrievers, lists them."),
+        typer.Option(help="Folder of the trained retriever, or of an experiment; with several, prints their names."),
     ] = None,
     top: Annotated[int, typer.Option("--top", "-k", min=1, help="Number of results.")] = 10,
     split: Annotated[str | None, typer.Option(help="Search only this split; all images otherwise.")] = None,
@@ -52,9 +52,10 @@ def main(
         reporter.line(f"not in the vocabulary of the retriever: {', '.join(unknown)}")
     query = opened.query(text, image)
     images = opened.nearest("images", query, top, split, index)
-    nearest_captions = opened.nearest("captions", query, top if captions else 0, split)
     _print(images, "caption")
-    _print(nearest_captions, "text")
+    nearest_captions = opened.nearest("captions", query, top, split) if captions else None
+    if nearest_captions is not None:
+        _print(nearest_captions, "text")
     if page is not None:
         write_text(page, _page(text, image, opened, images, nearest_captions))
         reporter.line(f"{page}: {len(images)} images")
@@ -65,7 +66,7 @@ def _page(
     image: Path | None,
     retriever: "TrainedRetriever",
     images: "pd.DataFrame",
-    captions: "pd.DataFrame",
+    captions: "pd.DataFrame | None",
 ) -> str:
     """The query, the images with rank, cosine and a caption, then the captions."""
     from jinja2 import Environment
@@ -88,7 +89,7 @@ def _page(
             query=text or (image and image.name),
             query_image=image and data_url(thumbnail(open_image(image))),
             images=images.assign(picture=pictures).to_dict("records"),
-            captions=captions.to_dict("records"),
+            captions=[] if captions is None else captions.to_dict("records"),
             note=f"retriever {retriever.folder.name}; cosine",
         )
     )

@@ -13,6 +13,7 @@ _OF_A_KEY = "[key]"
 _OTHER_WORDS = {
     "lr": "learning_rate",
     "batch_size": "batch_images",
+    "batch": "batch_images",
     "attended": "attention_images",
     "attended_images": "attention_first",
     "attended_words": "attention_words",

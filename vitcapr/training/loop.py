@@ -238,7 +238,7 @@ class Trainer(Generic[Batch]):
             position.best_score, position.best_epoch = score, number
             if distributed.is_first():
                 checkpoints.write_tensors(self.best_file, self.average.state(), {"epoch": number})
-        text = ", ".join(f"{name} {value:.4f}" for name, value in position.history[-1].items() if name != "epoch")
+        text = ", ".join(f"{name} {value:.4g}" for name, value in position.history[-1].items() if name != "epoch")
         self.reporter.line(f"epoch {number}: {text}{', best so far' if position.best_epoch == number else ''}")
 
     def _rank(self, scores: Mapping[str, float]) -> tuple[float, float]:

@@ -33,22 +33,25 @@ def legend(figure):
 
 def test_a_panel_for_each_quantity_with_the_values_of_the_history():
     figure = training_curves({"attention": history()})
-    assert titles(figure) == ["loss (nats per token)", "CIDEr on validation", "learning rate"]
+    assert titles(figure) == ["loss (nats per token)", "CIDEr on validation", "learning rate, end of epoch"]
     losses = [line.get_ydata().tolist() for line in figure.axes[0].get_lines()[:2]]
     assert losses == [[4, 2.5, 1], [3, 2, 2.5]]
     assert figure.axes[2].get_lines()[0].get_ydata().tolist() == [1e-3, 1e-3, 1e-4]
     assert legend(figure) == {"attention", "training", "validation", "best by this score"}
     assert all(axes.get_xlabel() == "epoch" for axes in figure.axes)
-    assert [stars(axes) for axes in figure.axes] == [[(2, 2.0)], [(2, 0.4)], []]
+    assert [stars(axes) for axes in figure.axes] == [[(2, 2.0)], [(2, 40)], []]
     # A phase begins between two epochs.
     assert [line.get_xdata()[0] for line in figure.axes[0].get_lines() if line.get_linestyle() == ":"] == [2.5]
 
 
 def test_models_without_cider_have_no_panel_and_missing_epochs_are_skipped():
     nothing = (np.nan,) * 3
-    assert titles(training_curves({"a": history(cider=nothing)})) == ["loss (nats per token)", "learning rate"]
+    assert titles(training_curves({"a": history(cider=nothing)})) == [
+        "loss (nats per token)",
+        "learning rate, end of epoch",
+    ]
     figure = training_curves({"a": history(cider=nothing), "b": history(cider=(np.nan, 0.2, np.nan))})
-    assert stars(figure.axes[1]) == [(2, 0.2)]
+    assert stars(figure.axes[1]) == [(2, 20)]
 
 
 def test_one_epoch_can_be_drawn():
@@ -70,7 +73,7 @@ def test_the_backbones_scores_are_drawn_by_name():
     )
     figure = backbone_curves(table)
     assert [line.get_label() for line in figure.axes[1].get_lines()] == ["kind", "color"]
-    assert figure.axes[1].get_lines()[0].get_ydata().tolist() == [0.2, 0.9]
+    assert figure.axes[1].get_lines()[0].get_ydata().tolist() == [20, 90]
 
 
 def test_a_self_critical_phase_has_a_reward_and_no_loss():
@@ -80,10 +83,10 @@ def test_a_self_critical_phase_has_a_reward_and_no_loss():
         "loss (nats per token)",
         "reward in training (CIDEr-D)",
         "CIDEr on validation",
-        "learning rate",
+        "learning rate, end of epoch",
     ]
     reward = figure.axes[1].get_lines()
-    assert np.asarray(reward[0].get_ydata())[1:].tolist() == [0.5, 0.7]
+    assert np.asarray(reward[0].get_ydata())[1:].tolist() == [50, 70]
     assert [line.get_xdata()[0] for line in reward if line.get_linestyle() == ":"] == [2.5]
     assert not stars(figure.axes[1])
     rows = {round(axes.get_position().y0, 3) for axes in figure.axes}
@@ -93,6 +96,6 @@ def test_a_self_critical_phase_has_a_reward_and_no_loss():
 def test_retrievers_have_their_loss_and_their_recalls():
     table = history().drop(columns="validation_cider").assign(validation_rsum=[100, 300.5, 290])
     figure = training_curves({"paper": table}, "retrievers")
-    assert titles(figure) == ["contrastive loss", "recalls on validation, summed", "learning rate"]
+    assert titles(figure) == ["contrastive loss", "recalls on validation, summed", "learning rate, end of epoch"]
     assert stars(figure.axes[0]) == [(2, 2.0)]
     assert stars(figure.axes[1]) == [(2, 300.5)]

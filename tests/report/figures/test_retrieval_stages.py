@@ -38,7 +38,7 @@ def retrieved(dataset, tmp_path):
 def test_failures(draw, retrieved, tmp_path):
     values = {**retrieved, "ranks": tmp_path / "ranks.npz", "split": "test", "settings": SETTINGS}
     log = draw(draw_retrieved, "image_to_text", "text_to_image", **values)
-    assert "3 of 6 images retrieve a wrong caption (✗) before a true one (✓); 2 of these, drawn at random" in log
+    assert "3 of 6 images retrieve a wrong caption (✗) first; 2 of these, drawn at random" in log
     assert "6 of 6 captions retrieve a wrong image" in log
 
 

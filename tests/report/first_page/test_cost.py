@@ -51,6 +51,8 @@ def test_the_jobs_behind_the_page_and_no_others(tmp_path):
 def test_the_cheap_stages_share_a_row(tmp_path):
     for number in range(11):
         record(tmp_path, f"s{number:02d}", [], [f"{number}"], seconds=float(100 - number))
-    rows = cost_table(read_runs(tmp_path)).rows
+    table = cost_table(read_runs(tmp_path))
+    assert table.columns[-1] == "memory at most"  # No energy was measured.
+    rows = table.rows
     assert [row[0].text for row in rows[-3:]] == ["s07", "3 other stages", "all"]
     assert rows[-2][2].text == format_seconds(92 + 91 + 90)

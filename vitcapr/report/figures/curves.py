@@ -1,4 +1,4 @@
-"""Training curves: loss, scores and learning rate by epoch."""
+"""Training curves: loss, scores and learning rate by epoch. Scores are times 100."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -48,17 +48,19 @@ class _Panel:
 
 
 _RATE = "learning_rate"
+_TIMES_100 = ("train_reward", "validation_cider")
+"""Recalls are in percent in the history; these scores are not."""
 PANELS = {
     "captioners": (
         _Panel("loss (nats per token)", "train_loss", "validation_loss", np.nanargmin),
         _Panel("reward in training (CIDEr-D)", "train_reward"),
         _Panel("CIDEr on validation", "", "validation_cider", np.nanargmax),
-        _Panel("learning rate", "", _RATE),
+        _Panel("learning rate, end of epoch", "", _RATE),
     ),
     "retrievers": (
         _Panel("contrastive loss", "train_loss", "validation_loss", np.nanargmin),
         _Panel("recalls on validation, summed", "", "validation_rsum", np.nanargmax),
-        _Panel("learning rate", "", _RATE),
+        _Panel("learning rate, end of epoch", "", _RATE),
     ),
     "finetuned_dual_encoders": (
         _Panel("training loss", "train_loss"),
@@ -121,9 +123,6 @@ def training_curves(histories: Mapping[str, pd.DataFrame], kind: str = "captione
 
 
 def _draw_panel(axes: Axes, panel: _Panel, history: pd.DataFrame, look: dict[str, Any]) -> None:
-    if panel.validated == _RATE:
-        _draw(axes, history, _RATE, color=look["color"], drawstyle="steps-mid")
-        return
     _draw(axes, history, panel.trained, color=look["color"], linestyle=_DASHES, linewidth=1.0)
     _draw(axes, history, panel.validated, **look)
     if panel.best is not None:
@@ -141,6 +140,7 @@ def backbone_curves(history: pd.DataFrame) -> Figure:
             of the validation split between 0 and 1.
     """
     scores = [c for c in history.columns if c not in ("epoch", "train_loss", "validation_loss", "learning_rate")]
+    history = history.assign(**{score: 100 * history[score] for score in scores})
     figure = new_figure(PAGE_WIDTH, 2.6, layout=ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.04))
     losses, accuracies = figure.subplots(1, 2, sharex=True)
     _draw(losses, history, "train_loss", label="training", color=INK, linestyle=_DASHES, linewidth=1.0)
@@ -148,12 +148,12 @@ def backbone_curves(history: pd.DataFrame) -> Figure:
     losses.legend()
     for number, score in enumerate(scores):
         _draw(accuracies, history, score, label=in_print(score), **series(number))
-    accuracies.set_ylim(0, 1.02)
+    accuracies.set_ylim(0, 102)
     # Beside the panel, because a score may be anywhere in it; in the order in which the lines end.
     lines = sorted(accuracies.get_lines(), key=lambda line: -float(np.asarray(line.get_ydata())[-1]))
     figure.legend(handles=lines, loc="outside right center")
     _label(losses, "loss")
-    _label(accuracies, "scores on validation")
+    _label(accuracies, "scores on validation (%)")
     return figure
 
 
@@ -174,12 +174,16 @@ def _draw(axes: Axes, history: pd.DataFrame, column: str, **look: Any) -> None:
         spread = max(1, len(history) // 8)
         if len(history) == 1:  # a line through one point is invisible
             look = {"marker": "_", **look}
-        axes.plot(history["epoch"].to_numpy(), history[column].to_numpy(dtype=float), markevery=spread, **look)
+        axes.plot(history["epoch"].to_numpy(), _values(history, column), markevery=spread, **look)
+
+
+def _values(history: pd.DataFrame, column: str) -> NDArray[np.floating]:
+    return history[column].to_numpy(dtype=float) * (100 if column in _TIMES_100 else 1)
 
 
 def _mark(axes: Axes, history: pd.DataFrame, column: str, choose: Any, color: str) -> None:
     if _has(history, column):
-        values = history[column].to_numpy(dtype=float)
+        values = _values(history, column)
         best = int(choose(np.where(np.isfinite(values), values, np.nan)))
         star: dict[str, Any] = {"marker": "*", "markersize": 9, "markeredgewidth": 0.6, "markeredgecolor": "white"}
         axes.plot(history["epoch"].to_numpy()[best], values[best], color=color, linestyle="none", zorder=5, **star)

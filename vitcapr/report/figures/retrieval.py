@@ -121,7 +121,7 @@ def color(match: Match) -> str:
 
 
 def _title(asked: str, answer: str, count: int, failed: int, queries: int, choice: Choice) -> str:
-    share = f"{failed:,} of {queries:,} {asked} retrieve a wrong {answer} (✗) before a true one (✓)"
+    share = f"{failed:,} of {queries:,} {asked} retrieve a wrong {answer} (✗) first"
     return share if count == failed else f"{share}; {count} of these, {choice.note}"
 
 

@@ -37,7 +37,7 @@ def cost(page: Path, files: Iterable[Path]) -> Noted[Table] | None:
 
 
 def cost_table(runs: Sequence[Run]) -> Table:
-    """Time, CPU time, peak memory and energy by stage, the longest first, and of all."""
+    """Time, CPU time, peak memory and, if measured, energy by stage, the longest first, and of all."""
     stages: dict[str, list[Run]] = defaultdict(list)
     for run in runs:
         stages[run.stage].append(run)
@@ -48,8 +48,10 @@ def cost_table(runs: Sequence[Run]) -> Table:
         *([(f"{len(ordered) - _SHOWN} other stages", rest)] if rest else []),
         ("all", list(runs)),
     ]
-    columns = ("stage", "jobs", "time", "CPU time", "memory at most", "energy")
-    return Table("", columns, tuple(_line(name, each) for name, each in groups))
+    columns = ["stage", "jobs", "time", "CPU time", "memory at most"]
+    if any(run.made["energy"]["joules"] for run in runs):
+        columns.append("energy")
+    return Table("", tuple(columns), tuple(_line(name, each)[: len(columns)] for name, each in groups))
 
 
 def cost_note(runs: Sequence[Run]) -> str:

@@ -167,9 +167,9 @@ def retrieved(
             for positions in best_and_worst(asked, true_rank)
         )
         sections.append({"title": title, "best": best, "worst": worst})
-    which = f": of {len(embeddings)} models, the one with the highest R@1 there." if len(embeddings) > 1 else "."
+    which = f", the highest sum of both R@1 of {len(embeddings)} models" if len(embeddings) > 1 else ""
     note = (
-        f"The model {name}, on the {split} split{which} Best: the true match is first and the nearest wrong one is far "
+        f"Model: {name}{which}; {split} split. Best: the true match is first and the nearest wrong one is far "
         "behind. Worst: the true match is far behind."
     )
     return Noted(sections, note)
