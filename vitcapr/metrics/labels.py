@@ -75,6 +75,12 @@ GROUPS, COLUMNS = _read()
 """By name, in the order of tables and of their columns."""
 
 
+def summarise(scores: Mapping[str, Mapping[str, Any]]) -> str:
+    """``BLEU-4 78.3, CIDEr 412.6``: the scores that have an interval, for a log."""
+    labelled = {COLUMNS[name]: score for name, score in scores.items() if name in COLUMNS and score["low"] is not None}
+    return ", ".join(f"{column.label} {column.cell(score).text}" for column, score in labelled.items())
+
+
 def in_groups(*groups: str) -> list[ScoreColumn]:
     """The scores of these groups, in the order of all."""
     return [column for column in COLUMNS.values() if column.group is not None and column.group.name in groups]

@@ -55,7 +55,7 @@ def tune_weight(
     best, alpha, weight = max(choices, key=lambda choice: choice[0])  # Of equals the first, the smallest alpha.
     first = scores.of_choice(terms.decoded)
     how = f"weight {weight:g}" if blind is None else f"weight {weight:g}, alpha {alpha:g}"
-    reporter.line(f"tune_reranking: {how}, {name} {best:.4f}; {first:.4f} as decoded")
+    reporter.line(f"tune_reranking: {how}, {name} {100 * best:.1f}; {100 * first:.1f} as decoded")
     tokens = tokenizer_of(language)
     tolerated = f"|tolerance:{weighing.tolerance:g}" if weighing.tolerance else ""
     return RerankingWeight(

@@ -23,11 +23,11 @@ def compare(
     from vitcapr.files import write_text
     from vitcapr.formats.scores import write_comparison
     from vitcapr.metrics.comparison import compare_systems, read_scored
-    from vitcapr.report.score_tables import comparison_page
+    from vitcapr.report.score_tables import comparison_page, comparison_rows
 
     systems = read_scored(before, before_images), read_scored(after, after_images)
     content = compare_systems(*systems, **settings.metrics.resampling)
     write_comparison(comparison, content)
     write_text(table, comparison_page(content))
-    for name, row in content["metrics"].items():
-        report.line(f"compare: {name} {row['before']:.4f} to {row['after']:.4f}, {row['verdict']}")
+    for row in comparison_rows(content["metrics"]):
+        report.line(f"compare: {row[0].text} {row[1].text} to {row[2].text}, {row[-1].text}")

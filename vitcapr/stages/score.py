@@ -38,6 +38,7 @@ def score(
     from vitcapr.formats.scores import write_metrics, write_per_image
     from vitcapr.formats.vocabulary import Vocabulary
     from vitcapr.metrics.base import captions_to_score, oracle_mark
+    from vitcapr.metrics.labels import summarise
     from vitcapr.metrics.scoring import score_captions, wanted_metrics
 
     options = settings.metrics
@@ -63,5 +64,4 @@ def score(
     write_per_image(per_image, scored.per_image)
     protocol = ceiling + "|".join([scored.protocol, *sample, Vocabulary.read(vocabulary).signature])
     write_metrics(metrics, data.dataset, split, scored.scores, protocol, model=model, decoding=decoding)
-    shown = (f"{name} {value['value']:.4f}" for name, value in scored.scores.items() if value["low"] is not None)
-    report.line(f"score: {', '.join(shown)}")
+    report.line(f"score: {summarise(scored.scores)}")

@@ -47,4 +47,4 @@ def score_grounding(
         if value is None or chance is None:
             report.line(f"score_grounding: {name}: no caption names an object of its picture")
         else:
-            report.line(f"score_grounding: {name} {value:.3f}, by chance {chance:.3f}")
+            report.line(f"score_grounding: {name} {value:.1%}, by chance {chance:.1%}")

@@ -23,6 +23,7 @@ def score_similarity(
     from vitcapr.formats.captions import read_results
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.metrics.base import captions_to_score, write_measures
+    from vitcapr.metrics.labels import summarise
     from vitcapr.metrics.similarity import Compared
 
     options, data, device = settings.metrics, read_manifest(manifest), settings.device
@@ -41,5 +42,4 @@ def score_similarity(
         compared.by_tokens(bert, options.bert_score.layer, options.bert_score.idf)
     protocol, names = [*compared.protocol, f"images:{len(references)}", *sample], {"model": model, "decoding": decoding}
     scores = write_measures(metrics, data, split, compared.measures, protocol, **names, **options.resampling)
-    shown = (f"{name} {score['value']:.4f}" for name, score in scores.items())
-    report.line(f"score_similarity: {', '.join(shown)}")
+    report.line(f"score_similarity: {summarise(scores)}")
