@@ -27,7 +27,7 @@ def test_a_table(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> 
     main(files["results"], files["references"], metrics="bleu", samples=10)
     printed = capsys.readouterr().out.splitlines()
     assert printed[1].split() == ["score", "value", "95", "%", "interval"]
-    assert printed[2].split() == ["BLEU-1", "100.00", "100.0-100.0"]
+    assert printed[2].split() == ["BLEU-1", "100.0", "100.0-100.0"]
     assert "the 2 images with a caption; 1 have none" in "\n".join(printed)
     assert printed[-1].startswith("Protocol: tok:ptb|refs:2|images:2|")
 
@@ -72,7 +72,7 @@ def test_retrieval(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("images", "texts"):
         np.save(tmp_path / f"{name}.npy", np.eye(3))
     main(embeddings=(tmp_path / "images.npy", tmp_path / "texts.npy"), samples=10)
-    assert capsys.readouterr().out.splitlines()[2].split() == ["I→T", "R@1", "100.00", "100.0-100.0"]
+    assert capsys.readouterr().out.splitlines()[2].split() == ["I→T", "R@1", "100.0", "100.0-100.0"]
 
 
 def test_options_that_do_not_go_together(files: dict[str, Path]) -> None:

@@ -47,7 +47,7 @@ UNKNOWN = {
     # A key of this name in another section means something else.
     "decodings: {a: {samples: 3}}": ("decodings.a.samples", "decodings.a.sampling"),
     "text: {batch: 3}": ("text.batch", None),
-    "captioners: {a: {batch: 3}}": ("captioners.a.batch", "captioners.a.training.phases[0].batch_images"),
+    CAPTIONER % "batch: 3": ("captioners.a.batch", "captioners.a.training.phases[0].batch_images"),
 }
 
 WRONG = {

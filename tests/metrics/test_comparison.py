@@ -87,7 +87,7 @@ def test_the_command_writes_both_files(tmp_path):
         f"{100 * row['difference']:+.2f}",
     ]
     assert line.endswith("| higher |")
-    assert "cider" in (tmp_path / "log").read_text()
+    assert f"compare: CIDEr {100 * content['metrics']['cider']['before']:.2f} to" in (tmp_path / "log").read_text()
 
 
 def test_systems_that_cannot_be_compared_are_refused(tmp_path):

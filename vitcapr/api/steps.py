@@ -32,19 +32,21 @@ def run(stage: str, settings: Mapping[str, Any], /, **values: Any) -> None:
     run_stage(find_stage(stage), settings=canonical_json(settings), **values)
 
 
-def prepare_data(images: AnyPath, captions: AnyPath | None, out: AnyPath, **settings: Any) -> Path:
+def prepare_data(images: AnyPath, captions: AnyPath | list[AnyPath] | None, out: AnyPath, **settings: Any) -> Path:
     """Check photographs and captions, draw the splits, and write the data set.
 
     Args:
         images: folder or zip of the photographs.
-        captions: a table of them (CSV, TSV, JSON lines, Parquet) or COCO's JSON; None: they are among the images.
+        captions: a table of them (CSV, TSV, JSON lines, Parquet) or COCO's JSON, or a list of these; None: they are among
+            the images.
         out: folder for the data set.
         settings: the keys of ``data.table``, such as ``splits``, ``test`` and ``limit``.
 
     Raises:
         UserError: photographs and captions do not match, or too many photographs are damaged.
     """
-    files = {"images": str(images), "captions": captions and str(captions)}
+    tables = [str(table) for table in captions] if isinstance(captions, list) else captions and str(captions)
+    files = {"images": str(images), "captions": tables}
     run("data_photographs", {"table": {**files, **settings}}, folder=Path(out))
     return Path(out)
 

@@ -37,11 +37,11 @@ def test_a_panel_for_each_quantity_with_the_values_of_the_history():
     losses = [line.get_ydata().tolist() for line in figure.axes[0].get_lines()[:2]]
     assert losses == [[4, 2.5, 1], [3, 2, 2.5]]
     assert figure.axes[2].get_lines()[0].get_ydata().tolist() == [1e-3, 1e-3, 1e-4]
-    assert legend(figure) == {"attention", "training", "validation", "best by this score"}
+    assert legend(figure) == {"attention", "training, mean of the epoch", "validation", "best by this score"}
     assert all(axes.get_xlabel() == "epoch" for axes in figure.axes)
     assert [stars(axes) for axes in figure.axes] == [[(2, 2.0)], [(2, 40)], []]
     # A phase begins between two epochs.
-    assert [line.get_xdata()[0] for line in figure.axes[0].get_lines() if line.get_linestyle() == ":"] == [2.5]
+    assert [line.get_xdata()[0] for line in figure.axes[0].get_lines() if line.get_linestyle() == ":"] == [2]
 
 
 def test_models_without_cider_have_no_panel_and_missing_epochs_are_skipped():
@@ -87,7 +87,7 @@ def test_a_self_critical_phase_has_a_reward_and_no_loss():
     ]
     reward = figure.axes[1].get_lines()
     assert np.asarray(reward[0].get_ydata())[1:].tolist() == [50, 70]
-    assert [line.get_xdata()[0] for line in reward if line.get_linestyle() == ":"] == [2.5]
+    assert [line.get_xdata()[0] for line in reward if line.get_linestyle() == ":"] == [2]
     assert not stars(figure.axes[1])
     rows = {round(axes.get_position().y0, 3) for axes in figure.axes}
     assert len(rows) == 2

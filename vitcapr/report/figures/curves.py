@@ -28,6 +28,8 @@ from vitcapr.report.figures.style import (
 )
 
 _DASHES = (0, (3, 1.5))
+_MIDDLE = -0.5
+"""The mean over an epoch stands in its middle; what is measured after it, at its end."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,7 @@ def training_curves(histories: Mapping[str, pd.DataFrame], kind: str = "captione
 
 
 def _draw_panel(axes: Axes, panel: _Panel, history: pd.DataFrame, look: dict[str, Any]) -> None:
-    _draw(axes, history, panel.trained, color=look["color"], linestyle=_DASHES, linewidth=1.0)
+    _draw(axes, history, panel.trained, _MIDDLE, color=look["color"], linestyle=_DASHES, linewidth=1.0)
     _draw(axes, history, panel.validated, **look)
     if panel.best is not None:
         _mark(axes, history, panel.validated, panel.best, look["color"])
@@ -143,7 +145,16 @@ def backbone_curves(history: pd.DataFrame) -> Figure:
     history = history.assign(**{score: 100 * history[score] for score in scores})
     figure = new_figure(PAGE_WIDTH, 2.6, layout=ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.04))
     losses, accuracies = figure.subplots(1, 2, sharex=True)
-    _draw(losses, history, "train_loss", label="training", color=INK, linestyle=_DASHES, linewidth=1.0)
+    _draw(
+        losses,
+        history,
+        "train_loss",
+        _MIDDLE,
+        label="training, mean of the epoch",
+        color=INK,
+        linestyle=_DASHES,
+        linewidth=1.0,
+    )
     _draw(losses, history, "validation_loss", label="validation", color=INK)
     losses.legend()
     for number, score in enumerate(scores):
@@ -169,12 +180,12 @@ def _has(history: pd.DataFrame, column: str) -> bool:
     return column in history and bool(np.isfinite(history[column].to_numpy(dtype=float)).any())
 
 
-def _draw(axes: Axes, history: pd.DataFrame, column: str, **look: Any) -> None:
+def _draw(axes: Axes, history: pd.DataFrame, column: str, shift: float = 0.0, **look: Any) -> None:
     if _has(history, column):
         spread = max(1, len(history) // 8)
         if len(history) == 1:  # a line through one point is invisible
             look = {"marker": "_", **look}
-        axes.plot(history["epoch"].to_numpy(), _values(history, column), markevery=spread, **look)
+        axes.plot(history["epoch"].to_numpy() + shift, _values(history, column), markevery=spread, **look)
 
 
 def _values(history: pd.DataFrame, column: str) -> NDArray[np.floating]:
@@ -193,14 +204,14 @@ def _phases(axes: Axes, history: pd.DataFrame) -> None:
     if "phase" in history:
         begins = history["phase"].ne(history["phase"].shift()) & (history.index != history.index[0])
         for epoch in history["epoch"][begins]:
-            axes.axvline(float(epoch) - 0.5, color=FAINT, linewidth=0.6, linestyle=":", zorder=0)
+            axes.axvline(float(epoch) - 1, color=FAINT, linewidth=0.6, linestyle=":", zorder=0)
 
 
 def _handles(names: list[str], with_training: bool) -> list[Line2D]:
     handles = [Line2D([], [], label=in_print(name), **series(number)) for number, name in enumerate(names)]
     if with_training:
         handles += [
-            Line2D([], [], color=INK, linestyle=_DASHES, linewidth=1.0, label="training"),
+            Line2D([], [], color=INK, linestyle=_DASHES, linewidth=1.0, label="training, mean of the epoch"),
             Line2D([], [], color=INK, label="validation"),
         ]
     return [*handles, Line2D([], [], color=INK, marker="*", markersize=8, linestyle="none", label="best by this score")]
