@@ -37,8 +37,8 @@ def prepare_data(images: AnyPath, captions: AnyPath | list[AnyPath] | None, out:
 
     Args:
         images: folder or zip of the photographs.
-        captions: a table of them (CSV, TSV, JSON lines, Parquet) or COCO's JSON, or a list of these; None: they are among
-            the images.
+        captions: a table of them (CSV, TSV, JSON lines, Parquet) or COCO's JSON, or a list of these; None: they are
+            among the images.
         out: folder for the data set.
         settings: the keys of ``data.table``, such as ``splits``, ``test`` and ``limit``.
 
