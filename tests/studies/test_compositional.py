@@ -1,8 +1,9 @@
-"""Compositional pairs: SugarCrepe's form, accuracies by hand, a language model against transformers' own loss."""
+"""Compositional pairs: their forms, accuracies by hand, a language model against transformers' own loss."""
 
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from vitcapr.commands import foils
 from vitcapr.encoders.language_models import load_judge
 from vitcapr.errors import UserError
-from vitcapr.studies.compositional import FoilPair, cosine_scorer, read_foils, score_foils
+from vitcapr.studies.compositional import FoilPair, cosines, read_foils, score_foils
 
 PAIRS = [
     FoilPair("swap", "a.jpg", "A cat sees a dog.", "a dog sees a cat"),
@@ -25,8 +26,10 @@ PAIRS = [
 
 def test_accuracies_by_hand() -> None:
     """Longer captions win; in "swap" that is a tie of 16 signs to 16 without the full stop, then a loss to "blue"."""
-    lengths = {"long": lambda _, texts: np.array([len(text.rstrip(".")) for text in texts])}
-    found = score_foils(PAIRS, lengths, samples=200, seed=0).set_index("split")
+    texts = [pair.caption for pair in PAIRS] + [pair.foil for pair in PAIRS]
+    lengths = np.array([len(text.rstrip(".")) for text in texts], float)
+    both = score_foils(PAIRS, {"long": lengths, "short": -lengths}, samples=200, seed=0)
+    found = both.accuracies[both.accuracies["scorer"] == "long"].set_index("split")
     assert found["accuracy"].to_dict() == {"swap": 0.25, "add": 0, "all": 0.125}
     assert found["pairs"].to_dict() == {"swap": 2, "add": 2, "all": 4}
     assert found["images"].to_dict() == {"swap": 2, "add": 2, "all": 3}
@@ -34,19 +37,46 @@ def test_accuracies_by_hand() -> None:
     assert found["order_blind"].to_dict() == {"swap": 0.75, "add": 1, "all": 0.875}
     # An image of two pairs is drawn with both: "all" is 1/4 if a.jpg alone is drawn, 0 if it is not.
     assert found.loc["all", ["low", "high"]].tolist() == [0, 0.25]
+    apart = both.differences.set_index("split")
+    assert apart["difference"].to_dict() == {"swap": -0.5, "add": -1, "all": -0.75}
+    assert apart.loc["add", ["scorer", "other", "low", "high"]].tolist() == ["long", "short", -1, -1]
 
 
 def test_a_difference_by_rounding_is_a_tie() -> None:
     """A sum in another order of the words is another number in its last digits."""
-    scorers = {"bag": lambda _, texts: np.linspace(0.3, 0.3 + 2e-7, len(texts))}
-    assert score_foils(PAIRS, scorers, samples=0, seed=0)["accuracy"].tolist() == [0.5, 0.5, 0.5]
+    scores = {"bag": np.linspace(0.3, 0.3 + 2e-7, 2 * len(PAIRS))}
+    assert score_foils(PAIRS, scores, samples=0, seed=0).accuracies["accuracy"].tolist() == [0.5, 0.5, 0.5]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"0": {"filename": "1.jpg", "caption": "a cat", "negative_caption": "a dog"}},
+        {
+            "x_0": {"image_file": "1.jpg", "caption": "a cat", "foil": "a dog", "mturk": {"caption": 2, "foil": 1}},
+            "x_1": {"image_file": "2.jpg", "caption": "a cat", "foil": "a pet", "mturk": {"caption": 1, "foil": 2}},
+        },
+        {
+            "images": [{"id": 7, "file_name": "1.jpg"}],
+            "annotations": [
+                {"id": 3, "image_id": 7, "foil": False, "caption": "a cat", "target_word": "ORIG", "foil_word": "ORIG"},
+                {"id": 3, "image_id": 7, "foil": True, "caption": "a dog", "target_word": "cat", "foil_word": "dog"},
+            ],
+        },
+    ],
+    ids=["SugarCrepe", "VALSE", "FOIL"],
+)
+def test_forms(content: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "split.json"
+    path.write_text(json.dumps(content))
+    assert read_foils(path) == [FoilPair("split", "1.jpg", "a cat", "a dog")]
 
 
 def test_the_cosine_of_image_and_caption() -> None:
     def embed(names: Sequence[str]) -> np.ndarray:
         return np.array([{"a": (1, 0), "b": (0, 1), "x": (0.6, 0.8)}[name] for name in names])
 
-    assert cosine_scorer(embed, embed)(["a", "b", "a"], ["x", "x", "b"]) == pytest.approx([0.6, 0.8, 0])
+    assert cosines(embed, embed, ["a", "b", "a"], ["x", "x", "b"]) == pytest.approx([0.6, 0.8, 0])
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +112,6 @@ def test_the_command(language_model: Path, tmp_path: Path, capsys: pytest.Captur
     entries["1"] = {"filename": "2.jpg", "caption": "a dog", "negative_caption": "a cat"}
     path = tmp_path / "swap_obj.json"
     path.write_text(json.dumps(entries))
-    assert read_foils(path)[1] == FoilPair("swap_obj", "2.jpg", "a dog", "a cat")
     foils.main([path], blind=str(language_model), samples=20, output=tmp_path / "out")
     printed = capsys.readouterr().out
     assert "swap_obj" in printed
@@ -99,7 +128,7 @@ def test_mistakes(tmp_path: Path) -> None:
     path.write_text('{"0": {"filename": "1.jpg", "caption": "a cat", "negative_caption": "a dog"}}')
     with pytest.raises(UserError, match="nothing to score"):
         foils.main([path])
-    with pytest.raises(UserError, match="sees photographs"):
+    with pytest.raises(UserError, match="see photographs"):
         foils.main([path], retriever=[tmp_path])
     with pytest.raises(UserError, match="no photograph of the pairs"):
         foils.main([path], photographs=tmp_path, blind="none")

@@ -1,5 +1,7 @@
-"""Ask whether a retriever prefers true captions to foils."""
+"""Ask whether a model prefers true captions to foils."""
 
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,66 +11,124 @@ from vitcapr.commands.main import typed
 from vitcapr.errors import UserError
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from vitcapr.studies.compositional import Scorer
+    from vitcapr.metrics.bootstrap import Array
+    from vitcapr.studies.compositional import Preferences
+    from vitcapr.studies.likelihood import LikelihoodScorer
 
 
 def main(
-    pairs: Annotated[
-        list[Path], typer.Argument(help="JSON of SugarCrepe's form: filename, caption, negative_caption; a split each.")
-    ],
-    photographs: Annotated[Path | None, typer.Option(help="Folder of the photographs, for --retriever.")] = None,
-    retriever: Annotated[list[Path] | None, typer.Option(help="Folder of a trained retriever. Repeatable.")] = None,
+    pairs: Annotated[list[Path], typer.Argument(help="JSON of SugarCrepe, VALSE or FOIL; each file is a split.")],
+    photographs: Annotated[Path | None, typer.Option(help="Folder of the photographs.")] = None,
+    retriever: Annotated[
+        list[Path] | None, typer.Option(help="Folder of a trained retriever, which scores by the cosine. Repeatable.")
+    ] = None,
+    captioner: Annotated[
+        list[Path] | None, typer.Option(help="Folder of a trained captioner, which scores by likelihood. Repeatable.")
+    ] = None,
+    features: Annotated[
+        Path | None, typer.Option(help="Features of the photographs for --captioner, in place of --photographs.")
+    ] = None,
     blind: Annotated[
         str | None, typer.Option(help="Causal language model that sees no image: a hub id or a folder.")
     ] = None,
+    alpha: Annotated[
+        float, typer.Option(min=0, help="Power of the likelihood without an image that a captioner's is divided by.")
+    ] = 1.0,
     samples: Annotated[int, typer.Option(min=0, help="Bootstrap samples for the intervals; 0 for none.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 0,
-    output: Annotated[Path | None, typer.Option(help="Folder for accuracy.csv and the figure.")] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Folder for accuracy.csv, differences.csv and the figure.")
+    ] = None,
 ) -> None:
     """The share of pairs whose caption scores higher than its foil, by split, with 95 % intervals over the images.
 
-    With --photographs, only pairs whose photograph is there count, for the blind model as well. Chance is 50 %.
+    With --photographs or --features, only pairs whose photograph is there count, for the blind model as well. Chance is
+    50 %.
     """
-    if not retriever and blind is None:
-        raise UserError("nothing to score the pairs by", remedy="give --retriever, --blind or both")
-    if retriever and photographs is None:
-        raise UserError("a retriever sees photographs", remedy="give their folder with --photographs")
+    if not retriever and not captioner and blind is None:
+        raise UserError("nothing to score the pairs by", remedy="give --retriever, --captioner or --blind")
+    if (retriever and photographs is None) or (captioner and photographs is None and features is None):
+        raise UserError("retrievers and captioners see photographs", remedy="give their folder with --photographs")
     from vitcapr.studies.compositional import read_foils, score_foils
     from vitcapr.studies.figures import draw_foils, write_figure, write_tables
 
-    listed = [pair for path in pairs for pair in read_foils(path)]
-    kept = [pair for pair in listed if photographs is None or (photographs / pair.image).is_file()]
+    listed = kept = [pair for path in pairs for pair in read_foils(path)]
+    if retriever or not captioner:
+        kept = [pair for pair in kept if photographs is None or (photographs / pair.image).is_file()]
+    times = Counter(folder.name for folder in [*(retriever or []), *(captioner or [])])
+    captioners = {_label(folder, times): _likelihood(folder, photographs, features) for folder in captioner or []}
+    for one in captioners.values():
+        kept = [pair for pair in kept if pair.image in one.features]
     if not kept:
         raise UserError("no photograph of the pairs is there", where=photographs, remedy=f"such as {listed[0].image}")
-    scorers = {folder.name: _cosine(folder, photographs or Path()) for folder in retriever or []}
+    images = [pair.image for pair in kept] * 2
+    captions = [pair.caption for pair in kept] + [pair.foil for pair in kept]
+    seen = photographs or Path()
+    scores = {_label(folder, times): _cosines(folder, seen, images, captions) for folder in retriever or []}
+    alone = None
     if blind is not None:
         from vitcapr.encoders.language_models import load_judge
 
-        judge = load_judge(blind, "main", "cpu")
-        scorers["blind"] = lambda _, captions: judge(captions)
-    accuracies = score_foils(kept, scorers, samples, seed)
-    _print(accuracies)
-    print(f"\n{len(kept):,} of {len(listed):,} pairs; chance 50 %; a tie counts one half")
+        alone = load_judge(blind, "main", "auto")(captions)
+    notes = [f"{len(kept):,} of {len(listed):,} pairs; chance 50 %; a tie counts one half"]
+    for name, each in captioners.items():
+        from vitcapr.studies.likelihood import likelihoods
+
+        scores |= likelihoods(name, each, images, captions, alone, alpha, seed)
+        known = sum(each.knows(f"{pair.caption} {pair.foil}") for pair in kept)
+        notes.append(f"{name} knows every word of {known:,} pairs; divided by the likelihood to the power of {alpha:g}")
+    if alone is not None:
+        scores["blind"] = alone
+    preferences = score_foils(kept, scores, samples, seed)
+    _print(preferences)
+    print("\n" + "\n".join(notes))
     if output is not None:
-        write_tables(output, accuracy=accuracies)
-        write_figure(draw_foils(accuracies), output / "accuracy")
+        write_tables(output, accuracy=preferences.accuracies, differences=preferences.differences)
+        write_figure(draw_foils(preferences.accuracies), output / "accuracy")
 
 
-def _cosine(folder: Path, photographs: Path) -> "Scorer":
+def _label(folder: Path, times: Mapping[str, int]) -> str:
+    """The name of a model; with its experiment and kind if another has this name, too."""
+    return folder.name if times[folder.name] == 1 else "/".join(folder.resolve().parts[-3:])
+
+
+def _likelihood(folder: Path, photographs: Path | None, features: Path | None) -> "LikelihoodScorer":
+    import torch
+
+    from vitcapr.api.captioner import load_captioner
+    from vitcapr.decoding.captioners import check_features, open_captioner
+    from vitcapr.encoders.precision import resolve_device
+    from vitcapr.formats.vocabulary import Vocabulary
+    from vitcapr.store.reader import open_features
+    from vitcapr.studies.likelihood import LikelihoodScorer, Photographs, StoredFeatures
+
+    given, device = load_captioner(folder, features=features), resolve_device("auto")
+    given.files.check_architecture()
+    words = Vocabulary.read(given.vocabulary)
+    model = open_captioner(given.folder, words, torch.float32).to(device).eval()
+    if features is None:
+        (encoder,) = given.files.encoders([given.features], device, None)
+        return LikelihoodScorer(model, words, Photographs(encoder, photographs or Path()))
+    store = open_features(given.features).at_layer(given.files.model.layer)
+    check_features(model, given.folder, store, attends=False)
+    return LikelihoodScorer(model, words, StoredFeatures(store, model.arrays, device))
+
+
+def _cosines(folder: Path, photographs: Path, images: list[str], captions: list[str]) -> "Array":
     from vitcapr.api.retriever import load_retriever
-    from vitcapr.studies.compositional import cosine_scorer
+    from vitcapr.studies.compositional import cosines
 
     model = load_retriever(folder)
-    return cosine_scorer(lambda images: model.embed_images([photographs / name for name in images]), model.embed_texts)
+    return cosines(
+        lambda names: model.embed_images([photographs / name for name in names]), model.embed_texts, images, captions
+    )
 
 
-def _print(accuracies: "pd.DataFrame") -> None:
+def _print(preferences: "Preferences") -> None:
     from vitcapr.formats.tables import Table, number, row
     from vitcapr.formats.terminal import print_listing
 
-    rows = []
+    rows, accuracies, tested = [], preferences.accuracies, preferences.differences
     for split, parts in accuracies.groupby("split", sort=False):
         cells = [number(one["accuracy"], one["low"], one["high"], scale=100) for one in parts.to_dict("records")]
         first = parts.iloc[0]
@@ -77,6 +137,13 @@ def _print(accuracies: "pd.DataFrame") -> None:
     names = dict.fromkeys(accuracies["scorer"])
     columns = ("split", *names, "order-blind at most", "same words", "pairs", "images")
     print_listing(Table("", columns, tuple(rows)))
+    rows = []
+    for one in tested[tested["split"] == "all"].to_dict("records"):
+        gap = number(one["difference"], one["low"], one["high"], scale=100, signed=True)
+        rows.append(row(f"{one['scorer']} - {one['other']}", gap, f"{one['p_value']:.3g}"))
+    if rows:
+        print()
+        print_listing(Table("", ("all pairs", "difference", "p"), tuple(rows)))
 
 
 app = typed(main)

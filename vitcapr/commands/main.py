@@ -34,7 +34,7 @@ COMMANDS = {
     "train-head": "Train projection heads on two stores of your own.",
     "align": "Compare ways to align two stores over the number of training pairs.",
     "judge": "Compare caption metrics with human judgments.",
-    "foils": "Compare true captions with foils, by a retriever and by a blind model.",
+    "foils": "Compare true captions with foils, by retrievers, captioners and a blind model.",
     "models": "Publish trained models, and fetch published ones.",
     "features": "Inspect, verify, move, import, export and tidy stored features.",
     "convert-timm": "Convert a ViT checkpoint of timm to a backbone.",

@@ -1,13 +1,14 @@
 """Compositional pairs: does a model prefer the true caption of an image to one with a word changed, added or moved?
 
-The form is that of SugarCrepe (Hsieh et al. 2023): a JSON object of ``filename``, ``caption`` and ``negative_caption``.
+Read are the files of SugarCrepe (Hsieh et al. 2023), VALSE (Parcalabescu et al. 2022) and FOIL (Shekhar et al. 2017).
 """
 
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -15,13 +16,12 @@ import pandas as pd
 from vitcapr.errors import UserError
 from vitcapr.files import read_json
 from vitcapr.formats.records import reading
-from vitcapr.metrics.bootstrap import Array, interval, ratio_measure
+from vitcapr.metrics.bootstrap import Array, compare, interval, ratio_measure
 
-Scorer = Callable[[Sequence[str], Sequence[str]], Array]
-"""From n names of images and n captions to n scores, higher for a better fit. A blind one does not read the images."""
 Embed = Callable[[Sequence[str]], Array]
 """From n sentences or names of images to vectors (n, D)."""
 CHANCE = 0.5
+_CONFIRMED = 2
 _WORD = re.compile("[a-z0-9']+")
 
 
@@ -43,55 +43,88 @@ class FoilPair(NamedTuple):
 def read_foils(path: Path) -> list[FoilPair]:
     """The pairs of a file; its name is the split.
 
+    Of VALSE, the pairs that two of three annotators confirmed, as its authors ask.
+
     Raises:
-        UserError: it is not of SugarCrepe's form.
+        UserError: it is not of the form of SugarCrepe, VALSE or FOIL.
     """
-    with reading(path, "compositional pairs", "give an object of filename, caption and negative_caption"):
-        entries = read_json(path).values()
-        names = ("filename", "caption", "negative_caption")
-        pairs = [FoilPair(path.stem, *(str(entry[name]) for name in names)) for entry in entries]
+    with reading(path, "compositional pairs", "give a file of SugarCrepe, VALSE or FOIL"):
+        content = read_json(path)
+        texts = _foil(content) if "annotations" in content else [_texts(entry) for entry in content.values()]
+        pairs = [FoilPair(path.stem, *map(str, each)) for each in texts if each]
     if not pairs:
         raise UserError("there is no pair", where=path)
     return pairs
 
 
-def score_foils(pairs: Sequence[FoilPair], scorers: Mapping[str, Scorer], samples: int, seed: int) -> pd.DataFrame:
-    """A row for each scorer and split, and for ``all``.
+def _texts(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    """Image, caption and foil of an entry of SugarCrepe or VALSE; nothing for one of VALSE that was not confirmed."""
+    if "mturk" in entry and entry["mturk"]["caption"] < _CONFIRMED:
+        return ()
+    names = ("image_file", "caption", "foil") if "foil" in entry else ("filename", "caption", "negative_caption")
+    return tuple(entry[name] for name in names)
 
-    Columns: ``scorer, split, accuracy, low, high, pairs, images, same_words, order_blind``. ``accuracy`` is the share
-    of the pairs whose caption has the higher score; a tie counts one half. The 95 % interval resamples the images with
-    all their pairs. ``order_blind`` is the best accuracy of a model that ignores the order of words.
+
+def _foil(content: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """Those of FOIL: annotations of the same id are a caption and its foils."""
+    files = {image["id"]: image["file_name"] for image in content["images"]}
+    captions = {one["id"]: one["caption"] for one in content["annotations"] if not one["foil"]}
+    foils = [one for one in content["annotations"] if one["foil"]]
+    return [(files[one["image_id"]], captions[one["id"]], one["caption"]) for one in foils]
+
+
+class Preferences(NamedTuple):
+    """Attributes:
+    accuracies: a row for each scorer and split, and for ``all``: ``scorer, split, accuracy, low, high, pairs, images,
+        same_words, order_blind``. ``order_blind`` is the best accuracy of a model that ignores the order of words.
+    differences: a row for each split and two scorers, of ``scorer`` less ``other``: ``split, scorer, other, difference,
+        low, high, p_value``.
+    """
+
+    accuracies: pd.DataFrame
+    differences: pd.DataFrame
+
+
+def score_foils(pairs: Sequence[FoilPair], scores: Mapping[str, Array], samples: int, seed: int) -> Preferences:
+    """How often a caption has a higher score than its foil; a tie counts one half.
+
+    The 95 % intervals and the paired test resample the images with all their pairs.
+
+    Args:
+        scores: of each scorer, those of all captions and then of all foils: (2 * pairs,).
     """
     splits = np.array([pair.split for pair in pairs])
     images = np.array([pair.image for pair in pairs])
     same = np.array([pair.same_words for pair in pairs])
-    texts = [pair.caption for pair in pairs] + [pair.foil for pair in pairs]
-    rows = []
-    for name, scorer in scorers.items():
-        true, false = np.split(scorer([*images, *images], texts), 2)
-        # A model that ignores word order scores equal bags of words equally, but for rounding.
-        right = np.where(np.isclose(true, false, rtol=1e-6, atol=1e-6), CHANCE, true > false)
-        for split in [*dict.fromkeys(splits.tolist()), "all"]:
-            chosen = (splits == split) | (split == "all")
-            numbers = pd.factorize(images[chosen])[0]
-            count = int(chosen.sum())
-            measure = ratio_measure(np.bincount(numbers, right[chosen]), np.bincount(numbers))
-            low, high = interval(measure, samples, seed) or (np.nan, np.nan)
-            ceiling = 1 - CHANCE * same[chosen].mean()
-            number = int(same[chosen].sum()), float(ceiling)
-            rows.append([name, split, measure.value, low, high, count, int(numbers.max()) + 1, *number])
+    rows, differences = [], []
+    for split in [*dict.fromkeys(splits.tolist()), "all"]:
+        chosen = (splits == split) | (split == "all")
+        numbers = pd.factorize(images[chosen])[0]
+        count, number = int(chosen.sum()), int(same[chosen].sum())
+        measures = {}
+        for name, each in scores.items():
+            right = prefers(*np.split(each, 2))[chosen]
+            measures[name] = ratio_measure(np.bincount(numbers, right), np.bincount(numbers))
+            bounds = interval(measures[name], samples, seed) or (np.nan, np.nan)
+            beside = count, int(numbers.max()) + 1, number, 1 - CHANCE * number / count
+            rows.append([name, split, measures[name].value, *bounds, *beside])
+        for name, other in combinations(measures if samples else (), 2):
+            differences.append([split, name, other, *compare(measures[name], measures[other], samples, seed)])
     columns = ["scorer", "split", "accuracy", "low", "high", "pairs", "images", "same_words", "order_blind"]
-    return pd.DataFrame(rows, columns=columns)
+    tested = ["split", "scorer", "other", "difference", "low", "high", "p_value"]
+    return Preferences(pd.DataFrame(rows, columns=columns), pd.DataFrame(differences, columns=tested))
 
 
-def cosine_scorer(embed_images: Embed, embed_texts: Embed) -> Scorer:
-    """The cosine of a retriever or an alignment, whose vectors have length 1."""
+def prefers(captions: Array, foils: Array) -> Array:
+    """1 where the caption has the higher score, one half for a tie: a model that ignores word order scores equal bags
+    of words equally, but for rounding."""
+    return np.where(np.isclose(captions, foils, rtol=1e-6, atol=1e-6), CHANCE, captions > foils)
 
-    def score(images: Sequence[str], captions: Sequence[str]) -> Array:
-        vectors = embed_once(embed_images, images), embed_texts(captions)
-        return np.asarray(np.einsum("nd,nd->n", *(each.astype(np.float64) for each in vectors)))
 
-    return score
+def cosines(embed_images: Embed, embed_texts: Embed, images: Sequence[str], captions: Sequence[str]) -> Array:
+    """The cosine of each image and its caption, by a retriever or an alignment, whose vectors have length 1: (n,)."""
+    vectors = embed_once(embed_images, images), embed_texts(captions)
+    return np.asarray(np.einsum("nd,nd->n", *(each.astype(np.float64) for each in vectors)))
 
 
 def embed_once(embed: Embed, entries: Sequence[str]) -> Array:

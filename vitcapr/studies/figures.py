@@ -16,8 +16,10 @@ from vitcapr.report.figures.style import COLUMN_WIDTH, FAINT, MARKERS, SERIES, n
 from vitcapr.studies.compositional import CHANCE
 from vitcapr.studies.judgments import VARIANTS, Agreement
 
-_ROW, _APART = 0.24, 0.26
-"""Inches that a row takes; the distance of its numbers in rows."""
+_LEAST, _EACH, _FILLED = 0.24, 0.1, 0.78
+"""Inches that a row takes at least and for each number; the share of a row over which its numbers are spread."""
+_COLUMNS = 3
+"""Of the legend."""
 
 
 def write_tables(folder: Path, **tables: pd.DataFrame) -> None:
@@ -59,15 +61,15 @@ def draw_foils(accuracies: pd.DataFrame) -> Figure:
 
 def _rows(names: Sequence[str], series: Mapping[str, pd.DataFrame]) -> tuple[Figure, Axes]:
     """A row a name from below; frames have ``value, low, high`` by name."""
-    height = 0.9 + _ROW * len(names)
+    height = 0.9 + max(_LEAST, _EACH * len(series)) * len(names)
     figure = new_figure(1.5 * COLUMN_WIDTH, height, layout=ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.04))
     axes = figure.subplots()
     for number, (label, frame) in enumerate(series.items()):
         value, low, high = (100 * frame.loc[list(names), column].to_numpy() for column in ("value", "low", "high"))
         spread = np.maximum(np.stack([value - low, high - value]), 0)
-        places = np.arange(len(names)) + _APART * ((len(series) - 1) / 2 - number)
+        places = np.arange(len(names)) + _FILLED / (len(series) + 1) * ((len(series) - 1) / 2 - number)
         mark, colour = MARKERS[number % len(MARKERS)], SERIES[number % len(SERIES)]
         axes.errorbar(value, places, xerr=spread, label=label, fmt=mark, color=colour, linewidth=1)
     axes.grid(axis="x")
-    figure.legend(loc="outside lower center", ncols=len(series))
+    figure.legend(loc="outside lower center", ncols=min(len(series), _COLUMNS))
     return figure, axes
