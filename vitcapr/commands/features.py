@@ -1,25 +1,35 @@
-"""Look at, check, convert, and move feature stores."""
+"""Inspect, verify, move, import, export and tidy stored features."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-from vitcapr.commands.feature_transfer import pull, push
 from vitcapr.commands.main import Arrays, Sealed
 from vitcapr.errors import UserError, printable
-
-if TYPE_CHECKING:
-    from vitcapr.store.reader import FeatureArray, FeatureStore
+from vitcapr.files import remove_remains, write_json
+from vitcapr.formats.store_manifest import read_sealed
+from vitcapr.pipeline.comparison import leaves
+from vitcapr.pipeline.paths import stores_root
+from vitcapr.progress import Reporter, format_bytes
+from vitcapr.store import transfer
+from vitcapr.store.check import compute_again, sealed_files
+from vitcapr.store.layout import checksum_path, identity_in
+from vitcapr.store.reader import FeatureArray, open_features
+from vitcapr.store.remote_folder import RemoteFolder
+from vitcapr.store.writer import store_folder
 
 app = typer.Typer(
     name="features", help=__doc__, add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True
 )
-app.command()(push)
-app.command()(pull)
+
+Url = Annotated[str, typer.Argument(help="A folder, sftp://HOST/PATH, s3://BUCKET/PATH, gs://..., http://...")]
+Patience = Annotated[
+    float, typer.Option("--timeout", min=0.1, help="Seconds without progress after which the transfer is given up.")
+]
 
 
 class Rows(StrEnum):
@@ -36,22 +46,17 @@ class Format(StrEnum):
 
 @app.command()
 def info(sealed: Sealed) -> None:
-    """Print the content of a store and the origin of its features."""
-    from vitcapr.store.reader import open_features
-
+    """Print the attributes of a store, which say what made its features, and its arrays."""
     with open_features(sealed) as store:
-        origin = store.attributes
         rows = [
-            *_network(origin),
-            *_preparation(store, origin),
-            (store.identity.removesuffix("_id") + "s", f"{len(store.ids):,}, {store.ids[0]} ... {store.ids[-1]}"),
-            *_data(origin.get("terms", {}).get("data")),
+            *leaves(store.attributes),
+            (store.identity, f"{len(store.ids):,}, {store.ids[0]} ... {store.ids[-1]}"),
             *((name, _describe(array)) for name, array in store.items()),
-            ("fingerprint", store.fingerprint),
             ("store", str(store.path)),
         ]
+    width = max(len(label) for label, _ in rows)
     for label, value in rows:
-        typer.echo(printable(f"{label:14s} {value}"))
+        typer.echo(printable(f"{label:{width}}  {value}"))
 
 
 @app.command()
@@ -60,11 +65,6 @@ def verify(
     delete: Annotated[bool, typer.Option("--delete", help="Delete damaged chunks.")] = False,
 ) -> None:
     """Read every chunk and compare it with its checksum."""
-    from vitcapr.formats.store_manifest import read_sealed
-    from vitcapr.progress import format_bytes
-    from vitcapr.store.check import compute_again, sealed_files
-    from vitcapr.store.layout import checksum_path, identity_in
-
     path = sealed / "manifest.json" if sealed.is_dir() else sealed
     manifest = read_sealed(path)
     group = (path.parent / manifest["store"]).resolve()
@@ -90,10 +90,7 @@ def export(
     output: Annotated[Path, typer.Option("--output", "-o", help="The file or folder to write.")],
 ) -> None:
     """Export a store to file formats of other programs."""
-    from vitcapr.files import remove_remains
-    from vitcapr.progress import Reporter
     from vitcapr.store import export as exporters
-    from vitcapr.store.reader import open_features
 
     write = getattr(exporters, f"to_{to.name}")
     with Reporter() as reporter, open_features(sealed) as store:
@@ -115,9 +112,6 @@ def stats(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="A JSON file for all numbers.")] = None,
 ) -> None:
     """Print mean, variance, principal components, dead dimensions, vector lengths and near duplicates of a store."""
-    from vitcapr.files import write_json
-    from vitcapr.store.reader import open_features
-
     with open_features(sealed.resolve()) as store:
         names = arrays.split(",") if arrays else list(store)
         for name in names:
@@ -133,6 +127,35 @@ def stats(
         backbone = str(store.attributes["backbone"])
     for table in statistics_tables({backbone: found}):
         print_listing(table)
+
+
+@app.command()
+def push(sealed: Sealed, url: Url, patience: Patience = 60.0) -> None:
+    """Copy a store to a remote folder. When repeated, it sends only missing files."""
+    manifest = sealed / "manifest.json" if sealed.is_dir() else sealed
+    with Reporter() as reporter:
+        transfer.push(manifest, RemoteFolder(url, patience), reporter)
+    typer.echo(f"{read_sealed(manifest)['fingerprint'][:16]} is whole at {url}")
+
+
+@app.command()
+def pull(
+    url: Url,
+    folder: Annotated[
+        Path | None, typer.Argument(metavar="[DEST]", help="Folder to write (default: its folder among the stores).")
+    ] = None,
+    arrays: Arrays = None,
+    patience: Patience = 60.0,
+) -> None:
+    """Copy a store from a remote folder. When repeated, it fetches only missing files."""
+    remote = transfer.find_remote(RemoteFolder(url, patience))
+    whole = store_folder(stores_root(), remote.manifest["fingerprint"])
+    to = folder or whole.with_name(whole.name + ("-part" if arrays else ""))
+    with Reporter() as reporter:
+        sealed = transfer.pull(remote, to, reporter, arrays.split(",") if arrays else None)
+    with open_features(sealed) as store:
+        typer.echo(str(store))
+    typer.echo(f"sealed: {sealed}")
 
 
 @app.command("import")
@@ -160,8 +183,6 @@ def import_store(
 ) -> None:
     """Convert features of another program into a sealed store."""
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.pipeline.paths import stores_root
-    from vitcapr.progress import Reporter
     from vitcapr.store.foreign_files import open_foreign, read_ids
     from vitcapr.store.importing import import_features
 
@@ -189,47 +210,7 @@ def import_store(
     typer.echo(f"in an experiment: source: store:{sealed.parent.name}")
 
 
-def _network(origin: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What computed the features; nothing for decoded pixels."""
-    if "backbone" not in origin:
-        return []
-    licence = origin.get("terms", {}).get("backbone", {}).get("licence")
-    return [
-        ("backbone", origin["backbone"] + (f" at {origin['revision']}" if origin["revision"] else "")),
-        ("licence", licence or "not stated"),
-        ("weights", origin["weights_sha256"] or f"unknown, imported from {origin['imported']['kind']}"),
-        ("arithmetic", origin["dtype"]),
-    ]
-
-
-def _preparation(store: "FeatureStore", origin: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """How images were resized and cut into patches, or the vectors of tokens pooled."""
-    if store.identity == "caption_id":
-        pools = {"mean": "mean over the tokens", "cls": "the first token", "last": "the last token"}
-        pooled = pools.get(origin.get("pool", ""), "the vector compared with an image's")
-        return [("pooling", f"{pooled}, {origin['max_length']} at most" if "pool" in origin else "unknown")]
-    pixels, words = origin.get("preprocessing"), "unknown"
-    if pixels:
-        crop = f", crop {pixels['crop']}" if pixels["crop"] else ""
-        words = f"resize {pixels['resize']} {pixels['interpolation']}{crop}, mean {pixels['mean']}, std {pixels['std']}"
-    return [
-        ("preprocessing", words),
-        ("output", origin.get("output", "hidden")),
-        ("grid", f"{store.grid[0]} x {store.grid[1]}" if store.grid != (0, 0) else "none: tokens have no place"),
-    ]
-
-
-def _data(terms: Mapping[str, str | None] | None) -> list[tuple[str, str]]:
-    """Data set, source and licence; nothing for a store that was imported."""
-    if terms is None:
-        return []
-    source = terms["source"] or "source not known; see data.source"
-    return [("data", f"{terms['name']}: {source}"), ("data licence", terms["licence"] or "not known; see data.licence")]
-
-
-def _describe(array: "FeatureArray") -> str:
-    from vitcapr.progress import format_bytes
-
+def _describe(array: FeatureArray) -> str:
     shape = " x ".join(str(axis) for axis in array.shape)
     return f"{shape} {array.dtype}, {format_bytes(array.nbytes)} in {array.chunks} chunks"
 
