@@ -74,9 +74,14 @@ def test_help_lists_every_command(
         ("from vitcapr.commands.main import main; sys.argv = ['vitcapr', '--help']; main()", (*HEAVY, "pydantic")),
         # The declarations of all stages are loaded while Snakemake parses the Snakefile.
         ("from vitcapr.pipeline.stage import each_stage; list(each_stage())", HEAVY),
+        (
+            "import vitcapr.experiment.experiment; from vitcapr.pipeline.code import job_code; "
+            "job_code('vitcapr.stages.train_captioner', {})",
+            HEAVY,
+        ),
     ],
 )
-def test_help_and_declarations_load_no_heavy_library(program: str, heavy: tuple[str, ...]) -> None:
+def test_help_declarations_and_hashes_load_no_heavy_library(program: str, heavy: tuple[str, ...]) -> None:
     program = f"import sys; {program}; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"

@@ -1,6 +1,5 @@
-"""Makes a folder for a study: Snakefile, configuration, one experiment and profiles."""
+"""Make a folder for a study of your own, from which snakemake runs."""
 
-import difflib
 import json
 import re
 import shutil
@@ -10,30 +9,11 @@ from typing import Annotated
 import typer
 
 from vitcapr.commands.main import typed
-from vitcapr.errors import UserError
+from vitcapr.errors import UserError, did_you_mean
 from vitcapr.experiment.packaged import WORKFLOW
 from vitcapr.files import write_text
 
-SNAKEFILE = """\
-# The rules are part of the package vitcapr. Settings: config.yaml and experiments/.
-from vitcapr.experiment.packaged import SNAKEFILE
-
-
-# The file of an experiment replaces config.yaml.
-if not workflow.overwrite_configfiles:
-
-    configfile: "config.yaml"
-
-
-module vitcapr:
-    snakefile:
-        SNAKEFILE
-    config:
-        config
-
-
-use rule * from vitcapr
-"""
+SNAKEFILE = Path(__file__).with_name("study.smk")
 IGNORED = ".snakemake/\nresults/\n"
 SCHEMAS = "workflow/schemas"
 """With them, an editor completes the keys of config.yaml."""
@@ -55,8 +35,7 @@ def main(
     source = EXPERIMENTS / f"{experiment}.yaml"
     known = sorted(path.stem for path in EXPERIMENTS.glob("*.yaml"))
     if experiment not in known:
-        close = difflib.get_close_matches(experiment, known, n=1)
-        remedy = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(known)}"
+        remedy = did_you_mean(experiment, known, f"there are {', '.join(known)}")
         raise UserError(f"no experiment '{experiment}'", where="--experiment", remedy=remedy)
     checkpoint = Path(backbone).resolve() if backbone and Path(backbone).is_dir() else backbone
     values = {"images: photographs": photographs, "captions: captions.csv": captions, "{source: [^}]*": checkpoint}
@@ -68,7 +47,8 @@ def main(
         text = re.sub(old, f"{old.partition(':')[0]}: {value}".replace("\\", r"\\"), text)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UserError("the folder of a new study must be empty", where=folder, remedy="give another name")
-    write_text(folder / "Snakefile", SNAKEFILE)
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(SNAKEFILE, folder / "Snakefile")
     write_text(folder / ".gitignore", IGNORED)
     (folder / "experiments").mkdir()
     write_text(folder / "experiments" / source.name, text)

@@ -1,4 +1,4 @@
-"""``vitcapr stage NAME ...``: run one stage with the command line generated from its signature."""
+"""Run one stage of the pipeline, as the rules do."""
 
 import inspect
 import sys
@@ -13,16 +13,6 @@ from vitcapr.errors import UserError
 from vitcapr.pipeline.run import run_stage
 from vitcapr.pipeline.stage import Form, Parameter, Role, Stage, each_stage, find_stage
 
-_PAGE = """# The stages
-
-Every stage is one command, `vitcapr stage NAME`, and one module of `vitcapr/stages/`. The rules run these commands, and
-`snakemake -n -p` prints them. `vitcapr stage NAME --help` explains every option. `vitcapr stage --markdown` writes this
-page from the declarations.
-
-Every stage also takes `--log FILE`. A stage with settings takes `--settings`, as JSON or as the path of a JSON file.
-An option in square brackets is optional. An option with dots may be given several times. The result cache stores the
-results of a stage with a star.
-"""
 _LOG = inspect.Parameter("log", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Log)
 
 
@@ -113,10 +103,11 @@ def _by_name(values: Sequence[str], option: str) -> dict[str, list[Path]]:
 
 def stages_page() -> str:
     """The content of ``docs/stages.md``."""
+    page = Path(__file__).with_suffix(".md").read_text(encoding="utf-8")
     stages = list(each_stage())
     computing = [stage for stage in stages if stage.figure is None]
     drawing = [stage for stage in stages if stage.figure is not None]
-    return "\n".join([_PAGE, *_table(computing), "", "## Stages that draw", "", *_table(drawing), ""])
+    return "\n".join([page, *_table(computing), "", "## Stages that draw", "", *_table(drawing), ""])
 
 
 def _table(stages: Iterable[Stage]) -> list[str]:

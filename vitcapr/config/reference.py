@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -40,21 +41,10 @@ def _subclasses(section: type[Section]) -> set[type[Section]]:
     return {section}.union(*map(_subclasses, section.__subclasses__()))
 
 
-HEAD = """\
-# Configuration
-
-`vitcapr config parameters` writes this page from the code. A configuration file names only the keys that it changes;
-`config.yaml` shows most of them with longer comments. `vitcapr config check` checks a file, and
-`workflow/schemas/config.schema.yaml` lets an editor complete and check keys.
-
-NAME stands for a name of your own. A key without a default must be given.
-"""
-
-
 def parameters_text() -> str:
     """The page."""
     schema = _schema()
-    parts = [HEAD]
+    parts = [Path(__file__).with_suffix(".md").read_text(encoding="utf-8")]
     for place, section in _sections(schema, schema["$defs"], ""):
         title = f"## {place}" if place else "## Top level"
         description = "\n\n" + section["description"] if section.get("description") else ""

