@@ -1,6 +1,6 @@
 """The lineage of results: the run records of all jobs, linked by the files that they write and read."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -65,6 +65,17 @@ class Lineage:
             remedy = "it was made before there were records, by hand, or not yet; snakemake --forcerun makes it again"
             raise UserError("no job is known to have made this", where=target, remedy=remedy)
         return found
+
+    def behind(self, places: Iterable[str]) -> list[Run]:
+        """The jobs that made ``places`` or, directly or not, what they were made from; by name."""
+        jobs: dict[str, Run] = {}
+        waiting = list(places)
+        while waiting:
+            run = self._makers.get(waiting.pop())
+            if run is not None and run.name not in jobs:
+                jobs[run.name] = run
+                waiting += map(run.place, run.inputs)
+        return [jobs[name] for name in sorted(jobs)]
 
     def sources(self, run: Run) -> Iterator[tuple[Run | None, list[str]]]:
         """The files that a job read, grouped by the job that wrote them, in the order of their first files."""

@@ -8,6 +8,10 @@ from numpy.typing import NDArray
 
 from vitcapr.formats.embeddings import Embeddings
 
+TITLES = {"i2t": "image to text", "t2i": "text to image"}
+"""Of both directions, by the beginning of the names of their scores."""
+_BLOCK = 512
+
 T = TypeVar("T")
 Show = Callable[[int], T]
 """What a reader sees of the image or caption at a position of the embeddings."""
@@ -45,6 +49,17 @@ class Direction(NamedTuple):
         cosines, own = self._matches(query)
         place = int(np.where(own == positive, cosines, -np.inf).argmax())
         return Match(place, float(cosines[place]), positive)
+
+    def nearest_cosines(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """(Q,) the cosine of the nearest positive of each query, and that of its nearest negative; -inf for none."""
+        positive, negative = [], []
+        for first in range(0, len(self.queries), _BLOCK):
+            block = slice(first, first + _BLOCK)
+            cosines = self.queries[block] @ self.pool.T
+            own = self.query_owner[block, None] == self.pool_owner[None]
+            positive.append(np.where(own, cosines, -np.inf).max(axis=1))
+            negative.append(np.where(own, -np.inf, cosines).max(axis=1))
+        return np.concatenate(positive), np.concatenate(negative)
 
     def _matches(self, query: int) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
         return self.pool @ self.queries[query], self.pool_owner == self.query_owner[query]

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from vitcapr.files import write_text
 from vitcapr.formats.containers import frame_to_csv
@@ -62,7 +61,7 @@ def draw_foils(accuracies: pd.DataFrame) -> Figure:
 def _rows(names: Sequence[str], series: Mapping[str, pd.DataFrame]) -> tuple[Figure, Axes]:
     """A row a name from below; frames have ``value, low, high`` by name."""
     height = 0.9 + max(_LEAST, _EACH * len(series)) * len(names)
-    figure = new_figure(1.5 * COLUMN_WIDTH, height, layout=ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.04))
+    figure = new_figure(1.5 * COLUMN_WIDTH, height)
     axes = figure.subplots()
     for number, (label, frame) in enumerate(series.items()):
         value, low, high = (100 * frame.loc[list(names), column].to_numpy() for column in ("value", "low", "high"))

@@ -124,20 +124,10 @@ def test_pictures_are_small_and_plain(tmp_path: Path) -> None:
         assert (small.format, small.size) == ("WEBP", (SIDE, SIDE // 2))
 
 
-def test_the_server_answers_this_machine_only(results: Path) -> None:
+def test_the_server_shows_the_folder_alone(results: Path) -> None:
     with running(explorer_server(results / "explorer", 0)) as server:
         address = f"{server.url}data/overview.js"
         with urllib.request.urlopen(address) as answer:
             assert answer.read().startswith(b"explorer.receive(")
-        with pytest.raises(urllib.error.HTTPError, match="421"):
-            urllib.request.urlopen(urllib.request.Request(address, headers={"Host": "example.org"}))
         with pytest.raises(urllib.error.HTTPError, match="404"):
             urllib.request.urlopen(address.replace("data/overview.js", "../../data/manifest.json"))
-
-
-def test_a_port_that_is_taken_is_one_line(results: Path, tmp_path: Path) -> None:
-    with (
-        running(explorer_server(tmp_path, 0)) as server,
-        pytest.raises(UserError, match="listen: Address already in use"),
-    ):
-        explore(results, "--serve", server.port)

@@ -8,7 +8,7 @@ from vitcapr.formats.embeddings import Embeddings
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.report.direction import image_to_text, text_to_image
 from vitcapr.report.figures.examples import Choice, open_images
-from vitcapr.report.first_page.examples import best_and_worst, captioned, highest_recall, margins, query
+from vitcapr.report.first_page.examples import best_and_worst, captioned, highest_recall, query
 
 
 @pytest.fixture
@@ -26,11 +26,10 @@ def asked(embedded):
     return text_to_image(embedded), image_to_text(embedded)
 
 
-def test_margins(asked):
+def test_nearest_positives_and_negatives(asked):
     to_image, to_text = asked
-    np.testing.assert_allclose(margins(to_image), [1, 0.2, 0.2, -0.9], atol=1e-6)
-    # Image 0: its best caption is 1 away, the best of others 0.6. Image 1: 0.8 against 0.8. Image 2: -0.1 against 0.
-    np.testing.assert_allclose(margins(to_text), [0.4, 0.0, -0.1], atol=1e-6)
+    np.testing.assert_allclose(np.subtract(*to_image.nearest_cosines()), [1, 0.2, 0.2, -0.9], atol=1e-6)
+    np.testing.assert_allclose(to_text.nearest_cosines(), [[1, 0.8, -0.1], [0.6, 0.8, 0]], atol=1e-6)
 
 
 def test_best_and_worst_ask_for_an_image_once(asked):

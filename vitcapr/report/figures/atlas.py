@@ -4,13 +4,12 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
 
+from vitcapr.report.direction import TITLES
 from vitcapr.report.figures.style import PAGE_WIDTH, SMALL_TEXT_SIZE, new_figure, series, styled
 
 _ROW = 0.17
 """Inches that an input takes."""
-_TITLES = {"i2t_recall_1": "image to text", "t2i_recall_1": "text to image"}
 _SHORT = {"i2t_recall_1": "I→T R@1", "t2i_recall_1": "T→I R@1"}
 _SIMILARITY = "calibrated kNN"
 
@@ -37,8 +36,7 @@ def heat_map(atlas: pd.DataFrame, captioners: pd.DataFrame) -> Figure:
         cider = 100 * captioners.set_index(["image", "inputs"])["cider"].reindex(keys)
         panels |= {"": pd.DataFrame({"captioner, CIDEr": cider})} if cider.notna().any() else {}
     widths = [part.shape[1] for part in panels.values()]
-    layout = ConstrainedLayoutEngine(w_pad=0.04, h_pad=0.04)
-    figure = new_figure(PAGE_WIDTH, 1.3 + _ROW * len(keys), layout=layout)
+    figure = new_figure(PAGE_WIDTH, 1.3 + _ROW * len(keys))
     grid = figure.subplots(1, len(panels), sharey=True, squeeze=False, width_ratios=widths)[0]
     for axes, (title, values) in zip(grid, panels.items(), strict=True):
         _draw_values(axes, values)
@@ -66,12 +64,11 @@ def _draw_values(axes: Axes, values: pd.DataFrame) -> None:
 @styled
 def similarity_against_recall(atlas: pd.DataFrame) -> Figure:
     """A dot for each input: its calibrated mutual kNN before training, and its Recall@1 in percent after."""
-    layout = ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.04)
-    figure = new_figure(PAGE_WIDTH, 2.6, layout=layout)
-    for axes, (score, title) in zip(figure.subplots(1, 2, sharex=True), _TITLES.items(), strict=True):
+    figure = new_figure(PAGE_WIDTH, 2.6)
+    for axes, (direction, title) in zip(figure.subplots(1, 2, sharex=True), TITLES.items(), strict=True):
         for number, (name, part) in enumerate(atlas.groupby(["text", "family"], sort=False)):
             look = {**series(number), "linestyle": "none"}
-            axes.plot(part["calibrated"], 100 * part[score], label=", ".join(map(str, name)), **look)
+            axes.plot(part["calibrated"], 100 * part[f"{direction}_recall_1"], label=", ".join(map(str, name)), **look)
         axes.set_title(title, loc="left")
         axes.set_xlabel("calibrated mutual kNN of training pairs")
         axes.grid()

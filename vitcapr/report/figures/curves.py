@@ -9,25 +9,18 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from vitcapr.formats.training import read_history
-from vitcapr.report.figures.style import (
-    FAINT,
-    INK,
-    LEGEND_ROW,
-    PAGE_WIDTH,
-    in_print,
-    legend_columns,
-    new_figure,
-    series,
-    styled,
-)
+from vitcapr.report.figures import style
 
 _DASHES = (0, (3, 1.5))
+_TRAINING: dict[str, Any] = {
+    **{"color": style.INK, "linestyle": _DASHES, "linewidth": 1.0},
+    "label": "training, mean of the epoch",
+}
 _MIDDLE = -0.5
 """The mean over an epoch stands in its middle; what is measured after it, at its end."""
 
@@ -88,7 +81,7 @@ def draw_histories(histories: Mapping[str, Path]) -> dict[str, Figure]:
     }
 
 
-@styled
+@style.styled
 def training_curves(histories: Mapping[str, pd.DataFrame], kind: str = "captioners") -> Figure:
     """Training curves: one line style per quantity, one colour per model, one panel per group of columns.
 
@@ -106,15 +99,14 @@ def training_curves(histories: Mapping[str, pd.DataFrame], kind: str = "captione
     if not panels:
         raise ValueError("no history has a column that can be drawn")
     handles = _handles(list(histories), any(panel.trained for panel in panels))
-    columns = legend_columns([str(handle.get_label()) for handle in handles])
+    columns = style.legend_columns([str(handle.get_label()) for handle in handles])
     legend_rows = -(-len(handles) // columns)
     across = 2 if len(panels) == 4 else len(panels)
     rows = -(-len(panels) // across)
-    layout = ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.04)
-    figure = new_figure(PAGE_WIDTH, 2.3 * rows + LEGEND_ROW * legend_rows, layout=layout)
+    figure = style.new_figure(style.PAGE_WIDTH, 2.3 * rows + style.LEGEND_ROW * legend_rows)
     for panel, axes in zip(panels, figure.subplots(rows, across, sharex=True, squeeze=False).flat, strict=True):
         for number, history in enumerate(histories.values()):
-            _draw_panel(axes, panel, history, series(number))
+            _draw_panel(axes, panel, history, style.series(number))
         if panel.validated == _RATE:
             axes.set_ylim(bottom=0)
         _label(axes, panel.title)
@@ -133,7 +125,7 @@ def _draw_panel(axes: Axes, panel: _Panel, history: pd.DataFrame, look: dict[str
         _phases(axes, history)
 
 
-@styled
+@style.styled
 def backbone_curves(history: pd.DataFrame) -> Figure:
     """The loss and the validation accuracies of the backbone that the workflow trains.
 
@@ -143,22 +135,13 @@ def backbone_curves(history: pd.DataFrame) -> Figure:
     """
     scores = [c for c in history.columns if c not in ("epoch", "train_loss", "validation_loss", "learning_rate")]
     history = history.assign(**{score: 100 * history[score] for score in scores})
-    figure = new_figure(PAGE_WIDTH, 2.6, layout=ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.04))
+    figure = style.new_figure(style.PAGE_WIDTH, 2.6)
     losses, accuracies = figure.subplots(1, 2, sharex=True)
-    _draw(
-        losses,
-        history,
-        "train_loss",
-        _MIDDLE,
-        label="training, mean of the epoch",
-        color=INK,
-        linestyle=_DASHES,
-        linewidth=1.0,
-    )
-    _draw(losses, history, "validation_loss", label="validation", color=INK)
+    _draw(losses, history, "train_loss", _MIDDLE, **_TRAINING)
+    _draw(losses, history, "validation_loss", label="validation", color=style.INK)
     losses.legend()
     for number, score in enumerate(scores):
-        _draw(accuracies, history, score, label=in_print(score), **series(number))
+        _draw(accuracies, history, score, label=style.in_print(score), **style.series(number))
     accuracies.set_ylim(0, 102)
     # Beside the panel, because a score may be anywhere in it; in the order in which the lines end.
     lines = sorted(accuracies.get_lines(), key=lambda line: -float(np.asarray(line.get_ydata())[-1]))
@@ -204,14 +187,17 @@ def _phases(axes: Axes, history: pd.DataFrame) -> None:
     if "phase" in history:
         begins = history["phase"].ne(history["phase"].shift()) & (history.index != history.index[0])
         for epoch in history["epoch"][begins]:
-            axes.axvline(float(epoch) - 1, color=FAINT, linewidth=0.6, linestyle=":", zorder=0)
+            axes.axvline(float(epoch) - 1, color=style.FAINT, linewidth=0.6, linestyle=":", zorder=0)
 
 
 def _handles(names: list[str], with_training: bool) -> list[Line2D]:
-    handles = [Line2D([], [], label=in_print(name), **series(number)) for number, name in enumerate(names)]
+    handles = [Line2D([], [], label=style.in_print(name), **style.series(number)) for number, name in enumerate(names)]
     if with_training:
         handles += [
-            Line2D([], [], color=INK, linestyle=_DASHES, linewidth=1.0, label="training, mean of the epoch"),
-            Line2D([], [], color=INK, label="validation"),
+            Line2D([], [], **_TRAINING),
+            Line2D([], [], color=style.INK, label="validation"),
         ]
-    return [*handles, Line2D([], [], color=INK, marker="*", markersize=8, linestyle="none", label="best by this score")]
+    return [
+        *handles,
+        Line2D([], [], color=style.INK, marker="*", markersize=8, linestyle="none", label="best by this score"),
+    ]

@@ -8,7 +8,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
 from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 from sklearn.manifold import TSNE
@@ -16,25 +15,14 @@ from sklearn.preprocessing import normalize
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from vitcapr.formats.embeddings import Embeddings
-from vitcapr.report.figures.style import (
-    BLUE,
-    COLUMN_WIDTH,
-    FAINT,
-    GREEN,
-    PAGE_WIDTH,
-    SMALL_TEXT_SIZE,
-    VERMILION,
-    in_print,
-    new_figure,
-    styled,
-)
+from vitcapr.report.direction import image_to_text
+from vitcapr.report.figures import style
 
 PAIRS = 300
 PERPLEXITY = 30.0
 """Both as in the paper's figure 18."""
 _STEPS = 500
 """Of t-SNE: so many points lie still by then, and scikit-learn's 1,000 take twice the time."""
-_BLOCK = 512
 _LINES = "#AAAAAA"
 _DOTS = (0, (1, 1))
 _SPACES_A_ROW = 3
@@ -75,12 +63,7 @@ class Cosines:
 def cosines(embedded: Embeddings, seed: int) -> Cosines:
     """The cosines of all positives and of two kinds of negatives, the random ones by a seed."""
     images, captions, owner = embedded.images, embedded.captions, embedded.caption_image
-    blocks = []
-    for first in range(0, len(images), _BLOCK):
-        block = images[first : first + _BLOCK] @ captions.T
-        block[owner[None] == np.arange(first, first + len(block))[:, None]] = -np.inf
-        blocks.append(block.max(axis=1))
-    hard = np.concatenate(blocks)
+    _, hard = image_to_text(embedded).nearest_cosines()
     # A step of 1 to N - 1 around the circle of images never comes back to a caption's own.
     step = np.random.default_rng(seed).integers(1, len(images), len(captions))
     other = (owner + step) % len(images)
@@ -94,20 +77,20 @@ def overlap(one: NDArray[np.floating], other: NDArray[np.floating], edges: NDArr
     return float(np.minimum(*shares).sum())
 
 
-@styled
+@style.styled
 def cosine_histogram(pairs: Cosines) -> Figure:
     """Histograms of the cosines of positives, hardest negatives and random negatives (the paper's figure 19).
 
     The legend says what share of its area each kind of wrong pair has in common with the true ones.
     """
-    figure = new_figure(COLUMN_WIDTH, 2.7, layout="constrained")
+    figure = style.new_figure(style.COLUMN_WIDTH, 2.7)
     axes = figure.subplots()
     values = np.concatenate((pairs.positive, pairs.hard, pairs.random))
     edges = np.linspace(float(values.min()), max(float(values.max()), float(values.min()) + 1e-6), 61)
     kinds = (
-        ("true pairs", pairs.positive, GREEN, "-"),
-        ("hardest wrong, each image", pairs.hard, VERMILION, (0, (4, 1.5))),
-        ("random wrong pairs", pairs.random, FAINT, (0, (1, 1.2))),
+        ("true pairs", pairs.positive, style.GREEN, "-"),
+        ("hardest wrong, each image", pairs.hard, style.VERMILION, (0, (4, 1.5))),
+        ("random wrong pairs", pairs.random, style.FAINT, (0, (1, 1.2))),
     )
     for name, cosine, color, line in kinds:
         label = f"{name} ({len(cosine):,}): mean {cosine.mean():.2f}"
@@ -124,7 +107,7 @@ def cosine_histogram(pairs: Cosines) -> Figure:
     return figure
 
 
-@styled
+@style.styled
 def principal_components(embedded: Embeddings, before: Features | None = None) -> Figure:
     """PCA of all images and captions in the shared space (the paper's figure 17).
 
@@ -132,7 +115,7 @@ def principal_components(embedded: Embeddings, before: Features | None = None) -
         before: features (N, D) of the same images and (M, C) of the same captions before training, drawn beside: where
             D is not C there is no common space yet, and each kind has directions of its own.
     """
-    figure = new_figure(PAGE_WIDTH if before else COLUMN_WIDTH, 3.2, layout=ConstrainedLayoutEngine(w_pad=0.06))
+    figure = style.new_figure(style.PAGE_WIDTH if before else style.COLUMN_WIDTH, 3.2)
     panels = figure.subplots(1, 2 if before else 1, squeeze=False)[0]
     if before:
         images, captions = (normalize(vectors.astype(np.float32)) for vectors in before)
@@ -145,7 +128,7 @@ def principal_components(embedded: Embeddings, before: Features | None = None) -
     return figure
 
 
-@styled
+@style.styled
 def spaces(systems: Mapping[str, Embeddings]) -> Figure:
     """PCA of the space of each system, one panel per system (the second paper's figure 3).
 
@@ -153,15 +136,15 @@ def spaces(systems: Mapping[str, Embeddings]) -> Figure:
     """
     rows = -(-len(systems) // _SPACES_A_ROW)
     columns = min(len(systems), _SPACES_A_ROW)
-    figure = new_figure(PAGE_WIDTH, 0.3 + rows * 2.5, layout=ConstrainedLayoutEngine(w_pad=0.06))
+    figure = style.new_figure(style.PAGE_WIDTH, 0.3 + rows * 2.5)
     panels = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).ravel()
     for number, (axes, (name, embedded)) in enumerate(zip(panels, systems.items(), strict=False)):
         first, second = _draw_components(axes, embedded.images, embedded.captions, name)
         # Every panel has components of its own; numbers stand where there is no panel below or to the left.
         axes.set_title(
-            f"{in_print(name)}\ndistance of the means {_gap(embedded):.2f}\nvariance {first} and {second}",
+            f"{style.in_print(name)}\ndistance of the means {_gap(embedded):.2f}\nvariance {first} and {second}",
             loc="left",
-            fontsize=SMALL_TEXT_SIZE,
+            fontsize=style.SMALL_TEXT_SIZE,
         )
         lowest, leftmost = number + columns >= len(systems), number % columns == 0
         axes.set_xlabel("first component" if lowest else "")
@@ -173,7 +156,7 @@ def spaces(systems: Mapping[str, Embeddings]) -> Figure:
     return figure
 
 
-@styled
+@style.styled
 def neighbourhoods(embedded: Embeddings) -> Figure:
     """t-SNE of the first 300 images, each with its first caption, a line between the two (the paper's figure 18).
 
@@ -183,14 +166,14 @@ def neighbourhoods(embedded: Embeddings) -> Figure:
     places, perplexity = tsne(np.concatenate((embedded.images[images], embedded.captions[captions])))
     of_images, of_captions = places[: len(images)], places[len(images) :]
     span = np.ptp(places, axis=0)
-    height = PAGE_WIDTH * float(np.clip(span[1] / span[0], 0.45, 0.75))
-    figure = new_figure(PAGE_WIDTH, height + 0.5, layout="constrained")
+    height = style.PAGE_WIDTH * float(np.clip(span[1] / span[0], 0.45, 0.75))
+    figure = style.new_figure(style.PAGE_WIDTH, height + 0.5)
     axes = figure.subplots()
     lines = list(np.stack((of_images, of_captions), axis=1))
     axes.add_collection(LineCollection(lines, colors=_LINES, linewidths=0.7, linestyles=_DOTS, zorder=1))
     look: dict[str, Any] = {"s": 12, "linewidths": 0, "zorder": 2}
-    axes.scatter(*of_images.T, color=BLUE, label=f"{len(images)} images", **look)
-    axes.scatter(*of_captions.T, color=VERMILION, marker="s", label="a caption of each", **look)
+    axes.scatter(*of_images.T, color=style.BLUE, label=f"{len(images)} images", **look)
+    axes.scatter(*of_captions.T, color=style.VERMILION, marker="s", label="a caption of each", **look)
     axes.plot([], [], color=_LINES, linewidth=0.9, linestyle=_DOTS, label="true pair")
     axes.set_aspect("equal", adjustable="datalim")
     axes.set_axis_off()  # The axes of t-SNE mean nothing.
@@ -220,7 +203,7 @@ def _draw_components(
     axes: Axes, images: NDArray[np.float32], captions: NDArray[np.float32], title: str
 ) -> tuple[str, str]:
     """Both clouds on their first two components, with labels. Returns what shares of the variance those hold."""
-    clouds = (("captions", captions, GREEN, "s"), ("images", images, BLUE, "o"))
+    clouds = (("captions", captions, style.GREEN, "s"), ("images", images, style.BLUE, "o"))
     if images.shape[1] == captions.shape[1]:
         together = _analysis(np.concatenate((images, captions)))
         analyses = [together, together]

@@ -1,6 +1,5 @@
 """Choice of example images: by name, by words, with long captions, or at random with a seed; and their images."""
 
-import difflib
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from vitcapr.data.images import BadImage, ImageSource
-from vitcapr.errors import UserError
+from vitcapr.errors import UserError, did_you_mean
 from vitcapr.formats.captions import AttentionTable, DecodedCaption, read_captions
 from vitcapr.formats.manifest import SPLITS, Manifest
 
@@ -153,7 +152,7 @@ def named_rows(manifest: Manifest, images: Sequence[str]) -> list[int]:
     for image in images:
         if image not in rows:
             what = f"figures: the data set {manifest.dataset} has no image '{image}'"
-            raise UserError(what, remedy=_suggestion(image, rows) or "name an image by its id or by its file name")
+            raise UserError(what, remedy=did_you_mean(image, rows, "name an image by its id or by its file name"))
     return [rows[image] for image in images]
 
 
@@ -162,12 +161,7 @@ def check_words(words: Sequence[str], vocabulary: Collection[str]) -> None:
     for word in words:
         if word not in vocabulary:
             what = f"figures.attention_words: the vocabulary has no word '{word}'"
-            raise UserError(what, remedy=_suggestion(word, vocabulary) or "name a word of text/vocabulary.json")
-
-
-def _suggestion(name: str, known: Collection[str]) -> str | None:
-    close = difflib.get_close_matches(name, known, n=1)
-    return f"did you mean '{close[0]}'?" if close else None
+            raise UserError(what, remedy=did_you_mean(word, vocabulary, "name a word of text/vocabulary.json"))
 
 
 class Run(NamedTuple):

@@ -1,32 +1,22 @@
 """GPU use and memory during training (the paper's figure 4)."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from vitcapr.formats.training import GpuUse
-from vitcapr.report.figures.style import (
-    FAINT,
-    LEGEND_ROW,
-    PAGE_WIDTH,
-    SMALL_TEXT_SIZE,
-    new_figure,
-    series,
-    styled,
-)
+from vitcapr.report.figures import style
 
 _BINS = 300
 """Number of intervals per curve. A one-day training has 43,200 samples, so the figure shows mean and range per
 interval."""
 
 
-@styled
+@style.styled
 def gpu_use(trainings: Mapping[str, GpuUse]) -> Figure:
     """Use and memory of the whole GPU over each training; the legend has the device, the mean and the peak.
 
@@ -39,8 +29,8 @@ def gpu_use(trainings: Mapping[str, GpuUse]) -> Figure:
     sampled = {name: use for name, use in trainings.items() if len(use.samples)}
     if not sampled:
         raise ValueError("no training has samples of a GPU")
-    height = 2.4 + LEGEND_ROW * len(sampled)
-    figure = new_figure(PAGE_WIDTH, height, layout=ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.04))
+    height = 2.4 + style.LEGEND_ROW * len(sampled)
+    figure = style.new_figure(style.PAGE_WIDTH, height)
     unit, seconds = _unit(max(float(use.samples["seconds"].max()) for use in sampled.values()))
     busy, memory = figure.subplots(1, 2, sharex=True)
     for number, use in enumerate(sampled.values()):
@@ -49,9 +39,7 @@ def gpu_use(trainings: Mapping[str, GpuUse]) -> Figure:
         _draw(memory, time, use.samples["memory_gib"].to_numpy(), number)
     total = max(float(use.samples["memory_total_gib"].max()) for use in sampled.values())
     if np.isfinite(total):
-        memory.axhline(total, color=FAINT, linewidth=0.8, linestyle=":")
-        look: dict[str, Any] = {"xytext": (3, -9), "textcoords": "offset points", "fontsize": SMALL_TEXT_SIZE}
-        memory.annotate(f"total {total:.0f} GiB", (0, total), xycoords=("axes fraction", "data"), **look)
+        style.mark_level(memory, total, f"total {total:.0f} GiB", below=True)
     busy.set_ylim(0, 102)
     memory.set_ylim(bottom=0)
     for axes, title in ((busy, "GPU in use (%)"), (memory, "GPU memory in use (GiB)")):
@@ -60,7 +48,7 @@ def gpu_use(trainings: Mapping[str, GpuUse]) -> Figure:
         axes.set_xlim(left=0)
         axes.grid(axis="y")
     labels = [f"{name}: {_in_words(use)}" for name, use in sampled.items()]
-    handles = [Line2D([], [], label=label, **series(number)) for number, label in enumerate(labels)]
+    handles = [Line2D([], [], label=label, **style.series(number)) for number, label in enumerate(labels)]
     figure.legend(handles=handles, loc="outside lower left")
     return figure
 
@@ -85,7 +73,7 @@ def _draw(axes: Axes, time: NDArray[np.floating], values: NDArray[np.floating], 
     known = np.isfinite(values)
     if not known.any():
         return
-    look = series(number)
+    look = style.series(number)
     parts = zip(*(np.array_split(array[known], min(_BINS, int(known.sum()))) for array in (time, values)), strict=True)
     middle, mean, low, high = np.array([(t.mean(), v.mean(), v.min(), v.max()) for t, v in parts]).T
     axes.fill_between(middle, low, high, color=look["color"], alpha=0.2, linewidth=0)

@@ -8,14 +8,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from vitcapr.errors import UserError
 from vitcapr.formats.model import read_card
+from vitcapr.report.direction import TITLES
 from vitcapr.report.figures.style import BLUE, LEGEND_ROW, PAGE_WIDTH, legend_columns, new_figure, series, styled
 
-_TITLES = {"i2t": "image to text", "t2i": "text to image"}
 _ROW = 0.19
 """Inches that a system takes."""
 _LEVEL, _ROTATION = 5, 45
@@ -38,7 +37,7 @@ def trained_on(card: Path, scores: Mapping[str, Mapping[str, Any]], all_pairs: i
     """
     try:
         pairs = read_card(card)["settings"]["retriever"]["training"]["pairs"]
-        recalls = [float(scores[f"{direction}_recall_1"]["value"]) for direction in _TITLES]
+        recalls = [float(scores[f"{direction}_recall_1"]["value"]) for direction in TITLES]
     except (KeyError, TypeError) as error:
         raise UserError("not the card and the scores of a retriever", where=card) from error
     return TrainedRetriever(all_pairs if pairs is None else pairs, *recalls)
@@ -74,13 +73,13 @@ def learning_curve(systems: Mapping[str, Sequence[TrainedRetriever]], pools: Map
     labels = [f"{name}: mean of {_seeds(of)} seeds" if seeds > 1 else name for name, of in systems.items()]
     columns = legend_columns(labels)
     height = 2.6 + LEGEND_ROW * -(-len(labels) // columns)
-    figure = new_figure(PAGE_WIDTH, height, layout=ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.04))
+    figure = new_figure(PAGE_WIDTH, height)
     panels = figure.subplots(1, 2, sharey=True)
     sizes = sorted({one.pairs for trainings in systems.values() for one in trainings})
-    for axes, direction in zip(panels, _TITLES, strict=True):
+    for axes, direction in zip(panels, TITLES, strict=True):
         for number, trainings in enumerate(systems.values()):
             _draw(axes, trainings, direction, number)
-        axes.set_title(f"{_TITLES[direction]}: {pools[direction]}", loc="left")
+        axes.set_title(f"{TITLES[direction]}: {pools[direction]}", loc="left")
         axes.set_xscale("log")
         axes.set_xticks(_labelled(sizes))
         axes.set_xticks(sizes, minor=True)
@@ -143,9 +142,9 @@ def alignment_curve(scores: pd.DataFrame) -> Figure:
 def _rows(scores: pd.DataFrame, pools: Mapping[str, str]) -> Figure:
     """Recall@1 in percent of every system: fits, and their mean over the seeds with a standard deviation each way."""
     names = list(dict.fromkeys(scores["system"]))
-    figure = new_figure(PAGE_WIDTH, 0.9 + _ROW * len(names), layout=ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.04))
+    figure = new_figure(PAGE_WIDTH, 0.9 + _ROW * len(names))
     panels = figure.subplots(1, 2, sharex=True, sharey=True)
-    for axes, (direction, title) in zip(panels, _TITLES.items(), strict=True):
+    for axes, (direction, title) in zip(panels, TITLES.items(), strict=True):
         recall = 100 * scores[f"{direction}_recall_1"].groupby(scores["system"], sort=False).agg(["mean", "std"])
         places = range(len(names))
         axes.errorbar(recall["mean"], places, xerr=recall["std"].fillna(0.0), fmt="o", color=BLUE, linewidth=1)

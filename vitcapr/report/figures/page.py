@@ -232,7 +232,7 @@ def grid(upper: Sequence[Block], columns: int, gap: float, between: float, lower
 def page(*blocks: Block) -> Figure:
     """A page as high as its blocks."""
     content = Column(blocks)
-    figure = new_figure(PAGE_WIDTH, content.height + 2 * MARGIN)
+    figure = new_figure(PAGE_WIDTH, content.height + 2 * MARGIN, layout=None)
     content.draw(figure, MARGIN, content.height + MARGIN)
     return figure
 

@@ -6,13 +6,12 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import MaxNLocator
 
+from vitcapr.report.direction import TITLES
 from vitcapr.report.figures.style import BLUE, PAGE_WIDTH, SMALL_TEXT_SIZE, TEXT_SIZE, in_print, new_figure, styled
 
 DEPTHS = (1, 5, 10)
-DIRECTIONS = {"i2t": "image to text", "t2i": "text to image"}
 _LINE, _AROUND = 0.24, 0.75
 """Inches of a retriever in a panel, and of title and axis around it."""
 _LEAST_SPAN = 2.0
@@ -56,12 +55,12 @@ def recall_intervals(retrievers: Mapping[str, ScoresByName], searched: Mapping[s
     Args:
         searched: by direction, ``i2t`` and ``t2i``, what was asked and what was searched.
     """
-    if not any(f"{d}_recall_{k}" in scores for scores in retrievers.values() for d in DIRECTIONS for k in DEPTHS):
+    if not any(f"{d}_recall_{k}" in scores for scores in retrievers.values() for d in TITLES for k in DEPTHS):
         raise ValueError("no retriever has a recall")
-    height = len(DIRECTIONS) * (_AROUND + _LINE * len(retrievers))
-    figure = new_figure(PAGE_WIDTH, height, layout=ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.04))
-    parts: Any = figure.subfigures(len(DIRECTIONS))
-    for part, (direction, title) in zip(parts, DIRECTIONS.items(), strict=True):
+    height = len(TITLES) * (_AROUND + _LINE * len(retrievers))
+    figure = new_figure(PAGE_WIDTH, height)
+    parts: Any = figure.subfigures(len(TITLES))
+    for part, (direction, title) in zip(parts, TITLES.items(), strict=True):
         part.suptitle(f"{title}: {searched[direction]}", x=0.01, ha="left", fontsize=TEXT_SIZE)
         for axes, depth in zip(part.subplots(1, len(DEPTHS), sharey=True), DEPTHS, strict=True):
             _draw_panel(axes, retrievers, f"{direction}_recall_{depth}", f"R@{depth} (%)")

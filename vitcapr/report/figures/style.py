@@ -4,10 +4,11 @@ import functools
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, ParamSpec
+from typing import IO, Any, Literal, ParamSpec
 
 import matplotlib as mpl
 import yaml
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
@@ -52,9 +53,9 @@ def _set_style() -> None:
     mpl.rcParams.update({**_STYLE, "font.family": list(families())})
 
 
-def new_figure(width: float, height: float, **options: Any) -> Figure:
-    """A blank figure of ``width x height`` inches that belongs to no window."""
-    figure = Figure(figsize=(width, height), **options)
+def new_figure(width: float, height: float, layout: Literal["constrained"] | None = "constrained") -> Figure:
+    """A blank figure of ``width x height`` inches that belongs to no window; its panels share it without overlap."""
+    figure = Figure(figsize=(width, height), layout=layout)
     FigureCanvasAgg(figure)
     return figure
 
@@ -78,6 +79,13 @@ def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
 def series(number: int) -> dict[str, Any]:
     """Colour and marker of line ``number``; after the last colour they go on with other combinations."""
     return {"color": SERIES[number % len(SERIES)], "marker": MARKERS[(number + number // len(SERIES)) % len(MARKERS)]}
+
+
+def mark_level(axes: Axes, level: float, text: str, below: bool = False) -> None:
+    """A dotted line at ``level`` from left to right, and a text at its left end."""
+    axes.axhline(level, color=FAINT, linewidth=0.8, linestyle=":")
+    look: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
+    axes.annotate(text, (0, level), xytext=(3, -9 if below else 3), fontsize=SMALL_TEXT_SIZE, **look)
 
 
 def legend_columns(labels: Sequence[str]) -> int:

@@ -8,17 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
 from numpy.typing import NDArray
 
-from vitcapr.report.figures.style import (
-    BLUE,
-    COLUMN_WIDTH,
-    FAINT,
-    INK,
-    SMALL_TEXT_SIZE,
-    VERMILION,
-    new_figure,
-    series,
-    styled,
-)
+from vitcapr.report.figures import style
 
 _LANGUAGES = {"en": "English", "zh": "Chinese"}
 
@@ -28,7 +18,7 @@ def language_name(language: str) -> str:
     return _LANGUAGES.get(language, language)
 
 
-@styled
+@style.styled
 def rank_frequency(kept: Sequence[int], rare: Mapping[int, int]) -> Figure:
     """Occurrences of each word by its rank, both logarithmic, with the threshold of the vocabulary marked.
 
@@ -39,25 +29,15 @@ def rank_frequency(kept: Sequence[int], rare: Mapping[int, int]) -> Figure:
     inside = np.sort(np.asarray(kept))[::-1]
     outside = np.array([count for count in sorted(rare, reverse=True) for _ in range(rare[count])], dtype=np.int64)
     tokens = int(inside.sum() + outside.sum())
-    figure = new_figure(COLUMN_WIDTH, 2.5, layout="constrained")
+    figure = style.new_figure(style.COLUMN_WIDTH, 2.5)
     axes = figure.subplots()
     label = f"in the vocabulary: {len(inside):,} words,\n{inside.sum() / tokens:.1%} of running words"
-    axes.loglog(np.arange(1, len(inside) + 1), inside, color=BLUE, linewidth=2, label=label)
+    axes.loglog(np.arange(1, len(inside) + 1), inside, color=style.BLUE, linewidth=2, label=label)
     if len(outside):
         ranks, counts = np.arange(len(inside), len(inside) + len(outside) + 1), np.concatenate((inside[-1:], outside))
         label = f"too rare: {len(outside):,} words,\n{outside.sum() / tokens:.1%} of running words"
-        axes.loglog(ranks, counts, color=VERMILION, linewidth=2, linestyle=(0, (2, 1)), label=label)
-    threshold = int(inside[-1])
-    axes.axhline(threshold, color=FAINT, linewidth=0.8, linestyle=":")
-    axes.annotate(
-        f"rarest word kept: {threshold:,} times",
-        (0, threshold),
-        xycoords=("axes fraction", "data"),
-        xytext=(3, 3),
-        textcoords="offset points",
-        fontsize=SMALL_TEXT_SIZE,
-        color=INK,
-    )
+        axes.loglog(ranks, counts, color=style.VERMILION, linewidth=2, linestyle=(0, (2, 1)), label=label)
+    style.mark_level(axes, int(inside[-1]), f"rarest word kept: {inside[-1]:,} times")
     axes.set_xlabel("rank of the word")
     axes.set_ylabel("occurrences")
     for axis in (axes.xaxis, axes.yaxis):
@@ -66,14 +46,14 @@ def rank_frequency(kept: Sequence[int], rare: Mapping[int, int]) -> Figure:
     return figure
 
 
-@styled
+@style.styled
 def caption_lengths(lengths: Mapping[str, NDArray[np.integer]]) -> Figure:
     """The share of captions of each number of words, a line for each split.
 
     Args:
         lengths: words in each caption (start and end not counted) by split; splits without captions are left out.
     """
-    figure = new_figure(COLUMN_WIDTH, 2.5, layout="constrained")
+    figure = style.new_figure(style.COLUMN_WIDTH, 2.5)
     axes = figure.subplots()
     for number, (split, words) in enumerate((s, w) for s, w in lengths.items() if len(w)):
         name = "in no split" if split == "none" else split
@@ -86,7 +66,7 @@ def caption_lengths(lengths: Mapping[str, NDArray[np.integer]]) -> Figure:
     return figure
 
 
-@styled
+@style.styled
 def lengths_by_language(lengths: Mapping[str, tuple[NDArray[np.integer], NDArray[np.integer]]]) -> Figure:
     """The share of texts of each length before and after cleaning, a panel for each language: figure 8 of Peng 2025.
 
@@ -94,7 +74,7 @@ def lengths_by_language(lengths: Mapping[str, tuple[NDArray[np.integer], NDArray
         lengths: by language, the length of each raw text and of the same texts cleaned; of Chinese in characters, else
             in words (:func:`vitcapr.data.pairs.claims.text_length`).
     """
-    figure = new_figure(COLUMN_WIDTH, 0.3 + 2.2 * len(lengths), layout="constrained")
+    figure = style.new_figure(style.COLUMN_WIDTH, 0.3 + 2.2 * len(lengths))
     for axes, (language, (raw, cleaned)) in zip(
         figure.subplots(len(lengths), squeeze=False)[:, 0], lengths.items(), strict=True
     ):
@@ -122,4 +102,6 @@ def _label(axes: Axes, units: str, shares: str) -> None:
 def _plot_shares(axes: Axes, lengths: NDArray[np.integer], number: int, label: str) -> None:
     """The share of each length from 0 to the longest, as line ``number``."""
     counts = np.bincount(np.asarray(lengths))
-    axes.plot(np.arange(len(counts)), counts / counts.sum(), label=label, markersize=3, linewidth=1, **series(number))
+    axes.plot(
+        np.arange(len(counts)), counts / counts.sum(), label=label, markersize=3, linewidth=1, **style.series(number)
+    )

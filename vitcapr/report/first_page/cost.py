@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from vitcapr.formats.tables import Cell, Table, row
+from vitcapr.pipeline.lineage import Lineage
 from vitcapr.pipeline.records import RUNS, Run, read_runs
 from vitcapr.progress import format_seconds
 from vitcapr.report.first_page.content import Noted
@@ -13,26 +14,13 @@ _SHOWN = 8
 """Stages with a row of their own; the rest are added up."""
 
 
-def jobs_behind(runs: Sequence[Run], places: Iterable[str]) -> list[Run]:
-    """The jobs that made ``places`` or, directly or not, what they were made from; by name."""
-    makers = {run.place(path): run for run in runs for path in run.outputs}
-    jobs: dict[str, Run] = {}
-    waiting = list(places)
-    while waiting:
-        run = makers.get(waiting.pop())
-        if run is not None and run.name not in jobs:
-            jobs[run.name] = run
-            waiting += map(run.place, run.inputs)
-    return [jobs[name] for name in sorted(jobs)]
-
-
 def cost(page: Path, files: Iterable[Path]) -> Noted[Table] | None:
     """The table of the jobs behind ``files``; None where no job of these is recorded beside ``page``."""
     folder = page.parent
     if not (folder / RUNS).is_dir():
         return None
     places = [path.relative_to(folder).as_posix() for path in files if path.is_relative_to(folder)]
-    jobs = jobs_behind(read_runs(folder), places)
+    jobs = Lineage(folder, tuple(read_runs(folder))).behind(places)
     return Noted(cost_table(jobs), cost_note(jobs)) if jobs else None
 
 

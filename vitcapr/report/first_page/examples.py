@@ -25,7 +25,6 @@ _KINDS = {"finetuned_dual_encoders": "fine-tuned dual encoders", "backbones": "b
 QUERIES = 2
 """Shown of each kind."""
 MATCHES = 3
-_BLOCK = 512
 Shown = Picture | str
 
 
@@ -104,23 +103,13 @@ def changed_by_reranking(image: str, systems: Mapping[str, Mapping[str, Any]], b
     return any(systems[name][image].tokens != systems[base][image].tokens for name, base in bases.items())
 
 
-def margins(asked: Direction) -> NDArray[np.float32]:
-    """(Q,) the cosine of the nearest positive minus that of the nearest negative; inf without negatives."""
-    blocks = []
-    for first in range(0, len(asked.queries), _BLOCK):
-        block = slice(first, first + _BLOCK)
-        cosines = asked.queries[block] @ asked.pool.T
-        own = asked.query_owner[block, None] == asked.pool_owner[None]
-        blocks.append(np.where(own, cosines, -np.inf).max(axis=1) - np.where(own, -np.inf, cosines).max(axis=1))
-    return np.concatenate(blocks)
-
-
 def best_and_worst(asked: Direction, ranks: NDArray[np.integer]) -> tuple[list[int], list[int]]:
     """Positions of the queries with rank 1 and the largest margins, and of those with the largest ranks above 1.
 
-    An image is asked for at most once.
+    The margin is the cosine of the nearest positive minus that of the nearest negative. An image is asked for at most
+    once.
     """
-    margin = margins(asked)
+    margin = np.subtract(*asked.nearest_cosines())
     best = [int(query) for query in np.lexsort((-margin, ranks)) if ranks[query] == 1]
     worst = [int(query) for query in np.lexsort((margin, -ranks)) if ranks[query] > 1]
     return _different(best, asked), _different(worst, asked)
