@@ -60,8 +60,8 @@ torture: venv-test
 
 pages: venv
 	$(BIN)/vitcapr stage --markdown > docs/stages.md.new && mv docs/stages.md.new docs/stages.md
-	$(BIN)/vitcapr config parameters --output config/README.md
-	$(BIN)/vitcapr config schema --output workflow/schemas/config.schema.yaml
+	$(BIN)/vitcapr config parameters > config/README.md.new && mv config/README.md.new config/README.md
+	$(BIN)/vitcapr config schema > schema.new && mv schema.new workflow/schemas/config.schema.yaml
 
 docs: venv-docs
 	$(BIN)/sphinx-build -q -W --keep-going -c docs . site

@@ -63,12 +63,17 @@ def test_only_named_models_are_run() -> None:
     assert (config.decodings["beam"].n_best, config.decodings["beam"].length_penalty) == (5, 1.0)
 
 
-def test_equal_settings_have_one_spelling() -> None:
-    one, two = (
-        parse(ExperimentConfig, {"experiment": "x", "captioners": {"a": captioner}}, "x.yaml")
-        for captioner in ({"dropout": 0, "backbone": "vit"}, {"backbone": "vit", "dropout": 0.0})
-    )
-    assert one.canonical() == two.canonical()
+def test_a_layer_that_is_left_out_is_no_setting() -> None:
+    """So the fingerprints, cards and commands of models without it are those of versions without the key.
+
+    The layers of a store that was pulled are known when it is opened.
+    """
+    backbones = {"vit": {"source": "vit", "layers": [6, 9]}, "pulled": {"source": "store:somewhere"}}
+    models = {"plain": {"backbone": "vit"}, "deep": {"backbone": "vit", "layer": 9}}
+    values = {"captioners": models, "retrievers": {"far": {"backbone": "pulled", "layer": 3}, "near": models["plain"]}}
+    config = parse(ExperimentConfig, {"experiment": "x", "backbones": backbones, **values}, "x.yaml").canonical()
+    settings = {**config["captioners"], **config["retrievers"]}
+    assert {name: model["layer"] for name, model in settings.items() if "layer" in model} == {"deep": 9, "far": 3}
 
 
 def test_settings_from_text_and_from_a_file(tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ WRONG = {
     RETRIEVER % "augmented_views: [mirrored, mirrored]": "'mirrored' occurs twice",
     "backbones: {b: {source: 'store:1', mirror: true}}": "store:1 holds features",
     "backbones: {b: {source: 'store:1', layers: [6]}}": "layers needs pictures",
-    "backbones: {b: {source: vit, layers: [6], output: aligned}}": "layers needs output: hidden",
+    "backbones: {b: {source: vit, layers: [6], output: aligned}}": "layers: [6] needs output: hidden",
     "backbones: {b: {source: vit, layers: [9, 6]}}": "layers has to increase: [6, 9]",
     "backbones: {b: {source: vit, layers: []}}": "at least 1 item",
     "backbones: {b: {source: vit, patches: 7, output: aligned}}": "patches: 7 needs output: hidden",
@@ -113,7 +113,7 @@ WRONG = {
     PAIR_PHASE % "mixup: 0.2": "mixup needs text kind features",
     PAIR_PHASE % "structure: 10.0": "structure needs text kind features",
     PAIR_PHASE % "objective: hinge_rank, hard_negatives: hardest": "hinge_rank uses dot products",
-    RETRIEVER % "training: {sweep: {learning_rate: [0.1, 0.1]}}": "must be above 0 and different",
+    RETRIEVER % "training: {sweep: {learning_rate: [0.1, 0.1]}}": "learning rates must be different",
     RETRIEVER % "temperature: 0": "greater than or equal to 0.01",
     # Rerankings.
     RERANKING % "x: {decoding: beam}": "needs the key retriever",
@@ -123,7 +123,7 @@ WRONG = {
     # Metrics.
     "metrics: {caption: [chair]}": "metrics.instances: name COCO's instances_*.json for the metric chair",
     "metrics: {instances: [a.json]}": "metrics.instances: name COCO's instances_*.json for the metric chair",
-    "metrics: {caption: [bleurt]}": "unknown caption metric 'bleurt'",
+    "metrics: {caption: [bleurt]}": "metrics.caption[0]': Input should be 'bleu'",
     "metrics: {sentence_similarity: {text_encoder: glove}}": "word vectors are no encoder of sentences",
     "metrics: {bert_score: {text_encoder: glove}}": "name a text encoder with output: hidden",
     "{text: {language: zh}, metrics: {caption: [meteor]}, captioners: {a: {backbone: vit}}}": "no metric for 'zh'",
@@ -145,9 +145,6 @@ WRONG = {
     "retrievers: {m: {backbone: vit}, m-query_bank: {backbone: vit}}": "the name 'm-query_bank'",
     "{captioners: {a: {backbone: vit}, a.b: {backbone: vit}}, decodings: {b.c: {}, c: {}}}": "have the name 'a.b.c'",
     "run: {pools: true}": "the data set scenes has no held-out queries; use pairs",
-    # Grids.
-    "grid: [{captioners: [b], vary: {seed: [1]}}]": "grid.0 names captioners 'b', which is not defined",
-    "grid: [{vary: {seed: [0]}}]": "grid.0 multiplies nothing",
 }
 
 WITHOUT_EFFECT = {

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from vitcapr.config.base import Section, parse
 from vitcapr.config.experiment import ExperimentConfig
-from vitcapr.config.grid import expand_grid
 from vitcapr.config.names import check_name
 from vitcapr.errors import UserError
 
@@ -37,17 +36,6 @@ def test_a_hostile_name_is_refused_in_one_line(name: str) -> None:
         with pytest.raises(UserError) as error:
             parse(ExperimentConfig, {"experiment": "x", **values}, "x.yaml")
         assert str(error.value).isprintable()
-
-
-@pytest.mark.parametrize(("key", "name"), [("vary", "x;y"), ("captioners", "../a")])
-def test_a_grid_makes_no_hostile_name(key: str, name: str) -> None:
-    base = name if key == "captioners" else "a"
-    values = {
-        "captioners": {base: {"backbone": "vit"}},
-        "grid": [{"captioners": [base], "vary": {"word_vectors": [name if key == "vary" else "b"]}}],
-    }
-    with pytest.raises(UserError, match="would name a variant"):
-        expand_grid(values, "x.yaml")
 
 
 def test_every_key_that_is_a_name_is_checked() -> None:

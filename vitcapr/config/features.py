@@ -57,21 +57,13 @@ class BackboneConfig(Section):
     It changes the features a little (docs/performance.md) and takes less of a core for each photograph."""
 
     @model_validator(mode="after")
-    def _a_store_is_as_it_is(self) -> Self:
-        if self.mirror and self.is_adopted:
-            raise ValueError(f"mirror needs pictures, but {self.source} holds features")
-        if self.layers is not None and self.is_adopted:
-            raise ValueError(f"layers needs pictures, but {self.source} holds features")
-        if self.patches != "all" and self.is_adopted:
-            raise ValueError(f"patches needs pictures, but {self.source} holds features")
-        return self
-
-    @model_validator(mode="after")
-    def _layers_are_those_of_a_network(self) -> Self:
-        if self.layers is not None and self.output != "hidden":
-            raise ValueError(f"layers needs output: hidden, not {self.output}")
-        if self.patches != "all" and self.output != "hidden":
-            raise ValueError(f"patches: {self.patches} needs output: hidden, not {self.output}")
+    def _keys_fit_the_source_and_the_output(self) -> Self:
+        for key in ("mirror", "layers", "patches"):
+            if (value := getattr(self, key)) != type(self).model_fields[key].default:
+                if self.is_adopted:
+                    raise ValueError(f"{key} needs pictures, but {self.source} holds features")
+                if key != "mirror" and self.output != "hidden":
+                    raise ValueError(f"{key}: {value} needs output: hidden, not {self.output}")
         if self.layers is not None and self.layers != sorted(set(self.layers)):
             raise ValueError(f"layers has to increase: {sorted(set(self.layers))}")
         return self

@@ -1,7 +1,6 @@
 """Grid expansion: one definition becomes several variants that differ in the given settings."""
 
 import copy
-import difflib
 import itertools
 import json
 from collections.abc import Mapping
@@ -11,7 +10,7 @@ from pydantic import Field, model_validator
 
 from vitcapr.config.base import Section, parse
 from vitcapr.config.names import Name, check_name
-from vitcapr.errors import UserError
+from vitcapr.errors import UserError, did_you_mean
 
 Scalar = bool | int | float | str | None
 
@@ -103,8 +102,7 @@ def _expand_entry(values: dict[str, Any], entry: GridConfig, key: str) -> None:
         definitions = values.get(kind) or {}
         for base in together:
             if base not in definitions:
-                close = difflib.get_close_matches(base, definitions, n=1)
-                remedy = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(sorted(definitions))}"
+                remedy = did_you_mean(base, definitions, f"there are {', '.join(sorted(definitions))}")
                 raise UserError(f"{key} names {kind} '{base}', which is not defined", remedy=remedy)
             made = [_variant(values, kind, base, chosen, together, f"{key}.vary") for chosen in settings]
             for listed in (kind, "compared", "query_banks") if kind in _SCORED else (kind,):

@@ -22,18 +22,12 @@ _OTHER_WORDS = {
 """Usual and former names of keys that are called differently here."""
 _PLAIN = {
     "missing": "it must be given",
-    "model_type": "it must be a section, with keys of its own",
-    "dict_type": "it must be a section, with keys of its own",
-    "int_type": "it must be a whole number",
-    "int_parsing": "it must be a whole number",
-    "int_from_float": "it must be a whole number",
-    "float_type": "it must be a number",
-    "float_parsing": "it must be a number",
     "list_type": "it must be a list",
     "string_type": "it must be a text",
-    "bool_parsing": "it must be true or false",
-    "bool_type": "it must be true or false",
-    "model_attributes_type": "it must be a section, with keys of its own",
+    **dict.fromkeys(("model_type", "model_attributes_type", "dict_type"), "it must be a section, with keys of its own"),
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "it must be a whole number"),
+    **dict.fromkeys(("float_type", "float_parsing"), "it must be a number"),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "it must be true or false"),
 }
 """What pydantic says in terms of Python, by the type of its error."""
 

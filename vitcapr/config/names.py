@@ -1,6 +1,5 @@
 """Names and paths in a configuration: names become folders, wildcards and words of commands."""
 
-import os
 import re
 from pathlib import Path
 from typing import Annotated
@@ -50,29 +49,21 @@ ADOPTED = "store:"
 
 
 def one_spelling(path: str) -> str:
-    """The path without ``~``, ``./``, ``a/../`` and a slash at its end, and relative if it is below the working folder.
+    """The path without ``~``, ``./`` and a slash at its end, and relative if it is below the working folder.
 
-    A name on the hub stays as it is, as does a path in which ``..`` leads through a symbolic link.
+    A name on the hub stays as it is, as do ``..``, which may lead through a symbolic link.
     """
     if path.startswith(ADOPTED):
         return ADOPTED + one_spelling(path.removeprefix(ADOPTED))
     if not path or "://" in path:
         return path
-    expanded = Path(path).expanduser()
-    short = os.path.normpath(expanded)
-    if ".." in expanded.parts and any(_lead_apart(root, expanded, short) for root in _roots()):
-        return str(expanded)
+    return from_here(Path(path).expanduser())
+
+
+def from_here(path: Path) -> str:
+    """The path from the working folder on, if it is below it."""
     here = Path.cwd()
-    return str(Path(short).relative_to(here)) if Path(short).is_relative_to(here) else short
-
-
-def _roots() -> list[str]:
-    """The folders that a relative path may be looked up in."""
-    return [os.environ[name] for name in ("VITCAPR_DATA", "VITCAPR_BACKBONES") if os.environ.get(name)] + [""]
-
-
-def _lead_apart(root: str, path: Path, short: str) -> bool:
-    return Path(root, path).resolve() != Path(root, short).resolve()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 UserPath = Annotated[str, AfterValidator(one_spelling)]

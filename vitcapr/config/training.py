@@ -96,12 +96,12 @@ class TrainingConfig(Section):
 class SweepConfig(Section):
     """Several trainings that differ in one setting. The one with the best validation score is kept."""
 
-    learning_rate: list[float] = Field(min_length=1)
+    learning_rate: list[Annotated[float, Field(gt=0)]] = Field(min_length=1)
     """Learning rates of the first phase. The rates of later phases are scaled by the same factor."""
 
     @field_validator("learning_rate")
     @classmethod
     def _rates_differ(cls, rates: list[float]) -> list[float]:
-        if min(rates) <= 0 or len(set(rates)) < len(rates):
-            raise ValueError("learning rates must be above 0 and different")
+        if len(set(rates)) < len(rates):
+            raise ValueError("learning rates must be different")
         return rates

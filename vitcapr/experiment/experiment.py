@@ -11,6 +11,7 @@ import yaml
 from vitcapr.config.base import parse
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.grid import expand_grid
+from vitcapr.config.names import from_here
 from vitcapr.errors import UserError, as_user_error
 from vitcapr.experiment.checks import problems
 from vitcapr.experiment.figure_rules import FigureRule
@@ -35,7 +36,7 @@ class Experiment(Inputs, Targets):
             UserError: a key is unknown, a value is wrong, sections contradict each other, a file is missing, or a
                 checkpoint is not what is asked of it.
         """
-        experiment = cls(parse(ExperimentConfig, expand_grid(values, where), where), results)
+        experiment = cls(_parsed(values, where), results)
         if errors := {str(error): error for error in problems(experiment)}:
             raise as_user_error(list(errors.values()))
         return experiment
@@ -72,11 +73,18 @@ def load_experiment(*configfiles: Path) -> Experiment:
     return Experiment.from_config(read_merged(*configfiles), where=names_of(configfiles))
 
 
+def read_config(*configfiles: Path) -> ExperimentConfig:
+    """The configuration of these files, before the check of the files and checkpoints that it names."""
+    return _parsed(read_merged(*configfiles), names_of(configfiles))
+
+
+def _parsed(values: Mapping[str, Any], where: object) -> ExperimentConfig:
+    return parse(ExperimentConfig, expand_grid(values, where), where)
+
+
 def names_of(configfiles: Sequence[Path]) -> str:
     """The files of a configuration as a message names them, from the working folder on."""
-    here = Path.cwd()
-    files = configfiles or [Path("config.yaml")]
-    return ", ".join(str(path.relative_to(here) if path.is_relative_to(here) else path) for path in files)
+    return ", ".join(map(from_here, configfiles or [Path("config.yaml")]))
 
 
 def read_merged(*configfiles: Path) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from vitcapr.config.names import from_here
 from vitcapr.config.scored import RANKED, unique
 from vitcapr.experiment.selection import TEST, TRAIN, Selection
 from vitcapr.files import canonical_json
@@ -166,10 +167,8 @@ def run_again(configfiles: list[Path], changes: Mapping[str, Any]) -> str:
     'snakemake --cores all --configfile experiments/bert-vit.yaml --config seed=3'
     """
     words = ["snakemake", "--cores", "all"]
-    here = Path.cwd()
     if configfiles:
-        words.append("--configfile")
-        words += [str(path.relative_to(here) if path.is_relative_to(here) else path) for path in configfiles]
+        words += ["--configfile", *map(from_here, configfiles)]
     if changes:
         words.append("--config")
         words += [f"{key}={each if isinstance(each, str) else canonical_json(each)}" for key, each in changes.items()]

@@ -59,7 +59,7 @@ def test_an_experiment_sets_nothing_that_the_table_leaves_out(name: str) -> None
 
 @pytest.mark.parametrize("name", PAGES)
 def test_the_docs_show_the_table(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make it again with: vitcapr config recipe NAME --into docs/PAGE.md"""
+    """Make it again with: vitcapr config recipe NAME, between the marks of docs/PAGE.md"""
     monkeypatch.chdir(REPOSITORY)
     assert recipe_text(name) in Path(f"docs/{PAGES[name]}.md").read_text(encoding="utf-8")
 
