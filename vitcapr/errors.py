@@ -1,7 +1,8 @@
 """Errors for the user: what is wrong, where, and what to do."""
 
+import difflib
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 EXIT_BAD_INPUT = 2
 EXIT_PREEMPTED = 75
@@ -43,6 +44,12 @@ class UserErrors(UserError):
 def as_user_error(errors: Sequence[UserError]) -> UserError:
     """One error, of one line, or all of them."""
     return errors[0] if len(errors) == 1 else UserErrors(errors)
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
+    """A remedy for an unknown name: the known one that is most like it, or else ``otherwise``."""
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f"did you mean '{close[0]}'?" if close else otherwise
 
 
 def printable(text: str) -> str:

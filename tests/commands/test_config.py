@@ -65,7 +65,7 @@ def test_images_and_bytes_of_features_are_counted(tmp_path: Path) -> None:
     )
     data, backbone, last = config("check", "--configfile", file).splitlines()
     assert data == "data: table, 2 images: 1 train, 1 validation"
-    assert backbone == f"backbone small: {tmp_path}/vit; 0.2 MB of features"  # 2 x 197 x 192 x 2 bytes
+    assert backbone == f"backbone small: {tmp_path}/vit; 151.3 kB of features"  # 2 x 197 x 192 x 2 bytes
     assert last == "not_yet_run: data set table, 1 backbone(s), 1 captioner(s), 0 retriever(s), 2 set(s) of captions"
 
 

@@ -1,5 +1,6 @@
 """One store, filled by processes of bash and of dask, as docs/scale.md shows."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 import vitcapr
 from tests.checkpoints import make_dataset
 from tests.docs.blocks import REPOSITORY, blocks_of
+from tests.forks import Forks
 from vitcapr.commands.extract import app
 
 PAGE = REPOSITORY / "docs/scale.md"
@@ -40,9 +42,9 @@ def taken(study: Path) -> dict[str, bytes]:
     return content
 
 
-def test_bash_and_dask_fill_the_same_store(study: Path) -> None:
+def test_bash_and_dask_fill_the_same_store(study: Path, forks: Forks) -> None:
     bash, python = (next(block for block in blocks_of(PAGE) if block.language == name) for name in ("bash", "python"))
-    done = run("bash", "-ec", bash.text)
+    done = run("bash", "-ec", re.sub(r"^vitcapr ", f"{forks.python} -m vitcapr ", bash.text, flags=re.MULTILINE))
     assert done.returncode == 0, done.stderr
     by_bash = taken(study)
     (study / "fill.py").write_text(python.text)

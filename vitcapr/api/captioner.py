@@ -10,17 +10,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from vitcapr.api.model_files import ModelFiles, choose_decoding
 from vitcapr.api.published_model import find_model
 from vitcapr.config.decoding import DecodingConfig
+from vitcapr.data.photographs import ImageLike, as_list, name_of, open_image
 from vitcapr.errors import UserError
 from vitcapr.formats.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    import numpy as np
     from PIL.Image import Image
 
-    from vitcapr.data.photographs import ImageLike
     from vitcapr.decoding.hypotheses import Hypothesis
     from vitcapr.encoders.photographs import PhotographEncoder
     from vitcapr.formats.captions import Candidate
@@ -49,7 +50,7 @@ class CaptionedImage:
     log_prob: float
     score: float
     candidates: "tuple[Candidate, ...]"
-    attention: "np.ndarray | None" = None
+    attention: np.ndarray | None = None
 
 
 @dataclass
@@ -78,7 +79,7 @@ class TrainedCaptioner:
     def folder(self) -> Path:
         return self.files.folder
 
-    def caption(self, images: "ImageLike | Sequence[ImageLike]", *, attention: bool = False) -> list[CaptionedImage]:
+    def caption(self, images: ImageLike | Sequence[ImageLike], *, attention: bool = False) -> list[CaptionedImage]:
         """The captions of photographs of any size, in their order.
 
         Args:
@@ -88,8 +89,6 @@ class TrainedCaptioner:
         Raises:
             UserError: a file is no usable picture, or the captioner does not attend to places of the picture.
         """
-        from vitcapr.data.photographs import as_list, name_of, open_image
-
         given, captioned = as_list(images), []
         for first in range(0, len(given), BATCH):
             batch = given[first : first + BATCH]
@@ -97,11 +96,16 @@ class TrainedCaptioner:
             captioned += [self._described(name_of(one), best) for one, best in zip(batch, hypotheses, strict=True)]
         return captioned
 
+    @property
+    def attends(self) -> bool:
+        """Whether the captioner can say where in the picture it looked for a word."""
+        return self._model.attends and self._encoder.grid != NO_GRID
+
     def check_attention(self) -> None:
         """Raises:
         UserError: the captioner does not attend to places of the picture.
         """
-        if not self._model.attends or self._encoder.grid == NO_GRID:
+        if not self.attends:
             what = "this captioner does not attend to places of the picture"
             raise UserError(what, where=self.folder, remedy="caption without attention (leave out --explain)")
 
@@ -131,8 +135,6 @@ class TrainedCaptioner:
             )
 
     def _described(self, name: str, hypotheses: "Sequence[Hypothesis]") -> CaptionedImage:
-        import numpy as np
-
         from vitcapr.decoding.generate import attention_of, candidates_of
 
         candidates = candidates_of(hypotheses, self._words)

@@ -19,7 +19,7 @@ from vitcapr.files import sha256_file
 from vitcapr.formats.model import CARD, WEIGHTS
 from vitcapr.formats.records import read_record, reading
 from vitcapr.formats.store_manifest import Digest, read_sealed
-from vitcapr.pipeline.records import RUNS, read_run
+from vitcapr.pipeline.records import RUNS, Run, read_run
 from vitcapr.stages.train_captioner import TrainCaptionerSettings
 from vitcapr.stages.train_retriever import TrainRetrieverSettings
 from vitcapr.store.writer import TERMS
@@ -239,8 +239,8 @@ def _same_recipe(path: Path, own: Path, fingerprint: str) -> bool:
     return own_recipe == recipe
 
 
-def decoding_records(captioner: Path) -> Iterator[Path]:
-    """The run records of the captions that the experiment generated with this captioner, without damaged records.
+def decoding_runs(captioner: Path) -> Iterator[Run]:
+    """The records of the captions that the experiment generated with this captioner, without damaged records.
 
     Args:
         captioner: ``results/<experiment>/captioners/<name>``.
@@ -250,17 +250,16 @@ def decoding_records(captioner: Path) -> Iterator[Path]:
         with suppress(UserError):
             run = read_run(path)
             if f"captioners/{folder.name}/{WEIGHTS}" in map(run.place, run.inputs):
-                yield path
+                yield run
 
 
 def _decodings(captioner: Path) -> dict[str, DecodingConfig]:
     """The decodings of these captions, by name: ``beam`` of ``captions/attention/beam/test/captions.json``."""
     decodings = {}
-    for path in decoding_records(captioner):
-        run = read_run(path)
+    for run in decoding_runs(captioner):
         with suppress(UserError):
             name = PurePosixPath(next(iter(run.outputs))).parts[-3]
-            decodings[name] = parse(DecodingConfig, run.settings.get("decoding", {}), path)
+            decodings[name] = parse(DecodingConfig, run.settings.get("decoding", {}), run.path)
     return decodings
 
 

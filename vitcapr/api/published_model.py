@@ -11,14 +11,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from vitcapr.api.model_files import Kind, ModelFiles, decoding_records
+from vitcapr.api.model_files import Kind, ModelFiles, decoding_runs
 from vitcapr.config.features import TRAINED
 from vitcapr.errors import UserError
 from vitcapr.files import DigestedFile, read_json, sha256_bytes, write_json, write_text
 from vitcapr.formats.kinds import BACKBONE_FILES
 from vitcapr.formats.model import CARD, WEIGHTS
+from vitcapr.formats.records import reading
 from vitcapr.formats.store_manifest import Digest, read_sealed
 from vitcapr.progress import Reporter
 from vitcapr.store.remote_folder import MOST_OF_A_LIST, RemoteFolder
@@ -129,7 +130,7 @@ def _written(model: ModelFiles, scratch: Path) -> Iterator[Path]:
 
     contents: dict[Path, Any] = {}
     if model.kind == "captioner":
-        for record in decoding_records(model.folder):
+        for record in (run.path for run in decoding_runs(model.folder)):
             run = read_json(record)
             contents[record] = {**run, "made": {**run["made"], "user": "", "host": "", "platform": ""}}
     else:
@@ -144,11 +145,5 @@ def _written(model: ModelFiles, scratch: Path) -> Iterator[Path]:
 
 
 def _read_index(place: RemoteFolder) -> _Index:
-    try:
+    with reading(place.url, f"a published model: {INDEX}", "push the model"):
         return _Index.model_validate_json(place.read(INDEX, MOST_OF_A_LIST))
-    except FileNotFoundError as error:
-        raise UserError("no published model there", where=place.url, remedy=f"it would have {INDEX}") from error
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        what = f"{INDEX} is damaged: {'.'.join(map(str, first['loc']))[:80]}: {first['msg']}"
-        raise UserError(what, where=place.url, remedy="push the model again") from error

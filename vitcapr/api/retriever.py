@@ -9,17 +9,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
+from vitcapr.api.captioner import BATCH
 from vitcapr.api.model_files import ModelFiles
 from vitcapr.api.published_model import find_model
+from vitcapr.data.photographs import ImageLike, as_list, open_image
 from vitcapr.errors import UserError
 from vitcapr.files import read_json, sha256_file
 from vitcapr.formats.store_manifest import read_sealed
 
 if TYPE_CHECKING:
-    import numpy as np
     import pandas as pd
 
-    from vitcapr.data.photographs import ImageLike
     from vitcapr.encoders.photographs import PhotographEncoder
     from vitcapr.formats.embeddings import IndexPart
     from vitcapr.formats.manifest import Manifest
@@ -57,7 +59,7 @@ class TrainedRetriever:
     def folder(self) -> Path:
         return self.files.folder
 
-    def embed_images(self, images: "ImageLike | Sequence[ImageLike]") -> "np.ndarray":
+    def embed_images(self, images: ImageLike | Sequence[ImageLike]) -> np.ndarray:
         """Photographs of any size in the space that images and texts share: (n, E) float32, unit length.
 
         Args:
@@ -66,11 +68,7 @@ class TrainedRetriever:
         Raises:
             UserError: a file is no usable picture.
         """
-        import numpy as np
         import torch
-
-        from vitcapr.api.captioner import BATCH
-        from vitcapr.data.photographs import as_list, open_image
 
         photographs, model = as_list(images), self._opened.model
         found = [np.empty((0, model.embedding_dim), np.float32)]
@@ -84,7 +82,7 @@ class TrainedRetriever:
                 found.append(np.asarray(model.embed_augmented_views(seen).cpu()))
         return np.concatenate(found)
 
-    def embed_texts(self, texts: str | Sequence[str]) -> "np.ndarray":
+    def embed_texts(self, texts: str | Sequence[str]) -> np.ndarray:
         """Sentences in the space that images and texts share: (n, E) float32, unit length."""
         return self._opened.text_embedder.embed([texts] if isinstance(texts, str) else list(texts))
 
@@ -92,7 +90,7 @@ class TrainedRetriever:
         self,
         text: str | None = None,
         *,
-        image: "ImageLike | None" = None,
+        image: ImageLike | None = None,
         k: int = 10,
         split: str | None = None,
         index: IndexKind = "exact",
@@ -120,7 +118,7 @@ class TrainedRetriever:
             return []
         return [word for word in words_of(text, **known.recipe["normalise"]) if word not in known.words]
 
-    def query(self, text: str | None, image: "ImageLike | None") -> "np.ndarray":
+    def query(self, text: str | None, image: ImageLike | None) -> np.ndarray:
         """The embedding (1, E) of a sentence or of an image.
 
         Raises:
@@ -150,10 +148,9 @@ class TrainedRetriever:
         return self.files.encoders(self.stores, self._opened.device, self.backbone)
 
     def nearest(
-        self, part: Part, query: "np.ndarray", k: int, split: str | None = None, index: IndexKind = "exact"
+        self, part: Part, query: np.ndarray, k: int, split: str | None = None, index: IndexKind = "exact"
     ) -> "pd.DataFrame":
         """The ``k`` images or captions of the data set nearest to a query (1, E), with ``rank`` and ``cosine``."""
-        import numpy as np
         import pandas as pd
 
         from vitcapr.retrieval.search import nearest, nearest_by_faiss, write_faiss
@@ -190,7 +187,7 @@ class TrainedRetriever:
         return self._kept("captions", self._embed_captions)
 
     def _kept(
-        self, name: Part, embed: "Callable[[], tuple[np.ndarray, dict[str, Any]]]"
+        self, name: Part, embed: Callable[[], tuple[np.ndarray, dict[str, Any]]]
     ) -> "tuple[IndexPart, Path | None]":
         """The embeddings of the data set, which are kept beside the retriever, and the file of faiss' index.
 
@@ -214,10 +211,8 @@ class TrainedRetriever:
             assert part is not None
         return part, folder / FAISS
 
-    def _embed_images(self) -> "tuple[np.ndarray, dict[str, Any]]":
+    def _embed_images(self) -> tuple[np.ndarray, dict[str, Any]]:
         """Vectors, and the columns of the table of their rows."""
-        import numpy as np
-
         from vitcapr.retrieval.augmented_views import open_augmented_views
 
         data, retriever = self._data, self._opened
@@ -229,7 +224,7 @@ class TrainedRetriever:
         columns = {name: data.images[name].tolist() for name in ("image_id", "path", "split")}
         return vectors, {**columns, "caption": captions.tolist()}
 
-    def _embed_captions(self) -> "tuple[np.ndarray, dict[str, Any]]":
+    def _embed_captions(self) -> tuple[np.ndarray, dict[str, Any]]:
         """The same of the captions in the retriever's language."""
         data, retriever = self._data, self._opened
         table = data.captions_of(None, retriever.language)
@@ -245,7 +240,7 @@ class TrainedRetriever:
 
         return read_manifest(self.manifest)
 
-    def _embedded(self, embedder: "Embedder[Any]", rows: "np.ndarray", unit: str) -> "np.ndarray":
+    def _embedded(self, embedder: "Embedder[Any]", rows: np.ndarray, unit: str) -> np.ndarray:
         if self.reporter is None:
             return embedder.embed(rows)
         with self.reporter.track("embed", len(rows), unit) as tracker:

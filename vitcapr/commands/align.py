@@ -1,4 +1,4 @@
-"""Compare ways to align two frozen encoders, over the number of training pairs."""
+"""Compare ways to align two stores over the number of training pairs."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated

@@ -1,4 +1,4 @@
-"""Caption photographs with a trained captioner."""
+"""Caption photographs: files, folders or patterns."""
 
 import json
 from collections.abc import Sequence

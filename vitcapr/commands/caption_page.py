@@ -19,7 +19,6 @@ from vitcapr.api.retriever import TrainedRetriever
 from vitcapr.commands.search import data_url
 from vitcapr.data.images import BadImage, decode, thumbnail
 from vitcapr.data.photographs import MAX_PIXELS
-from vitcapr.errors import UserError
 
 PAGE = Path(__file__).with_name("page")
 HEADERS = {
@@ -70,7 +69,7 @@ class CaptionPage:
 
         The first call loads all weights, and embeds the captions of the data set if their embeddings are not kept.
         """
-        found = self._captioner.caption(picture, attention=self._attends())[0]
+        found = self._captioner.caption(picture, attention=self._captioner.attends)[0]
         candidates = [
             {"caption": one.caption, "log_prob": round(one.log_prob, _DECIMALS), "score": round(one.score, _DECIMALS)}
             for one in found.candidates
@@ -87,14 +86,6 @@ class CaptionPage:
             "nearest": nearest,
             "picture": data_url(thumbnail(self._captioner.seen(picture), SHOWN)),
         }
-
-    def _attends(self) -> bool:
-        """Whether the captioner can say where in the picture it looked for a word."""
-        try:
-            self._captioner.check_attention()
-        except UserError:
-            return False
-        return True
 
     async def _about(self, _: Request) -> JSONResponse:
         """The names of the models and of the decoding, and the limits."""

@@ -1,4 +1,4 @@
-"""Compare two results and everything they were made from."""
+"""Say what differs between two results, and in what they were made from."""
 
 from pathlib import Path
 from typing import Annotated

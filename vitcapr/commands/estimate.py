@@ -16,6 +16,7 @@ from vitcapr.errors import UserError
 from vitcapr.experiment.experiment import Experiment
 from vitcapr.pipeline.paths import can_only_be_a_folder, find_backbone
 from vitcapr.pipeline.stage import find_stage
+from vitcapr.progress import format_bytes, format_seconds
 
 BYTES = {"int8": 1, "float16": 2, "float32": 4}
 
@@ -61,7 +62,9 @@ def backbone_lines(experiment: Experiment, images: int) -> Iterator[str]:
             elsewhere = "is not there" if can_only_be_a_folder(backbone.source) else "of the hub, or in its cache"
             place = str(folder) if folder.is_dir() else f"{backbone.source} {elsewhere}"
         numbers = numbers_per_image(backbone, values)
-        size = f"{_bytes(images * numbers * BYTES[backbone.store_dtype])} of features" if numbers and images else ""
+        size = (
+            f"{format_bytes(images * numbers * BYTES[backbone.store_dtype])} of features" if numbers and images else ""
+        )
         yield f"backbone {name}: {place}; {size or 'size of the features not known yet'}"
 
 
@@ -75,10 +78,6 @@ def numbers_per_image(backbone: BackboneConfig, checkpoint: Mapping[str, Any]) -
         return None
     side = {"all": size // patch, "none": 0}.get(str(backbone.patches), backbone.patches)
     return int((side**2 + 1) * width) * (1 + len(backbone.layers or ()))
-
-
-def _bytes(number: int) -> str:
-    return f"{number / 1e9:.1f} GB" if number >= 1e9 else f"{number / 1e6:.1f} MB"
 
 
 IMAGES = 64
@@ -113,7 +112,7 @@ def trial_lines(experiment: Experiment, sizes: Counter[str]) -> Iterator[str]:
         small = Counter(read_manifest(manifest).images["split"].tolist())
         share = sizes.total() / small.total()
         expected = [seconds * share]
-        yield f"images read: {_format_minutes(expected[0])}"
+        yield f"images read: {format_seconds(expected[0])}"
         for backbone in experiment.extracted:
             part, sealed = folder / backbone / "part.json", folder / backbone / "manifest.json"
             source = find_backbone(config.backbones[backbone].source)
@@ -121,7 +120,7 @@ def trial_lines(experiment: Experiment, sizes: Counter[str]) -> Iterator[str]:
             local = {"backbone": source} if source.is_dir() else {}
             expected.append(share * _run("extract", settings, manifest=manifest, stores=stores, part=part, **local))
             _run("seal", _settings("seal", config), parts=[part], manifest=manifest, stores=stores, sealed=sealed)
-            yield f"features of {backbone}: {_format_minutes(expected[-1])}"
+            yield f"features of {backbone}: {format_seconds(expected[-1])}"
         for model in experiment.trained_captioners:
             backbone = config.captioners[model].backbone
             if config.backbones[backbone].is_adopted:
@@ -135,9 +134,9 @@ def trial_lines(experiment: Experiment, sizes: Counter[str]) -> Iterator[str]:
                 inputs = {"features": folder / backbone / "manifest.json", "manifest": manifest, **text}
                 seconds = _run("train_captioner", settings, **inputs, captioner=target)
                 expected[-1] += seconds * phase["epochs"] * sizes["train"] / small["train"]
-            yield f"training of {model}: {_format_minutes(expected[-1])}"
+            yield f"training of {model}: {format_seconds(expected[-1])}"
         yield (
-            f"together about {_format_minutes(sum(expected))} as busy as this machine is now, by a trial on "
+            f"together about {format_seconds(sum(expected))} as busy as this machine is now, by a trial on "
             f"{small.total()} images; without retrievers, captions and scores"
         )
 
@@ -162,7 +161,3 @@ def _limited(config: ExperimentConfig) -> ExperimentConfig:
     vocabulary = config.text.vocabulary.model_copy(update={"min_count": 1})
     text = config.text.model_copy(update={"vocabulary": vocabulary})
     return config.model_copy(update={"data": data.model_copy(update={data.dataset: few}), "text": text})
-
-
-def _format_minutes(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"

@@ -1,4 +1,4 @@
-"""Score captions of any system against references, or embeddings for retrieval."""
+"""Score captions in COCO's format, or embeddings for retrieval, with intervals."""
 
 import json
 from pathlib import Path

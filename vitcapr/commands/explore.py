@@ -1,4 +1,4 @@
-"""Write a folder of pages in which the results of experiments are looked at, image by image."""
+"""Write a folder to look at all images with captions, attention and neighbours."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Compute the features of a data set with a frozen backbone, also by many processes without Snakemake."""
+"""Compute the features of a data set, also by many processes without Snakemake."""
 
 import json
 from pathlib import Path

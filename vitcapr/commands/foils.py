@@ -1,4 +1,4 @@
-"""Ask whether a model prefers true captions to foils."""
+"""Compare true captions with foils, by retrievers, captioners and a blind model."""
 
 from collections import Counter
 from collections.abc import Mapping

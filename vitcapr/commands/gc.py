@@ -1,4 +1,4 @@
-"""List and delete results that no present configuration uses."""
+"""List what nothing needs any more, and delete it."""
 
 import re
 import shutil

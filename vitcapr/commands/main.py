@@ -3,9 +3,9 @@
 What every command shares is here too: options, one line for a user's error, and a folder for temporary files.
 """
 
+import ast
 import collections.abc
 import ctypes
-import difflib
 import importlib
 import inspect
 import os
@@ -21,34 +21,15 @@ from typing import Annotated, Any, get_args, get_origin
 import typer
 
 from vitcapr import __version__
-from vitcapr.errors import EXIT_BAD_INPUT, EXIT_NOT_READ, Preempted, UserError
+from vitcapr.errors import EXIT_BAD_INPUT, EXIT_NOT_READ, Preempted, UserError, did_you_mean
 from vitcapr.progress import is_first_process
 
-COMMANDS = {
-    "init": "Make a folder for a study of your own, from which snakemake runs.",
-    "caption": "Caption photographs: files, folders or patterns.",
-    "search": "Find images by words or by an image.",
-    "serve": "Caption photographs in the browser, on a page of this machine.",
-    "evaluate": "Score captions in COCO's format, or embeddings for retrieval, with intervals.",
-    "extract": "Compute the features of a data set, also by many processes without Snakemake.",
-    "train-head": "Train projection heads on two stores of your own.",
-    "align": "Compare ways to align two stores over the number of training pairs.",
-    "judge": "Compare caption metrics with human judgments.",
-    "foils": "Compare true captions with foils, by retrievers, captioners and a blind model.",
-    "models": "Publish trained models, and fetch published ones.",
-    "features": "Inspect, verify, move, import, export and tidy stored features.",
-    "convert-timm": "Convert a ViT checkpoint of timm to a backbone.",
-    "pairs": "Write pairs as a table, with the pictures in Base64.",
-    "config": "Check a configuration, show it in full, or print its schema.",
-    "explore": "Write a folder to look at all images with captions, attention and neighbours.",
-    "table": "Print the scores of a summary.",
-    "track": "Write training curves and scores to TensorBoard, MLflow or trackio.",
-    "status": "Say what a run would compute again, and why.",
-    "why": "Say what made an artefact, from what, where, and what it cost.",
-    "diff": "Say what differs between two results, and in what they were made from.",
-    "gc": "List what nothing needs any more, and delete it.",
-    "stage": "Run one stage of the pipeline, as the rules do.",
-}
+COMMANDS = (
+    *("init", "caption", "search", "serve", "evaluate", "extract", "train-head", "align", "judge", "foils", "models"),
+    *("features", "convert-timm", "pairs", "config", "explore", "table", "track", "status", "why", "diff", "gc"),
+    "stage",
+)
+"""Each is a module of this package, whose docstring is its line in the help."""
 Log = Annotated[Path | None, typer.Option("--log", help="A file that receives every line of progress.")]
 Configfiles = Annotated[
     list[Path] | None,
@@ -100,15 +81,15 @@ def _main() -> None:
         sys.argv = [f"vitcapr {command}", *arguments]
         run_program(importlib.import_module(f"vitcapr.commands.{command.replace('-', '_')}").app, debug)
     else:
-        close = difflib.get_close_matches(command, COMMANDS, n=1)
-        remedy = f"did you mean {close[0]!r}?" if close else "vitcapr --help lists the commands"
+        remedy = did_you_mean(command, COMMANDS, "vitcapr --help lists the commands")
         print(f"error: no command '{command}'; {remedy}", file=sys.stderr)
         sys.exit(EXIT_BAD_INPUT)
 
 
 def usage() -> str:
-    """The text of ``vitcapr --help``."""
-    lines = "\n".join(f"  {name:14}{line}" for name, line in COMMANDS.items())
+    """The text of ``vitcapr --help``. No command is imported."""
+    sources = {name: Path(__file__).with_name(f"{name.replace('-', '_')}.py").read_bytes() for name in COMMANDS}
+    lines = "\n".join(f"  {name:14}{ast.get_docstring(ast.parse(source))}" for name, source in sources.items())
     return (
         f"Usage: vitcapr [--debug] COMMAND [OPTIONS]     vitcapr COMMAND --help explains one\n\n{lines}\n\n"
         "--debug shows the traceback of an error.\n"

@@ -1,4 +1,4 @@
-"""Export text-image pairs of an experiment."""
+"""Write pairs as a table, with the pictures in Base64."""
 
 from pathlib import Path
 from typing import Annotated

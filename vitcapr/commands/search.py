@@ -1,4 +1,4 @@
-"""Search the images of a data set, by words or by an image, with a trained retriever."""
+"""Find images by words or by an image."""
 
 import base64
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Caption photographs in the browser."""
+"""Caption photographs in the browser, on a page of this machine."""
 
 from pathlib import Path
 from typing import Annotated, Any

@@ -1,13 +1,12 @@
-"""Lists the stages that a run would compute again, with the reasons."""
+"""Say what a run would compute again, and why."""
 
 import ast
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
@@ -17,18 +16,12 @@ from vitcapr.pipeline.comparison import code_changes, differences
 from vitcapr.pipeline.dry_run import dry_run
 
 
-@dataclass(frozen=True)
-class PlannedJob:
-    """A job that Snakemake's dry run lists."""
+class PlannedJob(NamedTuple):
+    """A job that Snakemake's dry run lists, and Snakemake's reason."""
 
     rule: str
     name: str
     reason: str
-
-    @property
-    def causes(self) -> list[str]:
-        """The job's own reasons to run again; empty if it only follows from other jobs."""
-        return list(_causes(self.reason))
 
 
 def main(
@@ -101,7 +94,7 @@ def describe(experiment: str, jobs: list[PlannedJob], verbose: bool = False) -> 
     if not jobs:
         return [f"{experiment}: everything is up to date"]
     width = max(len(job.name) for job in jobs)
-    stale = {job.name: job.causes for job in jobs}
+    stale = {job.name: list(_causes(job.reason)) for job in jobs}
     lines = [f"{experiment}: {len(jobs)} jobs to run", ""]
     lines += [f"  {name:{width}}  {'; '.join(causes)}" for name, causes in stale.items() if causes]
     following = [name for name, causes in stale.items() if not causes]
@@ -125,6 +118,7 @@ _CAUSES = {
 
 
 def _causes(reason: str) -> Iterator[str]:
+    """A job's own reasons to run again; none if it only follows from other jobs."""
     for snakemakes, ours in _CAUSES.items():
         if snakemakes in reason:
             files = reason.partition(f"{snakemakes}: ")[2].partition(";")[0].strip()

@@ -1,4 +1,4 @@
-"""The score table of a summary, on the terminal."""
+"""Print the scores of a summary."""
 
 from pathlib import Path
 from typing import Annotated

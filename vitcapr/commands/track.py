@@ -1,4 +1,4 @@
-"""Writes the training curves and scores of an experiment to a tracker. Nothing of the experiment changes."""
+"""Write training curves and scores to TensorBoard, MLflow or trackio."""
 
 import os
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Train projection heads on two feature stores: image features and text features."""
+"""Train projection heads on two stores of your own."""
 
 from pathlib import Path
 from typing import Annotated, Any

@@ -1,4 +1,4 @@
-"""Prints the provenance of an artefact."""
+"""Say what made an artefact, from what, where, and what it cost."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -19,7 +19,7 @@ Content = TypeVar("Content")
 
 
 @contextmanager
-def reading(path: Path, what: str, remedy: str) -> Iterator[None]:
+def reading(path: Path | str, what: str, remedy: str) -> Iterator[None]:
     """Around everything that reads and checks a file: any error becomes one line for the user.
 
     Libraries raise almost anything at a file that is damaged or of another format.

@@ -29,7 +29,6 @@ A stage's module imports heavy libraries inside the function, so that Snakemake 
 """
 
 import copy
-import difflib
 import enum
 import importlib
 import inspect
@@ -43,7 +42,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NewType, TypeVar, Union, get_a
 from typing_extensions import TypeAliasType
 
 from vitcapr.config.base import StageSettings
-from vitcapr.errors import UserError
+from vitcapr.errors import UserError, did_you_mean
 from vitcapr.progress import Reporter
 
 if TYPE_CHECKING:
@@ -231,8 +230,7 @@ def find_stage(name: str) -> Stage:
         UserError: there is no such stage.
     """
     if name not in stage_names():
-        close = difflib.get_close_matches(name, stage_names(), n=1)
-        remedy = f"did you mean '{close[0]}'?" if close else "vitcapr stage --help lists the stages"
+        remedy = did_you_mean(name, stage_names(), "vitcapr stage --help lists the stages")
         raise UserError(f"unknown stage '{name}'", remedy=remedy)
     found = getattr(importlib.import_module(f"{STAGES}.{name}"), name, None)
     if not isinstance(found, Stage):

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from vitcapr.formats.embeddings import Embeddings
+from vitcapr.report import direction
 from vitcapr.report.figures import embeddings
 from vitcapr.report.figures.embeddings import cosines, first_pairs, neighbourhoods, overlap
 
@@ -32,7 +33,7 @@ def blob(count, seed=0):
 
 @pytest.mark.parametrize("block", [1, 2, 512])
 def test_cosines_of_true_and_hardest_wrong_pairs(small, monkeypatch, block):
-    monkeypatch.setattr(embeddings, "_BLOCK", block)
+    monkeypatch.setattr(direction, "_BLOCK", block)
     found = cosines(small, seed=0)
     assert found.positive == pytest.approx([1, 0, np.cos(np.pi / 6)], abs=1e-6)
     # Image 0: the caption at 60 degrees; image 1: the one at 90; image 2: the one at 90, 90 degrees away.
