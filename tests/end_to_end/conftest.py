@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.checkouts import copy_checkout
 from tests.end_to_end.inputs import write_inputs
 from tests.forks import SNAKEMAKE, Forks
 
-REPOSITORY = Path(__file__).parents[2]
 TOYS = Path(__file__).parent / "toys"
 LIBRARIES = (
     *("pandas", "pyarrow.parquet", "matplotlib.pyplot", "torch", "torch._dynamo"),
@@ -22,18 +22,9 @@ LIBRARIES = (
 Snakemake = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def copy_checkout(folder: Path) -> None:
-    """What Snakemake reads of the repository; the stages are those that are installed."""
-    for name in ("Snakefile", "config.yaml"):
-        shutil.copy(REPOSITORY / name, folder)
-    for name in ("rules", "workflow", "profiles", "envs", "experiments"):
-        shutil.copytree(REPOSITORY / name, folder / name)
-    (folder / "slurm").symlink_to("profiles/slurm")
-
-
 def write_project(folder: Path) -> None:
     """A checkout with the toys' configurations and what they read, before anything has run."""
-    copy_checkout(folder)
+    copy_checkout(folder, "experiments")
     shutil.copytree(TOYS, folder, dirs_exist_ok=True)
     write_inputs(folder)
 

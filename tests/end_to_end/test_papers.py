@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.checkouts import copy_checkout
 from tests.end_to_end import paper_inputs
-from tests.end_to_end.conftest import copy_checkout
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def test_the_whole_experiment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     paper = PAPERS[name]
-    copy_checkout(tmp_path)
+    copy_checkout(tmp_path, "experiments")
     paper.inputs(tmp_path / "data", tmp_path / "backbones")
     monkeypatch.setenv("VITCAPR_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("VITCAPR_BACKBONES", str(tmp_path / "backbones"))

@@ -11,13 +11,12 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.checkouts import copy_checkout
 from tests.forks import snakemake_forks
 from vitcapr.commands.status import PlannedJob, parse_jobs
 
-REPOSITORY = Path(__file__).parents[2]
 # importlib mode leaves sys.path alone; the edits are a module beside the tests.
 sys.path.insert(0, str(Path(__file__).parent))
-PARTS = ("Snakefile", "config.yaml", "rules", "workflow", "profiles", "envs", "vitcapr")
 
 
 @dataclass(frozen=True)
@@ -121,17 +120,6 @@ def rules_of(text: str) -> set[str]:
     return {line.split()[1].rstrip(":") for line in text.splitlines() if line.startswith("rule ")}
 
 
-def copy_repository(target: Path) -> None:
-    target.mkdir()
-    for name in PARTS:
-        source = REPOSITORY / name
-        if source.is_dir():
-            shutil.copytree(source, target / name, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy2(source, target / name)
-    (target / "slurm").symlink_to("profiles/slurm")
-
-
 TWO_CAPTIONERS = {
     "experiment": "two",
     "captioners": {"attention": {"backbone": "vit"}, "plain": {"backbone": "vit", "architecture": "baseline"}},
@@ -166,7 +154,7 @@ PHOTOGRAPHS = {
 @pytest.fixture(scope="session")
 def finished_two(tmp_path_factory: pytest.TempPathFactory) -> Project:
     root = tmp_path_factory.mktemp("two") / "project"
-    copy_repository(root)
+    copy_checkout(root, "vitcapr")
     (root / "two.yaml").write_text(yaml.safe_dump(TWO_CAPTIONERS), encoding="utf-8")
     project = Project(root, "two.yaml")
     project.finish()
@@ -176,7 +164,7 @@ def finished_two(tmp_path_factory: pytest.TempPathFactory) -> Project:
 @pytest.fixture(scope="session")
 def finished_photographs(tmp_path_factory: pytest.TempPathFactory) -> Project:
     root = tmp_path_factory.mktemp("photographs") / "project"
-    copy_repository(root)
+    copy_checkout(root, "vitcapr")
     (root / "photographs.yaml").write_text(yaml.safe_dump(PHOTOGRAPHS), encoding="utf-8")
     for name in ("photographs/1.jpg", "photographs/2.jpg", "text/Flickr8k.token.txt", "weights/model.safetensors"):
         path = root / name
@@ -204,5 +192,5 @@ def photographs(finished_photographs: Project, tmp_path: Path) -> Project:
 @pytest.fixture
 def fresh(tmp_path: Path) -> Project:
     """The default run, nothing computed."""
-    copy_repository(tmp_path / "project")
+    copy_checkout(tmp_path / "project", "vitcapr")
     return Project(tmp_path / "project")

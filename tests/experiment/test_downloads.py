@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from vitcapr.commands.config import files_text
+from vitcapr.commands.downloads import missing_lines, models_of, read_obtainable
 from vitcapr.config.base import parse
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.grid import expand_grid
-from vitcapr.experiment.downloads import missing_lines, models_of, read_obtainable
 from vitcapr.experiment.experiment import Experiment, read_merged
 
 REPOSITORY = Path(__file__).parents[2]

@@ -6,7 +6,6 @@ for byte what a run without Slurm makes.
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 import threading
@@ -22,9 +21,10 @@ import psutil
 import pytest
 import yaml
 
+from tests.checkouts import REPOSITORY, copy_checkout
+
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(7200)]
 
-REPOSITORY = Path(__file__).parents[2]
 CONFIG = """
 experiment: small
 data:
@@ -79,11 +79,7 @@ main()
 
 def project(folder: Path, like: Path = REPOSITORY) -> Path:
     """A copy with a package of its own, so that an edit during the run concerns neither of the two projects."""
-    folder.mkdir()
-    for name in ("Snakefile", "config.yaml", "rules", "workflow", "profiles", "envs", "vitcapr"):
-        source = like / name
-        (shutil.copytree if source.is_dir() else shutil.copy)(source, folder / name)
-    (folder / "slurm").symlink_to("profiles/slurm")
+    copy_checkout(folder, "vitcapr", like=like)
     (folder / "small.yaml").write_text(CONFIG)
     return folder
 

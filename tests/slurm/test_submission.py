@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,13 +10,12 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.checkouts import REPOSITORY, copy_checkout
 from tests.forks import snakemake_forks
 
-REPOSITORY = Path(__file__).parents[2]
 PROFILE = yaml.safe_load((REPOSITORY / "profiles/slurm/profile.yaml").read_text(encoding="utf-8"))
 PROGRAMS = ("sbatch", "squeue", "scontrol", "scancel", "sinfo", "sacctmgr", "sshare", "srun", "which")
 """All that the plugin may call; sacct is the one that comes with the profile."""
-PARTS = ("Snakefile", "config.yaml", "rules", "workflow", "profiles", "envs")
 CONFIG = {
     "experiment": "shim",
     "features": {"tasks": 3},
@@ -77,10 +75,7 @@ def planned(text: str) -> dict[str, Job]:
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("shim")
-    for name in PARTS:
-        source = REPOSITORY / name
-        (shutil.copytree if source.is_dir() else shutil.copy)(source, folder / name)
-    (folder / "slurm").symlink_to("profiles/slurm")
+    copy_checkout(folder)
     (folder / "shim.yaml").write_text(yaml.safe_dump(CONFIG), encoding="utf-8")
     (folder / "bin").mkdir()
     for command in PROGRAMS:

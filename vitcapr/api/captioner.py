@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -51,6 +51,13 @@ class CaptionedImage:
     score: float
     candidates: "tuple[Candidate, ...]"
     attention: np.ndarray | None = None
+
+    def rounded(self, decimals: int) -> list[dict[str, Any]]:
+        """Caption, log-probability and score of every candidate, for JSON."""
+        return [
+            {"caption": one.caption, "log_prob": round(one.log_prob, decimals), "score": round(one.score, decimals)}
+            for one in self.candidates
+        ]
 
 
 @dataclass

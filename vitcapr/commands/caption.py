@@ -83,10 +83,7 @@ def _captions(
                     bad[str(path)] = error.reason
             captioned = captioner.caption(list(images.values()), attention=explain)
             for (path, image), best in zip(images.items(), captioned, strict=True):
-                candidates = [
-                    {"caption": one.caption, "log_prob": round(one.log_prob, 6), "score": round(one.score, 6)}
-                    for one in best.candidates
-                ]
+                candidates = best.rounded(6)
                 row = {"path": str(path), **candidates[0], "candidates": candidates}
                 if explain:
                     figure = (output_dir or path.parent) / (path.name + FIGURE_SUFFIX)

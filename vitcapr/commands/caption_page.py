@@ -70,10 +70,7 @@ class CaptionPage:
         The first call loads all weights, and embeds the captions of the data set if their embeddings are not kept.
         """
         found = self._captioner.caption(picture, attention=self._captioner.attends)[0]
-        candidates = [
-            {"caption": one.caption, "log_prob": round(one.log_prob, _DECIMALS), "score": round(one.score, _DECIMALS)}
-            for one in found.candidates
-        ]
+        candidates = found.rounded(_DECIMALS)
         nearest = []
         if self._retriever is not None:
             captions = self._retriever.nearest("captions", self._retriever.query(None, picture), NEAREST)

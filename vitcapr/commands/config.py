@@ -7,13 +7,13 @@ from typing import Annotated
 import typer
 import yaml
 
+from vitcapr.commands.downloads import missing_lines, models_of, obtainable_table
 from vitcapr.commands.estimate import backbone_lines, splits_and_languages, trial_lines
 from vitcapr.commands.main import Configfiles
 from vitcapr.config.experiment import missing_languages
 from vitcapr.config.reference import parameters_text, schema_text
 from vitcapr.errors import UserError, as_user_error
 from vitcapr.experiment.checks import empty_splits
-from vitcapr.experiment.downloads import missing_lines, models_of, obtainable_table
 from vitcapr.experiment.experiment import Experiment, load_experiment, names_of, read_config
 from vitcapr.formats.tables import to_markdown
 from vitcapr.studies.papers.recipe import read_recipe, recipe_table

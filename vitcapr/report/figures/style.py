@@ -70,7 +70,7 @@ def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
             figure = draw(*args, **kwargs)
             # Automatic layouts and ticks are settled here, while the style still holds, and once for all formats.
             figure.draw_without_rendering()
-            figure.set_layout_engine("none")
+            figure.set_layout_engine(None)
             return figure
 
     return wrapped

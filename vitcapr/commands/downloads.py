@@ -1,7 +1,6 @@
 """Where the files and models that experiments name are to be had, under which licence, and how large they are."""
 
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from pathlib import Path
 
 import yaml
@@ -25,7 +24,7 @@ class Obtainable(BaseModel):
 
 
 def read_obtainable() -> list[Obtainable]:
-    text = Path(str(files("vitcapr.experiment"))).joinpath("downloads.yaml").read_text(encoding="utf-8")
+    text = Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8")
     return TypeAdapter(list[Obtainable]).validate_python(yaml.safe_load(text))
 
 
