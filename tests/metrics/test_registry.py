@@ -22,7 +22,7 @@ def test_every_score_of_a_metric_has_a_label(name: str) -> None:
 def test_the_configuration_knows_every_metric_and_no_other() -> None:
     for name in caption_metrics():
         assert parse_settings(ScoreSettings, f'{{"metrics": {{"caption": ["{name}"]}}}}').metrics.caption == [name]
-    with pytest.raises(UserError, match=r"unknown caption metric 'blue'; known: bleu, chair, cider, .*spice"):
+    with pytest.raises(UserError, match=r"should be 'bleu', 'chair', 'cider', .*'spice' .*it was \"blue\""):
         parse_settings(ScoreSettings, '{"metrics": {"caption": ["blue"]}}')
 
 
