@@ -139,23 +139,22 @@ def meant_key(model: type[BaseModel], values: Any, location: Location) -> Locati
     """
     *above, unknown = location
     unknown = _OTHER_WORDS.get(str(unknown), unknown)
-    here = tuple(above)
-    keys = list(_keys(model, values))
-    close = difflib.get_close_matches(str(unknown), [str(path[-1]) for path in keys if path[:-1] == here], n=1)
-    ranked = []
-    for path in keys:
-        same = [one == other for one, other in zip(path, here, strict=False)]
-        shared = [*same, False].index(False)
-        if path == (*here, f"{unknown}s"):
-            rank = 0
-        elif path[-1] == unknown and (shared or not here):
-            rank = 1 if shared == len(here) else 3
-        elif path[:-1] == here and path[-1] in close:
-            rank = 2
-        else:
-            continue
-        ranked.append((rank, -shared, not _is_mentioned(values, path[:-1]), len(path), path))
-    return min(ranked, key=lambda each: each[:-1], default=(None,))[-1]
+    here, keys = tuple(above), list(_keys(model, values))
+    beside = [path for path in keys if path[:-1] == here]
+    named = [path for path in keys if path[-1] == unknown and path[: len(here[:1])] == here[:1]]
+    close = difflib.get_close_matches(str(unknown), [str(path[-1]) for path in beside], n=1)
+    choices = (
+        [path for path in beside if path[-1] == f"{unknown}s"],
+        [path for path in named if path[: len(here)] == here],
+        [path for path in beside if path[-1] in close],
+        named,
+    )
+
+    def distance(path: Location) -> tuple[int, bool, int]:
+        shared = [*(one == other for one, other in zip(path, here, strict=False)), False].index(False)
+        return -shared, not _is_mentioned(values, path[:-1]), len(path)
+
+    return next((min(paths, key=distance) for paths in choices if paths), None)
 
 
 def _is_mentioned(values: Any, section: Location) -> bool:
