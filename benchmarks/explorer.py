@@ -25,7 +25,7 @@ from PIL import Image
 from vitcapr.commands.explore import embedder_of
 from vitcapr.formats.captions import AttentionTable
 from vitcapr.formats.embeddings import Embeddings
-from vitcapr.formats.manifest import Manifest
+from vitcapr.formats.manifest import Manifest, read_manifest, write_manifest
 from vitcapr.metrics.ranks import rank_matches
 from vitcapr.progress import Reporter
 from vitcapr.report.explorer.contents import Contents
@@ -68,7 +68,10 @@ def repeated(results: Results, images: int, photographs: Path | None) -> Results
         many = [number % len(files) for number in range(images)]
         width, height = ([sizes[number][side] for number in many] for side in (0, 1))
         frame, root = frame.assign(path=[files[n] for n in many], width=width, height=height), photographs
-    whole = Manifest(data.dataset, root, frame, text)
+    options = {"dataset": data.dataset, "image_root": root, "rejected": []}
+    with tempfile.TemporaryDirectory() as folder:
+        whole = read_manifest(write_manifest(Path(folder), images=frame, captions=text, **options))
+        assert len(whole.images) * len(whole.captions)  # read before the folder goes
     row_of = {row: place for place, row in enumerate(rows.tolist())}
     systems = [_system(one, row_of, rounds) for one in results.systems]
     return Results(results.name, whole, systems, [_space(one, whole, rounds) for one in results.spaces])

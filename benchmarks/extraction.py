@@ -14,7 +14,6 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +30,7 @@ from vitcapr.encoders.image_encoders import load_image_encoder
 from vitcapr.encoders.image_towers import model_image_size
 from vitcapr.encoders.precision import dtype_name, resolve_device, resolve_dtype
 from vitcapr.encoders.preprocess import Preprocessing, read_preprocessing
-from vitcapr.formats.manifest import Manifest, read_manifest
+from vitcapr.formats.manifest import Manifest, read_manifest, write_manifest
 from vitcapr.progress import Reporter
 from vitcapr.store.fill import StorePlan, fill
 from vitcapr.store.image_rows import ImageFeatures, Pixels
@@ -82,11 +81,15 @@ def plain_loop(data: Manifest, backbone: ImageEncoder, checkpoint: Path, batch: 
         return len(data.images) / (time.perf_counter() - start)
 
 
-def repeated(data: Manifest, images: int) -> Manifest:
-    """The first photographs of a data set, which come again where there are fewer; each has an id of its own."""
-    times = -(-images // len(data.images))
-    table = pd.concat([data.images.assign(image_id=data.images["image_id"] + f"#{turn}") for turn in range(times)])
-    return replace(data, images=table.head(images).reset_index(drop=True))
+def repeated(data: Manifest, images: int, folder: Path) -> Manifest:
+    """The first photographs of a data set, which come again where there are fewer; each has an id of its own. The data
+    set is in ``folder``."""
+    turns, captions = range(-(-images // len(data.images))), data.captions.head(1)
+    names, paths = data.images["image_id"], data.images["path"]
+    tables = [data.images.assign(image_id=names + f"#{turn}", path="./" * turn + paths) for turn in turns]
+    captions = captions.assign(image_id=captions["image_id"] + "#0")
+    options = {"dataset": data.dataset, "image_root": data.image_root, "rejected": []}
+    return read_manifest(write_manifest(folder, images=pd.concat(tables).head(images), captions=captions, **options))
 
 
 def whole_extraction(
@@ -99,7 +102,7 @@ def whole_extraction(
         quiet.console.quiet = True
         start = time.perf_counter()
         plan = StorePlan(Path(folder), Rows.of_images(some), {"benchmark": images}, chunk, code="")
-        pixels = Pixels(some.images, source, preprocessing)
+        pixels = Pixels(some.image_table, source, preprocessing)
         features = ImageFeatures(pixels, preprocessing, backbone, "float16")
         chunks = range(plan.chunks)
         writer = fill(plan, chunks, lambda: features, batch=batch, reuse=False, report=quiet)
@@ -130,7 +133,8 @@ def main() -> None:
     preprocessing, _ = read_preprocessing(checkpoint.folder, model_image_size(checkpoint.folder))
     backbone = load_image_encoder(checkpoint.folder, size=preprocessing.size, dtype=dtype, device=device)
     images, waits = options.images, list[str]()
-    data = repeated(read_manifest(options.manifest), images)
+    made = tempfile.TemporaryDirectory()
+    data = repeated(read_manifest(options.manifest), images, Path(made.name))
     measures: dict[str, Callable[[], float]] = {
         "forward": lambda: bare_forward(backbone, preprocessing.size, options.batch, -(-images // options.batch)),
         "extraction": lambda: whole_extraction(data, backbone, preprocessing, options.batch, options.chunk, waits),

@@ -1,197 +1,268 @@
-"""What grows with the data: stores, manifests and the DAG at sizes ten times apart.
+"""What grows with the data: data set, text, stores, batches and the DAG, each step in a process of its own.
 
-A store has 4 patches and a CLS vector of 8 numbers each: chunk files of 4 kB and 1 kB, so that the time is that of
-files, checksums and lists and hardly that of bytes. An image has five captions. The DAG has an extraction cut into
-tasks and models on its store. Each step runs in a process of its own. Prints JSON and a table of CPU seconds (user and
-system) and peak memory; the memory includes the imported libraries.
+A store has vectors of 64 numbers, in chunks of 4,096 rows; a store of the images and one of the captions. Photographs
+are JPEG files of 8 x 8 pixels in WebDataset tars of a thousand, a tenth of the other images. The DAG has an extraction
+that is cut into tasks, and models on its store. Prints CPU seconds (user and system) and peak memory; the memory
+includes the libraries.
 
-    python -m benchmarks.scale
-    python -m benchmarks.scale --images 10000 --folder /fast/disk
+    make bench-scale
+    python -m benchmarks.scale --sizes 1000000x1 1000000x5 --folder /fast/disk --steps read prepare
 """
 
 import argparse
-import json
+import io
 import multiprocessing
+import os
 import resource
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import torch
 import yaml
+from PIL import Image
 
+from vitcapr.batches.loader import Batches
+from vitcapr.batches.texts import FeatureTexts
+from vitcapr.data.collect import Checks, collect
+from vitcapr.data.readers import list_data_set
+from vitcapr.encoders.base import NO_GRID
 from vitcapr.files import sha256_bytes
-from vitcapr.formats.manifest import read_manifest, write_manifest
+from vitcapr.formats.manifest import Manifest, read_manifest, write_manifest
+from vitcapr.formats.tokens import TokenTable
+from vitcapr.pipeline.stage import find_stage
+from vitcapr.progress import Reporter
+from vitcapr.store.caption_rows import CaptionFeatures
 from vitcapr.store.check import unused_stores
-from vitcapr.store.known_rows import KnownRows, write_row_digests
-from vitcapr.store.layout import ArrayLayout
+from vitcapr.store.fill import StorePlan, fill
+from vitcapr.store.layout import chunk_range
 from vitcapr.store.reader import open_features
-from vitcapr.store.seal import seal, write_part
-from vitcapr.store.writer import StoreWriter, fingerprint_of, store_folder
+from vitcapr.store.rows import Rows
+from vitcapr.store.seal import write_part, write_sealed
+from vitcapr.store.statistics import statistics
 
 REPOSITORY = Path(__file__).parents[1]
-CHUNK, PATCHES, WIDTH, CAPTIONS, BATCH, BATCHES = 64, 4, 8, 5, 64, 1000
-RECIPE = {"backbone": "synthetic"}
+CHUNK, WIDTH, BATCH, BATCHES, TASKS, MEMBERS = 4096, 64, 256, 2000, 100, 1000
+WORDS = np.array([f"word{number}" for number in range(20_000)])
+REPORT = Reporter(stream=io.StringIO())
 
 
-def ids_of(images: int) -> list[str]:
-    return [f"image-{number:08d}" for number in range(images)]
+class Size(NamedTuple):
+    folder: Path
+    images: int
+    captions: int
+
+    @property
+    def manifest(self) -> Path:
+        return self.folder / "data/manifest.json"
+
+    @property
+    def data(self) -> Manifest:
+        return read_manifest(self.manifest)
+
+    def plan(self, rows: Rows) -> StorePlan:
+        return StorePlan(self.folder / "stores", rows, {"backbone": "synthetic"}, CHUNK, code="")
 
 
-def digests_of(images: int) -> list[str]:
-    return [sha256_bytes(name.encode()) for name in ids_of(images)]
+class RandomVectors:
+    """Encodes the images, for :func:`fill`, and is the text encoder of :class:`CaptionFeatures`."""
+
+    shapes, store_dtype, grid, summary = {"cls": (WIDTH,)}, "float16", NO_GRID, "random vectors"
+    device, waited, dim, dtype, model = torch.device("cpu"), 0.0, WIDTH, torch.float32, torch.nn.Identity()
+
+    def compute(self, batches: Sequence[np.ndarray]) -> Generator[dict[str, torch.Tensor], None, None]:
+        for rows in batches:
+            yield {"cls": self.encode_tokens(rows)}
+
+    def tokenize(self, texts: Sequence[str]) -> list[list[int]]:
+        return [[len(text)] for text in texts]
+
+    def encode_tokens(self, tokens: Any, batch: int = 0) -> torch.Tensor:  # noqa: ARG002
+        return torch.randn(len(tokens), WIDTH)
+
+    def remarks(self) -> list[str]:
+        return []
 
 
-def writer_of(stores: Path, images: int) -> tuple[str, StoreWriter]:
-    fingerprint = fingerprint_of({**RECIPE, "images": images})
-    layouts = {
-        "cls": ArrayLayout((images, WIDTH), CHUNK, "float16", ("image", "channel")),
-        "patches": ArrayLayout((images, PATCHES, WIDTH), CHUNK, "float16", ("image", "patch", "channel")),
-    }
-    return fingerprint, StoreWriter(store_folder(stores, fingerprint), layouts)
+def write_tars(size: Size) -> None:
+    """The input of the next step."""
+    (size.folder / "tars").mkdir()
+    for tar in range(-(-size.images // 10 // MEMBERS)):
+        with tarfile.open(size.folder / f"tars/{tar:05d}.tar", "w") as archive:
+            for member in range(MEMBERS):
+                stream = io.BytesIO()
+                color = (tar % 256, member % 256, member // 256 + 4 * (tar // 256))
+                Image.new("RGB", (8, 8), color).save(stream, "JPEG", comment=f"{tar} {member}".encode())
+                for suffix, content in (("jpg", stream.getvalue()), ("txt", b"a picture of one colour")):
+                    info = tarfile.TarInfo(f"{member:05d}.{suffix}")
+                    info.size = len(content)
+                    archive.addfile(info, io.BytesIO(content))
 
 
-def begin(results: Path, images: int) -> tuple[str, StoreWriter]:
-    fingerprint, writer = writer_of(results / "stores", images)
-    writer.begin({**RECIPE, "fingerprint": fingerprint}, ids_of(images))
-    write_row_digests(writer.folder, digests_of(images))
-    return fingerprint, writer
+def read_tars(size: Size) -> None:
+    columns = dict.fromkeys(("image", "caption", "language", "split"))
+    how = {"splits": "hash", "validation": 0.1, "test": 0.1, "seed": 0}
+    options: dict[str, Any] = {"dataset": "table", "language": "en", "checks": Checks(), "limit": None}
+    with list_data_set("table", str(size.folder / "tars"), captions=None, columns=columns, **how) as (source, listing):
+        collect(listing, source, size.folder / "tars-data", reporter=REPORT, **options)
 
 
-def sealed_of(results: Path, images: int) -> Path:
-    return results / f"of{images}" / "features" / "vit" / "manifest.json"
+def write_data(size: Size) -> None:
+    numbers = pd.Series(np.arange(size.images)).astype("string[pyarrow]").str.zfill(8).astype("str")
+    split = np.resize(["train"] * 97 + ["validation", "validation", "test"], size.images)
+    images = pd.DataFrame({"image_id": numbers, "path": numbers + ".jpg", "split": pd.Series(split, dtype="str")})
+    digests = pd.Series((sha256_bytes(b"%d" % number) for number in range(size.images)), dtype="str")
+    images = images.assign(width=640, height=480, sha256=digests)
+    owner = np.repeat(np.arange(size.images), size.captions)
+    captions = images[["image_id", "split"]].iloc[owner].reset_index(drop=True)
+    captions["caption_id"] = captions["image_id"] + "#" + pd.Series(np.arange(len(owner)) % size.captions).astype("str")
+    texts = pd.Series(_sentences(len(owner)), dtype="str")
+    captions = captions.assign(language="en", text=texts)
+    options: dict[str, Any] = {"dataset": "synthetic", "image_root": size.folder, "rejected": []}
+    write_manifest(size.folder / "data", images=images, captions=captions, **options)
 
 
-def fill(results: Path, images: int) -> None:
-    """Write the chunks, one by one as an extraction does, and the part of its only task."""
-    fingerprint, writer = begin(results, images)
+def _sentences(number: int) -> Iterator[str]:
     draw = np.random.default_rng(0)
-    chunks = range(-(-images // CHUNK))
-    for index in chunks:
-        writer.write(
-            index,
-            {
-                name: draw.integers(-9, 9, (CHUNK, *layout.shape[1:])).astype(np.float16)
-                for name, layout in writer.layouts.items()
-            },
-        )
-    write_part(results / "part.json", fingerprint, writer, chunks)
+    for _ in range(0, number, 1000):
+        yield from (" ".join(WORDS[row]) for row in (len(WORDS) * draw.random((1000, 10)) ** 3).astype(int))
 
 
-def close(results: Path, images: int) -> None:
-    seal([results / "part.json"], results / "stores", ids_of(images), sealed_of(results, images))
+def sentences_only(size: Size) -> None:
+    """What the step before spends on making its input."""
+    pd.Series((sha256_bytes(b"%d" % number) for number in range(size.images)), dtype="str")
+    pd.Series(_sentences(size.images * size.captions), dtype="str")
 
 
-def look(results: Path, images: int) -> None:
-    open_features(sealed_of(results, images)).close()
+def read_data(size: Size) -> None:
+    data = size.data
+    assert len(data.images) * size.captions == len(data.captions)
 
 
-def draw_batches(results: Path, images: int) -> None:
-    """Open the store and read random batches."""
-    draw = np.random.default_rng(1)
-    with open_features(sealed_of(results, images)) as store:
-        for _ in range(BATCHES):
-            store["patches"].gather(draw.integers(0, images, BATCH))
+def build_vocabulary(size: Size) -> None:
+    settings = SimpleNamespace(text=find_stage("vocabulary").settings().text)
+    files = {"vocabulary": size.folder / "vocabulary.json", "tokens": size.folder / "tokens.npz"}
+    find_stage("vocabulary")(manifest=size.manifest, settings=settings, report=REPORT, **files)
 
 
-def grow(results: Path, images: int) -> None:
-    """Make a store of a tenth more images, in which all rows of the first are known and linked or copied."""
-    more = images + images // 10
-    _, writer = begin(results, more)
-    known = KnownRows.find(results / "stores", RECIPE, digests_of(more), CHUNK, except_for=writer.folder)
-    copied = sum(known.copy_chunk(index, writer) for index in range(images // CHUNK))
-    assert copied == images // CHUNK
+def prepare(size: Size, tasks: int = TASKS) -> None:
+    """One of a hundred tasks, with its chunks."""
+    plan = size.plan(Rows.of_images(size.data))
+    chunks = chunk_range(plan.chunks, 0, tasks)
+    writer = fill(plan, chunks, RandomVectors, batch=BATCH, reuse=True, report=REPORT)
+    write_part(size.folder / "part.json", plan.fingerprint, writer, chunks)
 
 
-def collect(results: Path, images: int) -> None:
-    """List the stores that nothing refers to: the grown one, which is not sealed."""
-    assert [store.path for store in unused_stores(results)] == [
-        writer_of(results / "stores", images * 11 // 10)[1].folder
-    ]
+def fill_images(size: Size) -> None:
+    prepare(size, tasks=1)
 
 
-def write_data(results: Path, images: int) -> None:
-    names = ids_of(images)
-    table = pd.DataFrame({"image_id": names, "path": [f"{name}.jpg" for name in names], "split": "train"})
-    table = table.assign(width=640, height=480, sha256=digests_of(images))
-    numbers = np.arange(images * CAPTIONS)
-    owners = table["image_id"].to_numpy()[numbers // CAPTIONS]
-    captions = pd.DataFrame({"caption_id": [f"{number:09d}" for number in numbers], "image_id": owners})
-    text = [f"a dog number {number} runs over the grass with a ball" for number in numbers % 1000]
-    captions = captions.assign(language="en", text=text, split="train")
-    write_manifest(
-        directory=results / "data",
-        dataset="synthetic",
-        image_root=results,
-        images=table,
-        captions=captions,
-        rejected=[],
-    )
+def seal(size: Size) -> None:
+    options = {"parts": [size.folder / "part.json"], "stores": size.folder / "stores", "report": REPORT}
+    find_stage("seal")(manifest=size.manifest, sealed=size.folder / "features/a/manifest.json", **options)
 
 
-def read_data(results: Path, images: int) -> None:
-    assert len(read_manifest(results / "data" / "manifest.json").captions) == images * CAPTIONS
+def fill_captions(size: Size) -> None:
+    rows = Rows.of_captions(size.data)
+    plan = size.plan(rows)
+    options: dict[str, Any] = {"batch": BATCH, "max_length": 0, "device": torch.device("cpu")}
+    load = lambda: CaptionFeatures(rows, RandomVectors(), "float16", **options)  # noqa: E731
+    writer = fill(plan, range(plan.chunks), load, batch=BATCH, reuse=True, report=REPORT)
+    sealed = size.folder / "text_features/a/manifest.json"
+    write_sealed(writer, writer.all_checksums(range(plan.chunks)), "caption_id", sealed)
 
 
-STEPS: dict[str, Callable[[Path, int], None]] = {
-    "fill and digest the chunks": fill,
-    "seal": close,
-    "open": look,
-    f"open, {BATCHES:,} random batches of {BATCH}": draw_batches,
-    "grow by a tenth": grow,
-    "list unused stores": collect,
-    f"write the manifest, {CAPTIONS} captions an image": write_data,
-    "read the manifest": read_data,
+def look(size: Size) -> None:
+    with open_features(size.folder / "features/a/manifest.json") as store:
+        assert len(store["cls"]) == size.images
+
+
+def start_head(size: Size, batches: int = 1) -> None:
+    """What the training of a head on both stores does before its first step."""
+    data = size.data
+    images = open_features(size.folder / "features/a/manifest.json")
+    texts = open_features(size.folder / "text_features/a/manifest.json")
+    images.check_rows("image_id", data)
+    texts.check_rows("caption_id", data)
+    table = TokenTable.read(size.folder / "tokens.npz", data)
+    inputs = FeatureTexts(texts["text"], table.caption_row, table.image_row)
+    epoch = iter(Batches(images, inputs, data.rows("train"), BATCH, arrays=("cls",)))
+    for _ in range(batches):
+        next(epoch)
+
+
+def read_batches(size: Size) -> None:
+    start_head(size, min(BATCHES, size.images // 2 // BATCH))
+
+
+def measure(size: Size) -> None:
+    with open_features(size.folder / "features/a/manifest.json") as store:
+        statistics(store, "cls")
+
+
+def collect_unused(size: Size) -> None:
+    assert not unused_stores(size.folder)[2:]
+
+
+STEPS: dict[str, tuple[str, Callable[[Size], None]]] = {
+    "write-tars": (f"(make tars of {MEMBERS:,}, a tenth of the images)", write_tars),
+    "tars": ("data stage from these tars", read_tars),
+    "sentences": ("(make the sentences)", sentences_only),
+    "write": ("make the sentences, write the manifest", write_data),
+    "read": ("read the whole manifest", read_data),
+    "vocabulary": ("vocabulary and tokens", build_vocabulary),
+    "prepare": (f"one of {TASKS} extraction tasks", prepare),
+    "fill": (f"all tasks: store of {WIDTH} numbers a row", fill_images),
+    "seal": ("seal", seal),
+    "open": ("open", look),
+    "captions": ("store of text features", fill_captions),
+    "start": ("head: to the first batch", start_head),
+    "batches": (f"head: and {BATCHES:,} batches of {BATCH}", read_batches),
+    "statistics": ("statistics of the store", measure),
+    "unused": ("list unused stores", collect_unused),
 }
+"""By the name for the command line. A step needs the files of those before it."""
 
 
-def _measured(step: Callable[[Path, int], None], results: Path, images: int, answer: Any) -> None:
-    begun = time.process_time(), time.perf_counter()
-    step(results, images)
-    answer.send(
-        {
-            "cpu_seconds": round(time.process_time() - begun[0], 2),
-            "seconds": round(time.perf_counter() - begun[1], 2),
-            "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
-        }
-    )
+def _measured(step: Callable[[Size], None], size: Size, answer: Any) -> None:
+    torch.set_num_threads(1)
+    begun = time.process_time()
+    step(size)
+    answer.send((time.process_time() - begun, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20))
 
 
-def measured(step: Callable[[Path, int], None], results: Path, images: int) -> dict[str, float]:
-    """The cost of a step, in a fork."""
+def measured(step: Callable[[Size], None], size: Size) -> str:
+    """CPU seconds and GiB of a step, in a fork."""
     context = multiprocessing.get_context("fork")
     answers, answer = context.Pipe(duplex=False)
-    process = context.Process(target=_measured, args=(step, results, images, answer))
+    process = context.Process(target=_measured, args=(step, size, answer))
     process.start()
     process.join()
-    if process.exitcode:
-        raise SystemExit(f"error: {step.__name__} with {images} images ended with {process.exitcode}")
-    return dict(answers.recv())
+    return "failed" if process.exitcode else "{:.1f} s, {:.2f} GB".format(*answers.recv())
 
 
-def dry_run(folder: Path, tasks: int, models: int) -> dict[str, float]:
+def dry_run(folder: Path, tasks: int, models: int) -> str:
     """``snakemake --dry-run`` of an experiment with so many extraction tasks and retrievers."""
     retriever = {"backbone": "vit", "embedding_dim": 16, "text": {"kind": "bilstm", "word_dim": 8, "hidden_dim": 16}}
+    names = [f"base-seed{n}" for n in range(models)]
     experiment = {
         "experiment": "scale",
-        "data": {"scenes": {"images": 80, "size": 56}},
+        "data": {"scenes": {"images": 16 * tasks, "size": 56}},
         "text": {"vocabulary": {"min_count": 1}},
         "backbones": {"vit": {"source": "trained"}},
         "trained_backbone": {"hidden_size": 32, "layers": 1, "heads": 2, "epochs": 1},
         "features": {"tasks": tasks, "chunk": 16, "batch": 16},
         "retrievers": {"base": retriever},
         "grid": [{"retrievers": ["base"], "vary": {"seed": list(range(models))}}],
-        "run": {
-            "captioners": [],
-            "decodings": [],
-            "rerankings": [],
-            "retrievers": [f"base-seed{n}" for n in range(models)],
-        },
+        "run": {"captioners": [], "decodings": [], "rerankings": [], "retrievers": names},
     }
     path = folder / f"dag-{tasks}-{models}.yaml"
     path.write_text(yaml.safe_dump(experiment), encoding="utf-8")
@@ -199,43 +270,29 @@ def dry_run(folder: Path, tasks: int, models: int) -> dict[str, float]:
     command = [sys.executable, "-m", "snakemake", "--dry-run", "--quiet", "all", "--configfile", str(path)]
     subprocess.run(command, check=True, cwd=REPOSITORY, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return {"cpu_seconds": round(ended.ru_utime + ended.ru_stime - begun.ru_utime - begun.ru_stime, 2)}
+    return f"{ended.ru_utime + ended.ru_stime - begun.ru_utime - begun.ru_stime:.1f} s"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--images", type=int, nargs="*", default=[10_000, 100_000, 1_000_000])
-    parser.add_argument("--dag", nargs="*", default=["1x1", "20x10", "200x100"], help="extraction tasks x models")
-    parser.add_argument("--folder", type=Path, help="where the files are written; default: the temporary folder")
+    parser.add_argument("--sizes", nargs="*", default=["20000x1", "200000x1"], help="images x captions of an image")
+    parser.add_argument("--steps", nargs="*", default=list(STEPS), choices=STEPS, help="default: all")
+    parser.add_argument("--dag", nargs="*", default=["1x1", "1000x1", "4000x1"], help="extraction tasks x models")
+    parser.add_argument("--folder", type=Path, help="where the files are kept; default: a temporary folder")
     options = parser.parse_args()
-    report: dict[str, Any] = {"steps": {}, "dry_run": {}}
-    for images in options.images:
-        with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-            for name, step in STEPS.items():
-                found = measured(step, Path(folder), images)
-                report["steps"].setdefault(name, {})[images] = found
-                print(f"{images:>9,} images, {name}: {found}", file=sys.stderr, flush=True)
-    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-        for size in options.dag:
-            tasks, models = map(int, size.split("x"))
-            report["dry_run"][size] = dry_run(Path(folder), tasks, models)
-            print(f"dry run of {size}: {report['dry_run'][size]}", file=sys.stderr, flush=True)
-    print(json.dumps(report, indent=2))
-    print(table(report))
-
-
-def table(report: dict[str, Any]) -> str:
-    """Markdown: CPU seconds and peak memory of each step at each size."""
-    sizes = sorted({images for found in report["steps"].values() for images in found})
-    lines = ["| images | " + " | ".join(f"{images:,}" for images in sizes) + " |", "| --- |" + " ---: |" * len(sizes)]
-    for name, found in report["steps"].items():
-        cells = [f"{found[images]['cpu_seconds']} s, {found[images]['peak_mb']} MB" for images in sizes]
-        lines.append(f"| {name} | {' | '.join(cells)} |")
-    lines += [
-        f"| dry run, {size.replace('x', ' tasks x ')} models | {cost['cpu_seconds']} s |"
-        for size, cost in report["dry_run"].items()
-    ]
-    return "\n".join(lines)
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    print(f"| | {' | '.join(options.sizes)} |\n| --- |{' ---: |' * len(options.sizes)}")
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.folder or Path(temporary)
+        for name in options.steps:
+            cells = []
+            for text in options.sizes:
+                size = Size(folder / text, *map(int, text.split("x")))
+                size.folder.mkdir(parents=True, exist_ok=True)
+                cells.append(measured(STEPS[name][1], size))
+            print(f"| {STEPS[name][0]} | {' | '.join(cells)} |", flush=True)
+        for text in options.dag:
+            print(f"| dry run: {text} tasks x models | {dry_run(folder, *map(int, text.split('x')))} |", flush=True)
 
 
 if __name__ == "__main__":

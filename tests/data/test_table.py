@@ -55,7 +55,7 @@ def rejected(folder: Path) -> set[tuple[str, ...]]:
 
 
 def captions_of(manifest: Manifest) -> list[tuple[str, ...]]:
-    return list(manifest.captions.itertuples(index=False, name=None))
+    return list(manifest.captions.drop(columns="image_row").itertuples(index=False, name=None))
 
 
 def write_table(file: Path, rows: list[dict[str, Any]], **options: Any) -> Path:

@@ -1,11 +1,11 @@
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.data_sets import write_data_set
 from vitcapr.errors import UserError
-from vitcapr.formats.manifest import Manifest
+from vitcapr.formats.manifest import read_manifest
 from vitcapr.formats.tokens import TokenTable
 from vitcapr.formats.vocabulary import Vocabulary
 
@@ -72,8 +72,8 @@ def test_chosen_captions_are_those_of_the_table() -> None:
 
 def data_set(folder):
     """Three images, the first with two captions."""
-    images = pd.DataFrame({"image_id": ["a", "b", "c"]})
-    return Manifest("tiny", folder, images, pd.DataFrame({"image_id": ["a", "a", "b", "c"]}))
+    captions = [(image, "en", "a cat") for image in "aabc"]
+    return read_manifest(write_data_set(folder / "data", dict.fromkeys("abc", "train"), captions))
 
 
 def test_shifted_rows_and_foreign_numbers_are_refused(tmp_path):

@@ -92,7 +92,7 @@ def extract(folder: Path, manifest: Path, vit: Path, device: torch.device, dtype
     data, (preprocessing, _) = read_manifest(manifest), read_preprocessing(vit, (224, 224))
     backbone = load_image_encoder(vit, size=preprocessing.size, dtype=dtype, device=device)
     with ImageSource(data.image_root) as source:
-        pixels = Pixels(data.images, source, preprocessing)
+        pixels = Pixels(data.image_table, source, preprocessing)
         plan = fill.StorePlan(folder, Rows.of_images(data), {"test": "gpu"}, 16, code="")
         features = ImageFeatures(pixels, preprocessing, backbone, "float32")
         chunks, report = range(plan.chunks), Reporter(stream=StringIO())

@@ -1,11 +1,10 @@
-from dataclasses import replace
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
+from tests.data_sets import write_data_set
 from vitcapr.errors import UserError
-from vitcapr.formats.manifest import Manifest
+from vitcapr.formats.manifest import Manifest, read_manifest
 from vitcapr.metrics import base, tokens
 from vitcapr.metrics.base import Caption, references_of
 from vitcapr.metrics.tokens import tokenize_all
@@ -41,21 +40,19 @@ def test_a_caption_of_punctuation_alone_is_named() -> None:
 
 @pytest.fixture
 def data(tmp_path: Path) -> Manifest:
-    images = pd.DataFrame({"image_id": ["one", "two", "three"], "split": ["test", "test", "train"]})
-    rows = [("one", "en", "A dog.", "test"), ("one", "de", "Ein Hund.", "test"), ("one", "en", "Dogs", "test")]
-    rows += [("two", "en", "Two cats", "test"), ("three", "en", "x", "train")]
-    captions = pd.DataFrame(rows, columns=["image_id", "language", "text", "split"])
-    return Manifest("toys", tmp_path, images, captions)
+    captions = [("one", "en", "A dog."), ("one", "de", "Ein Hund."), ("one", "en", "Dogs"), ("two", "en", "Two cats")]
+    splits = {"one": "test", "two": "test", "three": "train"}
+    return read_manifest(write_data_set(tmp_path, splits, [*captions, ("three", "en", "x")]))
 
 
 def test_references_are_those_of_the_split_and_the_language(data: Manifest) -> None:
     assert references_of(data, "test", "en") == {"one": ["A dog.", "Dogs"], "two": ["Two cats"]}
 
 
-def test_references_that_cannot_be_used_are_refused(data: Manifest) -> None:
+def test_references_that_cannot_be_used_are_refused(data: Manifest, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no image in the split 'validation'"):
         references_of(data, "validation", "en")
-    fewer = replace(data, captions=data.captions.drop(index=3))
+    fewer = read_manifest(write_data_set(tmp_path, {"one": "test", "two": "test"}, [("one", "en", "A dog.")]))
     with pytest.raises(UserError, match=r"no reference in the language 'en' \(image two\)"):
         references_of(fewer, "test", "en")
 

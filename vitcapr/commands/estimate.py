@@ -109,7 +109,7 @@ def trial_lines(experiment: Experiment, sizes: Counter[str]) -> Iterator[str]:
         text = {"vocabulary": folder / "words.json", "tokens": folder / "tokens.npz"}
         seconds = _run(experiment.data_stage, _settings(experiment.data_stage, config), folder=manifest.parent)
         _run("vocabulary", _settings("vocabulary", config), manifest=manifest, **text)
-        small = Counter(read_manifest(manifest).images["split"].tolist())
+        small = Counter(read_manifest(manifest).image_table.column("split").tolist())
         share = sizes.total() / small.total()
         expected = [seconds * share]
         yield f"images read: {format_seconds(expected[0])}"

@@ -190,7 +190,7 @@ def import_store(
     order = None
     if data is not None:
         manifest = read_manifest(data)
-        order = (manifest.images if of is Rows.images else manifest.captions)[identity].tolist()
+        order = (manifest.image_table if of is Rows.images else manifest.caption_table).column(identity).tolist()
     given = read_ids(ids) if ids is not None else None
     with Reporter() as reporter, open_foreign(source, given, of.value) as foreign:
         if array is not None:

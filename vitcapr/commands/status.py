@@ -73,6 +73,7 @@ def images_to_extract(experiment: Experiment, backbone: str) -> str | None:
     from vitcapr.pipeline.paths import stores_root
     from vitcapr.pipeline.records import CODE_DIGESTS
     from vitcapr.store.known_rows import KnownRows
+    from vitcapr.store.rows import Rows
 
     config, results = experiment.config, experiment.results
     job = SimpleNamespace(backbone=backbone)
@@ -82,12 +83,12 @@ def images_to_extract(experiment: Experiment, backbone: str) -> str | None:
     device, changes = resolve_device(config.features.device), settings.values("source")
     recipe = image_recipe(source, device, name=settings.source, **changes)
     code = code_hash(job_code("vitcapr.stages.extract", {"backbone": settings.canonical()}, results / CODE_DIGESTS))
-    digests = read_manifest(Path(experiment.root, "data/manifest.json")).images["sha256"].tolist()
-    known = KnownRows.none(len(digests), config.features.chunk)
+    images = Rows.of_images(read_manifest(Path(experiment.root, "data/manifest.json")))
+    known = KnownRows.none(len(images), config.features.chunk)
     if config.features.reuse:
         wanted = {**recipe.attributes, "code": code}
-        known = KnownRows.find(stores_root(results), wanted, digests, config.features.chunk)
-    return f"{int((known.source < 0).sum())} of {len(digests)} images to extract"
+        known = KnownRows.find(stores_root(results), wanted, images, config.features.chunk)
+    return f"{int((known.source < 0).sum())} of {len(images)} images to extract"
 
 
 def describe(experiment: str, jobs: list[PlannedJob], verbose: bool = False) -> list[str]:

@@ -1,6 +1,9 @@
 """NumPy and Parquet files: whole or absent when written."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,11 +12,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from vitcapr.files import atomic_path, check_is_file
+from vitcapr.errors import UserError
+from vitcapr.files import atomic_path, check_is_file, sha256_file
 from vitcapr.formats.records import reading
 
 if TYPE_CHECKING:
     import pandas as pd
+
+ROW_GROUP = 1 << 17
+"""Rows in a row group of a Parquet file."""
 
 
 def write_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
@@ -80,25 +87,107 @@ def read_frame(path: Path, schema: "pa.Schema", what: str, remedy: str) -> "pd.D
         return frame
 
 
-def to_arrow(frame: "pd.DataFrame", schema: "pa.Schema") -> "pa.Table":
-    """``frame`` in exactly the columns of ``schema``, without the pandas version in its metadata.
+def write_table(path: Path, table: "pa.Table") -> None:
+    """The same table gives the same bytes."""
+    with atomic_path(path) as temporary:
+        pq.write_table(table, temporary, compression="zstd")
 
-    Raises:
-        ValueError: a column is missing, has empty cells, or is not in the schema.
+
+def check_columns(frame: "pd.DataFrame", schema: "pa.Schema") -> None:
+    """Raises:
+    ValueError: a column is missing, has empty cells, or is not in the schema.
     """
     if set(schema.names) != set(frame.columns):
         raise ValueError(f"the columns are {list(frame.columns)}, not {schema.names}")
     for name in schema.names:
         if frame[name].isna().any():
             raise ValueError(f"column {name} has empty cells")
-    arrays = [pa.array(frame[field.name].tolist(), type=field.type) for field in schema]
-    return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def write_table(path: Path, table: "pa.Table") -> None:
-    """The same table gives the same bytes."""
-    with atomic_path(path) as temporary:
-        pq.write_table(table, temporary, compression="zstd")
+def write_frame(path: Path, frame: "pd.DataFrame", schema: "pa.Schema") -> None:
+    """Write the columns of ``schema``, in row groups of ``ROW_GROUP`` rows. The same values give the same bytes.
+
+    Raises:
+        ValueError: see :func:`check_columns`.
+    """
+    check_columns(frame, schema)
+    with atomic_path(path) as temporary, pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
+        for part in slices(frame):
+            arrays = [pa.array(part[field.name].tolist(), field.type) for field in schema]
+            writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
+
+
+def slices(frame: "pd.DataFrame") -> "Iterator[pd.DataFrame]":
+    """``frame`` in parts of ``ROW_GROUP`` rows, so that the values of few rows are Python's objects at a time."""
+    for first in range(0, max(len(frame), 1), ROW_GROUP):
+        yield frame.iloc[first : first + ROW_GROUP]
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """A sealed file of :func:`write_frame`, read by columns and rows. The file is compared with its digest before
+    anything is read from it.
+
+    Attributes:
+        name: what it is part of, for messages, as in "a data manifest".
+        remedy: how to make it.
+    """
+
+    path: Path
+    schema: pa.Schema
+    sha256: str
+    name: str
+    remedy: str
+
+    @cached_property
+    def _file(self) -> "pq.ParquetFile":
+        again = f"{self.remedy} again"
+        if not self.path.is_file():
+            raise UserError(f"part of {self.name} is missing", where=self.path, remedy=again)
+        if sha256_file(self.path) != self.sha256:
+            raise UserError("the file is not the one that manifest.json seals", where=self.path, remedy=again)
+        with self._reading():
+            file = pq.ParquetFile(self.path, pre_buffer=False)
+            if not file.schema_arrow.equals(self.schema):
+                raise ValueError("its columns are not those of the format")
+            return file
+
+    def _reading(self) -> AbstractContextManager[None]:
+        return reading(self.path, f"a table of {self.name}", self.remedy)
+
+    def __len__(self) -> int:
+        return int(self._file.metadata.num_rows)
+
+    def read(self, *columns: str) -> "pd.DataFrame":
+        """These columns, or all; the index is the number of the row."""
+        file = self._file
+        with self._reading():
+            frame: pd.DataFrame = file.read(columns=columns or None, use_threads=False).to_pandas(use_threads=False)
+            return frame
+
+    def column(self, name: str) -> "pd.Series[Any]":
+        return self.read(name)[name]
+
+    def batches(self, *columns: str) -> "Iterator[pd.DataFrame]":
+        """The rows of a row group at a time."""
+        return (self._group(group, columns) for group in range(self._file.num_row_groups))
+
+    def rows(self, rows: NDArray[np.integer], *columns: str) -> "pd.DataFrame":
+        """Some rows, in the order asked for. Neighbours in a row group are read once."""
+        import pandas as pd
+
+        groups = [self._last_groups(int(group), columns) for group in np.unique(rows // ROW_GROUP)]
+        return (groups[0] if len(groups) == 1 else pd.concat(groups)).loc[rows]
+
+    def _group(self, group: int, columns: tuple[str, ...]) -> "pd.DataFrame":
+        file = self._file
+        with self._reading():
+            frame: pd.DataFrame = file.read_row_group(group, columns or None, use_threads=False).to_pandas()
+            return frame.set_axis(frame.index + group * ROW_GROUP)
+
+    @cached_property
+    def _last_groups(self) -> "Callable[[int, tuple[str, ...]], pd.DataFrame]":
+        return lru_cache(2)(self._group)
 
 
 def frame_to_csv(frame: "pd.DataFrame") -> str:

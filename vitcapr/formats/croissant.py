@@ -43,11 +43,11 @@ def write_croissant(path: Path, data: Manifest, name: str, licence: str | None, 
         licence: None if it is not known.
         source: where the data come from, an address or a sentence; None if it is not known.
     """
-    splits = data.images["split"].value_counts().sort_index()
-    languages = sorted(data.captions["language"].unique())
+    splits = data.image_table.column("split").value_counts().sort_index()
+    languages = sorted(data.caption_table.column("language").unique())
     counts = ", ".join(f"{number} {split}" for split, number in splits.items())
     sentences = [
-        f"{len(data.images)} images ({counts}) with {len(data.captions)} captions in {', '.join(languages)},",
+        f"{len(data.image_table)} images ({counts}) with {len(data.caption_table)} captions in {', '.join(languages)},",
         "as vitcapr reads them: images.path is relative to image_root of manifest.json.",
         f"Data set: {data.dataset}.",
         *([f"Source: {source}."] if source else []),

@@ -64,10 +64,10 @@ def read_embeddings(path: Path, data: Manifest | None = None, split: str | None 
         if not np.isfinite(images).all() or not np.isfinite(captions).all():
             raise ValueError("an embedding is not finite")
     if data is not None:
-        owner = data.rows_of(data.captions["image_id"].tolist())
+        owner = data.caption_table.column("image_row").to_numpy()
         if caption_row.max() >= len(owner) or (owner[caption_row] != image_row[caption_image]).any():
             raise UserError("embeddings of another data set", where=path, remedy="embed the data set of the manifest")
-        if split is not None and set(data.images["split"].iloc[image_row]) != {split}:
+        if split is not None and set(data.image_table.column("split").iloc[image_row]) != {split}:
             raise UserError(f"these are not embeddings of the split {split}", where=path)
     return embeddings
 

@@ -5,11 +5,12 @@ written, written in a fixed order with fixed bytes, and checked again when read.
 """
 
 import csv
+import hashlib
 import io
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +18,8 @@ import pandas as pd
 import pyarrow as pa
 
 from vitcapr.errors import UserError
-from vitcapr.files import sha256_file, write_json, write_text
-from vitcapr.formats.containers import read_frame, to_arrow, write_table
+from vitcapr.files import canonical_json, sha256_file, write_json, write_text
+from vitcapr.formats.containers import TableFile, check_columns, slices, write_frame
 from vitcapr.formats.records import read_format, reading
 
 FORMAT = "vitcapr-manifest-1"
@@ -34,7 +35,7 @@ def _schema(**columns: pa.DataType) -> "pa.Schema":
 
 _TEXT, _NUMBER = pa.string(), pa.int32()
 IMAGES = _schema(image_id=_TEXT, path=_TEXT, split=_TEXT, width=_NUMBER, height=_NUMBER, sha256=_TEXT)
-CAPTIONS = _schema(caption_id=_TEXT, image_id=_TEXT, language=_TEXT, text=_TEXT, split=_TEXT)
+CAPTIONS = _schema(caption_id=_TEXT, image_id=_TEXT, language=_TEXT, text=_TEXT, split=_TEXT, image_row=_NUMBER)
 OBJECTS = _schema(
     image_id=_TEXT,
     object_id=_NUMBER,
@@ -50,33 +51,50 @@ SCHEMAS = {"images.parquet": IMAGES, "captions.parquet": CAPTIONS, OBJECTS_FILE:
 
 @dataclass(frozen=True)
 class Manifest:
-    """A data set, verified. The columns of the tables are those of ``docs/artefacts.md``.
+    """A data set. A table is verified when it is first read. The columns of the tables are those of
+    ``docs/artefacts.md``.
 
     Attributes:
-        images: a row an image; the index is the row number, 0 to N-1.
-        captions: a row a caption, grouped by image in image order; the index is the row number.
         image_root: the folder or zip that ``images.path`` is relative to, absolute.
+        image_table, caption_table: for all sizes; ``images`` and ``captions`` read a table whole.
+        image_contents, caption_contents: sha256 of the id and the content of every row.
     """
 
     dataset: str
     image_root: Path
-    images: pd.DataFrame
-    captions: pd.DataFrame
-    _read_objects: Callable[[], pd.DataFrame] | None = None
+    image_table: TableFile
+    caption_table: TableFile
+    image_contents: str
+    caption_contents: str
+    _object_table: TableFile | None = None
+
+    @cached_property
+    def images(self) -> pd.DataFrame:
+        """A row an image; the index is the row number, 0 to N-1."""
+        return self.image_table.read()
+
+    @cached_property
+    def captions(self) -> pd.DataFrame:
+        """A row a caption, grouped by image in image order; the index is the row number."""
+        return self.caption_table.read()
 
     @cached_property
     def objects(self) -> pd.DataFrame | None:
-        """A row an object where masks exist, else None; read when it is first asked for."""
-        return None if self._read_objects is None else self._read_objects()
+        """A row an object where masks exist, else None."""
+        if self._object_table is None:
+            return None
+        table = self._object_table.read()
+        return table.assign(words=table["words"].map(list))
 
     @cached_property
     def _row_of(self) -> "pd.Series[int]":
-        return pd.Series(np.arange(len(self.images)), index=pd.Index(self.images["image_id"]))
+        return pd.Series(np.arange(len(self.image_table)), index=pd.Index(self.image_table.column("image_id")))
 
     def rows(self, split: str) -> np.ndarray:
         """The image rows of ``split``, increasing: (n,) int64."""
         _check_split(split)
-        return np.flatnonzero(self.images["split"].to_numpy() == split)
+        parts = [part.index[part["split"] == split] for part in self.image_table.batches("split")]
+        return np.concatenate(parts).astype(np.int64)
 
     def rows_of(self, image_ids: Sequence[str]) -> np.ndarray:
         """The row of each image id: (n,) int64."""
@@ -87,20 +105,17 @@ class Manifest:
         return np.asarray(rows, dtype=np.int64)
 
     def captions_of(self, split: str | None = None, language: str | None = None) -> pd.DataFrame:
-        """The captions of a split and a language (None: all), in order.
-
-        Two columns more than ``captions``: ``image_row`` and ``caption_row``, both int64.
-        """
-        table = self.captions.assign(
-            image_row=self.rows_of(self.captions["image_id"].tolist()),
-            caption_row=np.arange(len(self.captions)),
-        )
-        if split is not None:
-            _check_split(split)
-            table = table[table["split"] == split]
-        if language is not None:
-            table = table[table["language"] == language]
-        return table.reset_index(drop=True)
+        """The captions of a split and a language (None: all), in order. One column more than ``captions``:
+        ``caption_row``."""
+        parts = []
+        for part in self.caption_table.batches():
+            if split is not None:
+                _check_split(split)
+                part = part[part["split"] == split]
+            if language is not None:
+                part = part[part["language"] == language]
+            parts.append(part.assign(caption_row=part.index))
+        return pd.concat(parts, ignore_index=True).astype({"image_row": np.int64})
 
 
 def write_manifest(
@@ -121,7 +136,7 @@ def write_manifest(
         image_root: the folder or zip that the paths are relative to; written relative if inside ``directory``, so that
             such a data set can be moved, and absolute otherwise.
         images: rows in the data set's own order, which becomes the identity of each image.
-        captions: rows grouped by image, in the order of ``images``.
+        captions: rows grouped by image, in the order of ``images``; ``image_row`` need not be there.
         rejected: (item, reason) of everything that was left out; written sorted.
         objects: a row an object, where masks exist.
         decoders: the versions of the optional libraries that read an image.
@@ -131,13 +146,15 @@ def write_manifest(
         ValueError: the tables break the contract: a mistake of the reader that made them.
     """
     removed = sorted(rejected)
-    tables = {"images.parquet": to_arrow(images, IMAGES), "captions.parquet": to_arrow(captions, CAPTIONS)}
-    if objects is not None:
-        tables[OBJECTS_FILE] = to_arrow(objects, OBJECTS)
     _check_not_empty(images, captions, removed, directory)
+    check_columns(images, IMAGES)
     _check_images(images)
-    _check_captions(images, captions)
+    check_columns(captions.assign(image_row=0), CAPTIONS)
+    captions = captions.assign(image_row=_check_captions(images, captions))
+    tables = {"images.parquet": images, "captions.parquet": captions}
     if objects is not None:
+        tables[OBJECTS_FILE] = objects
+        check_columns(objects, OBJECTS)
         _check_objects(images, objects)
 
     directory.mkdir(parents=True, exist_ok=True)
@@ -145,7 +162,7 @@ def write_manifest(
     for stale in ("manifest.json", OBJECTS_FILE):
         (directory / stale).unlink(missing_ok=True)
     for name, table in tables.items():
-        write_table(directory / name, table)
+        write_frame(directory / name, table, SCHEMAS[name])
     write_text(directory / "rejected.csv", _csv(removed))
 
     by_split = images["split"].value_counts()
@@ -166,6 +183,10 @@ def write_manifest(
             "dataset": dataset,
             "image_root": _portable(image_root, directory),
             "files": {name: sha256_file(directory / name) for name in [*tables, "rejected.csv"]},
+            "contents": {
+                "images": _digest(images[["image_id", "sha256"]]),
+                "captions": _digest(captions[["caption_id", "text"]]),
+            },
             "counts": counts,
             **({"decoders": dict(decoders)} if decoders else {}),
         },
@@ -188,24 +209,20 @@ def read_manifest(path: str | Path) -> Manifest:
     content = read_format(path, FORMAT, "a data manifest", _REMEDY)
     directory = path.parent.resolve()
     with reading(path, "a data manifest", _REMEDY):
-        files, dataset, image_root = content["files"], content["dataset"], directory / content["image_root"]
+        tables = {
+            name: TableFile(directory / name, schema, content["files"][name], "a data manifest", _REMEDY)
+            for name, schema in SCHEMAS.items()
+            if name != OBJECTS_FILE or name in content["files"]
+        }
         return Manifest(
-            dataset=dataset,
-            image_root=image_root.resolve(),
-            images=_read_table(directory / "images.parquet", files),
-            captions=_read_table(directory / "captions.parquet", files),
-            _read_objects=partial(_read_table, directory / OBJECTS_FILE, files) if OBJECTS_FILE in files else None,
+            dataset=content["dataset"],
+            image_root=(directory / content["image_root"]).resolve(),
+            image_table=tables["images.parquet"],
+            caption_table=tables["captions.parquet"],
+            image_contents=content["contents"]["images"],
+            caption_contents=content["contents"]["captions"],
+            _object_table=tables.get(OBJECTS_FILE),
         )
-
-
-def _read_table(file: Path, digests: Mapping[str, str]) -> pd.DataFrame:
-    if not file.is_file():
-        raise UserError("part of the data manifest is missing", where=file, remedy=f"{_REMEDY} again")
-    if sha256_file(file) != digests[file.name]:
-        what = "the file is not the one that manifest.json seals"
-        raise UserError(what, where=file, remedy=f"{_REMEDY} again")
-    table = read_frame(file, SCHEMAS[file.name], "a table of a data manifest", _REMEDY)
-    return table.assign(words=table["words"].map(list)) if "words" in table else table
 
 
 def _check_split(split: str) -> None:
@@ -236,7 +253,8 @@ def _check_images(images: pd.DataFrame) -> None:
         raise ValueError(f"'{odd[0]}' is not a sha256 digest")
 
 
-def _check_captions(images: pd.DataFrame, captions: pd.DataFrame) -> None:
+def _check_captions(images: pd.DataFrame, captions: pd.DataFrame) -> np.ndarray:
+    """The row of the image of each caption."""
     if repeated := captions["caption_id"][captions["caption_id"].duplicated()].tolist():
         raise ValueError(f"caption_id '{repeated[0]}' occurs twice")
     rows = _rows_in_order(images, captions, "caption")
@@ -244,6 +262,7 @@ def _check_captions(images: pd.DataFrame, captions: pd.DataFrame) -> None:
         raise ValueError("a caption is not in the split of its image")
     if captions["text"].str.strip().eq("").any():
         raise ValueError("a caption is empty")
+    return rows
 
 
 def _check_objects(images: pd.DataFrame, objects: pd.DataFrame) -> None:
@@ -285,6 +304,16 @@ def _check_relative(paths: "pd.Series[str]") -> None:
 def _portable(image_root: Path, directory: Path) -> str:
     root, base = image_root.resolve(), directory.resolve()
     return root.relative_to(base).as_posix() if root.is_relative_to(base) else root.as_posix()
+
+
+def _digest(table: pd.DataFrame) -> str:
+    """sha256 of the rows as one list of lists in canonical JSON."""
+    digest = hashlib.sha256(b"[")
+    for number, part in enumerate(slices(table)):
+        rows = canonical_json(part.to_numpy().tolist())[1:-1]
+        digest.update(("," * (number > 0) + rows).encode())
+    digest.update(b"]")
+    return digest.hexdigest()
 
 
 def _csv(rejected: Sequence[tuple[str, str]]) -> str:

@@ -85,7 +85,7 @@ class TokenTable:
         write_arrays(path, {name: getattr(self, name) for name in _DTYPES})
 
     def _check_rows(self, data: Manifest) -> None:
-        owners = data.rows_of(data.captions["image_id"].tolist())
+        owners = data.caption_table.column("image_row").to_numpy()
         if (np.diff(self.caption_row) <= 0).any() or self.caption_row[-1:].sum() >= len(owners):
             raise ValueError("the rows of captions do not increase, or leave captions.parquet")
         if (owners[self.caption_row] != self.image_row).any():

@@ -24,6 +24,6 @@ def draw_caption_lengths(tokens: In[TokensFile], manifest: In[ManifestFile]) -> 
 
     data = read_manifest(manifest)
     table = TokenTable.read(tokens, data)
-    split_of = data.images["split"].to_numpy()[table.image_row]
+    split_of = data.image_table.column("split").to_numpy()[table.image_row]
     # The token counts include the start and end tokens, which are not words.
     return caption_lengths({split: table.lengths[split_of == split] - 2 for split in SPLITS})

@@ -70,7 +70,7 @@ def extract(
     plan = StorePlan(Path(stores), Rows.of_images(data), recipe.attributes, cut.chunk, code, terms)
     chunks = chunk_range(plan.chunks, task, tasks)
     with ImageSource(data.image_root) as source:
-        pixels = Pixels(data.images, source, recipe.preprocessing)
+        pixels = Pixels(data.image_table, source, recipe.preprocessing)
         load = lambda: ImageFeatures(pixels, recipe.preprocessing, recipe.load(), config.store_dtype)  # noqa: E731
         writer = fill(plan, chunks, load, batch=cut.batch, reuse=cut.reuse, report=report)
     write_part(part, plan.fingerprint, writer, chunks)

@@ -55,6 +55,6 @@ def extract_pixels(
     recipe = {"preprocessing": preprocessing.describe()}
     plan = StorePlan(Path(stores), Rows.of_images(data), recipe, chunk, code, terms)
     with ImageSource(data.image_root) as source:
-        pixels = Pixels(data.images, source, preprocessing)
+        pixels = Pixels(data.image_table, source, preprocessing)
         writer = fill(plan, range(plan.chunks), lambda: pixels, batch=chunk, reuse=settings.reuse, report=report)
     write_sealed(writer, writer.all_checksums(range(plan.chunks)), "image_id", sealed)

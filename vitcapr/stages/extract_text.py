@@ -49,7 +49,7 @@ def extract_text(
 
     def load() -> CaptionFeatures:
         options: dict[str, Any] = {"batch": config.batch, "max_length": config.max_length, "device": device}
-        return CaptionFeatures(rows.origins, recipe.load(), config.store_dtype, **options)
+        return CaptionFeatures(rows, recipe.load(), config.store_dtype, **options)
 
     writer = fill(plan, range(plan.chunks), load, batch=CHUNK, reuse=settings.reuse, report=report)
     write_sealed(writer, writer.all_checksums(range(plan.chunks)), "caption_id", sealed)

@@ -28,7 +28,7 @@ def score_languages(
     languages = check_pool(found, data, split, embeddings)
     if len(languages) < 2:
         raise UserError("captions of one language only were embedded", where=embeddings)
-    spoken = data.captions["language"].to_numpy()[found.caption_row]
+    spoken = data.caption_table.column("language").to_numpy()[found.caption_row]
     scores: dict[str, Score] = {}
     pools = []
     for name, ranked in rank_languages(found, spoken, languages):

@@ -20,6 +20,6 @@ def seal(
     from vitcapr.store.seal import seal as seal_parts
 
     data = read_manifest(manifest)
-    written = seal_parts(parts, Path(stores), data.images["image_id"].tolist(), sealed)
+    written = seal_parts(parts, Path(stores), data.image_table.column("image_id"), sealed)
     arrays = [f"{name} {' x '.join(map(str, array['shape']))}" for name, array in written["arrays"].items()]
     report.line(f"sealed {', '.join(arrays)}, store {written['store']}")

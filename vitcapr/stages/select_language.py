@@ -21,7 +21,7 @@ def select_language(
     from vitcapr.formats.manifest import read_manifest
 
     found = read_embeddings(all_languages)
-    kept = read_manifest(manifest).captions["language"].to_numpy()[found.caption_row] == language
+    kept = read_manifest(manifest).caption_table.column("language").to_numpy()[found.caption_row] == language
     if not kept.any():
         raise UserError(f"no caption in '{language}' was embedded", where=all_languages)
     images, owner = np.unique(found.caption_image[kept], return_inverse=True)

@@ -11,6 +11,7 @@ from vitcapr.encoders.base import NO_GRID
 from vitcapr.encoders.precision import dtype_name, memory_line
 from vitcapr.encoders.text_encoders import TextEncoder, WordVectorEncoder
 from vitcapr.store.layout import TEXT
+from vitcapr.store.rows import Rows
 
 CHUNK = 1024
 """Captions in one chunk of the store: under a megabyte, and a killed run loses a second or two of work."""
@@ -29,7 +30,7 @@ class CaptionFeatures:
 
     def __init__(
         self,
-        texts: Sequence[str],
+        rows: Rows,
         encoder: TextEncoder | WordVectorEncoder,
         store_dtype: str,
         *,
@@ -37,7 +38,7 @@ class CaptionFeatures:
         max_length: int,
         device: torch.device,
     ) -> None:
-        self._texts, self._encoder, self._batch, self._max_length = texts, encoder, batch, max_length
+        self._rows, self._encoder, self._batch, self._max_length = rows, encoder, batch, max_length
         self.store_dtype, self.device, self.waited = store_dtype, device, 0.0
         self.shapes: Mapping[str, tuple[int, ...]] = {TEXT: (encoder.dim,)}
         self.summary = f"vectors of {encoder.dim}, {dtype_name(encoder.dtype)} on {device.type}"
@@ -46,7 +47,7 @@ class CaptionFeatures:
     def compute(self, batches: Sequence[np.ndarray]) -> Generator[dict[str, Tensor], None, None]:
         for rows in batches:
             begin = time.perf_counter()
-            tokens = self._encoder.tokenize([self._texts[row] for row in rows])
+            tokens = self._encoder.tokenize(self._rows.texts(rows))
             self._cut += sum(len(of_caption) == self._max_length for of_caption in tokens)
             self.waited += time.perf_counter() - begin
             vectors = self._encoder.encode_tokens(tokens, self._batch)

@@ -68,7 +68,7 @@ class StorePlan:
 
     @property
     def chunks(self) -> int:
-        return -(-len(self.rows.ids) // self.chunk)
+        return -(-len(self.rows) // self.chunk)
 
     def attributes(self, grid: tuple[int, int]) -> dict[str, Any]:
         attributes = {**self._origin, "fingerprint": self.fingerprint, "code": self.code, TERMS: dict(self.terms)}
@@ -77,9 +77,9 @@ class StorePlan:
     def known_rows(self, reuse: bool = True) -> KnownRows:
         """The rows that other stores of the same recipe hold; none without ``reuse``."""
         if not reuse:
-            return KnownRows.none(len(self.rows.ids), self.chunk)
+            return KnownRows.none(len(self.rows), self.chunk)
         recipe = {**self.recipe, "code": self.code}
-        return KnownRows.find(self.stores, recipe, self.rows.digests, self.chunk, except_for=self.folder)
+        return KnownRows.find(self.stores, recipe, self.rows, self.chunk, except_for=self.folder)
 
 
 class RowEncoder(Protocol):
@@ -130,12 +130,12 @@ def fill(
     writer = StoreWriter(plan.folder, _layouts(plan, encoder))
     with claimed(plan.folder, chunks, report.line):
         writer.begin(plan.attributes(encoder.grid), plan.rows.ids, f"{kind}_id")
-        write_row_digests(plan.folder, plan.rows.digests)
+        write_row_digests(plan.folder, plan.rows)
         pending = [index for index in chunks if writer.checksums(index) is None]
         for index in pending:
             writer.clear(index)
-        total, copied = rows_in(chunks, plan.chunk, len(plan.rows.ids)), known.count(pending)
-        left = rows_in(pending, plan.chunk, len(plan.rows.ids)) - copied
+        total, copied = rows_in(chunks, plan.chunk, len(plan.rows)), known.count(pending)
+        left = rows_in(pending, plan.chunk, len(plan.rows)) - copied
         report.line(f"{encoder.summary}, {left} of {total} {kind}s to do; store {plan.folder}")
         if copied:
             names = ", ".join(source.folder.name for source in known.sources)
@@ -156,7 +156,7 @@ def fill(
 
 def _layouts(plan: StorePlan, encoder: RowEncoder) -> dict[str, ArrayLayout]:
     def layout(shape: Sequence[int], dtype: str) -> ArrayLayout:
-        return ArrayLayout.for_rows(plan.rows.kind, (len(plan.rows.ids), *shape), plan.chunk, dtype)
+        return ArrayLayout.for_rows(plan.rows.kind, (len(plan.rows), *shape), plan.chunk, dtype)
 
     layouts = {}
     for name, shape in encoder.shapes.items():
@@ -254,6 +254,6 @@ def _check_range(extremes: Tensor, dtype: str, rows: np.ndarray, table: Rows) ->
     raise UserError(
         f"the features of {table.kind} '{table.ids[rows[position]]}' are "
         + ("too large for the store's dtype" if overflow else "not finite"),
-        where=table.origins[rows[position]],
+        where=table.texts(rows[position : position + 1])[0],
         remedy="set store_dtype: float32" if overflow else "set dtype: float32, or check the model's weights",
     )

@@ -12,7 +12,6 @@ from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
-import pandas as pd
 import torch
 from PIL import Image
 from torch import Tensor
@@ -23,6 +22,7 @@ from vitcapr.encoders.precision import dtype_name, memory_line
 from vitcapr.encoders.preprocess import Preprocessing
 from vitcapr.encoders.staging import host_buffer, to_device
 from vitcapr.errors import UserError
+from vitcapr.formats.containers import TableFile
 from vitcapr.store.layout import PIXELS
 
 _BATCHES_AHEAD = 2
@@ -55,12 +55,11 @@ class Pixels:
 
     store_dtype, grid, device = "uint8", NO_GRID, torch.device("cpu")
 
-    def __init__(self, images: pd.DataFrame, source: ImageSource, preprocessing: Preprocessing) -> None:
+    def __init__(self, images: TableFile, source: ImageSource, preprocessing: Preprocessing) -> None:
         """Args:
         images: the table of images of the data set.
         """
-        self._source, self._preprocessing = source, preprocessing
-        self._images = list(zip(images["path"], images["width"] * images["height"], images["sha256"], strict=True))
+        self._images, self._source, self._preprocessing = images, source, preprocessing
         self.shapes: Mapping[str, tuple[int, ...]] = {PIXELS: (*preprocessing.size, 3)}
         self.summary = f"{' x '.join(map(str, preprocessing.size))} pixels"
         self.waited = 0.0
@@ -77,7 +76,8 @@ class Pixels:
                 while left and len(ahead) <= _BATCHES_AHEAD:
                     rows = left.popleft()
                     pixels = host_buffer((len(rows), *self._preprocessing.size, 3), torch.uint8, device)
-                    pairs = zip(rows, pixels.numpy(), strict=True)
+                    facts = self._images.rows(rows, "path", "width", "height", "sha256").itertuples(index=False)
+                    pairs = zip(facts, pixels.numpy(), strict=True)
                     ahead.append((pixels, [pool.submit(self._decode, *pair) for pair in pairs]))
                 pixels, decoding = ahead.popleft()
                 begin = time.perf_counter()
@@ -88,10 +88,10 @@ class Pixels:
         finally:
             pool.shutdown(cancel_futures=True)
 
-    def _decode(self, row: int, out: np.ndarray) -> None:
-        path, pixels, sha256 = self._images[row]
+    def _decode(self, facts: tuple[str, int, int, str], out: np.ndarray) -> None:
+        path, width, height, sha256 = facts
         side = max(self._preprocessing.resize) if self._preprocessing.scaled_decoding else None
-        self._preprocessing.prepare(read_image(self._source, path, int(pixels), sha256, side), out)
+        self._preprocessing.prepare(read_image(self._source, path, width * height, sha256, side), out)
 
     def compute(self, batches: Sequence[np.ndarray]) -> Generator[dict[str, Tensor], None, None]:
         for pixels in self.decoded(batches, self.device):

@@ -4,7 +4,6 @@ A row is known by its digest (of the image or the caption) and by the recipe of 
 preprocessing, the arithmetic and the code. ``rows.npy`` beside the group holds the digests of a store's rows.
 """
 
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,38 +12,33 @@ from typing import Any, Self
 import numpy as np
 
 from vitcapr.errors import UserError
-from vitcapr.files import check_is_file, read_json, sha256_bytes, write_bytes
+from vitcapr.files import check_is_file, read_json, sha256_bytes
+from vitcapr.formats.containers import write_array
 from vitcapr.formats.store_manifest import LAYERS, SCALE, arrays_of_layer
 from vitcapr.store.layout import GROUP, ArrayLayout, chunk_path, row_ranges
+from vitcapr.store.rows import Rows
 from vitcapr.store.writer import finished, read_layouts
 
 ROWS = "rows.npy"
 _DIGEST_BYTES = 32
 
 
-def write_row_digests(folder: Path, digests: Sequence[str]) -> None:
-    """Write the digest of each row of the store in ``folder``: (N, 32) uint8.
-
-    Args:
-        digests: SHA-256 in hexadecimal digits.
-    """
-    stream = io.BytesIO()
-    np.save(stream, np.frombuffer(bytes.fromhex("".join(digests)), np.uint8).reshape(-1, _DIGEST_BYTES))
-    path = folder / ROWS
-    if not path.is_file() or path.read_bytes() != stream.getvalue():
-        write_bytes(path, stream.getvalue())
+def write_row_digests(folder: Path, rows: Rows) -> None:
+    """Write the digest of each row of the store in ``folder``, unless another task has: (N, 32) uint8."""
+    if len(_read_row_digests(folder)) != len(rows):
+        write_array(folder / ROWS, rows.digests)
 
 
-def _read_row_digests(folder: Path) -> list[str]:
+def _read_row_digests(folder: Path) -> np.ndarray:
     """The digests of the rows; empty if the store has none."""
     try:
         check_is_file(folder / ROWS)
         table = np.load(folder / ROWS, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError):
-        return []
+        return np.empty((0, _DIGEST_BYTES), np.uint8)
     if table.dtype != np.uint8 or table.ndim != 2 or table.shape[1] != _DIGEST_BYTES:
-        return []
-    return [row.tobytes().hex() for row in table]
+        return np.empty((0, _DIGEST_BYTES), np.uint8)
+    return np.asarray(table)
 
 
 @dataclass(frozen=True)
@@ -53,7 +47,7 @@ class _Source:
 
     folder: Path
     layouts: dict[str, ArrayLayout]
-    rows: dict[str, int]
+    rows: dict[bytes, int]
     _checked: set[tuple[str, int]] = field(default_factory=set)
 
     def chunk(self, name: str, index: int) -> np.ndarray:
@@ -100,21 +94,21 @@ class KnownRows:
 
     @classmethod
     def find(
-        cls, stores: Path, recipe: Mapping[str, Any], digests: Sequence[str], chunk: int, except_for: Path | None = None
+        cls, stores: Path, recipe: Mapping[str, Any], wanted: Rows, chunk: int, except_for: Path | None = None
     ) -> Self:
         """Look through all stores in the folder ``stores``.
 
         Args:
             recipe: the attributes that a store must have for its rows to be those of the new store.
-            digests: of the rows of the new store, in order.
+            wanted: the rows of the new store.
             except_for: the folder of a store that is no source, for instance the new one.
         """
         sources: list[_Source] = []
-        known = cls.none(len(digests), chunk)
+        known = cls.none(len(wanted), chunk)
         for other in sorted(_held(stores, recipe, except_for), key=lambda store: (-len(store.rows), store.folder.name)):
             if sources and other.arrays != sources[0].arrays:
                 continue
-            rows = np.array([other.rows.get(digest, -1) for digest in digests])
+            rows = np.array([other.rows.get(digest.tobytes(), -1) for digest in wanted.digests])
             new = (known.source < 0) & (rows >= 0)
             if new.any():
                 known.source[new], known.row[new] = len(sources), rows[new]
@@ -184,4 +178,4 @@ def _held(stores: Path, recipe: Mapping[str, Any], except_for: Path | None) -> I
         size = next(iter(layouts.values())).chunk
         chunks = [index for index in range(-(-len(digests) // size)) if finished(folder, layouts, index) is not None]
         rows = [row for index in chunks for row in range(index * size, min((index + 1) * size, len(digests)))]
-        yield _Source(folder, layouts, {digests[row]: row for row in rows})
+        yield _Source(folder, layouts, {digests[row].tobytes(): row for row in rows})

@@ -5,12 +5,13 @@ chunks are finished, and lies outside so that the group holds nothing but Zarr.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import pyarrow as pa
 
 from vitcapr.formats.store_manifest import IDENTITIES
 
@@ -126,11 +127,19 @@ def row_ranges(rows: np.ndarray) -> list[list[int]]:
     return [[int(part[0]), int(part[-1]) + 1] for part in np.split(rows, breaks) if part.size]
 
 
-def encode_ids(ids: Sequence[str]) -> np.ndarray:
-    """``(N, L)`` uint8: each id in UTF-8, filled up with zeros; Zarr v3 has no string type that all readers know."""
-    encoded = [identifier.encode("utf-8") for identifier in ids]
-    width = max(len(identifier) for identifier in encoded)
-    return np.frombuffer(b"".join(e.ljust(width, b"\0") for e in encoded), np.uint8).reshape(len(ids), width)
+def encode_ids(ids: Collection[str]) -> np.ndarray:
+    """``(N, L)`` uint8: each id in UTF-8, filled up with zeros; Zarr v3 has no string type that all readers know.
+
+    Args:
+        ids: a list, or a column of a data frame.
+    """
+    column = pa.table({"id": ids}).column("id").cast(pa.large_string()).combine_chunks()
+    _, offsets, content = column.buffers()
+    ends = np.frombuffer(offsets, np.int64)[column.offset :][: len(ids) + 1]
+    lengths = np.diff(ends)
+    table = np.zeros((len(ids), lengths.max()), np.uint8)
+    table[np.arange(table.shape[1]) < lengths[:, None]] = np.frombuffer(content, np.uint8)[ends[0] : ends[-1]]
+    return table
 
 
 def decode_ids(table: np.ndarray) -> list[str]:

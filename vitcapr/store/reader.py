@@ -9,7 +9,7 @@ import re
 import resource
 from collections.abc import Iterator, Mapping
 from copy import copy
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -174,7 +174,6 @@ class FeatureStore(Mapping[str, FeatureArray]):
         grid: rows and columns of patches; patch ``p`` is at row ``p // grid[1]``, column ``p % grid[1]``. Nought by
             nought in a store of captions.
         identity: what a row is, ``image_id`` or ``caption_id``.
-        ids: the id of each row.
         fingerprint: sha256 of everything that decides the numbers.
         partial: some of the arrays are elsewhere.
         path: the Zarr group.
@@ -201,7 +200,12 @@ class FeatureStore(Mapping[str, FeatureArray]):
         }
         check_store(manifest, self.path, manifest_path)
         self.identity = identity_in(manifest)
-        self.ids = read_ids(manifest, self.path)
+        self._manifest = manifest
+
+    @cached_property
+    def ids(self) -> list[str]:
+        """The id of each row."""
+        return read_ids(self._manifest, self.path)
 
     def __getitem__(self, name: str) -> FeatureArray:
         try:
@@ -257,9 +261,11 @@ class FeatureStore(Mapping[str, FeatureArray]):
 
         rows = Rows.of_images(data) if identity == "image_id" else Rows.of_captions(data)
         what, contents = f"{rows.kind}s", self.attributes.get(f"{rows.kind}s_sha256")
-        if self.identity != identity or self.ids != rows.ids:
+        if self.identity == identity and contents == rows.sha256:
+            return
+        if self.identity != identity or self.ids != rows.ids.tolist():
             problem = f"the features are not those of the {what} of the data set {data.dataset}"
-        elif "imported" not in self.attributes and contents != rows.sha256:
+        elif "imported" not in self.attributes:
             problem = f"the features are of other {what} with the ids of the data set {data.dataset}"
         else:
             return
@@ -267,11 +273,9 @@ class FeatureStore(Mapping[str, FeatureArray]):
         raise UserError(problem, where=self.manifest_path, remedy=remedy)
 
     def __repr__(self) -> str:
-        what = (
-            f"grid {self.grid[0]} x {self.grid[1]}, {len(self.ids)} images"
-            if self.image_ids
-            else f"{len(self.ids)} captions"
-        )
+        rows = self._manifest[self.identity]["shape"][0]
+        of_images = self.identity == "image_id"
+        what = f"grid {self.grid[0]} x {self.grid[1]}, {rows} images" if of_images else f"{rows} captions"
         lines = [f"FeatureStore({self.path}), {what}" + (", a part" if self.partial else "")]
         return "\n".join([*lines, *(f"  {name}: {array.shape} {array.dtype}" for name, array in self.arrays.items())])
 

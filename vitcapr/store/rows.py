@@ -2,49 +2,58 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
 
+import numpy as np
 import pandas as pd
 
-from vitcapr.files import canonical_json, sha256_bytes
+from vitcapr.formats.containers import TableFile
 from vitcapr.formats.manifest import Manifest
 
 
 @dataclass(frozen=True)
 class Rows:
-    """What the rows of a store describe, in order.
+    """What the rows of a store describe, in order. A row is read when it is asked for.
 
     Attributes:
         kind: ``image`` or ``caption``.
-        origins: for messages, the path of each image or the words of each caption.
         sha256: of ids and contents of all rows.
     """
 
     kind: str
-    table: pd.DataFrame
-    origins: list[str]
+    table: TableFile
     sha256: str
 
     @classmethod
     def of_images(cls, data: Manifest) -> "Rows":
-        return cls("image", data.images, data.images["path"].tolist(), _digest(data.images[["image_id", "sha256"]]))
+        return cls("image", data.image_table, data.image_contents)
 
     @classmethod
     def of_captions(cls, data: Manifest) -> "Rows":
-        texts = data.captions["text"].tolist()
-        return cls("caption", data.captions, texts, _digest(data.captions[["caption_id", "text"]]))
+        return cls("caption", data.caption_table, data.caption_contents)
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    @property
+    def ids(self) -> "pd.Series[str]":
+        return self.table.column(f"{self.kind}_id")
+
+    def texts(self, rows: np.ndarray) -> list[str]:
+        """The path of each image, or the words of each caption."""
+        column = "path" if self.kind == "image" else "text"
+        texts: list[str] = self.table.rows(rows, column)[column].tolist()
+        return texts
 
     @cached_property
-    def ids(self) -> list[str]:
-        ids: list[str] = self.table[f"{self.kind}_id"].tolist()
-        return ids
-
-    @cached_property
-    def digests(self) -> list[str]:
-        """SHA-256 of each file or of the words of each caption; equal rows are copied from other stores."""
+    def digests(self) -> np.ndarray:
+        """(N, 32) uint8: SHA-256 of each file or of the words of each caption. Equal rows are copied from other
+        stores."""
+        digests = bytearray()
         if self.kind == "image":
-            return list(self.table["sha256"])
-        return [sha256_bytes(text.encode("utf-8")) for text in self.origins]
-
-
-def _digest(table: pd.DataFrame) -> str:
-    return sha256_bytes(canonical_json(table.to_numpy().tolist()).encode("utf-8"))
+            for part in self.table.batches("sha256"):
+                digests += bytes.fromhex("".join(part["sha256"]))
+        else:
+            for part in self.table.batches("text"):
+                digests += b"".join(sha256(text.encode()).digest() for text in part["text"])
+        return np.frombuffer(digests, np.uint8).reshape(-1, sha256().digest_size)

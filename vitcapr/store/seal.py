@@ -1,7 +1,7 @@
 """From the tasks' parts to one sealed manifest: proof that every chunk is there."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ def write_part(path: Path, fingerprint: str, writer: StoreWriter, chunks: range)
     FeaturePart(fingerprint, (chunks.start, chunks.stop), writer.all_checksums(chunks)).write(path)
 
 
-def seal(parts: Sequence[Path], stores: Path, image_ids: Sequence[str], output: Path) -> dict[str, Any]:
+def seal(parts: Sequence[Path], stores: Path, image_ids: Collection[str], output: Path) -> dict[str, Any]:
     """Check that the store of the parts is finished and holds these images, and write the sealed manifest.
 
     Args:

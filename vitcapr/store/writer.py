@@ -5,7 +5,7 @@ import fcntl
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,7 +71,7 @@ class StoreWriter:
     def group(self) -> Path:
         return self.folder / GROUP
 
-    def begin(self, attributes: Mapping[str, Any], ids: Sequence[str], identity: str = "image_id") -> None:
+    def begin(self, attributes: Mapping[str, Any], ids: Collection[str], identity: str = "image_id") -> None:
         """Write what is not chunks: metadata and the id of each row. The same bytes from every task.
 
         A store that has the same attributes with other ``TERMS`` keeps its own.

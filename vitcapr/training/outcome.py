@@ -47,7 +47,7 @@ def digests(data: Manifest, **files: Path | None) -> dict[str, str | None]:
     """For a card's ``inputs``: the sha256 of each file, or of the weights in a folder, and that of all splits."""
     paths = {name: path / WEIGHTS if path is not None and path.is_dir() else path for name, path in files.items()}
     of_files = {name: None if path is None else sha256_file(path) for name, path in paths.items()}
-    return {**of_files, "images": sha256_bytes("\n".join(data.images["split"]).encode())}
+    return {**of_files, "images": sha256_bytes("\n".join(data.image_table.column("split")).encode())}
 
 
 def train_into(

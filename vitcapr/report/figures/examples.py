@@ -80,7 +80,7 @@ class Choice:
     def choose_images(self, data: Manifest, rows: Sequence[int]) -> list[int]:
         """Some of the image ``rows``, in increasing order."""
         named, count = named_rows(data, self.images), max(self.count, len(self.images))
-        having = set(data.rows_of(data.captions["image_id"][self._have_words(data)].tolist()).tolist())
+        having = set(data.captions["image_row"][self._have_words(data)])
         return choose(rows, count, self.seed, lambda row: 2 * (row in named) + (row in having))
 
     def choose_captions(self, data: Manifest, rows: Sequence[int]) -> list[int]:
