@@ -10,6 +10,7 @@
 # make docs    the documentation site, in site/; a warning is an error
 # make lint    what must be clean before a commit
 # make bench   speed, as ratios measured in one run
+# make bench-scale   what grows with the data, from tars to a head and the DAG: SIZES="1000000x1 1000000x5"
 # make bench-peers   the same tasks with CLIP_benchmark, WebDataset and clip-retrieval, which are fetched into .peers
 # make bench-gpu   extraction, training and decoding on a GPU; a line where there is none
 # make bench-gpu-bundle   one archive that runs test-gpu and bench-gpu on a machine without a network
@@ -20,6 +21,7 @@ PYTHON ?= python3
 CORES ?= $(shell getconf _NPROCESSORS_ONLN)
 MINUTES ?= 40
 SEED ?= 0
+SIZES ?= 20000x1 200000x1
 VENV := .venv
 BIN := $(VENV)/bin
 NEEDED_GB := 6
@@ -28,7 +30,7 @@ SMALL := extract train_captioner train_retriever embed decode decode_attentively
 REPORT := results/demo/report.html
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test test-network test-browser test-gpu test-slurm torture pages docs lint bench bench-peers bench-gpu bench-gpu-bundle venv venv-test venv-docs check-python check-disk clean-venv
+.PHONY: demo test test-network test-browser test-gpu test-slurm torture pages docs lint bench bench-scale bench-peers bench-gpu bench-gpu-bundle venv venv-test venv-docs check-python check-disk clean-venv
 
 demo: venv
 	$(BIN)/snakemake --cores $(CORES) --set-threads $(SMALL:%=%=1)
@@ -77,6 +79,9 @@ lint: venv-test
 
 bench: venv-test
 	$(BIN)/python -m benchmarks
+
+bench-scale: venv-test
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.scale --sizes $(SIZES)
 
 bench-peers: venv-test
 	$(BIN)/python -m pip install --quiet --no-deps --upgrade --target .peers \

@@ -90,11 +90,14 @@ def test_of_a_large_store_a_sample_is_compared(
     sealed: Path, arrays: dict[str, np.ndarray], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_MOST_COMPARED", 50)
-    rows = np.sort(np.random.default_rng(0).choice(IMAGES, 50, replace=False))
+    rows = np.sort(np.random.default_rng(0).choice(IMAGES, 25, replace=False))
     unit = arrays["cls"] / np.linalg.norm(arrays["cls"], axis=1, keepdims=True)
     expected = np.sort(np.triu(unit[rows] @ unit[rows].T, 1), axis=None)[::-1][:5]
     with open_features(sealed) as store:
-        nearest = module.statistics(store, "cls", 5)["nearest"]
+        found = module.statistics(store, "cls", 5)
+        assert found["sampled"] == 25
+        assert "among 25 rows drawn at random" in module.statistics_tables({"a": {"cls": found}})[1].caption
+        nearest = found["nearest"]
         assert [cosine for _, _, cosine in nearest] == pytest.approx(expected, abs=1e-6)
         assert {name for first, second, _ in nearest for name in (first, second)} <= {store.ids[row] for row in rows}
 

@@ -145,8 +145,10 @@ class Batches:
 
     def _captions_of(self, rows: np.ndarray) -> np.ndarray:
         """The captions of images, image by image."""
-        own = (self._captions[self._begin[row] : self._end[row]] for row in rows)
-        return np.concatenate([np.empty(0, np.int64), *own])
+        counts = self._end[rows] - self._begin[rows]
+        ends = np.cumsum(counts)
+        own: np.ndarray = self._captions[np.repeat(self._end[rows] - ends, counts) + np.arange(counts.sum())]
+        return own
 
     def __iter__(self) -> Iterator[Batch]:
         numbers = iter(range(self._start_batch, len(self)))

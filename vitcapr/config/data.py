@@ -1,6 +1,7 @@
 """Configuration of every data set: its images and captions."""
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
@@ -292,6 +293,11 @@ class Terms(Section):
         name: str = data.dataset
         if name == "pairs":
             name = {"flickr8k": "flickr8k-cn"}.get(data.pairs.source, data.pairs.source)
-        known = yaml.safe_load(Path(__file__).with_name("terms.yaml").read_text(encoding="utf-8")).get(name, {})
+        known = _known_terms().get(name, {})
         given = {"licence": data.licence, "source": data.source}
         return cls.model_validate({**known, **{key: value for key, value in given.items() if value is not None}})
+
+
+@cache
+def _known_terms() -> Any:
+    return yaml.safe_load(Path(__file__).with_name("terms.yaml").read_text(encoding="utf-8"))

@@ -173,6 +173,8 @@ class RetrieverTrainingConfig(TrainingConfig):
     pairs_seed: int = Field(0, ge=0)
     """Seed of this sample. With the same seed, a larger sample contains the smaller one."""
     sweep: SweepConfig | None = None
+    validation_images: int | None = Field(10_000, ge=2)
+    """Number of images to validate on, from the start of the validation split; null: all."""
     queue: int = Field(0, ge=0)
     """Number of past captions among which hard negatives are mined, in addition to the batch; 0: the batch alone."""
     queue_momentum: Annotated[float, Only("queue")] = Field(0.99, ge=0, lt=1)

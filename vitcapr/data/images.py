@@ -4,11 +4,13 @@ import hashlib
 import io
 import os
 import warnings
+from collections import deque
 from collections.abc import Generator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
+from itertools import islice
 from pathlib import Path
 from typing import Self
 
@@ -55,6 +57,8 @@ SUFFIXES = (
 )
 HEIF_BRANDS = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1")
 BACKGROUND = (255, 255, 255)
+_AHEAD = 1024
+"""Images that are inspected before they are asked for."""
 
 # What is wrong with a file is said once, by BadImage, and not beside it in lines of Pillow's own.
 warnings.filterwarnings("ignore", module=r"PIL\.")
@@ -199,7 +203,11 @@ def inspect_all(
     pool = ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0)), thread_name_prefix="inspect")
     try:
         with reporter.track("checking images", len(paths), "images") as tracker:
-            for facts in pool.map(inspect, paths):
+            left = iter(paths)
+            ahead = deque(pool.submit(inspect, path) for path in islice(left, _AHEAD))
+            while ahead:
+                facts = ahead.popleft().result()
+                ahead.extend(pool.submit(inspect, path) for path in islice(left, 1))
                 tracker.advance()
                 yield facts
     finally:

@@ -8,7 +8,7 @@ import csv
 import hashlib
 import io
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -107,15 +107,20 @@ class Manifest:
     def captions_of(self, split: str | None = None, language: str | None = None) -> pd.DataFrame:
         """The captions of a split and a language (None: all), in order. One column more than ``captions``:
         ``caption_row``."""
-        parts = []
-        for part in self.caption_table.batches():
-            if split is not None:
-                _check_split(split)
-                part = part[part["split"] == split]
-            if language is not None:
-                part = part[part["language"] == language]
-            parts.append(part.assign(caption_row=part.index))
+        parts = [part.assign(caption_row=part.index) for part in self.caption_parts(split, language)]
         return pd.concat(parts, ignore_index=True).astype({"image_row": np.int64})
+
+    def caption_parts(self, split: str | None = None, language: str | None = None) -> Iterator[pd.DataFrame]:
+        """The captions of a split and a language a row group at a time; the index is the row number."""
+        if split is not None:
+            _check_split(split)
+        for part in self.caption_table.batches():
+            kept = np.ones(len(part), bool)
+            if split is not None:
+                kept &= part["split"] == split
+            if language is not None:
+                kept &= part["language"] == language
+            yield part[kept]
 
 
 def write_manifest(

@@ -19,7 +19,6 @@ from vitcapr.formats.records import reading
 from vitcapr.formats.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    import pandas as pd
     from tokenizers import Tokenizer
 
 _WHAT, _REMEDY = "a table of captions", "run the vocabulary stage"
@@ -59,15 +58,6 @@ class TokenTable:
             image_row=np.asarray(image_row, dtype=np.int32),
             caption_row=np.asarray(caption_row, dtype=np.int32),
         )
-
-    @classmethod
-    def encode(cls, captions: "pd.DataFrame", words: Sequence[Sequence[str]], vocabulary: Vocabulary) -> Self:
-        """The captions of a manifest that have a word of the vocabulary; ``words`` are those of each caption."""
-        encoded = [vocabulary.encode(caption) for caption in words]
-        # A caption of <start> <end> alone would teach a captioner to write empty captions.
-        kept = [row for row, caption in enumerate(encoded) if len(caption) > 2]
-        rows = (captions[name].to_numpy()[kept].tolist() for name in ("image_row", "caption_row"))
-        return cls.build([encoded[row] for row in kept], *rows)
 
     @classmethod
     def read(cls, path: Path, data: Manifest | None = None, words: Vocabulary | None = None) -> Self:

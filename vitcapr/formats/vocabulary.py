@@ -57,9 +57,18 @@ class Vocabulary:
             raise ValueError("the rows are not those of the pieces")
 
     @classmethod
-    def build(
+    def build(cls, token_lists: Iterable[Sequence[str]], **options: Any) -> Self:
+        """Count the words of the captions and keep the frequent ones; see :meth:`from_counts`.
+
+        Args:
+            token_lists: the words of each caption that is counted.
+        """
+        return cls.from_counts(Counter(token for tokens in token_lists for token in tokens), **options)
+
+    @classmethod
+    def from_counts(
         cls,
-        token_lists: Iterable[Sequence[str]],
+        seen: Mapping[str, int],
         *,
         min_count: int,
         inclusive: bool = True,
@@ -67,10 +76,10 @@ class Vocabulary:
         splits: Sequence[str] = ("train",),
         recipe: Mapping[str, Any] | None = None,
     ) -> Self:
-        """Count the words of the captions and keep the frequent ones.
+        """Keep the frequent words.
 
         Args:
-            token_lists: the words of each caption that is counted.
+            seen: how often each word occurs in the captions that are counted.
             min_count: kept are words seen at least so often or, if not ``inclusive``, more often.
             unknown: add ``<unk>`` for the words that are not kept.
             splits: where the captions come from, for the signature.
@@ -79,7 +88,6 @@ class Vocabulary:
             UserError: no word is frequent enough.
             ValueError: a caption contains one of the specials.
         """
-        seen = Counter(token for tokens in token_lists for token in tokens)
         if clash := sorted({*SPECIALS, UNKNOWN} & seen.keys()):
             raise ValueError(f"a caption has the word {clash[0]}, which has a meaning of its own")
         lowest = min_count if inclusive else min_count + 1

@@ -34,19 +34,18 @@ def pieces(
     from vitcapr.encoders.checkpoints import source_name
     from vitcapr.encoders.language_models import Pieces
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.formats.tokens import TokenTable
     from vitcapr.formats.vocabulary import SPECIALS, Vocabulary
+    from vitcapr.text.corpus import Corpus
     from vitcapr.text.normalise import words_of
 
     text, model = settings.text, settings.language_model
-    captions = read_manifest(manifest).captions_of(language=text.language)
-    cutter, cleaning = Pieces(model.source, model.revision), text.normalise.model_dump()
-    cut = [cutter.cut(words_of(caption, **cleaning)) for caption in captions["text"]]
-    training = (cut[row] for row in captions["split"].eq("train").to_numpy().nonzero()[0])
-    built = Vocabulary.build(training, min_count=1, unknown=False, recipe=settings.canonical())
+    corpus, cutter, cleaning = Corpus(["train"]), Pieces(model.source, model.revision), text.normalise.model_dump()
+    for part in read_manifest(manifest).caption_parts(language=text.language):
+        corpus.add(part, [cutter.cut(words_of(caption, **cleaning)) for caption in part["text"]])
+    built = Vocabulary.from_counts(corpus.counts(), min_count=1, unknown=False, recipe=settings.canonical())
     signature = f"pieces:{source_name(model.source)},train,{len(built)}"
     built = replace(built, signature=signature, rows=cutter.rows(built.words[len(SPECIALS) :]))
-    table = TokenTable.encode(captions, cut, built)
+    table = corpus.encode(built)
     built.write(vocabulary)
     table.write(tokens)
     report.line(f"{signature}: {len(table)} captions, {table.lengths.max() - 2} pieces at most")

@@ -18,7 +18,7 @@ from vitcapr.store.reader import FeatureStore
 _SPAN_BYTES = 32 << 20
 _PAIR_ROWS = 2048
 _MOST_COMPARED = 100_000
-"""Rows that are compared with one another; of a larger store, a random sample."""
+"""Rows that are compared with one another, all pairs; of a larger store, half as many that are drawn at random."""
 _COMPONENTS = 64
 """Shares of the variance that are listed."""
 _QUANTILES = (0.0, 0.01, 0.25, 0.5, 0.75, 0.99, 1.0)
@@ -40,7 +40,8 @@ def statistics(store: FeatureStore, name: str, duplicates: int = 10) -> dict[str
         ``vectors``, ``dimensions``; ``mean``, ``variance`` (over all) and of each dimension; ``dead``: the dimensions
         that never change; ``explained``: the shares of the variance in the first 64 principal components;
         ``components_90``, ``components_99``: how many hold that share; ``norm``: quantiles of the lengths;
-        ``nearest``: ``[id, id, cosine]`` of the most similar pairs, of a sample of a large store.
+        ``nearest``: ``[id, id, cosine]`` of the most similar pairs; of a large store, among a sample of so many rows as
+        ``sampled`` says.
 
     Raises:
         UserError: a number is not finite.
@@ -75,7 +76,10 @@ def statistics(store: FeatureStore, name: str, duplicates: int = 10) -> dict[str
         },
     }
     if duplicates:
-        pairs = _nearest(store, name, duplicates)
+        rows = _compared(len(array))
+        if len(rows) < len(array):
+            result["sampled"] = len(rows)
+        pairs = _nearest(store, name, rows, duplicates)
         result["nearest"] = [[store.ids[a], store.ids[b], cosine] for a, b, cosine in pairs]
     return result
 
@@ -105,7 +109,12 @@ def statistics_tables(results: Mapping[str, Mapping[str, Mapping[str, Any]]]) ->
     tables = [Table("", _MAIN, tuple(main), align="ll" + "r" * (len(_MAIN) - 2), name="statistics")]
     if nearest:
         columns = ("store", "array", "cosine", "first", "second")
-        tables.append(Table("Nearest pairs", columns, tuple(nearest), align="llrll", name="nearest"))
+        sampled = [
+            f"{store} {name}: among {values['sampled']:,} rows drawn at random"
+            for store, name, values in each
+            if "sampled" in values
+        ]
+        tables.append(Table("Nearest pairs", columns, tuple(nearest), "llrll", "; ".join(sampled), name="nearest"))
     return tables
 
 
@@ -131,11 +140,15 @@ def _read(store: FeatureStore, name: str, first: int, last: int) -> np.ndarray:
     return rows.reshape(-1, rows.shape[-1]).astype(np.float64)
 
 
-def _nearest(store: FeatureStore, name: str, count: int) -> list[tuple[int, int, float]]:
-    """The ``count`` most similar pairs of rows, exactly: every block against itself and those after it."""
-    rows = np.arange(len(store[name]))
-    if len(rows) > _MOST_COMPARED:
-        rows = np.sort(np.random.default_rng(0).choice(rows, _MOST_COMPARED, replace=False))
+def _compared(images: int) -> np.ndarray:
+    rows = np.arange(images)
+    if images <= _MOST_COMPARED:
+        return rows
+    return np.sort(np.random.default_rng(0).choice(rows, _MOST_COMPARED // 2, replace=False))
+
+
+def _nearest(store: FeatureStore, name: str, rows: np.ndarray, count: int) -> list[tuple[int, int, float]]:
+    """The ``count`` most similar pairs of ``rows``, exactly: every block against itself and those after it."""
     parts = [rows[start : start + _PAIR_ROWS] for start in range(0, len(rows), _PAIR_ROWS)]
     tasks = [dask.delayed(_pairs)(store, name, a, b, count) for at, a in enumerate(parts) for b in parts[at:]]
     (blocks,) = dask.compute(tasks)

@@ -156,7 +156,7 @@ def train_dual_encoder(
             augmented_views,
             texts,
             train=train,
-            validation=validation,
+            validation=validation[: training.validation_images],
             phases=training.phases,
             seed=seed,
             device=device,
