@@ -51,7 +51,7 @@ class Quiet(Reporter):
     @property
     def moved(self) -> int:
         """None are moved without a word."""
-        return sum(map(int, re.findall(r": (\d+) of \d+ files moved", self.text.getvalue())))
+        return sum(map(int, re.findall(r": (\d+) files copied", self.text.getvalue())))
 
 
 @pytest.fixture

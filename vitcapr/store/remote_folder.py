@@ -155,7 +155,8 @@ class RemoteFolder:
                 move(names)
                 moved += sum(files[name].size for name in names)
                 tracker.advance(len(names), f"{moved / 1e6:.1f} MB")
-        report.line(f"{what}: {len(missing)} of {len(files)} files moved, {moved / 1e6:.1f} MB; the others were there")
+        there = f", {len(files) - len(missing)} there already" if len(missing) < len(files) else ""
+        report.line(f"{what}: {len(missing)} files copied, {moved / 1e6:.1f} MB{there}")
 
     def _copy(self, files: Mapping[str, tuple[Path, int]]) -> None:
         """Copy files from the folder: name -> where to, and how many bytes it may have."""
