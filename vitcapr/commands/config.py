@@ -70,9 +70,7 @@ def parameters() -> None:
 
 
 @app.command()
-def recipe(
-    name: Annotated[str, typer.Argument(help="An experiment that follows a paper: vitcap-r-coco, ...")],
-) -> None:
+def recipe(name: Annotated[str, typer.Argument(help="An experiment that follows a paper: vitcap-r-coco, ...")]) -> None:
     """Compare the recipe of a paper with its experiment file, and print the reasons for differences."""
     print(recipe_text(name), end="")
 

@@ -22,10 +22,7 @@ if TYPE_CHECKING:
 def main(
     results: Annotated[list[Path], typer.Argument(help="Folders of experiments, results/NAME, to show side by side.")],
     split: Annotated[str, typer.Option(help="The split whose images are shown.")] = "test",
-    output: Annotated[
-        Path | None,
-        typer.Option(help="The folder to write; results/NAME/explorer by default."),
-    ] = None,
+    output: Annotated[Path | None, typer.Option(help="The folder to write; results/NAME/explorer by default.")] = None,
     embed: Annotated[
         bool, typer.Option("--embed/--no-embed", help="Embed the captions of the systems with the retrievers.")
     ] = True,

@@ -61,8 +61,7 @@ def info(sealed: Sealed) -> None:
 
 @app.command()
 def verify(
-    sealed: Sealed,
-    delete: Annotated[bool, typer.Option("--delete", help="Delete damaged chunks.")] = False,
+    sealed: Sealed, delete: Annotated[bool, typer.Option("--delete", help="Delete damaged chunks.")] = False
 ) -> None:
     """Read every chunk and compare it with its checksum."""
     path = sealed / "manifest.json" if sealed.is_dir() else sealed

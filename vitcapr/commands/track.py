@@ -48,8 +48,7 @@ def main(
         Literal["tensorboard", "mlflow", "trackio"], typer.Option(help="The tracker to write to.")
     ] = "tensorboard",
     output: Annotated[
-        Path | None,
-        typer.Option(help="The folder to write to; runs/NAME by default. Trackio has a folder of its own."),
+        Path | None, typer.Option(help="The folder to write to; runs/NAME by default. Trackio has a folder of its own.")
     ] = None,
 ) -> None:
     """Write training curves and scores to TensorBoard, MLflow or trackio. Each model is a run."""

@@ -59,13 +59,7 @@ class Resampling(TypedDict):
 
 
 class MetricsConfig(Section):
-    caption: list[CaptionMetricName] = [
-        "bleu",
-        "meteor",
-        "rouge_l",
-        "cider",
-        "diversity",
-    ]
+    caption: list[CaptionMetricName] = ["bleu", "meteor", "rouge_l", "cider", "diversity"]
     """Modules of vitcapr.metrics.captions; docs/metrics.md explains each score. Of these, chair, meteor and spice score
     English captions only."""
     instances: list[UserPath] = []

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -88,19 +89,15 @@ def _scores(per_image: pd.DataFrame | None, numbers: Mapping[str, int]) -> dict[
     if per_image is None:
         return {}
     return {
-        str(key): _spread(numbers, dict(zip(per_image.index, per_image[key].tolist(), strict=True)))
+        str(key): _spread(numbers, per_image[key].to_dict())
         for key in per_image.columns
         if key in COLUMNS and pd.api.types.is_numeric_dtype(per_image[key])
     }
 
 
-def _spread(numbers: Mapping[str, int], values: Mapping[str, float]) -> Floats:
+def _spread(numbers: Mapping[str, int], values: Mapping[Any, float]) -> Floats:
     """The values in the order of the images; NaN where an image has none."""
-    spread = np.full(len(numbers), np.nan)
-    for image, value in values.items():
-        if image in numbers:
-            spread[numbers[image]] = value
-    return spread
+    return np.asarray(pd.Series(dict(values), dtype=float).reindex(list(numbers)), np.float64)
 
 
 def plain(column: Column) -> Sequence[float | int | None]:

@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from vitcapr.errors import UserError
@@ -82,19 +83,15 @@ def build_gallery(experiments: Sequence[Results], split: str) -> Gallery:
 def _references(
     experiments: Sequence[Results], split: str, image_of_row: Sequence[Numbers]
 ) -> tuple[list[Reference], list[Numbers]]:
-    listed = [
-        [
-            (row, Reference(int(numbers[image]), str(text), str(language)))
-            for row, image, text, language in one.data.captions_of(split)[
-                ["caption_row", "image_row", "text", "language"]
-            ].itertuples(index=False)
-        ]
-        for one, numbers in zip(experiments, image_of_row, strict=True)
-    ]
-    references = sorted(dict.fromkeys(each for rows in listed for _, each in rows), key=lambda each: each.image)
-    numbered = {each: number for number, each in enumerate(references)}
+    tables = []
+    for number, (one, numbers) in enumerate(zip(experiments, image_of_row, strict=True)):
+        captions = one.data.captions_of(split)
+        tables.append(captions.assign(experiment=number, image=numbers[captions["image_row"]]))
+    every, key = pd.concat(tables), ["image", "text", "language"]
+    different = every[key].drop_duplicates().sort_values("image", kind="stable", ignore_index=True)
     reference_of_row = [np.full(len(one.data.captions), ABSENT, np.int64) for one in experiments]
-    for numbers, rows in zip(reference_of_row, listed, strict=True):
-        for row, each in rows:
-            numbers[row] = numbered[each]
-    return references, reference_of_row
+    every = every.merge(different.reset_index(names="reference"), on=key)
+    for number, numbers in enumerate(reference_of_row):
+        own = every[every["experiment"] == number]
+        numbers[own["caption_row"]] = own["reference"]
+    return [Reference(*each) for each in different.itertuples(index=False)], reference_of_row
