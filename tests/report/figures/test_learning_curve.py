@@ -1,15 +1,17 @@
 from itertools import pairwise
 
+import pandas as pd
 import pytest
 
-from vitcapr.report.figures.learning_curve import TrainedRetriever, learning_curve
+from vitcapr.report.figures.learning_curve import learning_curve
 
 SEARCHED = {"i2t": "9 images among 45 captions", "t2i": "45 captions among 9 images"}
 
 
 def test_the_line_goes_through_the_means_over_seeds_and_the_band_is_their_spread():
-    mlp = [TrainedRetriever(100, 0.1, 0.2), TrainedRetriever(100, 0.3, 0.2), TrainedRetriever(1000, 0.5, 0.4)]
-    figure = learning_curve({"mlp": mlp, "linear": [TrainedRetriever(100, 0.1, 0.1)]}, SEARCHED)
+    mlp = pd.DataFrame({"pairs": [100, 100, 1000], "i2t": [0.1, 0.3, 0.5], "t2i": [0.2, 0.2, 0.4]})
+    linear = pd.DataFrame({"pairs": [100], "i2t": [0.1], "t2i": [0.1]})
+    figure = learning_curve({"mlp": mlp, "linear": linear}, SEARCHED)
     left, right = figure.axes
     assert left.get_title(loc="left") == "image to text: 9 images among 45 captions"
     assert left.lines[0].get_xydata().tolist() == [[100, pytest.approx(20)], [1000, pytest.approx(50)]]
@@ -26,7 +28,8 @@ def test_the_line_goes_through_the_means_over_seeds_and_the_band_is_their_spread
 @pytest.mark.parametrize("sizes", [(500, 1000, 2000, 5000, 10_000, 20_000, 29_000, 30_000)])
 def test_labels_and_legend_neither_overlap_nor_leave_the_page(sizes):
     names = [f"a-retriever-with-a-long-name-{n}" for n in range(5)]
-    figure = learning_curve({name: [TrainedRetriever(size, 0.1, 0.2) for size in sizes] for name in names}, SEARCHED)
+    trainings = pd.DataFrame({"pairs": sizes, "i2t": 0.1, "t2i": 0.2})
+    figure = learning_curve(dict.fromkeys(names, trainings), SEARCHED)
     renderer = figure.canvas.get_renderer()
     legend = figure.legends[0].get_window_extent(renderer)
     assert (legend.x0 >= 0, legend.x1 <= figure.bbox.x1) == (True, True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,26 +21,18 @@ _LEVEL, _ROTATION = 5, 45
 """More sizes than this have their labels at a slant."""
 
 
-class TrainedRetriever(NamedTuple):
-    """One training: its number of pairs, and Recall@1 of both directions as fractions."""
-
-    pairs: int
-    i2t: float
-    t2i: float
-
-
-def trained_on(card: Path, scores: Mapping[str, Mapping[str, Any]], all_pairs: int) -> TrainedRetriever:
-    """One training of a retriever, from its card and its scores.
+def trained_on(card: Path, scores: Mapping[str, Mapping[str, Any]], all_pairs: int) -> dict[str, float]:
+    """One training of a retriever, from its card and its scores: a row of :func:`learning_curve`.
 
     Args:
         all_pairs: the pairs of the training split, which a training without a limit saw.
     """
     try:
         pairs = read_card(card)["settings"]["retriever"]["training"]["pairs"]
-        recalls = [float(scores[f"{direction}_recall_1"]["value"]) for direction in TITLES]
+        recalls = {direction: float(scores[f"{direction}_recall_1"]["value"]) for direction in TITLES}
     except (KeyError, TypeError) as error:
         raise UserError("not the card and the scores of a retriever", where=card) from error
-    return TrainedRetriever(all_pairs if pairs is None else pairs, *recalls)
+    return {"pairs": all_pairs if pairs is None else pairs, **recalls}
 
 
 def draw_trainings(
@@ -56,26 +48,28 @@ def draw_trainings(
         name: [trained_on(card, each["metrics"], all_pairs) for card, each in zip(files, scores[name], strict=True)]
         for name, files in cards.items()
     }
-    return learning_curve(systems, pools)
+    return learning_curve({name: pd.DataFrame(rows) for name, rows in systems.items()}, pools)
 
 
 @styled
-def learning_curve(systems: Mapping[str, Sequence[TrainedRetriever]], pools: Mapping[str, str]) -> Figure:
+def learning_curve(systems: Mapping[str, pd.DataFrame], pools: Mapping[str, str]) -> Figure:
     """Recall@1 in percent over the training pairs: one panel per direction, one line per system through the seed
     averages.
 
     The band is a standard deviation over the seeds each way; every training is a dot.
 
     Args:
+        systems: a row a training: ``pairs``, and Recall@1 as a fraction in ``i2t`` and ``t2i``.
         pools: by direction, ``i2t`` and ``t2i``, what was asked and what was searched.
     """
-    seeds = max(_seeds(trainings) for trainings in systems.values())
-    labels = [f"{name}: mean of {_seeds(of)} seeds" if seeds > 1 else name for name, of in systems.items()]
+    seeds = {name: int(trainings["pairs"].value_counts().max()) for name, trainings in systems.items()}
+    several = max(seeds.values()) > 1
+    labels = [f"{name}: mean of {number} seeds" if several else name for name, number in seeds.items()]
     columns = legend_columns(labels)
     height = 2.6 + LEGEND_ROW * -(-len(labels) // columns)
     figure = new_figure(PAGE_WIDTH, height)
     panels = figure.subplots(1, 2, sharey=True)
-    sizes = sorted({one.pairs for trainings in systems.values() for one in trainings})
+    sizes = sorted({int(size) for trainings in systems.values() for size in trainings["pairs"]})
     for axes, direction in zip(panels, TITLES, strict=True):
         for number, trainings in enumerate(systems.values()):
             _draw(axes, trainings, direction, number)
@@ -105,32 +99,19 @@ def _labelled(sizes: Sequence[int]) -> list[int]:
     return kept
 
 
-def _draw(axes: Axes, trainings: Sequence[TrainedRetriever], direction: str, number: int) -> None:
-    style = series(number)
-    sizes = sorted({one.pairs for one in trainings})
-    values = [[100 * getattr(one, direction) for one in trainings if one.pairs == size] for size in sizes]
-    means = np.array([np.mean(recalls) for recalls in values])
-    spreads = np.array([np.std(recalls, ddof=1) if len(recalls) > 1 else 0.0 for recalls in values])
-    axes.plot(sizes, means, label=f"system {number}", **style)
-    axes.fill_between(sizes, means - spreads, means + spreads, color=style["color"], alpha=0.2, linewidth=0)
-    every = [(size, value) for size, recalls in zip(sizes, values, strict=True) for value in recalls]
-    across, up = zip(*every, strict=True)
-    axes.scatter(across, up, s=3, color=style["color"], linewidths=0, zorder=3)
-
-
-def _seeds(trainings: Sequence[TrainedRetriever]) -> int:
-    """The most trainings on the same number of pairs."""
-    sizes = [one.pairs for one in trainings]
-    return max((sizes.count(size) for size in set(sizes)), default=0)
+def _draw(axes: Axes, trainings: pd.DataFrame, direction: str, number: int) -> None:
+    style, recall = series(number), 100 * trainings[direction]
+    by_size = recall.groupby(trainings["pairs"])
+    mean, spread = by_size.mean(), by_size.std().fillna(0.0)
+    axes.plot(mean.index, mean, label=f"system {number}", **style)
+    axes.fill_between(mean.index, mean - spread, mean + spread, color=style["color"], alpha=0.2, linewidth=0)
+    axes.scatter(trainings["pairs"], recall, s=3, color=style["color"], linewidths=0, zorder=3)
 
 
 def alignment_curve(scores: pd.DataFrame) -> Figure:
     """The learning curve of a study of alignments from its scores.csv; with one number of pairs, a row a system."""
-    columns = ["pairs", "i2t_recall_1", "t2i_recall_1"]
-    systems = {
-        str(system): [TrainedRetriever(*row) for row in runs[columns].itertuples(index=False, name=None)]
-        for system, runs in scores.groupby("system", sort=False)
-    }
+    recalls = scores.rename(columns={f"{direction}_recall_1": direction for direction in TITLES})
+    systems = {str(system): runs for system, runs in recalls.groupby("system", sort=False)}
     images, captions = (f"{int(scores[name].iloc[0]):,} {name}" for name in ("images", "captions"))
     pools = {"i2t": f"{images} among {captions}", "t2i": f"{captions} among {images}"}
     if scores["pairs"].nunique() == 1:
