@@ -21,22 +21,8 @@ from typing import Any
 from vitcapr.config.base import StageSettings, parse_settings
 from vitcapr.errors import UserError
 from vitcapr.files import remove_remains, write_json
+from vitcapr.pipeline import records
 from vitcapr.pipeline.code import LIBRARIES, code_hash, job_code
-from vitcapr.pipeline.records import (
-    CODE_DIGESTS,
-    FORMAT,
-    RUNS,
-    Energy,
-    FileFacts,
-    Run,
-    check_as_written,
-    check_together,
-    energy_since,
-    file_facts,
-    gpu_millijoules,
-    makers_of,
-    record_of_log,
-)
 from vitcapr.pipeline.result_cache import key_of, result_cache_of
 from vitcapr.pipeline.stage import COMMAND, CodeHash, Role, Stage, get_dotted
 from vitcapr.progress import Reporter, is_first_process, is_started_by_torchrun
@@ -67,30 +53,30 @@ class Job:
     @cached_property
     def record(self) -> Path | None:
         """The path of the run record; None if no rule runs the command."""
-        return None if self.log is None else record_of_log(self.log)
+        return None if self.log is None else records.record_of_log(self.log)
 
     @cached_property
     def results(self) -> Path | None:
         """The folder of all results; None if no rule runs the command."""
         parents = () if self.record is None else self.record.parents
-        return next((folder.parent.parent for folder in parents if folder.name == RUNS), None)
+        return next((folder.parent.parent for folder in parents if folder.name == records.RUNS), None)
 
     @cached_property
     def code(self) -> dict[str, str]:
-        remembered = None if self.results is None else self.results / CODE_DIGESTS
+        remembered = None if self.results is None else self.results / records.CODE_DIGESTS
         return job_code(self.stage.module, self.stage.result_settings(self.canonical), remembered)
 
     @cached_property
-    def inputs(self) -> dict[str, FileFacts]:
+    def inputs(self) -> dict[str, records.FileFacts]:
         return self.read_inputs()
 
     @cached_property
-    def makers(self) -> dict[str, Run]:
+    def makers(self) -> dict[str, records.Run]:
         """The records of the jobs that wrote the inputs."""
-        return makers_of(self.inputs)
+        return records.makers_of(self.inputs)
 
-    def read_inputs(self) -> dict[str, FileFacts]:
-        return file_facts(self._files(Role.INPUT))
+    def read_inputs(self) -> dict[str, records.FileFacts]:
+        return records.file_facts(self._files(Role.INPUT))
 
     @property
     def arguments(self) -> list[str]:
@@ -142,7 +128,7 @@ class Job:
                 if path.exists() and not (path.is_file() or path.is_dir()):
                     raise UserError("neither a file nor a folder", where=path, remedy=f"correct {parameter.option}")
         if not is_started_by_torchrun():
-            check_together(self.inputs, self.makers)
+            records.check_together(self.inputs, self.makers)
 
     def compute(self) -> None:
         """Call the stage. If it trains in several processes, call it in each of them."""
@@ -177,8 +163,8 @@ class Job:
         with Reporter(self.log) as report:
             report.line(line)
 
-    def outputs(self) -> dict[str, FileFacts]:
-        return file_facts(self._files(Role.OUTPUT))
+    def outputs(self) -> dict[str, records.FileFacts]:
+        return records.file_facts(self._files(Role.OUTPUT))
 
     def _files(self, role: Role) -> dict[str, list[Path]]:
         """The existing files of each parameter."""
@@ -205,7 +191,7 @@ def run_stage(stage: Stage, /, log: Path | None = None, **values: Any) -> None:
 def _run_recorded(job: Job, record: Path, results: Path) -> None:
     started = datetime.now(UTC).isoformat(timespec="seconds")
     code, inputs = job.code, job.inputs  # before the stage runs, because files may change during hours of work
-    check_as_written(inputs, job.makers)
+    records.check_as_written(inputs, job.makers)
     cache = result_cache_of(results) if job.stage.cached else None
     entry = None if cache is None else cache.find(job.key)
     if entry is not None:
@@ -214,20 +200,20 @@ def _run_recorded(job: Job, record: Path, results: Path) -> None:
         job.say(f"restored from the result cache, {entry.path}: made on {made['host']} in {made['seconds']:.0f} s")
     else:
         begun = time.monotonic()
-        counters, _ = gpu_millijoules()
+        counters, _ = records.gpu_millijoules()
         job.compute()
         now = job.read_inputs()
         if changed := [path for path, facts in inputs.items() if now.get(path) != facts]:
             what = f"the file changed while {job.stage.name} ran"
             raise UserError(what, where=changed[0], remedy="run the same command again")
-        made = _made(started, time.monotonic() - begun, energy_since(counters))
+        made = _made(started, time.monotonic() - begun, records.energy_since(counters))
         if cache is not None:
             try:
                 cache.store(job.key, job.finished, made)
             except (OSError, UserError) as error:  # The stage has succeeded, so the job does not fail.
                 job.say(f"warning: not stored in the result cache, {cache.root}: {error}")
     content = {
-        "format": FORMAT,
+        "format": records.FORMAT,
         "stage": job.stage.name,
         "command": shlex.join([*COMMAND, job.stage.name, *job.arguments]),
         "code": code,
@@ -243,7 +229,7 @@ def _run_recorded(job: Job, record: Path, results: Path) -> None:
         remove_remains(written)
 
 
-def _made(started: str, seconds: float, energy: Energy) -> dict[str, Any]:
+def _made(started: str, seconds: float, energy: records.Energy) -> dict[str, Any]:
     own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
     return {
         "user": _user(),
