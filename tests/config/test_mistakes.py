@@ -167,6 +167,7 @@ WITHOUT_EFFECT = {
     PAIR_PHASE % "structure_levels: 2": "structure_levels needs structure",
     RETRIEVER % "training: {queue_momentum: 0.9}": "queue_momentum needs queue",
     RETRIEVER % "bias: -5.0": "bias needs a phase with objective sigmoid",
+    RETRIEVER % "training: {pairs_seed: 3}": "pairs_seed needs pairs",
     RETRIEVER % "image: {standardise: true}": "standardise needs pool cls",
     RETRIEVER % "image: {head: mlp, depth: 2}": "depth needs head residual",
     RETRIEVER % "image: {head: linear, hidden_dim: 64}": "hidden_dim needs head mlp or gated or residual, not linear",

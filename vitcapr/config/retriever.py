@@ -170,7 +170,7 @@ class RetrieverTrainingConfig(TrainingConfig):
     has no weights to learn."""
     pairs: int | None = Field(None, ge=2)
     """Number of training pairs to sample (null: all)."""
-    pairs_seed: int = Field(0, ge=0)
+    pairs_seed: Annotated[int, Only("pairs")] = Field(0, ge=0)
     """Seed of this sample. With the same seed, a larger sample contains the smaller one."""
     sweep: SweepConfig | None = None
     validation_images: int | None = Field(10_000, ge=2)
