@@ -8,7 +8,7 @@ import typer
 import yaml
 
 from vitcapr.commands.downloads import missing_lines, models_of, obtainable_table
-from vitcapr.commands.estimate import backbone_lines, splits_and_languages, trial_lines
+from vitcapr.commands.estimate import backbone_lines, splits_and_languages
 from vitcapr.commands.main import Configfiles
 from vitcapr.config.experiment import missing_languages
 from vitcapr.config.reference import parameters_text, schema_text
@@ -24,12 +24,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_
 
 
 @app.command()
-def check(
-    configfile: Configfiles = None,
-    trial: Annotated[
-        bool, typer.Option("--trial", help="Run the long stages on 64 images to estimate the time of the whole run.")
-    ] = False,
-) -> None:
+def check(configfile: Configfiles = None) -> None:
     """Check a configuration: its keys, its values, its files and models; count images and bytes of features."""
     files = configfile or []
     where = names_of(files)
@@ -46,9 +41,6 @@ def check(
     for line in backbone_lines(experiment, sizes.total()):
         print(line)
     print(experiment.contents)
-    if trial:
-        for line in trial_lines(experiment, sizes):
-            print(line, flush=True)
 
 
 @app.command()
