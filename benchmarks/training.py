@@ -24,6 +24,7 @@ import torch
 
 from benchmarks.inputs import peak_mb
 from benchmarks.loader import make, make_eight_bits
+from tests.tokens import token_table
 from vitcapr.batches.loader import Batch
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
 from vitcapr.batches.texts import PAD
@@ -46,7 +47,7 @@ def captions(images: int) -> TokenTable:
     generator = np.random.default_rng(0)
     lengths = np.clip(generator.normal(12, 4, images * 5).round(), 4, 33).astype(int)
     words = [[1, *generator.integers(4, VOCABULARY, length), 2] for length in lengths]
-    return TokenTable.build(words, np.repeat(np.arange(images), 5).tolist(), range(images * 5))
+    return token_table(words, np.repeat(np.arange(images), 5).tolist(), range(images * 5))
 
 
 def architecture_of(**settings: Any) -> dict[str, Any]:

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
+from tests.tokens import token_table
 from vitcapr.batches.loader import Batches
 from vitcapr.batches.texts import WordTexts
 from vitcapr.errors import UserError
-from vitcapr.formats.tokens import TokenTable
 
 CAPTIONS = {0: [[1, 5, 2], [1, 2]], 1: [[1, 6, 7, 8, 2]], 3: [[1, 9, 2]], 4: [[1, 4, 2], [1, 3, 3, 2], [1, 2]]}
 
@@ -40,7 +40,7 @@ def store() -> Store:
 def texts() -> WordTexts:
     captions = [(row, caption) for row, several in CAPTIONS.items() for caption in several]
     rows, ids = zip(*captions, strict=True)
-    return WordTexts(TokenTable.build(ids, rows, range(len(rows))), max_length=4)
+    return WordTexts(token_table(ids, rows, range(len(rows))), max_length=4)
 
 
 def test_a_batch_by_hand(store: Store, texts: WordTexts) -> None:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.tokens import token_table
 from vitcapr.batches.loader import Batch, Batches
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
 from vitcapr.batches.texts import (
@@ -14,7 +15,6 @@ from vitcapr.batches.texts import (
     draw_pairs,
 )
 from vitcapr.errors import UserError
-from vitcapr.formats.tokens import TokenTable
 
 CAPTIONS_OF = [3, 1, 0, 2, 5, 2, 4]
 OWNER = np.repeat(np.arange(7), CAPTIONS_OF)
@@ -33,7 +33,7 @@ def features() -> FeatureTexts:
 def words(max_length: int = 9) -> WordTexts:
     """Caption m is 1, m + 3 as often as m % 4 says, 2."""
     captions = [[1, *[m + 3] * (m % 4), 2] for m in range(len(OWNER))]
-    return WordTexts(TokenTable.build(captions, OWNER.tolist(), range(len(OWNER))), max_length)
+    return WordTexts(token_table(captions, OWNER.tolist(), range(len(OWNER))), max_length)
 
 
 def read(texts: Texts, **options: object) -> list[Batch]:

@@ -40,7 +40,7 @@ def files(tmp_path):
         "patches": draw.normal(size=(IMAGES, PATCHES, WIDTH)).astype(np.float16),
         "cls": draw.normal(size=(IMAGES, WIDTH)).astype(np.float16),
     }
-    vocabulary = Vocabulary.build([WORDS], min_count=1)
+    vocabulary = Vocabulary.build(WORDS, min_count=1)
     vocabulary.write(tmp_path / "vocabulary.json")
     return {
         "features": write_store(tmp_path, arrays, names, chunk=4, grid=[2, 3]),

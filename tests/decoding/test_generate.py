@@ -22,7 +22,7 @@ from vitcapr.formats.captions import write_attention
 from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.models.interface import Memory, State, Step
 
-WORDS = Vocabulary.build([["a", "dog", "runs", "on", "grass"]], min_count=1)
+WORDS = Vocabulary.build(["a", "dog", "runs", "on", "grass"], min_count=1)
 SPECIALS = {"start": START, "end": END, "pad": PAD, "forbidden": [UNKNOWN]}
 LIMITS = {"max_length": 6, "min_length": 2, "block_ngram": 2}
 
@@ -122,7 +122,7 @@ def test_a_step_asks_the_device_once(search: Callable[..., Any], monkeypatch: py
 
 
 def test_pieces_are_read_as_words():
-    pieces = Vocabulary.build([[" skate", "board", "er", " on"]], min_count=1, unknown=False)
+    pieces = Vocabulary.build([" skate", "board", "er", " on"], min_count=1, unknown=False)
     pieces = replace(pieces, rows=tuple(range(len(pieces))))
     tokens = [pieces.index[piece] for piece in (" on", " skate", "board", "er")]
     attention = np.array([[1, 0], [1, 0], [0, 1], [0.5, 0.5]], np.float16)

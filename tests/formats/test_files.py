@@ -13,6 +13,7 @@ import pytest
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 
+from tests.tokens import token_table
 from vitcapr.errors import UserError
 from vitcapr.formats.captions import (
     AttentionTable,
@@ -99,7 +100,7 @@ RANKS = RankFile(
 )
 POOLS = Pools(ROWS, CAPTION_ROWS, CAPTION_ROWS[:1], ROWS)
 TAGS = TagTable.of([[(0, 1, "DET"), (2, 5, "NOUN")], [], [(1, 2, "VERB")]])
-TOKENS = TokenTable.build([[1, 5, 2], [1, 2]], [0, 0], [0, 1])
+TOKENS = token_table([[1, 5, 2], [1, 2]], [0, 0], [0, 1])
 VECTORS = np.arange(6, dtype=np.float32).reshape(3, 2)
 
 PAIRS = pd.DataFrame({"caption_id": ["a"], "raw": ["Oh, x!"], "category": ["food"]})

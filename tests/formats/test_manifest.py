@@ -9,7 +9,7 @@ import pytest
 
 from tests.checkpoints import flip_bit
 from vitcapr.errors import UserError
-from vitcapr.files import sha256_file
+from vitcapr.files import canonical_json, sha256_bytes, sha256_file
 from vitcapr.formats.manifest import read_manifest, write_manifest
 
 
@@ -101,10 +101,12 @@ def test_rows_are_the_identity(tmp_path):
 
 
 def test_a_table_is_read_by_column_and_row_across_row_groups(tmp_path, monkeypatch):
+    odd = captions().assign(text=["hi", '你"好\\', "ho", "\x7f\u2028"])
+    digests = json.loads(write(tmp_path / "whole", captions=odd).read_text())["contents"]
+    assert digests["captions"] == sha256_bytes(canonical_json(odd[["caption_id", "text"]].values.tolist()).encode())
     monkeypatch.setattr("vitcapr.formats.containers.ROW_GROUP", 3)
-    digests = json.loads(write(tmp_path / "whole").read_text())["contents"]
     data = read_manifest(write(tmp_path))
-    assert json.loads((tmp_path / "manifest.json").read_text())["contents"] == digests
+    assert json.loads(write(tmp_path / "parts", captions=odd).read_text())["contents"] == digests
     table = data.caption_table
     assert pq.ParquetFile(table.path).num_row_groups == 2
     assert len(table) == 4

@@ -4,6 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.data_sets import write_data_set
+from tests.tokens import token_table
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.formats.tokens import TokenTable
@@ -11,7 +12,7 @@ from vitcapr.formats.vocabulary import Vocabulary
 
 
 def table():
-    return TokenTable.build([[1, 5, 2], [1, 2], [1, 6, 7, 2]], image_row=[0, 0, 3], caption_row=[0, 1, 9])
+    return token_table([[1, 5, 2], [1, 2], [1, 6, 7, 2]], image_row=[0, 0, 3], caption_row=[0, 1, 9])
 
 
 def test_captions_lie_end_to_end():
@@ -38,7 +39,7 @@ def test_files_bring_back_the_same_captions_in_the_same_bytes(tmp_path_factory, 
     folder = tmp_path_factory.mktemp("tokens")
     rows = list(range(len(captions)))
     for name in ("one.npz", "two.npz"):
-        TokenTable.build(captions, rows, rows).write(folder / name)
+        token_table(captions, rows, rows).write(folder / name)
     back = TokenTable.read(folder / "one.npz")
     assert [back[row].tolist() for row in rows] == captions
     assert back.image_row.tolist() == back.caption_row.tolist() == rows
@@ -63,7 +64,7 @@ def test_another_table_is_refused(tmp_path, change):
 
 
 def test_chosen_captions_are_those_of_the_table() -> None:
-    table = TokenTable.build([[1, 5, 2], [1, 2], [1, 7, 8, 2]], image_row=[0, 0, 1], caption_row=[4, 5, 6])
+    table = token_table([[1, 5, 2], [1, 2], [1, 7, 8, 2]], image_row=[0, 0, 1], caption_row=[4, 5, 6])
     chosen = table.select(np.array([True, False, True]))
     assert [chosen[number].tolist() for number in range(2)] == [[1, 5, 2], [1, 7, 8, 2]]
     assert chosen.image_row.tolist() == [0, 1]
@@ -78,7 +79,7 @@ def data_set(folder):
 
 def test_shifted_rows_and_foreign_numbers_are_refused(tmp_path):
     data, path = data_set(tmp_path), tmp_path / "tokens.npz"
-    words = Vocabulary.build([["cat", "dog"]], min_count=1, unknown=False)
+    words = Vocabulary.build(["cat", "dog"], min_count=1, unknown=False)
     ids, offsets = np.array([1, 3, 2, 1, 4, 2, 1, 4, 3, 2], np.int32), np.array([0, 3, 6, 10], np.int64)
     image_row, caption_row = np.array([0, 1, 2], np.int32), np.array([1, 2, 3], np.int32)
 
@@ -102,6 +103,6 @@ def test_shifted_rows_and_foreign_numbers_are_refused(tmp_path):
 
 
 def test_a_table_without_captions_is_one(tmp_path):
-    TokenTable.build([], [], []).write(tmp_path / "tokens.npz")
-    words = Vocabulary.build([["cat"]], min_count=1)
+    token_table([], [], []).write(tmp_path / "tokens.npz")
+    words = Vocabulary.build(["cat"], min_count=1)
     assert len(TokenTable.read(tmp_path / "tokens.npz", data_set(tmp_path), words)) == 0

@@ -1,4 +1,5 @@
 import json
+from itertools import chain
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +13,7 @@ CAPTIONS = [line.split() for line in ("a dog runs", "a dog sits", "a cat sits", 
 
 
 def build(captions=CAPTIONS, **options):
-    return Vocabulary.build(captions, **{"min_count": 2, **options})
+    return Vocabulary.build(chain(*captions), **{"min_count": 2, **options})
 
 
 def test_specials_first_then_by_count_then_by_alphabet():

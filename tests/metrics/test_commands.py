@@ -40,7 +40,7 @@ def folder(tmp_path: Path) -> Path:
     objects = objects.assign(mask="mask-" + objects["image_id"], kind="animal", color="brown", texture="plain")
     captions = [(image, "en", text) for image, texts in TEXTS.items() for text in texts]
     write_data_set(tmp_path, splits, captions, objects=objects)
-    Vocabulary.build([["a", "dog", "cats"]], min_count=1).write(tmp_path / "vocabulary.json")
+    Vocabulary.build(["a", "dog", "cats"], min_count=1).write(tmp_path / "vocabulary.json")
     write_texts(tmp_path / "captions.json", WRITTEN)
     return tmp_path
 

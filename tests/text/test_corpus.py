@@ -1,6 +1,7 @@
 """Words that are counted and numbered part by part are those of all captions at once."""
 
 from collections import Counter
+from itertools import chain
 
 import numpy as np
 import pandas as pd
@@ -19,9 +20,9 @@ def test_parts_give_the_counts_and_the_tokens_of_the_whole(unknown):
     corpus = Corpus(["train"])
     for rows in np.split(np.arange(40), [0, 7, 8, 25]):
         corpus.add(table.loc[rows], [words[row] for row in rows])
-    assert corpus.counts() == Counter(word for caption in train for word in caption)
+    assert corpus.counts() == Counter(chain(*train))
     assert (corpus.captions, corpus.counted) == (40, len(train))
-    vocabulary = Vocabulary.build(train, min_count=4, unknown=unknown)
+    vocabulary = Vocabulary.build(chain(*train), min_count=4, unknown=unknown)
     encoded = [vocabulary.encode(caption) for caption in words]
     kept = [row for row, caption in enumerate(encoded) if len(caption) > 2]
     assert 0 < len(kept) < 40

@@ -9,7 +9,7 @@ from vitcapr.text.word_vectors import initial_embedding, read_vectors
 @pytest.fixture
 def vocabulary():
     """a 3, dog 2, emu 1."""
-    return Vocabulary.build([["a", "dog"], ["a", "dog"], ["a", "emu"]], min_count=1, unknown=False)
+    return Vocabulary.build(["a", "dog", "a", "dog", "a", "emu"], min_count=1, unknown=False)
 
 
 def vectors(tmp_path, text):
@@ -42,7 +42,7 @@ def test_other_words_are_drawn_with_the_mean_and_spread_of_the_file(tmp_path):
     rng = np.random.default_rng(1)
     rows = rng.normal([100.0, -2.0], [0.5, 3.0], size=(500, 2))
     text = "".join(f"w{i} {x:.6f} {y:.6f}\n" for i, (x, y) in enumerate(rows))
-    many = Vocabulary.build([[f"m{i}" for i in range(4000)], ["w0"]], min_count=1)
+    many = Vocabulary.build([*(f"m{i}" for i in range(4000)), "w0"], min_count=1)
     matrix, _ = initial_embedding(many, vectors(tmp_path, text), 2, seed=3)
     drawn = matrix[[many.index[f"m{i}"] for i in range(4000)]]
     assert drawn.mean(axis=0) == pytest.approx(rows.mean(axis=0), abs=0.2)

@@ -9,6 +9,7 @@ import torch
 
 from tests.launches import watch_steps
 from tests.models.untrained import untrained
+from tests.tokens import token_table
 from tests.training.trained import StopsBefore, train_in
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
 from vitcapr.config.captioner import CaptionerPhaseConfig, CaptionerTrainingConfig
@@ -27,12 +28,12 @@ IMAGE_ROW = [0, 0, 1, 2, 3, 4]
 
 @pytest.fixture
 def vocabulary() -> Vocabulary:
-    return Vocabulary.build(CAPTIONS, min_count=1)
+    return Vocabulary.build(itertools.chain(*CAPTIONS), min_count=1)
 
 
 @pytest.fixture
 def tokens(vocabulary: Vocabulary) -> TokenTable:
-    return TokenTable.build([vocabulary.encode(caption) for caption in CAPTIONS], IMAGE_ROW, range(len(CAPTIONS)))
+    return token_table([vocabulary.encode(caption) for caption in CAPTIONS], IMAGE_ROW, range(len(CAPTIONS)))
 
 
 @pytest.fixture
@@ -198,7 +199,7 @@ def test_greedy_cider_is_one_where_the_captions_are_the_references(
 ) -> None:
     """A decoder that repeats the only reference of each image reaches CIDEr's maximum of 10."""
     words = [["a", "red", "dog", "boat"], ["two", "dogs", "a", "boats"], ["boat", "red", "two", "a"]]
-    table = TokenTable.build([vocabulary.encode(caption) for caption in words], [0, 1, 2], range(3))
+    table = token_table([vocabulary.encode(caption) for caption in words], [0, 1, 2], range(3))
     written = iter(words)
 
     def repeat(*_: object, **__: object) -> list[Hypothesis]:

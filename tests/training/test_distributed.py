@@ -18,6 +18,7 @@ import torch
 import torch._dynamo  # the optimiser's first step imports it, which every forked process would do for itself
 
 from tests.models.untrained import untrained
+from tests.tokens import token_table
 from tests.training.trained import trainer
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
 from vitcapr.batches.texts import FeatureTexts, WordTexts
@@ -90,7 +91,7 @@ def tokens() -> TokenTable:
     generator = np.random.default_rng(1)
     owner = np.repeat(np.arange(IMAGES), 1 + np.arange(IMAGES) % 3)
     captions = [[1, *generator.integers(3, WORDS, generator.integers(2, 7)).tolist(), 2] for _ in owner]
-    return TokenTable.build(captions, owner.tolist(), range(len(owner)))
+    return token_table(captions, owner.tolist(), range(len(owner)))
 
 
 def captioner(dropout: float = 0.0) -> CaptionerTask:

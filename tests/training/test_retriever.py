@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from tests.launches import watch_steps
+from tests.tokens import token_table
 from tests.training.trained import StopsBefore, train_in
 from vitcapr.batches.loader import Batch
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
@@ -14,7 +15,6 @@ from vitcapr.batches.texts import FeatureTexts, WordTexts
 from vitcapr.config.retriever import RetrieverPhaseConfig
 from vitcapr.config.training import PhaseConfig, TrainingConfig
 from vitcapr.errors import Preempted
-from vitcapr.formats.tokens import TokenTable
 from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
 from vitcapr.training.contrastive import hinge_rank, info_nce, max_hinge, own_captions
 from vitcapr.training.hard_negatives import MomentumQueue, mined_loss
@@ -33,7 +33,7 @@ def store(seed: int = 0) -> MemoryFeatures:
 def words() -> WordTexts:
     """Two captions an image, of its own word and a common one."""
     captions = [[1, 3 + image, 3 + IMAGES + other, 2] for image in range(IMAGES) for other in range(2)]
-    return WordTexts(TokenTable.build(captions, OWNER.tolist(), range(len(captions))), 9)
+    return WordTexts(token_table(captions, OWNER.tolist(), range(len(captions))), 9)
 
 
 def encoder(**changes: object) -> DualEncoder:

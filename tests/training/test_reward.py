@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from pycocoevalcap.cider.cider_scorer import CiderScorer
 
+from tests.tokens import token_table
 from vitcapr.formats.tokens import TokenTable
 from vitcapr.training.self_critical import CiderReward
 
@@ -17,7 +18,7 @@ WORDS = 9
 
 def table(captions: list[tuple[int, list[int]]]) -> TokenTable:
     numbers = [[START, *words, END] for _, words in captions]
-    return TokenTable.build(numbers, [row for row, _ in captions], range(len(captions)))
+    return token_table(numbers, [row for row, _ in captions], range(len(captions)))
 
 
 def text(words: list[int]) -> str:

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from tests.models.untrained import untrained
+from tests.tokens import token_table
 from vitcapr.encoders.precision import autocast
-from vitcapr.formats.tokens import TokenTable
 from vitcapr.models.captioners import CAPTIONERS
 from vitcapr.models.interface import Captioner, Step
 from vitcapr.training.self_critical import CiderReward, SelfCritical
@@ -195,7 +195,7 @@ def test_captions_of_equal_reward_teach_nothing(features: dict[str, Tensor]) -> 
 def test_it_learns_the_caption_that_is_rewarded(kind: str, features: dict[str, Tensor]) -> None:
     """CIDEr-D of one reference an image, from an untrained captioner: it comes to write them, and to end them."""
     captions = [[START, 4, 5, END], [START, 6, 7, END]]
-    reward = CiderReward(TokenTable.build(captions, ROWS.tolist(), range(2)), ROWS.numpy(), WORDS)
+    reward = CiderReward(token_table(captions, ROWS.tolist(), range(2)), ROWS.numpy(), WORDS)
     model = model_of(kind, dropout=0.0, hidden=24)
     critical = objective(reward, samples=16, max_length=6)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.03)

@@ -296,7 +296,7 @@ def _captions_by_image(listing: Listing, rejected: Rejected) -> dict[str, list[L
         elif not text:
             rejected.append((caption.caption_id, "empty caption"))
         else:
-            usable[caption.image_id].append(replace(caption, text=text))
+            usable[caption.image_id].append(caption if text == caption.text else replace(caption, text=text))
         seen.add(caption.caption_id)
     return usable
 

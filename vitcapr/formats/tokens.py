@@ -49,17 +49,6 @@ class TokenTable:
             raise ValueError("the offsets do not cut the word numbers into captions")
 
     @classmethod
-    def build(cls, captions: Sequence[Sequence[int]], image_row: Sequence[int], caption_row: Sequence[int]) -> Self:
-        """From one list of word numbers a caption."""
-        lengths = [len(caption) for caption in captions]
-        return cls(
-            ids=np.fromiter((number for caption in captions for number in caption), np.int32, sum(lengths)),
-            offsets=np.concatenate(([0], np.cumsum(lengths, dtype=np.int64))).astype(np.int64),
-            image_row=np.asarray(image_row, dtype=np.int32),
-            caption_row=np.asarray(caption_row, dtype=np.int32),
-        )
-
-    @classmethod
     def read(cls, path: Path, data: Manifest | None = None, words: Vocabulary | None = None) -> Self:
         """The captions of ``data``, in the numbers of ``words``, where these are given."""
         arrays = read_arrays(path, _DTYPES, _WHAT, _REMEDY)

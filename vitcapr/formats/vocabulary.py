@@ -57,18 +57,9 @@ class Vocabulary:
             raise ValueError("the rows are not those of the pieces")
 
     @classmethod
-    def build(cls, token_lists: Iterable[Sequence[str]], **options: Any) -> Self:
-        """Count the words of the captions and keep the frequent ones; see :meth:`from_counts`.
-
-        Args:
-            token_lists: the words of each caption that is counted.
-        """
-        return cls.from_counts(Counter(token for tokens in token_lists for token in tokens), **options)
-
-    @classmethod
-    def from_counts(
+    def build(
         cls,
-        seen: Mapping[str, int],
+        words: Mapping[str, int] | Iterable[str],
         *,
         min_count: int,
         inclusive: bool = True,
@@ -79,7 +70,7 @@ class Vocabulary:
         """Keep the frequent words.
 
         Args:
-            seen: how often each word occurs in the captions that are counted.
+            words: how often each word occurs in the captions that are counted; or all words of these captions.
             min_count: kept are words seen at least so often or, if not ``inclusive``, more often.
             unknown: add ``<unk>`` for the words that are not kept.
             splits: where the captions come from, for the signature.
@@ -88,6 +79,7 @@ class Vocabulary:
             UserError: no word is frequent enough.
             ValueError: a caption contains one of the specials.
         """
+        seen = Counter(words)
         if clash := sorted({*SPECIALS, UNKNOWN} & seen.keys()):
             raise ValueError(f"a caption has the word {clash[0]}, which has a meaning of its own")
         lowest = min_count if inclusive else min_count + 1

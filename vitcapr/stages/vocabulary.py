@@ -31,7 +31,7 @@ def vocabulary(
             where=manifest,
             remedy="check text.language and text.vocabulary.splits",
         )
-    built = Vocabulary.from_counts(
+    built = Vocabulary.build(
         corpus.counts(),
         min_count=text.vocabulary.min_count,
         inclusive=text.vocabulary.threshold == "inclusive",

@@ -33,12 +33,11 @@ def _read_row_digests(folder: Path) -> np.ndarray:
     """The digests of the rows; empty if the store has none."""
     try:
         check_is_file(folder / ROWS)
-        table = np.load(folder / ROWS, mmap_mode="r", allow_pickle=False)
+        table: np.ndarray = np.load(folder / ROWS, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError):
-        return np.empty((0, _DIGEST_BYTES), np.uint8)
-    if table.dtype != np.uint8 or table.ndim != 2 or table.shape[1] != _DIGEST_BYTES:
-        return np.empty((0, _DIGEST_BYTES), np.uint8)
-    return np.asarray(table)
+        table = np.empty(0)
+    sound = table.dtype == np.uint8 and table.ndim == 2 and table.shape[1] == _DIGEST_BYTES
+    return table if sound else np.empty((0, _DIGEST_BYTES), np.uint8)
 
 
 @dataclass(frozen=True)

@@ -76,8 +76,9 @@ def statistics(store: FeatureStore, name: str, duplicates: int = 10) -> dict[str
         },
     }
     if duplicates:
-        rows = _compared(len(array))
-        if len(rows) < len(array):
+        rows = np.arange(len(array))
+        if len(array) > _MOST_COMPARED:
+            rows = np.sort(np.random.default_rng(0).choice(rows, _MOST_COMPARED // 2, replace=False))
             result["sampled"] = len(rows)
         pairs = _nearest(store, name, rows, duplicates)
         result["nearest"] = [[store.ids[a], store.ids[b], cosine] for a, b, cosine in pairs]
@@ -138,13 +139,6 @@ def _read(store: FeatureStore, name: str, first: int, last: int) -> np.ndarray:
         what = f"the numbers of '{store.ids[first + int(finite.argmin())]}' in '{name}' are not finite"
         raise UserError(what, where=store.manifest_path, remedy="extract or import these features again")
     return rows.reshape(-1, rows.shape[-1]).astype(np.float64)
-
-
-def _compared(images: int) -> np.ndarray:
-    rows = np.arange(images)
-    if images <= _MOST_COMPARED:
-        return rows
-    return np.sort(np.random.default_rng(0).choice(rows, _MOST_COMPARED // 2, replace=False))
 
 
 def _nearest(store: FeatureStore, name: str, rows: np.ndarray, count: int) -> list[tuple[int, int, float]]:

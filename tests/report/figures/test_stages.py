@@ -1,12 +1,13 @@
 import json
+from itertools import chain
 
 import numpy as np
 import pytest
 
+from tests.tokens import token_table
 from vitcapr.errors import UserError
 from vitcapr.formats.captions import read_attention
 from vitcapr.formats.manifest import read_manifest
-from vitcapr.formats.tokens import TokenTable
 from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.report.figures.attention import attended_words
 from vitcapr.report.figures.examples import Choice, choose_attended
@@ -41,7 +42,7 @@ def test_losses_of_several_trainings_take_the_name_of_the_file(draw, tmp_path):
 @pytest.fixture
 def attended(dataset, tmp_path):
     """The inputs of draw_attention. The captions of i0 to i5 are word0 to word1, 2, 3, 4, 5, and 12."""
-    Vocabulary.build([[f"word{n}" for n in range(13)]], min_count=1).write(tmp_path / "vocabulary.json")
+    Vocabulary.build([f"word{n}" for n in range(13)], min_count=1).write(tmp_path / "vocabulary.json")
     files = {name: tmp_path / f"{name}.json" for name in ("captions", "vocabulary")}
     return {**files, "attention": tmp_path / "attention.npz", "manifest": dataset, "split": "test"}
 
@@ -111,9 +112,9 @@ def test_captions_and_attention_of_two_decodings_are_a_mistake(draw, attended, t
 
 def test_text(draw, dataset, tmp_path):
     words = [["a", "dog"], ["a", "cat"], ["a"]]
-    vocabulary = Vocabulary.build(words, min_count=2)
+    vocabulary = Vocabulary.build(chain(*words), min_count=2)
     vocabulary.write(tmp_path / "vocabulary.json")
     rows = np.array([0, 1, 6])
-    TokenTable.build([vocabulary.encode(caption) for caption in words], rows, rows).write(tmp_path / "tokens.npz")
+    token_table([vocabulary.encode(caption) for caption in words], rows, rows).write(tmp_path / "tokens.npz")
     draw(draw_word_frequencies, "vocabulary", vocabulary=tmp_path / "vocabulary.json")
     draw(draw_caption_lengths, "lengths", tokens=tmp_path / "tokens.npz", manifest=dataset)
