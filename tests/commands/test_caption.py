@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from PIL import Image
-from typer import Typer
 from typer.testing import CliRunner
 
 from vitcapr.api.model_files import choose_decoding
@@ -24,11 +23,7 @@ ATTENTION = "results/toy/captioners/patch_attention"
 
 
 def run(*arguments: object, captioner: str = ATTENTION) -> str:
-    app = Typer()
-    app.command()(caption.main)
-    done = CliRunner().invoke(app, ["--captioner", captioner, *map(str, arguments)])
-    if isinstance(done.exception, UserError):
-        raise done.exception
+    done = CliRunner().invoke(caption.app, ["--captioner", captioner, *map(str, arguments)], catch_exceptions=False)
     assert done.exit_code == 0, done.output
     return done.stdout
 

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from typer import Typer
 from typer.testing import CliRunner
 
 import vitcapr
@@ -27,12 +26,8 @@ RESULTS = Path("results/toy")
 
 def run(*arguments: object, kind: str = "words") -> list[list[str]]:
     """The cells of the printed lines."""
-    app = Typer()
-    app.command()(search.main)
     folder = RESULTS / "retrievers" / kind
-    done = CliRunner().invoke(app, ["--retriever", *map(str, [folder, *arguments])])
-    if isinstance(done.exception, UserError):
-        raise done.exception
+    done = CliRunner().invoke(search.app, ["--retriever", *map(str, [folder, *arguments])], catch_exceptions=False)
     assert done.exit_code == 0, done.output
     return [re.split(r"  +", line.strip()) for line in done.stdout.splitlines()]
 

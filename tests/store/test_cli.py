@@ -8,7 +8,6 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
-import typer
 from typer.testing import CliRunner
 
 from tests.checkpoints import flip_bit, run_features, save_bert
@@ -47,9 +46,7 @@ def age(folder: Path) -> None:
 
 
 def collect(results: Path, *options: str) -> str:
-    command = typer.Typer()
-    command.command()(gc.main)
-    done = CliRunner().invoke(command, ["--results", str(results), *options], catch_exceptions=False)
+    done = CliRunner().invoke(gc.app, ["--results", str(results), *options], catch_exceptions=False)
     assert done.exit_code == 0
     return done.output
 
