@@ -145,9 +145,13 @@ def mapped(make: Callable[[int], Any], number: int, processes: int) -> Iterator[
         return
     pool = ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), _depend_on_parent)
     try:
-        # pool.map would hang where a process was killed: it cancels requests that the pool then fails.
-        futures = deque(pool.submit(make, index) for index in range(number))
-        yield (futures.popleft().result() for _ in range(number))
+        # The pool hangs if a process is killed while requests are added, so they are few and added before a process
+        # has begun; pool.map would hang later, too: it cancels requests that the pool then fails.
+        starts = range(0, number, _WORTH_A_PROCESS)
+        futures = deque(
+            pool.submit(_each, make, range(start, min(start + _WORTH_A_PROCESS, number))) for start in starts
+        )
+        yield (result for _ in starts for result in futures.popleft().result())
     except BrokenProcessPool as error:
         raise UserError(
             "a process that rendered pictures was killed",
@@ -155,6 +159,10 @@ def mapped(make: Callable[[int], Any], number: int, processes: int) -> Iterator[
         ) from error
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _each(make: Callable[[int], Any], numbers: range) -> list[Any]:
+    return list(map(make, numbers))
 
 
 def _depend_on_parent() -> None:
