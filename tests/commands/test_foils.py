@@ -15,7 +15,7 @@ from tests.models.untrained import untrained
 from vitcapr.commands import foils
 from vitcapr.errors import UserError
 from vitcapr.formats.vocabulary import SPECIALS, Vocabulary
-from vitcapr.studies.likelihood import LikelihoodScorer, StoredFeatures, likelihoods
+from vitcapr.studies.likelihood import LikelihoodScorer, StoredFeatures
 
 STORE = Path("results/toy/features/vit/manifest.json")
 WORDS = ("cat", "dog", "runs")
@@ -61,7 +61,7 @@ def test_what_is_left_of_the_likelihood_without_the_text(monkeypatch: pytest.Mon
     monkeypatch.setattr(
         LikelihoodScorer, "__call__", lambda _, i, t: np.log([table[each] for each in zip(i, t, strict=True)])
     )
-    found = likelihoods("lstm", scorer(), ["a", "b"], ["s", "t"], np.log([1 / 2, 1 / 4]), alpha=2, seed=0)
+    found = scorer().scores("lstm", ["a", "b"], ["s", "t"], np.log([1 / 2, 1 / 4]), alpha=2, seed=0)
     assert {name: np.exp(each).tolist() for name, each in found.items()} == {
         "lstm": pytest.approx([1 / 2, 1 / 8]),
         "lstm, no image": pytest.approx([3 / 8, 1 / 8]),

@@ -72,9 +72,7 @@ def main(
         alone = load_judge(blind, "main", "auto")(captions)
     notes = [f"{len(kept):,} of {len(listed):,} pairs; chance 50 %; a tie counts one half"]
     for name, each in captioners.items():
-        from vitcapr.studies.likelihood import likelihoods
-
-        scores |= likelihoods(name, each, images, captions, alone, alpha, seed)
+        scores |= each.scores(name, images, captions, alone, alpha, seed)
         known = sum(each.knows(f"{pair.caption} {pair.foil}") for pair in kept)
         notes.append(f"{name} knows every word of {known:,} pairs; divided by the likelihood to the power of {alpha:g}")
     if alone is not None:

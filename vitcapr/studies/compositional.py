@@ -103,7 +103,9 @@ def score_foils(pairs: Sequence[FoilPair], scores: Mapping[str, Array], samples:
         count, number = int(chosen.sum()), int(same[chosen].sum())
         measures = {}
         for name, each in scores.items():
-            right = prefers(*np.split(each, 2))[chosen]
+            true, false = np.split(each, 2)
+            # A model that ignores word order scores equal bags of words equally, but for rounding.
+            right = np.where(np.isclose(true, false, rtol=1e-6, atol=1e-6), CHANCE, true > false)[chosen]
             measures[name] = ratio_measure(np.bincount(numbers, right), np.bincount(numbers))
             bounds = interval(measures[name], samples, seed) or (np.nan, np.nan)
             beside = count, int(numbers.max()) + 1, number, 1 - CHANCE * number / count
@@ -113,12 +115,6 @@ def score_foils(pairs: Sequence[FoilPair], scores: Mapping[str, Array], samples:
     columns = ["scorer", "split", "accuracy", "low", "high", "pairs", "images", "same_words", "order_blind"]
     tested = ["split", "scorer", "other", "difference", "low", "high", "p_value"]
     return Preferences(pd.DataFrame(rows, columns=columns), pd.DataFrame(differences, columns=tested))
-
-
-def prefers(captions: Array, foils: Array) -> Array:
-    """1 where the caption has the higher score, one half for a tie: a model that ignores word order scores equal bags
-    of words equally, but for rounding."""
-    return np.where(np.isclose(captions, foils, rtol=1e-6, atol=1e-6), CHANCE, captions > foils)
 
 
 def cosines(embed_images: Embed, embed_texts: Embed, images: Sequence[str], captions: Sequence[str]) -> Array:

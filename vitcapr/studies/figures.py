@@ -17,8 +17,6 @@ from vitcapr.studies.judgments import VARIANTS, Agreement
 
 _LEAST, _EACH, _FILLED = 0.24, 0.1, 0.78
 """Inches that a row takes at least and for each number; the share of a row over which its numbers are spread."""
-_COLUMNS = 3
-"""Of the legend."""
 
 
 def write_tables(folder: Path, **tables: pd.DataFrame) -> None:
@@ -70,5 +68,5 @@ def _rows(names: Sequence[str], series: Mapping[str, pd.DataFrame]) -> tuple[Fig
         mark, colour = MARKERS[number % len(MARKERS)], SERIES[number % len(SERIES)]
         axes.errorbar(value, places, xerr=spread, label=label, fmt=mark, color=colour, linewidth=1)
     axes.grid(axis="x")
-    figure.legend(loc="outside lower center", ncols=min(len(series), _COLUMNS))
+    figure.legend(loc="outside lower center", ncols=3)
     return figure, axes

@@ -59,8 +59,7 @@ class StoredFeatures:
 
     def _id(self, name: str) -> str:
         stem = Path(name).stem
-        number = stem.rpartition("_")[2].lstrip("0")
-        return next((one for one in (name, stem) if one in self._rows), number)
+        return next((one for one in (name, stem, stem.rpartition("_")[2].lstrip("0")) if one in self._rows), "")
 
 
 @dataclass(frozen=True)
@@ -111,25 +110,17 @@ class LikelihoodScorer:
         each = [self([image] * len(captions), captions) for image in images]
         return np.asarray(np.logaddexp.reduce(each, axis=0) - np.log(len(images)))
 
+    def scores(
+        self, name: str, images: Sequence[str], captions: Sequence[str], blind: Array | None, alpha: float, seed: int
+    ) -> dict[str, Array]:
+        """log P(t|i) of the captions t, log P(t) without an image, and log P(t|i) / P(t)^alpha, each (n,).
 
-def likelihoods(
-    name: str,
-    scorer: LikelihoodScorer,
-    images: Sequence[str],
-    captions: Sequence[str],
-    blind: Array | None,
-    alpha: float,
-    seed: int,
-) -> dict[str, Array]:
-    """log P(t|i) of the captions t, log P(t) without an image, and log P(t|i) / P(t)^alpha, each (n,).
-
-    Args:
-        name: of the captioner; begins the names of the scores.
-        blind: log P(t) by a language model; None for none.
-        seed: draws the images of which the captioner's own P(t) is the mean.
-    """
-    different = np.unique(images)
-    drawn = np.random.default_rng(seed).permutation(different)[:_WITHOUT_IMAGE].tolist()
-    seen, own = scorer(images, captions), scorer.without_image(drawn, captions)
-    scores = {name: seen, f"{name}, no image": own, f"{name} / no image": seen - alpha * own}
-    return scores if blind is None else {**scores, f"{name} / blind": seen - alpha * blind}
+        Args:
+            name: of the captioner; begins the names of the scores.
+            blind: log P(t) by a language model; None for none.
+            seed: draws the images of which the captioner's own P(t) is the mean.
+        """
+        drawn = np.random.default_rng(seed).permutation(np.unique(images))[:_WITHOUT_IMAGE].tolist()
+        seen, own = self(images, captions), self.without_image(drawn, captions)
+        scores = {name: seen, f"{name}, no image": own, f"{name} / no image": seen - alpha * own}
+        return scores if blind is None else {**scores, f"{name} / blind": seen - alpha * blind}
