@@ -12,7 +12,7 @@ from vitcapr.experiment.experiment import Experiment, names_of
 from vitcapr.experiment.targets import run_again
 from vitcapr.pipeline.paths import (
     leave_sigusr1_to_the_stages,
-    results_of,
+    results_folder,
     use_this_python,
 )
 from vitcapr.pipeline.rule import check_rules, in_report, one_of
@@ -29,7 +29,7 @@ if not workflow.overwrite_configfiles:
 configuration = names_of([Path(file) for file in workflow.overwrite_configfiles])
 try:
     experiment = Experiment.from_config(
-        config, where=configuration, results=results_of(workflow)
+        config, where=configuration, results=results_folder(workflow)
     )
 except UserError as error:
     sys.exit(f"error: {error}")
@@ -37,7 +37,7 @@ except UserError as error:
 stages = experiment.stages
 use_this_python()
 leave_sigusr1_to_the_stages()
-show_steps(workflow, results_of(workflow) / experiment.name, experiment.contents)
+show_steps(workflow, results_folder(workflow) / experiment.name, experiment.contents)
 
 
 report: "workflow/report/workflow.rst"

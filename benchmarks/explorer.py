@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 from PIL import Image
 
-from vitcapr.commands.explore import embedder_of
+from vitcapr.commands.explore import load_embedder
 from vitcapr.formats.captions import AttentionTable
 from vitcapr.formats.embeddings import Embeddings
 from vitcapr.formats.manifest import Manifest, read_manifest, write_manifest
@@ -159,7 +159,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "explorer"
         begin = time.process_time()
-        contents = Contents([results], "test", embedder_of([given.results], Reporter()))
+        contents = Contents([results], "test", load_embedder([given.results], Reporter()))
         write_explorer(folder, contents, Reporter())
         seconds = round(time.process_time() - begin)
         bytes_of = {

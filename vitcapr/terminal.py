@@ -281,7 +281,7 @@ def _last_message(job: logging.LogRecord) -> list[str]:
 
 def _signal(message: str) -> int:
     """The signal that ended the command of an error's message; 0 if none did."""
-    found = _KILLED.search(message)
-    if found is None:
+    match = _KILLED.search(message)
+    if match is None:
         return 0
-    return int(found[1]) if found[1] else max(int(found[2]) - _SHELLS, 0)
+    return int(match[1]) if match[1] else max(int(match[2]) - _SHELLS, 0)

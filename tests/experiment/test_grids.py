@@ -60,8 +60,8 @@ def test_a_language_is_compared_with_the_same_language_alone(seeds: Experiment) 
     models = spread(seeds)
     assert models["small-seed4-zh"] == {"of": "small", "vary": "zh", "seed": 4}
     assert models["cool-seed4-zh"] == {"of": "cool", "vary": "zh", "seed": 4}
-    assert seeds.system_of("small-seed4-zh") == "small-zh"
-    assert seeds.system_of("found") == "found"
+    assert seeds.system_name("small-seed4-zh") == "small-zh"
+    assert seeds.system_name("found") == "found"
 
 
 def test_scores_with_a_query_bank_are_listed_beside_those_without(seeds: Experiment) -> None:
@@ -69,7 +69,7 @@ def test_scores_with_a_query_bank_are_listed_beside_those_without(seeds: Experim
     assert seeds.querybank_scores == {f"{name}-query_bank": name for name in [*each, "found"]}
     models = spread(seeds)
     assert models["small-seed4-zh-query_bank"] == {"of": "small", "vary": "zh-query_bank", "seed": 4}
-    assert seeds.system_of("small-seed4-query_bank") == "small-query_bank"
+    assert seeds.system_name("small-seed4-query_bank") == "small-query_bank"
     assert "found-query_bank" not in models
     assert {"train", "validation"} <= set(seeds.needed_splits)
     asked = type("Wildcards", (), {"scored": "found-query_bank", "split": "test"})

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from tests.models.untrained import configured, untrained
 from vitcapr.config.captioner import AnyCaptionerConfig
-from vitcapr.config.mistakes import choices_of, sections_in
+from vitcapr.config.mistakes import sections_by_choice, sections_in
 from vitcapr.models.captioners import CAPTIONERS
 from vitcapr.models.interface import Captioner
 from vitcapr.models.lstm_captioners import PatchAttentionCaptioner
@@ -49,7 +49,7 @@ IMAGES = torch.tensor([0, 0, 1])
 
 
 def test_every_architecture_is_configured_built_and_tested() -> None:
-    names = choices_of(sections_in(AnyCaptionerConfig)).keys()
+    names = sections_by_choice(sections_in(AnyCaptionerConfig)).keys()
     assert names == CAPTIONERS.keys() == {each["kind"] for each in ARCHITECTURES}
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
-from vitcapr.pipeline.records import FORMAT, FileFacts, check_as_written, check_together, makers_of, read_run
+from vitcapr.pipeline.records import FORMAT, FileFacts, check_as_written, check_together, find_makers, read_run
 
 FILE = Path("results/a/captions/captions.json")
 RECORD: dict[str, Any] = {
@@ -57,7 +57,7 @@ def record(name: str, started: str, path: Path = FILE, experiment: str = "a", **
 
 def check(path: Path = FILE) -> None:
     inputs = {path.as_posix(): FileFacts(option="source", sha256=sha256_file(path), size=1)}
-    check_as_written(inputs, makers_of(inputs))
+    check_as_written(inputs, find_makers(inputs))
 
 
 def test_a_whole_record_is_read(written: Path) -> None:
@@ -167,13 +167,13 @@ def facts(option: str, digest: str = "1") -> FileFacts:
 def test_what_a_stage_reads_was_made_with_the_same(option: str, beside: str, refused: bool) -> None:
     record("decode/beam", "2026-01-03", inputs={f"results/a/{beside}": facts(beside)})
     same, another = ({FILE.as_posix(): facts(option), "b/file": facts(beside, digest)} for digest in "12")
-    check_together(same, makers_of(same))
+    check_together(same, find_makers(same))
     with pytest.raises(UserError, match="made with another") if refused else nullcontext():
-        check_together(another, makers_of(another))
+        check_together(another, find_makers(another))
 
 
 def test_pieces_of_a_language_model_stand_beside_words() -> None:
     """A retriever that reranks captions of pieces reads the words."""
     record("decode/beam", "2026-01-03", inputs={"results/a/text/pieces/lm/vocabulary.json": facts("vocabulary")})
     read = {FILE.as_posix(): facts("candidates"), "results/a/text/vocabulary.json": facts("vocabulary", "2")}
-    check_together(read, makers_of(read))
+    check_together(read, find_makers(read))

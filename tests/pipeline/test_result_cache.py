@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from vitcapr.errors import UserError
-from vitcapr.pipeline.result_cache import ENTRY, ResultCache, key_of, result_cache_of
+from vitcapr.pipeline.result_cache import ENTRY, ResultCache, cache_key, open_result_cache
 
 RUN = {"user": "ada", "host": "engine", "started": "2026-01-01T00:00:00+00:00", "seconds": 60.0}
 
@@ -63,16 +63,16 @@ def test_a_foreign_entry_is_a_users_error(cache: ResultCache) -> None:
 
 
 def test_equal_things_have_equal_keys() -> None:
-    assert key_of({"a": 1, "b": [2]}) == key_of({"b": [2], "a": 1}) != key_of({"a": 1, "b": [3]})
+    assert cache_key({"a": 1, "b": [2]}) == cache_key({"b": [2], "a": 1}) != cache_key({"a": 1, "b": [3]})
 
 
 def test_the_cache_can_be_elsewhere_or_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("VITCAPR_RESULT_CACHE", raising=False)
-    assert result_cache_of(Path("results")) == ResultCache(Path("results/result_cache"))
+    assert open_result_cache(Path("results")) == ResultCache(Path("results/result_cache"))
     monkeypatch.setenv("VITCAPR_RESULT_CACHE", "/group/cache")
-    assert result_cache_of(Path("results")) == ResultCache(Path("/group/cache"))
+    assert open_result_cache(Path("results")) == ResultCache(Path("/group/cache"))
     monkeypatch.setenv("VITCAPR_RESULT_CACHE", "off")
-    assert result_cache_of(Path("results")) is None
+    assert open_result_cache(Path("results")) is None
 
 
 def test_an_entry_writes_nowhere_else(cache: ResultCache, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from vitcapr.retrieval.n_best import (
     weights,
     write_reordered,
 )
-from vitcapr.retrieval.reranking import cosines_of
+from vitcapr.retrieval.reranking import candidate_cosines
 
 
 def candidate(caption, log_probs):
@@ -99,7 +99,7 @@ def test_the_largest_weight_within_the_tolerance():
 def test_cosines_are_those_of_the_own_image():
     images = np.array([[1, 0], [0.6, 0.8]], np.float32)
     captions = np.array([[1, 0], [0, 1], [0, 1]], np.float32)
-    first, second = cosines_of(images, captions, [2, 1])
+    first, second = candidate_cosines(images, captions, [2, 1])
     np.testing.assert_allclose(first, [1, 0])
     np.testing.assert_allclose(second, [0.8], rtol=1e-6)
 

@@ -17,7 +17,7 @@ from transformers.models.vit.image_processing_pil_vit import ViTImageProcessorPi
 from tests.launches import no_waits
 from vitcapr.errors import UserError
 from vitcapr.store import fill, writer
-from vitcapr.store.fill import batches_of
+from vitcapr.store.fill import cut_batches
 from vitcapr.store.known_rows import KnownRows
 from vitcapr.store.layout import chunk_path, chunk_range
 from vitcapr.store.reader import open_features
@@ -54,7 +54,7 @@ def test_tasks_share_all_chunks_in_order(chunks: int, tasks: int) -> None:
 
 
 def test_a_forward_pass_never_crosses_chunks() -> None:
-    batches = batches_of([0, 2], KnownRows.none(rows=11, chunk=4), batch=3)
+    batches = cut_batches([0, 2], KnownRows.none(rows=11, chunk=4), batch=3)
     assert [rows.tolist() for rows in batches] == [[0, 1, 2], [3], [8, 9, 10]]
 
 

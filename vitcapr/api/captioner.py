@@ -129,14 +129,14 @@ class TrainedCaptioner:
 
         if attention:
             self.check_attention()
-        wanted, device = self.decoding, resolve_device(self.device)
+        decoding, device = self.decoding, resolve_device(self.device)
         features = self._encoder.encode(pictures)
-        with torch.inference_mode(), autocast(device, resolve_dtype(wanted.precision, device)):
+        with torch.inference_mode(), autocast(device, resolve_dtype(decoding.precision, device)):
             return generate(
                 self._model,
                 self._model.encode({name: features[name] for name in self._model.arrays}),
                 self._words,
-                **wanted.search(),
+                **decoding.search(),
                 images=[zlib.crc32(picture.tobytes()) for picture in pictures],
                 keep_attention=attention,
             )

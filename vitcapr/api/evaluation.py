@@ -121,8 +121,8 @@ def evaluate(
         before, after = scored_system(*score(other)), scored_system(report, per_image)
         differences = _frame(compare_systems(before, after, samples, seed)["metrics"])
     scores = report["metrics"]
-    shown = per_image[["image_id", "caption", "tokens", *(column for column in scores if column in per_image)]]
-    return Evaluation(_frame(scores), shown, report["protocol"], differences, len(texts) - len(scored_texts))
+    table = per_image[["image_id", "caption", "tokens", *(column for column in scores if column in per_image)]]
+    return Evaluation(_frame(scores), table, report["protocol"], differences, len(texts) - len(scored_texts))
 
 
 def evaluate_retrieval(

@@ -71,16 +71,16 @@ class TrainedRetriever:
         import torch
 
         photographs, model = as_list(images), self._opened.model
-        found = [np.empty((0, model.embedding_dim), np.float32)]
+        vectors = [np.empty((0, model.embedding_dim), np.float32)]
         for first in range(0, len(photographs), BATCH):
             pictures = [open_image(one) for one in photographs[first : first + BATCH]]
-            seen = []
+            by_view = []
             for encoder in self._encoders:
                 features = encoder.encode(pictures)
-                seen.append({name: features[name] for name in model.image_arrays})
+                by_view.append({name: features[name] for name in model.image_arrays})
             with torch.inference_mode():
-                found.append(np.asarray(model.embed_augmented_views(seen).cpu()))
-        return np.concatenate(found)
+                vectors.append(np.asarray(model.embed_augmented_views(by_view).cpu()))
+        return np.concatenate(vectors)
 
     def embed_texts(self, texts: str | Sequence[str]) -> np.ndarray:
         """Sentences in the space that images and texts share: (n, E) float32, unit length."""

@@ -254,7 +254,7 @@ def train_head(
     Args:
         images, texts: sealed features with ``cls`` and with ``text``.
         out: folder for the weights, the card and the history, as :func:`train_retriever` writes them.
-        pairs: Parquet or CSV with image_id, caption_id and, if wanted, split (train, validation, test); by default, a
+        pairs: Parquet or CSV with image_id, caption_id and optionally split (train, validation, test); by default, a
             caption belongs to the image that its id names before the last '#'.
         head: head of both sides.
         embedding_dim: dimension of the shared space.

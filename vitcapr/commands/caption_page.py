@@ -69,8 +69,8 @@ class CaptionPage:
 
         The first call loads all weights, and embeds the captions of the data set if their embeddings are not kept.
         """
-        found = self._captioner.caption(picture, attention=self._captioner.attends)[0]
-        candidates = found.rounded(_DECIMALS)
+        caption = self._captioner.caption(picture, attention=self._captioner.attends)[0]
+        candidates = caption.rounded(_DECIMALS)
         nearest = []
         if self._retriever is not None:
             captions = self._retriever.nearest("captions", self._retriever.query(None, picture), NEAREST)
@@ -78,7 +78,7 @@ class CaptionPage:
             nearest = captions[["cosine", "caption", "image"]].to_dict("records")
         return {
             **candidates[0],
-            "words": _words(found),
+            "words": _words(caption),
             "candidates": candidates,
             "nearest": nearest,
             "picture": data_url(thumbnail(self._captioner.seen(picture), SHOWN)),
@@ -132,10 +132,12 @@ class CaptionPage:
             raise HTTPException(HTTPStatus.UNPROCESSABLE_ENTITY, reason) from error
 
 
-def _words(found: CaptionedImage) -> list[dict[str, Any]]:
+def _words(captioned: CaptionedImage) -> list[dict[str, Any]]:
     """The words of the best caption; ``attention`` has the rows and columns of the patches, or is None."""
-    best = found.candidates[0]
-    maps = [None] * len(best.tokens) if found.attention is None else found.attention.round(_DECIMALS + 1).tolist()
+    best = captioned.candidates[0]
+    maps = (
+        [None] * len(best.tokens) if captioned.attention is None else captioned.attention.round(_DECIMALS + 1).tolist()
+    )
     return [
         {"word": word, "log_prob": round(log_prob, _DECIMALS), "attention": attention}
         for word, log_prob, attention in zip(best.tokens, best.token_log_probs, maps, strict=False)

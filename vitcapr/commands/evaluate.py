@@ -82,9 +82,9 @@ def main(
         assert references is not None
         names = [name.strip() for name in metrics.split(",") if name.strip()]
         how: dict[str, Any] = {"metrics": names, "instances": instances or [], "language": language}
-        found = evaluate(results, references, against=against, **how, samples=samples, seed=seed)
+        evaluation = evaluate(results, references, against=against, **how, samples=samples, seed=seed)
     else:
-        found = evaluate_retrieval(
+        evaluation = evaluate_retrieval(
             *embeddings,
             captions_per_image=captions_per_image,
             image_of_text=image_of_text,
@@ -92,16 +92,16 @@ def main(
             seed=seed,
         )
     if per_image is not None:
-        write_text(per_image, frame_to_csv(found.per_image))
+        write_text(per_image, frame_to_csv(evaluation.per_image))
     if as_json:
-        content: dict[str, Any] = {"metrics": _by_name(found.scores), "protocol": found.protocol}
-        if found.differences is not None:
-            content["differences"] = _by_name(found.differences)
+        content: dict[str, Any] = {"metrics": _by_name(evaluation.scores), "protocol": evaluation.protocol}
+        if evaluation.differences is not None:
+            content["differences"] = _by_name(evaluation.differences)
         print(json.dumps(content, indent=2, ensure_ascii=False))
     elif as_csv:
-        print(frame_to_csv(found.scores if found.differences is None else found.differences), end="")
+        print(frame_to_csv(evaluation.scores if evaluation.differences is None else evaluation.differences), end="")
     else:
-        print_scores(found, str(results or "embeddings"), against)
+        print_scores(evaluation, str(results or "embeddings"), against)
 
 
 def _by_name(frame: "pd.DataFrame") -> dict[str, dict[str, Any]]:
@@ -109,29 +109,31 @@ def _by_name(frame: "pd.DataFrame") -> dict[str, dict[str, Any]]:
     return rows
 
 
-def print_scores(found: "Evaluation", system: str, against: Path | None = None) -> None:
+def print_scores(evaluation: "Evaluation", system: str, against: Path | None = None) -> None:
     """Print a row for each score, times 100 where it is a share, and the protocol."""
     from vitcapr.formats.tables import NOTHING, Table, row
     from vitcapr.formats.terminal import print_listing
     from vitcapr.metrics.labels import COLUMNS
     from vitcapr.report.score_tables import COMPARISON_COLUMNS, comparison_rows
 
-    if found.differences is not None:
+    if evaluation.differences is not None:
         print(f"before: {against}, after: {system}; scores times 100")
-        rows = comparison_rows(_by_name(found.differences))
+        rows = comparison_rows(_by_name(evaluation.differences))
         print_listing(Table("", COMPARISON_COLUMNS, tuple(rows), align="lrrrrrl"))
     else:
         print(f"{system}: scores times 100, ranks as they are")
         cells = {
             COLUMNS[name].label: COLUMNS[name].cell(score)
-            for name, score in _by_name(found.scores).items()
+            for name, score in _by_name(evaluation.scores).items()
             if name in COLUMNS
         }
         rows = [row(label, cell.text, cell.interval or NOTHING) for label, cell in cells.items()]
         print_listing(Table("", ("score", "value", "95 % interval"), tuple(rows)))
-    if found.without_captions:
-        print(f"\nScored: the {len(found.per_image)} images with a caption; {found.without_captions} have none.")
-    print(f"\nProtocol: {found.protocol}")
+    if evaluation.without_captions:
+        print(
+            f"\nScored: the {len(evaluation.per_image)} images with a caption; {evaluation.without_captions} have none."
+        )
+    print(f"\nProtocol: {evaluation.protocol}")
 
 
 app = typed(main)

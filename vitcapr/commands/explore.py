@@ -45,7 +45,7 @@ def main(
         return [Claim(*claim) for claim in claims_as_text(caption, reference)]
 
     report = Reporter()
-    embedder = (embedder_of(results, report),) if embed else ()
+    embedder = (load_embedder(results, report),) if embed else ()
     contents = Contents([read_experiment(folder, split, check_claims) for folder in results], split, *embedder)
     folder = output or results[0] / "explorer"
     write_explorer(folder, contents, report)
@@ -60,7 +60,7 @@ def main(
             server.run()
 
 
-def embedder_of(folders: Sequence[Path], report: "Reporter") -> "Embed":
+def load_embedder(folders: Sequence[Path], report: "Reporter") -> "Embed":
     """Embeds texts with the retrievers of the experiments. A retriever that cannot be loaded is one line."""
 
     def embed(number: int, model: str, texts: Sequence[str]) -> "NDArray[np.float32] | None":

@@ -18,7 +18,7 @@ def main(
     output: Annotated[Path, typer.Argument(help="Folder for the manifest of the features.")],
     rank: Annotated[int, typer.Option(min=0, envvar="SLURM_ARRAY_TASK_ID", help="Share to compute, from 0.")] = 0,
     of: Annotated[int, typer.Option(min=1, envvar="SLURM_ARRAY_TASK_COUNT", help="Number of shares.")] = 1,
-    seal: Annotated[bool, typer.Option("--seal", help="Compute nothing: end the store after all ranks.")] = False,
+    seal: Annotated[bool, typer.Option("--seal", help="Compute nothing: seal the store after all ranks.")] = False,
     settings: Annotated[str, typer.Option(help='Keys of a backbone as JSON, such as {"patches": 7}.')] = "{}",
     **options: Any,
 ) -> None:

@@ -120,11 +120,11 @@ def stats(
         from vitcapr.store.statistics import statistics, statistics_tables
 
         with _scheduler(scheduler):
-            found = {name: statistics(store, name, duplicates) for name in names}
+            measured = {name: statistics(store, name, duplicates) for name in names}
         if output is not None:
-            write_json(output, {"fingerprint": store.fingerprint, "arrays": found})
+            write_json(output, {"fingerprint": store.fingerprint, "arrays": measured})
         backbone = str(store.attributes["backbone"])
-    for table in statistics_tables({backbone: found}):
+    for table in statistics_tables({backbone: measured}):
         print_listing(table)
 
 

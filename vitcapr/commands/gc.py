@@ -18,7 +18,7 @@ from vitcapr.experiment.experiment import read_yaml
 from vitcapr.pipeline.dry_run import dry_run
 from vitcapr.pipeline.orphans import made_by, orphans, recorded_experiments, unused_entries
 from vitcapr.pipeline.records import Run, read_runs
-from vitcapr.pipeline.result_cache import VARIABLE, result_cache_of
+from vitcapr.pipeline.result_cache import VARIABLE, open_result_cache
 from vitcapr.progress import format_bytes
 from vitcapr.store.check import unused_stores
 
@@ -85,14 +85,14 @@ def leftovers(results: Path, files: dict[str, list[list[Path]]]) -> Iterator[Lef
             alive += runs
             print(f"{experiment}: its configuration is not known and it is left alone; name it with --configfile")
             continue
-        wanted = set[str]().union(*map(output_files, files[experiment.name]))
-        left = orphans(experiment, runs, wanted)
+        needed = set[str]().union(*map(output_files, files[experiment.name]))
+        left = orphans(experiment, runs, needed)
         for orphan in left:
             name, origin = f"{experiment.name}: {orphan.run.name}", made_by(orphan.run.made)
             yield Leftover(orphan.size, name, origin, orphan.delete, orphan.files)
         gone = {orphan.run.path for orphan in left}
         alive += [run for run in runs if run.path not in gone]
-    cache = result_cache_of(results)
+    cache = open_result_cache(results)
     others = cache is not None and not cache.root.resolve().is_relative_to(results.resolve())
     kept = f"in a cache that other projects may use ({VARIABLE}), left alone" if others else ""
     for entry in unused_entries(cache, alive) if cache else []:

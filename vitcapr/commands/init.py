@@ -21,7 +21,7 @@ EXPERIMENTS = WORKFLOW / "experiments"
 
 
 def main(
-    folder: Annotated[Path, typer.Argument(help="The folder of the study. It is made, and must be new or empty.")],
+    folder: Annotated[Path, typer.Argument(help="Folder of the study, new or empty.")],
     experiment: Annotated[str, typer.Option(help="Packaged experiment to copy.")] = "template",
     photographs: Annotated[
         Path | None, typer.Option(exists=True, resolve_path=True, help="Your photographs, for the template.")

@@ -25,7 +25,7 @@ def main(
         typer.Option(help="Folder of the trained retriever, or of an experiment; with several, prints their names."),
     ] = None,
     top: Annotated[int, typer.Option("--top", "-k", min=1, help="Number of results.")] = 10,
-    split: Annotated[str | None, typer.Option(help="Search only this split; all images otherwise.")] = None,
+    split: Annotated[str | None, typer.Option(help="Search only this split (default: all images).")] = None,
     captions: Annotated[bool, typer.Option("--captions", help="Find the nearest captions as well.")] = False,
     page: Annotated[Path | None, typer.Option("--html", help="Write a page with thumbnails.")] = None,
     index: Annotated[

@@ -86,8 +86,8 @@ def images_to_extract(experiment: Experiment, backbone: str) -> str | None:
     images = Rows.of_images(read_manifest(Path(experiment.root, "data/manifest.json")))
     known = KnownRows.none(len(images), config.features.chunk)
     if config.features.reuse:
-        wanted = {**recipe.attributes, "code": code}
-        known = KnownRows.find(stores_root(results), wanted, images, config.features.chunk)
+        attributes = {**recipe.attributes, "code": code}
+        known = KnownRows.find(stores_root(results), attributes, images, config.features.chunk)
     return f"{int((known.source < 0).sum())} of {len(images)} images to extract"
 
 

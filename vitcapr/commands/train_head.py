@@ -18,8 +18,8 @@ def main(
     **options: Any,
 ) -> None:
     """Train projection heads and score them on images that were held out: 10 % unless --pairs has splits."""
-    found = train_head(images, texts, output, **options)
-    print_scores(found, f"{len(found.per_image)} images that were held out")
+    evaluation = train_head(images, texts, output, **options)
+    print_scores(evaluation, f"{len(evaluation.per_image)} images that were held out")
 
 
 app = typed(main)

@@ -39,11 +39,11 @@ def explain(lineage: Lineage, run: Run, settings: bool = False) -> list[str]:
     lines += [_row("code", line) for line in _code(lineage, run)]
     options = {key: value for key, value in run.values.items() if key != "code"}  # The code has its own line.
     values = {**run.settings, **options}
-    shown = [f"{key} {value}" for key, value in leaves(values)] if values else []
+    pairs = [f"{key} {value}" for key, value in leaves(values)] if values else []
     if settings:
-        lines += [_row("settings" if not number else "", item) for number, item in enumerate(shown)]
-    elif shown:
-        lines.append(_row("settings", f"{len(shown)} values (--settings lists them)"))
+        lines += [_row("settings" if not number else "", item) for number, item in enumerate(pairs)]
+    elif pairs:
+        lines.append(_row("settings", f"{len(pairs)} values (--settings lists them)"))
     libraries = {"python": run.made["python"], **run.made["libraries"]}
     lines.append(_row("with", ", ".join(f"{name} {version}" for name, version in libraries.items())))
     lines += ["", "from", *tree(lineage, run), "", "again", f"  {run.command}"]

@@ -64,7 +64,7 @@ def conditions(section: type["Section"]) -> dict[str, list[Only]]:
         name: [mark for mark in field.metadata if isinstance(mark, Only)]
         for name, field in section.model_fields.items()
     }
-    return {name: found for name, found in marks.items() if found}
+    return {name: only for name, only in marks.items() if only}
 
 
 class Section(BaseModel):
@@ -104,8 +104,8 @@ class Section(BaseModel):
 
     def values(self, *without: str) -> dict[str, Any]:
         """The value of every key but those of ``without``, as arguments; a key without effect has its default."""
-        found = {name: getattr(self, name) for name in type(self).model_fields if name not in without}
-        return {name: value.values() if isinstance(value, Section) else value for name, value in found.items()}
+        arguments = {name: getattr(self, name) for name in type(self).model_fields if name not in without}
+        return {name: value.values() if isinstance(value, Section) else value for name, value in arguments.items()}
 
     def to(self, kind: type[D]) -> D:
         """A dataclass of the library, each field with the value of this section's key of the same name."""
@@ -174,15 +174,15 @@ def described(section: type[Section]) -> dict[str, str]:
 
     Pydantic can read them when a class is created, but this takes 0.2 s in every command. Only the schema needs them.
     """
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for ancestor in reversed(section.__mro__):
         if issubclass(ancestor, Section):
-            found |= _strings_of(ancestor.__module__).get(ancestor.__name__, {})
-    return {key: text for key, text in found.items() if key in section.model_fields}
+            texts |= _field_docstrings(ancestor.__module__).get(ancestor.__name__, {})
+    return {key: text for key, text in texts.items() if key in section.model_fields}
 
 
 @cache
-def _strings_of(module: str) -> dict[str, dict[str, str]]:
+def _field_docstrings(module: str) -> dict[str, dict[str, str]]:
     """The docstrings of the fields of each class of a module, by class and key."""
     tree = ast.parse(inspect.getsource(sys.modules[module]))
     return {node.name: dict(_strings_under(node)) for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}

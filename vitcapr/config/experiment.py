@@ -109,8 +109,8 @@ class ExperimentConfig(Section):
 
     @model_validator(mode="after")
     def _parts_fit_together(self) -> Self:
-        if found := list(_contradictions(self)):
-            raise ValueError("\n".join(found))
+        if contradictions := list(_contradictions(self)):
+            raise ValueError("\n".join(contradictions))
         return self
 
     def start_chain(self, captioner: str) -> list[str]:
@@ -312,12 +312,12 @@ def _of_metrics(config: ExperimentConfig) -> Iterator[str]:
 
 def _shared_names(config: ExperimentConfig) -> Iterator[str]:
     """Embeddings, query-bank scores and logs of a model have derived names. All of them must differ."""
-    found = [*config.retrievers, *config.finetuned_dual_encoders]
+    names = [*config.retrievers, *config.finetuned_dual_encoders]
     for finetuned, model in config.finetuned_dual_encoders.items():
         if len(model.languages) > 1:
-            found += [f"{finetuned}-{language}" for language in model.languages]
-    found += [f"{name}-query_bank" for name in list(found)]
-    yield from _repeated("retrievers and finetuned_dual_encoders", found)
+            names += [f"{finetuned}-{language}" for language in model.languages]
+    names += [f"{name}-query_bank" for name in list(names)]
+    yield from _repeated("retrievers and finetuned_dual_encoders", names)
     ways = {*config.run.decodings, *config.run.rerankings}
     yield from _repeated("run", [f"{captioner}.{way}" for captioner in set(config.run.captioners) for way in ways])
 

@@ -118,8 +118,8 @@ def _variant(
         _set(definition, setting, value, f"{key}.{setting}")
     known = values.setdefault("variants", {}).setdefault(kind, {})
     if definition.get(_FOLLOWED) in together and _FOLLOWED not in settings:
-        definition[_FOLLOWED] = _made_of(known, definition[_FOLLOWED], settings)[0]
-    name, made_of = _made_of(known, base, settings)
+        definition[_FOLLOWED] = _grid_name(known, definition[_FOLLOWED], settings)[0]
+    name, made_of = _grid_name(known, base, settings)
     try:
         check_name(name)
     except ValueError as error:
@@ -132,7 +132,7 @@ def _variant(
     return name
 
 
-def _made_of(known: Mapping[str, Any], base: str, settings: Mapping[str, Scalar]) -> tuple[str, dict[str, Any]]:
+def _grid_name(known: Mapping[str, Any], base: str, settings: Mapping[str, Scalar]) -> tuple[str, dict[str, Any]]:
     """The name and the origin of a variant. The origin of a variant of a variant is the first definition."""
     before = known.get(base, {"of": base, "vary": {}})
     varied = {**before["vary"], **settings}

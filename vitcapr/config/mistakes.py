@@ -54,10 +54,10 @@ def mistakes(model: type[BaseModel], values: Any, error: ValidationError) -> Ite
             remedy = f"did you mean '{spelled(meant)}'?" if meant else "`vitcapr config parameters` lists the keys"
             yield f"unknown configuration key '{key}'", remedy
             continue
-        said = _PLAIN.get(problem["type"], problem["msg"].removeprefix("Value error, "))
+        text = _PLAIN.get(problem["type"], problem["msg"].removeprefix("Value error, "))
         if problem["type"] == "union_tag_invalid":
-            said = f"{problem['ctx']['discriminator']} must be one of {problem['ctx']['expected_tags']}"
-        for message in said.split("\n"):
+            text = f"{problem['ctx']['discriminator']} must be one of {problem['ctx']['expected_tags']}"
+        for message in text.split("\n"):
             if key:
                 given = json.dumps(problem["input"], default=str)[:80]
                 remedy = "add it" if problem["type"] == "missing" else f"it was {given}"
@@ -86,7 +86,7 @@ def sections_in(annotation: Any) -> list[type[BaseModel]]:
     return [section for part in get_args(annotation) for section in sections_in(part)]
 
 
-def choices_of(sections: Sequence[Any]) -> dict[str, type[BaseModel]]:
+def sections_by_choice(sections: Sequence[Any]) -> dict[str, type[BaseModel]]:
     """The sections of a union by the value of the key that tells them apart, ``chosen_by``."""
     return {
         value: section for section in sections for value in get_args(section.model_fields[section.chosen_by].annotation)
@@ -104,7 +104,7 @@ def _place(annotation: Any, location: Location) -> tuple[Location, dict[str, typ
     for place, part in enumerate(location):
         sections = sections_in(annotation)
         if len(sections) > 1:
-            choices, choice = choices_of(sections), part
+            choices, choice = sections_by_choice(sections), part
             annotation = choices[str(part)]
             continue
         path.append(part)
@@ -176,7 +176,7 @@ def _keys(annotation: Any, values: Any, path: Location = ()) -> Iterator[Locatio
     that ``values`` have."""
     sections = sections_in(annotation)
     if len(sections) > 1:
-        choices = choices_of(sections)
+        choices = sections_by_choice(sections)
         chosen = values.get(sections[0].chosen_by) if isinstance(values, Mapping) else None  # type: ignore[attr-defined]
         sections = [choices[chosen]] if chosen in choices else sections
     for section in sections:

@@ -103,7 +103,7 @@ class ScoredModels:
                 made[name] = VariantConfig(of=made[model].of, vary={**made[model].vary, ".": QUERY_BANK})
         return made
 
-    def system_of(self, model: str) -> str:
+    def system_name(self, model: str) -> str:
         """The system of a scored model: its name, without the seed if a grid varied the seed."""
         variant = self.variants(*RANKED).get(model)
         return model if variant is None else variant.without("seed")
@@ -111,7 +111,7 @@ class ScoredModels:
     @property
     def systems(self) -> dict[str, str]:
         """The system of each scored model that is one seed of it."""
-        return {name: system for name in self.scored if (system := self.system_of(name)) != name}
+        return {name: system for name in self.scored if (system := self.system_name(name)) != name}
 
     @property
     def seeded(self) -> dict[str, SeededModel]:

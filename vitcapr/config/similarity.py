@@ -19,6 +19,6 @@ class SimilaritySettings(ScoreSettings):
     @classmethod
     def from_config(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
         metrics = config.metrics
-        wanted = {"clip": metrics.clip_score, "sentences": metrics.sentence_similarity, "bert": metrics.bert_score}
-        encoders = {name: config.text_encoders[by.text_encoder] for name, by in wanted.items() if by is not None}
+        settings = {"clip": metrics.clip_score, "sentences": metrics.sentence_similarity, "bert": metrics.bert_score}
+        encoders = {name: config.text_encoders[by.text_encoder] for name, by in settings.items() if by is not None}
         return cls(metrics=metrics, language=config.text.language, device=config.embed.device, **encoders)

@@ -107,8 +107,8 @@ def right_and_counted(outputs: dict[str, Tensor], targets: dict[str, Tensor]) ->
     accuracies["around"] = ((outputs["around"] > 0) == (targets["around"] > 0.5)).all(-1), well
     accuracies["numbers"] = numbers == targets["numbers"], (targets["numbers"] > 0) | (numbers > 0)
     for name, target in (("present", "present"), ("cls_words", "words"), ("patch_words", "words")):
-        seen, true = outputs[name] > 0, targets[target] > 0.5
-        accuracies[name] = seen & true, seen | true
+        predicted, true = outputs[name] > 0, targets[target] > 0.5
+        accuracies[name] = predicted & true, predicted | true
     return accuracies
 
 

@@ -128,10 +128,10 @@ def caption_words(text: str) -> set[str]:
 
 def collect_names(objects: pd.DataFrame, captions: pd.DataFrame, images: int) -> ObjectNames:
     """The kinds, colours, textures and words to learn, from the captions and objects of ``images`` training images."""
-    seen: Counter[str] = Counter()
+    images_with: Counter[str] = Counter()
     for _, texts in captions.groupby("image_id", sort=False)["text"]:
-        seen.update(set().union(*(caption_words(text) for text in texts)))
-    words = sorted(word for word, number in seen.items() if COMMON_WORD <= number / images <= EVERYWHERE_WORD)
+        images_with.update(set().union(*(caption_words(text) for text in texts)))
+    words = sorted(word for word, number in images_with.items() if COMMON_WORD <= number / images <= EVERYWHERE_WORD)
     most = int(objects.groupby(["image_id", "kind"]).size().max())
     kinds, colors, textures = (sorted(objects[name].unique()) for name in ("kind", "color", "texture"))
     return ObjectNames(kinds, colors, textures, words, most)
@@ -188,13 +188,13 @@ def build_targets(
         cover = patch_coverage(labels, label[own], grid)
         first = cover.argmax(axis=0)
         best = own[first]
-        shown = cover.max(axis=0)
-        undecided = (shown < COVERED) & (cover.sum(axis=0) >= EMPTY)
-        is_object = shown >= COVERED
+        coverage = cover.max(axis=0)
+        undecided = (coverage < COVERED) & (cover.sum(axis=0) >= EMPTY)
+        is_object = coverage >= COVERED
         for column, value in numbers.items():
             getattr(targets, column)[image] = np.where(is_object, 1 + value[best], np.where(undecided, IGNORED, 0))
         targets.count[image] = np.where(is_object, targets.numbers[image, kind[best]], IGNORED)
-        targets.covered[image] = shown
+        targets.covered[image] = coverage
         around = surroundings(labels, label[own], group[own])
         targets.around[image] = np.where(is_object[:, None], around[first], 0)
     return targets

@@ -16,7 +16,7 @@ from vitcapr.formats.store_manifest import arrays_of_layer
 from vitcapr.plugins import plugins
 
 
-def image_size_of(folder: Path, kind: Kind = "auto") -> tuple[int, int]:
+def configured_image_size(folder: Path, kind: Kind = "auto") -> tuple[int, int]:
     """Height and width in the model's configuration; of a plugin, its ``image_size``."""
     if kind in plugins("ENCODER"):
         size: tuple[int, int] = plugins("ENCODER")[kind].load().image_size

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from vitcapr.encoders.base import ImageEncoder
 from vitcapr.encoders.checkpoints import locate, source_name, weights_digest
-from vitcapr.encoders.image_encoders import image_size_of, load_image_encoder
+from vitcapr.encoders.image_encoders import configured_image_size, load_image_encoder
 from vitcapr.encoders.kinds import Kind, Output, Patches, Pool, check_image_encoder
 from vitcapr.encoders.precision import DTYPES, dtype_name, resolve_dtype
 from vitcapr.encoders.preprocess import Preprocessing, read_preprocessing
@@ -21,7 +21,7 @@ from vitcapr.encoders.staging import to_device
 from vitcapr.errors import UserError
 from vitcapr.formats.store_manifest import LAYERS, arrays_of_layer
 from vitcapr.plugins import plugins
-from vitcapr.store.int8 import dequantise, dtype_of, quantise
+from vitcapr.store.int8 import dequantise, quantise, stored_dtype
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def image_recipe(
     """
     checkpoint = locate(source, revision)
     check_image_encoder(checkpoint.folder, kind, output, layers or (), changes.get("image_size"))
-    size = image_size_of(checkpoint.folder, kind)
+    size = configured_image_size(checkpoint.folder, kind)
     preprocessing, note = read_preprocessing(checkpoint.folder, size, **changes)
     arithmetic = resolve_dtype(dtype, device)
     attributes: dict[str, Any] = {
@@ -119,7 +119,7 @@ class PhotographEncoder:
         return {name: self._as_stored(name, array).float() for name, array in features.items()}
 
     def _as_stored(self, name: str, features: Tensor) -> Tensor:
-        dtype = dtype_of(name, self._store_dtype)
+        dtype = stored_dtype(name, self._store_dtype)
         return dequantise(*quantise(features)) if dtype == "int8" else features.to(DTYPES[dtype])
 
     def seen(self, picture: Image.Image) -> Image.Image:

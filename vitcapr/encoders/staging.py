@@ -62,9 +62,9 @@ def kept_rows(kept: Tensor, count: int) -> Tensor:
 
 def _streams(device: torch.device) -> tuple[torch.cuda.Stream, torch.cuda.Stream]:
     """For copies to a GPU, and from it."""
-    return _streams_of(torch.cuda.current_device() if device.index is None else device.index)
+    return _copy_streams(torch.cuda.current_device() if device.index is None else device.index)
 
 
 @cache
-def _streams_of(number: int) -> tuple[torch.cuda.Stream, torch.cuda.Stream]:
+def _copy_streams(number: int) -> tuple[torch.cuda.Stream, torch.cuda.Stream]:
     return torch.cuda.Stream(number), torch.cuda.Stream(number)

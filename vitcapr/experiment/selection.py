@@ -256,7 +256,7 @@ class Selection(ScoredModels):
         others = [name for name in self.ranked if name not in variants or PAIRS not in variants[name].vary]
         banks = {model: name for name, model in self.querybank_scores.items()}
         names = [each for name in others or self.ranked for each in (name, banks.get(name)) if each is not None]
-        return {name: self.system_of(name) for name in names}
+        return {name: self.system_name(name) for name in names}
 
     def sealed(self, backbone: str) -> str:
         """The sealed image features of a backbone."""

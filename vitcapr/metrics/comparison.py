@@ -72,14 +72,14 @@ def compare_systems(before: Scored, after: Scored, samples: int, seed: int) -> d
         values = [system.report["metrics"].get(name, {}).get("value") for system in (before, after)]
         if None in values:
             continue
-        found: dict[str, Any] = {"before": values[0], "after": values[1]}
-        found["difference"] = round(values[1] - values[0], _DECIMALS)
-        found |= {"low": None, "high": None, "p_value": None, "verdict": NOT_TESTED}
+        row: dict[str, Any] = {"before": values[0], "after": values[1]}
+        row["difference"] = round(values[1] - values[0], _DECIMALS)
+        row |= {"low": None, "high": None, "p_value": None, "verdict": NOT_TESTED}
         if samples and name in before.measures and name in after.measures:
             tested = compare(after.measures[name], before.measures[name], samples, seed)
-            found |= {key: round(getattr(tested, key), _DECIMALS) for key in ("low", "high", "p_value")}
-            found["verdict"] = verdict(found["low"], found["high"])
-        rows[name] = found
+            row |= {key: round(getattr(tested, key), _DECIMALS) for key in ("low", "high", "p_value")}
+            row["verdict"] = verdict(row["low"], row["high"])
+        rows[name] = row
     return {
         "dataset": before.report["dataset"],
         "split": before.report["split"],

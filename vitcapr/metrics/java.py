@@ -83,8 +83,8 @@ def run_java(arguments: Sequence[str], given: str, timeout: float, output: str =
         answer = folder / output
         text = answer.read_text(encoding="utf-8", errors="replace") if answer.is_file() else ""
         lines = errors.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-        said = next((line for line in lines if not line.startswith("WARNING:")), "")  # Java warns as it starts.
-        remedy = f"it said '{said[:200]}'" if said else "if it was only slow, raise metrics.scorer_timeout"
+        message = next((line for line in lines if not line.startswith("WARNING:")), "")  # Java warns as it starts.
+        remedy = f"it said '{message[:200]}'" if message else "if it was only slow, raise metrics.scorer_timeout"
         return JavaRun(text, problem, remedy)
 
 

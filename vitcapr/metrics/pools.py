@@ -64,47 +64,49 @@ def rank_queries(
     return QueryRanks(before[:, 0] + 1, query_image, len(pool))
 
 
-def rank_pools(found: Embeddings, pools: Pools) -> dict[str, QueryRanks]:
+def rank_pools(embedded: Embeddings, pools: Pools) -> dict[str, QueryRanks]:
     """The embedded candidates ranked for each embedded query: images first (``i2t``), then texts (``t2i``)."""
-    i2t, t2i = split_pools(found, pools)
+    i2t, t2i = split_pools(embedded, pools)
     return {
         "i2t": rank_queries(i2t.images, i2t.captions, np.arange(len(i2t.images)), i2t.caption_image),
         "t2i": rank_queries(t2i.captions, t2i.images, t2i.caption_image, np.arange(len(t2i.images))),
     }
 
 
-def split_pools(found: Embeddings, pools: Pools) -> tuple[Embeddings, Embeddings]:
+def split_pools(embedded: Embeddings, pools: Pools) -> tuple[Embeddings, Embeddings]:
     """The query images with the candidate texts, and the query texts with the candidate images.
 
     Where captions of one language were embedded, the other queries and candidates are left out. A candidate text of an
     image that is not a query belongs to the place after the last image.
 
     Args:
-        found: the split that the pools are of, and the splits of distractors.
+        embedded: the split that the pools are of, and the splits of distractors.
 
     Raises:
         UserError: a query's image is no candidate, or nothing of a pool was embedded.
     """
-    texts = np.flatnonzero(np.isin(found.caption_row, pools.text_candidates))
-    asked = np.flatnonzero(np.isin(found.image_row, pools.image_queries))
-    asked = asked[np.isin(asked, found.caption_image[texts])]
-    images = np.flatnonzero(np.isin(found.image_row, pools.image_candidates))
-    queries = np.flatnonzero(np.isin(found.caption_row, pools.text_queries))
-    owners = found.caption_image[queries]
+    texts = np.flatnonzero(np.isin(embedded.caption_row, pools.text_candidates))
+    asked = np.flatnonzero(np.isin(embedded.image_row, pools.image_queries))
+    asked = asked[np.isin(asked, embedded.caption_image[texts])]
+    images = np.flatnonzero(np.isin(embedded.image_row, pools.image_candidates))
+    queries = np.flatnonzero(np.isin(embedded.caption_row, pools.text_queries))
+    owners = embedded.caption_image[queries]
     if not len(asked) or not len(queries) or not np.isin(owners, images).all():
         raise UserError("the pools are not of the images and captions that were embedded", remedy=REMEDY)
-    return _part(found, asked, texts), _part(found, images, queries)
+    return _part(embedded, asked, texts), _part(embedded, images, queries)
 
 
-def _part(found: Embeddings, images: Rows, captions: Rows) -> Embeddings:
-    place = np.full(len(found.images), len(images), np.int32)
+def _part(embedded: Embeddings, images: Rows, captions: Rows) -> Embeddings:
+    place = np.full(len(embedded.images), len(images), np.int32)
     place[images] = np.arange(len(images))
-    rows, owners = found.image_row[images], place[found.caption_image[captions]]
-    return Embeddings(found.images[images], found.captions[captions], rows, found.caption_row[captions], owners)
+    rows, owners = embedded.image_row[images], place[embedded.caption_image[captions]]
+    return Embeddings(
+        embedded.images[images], embedded.captions[captions], rows, embedded.caption_row[captions], owners
+    )
 
 
 def rank_languages(
-    found: Embeddings, spoken: npt.NDArray[np.object_], languages: Sequence[str]
+    embedded: Embeddings, spoken: npt.NDArray[np.object_], languages: Sequence[str]
 ) -> Iterator[tuple[str, QueryRanks]]:
     """Captions retrieve captions of the same image in another language: each pair, by names such as ``en_to_zh``.
 
@@ -116,10 +118,10 @@ def rank_languages(
     """
     for asking, answering in permutations(languages, 2):
         candidates = spoken == answering
-        queries = (spoken == asking) & np.isin(found.caption_image, found.caption_image[candidates])
+        queries = (spoken == asking) & np.isin(embedded.caption_image, embedded.caption_image[candidates])
         if queries.any():
-            sides = found.captions[queries], found.captions[candidates]
-            owners = found.caption_image[queries], found.caption_image[candidates]
+            sides = embedded.captions[queries], embedded.captions[candidates]
+            owners = embedded.caption_image[queries], embedded.caption_image[candidates]
             yield f"{asking}_to_{answering}", rank_queries(*sides, *owners)
 
 

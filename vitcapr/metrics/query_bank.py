@@ -36,32 +36,32 @@ class Hubness(NamedTuple):
     captions: Sums
 
 
-def hubness(found: Embeddings, bank: Embeddings, inverse_temperature: float) -> Hubness:
+def hubness(embedded: Embeddings, bank: Embeddings, inverse_temperature: float) -> Hubness:
     """The images of a split against the captions of the bank, and its captions against the bank's images.
 
     Raises:
         UserError: the bank is of another space.
     """
-    if bank.images.shape[1] != found.images.shape[1]:
-        lengths = f"vectors of {bank.images.shape[1]} numbers, and those to be scored have {found.images.shape[1]}"
+    if bank.images.shape[1] != embedded.images.shape[1]:
+        lengths = f"vectors of {bank.images.shape[1]} numbers, and those to be scored have {embedded.images.shape[1]}"
         raise UserError(f"the bank has {lengths}", where="the query bank", remedy="embed both with one model")
     return Hubness(
-        _nearness(found.images, bank.captions, inverse_temperature),
-        _nearness(found.captions, bank.images, inverse_temperature),
+        _nearness(embedded.images, bank.captions, inverse_temperature),
+        _nearness(embedded.captions, bank.images, inverse_temperature),
     )
 
 
-def without_hubness(found: Embeddings, hubs: Hubness, weight: float) -> Embeddings:
+def without_hubness(embedded: Embeddings, hubs: Hubness, weight: float) -> Embeddings:
     """Embeddings whose dot products are the corrected scores: two numbers longer, and no longer of unit length."""
     ones = [np.ones((len(side), 1), np.float32) for side in hubs]
     images, captions = ((-weight * side).astype(np.float32)[:, None] for side in hubs)
-    return found._replace(
-        images=np.concatenate([found.images, images, ones[0]], axis=1),
-        captions=np.concatenate([found.captions, ones[1], captions], axis=1),
+    return embedded._replace(
+        images=np.concatenate([embedded.images, images, ones[0]], axis=1),
+        captions=np.concatenate([embedded.captions, ones[1], captions], axis=1),
     )
 
 
-def corrected(found: Embeddings, bank: Embeddings, weight: QueryBankWeight) -> Embeddings:
+def corrected(embedded: Embeddings, bank: Embeddings, weight: QueryBankWeight) -> Embeddings:
     """Embeddings of a split whose dot products are its scores by a correction that is known.
 
     Raises:
@@ -70,7 +70,7 @@ def corrected(found: Embeddings, bank: Embeddings, weight: QueryBankWeight) -> E
     if (weight.images, weight.captions) != (len(bank.images), len(bank.captions)):
         what = f"the weight was chosen with a bank of {weight.images} images and {weight.captions} captions"
         raise UserError(what, where="the query bank", remedy="run weigh_query_bank again")
-    return without_hubness(found, hubness(found, bank, weight.inverse_temperature), weight.weight)
+    return without_hubness(embedded, hubness(embedded, bank, weight.inverse_temperature), weight.weight)
 
 
 class Correction(NamedTuple):
@@ -94,19 +94,19 @@ def read_correction(query_bank: Path | None, weight: Path | None) -> Correction 
 
 
 def weigh(
-    found: Embeddings, bank: Embeddings, inverse_temperatures: Sequence[float], weights: Sequence[float]
+    embedded: Embeddings, bank: Embeddings, inverse_temperatures: Sequence[float], weights: Sequence[float]
 ) -> QueryBankWeight:
-    """Try all of both on the validation split ``found``; the best by the sum of recalls, of equal ones the first.
+    """Try all of both on the validation split ``embedded``; the best by the sum of recalls, of equal ones the first.
 
     Args:
         weights: 0 leaves the cosines as they are, whatever the temperature.
     """
-    truth = Truth.of(found.caption_image, len(found.images))
+    truth = Truth.of(embedded.caption_image, len(embedded.images))
     curve = []
     for inverse_temperature in inverse_temperatures:
-        hubs = hubness(found, bank, inverse_temperature)
+        hubs = hubness(embedded, bank, inverse_temperature)
         for weight in weights:
-            tried = without_hubness(found, hubs, weight)
+            tried = without_hubness(embedded, hubs, weight)
             scores = measures(rank_matches(tried.images, tried.captions, truth.caption_image), truth)
             row = {"inverse_temperature": float(inverse_temperature), "weight": float(weight)}
             curve.append(row | {name: round(scores[name].value, 6) for name in _SHOWN})

@@ -43,17 +43,19 @@ def score_embeddings(
         languages: of the captions, for the protocol.
         advance: see :func:`~vitcapr.metrics.ranks.rank_matches`.
     """
-    found = embedded if correction is None else corrected(embedded, *correction)
-    truth = Truth.of(found.caption_image, len(found.images))
-    ranked = rank_matches(found.images, found.captions, truth.caption_image, advance)
-    folds = retrieval.rank_folds(found.images, found.captions, truth)
+    scored = embedded if correction is None else corrected(embedded, *correction)
+    truth = Truth.of(scored.caption_image, len(scored.images))
+    ranked = rank_matches(scored.images, scored.captions, truth.caption_image, advance)
+    folds = retrieval.rank_folds(scored.images, scored.captions, truth)
     scores = retrieval_scores(ranked, truth, folds, samples, seed)
     for side, vectors in (("image", embedded.images), ("caption", embedded.captions)):
-        scores[f"{side}_variance"] = plain_score(float(vectors.var(axis=0, dtype=np.float64).mean()), len(found.images))
+        scores[f"{side}_variance"] = plain_score(
+            float(vectors.var(axis=0, dtype=np.float64).mean()), len(scored.images)
+        )
     protocol = pool_protocol(truth, split, languages)
     protocol += [] if correction is None else [correction.weight.protocol]
     protocol += interval_protocol(samples, seed)
-    ranks = RankFile(ranked, found.image_row, found.caption_row, found.caption_image)
+    ranks = RankFile(ranked, scored.image_row, scored.caption_row, scored.caption_image)
     return ScoredRetrieval(scores, ranks, "|".join(protocol))
 
 
@@ -91,7 +93,7 @@ def recall_lines(scores: Mapping[str, Score]) -> list[str]:
     return lines
 
 
-def check_pool(found: Embeddings, data: Manifest, split: str, where: Path) -> list[str]:
+def check_pool(embedded: Embeddings, data: Manifest, split: str, where: Path) -> list[str]:
     """The pool is the split: all its captions in the languages that were embedded, and all images that have one.
 
     Returns:
@@ -102,16 +104,20 @@ def check_pool(found: Embeddings, data: Manifest, split: str, where: Path) -> li
     """
     remedy = "embed the split again"
     table = data.captions_of(split)
-    languages = sorted(table["language"][table["caption_row"].isin(found.caption_row)].unique())
+    languages = sorted(table["language"][table["caption_row"].isin(embedded.caption_row)].unique())
     table = table[table["language"].isin(languages)]
     rows = np.unique(table["image_row"])
-    if not np.array_equal(found.image_row, rows):
-        what = f"{len(found.image_row)} images were embedded, not the {len(rows)} of the split '{split}' in their order"
+    if not np.array_equal(embedded.image_row, rows):
+        what = (
+            f"{len(embedded.image_row)} images were embedded, not the {len(rows)} of the split '{split}' in their order"
+        )
         raise UserError(what, where=where, remedy=remedy)
-    if not np.array_equal(found.caption_row, table["caption_row"]):
-        what = f"{len(found.caption_row)} captions were embedded, not the {len(table)} of the split '{split}' in order"
+    if not np.array_equal(embedded.caption_row, table["caption_row"]):
+        what = (
+            f"{len(embedded.caption_row)} captions were embedded, not the {len(table)} of the split '{split}' in order"
+        )
         raise UserError(what, where=where, remedy=remedy)
-    if not np.array_equal(found.image_row[found.caption_image], table["image_row"]):
+    if not np.array_equal(embedded.image_row[embedded.caption_image], table["image_row"]):
         raise UserError("captions are given to images that are not theirs", where=where, remedy=remedy)
     return languages
 

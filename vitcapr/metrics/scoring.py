@@ -12,7 +12,7 @@ from vitcapr.errors import UserError
 from vitcapr.formats.scores import Score
 from vitcapr.metrics.base import Caption, CaptionMetric, TokenisedCaptions
 from vitcapr.metrics.bootstrap import Measure, interval_protocol, plain_score, score_of
-from vitcapr.metrics.tokens import tokenize_all, tokenizer_of
+from vitcapr.metrics.tokens import tokenize_all, tokenizer_name
 from vitcapr.plugins import modules_in, plugins
 
 PACKAGE = "vitcapr.metrics.captions"
@@ -90,7 +90,7 @@ def score_captions(
     least, most = min(map(len, references.values())), max(map(len, references.values()))
     protocol = [
         *(
-            f"tok:{tokenizer_of(language)}",
+            f"tok:{tokenizer_name(language)}",
             f"refs:{least}" + (f"-{most}" if most > least else ""),
             f"images:{len(references)}",
         ),

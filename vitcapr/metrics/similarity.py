@@ -131,8 +131,8 @@ def greedy_match(caption: Tokens, reference: Tokens) -> tuple[float, float, floa
 
 def inverse_document_frequencies(references: Sequence[Sequence[int]]) -> dict[int, float]:
     """log((M + 1) / (n + 1)) of each token that is in n of the M references (section 3, smoothed)."""
-    found = Counter(token for reference in references for token in set(reference))
-    return {token: math.log((len(references) + 1) / (count + 1)) for token, count in found.items()}
+    counts = Counter(token for reference in references for token in set(reference))
+    return {token: math.log((len(references) + 1) / (count + 1)) for token, count in counts.items()}
 
 
 def bert_score(

@@ -7,7 +7,7 @@ from vitcapr.metrics.java import tokenize
 from vitcapr.text.normalise import units_of
 
 
-def tokenizer_of(language: str) -> str:
+def tokenizer_name(language: str) -> str:
     """What a protocol says after ``tok:``."""
     return "ptb" if language == ENGLISH else "characters"
 

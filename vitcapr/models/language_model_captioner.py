@@ -131,8 +131,8 @@ class LanguageModelCaptioner(Captioner):
     def _attention(self, memory: Memory, layers: Sequence[Tensor]) -> Tensor:
         """(B, K, P), over the patches. layers: (B, A, K, S)."""
         # In float64, which autocast does not round.
-        seen = torch.stack([layer[..., 1 : memory["prefix"].shape[1]].mean(1) for layer in layers]).mean(0).double()
-        attention = seen / seen.sum(-1, keepdim=True)
+        weights = torch.stack([layer[..., 1 : memory["prefix"].shape[1]].mean(1) for layer in layers]).mean(0).double()
+        attention = weights / weights.sum(-1, keepdim=True)
         return (attention @ memory["shares"].double() if "shares" in memory else attention).float()
 
     def _read(self, read: Tensor, sees: Tensor, places: Tensor, **options: Any) -> Any:

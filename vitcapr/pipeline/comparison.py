@@ -23,11 +23,11 @@ def of_jobs(first: Run, second: Run) -> Iterator[str]:
         for key, old, new in differences(before, now):
             if key != "code":
                 yield f"{key} {old} -> {new}"
-    told = {**first.code, **second.code}
+    code = {**first.code, **second.code}
     made = [dict[str, Any](run.made) for run in (first, second)]
     before, now = ({**each["libraries"], **{key: each[key] for key in ("python", "threads", "host")}} for each in made)
     for name, old, new in differences(before, now):
-        if name not in told:
+        if name not in code:
             yield f"{name} {json.loads(old)} -> {json.loads(new)}"
 
 
@@ -48,14 +48,14 @@ def of_artefacts(
             yield f"{indent}{' '.join(role)}: only the {'second' if old is None else 'first'} read it"
         elif old[1] != new[1]:
             makers = lineage.maker(run, old[0]), other_lineage.maker(other, new[0])
-            told = f"{indent}{' '.join(role)}: another content"
+            heading = f"{indent}{' '.join(role)}: another content"
             if makers[0] is None or makers[1] is None:
-                yield told
+                yield heading
             elif makers[0].name in seen:
-                yield f"{told} ({makers[0].name}, as above)"
+                yield f"{heading} ({makers[0].name}, as above)"
             else:
                 seen.add(makers[0].name)
-                yield f"{told} ({makers[0].name})"
+                yield f"{heading} ({makers[0].name})"
                 yield from of_artefacts((lineage, makers[0]), (other_lineage, makers[1]), depth + 1, seen)
 
 

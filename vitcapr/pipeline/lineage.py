@@ -54,17 +54,17 @@ class Lineage:
         """
         inside = target.resolve().relative_to(self.experiment.resolve()).as_posix()
         if inside == ".":
-            found = list(self.runs)
+            jobs = list(self.runs)
         else:
-            found = [
+            jobs = [
                 run
                 for run in self.runs
                 if any(place == inside or place.startswith(f"{inside}/") for place in map(run.place, run.outputs))
             ]
-        if not found:
+        if not jobs:
             remedy = "it was made before there were records, by hand, or not yet; snakemake --forcerun makes it again"
             raise UserError("no job is known to have made this", where=target, remedy=remedy)
-        return found
+        return jobs
 
     def behind(self, places: Iterable[str]) -> list[Run]:
         """The jobs that made ``places`` or, directly or not, what they were made from; by name."""

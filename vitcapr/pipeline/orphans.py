@@ -7,7 +7,7 @@ from pathlib import Path
 
 from vitcapr.files import file_states
 from vitcapr.pipeline.lineage import Lineage
-from vitcapr.pipeline.records import RUNS, Run, root_of
+from vitcapr.pipeline.records import RUNS, Run, find_experiment_folder
 from vitcapr.pipeline.result_cache import CacheEntry, ResultCache
 
 UNFINISHED = "checkpoint"
@@ -48,8 +48,8 @@ def is_inside(path: Path, folder: Path) -> bool:
 
 def recorded_experiments(results: Path) -> list[Path]:
     """The folders in ``results`` that hold run records, without links to one another."""
-    found = sorted(path.parent for path in results.glob(f"*/{RUNS}") if path.is_dir())
-    return [path for path in found if not path.is_symlink() or not is_inside(path, results)]
+    folders = sorted(path.parent for path in results.glob(f"*/{RUNS}") if path.is_dir())
+    return [path for path in folders if not path.is_symlink() or not is_inside(path, results)]
 
 
 def orphans(experiment: Path, runs: Iterable[Run], wanted: Iterable[str]) -> list[Orphan]:
@@ -58,16 +58,16 @@ def orphans(experiment: Path, runs: Iterable[Run], wanted: Iterable[str]) -> lis
     Files without a record are ignored, because a person may have put them there.
     """
     lineage = Lineage(experiment, tuple(runs))
-    kept = {path.removeprefix(f"{root_of(path)}/") for path in wanted}
-    found = []
+    kept = {path.removeprefix(f"{find_experiment_folder(path)}/") for path in wanted}
+    orphaned = []
     for run in lineage.runs:
         if kept.isdisjoint(map(run.place, run.outputs)):
             outputs = lineage.outputs(run)
             unfinished = [file for output in outputs for file in (output.parent / UNFINISHED).rglob("*")]
             inside = [path for path in (*outputs, *unfinished, run.path) if is_inside(path, experiment)]
             files = file_states(inside)
-            found.append(Orphan(experiment, run, tuple(files), sum(state.st_size for state in files.values())))
-    return found
+            orphaned.append(Orphan(experiment, run, tuple(files), sum(state.st_size for state in files.values())))
+    return orphaned
 
 
 def unused_entries(cache: ResultCache, runs: Iterable[Run]) -> list[CacheEntry]:

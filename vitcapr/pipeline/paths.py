@@ -22,7 +22,7 @@ def can_only_be_a_folder(source: str) -> bool:
     return Path(source).is_absolute() or source.startswith((".", "~")) or source.count("/") > 1
 
 
-def results_of(workflow: Any) -> Path:
+def results_folder(workflow: Any) -> Path:
     """The folder of all results of a Snakemake workflow. In a module it is below the module's prefix."""
     prefix = workflow.modifier.path_modifier.prefix
     return Path(prefix or "") / RESULTS

@@ -95,7 +95,7 @@ class Run(BaseModel):
     @cached_property
     def folder(self) -> str | None:
         """The experiment's folder as the job saw it, ``results/<experiment>``; None for a job without outputs."""
-        return next((root_of(path) for path in self.outputs), None)
+        return next((find_experiment_folder(path) for path in self.outputs), None)
 
     def place(self, path: str) -> str:
         """A file of the record from its experiment's folder on, however the folder was called when the job ran.
@@ -119,14 +119,14 @@ def record_of_log(log: Path) -> Path | None:
     return None
 
 
-def root_of(path: str) -> str | None:
+def find_experiment_folder(path: str) -> str | None:
     """The experiment's folder that a path of a rule leads into; None for a path that leads into none.
 
     A path with ``..`` and an absolute path lead into none.
 
-    >>> root_of("study/results/demo/text/vocabulary.json")
+    >>> find_experiment_folder("study/results/demo/text/vocabulary.json")
     'study/results/demo'
-    >>> root_of("results/demo/../other/data") is None
+    >>> find_experiment_folder("results/demo/../other/data") is None
     True
     """
     parts = PurePosixPath(path).parts
@@ -146,7 +146,7 @@ def read_run(path: Path) -> Run:
     with reading(path, what, remedy):
         run = Run.model_validate({**content, "path": path})
         for output in run.outputs:
-            if run.folder is None or root_of(output) != run.folder:
+            if run.folder is None or find_experiment_folder(output) != run.folder:
                 raise ValueError(f"it names an output outside its experiment, {output!r}")
         return run
 
@@ -198,7 +198,7 @@ def check_together(inputs: Mapping[str, FileFacts], makers: Mapping[str, Run]) -
     them, where shapes and names may fit nevertheless. A file without a record passes.
 
     Args:
-        makers: of the inputs, by :func:`makers_of`.
+        makers: of the inputs, by :func:`find_makers`.
 
     Raises:
         UserError: a file was made with another data set, vocabulary or store of features.
@@ -231,14 +231,14 @@ def check_as_written(inputs: Mapping[str, FileFacts], makers: Mapping[str, Run])
             )
 
 
-def makers_of(inputs: Mapping[str, FileFacts]) -> dict[str, Run]:
+def find_makers(inputs: Mapping[str, FileFacts]) -> dict[str, Run]:
     """The records of the jobs that wrote these files. Of several for one file, the newest counts.
 
     Args:
         inputs: path -> facts, as a record holds them.
     """
     makers: dict[str, Run] = {}
-    for experiment in {root for path in inputs if (root := root_of(path)) is not None}:
+    for experiment in {root for path in inputs if (root := find_experiment_folder(path)) is not None}:
         for record in (Path(experiment) / RUNS).rglob("[!.]*.json"):
             try:
                 run = read_run(record)

@@ -102,12 +102,12 @@ class ResultCache:
         return [_read(path) for path in paths if not path.is_symlink()]
 
 
-def key_of(fingerprint: Mapping[str, Any]) -> str:
+def cache_key(fingerprint: Mapping[str, Any]) -> str:
     """32 hexadecimal digits; equal for equal code, settings and content of the inputs."""
     return sha256_bytes(canonical_json(fingerprint).encode())[:32]
 
 
-def result_cache_of(results: Path) -> ResultCache | None:
+def open_result_cache(results: Path) -> ResultCache | None:
     """The result cache at VITCAPR_RESULT_CACHE, by default beside the experiments; None if this variable is ``off``."""
     chosen = os.environ.get(VARIABLE, "")
     return None if chosen == "off" else ResultCache(Path(chosen) if chosen else results / "result_cache")

@@ -23,7 +23,7 @@ from vitcapr.errors import UserError
 from vitcapr.files import remove_remains, write_json
 from vitcapr.pipeline import records
 from vitcapr.pipeline.code import LIBRARIES, code_hash, job_code
-from vitcapr.pipeline.result_cache import key_of, result_cache_of
+from vitcapr.pipeline.result_cache import cache_key, open_result_cache
 from vitcapr.pipeline.stage import COMMAND, CodeHash, Role, Stage, get_dotted
 from vitcapr.progress import Reporter, is_first_process, is_started_by_torchrun
 
@@ -73,7 +73,7 @@ class Job:
     @cached_property
     def makers(self) -> dict[str, records.Run]:
         """The records of the jobs that wrote the inputs."""
-        return records.makers_of(self.inputs)
+        return records.find_makers(self.inputs)
 
     def read_inputs(self) -> dict[str, records.FileFacts]:
         return records.file_facts(self._files(Role.INPUT))
@@ -107,7 +107,7 @@ class Job:
         """The key in the result cache: a digest of everything that determines the result. Paths of files do not
         count; the number of threads does, because it decides how sums are rounded."""
         inputs = [[facts["option"], Path(path).name, facts["sha256"]] for path, facts in self.inputs.items()]
-        return key_of(
+        return cache_key(
             {
                 "stage": self.stage.name,
                 "code": self.code,
@@ -192,7 +192,7 @@ def _run_recorded(job: Job, record: Path, results: Path) -> None:
     started = datetime.now(UTC).isoformat(timespec="seconds")
     code, inputs = job.code, job.inputs  # before the stage runs, because files may change during hours of work
     records.check_as_written(inputs, job.makers)
-    cache = result_cache_of(results) if job.stage.cached else None
+    cache = open_result_cache(results) if job.stage.cached else None
     entry = None if cache is None else cache.find(job.key)
     if entry is not None:
         entry.restore(job.targets)
@@ -242,7 +242,7 @@ def _made(started: str, seconds: float, energy: records.Energy) -> dict[str, Any
         "peak_memory_mb": round(max(own.ru_maxrss, children.ru_maxrss) / 1024),
         "energy": energy,
         "python": platform.python_version(),
-        "libraries": {name: found for name in sorted(LIBRARIES.values()) if (found := _version(name))},
+        "libraries": {name: version for name in sorted(LIBRARIES.values()) if (version := _version(name))},
     }
 
 

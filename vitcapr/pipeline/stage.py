@@ -181,8 +181,8 @@ class Stage:
     @property
     def settings(self) -> type[StageSettings] | None:
         """The class of its settings."""
-        found = self.of_role(Role.SETTINGS)
-        return found[0].type if found else None
+        marked = self.of_role(Role.SETTINGS)
+        return marked[0].type if marked else None
 
     def arguments(self, values: Mapping[str, Any]) -> list[str]:
         """The command line with these values, after ``vitcapr stage NAME``."""
@@ -232,10 +232,10 @@ def find_stage(name: str) -> Stage:
     if name not in stage_names():
         remedy = did_you_mean(name, stage_names(), "vitcapr stage --help lists the stages")
         raise UserError(f"unknown stage '{name}'", remedy=remedy)
-    found = getattr(importlib.import_module(f"{STAGES}.{name}"), name, None)
-    if not isinstance(found, Stage):
+    declared = getattr(importlib.import_module(f"{STAGES}.{name}"), name, None)
+    if not isinstance(declared, Stage):
         raise UserError(f"the module {STAGES}.{name} declares no stage '{name}'", remedy="see vitcapr/pipeline")
-    return found
+    return declared
 
 
 @cache

@@ -65,7 +65,7 @@ class RetrieverFiles:
         with reporter.track("embed", len(rows) + len(different), "images and captions") as tracker:
             images = opened.image_embedder(*stores).embed(rows, advance=tracker.advance)
             texts = opened.text_embedder.embed(different.tolist(), advance=tracker.advance)
-        return cosines_of(images, texts[place], [len(n_best.captions) for n_best in n_bests])
+        return candidate_cosines(images, texts[place], [len(n_best.captions) for n_best in n_bests])
 
 
 def blind_likelihoods(source: str, revision: str, n_bests: Sequence[NBest], device: str) -> list[Float64s]:
@@ -76,7 +76,9 @@ def blind_likelihoods(source: str, revision: str, n_bests: Sequence[NBest], devi
     return np.split(scores, np.cumsum([len(n_best.captions) for n_best in n_bests])[:-1])
 
 
-def cosines_of(images: NDArray[np.float32], captions: NDArray[np.float32], counts: Sequence[int]) -> list[Float64s]:
+def candidate_cosines(
+    images: NDArray[np.float32], captions: NDArray[np.float32], counts: Sequence[int]
+) -> list[Float64s]:
     """The cosine of each image and each of its candidates.
 
     Args:

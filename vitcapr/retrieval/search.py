@@ -33,15 +33,15 @@ def nearest(
     """
     rows = np.arange(len(points)) if rows is None else rows
     scores = np.empty((len(queries), 0), np.float32)
-    found = np.empty((len(queries), 0), np.int64)
+    rows_found = np.empty((len(queries), 0), np.int64)
     for first in range(0, len(rows), BLOCK):
         block = rows[first : first + BLOCK]
         scores = np.concatenate([scores, queries @ points[block].T], axis=1)
-        found = np.concatenate([found, np.broadcast_to(block, (len(scores), len(block)))], axis=1)
+        rows_found = np.concatenate([rows_found, np.broadcast_to(block, (len(scores), len(block)))], axis=1)
         # Stable, and earlier points stand before later ones: of equally near points the first is taken.
         order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
-        scores, found = np.take_along_axis(scores, order, axis=1), np.take_along_axis(found, order, axis=1)
-    return scores, found
+        scores, rows_found = np.take_along_axis(scores, order, axis=1), np.take_along_axis(rows_found, order, axis=1)
+    return scores, rows_found
 
 
 def write_faiss(path: Path, points: np.ndarray) -> None:
@@ -64,8 +64,8 @@ def nearest_by_faiss(
     options: dict[str, Any] = {"efSearch": max(SEARCH_BREADTH, k)}
     if rows is not None:
         options["sel"] = faiss.IDSelectorBatch(rows)
-    found = index.search(np.ascontiguousarray(queries, np.float32), k, params=faiss.SearchParametersHNSW(**options))
-    return found[0], found[1]
+    result = index.search(np.ascontiguousarray(queries, np.float32), k, params=faiss.SearchParametersHNSW(**options))
+    return result[0], result[1]
 
 
 def _faiss() -> Any:

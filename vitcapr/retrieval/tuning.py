@@ -7,7 +7,7 @@ from vitcapr.formats.embeddings import RerankingWeight
 from vitcapr.formats.manifest import Manifest
 from vitcapr.metrics.base import references_of
 from vitcapr.metrics.candidates import CandidateScores, scorer_of, tokenize_candidates
-from vitcapr.metrics.tokens import tokenizer_of
+from vitcapr.metrics.tokens import tokenizer_name
 from vitcapr.progress import Reporter
 from vitcapr.retrieval.n_best import Terms, choose_weight, read_n_best, weights
 from vitcapr.retrieval.reranking import RetrieverFiles, blind_likelihoods
@@ -56,7 +56,7 @@ def tune_weight(
     first = scores.of_choice(terms.decoded)
     how = f"weight {weight:g}" if blind is None else f"weight {weight:g}, alpha {alpha:g}"
     reporter.line(f"tune_reranking: {how}, {name} {100 * best:.1f}; {100 * first:.1f} as decoded")
-    tokens = tokenizer_of(language)
+    tokens = tokenizer_name(language)
     tolerated = f"|tolerance:{weighing.tolerance:g}" if weighing.tolerance else ""
     return RerankingWeight(
         weight=weight,

@@ -27,7 +27,7 @@ from vitcapr.errors import UserError
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.store_manifest import FORMAT, SCALE
 from vitcapr.progress import Reporter
-from vitcapr.store.int8 import dtype_of, quantise
+from vitcapr.store.int8 import quantise, stored_dtype
 from vitcapr.store.known_rows import KnownRows, write_row_digests
 from vitcapr.store.layout import ArrayLayout, rows_in
 from vitcapr.store.rows import Rows
@@ -160,14 +160,14 @@ def _layouts(plan: StorePlan, encoder: RowEncoder) -> dict[str, ArrayLayout]:
 
     layouts = {}
     for name, shape in encoder.shapes.items():
-        dtype = dtype_of(name, encoder.store_dtype)
+        dtype = stored_dtype(name, encoder.store_dtype)
         layouts[name] = layout(shape, dtype)
         if dtype == "int8":
             layouts[name + SCALE] = layout(shape[-1:], "float16")
     return dict(sorted(layouts.items()))
 
 
-def batches_of(chunks: Sequence[int], known: KnownRows, batch: int) -> list[np.ndarray]:
+def cut_batches(chunks: Sequence[int], known: KnownRows, batch: int) -> list[np.ndarray]:
     """The rows that have to be computed, cut into batches, none of which crosses chunks."""
     missing = [known.missing(index) for index in chunks]
     return [rows[first : first + batch] for rows in missing for first in range(0, len(rows), batch)]
@@ -183,7 +183,7 @@ def _compute(
     report: Reporter,
     advance: Callable[[int], None],
 ) -> None:
-    batches, on_gpu = batches_of(chunks, known, batch), encoder.device.type == "cuda"
+    batches, on_gpu = cut_batches(chunks, known, batch), encoder.device.type == "cuda"
     writers = min(_WRITERS, len(os.sched_getaffinity(0))) if on_gpu else 1
     begin, waited = time.perf_counter(), 0.0
     launched: deque[Callable[[], None]] = deque()

@@ -13,7 +13,7 @@ _LEAST = 2.0**-24
 """The smallest number of float16."""
 
 
-def dtype_of(array: str, store_dtype: str) -> str:
+def stored_dtype(array: str, store_dtype: str) -> str:
     """The dtype of an array of a store: only patches are int8; beside them, the rest is float16."""
     return "float16" if store_dtype == "int8" and not array.startswith("patches") else store_dtype
 

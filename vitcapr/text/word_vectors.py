@@ -129,7 +129,7 @@ def initial_embedding(
     stands in the file twice the first vector counts. The file is read once and never held in memory.
     """
     matrix = np.random.default_rng(seed).standard_normal((len(vocabulary), dimension))
-    found: set[int] = set()
+    covered: set[int] = set()
     bad_lines: list[int] = []
     vectors = 0
     mean, squares = np.zeros(dimension), np.zeros(dimension)
@@ -141,23 +141,23 @@ def initial_embedding(
         mean += step / vectors
         squares += step * (row - mean)
         number = vocabulary.index.get(word)
-        if number is not None and number not in found:
-            found.add(number)
+        if number is not None and number not in covered:
+            covered.add(number)
             matrix[number] = row
     words = range(vocabulary.first_word, len(vocabulary))
-    if found.isdisjoint(words):
+    if covered.isdisjoint(words):
         raise UserError(
             "the word vectors have no word of the vocabulary", where=path, remedy="check the file and its language"
         )
-    drawn = [number for number in range(len(vocabulary)) if number not in found]
+    drawn = [number for number in range(len(vocabulary)) if number not in covered]
     matrix[drawn] = mean + np.sqrt(squares / vectors) * matrix[drawn]
     matrix[vocabulary.index[PAD]] = 0
     coverage = Coverage(
-        found=len(found.intersection(words)),
+        found=len(covered.intersection(words)),
         words=len(words),
-        found_tokens=sum(vocabulary.counts[number] for number in words if number in found),
+        found_tokens=sum(vocabulary.counts[number] for number in words if number in covered),
         tokens=sum(vocabulary.counts[number] for number in words),
-        missing=tuple(vocabulary.words[number] for number in words if number not in found),
+        missing=tuple(vocabulary.words[number] for number in words if number not in covered),
         vectors=vectors,
         bad_lines=tuple(bad_lines),
     )

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vitcapr.data.pairs.split import category_of, choose_pools, commonest, deal, draw
+from vitcapr.data.pairs.split import choose_pools, classify_caption, commonest, deal, draw
 
 
 def pictures(rows: list[tuple[str, int, int]]) -> pd.DataFrame:
@@ -84,7 +84,7 @@ def test_pools_hold_every_true_match_and_their_size(queries: int, candidates: in
     ],
 )
 def test_the_class_of_a_caption(text: str, language: str, category: str) -> None:
-    assert category_of(text, language) == category
+    assert classify_caption(text, language) == category
 
 
 def test_the_class_of_a_picture() -> None:

@@ -33,7 +33,7 @@ from vitcapr.studies.alignment.similarity import (
     mutual_neighbours,
     similarity,
 )
-from vitcapr.studies.alignment.study import FAMILIES, choose, embedded, measures_of
+from vitcapr.studies.alignment.study import FAMILIES, choose, embedded, retrieval_measures
 from vitcapr.training.retriever import architecture_of
 
 Array = np.ndarray
@@ -218,7 +218,7 @@ def test_the_configuration_names_every_family() -> None:
 def test_every_family_beats_chance_on_held_out_pairs(name: str) -> None:
     train, validation, test = pairs_of(120, 2, 0), pairs_of(30, 2, 1), pairs_of(50, 2, 2)
     chosen = choose(FAMILIES[name], train, validation, seed=0)
-    found = measures_of(embedded(chosen.alignment, test))
+    found = retrieval_measures(embedded(chosen.alignment, test))
     assert found["i2t_recall_10"].value > 0.4
     assert found["t2i_recall_10"].value > 0.4
     assert chosen.cpu_seconds > 0
@@ -229,7 +229,7 @@ def test_every_family_beats_chance_on_held_out_pairs(name: str) -> None:
 def test_the_validation_pairs_choose(fit: Callable[..., object]) -> None:
     train, validation = pairs_of(120, 2, 0), pairs_of(30, 2, 1)
     candidates = list(fit(train, validation, 0))  # type: ignore[call-overload]
-    best = max(candidates, key=lambda one: measures_of(embedded(one.alignment, validation))["rsum"].value)
+    best = max(candidates, key=lambda one: retrieval_measures(embedded(one.alignment, validation))["rsum"].value)
     assert choose(fit, train, validation, 0).settings == best.settings  # type: ignore[arg-type]
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from vitcapr.data.collect import Checked, Checks, Listing, check, images_frame
 from vitcapr.data.images import ImageSource, decoders_of
-from vitcapr.data.pairs.split import CATEGORIES, METHOD, category_of, choose_pools, commonest, deal, draw
+from vitcapr.data.pairs.split import CATEGORIES, METHOD, choose_pools, classify_caption, commonest, deal, draw
 from vitcapr.data.pairs.table import LANGUAGES
 from vitcapr.data.tars import Rejected
 from vitcapr.errors import UserError
@@ -102,7 +102,7 @@ def _table(checked: Checked, clean: Callable[[str, str], str], refused: Rejected
             if caption.category:
                 given.append(caption.category)
             else:
-                derived.append(category_of(caption.text, language))
+                derived.append(classify_caption(caption.text, language))
         category = commonest(given or derived)
         rows += [(*pair, category) for pair in pairs]
     return pd.DataFrame(rows, columns=["caption_id", "image_id", "language", "text", "raw", "test", "category"])

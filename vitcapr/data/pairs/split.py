@@ -55,7 +55,7 @@ _PATTERN_OF = {name: re.compile("|".join(words.split())) for name, words in _CHI
 _ORDER = {name: place for place, name in enumerate(CATEGORIES)}
 
 
-def category_of(text: str, language: str) -> str:
+def classify_caption(text: str, language: str) -> str:
     """The class of one caption."""
     if language == "zh":
         return next((name for name, pattern in _PATTERN_OF.items() if pattern.search(text)), OTHER)

@@ -57,8 +57,8 @@ def read_caption(text: str) -> Claims:
     place, words = _cut_place(words)
     groups: list[ClaimedGroup] = []
 
-    def take(found: re.Match[str]) -> str:
-        groups.append(_group(found))
+    def take(match: re.Match[str]) -> str:
+        groups.append(_group(match))
         return f"@{len(groups) - 1}"
 
     words = _GROUP.sub(take, words)
@@ -67,21 +67,21 @@ def read_caption(text: str) -> Claims:
 
 def _cut_place(words: str) -> tuple[str | None, str]:
     """The place, and the words without it."""
-    found = _PLACE.search(words)
-    if found is None:
+    place = _PLACE.search(words)
+    if place is None:
         return None, words
-    return _PLACE_OF[found[0]], " ".join((words[: found.start()] + " | " + words[found.end() :]).split())
+    return _PLACE_OF[place[0]], " ".join((words[: place.start()] + " | " + words[place.end() :]).split())
 
 
-def _group(found: re.Match[str]) -> ClaimedGroup:
-    said = found.groupdict()
-    texture = said["before"] or said["after"]
+def _group(match: re.Match[str]) -> ClaimedGroup:
+    parts = match.groupdict()
+    texture = parts["before"] or parts["after"]
     return ClaimedGroup(
-        kind=_KIND_OF[said["noun"]],
-        count=_COUNT_OF.get(said["number"] or ""),
-        size=_SIZE_OF.get(said["size"] or ""),
+        kind=_KIND_OF[parts["noun"]],
+        count=_COUNT_OF.get(parts["number"] or ""),
+        size=_SIZE_OF.get(parts["size"] or ""),
         texture=None if texture is None else _TEXTURE_OF[texture],
-        color=said["color"],
+        color=parts["color"],
     )
 
 
@@ -92,12 +92,12 @@ def _relation(words: str, kinds: list[str]) -> tuple[str, ...] | None:
         subject, others = (first[0], first[1:]) if between[1] is not None else (first[2], first[:2])
         return ("between", kinds[subject], *sorted(kinds[number] for number in others))
     if len(kinds) >= 2:
-        if found := re.search(rf"@(\d)\b[^@]*?\b({_either(_RELATION_OF)}) @(\d)", words):
-            return _ordered(_RELATION_OF[found[2]], kinds[int(found[1])], kinds[int(found[3])])
-        if found := re.search(rf"@(\d)\b.*? with @(\d) .*?({_either(_HELD_OF)})\b", words):
-            return _ordered(_HELD_OF[found[3]], kinds[int(found[2])], kinds[int(found[1])])
-    elif kinds and (found := re.search(rf"\b({_either(_ALONE_OF)})\b", words)):
-        return _ALONE_OF[found[1]], kinds[0]
+        if match := re.search(rf"@(\d)\b[^@]*?\b({_either(_RELATION_OF)}) @(\d)", words):
+            return _ordered(_RELATION_OF[match[2]], kinds[int(match[1])], kinds[int(match[3])])
+        if match := re.search(rf"@(\d)\b.*? with @(\d) .*?({_either(_HELD_OF)})\b", words):
+            return _ordered(_HELD_OF[match[3]], kinds[int(match[2])], kinds[int(match[1])])
+    elif kinds and (match := re.search(rf"\b({_either(_ALONE_OF)})\b", words)):
+        return _ALONE_OF[match[1]], kinds[0]
     return None
 
 

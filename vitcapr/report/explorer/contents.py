@@ -199,28 +199,28 @@ class Contents:
 
 def _score_cells(scores: Mapping[str, Score]) -> list[Json]:
     """The scores that tables know, as tables show them."""
-    shown = []
+    cells = []
     for name, column in COLUMNS.items():
         if column.group is not None and name in scores and scores[name]["value"] is not None:
             cell = column.cell(scores[name])
             parts = {"text": cell.text, "interval": cell.interval}
-            shown.append({"name": name, "label": column.short, **parts, "group": column.group.title})
-    return shown
+            cells.append({"name": name, "label": column.short, **parts, "group": column.group.title})
+    return cells
 
 
 def _caption_details(caption: DecodedCaption, system: System) -> Json:
     """Words, probabilities, candidates and claims."""
     first = caption.candidates[0]
     added = sorted(first.__pydantic_extra__ or {})
-    shown: Json = {
+    content: Json = {
         "tokens": list(caption.tokens),
         "log_probs": [round(value, 2) for value in first.token_log_probs[: len(caption.tokens)]],
         "numbers": ["log_prob", "score", *added],
         "candidates": [_candidate(each, added) for each in caption.candidates],
     }
     if claims := system.claims.get(caption.image_id):
-        shown["claims"] = [list(claim) for claim in claims]
-    return shown
+        content["claims"] = [list(claim) for claim in claims]
+    return content
 
 
 def _attention(system: System, caption: DecodedCaption, row: int) -> NDArray[np.floating] | None:

@@ -177,7 +177,7 @@ def neighbourhoods(embedded: Embeddings) -> Figure:
     axes.plot([], [], color=_LINES, linewidth=0.9, linestyle=_DOTS, label="true pair")
     axes.set_aspect("equal", adjustable="datalim")
     axes.set_axis_off()  # The axes of t-SNE mean nothing.
-    title = f"t-SNE from the principal components, perplexity {perplexity:g}"
+    title = f"t-SNE from the principal components, perplexity {perplexity:.3g}"
     figure.legend(title=title, alignment="left", loc="outside upper left", ncols=3, handlelength=1.4, columnspacing=1.2)
     return figure
 

@@ -47,8 +47,8 @@ def read_searched(paths: Sequence[Path], data: Manifest, split: str, pools: Path
         paths: the embeddings of the split; of pools, those of all splits that the candidates come from.
     """
     if pools is not None:
-        wanted = read_pools(pools)
-        return Searched(*split_pools(read_pooled(paths, data, wanted, None)[0], wanted))
+        queries = read_pools(pools)
+        return Searched(*split_pools(read_pooled(paths, data, queries, None)[0], queries))
     (path,) = paths
     whole = read_embeddings(path, data, split)
     return Searched(whole, whole)

@@ -146,11 +146,11 @@ def chosen_settings(scores: pd.DataFrame) -> Table:
     """The settings that the validation pairs chose for the first seed."""
     systems = list(dict.fromkeys(scores["system"]))
     sizes = sorted(set(scores["pairs"]))
-    found = {
+    chosen = {
         (one["system"], one["pairs"]): ", ".join(f"{k} {v}" for k, v in json.loads(one["settings"]).items())
         for one in scores[scores["seed"] == 0].to_dict("records")
     }
-    rows = [row(name, *(found.get((name, size)) or NOTHING for size in sizes)) for name in systems]
+    rows = [row(name, *(chosen.get((name, size)) or NOTHING for size in sizes)) for name in systems]
     return Table("Settings chosen on validation, seed 0", ("system", *(f"{s:,}" for s in sizes)), tuple(rows))
 
 
@@ -160,8 +160,8 @@ def similarity_frame(fits: Mapping[str, Similarity]) -> pd.DataFrame:
     Columns: ``inputs, cka, mutual_knn, calibrated, p_value, matched``.
     """
     rows = [
-        (name, found.cka, found.mutual_neighbours, found.calibrated.value, found.calibrated.p_value, found.matched)
-        for name, found in fits.items()
+        (name, fit.cka, fit.mutual_neighbours, fit.calibrated.value, fit.calibrated.p_value, fit.matched)
+        for name, fit in fits.items()
     ]
     return pd.DataFrame(rows, columns=["inputs", "cka", "mutual_knn", "calibrated", "p_value", "matched"])
 

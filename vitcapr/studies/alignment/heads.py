@@ -107,15 +107,15 @@ def start_from_cca(train: Pairs, encoder: DualEncoder) -> None:
     The heads standardise and normalise their input. Standardising is undone in the weights; normalising a row changes
     its length, which the cosine does not see, and takes out the mean of its dimensions.
     """
-    found = canonical(train.image_of_text, train.texts, _CCA_RIDGE)
+    cca = canonical(train.image_of_text, train.texts, _CCA_RIDGE)
     sides = (
-        (encoder.image.head, found.image_directions, train.images),
-        (encoder.text.head, found.text_directions, train.texts),
+        (encoder.image.head, cca.image_directions, train.images),
+        (encoder.text.head, cca.text_directions, train.texts),
     )
     with torch.no_grad():
         for head, directions, rows in sides:
             assert isinstance(head, ResidualHead)
-            weight = rows.std(0, dtype=np.float64)[:, None] * directions * found.correlations
+            weight = rows.std(0, dtype=np.float64)[:, None] * directions * cca.correlations
             head.project.weight.copy_(torch.from_numpy(weight.T))
             for parameter in (head.project.bias, head.narrow.weight, head.narrow.bias):
                 parameter.zero_()

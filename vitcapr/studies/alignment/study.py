@@ -80,10 +80,10 @@ def choose(fit: Fit, train: Pairs, validation: Pairs, seed: int) -> Selection:
     return Selection(alignment, settings, rsum, process_time() - start)
 
 
-def measures_of(found: Embeddings) -> dict[str, Measure]:
+def retrieval_measures(embeddings: Embeddings) -> dict[str, Measure]:
     """The retrieval scores of embeddings, whose dot products are the scores."""
-    truth = Truth.of(found.caption_image, len(found.images))
-    return measures(rank_matches(found.images, found.captions, truth.caption_image), truth)
+    truth = Truth.of(embeddings.caption_image, len(embeddings.images))
+    return measures(rank_matches(embeddings.images, embeddings.captions, truth.caption_image), truth)
 
 
 def embedded(alignment: Alignment, pairs: Pairs) -> Embeddings:
@@ -172,14 +172,14 @@ class Study:
         train: Pairs,
         held_out: Mapping[str, Pairs],
     ) -> Iterator[StudyRun]:
-        found, system = embedded(chosen.alignment, held_out["test"]), self._named(family, inputs)
+        test, system = embedded(chosen.alignment, held_out["test"]), self._named(family, inputs)
         common = chosen.validation_rsum, chosen.cpu_seconds
-        yield StudyRun(system, family, inputs, pairs, seed, chosen.settings, *common, measures_of(found))
+        yield StudyRun(system, family, inputs, pairs, seed, chosen.settings, *common, retrieval_measures(test))
         if self.query_bank:
             bank = embedded(chosen.alignment, train)
             weight = weigh(embedded(chosen.alignment, held_out["validation"]), bank, _INVERSE_TEMPERATURES, _WEIGHTS)
             settings = {**chosen.settings, "weight": weight.weight, "inverse_temperature": weight.inverse_temperature}
-            scored = measures_of(corrected(found, bank, weight))
+            scored = retrieval_measures(corrected(test, bank, weight))
             with_bank = f"{system}, query bank", f"{family}, query bank"
             yield StudyRun(*with_bank, inputs, pairs, seed, settings, *common, scored)
 
@@ -216,8 +216,8 @@ def interval_frame(runs: Sequence[StudyRun], samples: int) -> pd.DataFrame:
     rows = []
     for (family, inputs, pairs), several in _grouped(runs, "family", "inputs", "pairs").items():
         for score in COMPARED:
-            found = score_of(seed_mean(several, score), samples, 0)
-            values = {key: found[key] for key in ("value", "low", "high")}
+            interval = score_of(seed_mean(several, score), samples, 0)
+            values = {key: interval[key] for key in ("value", "low", "high")}
             rows.append({"family": family, "inputs": inputs, "pairs": pairs, "score": score, **values})
     return pd.DataFrame(rows)
 
@@ -242,8 +242,8 @@ def difference_frame(runs: Sequence[StudyRun], baseline: str | None, samples: in
         if system == baseline or base is None:
             continue
         for score in COMPARED:
-            found = compare(seed_mean(several, score), seed_mean(base, score), samples, 0)
-            rows.append({"system": system, "pairs": pairs, "score": score, **found._asdict()})
+            difference = compare(seed_mean(several, score), seed_mean(base, score), samples, 0)
+            rows.append({"system": system, "pairs": pairs, "score": score, **difference._asdict()})
     columns = ["system", "pairs", "score", "difference", "low", "high", "p_value"]
     return pd.DataFrame(rows, columns=columns)
 

@@ -166,8 +166,8 @@ def _change(plain: BuildRow, build: BuildRow, metric: str, measured: Measured) -
     before, after = (_measure(one, metric, measured) for one in (plain, build))
     if before is None or after is None or before.statistics.shape != after.statistics.shape:
         return COLUMNS[metric].difference(change)
-    found = compare(after, before, _SAMPLES, _SEED)
-    return COLUMNS[metric].difference(change, found.low, found.high)
+    difference = compare(after, before, _SAMPLES, _SEED)
+    return COLUMNS[metric].difference(change, difference.low, difference.high)
 
 
 def _measure(build: BuildRow, metric: str, measured: Measured) -> Measure | None:

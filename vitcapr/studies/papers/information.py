@@ -26,13 +26,13 @@ PROTOCOL = (
 _SEED = 0
 
 
-def embedding_information(found: Embeddings) -> dict[str, float]:
+def embedding_information(embedded: Embeddings) -> dict[str, float]:
     """Entropies and mutual information of more than :data:`NEIGHBOURS` images.
 
     Of each caption one wrong image, and of each image one of its captions and a wrong one, are drawn.
     """
     generator = np.random.default_rng(_SEED)
-    images, captions, owner = found.images, found.captions, found.caption_image.astype(np.int64)
+    images, captions, owner = embedded.images, embedded.captions, embedded.caption_image.astype(np.int64)
     strangers = (owner + generator.integers(1, len(images), len(owner))) % len(images)
     own = np.array([generator.choice(np.flatnonzero(owner == image)) for image in np.unique(owner)])
     asked = owner[own]

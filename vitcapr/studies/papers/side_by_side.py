@@ -96,11 +96,13 @@ def seed_average(builds: Sequence[BuildRow], systems: Mapping[str, str]) -> list
         shared = [name for name in rows[0].scores if all(name in row.scores for row in rows)]
         scores = {name: _mean_score([row.scores[name].value for row in rows]) for name in shared}
         spread = f"mean of {len(rows)} seeds, one standard deviation each way"
-        told = {
+        protocols = {
             name: _without_interval(rows[0].protocols[name], spread) for name in shared if name in rows[0].protocols
         }
         merged.append(
-            replace(rows[0], key=key, scores=scores, protocols=told, variant=f", mean of {len(rows)} seeds{variant}")
+            replace(
+                rows[0], key=key, scores=scores, protocols=protocols, variant=f", mean of {len(rows)} seeds{variant}"
+            )
         )
     return merged
 
