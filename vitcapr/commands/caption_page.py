@@ -132,12 +132,10 @@ class CaptionPage:
             raise HTTPException(HTTPStatus.UNPROCESSABLE_ENTITY, reason) from error
 
 
-def _words(captioned: CaptionedImage) -> list[dict[str, Any]]:
+def _words(caption: CaptionedImage) -> list[dict[str, Any]]:
     """The words of the best caption; ``attention`` has the rows and columns of the patches, or is None."""
-    best = captioned.candidates[0]
-    maps = (
-        [None] * len(best.tokens) if captioned.attention is None else captioned.attention.round(_DECIMALS + 1).tolist()
-    )
+    best = caption.candidates[0]
+    maps = [None] * len(best.tokens) if caption.attention is None else caption.attention.round(_DECIMALS + 1).tolist()
     return [
         {"word": word, "log_prob": round(log_prob, _DECIMALS), "attention": attention}
         for word, log_prob, attention in zip(best.tokens, best.token_log_probs, maps, strict=False)

@@ -82,9 +82,9 @@ def main(
         assert references is not None
         names = [name.strip() for name in metrics.split(",") if name.strip()]
         how: dict[str, Any] = {"metrics": names, "instances": instances or [], "language": language}
-        evaluation = evaluate(results, references, against=against, **how, samples=samples, seed=seed)
+        scored = evaluate(results, references, against=against, **how, samples=samples, seed=seed)
     else:
-        evaluation = evaluate_retrieval(
+        scored = evaluate_retrieval(
             *embeddings,
             captions_per_image=captions_per_image,
             image_of_text=image_of_text,
@@ -92,16 +92,16 @@ def main(
             seed=seed,
         )
     if per_image is not None:
-        write_text(per_image, frame_to_csv(evaluation.per_image))
+        write_text(per_image, frame_to_csv(scored.per_image))
     if as_json:
-        content: dict[str, Any] = {"metrics": _by_name(evaluation.scores), "protocol": evaluation.protocol}
-        if evaluation.differences is not None:
-            content["differences"] = _by_name(evaluation.differences)
+        content: dict[str, Any] = {"metrics": _by_name(scored.scores), "protocol": scored.protocol}
+        if scored.differences is not None:
+            content["differences"] = _by_name(scored.differences)
         print(json.dumps(content, indent=2, ensure_ascii=False))
     elif as_csv:
-        print(frame_to_csv(evaluation.scores if evaluation.differences is None else evaluation.differences), end="")
+        print(frame_to_csv(scored.scores if scored.differences is None else scored.differences), end="")
     else:
-        print_scores(evaluation, str(results or "embeddings"), against)
+        print_scores(scored, str(results or "embeddings"), against)
 
 
 def _by_name(frame: "pd.DataFrame") -> dict[str, dict[str, Any]]:
@@ -109,31 +109,29 @@ def _by_name(frame: "pd.DataFrame") -> dict[str, dict[str, Any]]:
     return rows
 
 
-def print_scores(evaluation: "Evaluation", system: str, against: Path | None = None) -> None:
+def print_scores(scored: "Evaluation", system: str, against: Path | None = None) -> None:
     """Print a row for each score, times 100 where it is a share, and the protocol."""
     from vitcapr.formats.tables import NOTHING, Table, row
     from vitcapr.formats.terminal import print_listing
     from vitcapr.metrics.labels import COLUMNS
     from vitcapr.report.score_tables import COMPARISON_COLUMNS, comparison_rows
 
-    if evaluation.differences is not None:
+    if scored.differences is not None:
         print(f"before: {against}, after: {system}; scores times 100")
-        rows = comparison_rows(_by_name(evaluation.differences))
+        rows = comparison_rows(_by_name(scored.differences))
         print_listing(Table("", COMPARISON_COLUMNS, tuple(rows), align="lrrrrrl"))
     else:
         print(f"{system}: scores times 100, ranks as they are")
         cells = {
             COLUMNS[name].label: COLUMNS[name].cell(score)
-            for name, score in _by_name(evaluation.scores).items()
+            for name, score in _by_name(scored.scores).items()
             if name in COLUMNS
         }
         rows = [row(label, cell.text, cell.interval or NOTHING) for label, cell in cells.items()]
         print_listing(Table("", ("score", "value", "95 % interval"), tuple(rows)))
-    if evaluation.without_captions:
-        print(
-            f"\nScored: the {len(evaluation.per_image)} images with a caption; {evaluation.without_captions} have none."
-        )
-    print(f"\nProtocol: {evaluation.protocol}")
+    if scored.without_captions:
+        print(f"\nScored: the {len(scored.per_image)} images with a caption; {scored.without_captions} have none.")
+    print(f"\nProtocol: {scored.protocol}")
 
 
 app = typed(main)

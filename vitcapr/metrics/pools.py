@@ -96,13 +96,11 @@ def split_pools(embedded: Embeddings, pools: Pools) -> tuple[Embeddings, Embeddi
     return _part(embedded, asked, texts), _part(embedded, images, queries)
 
 
-def _part(embedded: Embeddings, images: Rows, captions: Rows) -> Embeddings:
-    place = np.full(len(embedded.images), len(images), np.int32)
+def _part(whole: Embeddings, images: Rows, captions: Rows) -> Embeddings:
+    place = np.full(len(whole.images), len(images), np.int32)
     place[images] = np.arange(len(images))
-    rows, owners = embedded.image_row[images], place[embedded.caption_image[captions]]
-    return Embeddings(
-        embedded.images[images], embedded.captions[captions], rows, embedded.caption_row[captions], owners
-    )
+    rows, owners = whole.image_row[images], place[whole.caption_image[captions]]
+    return Embeddings(whole.images[images], whole.captions[captions], rows, whole.caption_row[captions], owners)
 
 
 def rank_languages(

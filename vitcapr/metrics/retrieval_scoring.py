@@ -43,19 +43,17 @@ def score_embeddings(
         languages: of the captions, for the protocol.
         advance: see :func:`~vitcapr.metrics.ranks.rank_matches`.
     """
-    scored = embedded if correction is None else corrected(embedded, *correction)
-    truth = Truth.of(scored.caption_image, len(scored.images))
-    ranked = rank_matches(scored.images, scored.captions, truth.caption_image, advance)
-    folds = retrieval.rank_folds(scored.images, scored.captions, truth)
+    pool = embedded if correction is None else corrected(embedded, *correction)
+    truth = Truth.of(pool.caption_image, len(pool.images))
+    ranked = rank_matches(pool.images, pool.captions, truth.caption_image, advance)
+    folds = retrieval.rank_folds(pool.images, pool.captions, truth)
     scores = retrieval_scores(ranked, truth, folds, samples, seed)
     for side, vectors in (("image", embedded.images), ("caption", embedded.captions)):
-        scores[f"{side}_variance"] = plain_score(
-            float(vectors.var(axis=0, dtype=np.float64).mean()), len(scored.images)
-        )
+        scores[f"{side}_variance"] = plain_score(float(vectors.var(axis=0, dtype=np.float64).mean()), len(pool.images))
     protocol = pool_protocol(truth, split, languages)
     protocol += [] if correction is None else [correction.weight.protocol]
     protocol += interval_protocol(samples, seed)
-    ranks = RankFile(ranked, scored.image_row, scored.caption_row, scored.caption_image)
+    ranks = RankFile(ranked, pool.image_row, pool.caption_row, pool.caption_image)
     return ScoredRetrieval(scores, ranks, "|".join(protocol))
 
 
@@ -93,7 +91,7 @@ def recall_lines(scores: Mapping[str, Score]) -> list[str]:
     return lines
 
 
-def check_pool(embedded: Embeddings, data: Manifest, split: str, where: Path) -> list[str]:
+def check_pool(pool: Embeddings, data: Manifest, split: str, where: Path) -> list[str]:
     """The pool is the split: all its captions in the languages that were embedded, and all images that have one.
 
     Returns:
@@ -104,20 +102,16 @@ def check_pool(embedded: Embeddings, data: Manifest, split: str, where: Path) ->
     """
     remedy = "embed the split again"
     table = data.captions_of(split)
-    languages = sorted(table["language"][table["caption_row"].isin(embedded.caption_row)].unique())
+    languages = sorted(table["language"][table["caption_row"].isin(pool.caption_row)].unique())
     table = table[table["language"].isin(languages)]
     rows = np.unique(table["image_row"])
-    if not np.array_equal(embedded.image_row, rows):
-        what = (
-            f"{len(embedded.image_row)} images were embedded, not the {len(rows)} of the split '{split}' in their order"
-        )
+    if not np.array_equal(pool.image_row, rows):
+        what = f"{len(pool.image_row)} images were embedded, not the {len(rows)} of the split '{split}' in their order"
         raise UserError(what, where=where, remedy=remedy)
-    if not np.array_equal(embedded.caption_row, table["caption_row"]):
-        what = (
-            f"{len(embedded.caption_row)} captions were embedded, not the {len(table)} of the split '{split}' in order"
-        )
+    if not np.array_equal(pool.caption_row, table["caption_row"]):
+        what = f"{len(pool.caption_row)} captions were embedded, not the {len(table)} of the split '{split}' in order"
         raise UserError(what, where=where, remedy=remedy)
-    if not np.array_equal(embedded.image_row[embedded.caption_image], table["image_row"]):
+    if not np.array_equal(pool.image_row[pool.caption_image], table["image_row"]):
         raise UserError("captions are given to images that are not theirs", where=where, remedy=remedy)
     return languages
 
