@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import zipfile
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 from vitcapr.errors import UserError
 from vitcapr.pipeline import code as provenance
-from vitcapr.pipeline.code import HARMLESS, LIBRARIES, NOT_INSTALLED, optional_libraries, stage_code
+from vitcapr.pipeline.code import HARMLESS, LIBRARIES, NOT_INSTALLED, job_code, optional_libraries, stage_code
 from vitcapr.plugins import modules_in
 
 
@@ -70,10 +71,28 @@ def test_an_optional_decoder_counts_where_a_file_needs_it(tmp_path: Path) -> Non
         archive.writestr("deep/b.HEIC", "")
     (tmp_path / "c.heif").touch()
     plain, packed, alone = (tmp_path / name for name in ("images", "a.zip", "c.heif"))
-    assert optional_libraries([plain]) == {}
-    assert optional_libraries([plain, packed]).keys() == optional_libraries([alone]).keys() == {"pillow_heif"}
+    reads = partial(optional_libraries, "vitcapr.stages.data_photographs")
+    assert reads([plain]) == {}
+    assert reads([plain, packed]).keys() == reads([alone]).keys() == {"pillow_heif"}
     (tmp_path / "images" / "deep" / "d.heic").touch()
-    assert optional_libraries([plain]).keys() == {"pillow_heif"}
+    assert reads([plain]).keys() == {"pillow_heif"}
+
+
+@pytest.mark.parametrize("stage", ["data_photographs", "train_captioner"])
+def test_only_stages_that_read_images_list_the_files_of_the_user(stage: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed: list[Path] = []
+    monkeypatch.setattr(provenance, "_names_in", lambda path: listed.append(path) or [path.name])
+    optional_libraries(f"vitcapr.stages.{stage}", [Path("photographs")])
+    assert len(listed) == (stage == "data_photographs")
+
+
+@pytest.mark.parametrize("stage", ["decode", "train_captioner"])
+def test_transformers_counts_for_captioners_of_a_language_model_alone(stage: str) -> None:
+    """A release of transformers trains no LSTM again."""
+    module, network = f"vitcapr.stages.{stage}", "vitcapr.models.language_model_captioner"
+    settings = {"captioner": {"architecture": "language_model", "language_model": {"source": "SmolLM2"}}}
+    assert not {"transformers", network} & job_code(module, {"captioner": {"language_model": None}}).keys()
+    assert {"transformers", network} <= job_code(module, settings).keys()
 
 
 def test_a_library_that_is_not_installed_is_recorded_as_such(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Captioners with their weights: pretrained language models, trained captioners on disk."""
+"""Trained captioners on disk."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -6,31 +6,13 @@ from typing import Any
 
 import torch
 
-from vitcapr.config.captioner import LanguageModelConfig
-from vitcapr.encoders.checkpoints import source_name
-from vitcapr.encoders.language_models import load_language_model
-from vitcapr.encoders.tokenizers import digest_with_tokenizer, locate_with_tokenizer
+from vitcapr.encoders.captioner_networks import open_network
 from vitcapr.errors import UserError
 from vitcapr.formats.model import CARD, read_card, read_model, rebuild
 from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.models.captioners import build_captioner
 from vitcapr.models.interface import Captioner
 from vitcapr.store.reader import FeatureStore
-
-
-def open_network(model: LanguageModelConfig, words: Vocabulary, dtype: torch.dtype) -> tuple[Any, dict[str, Any]]:
-    """The network of a language model, reduced to its pieces ``words``, and what a captioner's card says of it.
-
-    Raises:
-        UserError: it is not found, or no captioner can be made of it.
-    """
-    checkpoint = locate_with_tokenizer(model.source, model.revision)
-    if not words.rows:
-        what, remedy = "the vocabulary has words, not pieces", "give text/pieces/CAPTIONER/vocabulary.json"
-        raise UserError(what, where=model.source, remedy=remedy)
-    digest = digest_with_tokenizer(checkpoint.folder)
-    card = {"source": source_name(model.source), "revision": checkpoint.revision, "weights_sha256": digest}
-    return load_language_model(checkpoint.folder, words.rows, dtype), card
 
 
 def open_captioner(folder: Path, words: Vocabulary, dtype: torch.dtype) -> Captioner:
@@ -58,8 +40,7 @@ def _network(card: Mapping[str, Any], words: Vocabulary, dtype: torch.dtype) -> 
     """The network of a captioner's card: the checkpoint of its training, or of its name on another machine."""
     trained_with, given = card["language_model"], card["settings"]["captioner"]["language_model"]["source"]
     source = given if Path(given).is_dir() else trained_with["source"]
-    model = LanguageModelConfig(source=source, revision=trained_with["revision"] or "main")
-    network, described = open_network(model, words, dtype)
+    network, described = open_network(source, trained_with["revision"] or "main", words, dtype)
     if described["weights_sha256"] != trained_with["weights_sha256"]:
         what, remedy = "the captioner was trained with other weights of its language model", "give the same checkpoint"
         raise UserError(what, where=source, remedy=remedy)

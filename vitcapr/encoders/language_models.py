@@ -1,4 +1,4 @@
-"""Causal language models, the pieces of words that their tokenizers know, and captions judged without an image."""
+"""Causal language models: the pieces of words that their tokenizers know, and captions judged without an image."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
@@ -60,29 +60,6 @@ def special_rows(tokenizer: Any, folder: Path) -> tuple[int, int]:
     return tokens[0], tokens[-1]
 
 
-def load_language_model(folder: Path, rows: Sequence[int], dtype: torch.dtype) -> Any:
-    """A causal language model that reads and writes the given rows of its vocabulary only.
-
-    Raises:
-        UserError: there is none, or its embedding is more than a table.
-    """
-    model = _load(folder, dtype, attention="eager")  # The others give no attention; for short captions none is faster.
-    read, written = model.get_input_embeddings(), model.get_output_embeddings()
-    if type(read) is not nn.Embedding or type(written) is not nn.Linear:
-        what = f"the embedding of a {model.config.model_type} is more than a table, of which no part can be taken"
-        raise UserError(what, where=folder, remedy="use a language model like Llama, Qwen or GPT-2")
-    chosen, tied = torch.tensor(rows), written.weight is read.weight
-    for table in (read, written):
-        table.weight = nn.Parameter(table.weight[chosen], requires_grad=False)
-    if tied:
-        written.weight = read.weight
-    if written.bias is not None:
-        written.bias = nn.Parameter(written.bias[chosen], requires_grad=False)
-    read.num_embeddings = written.out_features = model.config.vocab_size = len(rows)
-    read.padding_idx = None
-    return model
-
-
 def load_judge(source: str, revision: str, device: str) -> Callable[[Sequence[str]], NDArray[np.float64]]:
     """The log-likelihood of captions under a language model that sees no image, in nats: the sum over the tokens after
     the start token, in float32. An end token is not scored, because a caption rarely ends a text.
@@ -91,7 +68,7 @@ def load_judge(source: str, revision: str, device: str) -> Callable[[Sequence[st
         UserError: the language model is not found, has no safetensors, or has no token that begins a text.
     """
     folder, chosen = locate_with_tokenizer(source, revision).folder, resolve_device(device)
-    tokenizer, network = open_tokenizer(folder), _load(folder, torch.float32).to(chosen)
+    tokenizer, network = open_tokenizer(folder), load_causal(folder, torch.float32).to(chosen)
     begin, _ = special_rows(tokenizer, folder)
 
     @torch.inference_mode()
@@ -111,7 +88,12 @@ def load_judge(source: str, revision: str, device: str) -> Callable[[Sequence[st
     return log_likelihoods
 
 
-def _load(folder: Path, dtype: torch.dtype, attention: str | None = None) -> Any:
+def load_causal(folder: Path, dtype: torch.dtype, attention: str | None = None) -> Any:
+    """A causal language model of transformers.
+
+    Raises:
+        UserError: the checkpoint holds none.
+    """
     from transformers import AutoModelForCausalLM
 
     config = read_config(folder)

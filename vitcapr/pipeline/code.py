@@ -28,6 +28,13 @@ PACKAGE = "vitcapr"
 FOUND_BY_NAME = {"vitcapr.metrics.scoring": "vitcapr.metrics.captions"}
 """Module -> the package whose modules it imports by name, which the import graph does not show."""
 
+BY_SETTING = {
+    "vitcapr.encoders.captioner_networks": "language_model",
+    "vitcapr.models.language_model_captioner": "language_model",
+}
+"""Module -> the key of the settings of a job without which the module does not run, nor what only it imports. The jobs
+after it read the card of the model, which states the code that trained it."""
+
 LABELS = "vitcapr.metrics.labels"
 """The module whose data file, ``labels.yaml``, changes no result."""
 
@@ -58,7 +65,12 @@ MESSAGES = frozenset({"UserError", "Diverged", "Preempted", "ValueError", "TypeE
 
 
 @cache
-def stage_code(module: str, package: str = PACKAGE, remembered: Path | None = None) -> dict[str, str]:
+def stage_code(
+    module: str,
+    package: str = PACKAGE,
+    remembered: Path | None = None,
+    keys: frozenset[str] = frozenset(),
+) -> dict[str, str]:
     """The code that ``module`` runs: a digest for each module of the package, a version for each library.
 
     A module's data file, ``lexicon.yaml`` beside ``lexicon.py``, counts as a module, byte for byte.
@@ -68,11 +80,13 @@ def stage_code(module: str, package: str = PACKAGE, remembered: Path | None = No
     Args:
         module: for instance ``vitcapr.stages.decode``.
         remembered: see :func:`digests`.
+        keys: of :data:`BY_SETTING` that the settings have.
 
     Raises:
         UserError: there is no such module.
     """
-    modules, libraries = _closure(module, package)
+    modules, libraries = _closure(module, package, keys)
+    libraries -= OPTIONAL.keys()
     paths = {name: _path(name) for name in sorted(modules)}
     data = {f"{name}.yaml": path.with_suffix(".yaml") for name, path in paths.items() if name != LABELS}
     code = digests(paths, remembered) | {name: sha256_file(path) for name, path in data.items() if path.is_file()}
@@ -80,11 +94,19 @@ def stage_code(module: str, package: str = PACKAGE, remembered: Path | None = No
 
 
 def job_code(module: str, settings: Mapping[str, Any], remembered: Path | None = None) -> dict[str, str]:
-    """The code of a job: that of its stage, and that of the plugins which its settings name."""
-    code = stage_code(module, remembered=remembered)
+    """The code of a job: that of its stage with these settings, and that of the plugins which they name."""
+    keys = frozenset(key for key in BY_SETTING.values() if _has(settings, key))
+    code = stage_code(module, remembered=remembered, keys=keys)
     for plugin in plugins_in(dict(settings)):
         code = code | _plugin_code(plugin, remembered)
     return code
+
+
+def _has(settings: object, key: str) -> bool:
+    """Whether nested settings have a value under a key."""
+    if not isinstance(settings, Mapping):
+        return False
+    return settings.get(key) is not None or any(_has(value, key) for value in settings.values())
 
 
 @cache
@@ -125,7 +147,7 @@ def code_hash(code: Mapping[str, str]) -> str:
     return sha256_bytes("\n".join(f"{name} {value}" for name, value in code.items()).encode())
 
 
-def _closure(module: str, package: str) -> tuple[set[str], set[str]]:
+def _closure(module: str, package: str, keys: frozenset[str] = frozenset()) -> tuple[set[str], set[str]]:
     """The modules that importing and running ``module`` can reach, and the listed libraries among their imports.
 
     A package's ``__init__`` counts, for importing a module runs it, but is not followed further: it is empty, but for
@@ -142,7 +164,9 @@ def _closure(module: str, package: str) -> tuple[set[str], set[str]]:
         if name in reached or name == package or any(f"{name}.".startswith(f"{each}.") for each in USER_FACING):
             continue
         if not name.startswith(f"{package}."):
-            libraries |= {name} & (LIBRARIES.keys() - OPTIONAL.keys())
+            libraries |= {name} & LIBRARIES.keys()
+            continue
+        if BY_SETTING.get(name, name) not in {name, *keys}:
             continue
         path = _path(name)
         reached.add(name)
@@ -172,8 +196,11 @@ def _path(module: str) -> Path:
     return package_file if package_file.exists() else path.with_suffix(".py")
 
 
-def optional_libraries(sources: Iterable[Path]) -> dict[str, str]:
-    """The versions of the libraries of :data:`OPTIONAL` that read a file of these folders, zips and files."""
+def optional_libraries(module: str, sources: Iterable[Path]) -> dict[str, str]:
+    """The versions of the libraries of :data:`OPTIONAL` with which a stage reads a file of these folders, zips and
+    files; empty for a stage that reads no images, whose sources are not listed."""
+    if not OPTIONAL.keys() & _closure(module, PACKAGE)[1]:
+        return {}
     names = [name for path in sources for name in _names_in(path)]
     return {
         library: _release(library)

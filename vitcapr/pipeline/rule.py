@@ -96,7 +96,7 @@ class RuleStage:
         code = job_code(self.stage.module, settings, self.results / CODE_DIGESTS)
         return canonical_json(
             {
-                "code": code | optional_libraries(sources.values()),
+                "code": code | optional_libraries(self.stage.module, sources.values()),
                 "settings": settings,
                 "values": {name: self._value(name, wildcards) for name in bound},
                 "sources": {key: content_digest(path, digests, key=key) for key, path in sources.items()},

@@ -18,8 +18,8 @@ from vitcapr.config.captioner import (
     CaptionerTrainingConfig,
     LanguageModelCaptionerConfig,
 )
-from vitcapr.decoding.captioners import open_network
 from vitcapr.decoding.stepwise import greedy
+from vitcapr.encoders.captioner_networks import open_network
 from vitcapr.encoders.precision import dtype_name, resolve_device, resolve_dtype
 from vitcapr.encoders.staging import to_device
 from vitcapr.errors import UserError
@@ -73,7 +73,8 @@ def train_captioner(
     described: dict[str, Any] = {}
     if isinstance(captioner, LanguageModelCaptionerConfig):
         kept = torch.float32 if captioner.train == "all" else dtype
-        network["network"], described["language_model"] = open_network(captioner.language_model, words, kept)
+        source, revision = captioner.language_model.source, captioner.language_model.revision
+        network["network"], described["language_model"] = open_network(source, revision, words, kept)
     torch.manual_seed(seed)
     model = build_captioner(architecture, **network)
     if word_vectors is not None:
