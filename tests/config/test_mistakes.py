@@ -21,7 +21,6 @@ CAPTIONER, RETRIEVER = "captioners: {a: {backbone: vit, %s}}", "retrievers: {r: 
 PHASE = CAPTIONER % "training: {phases: {epochs: 1, %s}}"
 PAIR_PHASE = RETRIEVER % "training: {phases: {epochs: 1, %s}}"
 RAW = "image: {head: none}, text: {kind: features, encoder: bert, head: none}, training: {phases: []}"
-QUEUE = "training: {phases: {epochs: 1, hard_negatives: hardest}, queue: 8}"
 RERANKING = "{captioners: {a: {backbone: vit}}, retrievers: {r: {backbone: vit}}, rerankings: {%s}}"
 TOWERS = "finetuned_dual_encoders: {f: {image: {backbone: plain}, text: {t: {%s}}}}"
 ALIGNMENT = "alignments: {few: {image: vit, text: bert, %s}}"
@@ -104,9 +103,6 @@ WRONG = {
     # Retrievers.
     RETRIEVER % "text: {kind: features}": "text.encoder': it must be given",
     RETRIEVER % "text: {kind: bag, head: none}": "bag learns word embeddings",
-    RETRIEVER % "training: {queue: 64}": "queue needs a phase with hard_negatives",
-    RETRIEVER % f"members: 2, {QUEUE}": "queue needs members 1",
-    RETRIEVER % f"text: {{kind: features_and_words, encoder: bert}}, {QUEUE}": "queue does not work with text kind",
     RETRIEVER % RAW.replace(", training: {phases: []}", ""): "nothing is learned; set training",
     RETRIEVER % "image: {head: none}, training: {phases: []}": "a tower has weights to learn",
     RETRIEVER % f"{RAW}, members: 2": "nothing is learned; set members to 1",
@@ -165,7 +161,6 @@ WITHOUT_EFFECT = {
     PAIR_PHASE % "batch_pairs: 8, captions_per_image: 4": "captions_per_image needs batch_pairs null",
     PAIR_PHASE % "hard_negative_weight: 2.0": "hard_negative_weight needs hard_negatives",
     PAIR_PHASE % "structure_levels: 2": "structure_levels needs structure",
-    RETRIEVER % "training: {queue_momentum: 0.9}": "queue_momentum needs queue",
     RETRIEVER % "bias: -5.0": "bias needs a phase with objective sigmoid",
     RETRIEVER % "training: {pairs_seed: 3}": "pairs_seed needs pairs",
     RETRIEVER % "image: {standardise: true}": "standardise needs pool cls",

@@ -27,7 +27,6 @@ def test_settings_hold_the_keys_of_their_choices_alone(kind: str) -> None:
     assert ("head" in settings["text"], "pool" in settings["text"]) == (kind == "bag", kind == "lstm")
     assert not {"margin", "gamma", "structure_levels"} & settings["training"]["phases"][0].keys()
     assert not {"queries", "standardise"} & settings["image"].keys()
-    assert "queue_momentum" not in settings["training"]
 
 
 def test_a_retriever_without_weights_to_learn_has_no_phases() -> None:

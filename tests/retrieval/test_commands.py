@@ -165,12 +165,6 @@ def test_the_same_files_again(files: Any, tmp_path: Path) -> None:
     assert (tmp_path / "0.npz").read_bytes() == (tmp_path / "1.npz").read_bytes()
 
 
-def test_the_queue_stays_in_the_training(files: Any, tmp_path: Path) -> None:
-    phase = {"epochs": 1, "batch_images": 4, "hard_negatives": "second"}
-    folder = train(files, tmp_path / "queue", files.settings(phases=[phase], queue=8, select_by="rsum"))
-    assert embedded(files, folder, tmp_path / "embeddings.npz")["images"].shape == (3, 5)
-
-
 def test_word_vectors_start_the_embedding(files: Any, tmp_path: Path) -> None:
     words = len(json.loads(files.inputs["vocabulary"].read_text())["words"])
     np.save(tmp_path / "vectors.npy", np.zeros((words, 4), np.float32))

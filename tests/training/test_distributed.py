@@ -33,7 +33,6 @@ from vitcapr.training import distributed
 from vitcapr.training.captioner import CaptionerTask
 from vitcapr.training.checkpoints import read_tensors
 from vitcapr.training.distributed import joined
-from vitcapr.training.hard_negatives import MomentumQueue
 from vitcapr.training.outcome import train_from
 from vitcapr.training.retriever_task import RetrieverTask
 
@@ -121,7 +120,6 @@ def retriever(image_head: str = "linear", **phase: Any) -> RetrieverTask:
         texts = FeatureTexts(MemoryArray(vectors), np.arange(len(vectors)), table.image_row)
     shared = {"embedding_dim": SPACE, "temperature": 0.1, "learn_temperature": True}
     encoder = build_dual_encoder({**shared, "image": {"feature_dim": WIDTH, "head": image_head}, "text": text})
-    mined = phase.get("hard_negatives") is not None
     return RetrieverTask(
         encoder,
         [store()],
@@ -131,7 +129,6 @@ def retriever(image_head: str = "linear", **phase: Any) -> RetrieverTask:
         phases=[RetrieverPhaseConfig(epochs=1, batch_images=4, **phase)],
         seed=0,
         device=CPU,
-        queue=MomentumQueue(encoder.text, SPACE, 6, 0.9) if mined else None,
     )
 
 

@@ -1,4 +1,4 @@
-"""The retriever's loss by phase, its validation, and that a stopped training loses nothing, queue included."""
+"""The retriever's loss by phase, its validation, and that a stopped training loses nothing."""
 
 from pathlib import Path
 
@@ -16,8 +16,8 @@ from vitcapr.config.retriever import RetrieverPhaseConfig
 from vitcapr.config.training import PhaseConfig, TrainingConfig
 from vitcapr.errors import Preempted
 from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
-from vitcapr.training.contrastive import hinge_rank, info_nce, max_hinge, own_captions
-from vitcapr.training.hard_negatives import MomentumQueue, mined_loss
+from vitcapr.training.contrastive import hinge_rank, info_nce, max_hinge
+from vitcapr.training.hard_negatives import mined_loss
 from vitcapr.training.recall import recalls
 from vitcapr.training.retriever_task import RetrieverTask, mix
 
@@ -56,7 +56,7 @@ class Stopped(StopsBefore, RetrieverTask):
     pass
 
 
-def task_of(model: DualEncoder, queue: int = 0, phases: list[RetrieverPhaseConfig] = PHASES, views: int = 1) -> Stopped:
+def task_of(model: DualEncoder, phases: list[RetrieverPhaseConfig] = PHASES, views: int = 1) -> Stopped:
     return Stopped(
         model,
         [store(seed) for seed in range(views)],
@@ -66,7 +66,6 @@ def task_of(model: DualEncoder, queue: int = 0, phases: list[RetrieverPhaseConfi
         phases=phases,
         seed=0,
         device=torch.device("cpu"),
-        queue=MomentumQueue(model.text, SPACE, queue, 0.9) if queue else None,
     )
 
 
@@ -87,8 +86,7 @@ def test_each_phase_has_its_loss() -> None:
             info_nce(similarity, index, temperature) if objective == "info_nce" else max_hinge(similarity, index, 0.3)
         )
         if phase.hard_negatives is not None:
-            wrong = ~own_captions(index, phase.batch_images)
-            mined = mined_loss(similarity, index, similarity, wrong, temperature, phase.hard_negatives)
+            mined = mined_loss(similarity, index, temperature, phase.hard_negatives)
             expected = expected + phase.hard_negative_weight * mined
         loss, pairs = task.loss(batch)
         assert pairs == len(index)
@@ -117,19 +115,6 @@ def test_hinge_rank_takes_the_images_as_long_as_they_are() -> None:
     loss, pairs = task.loss((phase, batch))
     assert pairs == 16
     torch.testing.assert_close(loss, expected)
-
-
-def test_the_queue_is_mined_from_the_second_batch_on() -> None:
-    model = encoder().eval()
-    alone, queued = task_of(model), task_of(model, queue=6)
-    batches = list(alone.batches(2, 3, 0))
-    first = [float(task.loss(batches[0])[0].detach()) for task in (alone, queued)]
-    assert first[0] == pytest.approx(first[1])
-    second = [float(task.loss(batches[1])[0].detach()) for task in (alone, queued)]
-    assert second[1] > second[0]
-    held = queued.model.queue
-    assert held is not None
-    assert set(held.rows.tolist()) <= set(batches[0][1].rows.tolist()) | set(batches[1][1].rows.tolist())
 
 
 def test_validation_is_the_loss_over_batches_and_the_recall_over_all() -> None:
@@ -190,17 +175,13 @@ RECIPE = TrainingConfig(
 )
 
 
-@pytest.mark.parametrize(
-    ("stop_before", "views", "members", "queue"), [(1, 1, 1, 7), (4, 1, 1, 7), (7, 2, 1, 7), (9, 3, 1, 7), (4, 1, 2, 0)]
-)
-def test_stopped_and_continued_equals_uninterrupted(
-    tmp_path: Path, stop_before: int, views: int, members: int, queue: int
-) -> None:
+@pytest.mark.parametrize(("stop_before", "views", "members"), [(1, 1, 1), (7, 2, 1), (9, 3, 1), (4, 1, 2)])
+def test_stopped_and_continued_equals_uninterrupted(tmp_path: Path, stop_before: int, views: int, members: int) -> None:
     def task() -> Stopped:
-        return task_of(encoder(members=members), queue=queue, views=views)
+        return task_of(encoder(members=members), views=views)
 
     whole = task()
-    first = {name: tensor.clone() for name, tensor in whole.model.encoder.state_dict().items()}
+    first = {name: tensor.clone() for name, tensor in whole.model.state_dict().items()}
     position, tensors = train_in(tmp_path / "whole", whole, RECIPE)
     stopped = task()
     stopped.stop_before = stop_before
@@ -211,19 +192,18 @@ def test_stopped_and_continued_equals_uninterrupted(
     continued = train_in(tmp_path / "parts", fresh, RECIPE)
     assert continued[0] == position
     assert continued[1].keys() == tensors.keys()
-    assert ("model.queue.captions" in tensors) == bool(queue)
     for name, tensor in tensors.items():
         assert torch.equal(continued[1][name], tensor), name
     for name, tensor in first.items():
         if name.endswith("project.weight"):
-            assert not torch.equal(tensors[f"model.encoder.{name}"], tensor), "every member is trained"
+            assert not torch.equal(tensors[f"model.{name}"], tensor), "every member is trained"
 
 
 def test_a_step_does_not_wait_for_the_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With each objective, and with a queue of hard negatives."""
-    position, _ = train_in(tmp_path / "free", task_of(encoder(), queue=7), RECIPE)
+    """With each objective."""
+    position, _ = train_in(tmp_path / "free", task_of(encoder()), RECIPE)
     watched = watch_steps(monkeypatch)
-    assert train_in(tmp_path / "watched", task_of(encoder(), queue=7), RECIPE)[0] == position
+    assert train_in(tmp_path / "watched", task_of(encoder()), RECIPE)[0] == position
     assert len(watched) > 3
 
 

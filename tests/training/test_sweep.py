@@ -68,7 +68,6 @@ def sweep(folder: Path, task: Any, rates: list[float] = RATES, select_by: str = 
         device=CPU,
         dtype=torch.float32,
         reporter=Reporter(stream=StringIO()),
-        part="encoder",
     )
 
 
@@ -92,6 +91,18 @@ def test_the_best_is_kept(tmp_path: Path, make_task: Any, select_by: str) -> Non
     for name, weights in read_model(tmp_path / "alone")[0].items():
         assert torch.equal(read_model(tmp_path / "all")[0][name], weights), name
     assert (tmp_path / "all" / "history.csv").read_text() == (tmp_path / "alone" / "history.csv").read_text()
+
+
+def test_of_equal_scores_the_smaller_loss_is_kept(tmp_path: Path, make_task: Any) -> None:
+    losses = iter([0.7, 0.7, 0.2, 0.2, 0.5, 0.5])
+
+    def make() -> RetrieverTask:
+        task = make_task()
+        task.validate = lambda: {"validation_loss": next(losses), "validation_rsum": 300.0}
+        return task
+
+    sweep(tmp_path, make)
+    assert pd.read_csv(tmp_path / "sweep.csv")["chosen"].tolist() == [0, 1, 0]
 
 
 def diverging(make_task: Any, *numbers: int) -> Any:
@@ -170,7 +181,7 @@ def test_a_model_that_has_nothing_to_learn_leaves_all_its_files(tmp_path: Path, 
     }
     task = make_task(build_dual_encoder(architecture), phases=[])
     ending: dict[str, Any] = {"card": CARD, "dtype": torch.float32, "reporter": Reporter(stream=StringIO())}
-    train_into(tmp_path, lambda: task, TrainingConfig(phases=[]), part="encoder", sweep=[], device=CPU, **ending)
+    train_into(tmp_path, lambda: task, TrainingConfig(phases=[]), sweep=[], device=CPU, **ending)
     assert pd.read_csv(tmp_path / "history.csv").empty
     assert pd.read_csv(tmp_path / "sweep.csv").empty
     assert (tmp_path / "gpu.csv").read_text().startswith("# nothing was trained\n")

@@ -175,18 +175,12 @@ class RetrieverTrainingConfig(TrainingConfig):
     sweep: SweepConfig | None = None
     validation_images: int | None = Field(10_000, ge=2)
     """Number of images to validate on, from the start of the validation split; null: all."""
-    queue: int = Field(0, ge=0)
-    """Number of past captions among which hard negatives are mined, in addition to the batch; 0: the batch alone."""
-    queue_momentum: Annotated[float, Only("queue")] = Field(0.99, ge=0, lt=1)
-    """Momentum of the text tower that embeds the queue (MoCo)."""
     optimizer: Literal["adam", "adamw"] = "adam"
     select_by: Literal["loss", "rsum"] = "rsum"
     """Select the best epoch by validation loss, or by the sum of Recall@1, 5 and 10 of both directions."""
 
     @model_validator(mode="after")
-    def _a_queue_is_mined(self) -> Self:
-        if self.queue and all(phase.hard_negatives is None for phase in self.phases):
-            raise ValueError("queue needs a phase with hard_negatives")
+    def _a_sweep_is_trained(self) -> Self:
         if self.sweep is not None and not self.phases:
             raise ValueError("sweep needs a training phase")
         return self
@@ -241,10 +235,6 @@ class RetrieverConfig(TrainedConfig):
             raise ValueError("training.phases is empty, but a tower has weights to learn")
         if not self.learns and phases:
             raise ValueError("with head none on both sides nothing is learned; set training: {phases: []}")
-        if self.text.kind == "features_and_words" and self.training.queue:
-            raise ValueError("queue does not work with text kind features_and_words")
-        if self.members > 1 and self.training.queue:
-            raise ValueError("queue needs members 1")
         if self.members > 1 and not self.learns:
             raise ValueError("with head none on both sides nothing is learned; set members to 1")
         if self.bias != type(self).model_fields["bias"].default and not self.asks_every_pair:

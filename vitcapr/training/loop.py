@@ -110,7 +110,6 @@ class Trainer(Generic[Batch]):
         self.average = WeightAverage(self.model, training.ema_decay)
         self.position = Position()
         self._unread: list[tuple[Tensor, int]] = []
-        self._select_by = f"validation_{training.select_by}"
         self._saved = time.monotonic()
 
     @property
@@ -226,25 +225,22 @@ class Trainer(Generic[Batch]):
         self.model.eval()
         with self.average.applied(), torch.inference_mode(), autocast(self.device, self.dtype):
             scores = distributed.of_first(self.task.validate())
-        score = scores[self._select_by]
+        by = self.training.select_by
+        score = scores[f"validation_{by}"]
         if math.isnan(score):
             raise Diverged(
-                f"{self._select_by} is not a number at epoch {number}",
+                f"validation_{by} is not a number at epoch {number}",
                 remedy="lower the learning rate, or train in float32",
             )
         row = {"epoch": number, "phase": phase + 1, "train_loss": position.loss_sum / position.loss_items}
         position.history.append({**row, **scores, "learning_rate": rate})
-        if position.best_score is None or self._rank(scores) > self._rank(position.history[position.best_epoch - 1]):
+        best = position.history[position.best_epoch - 1]
+        if not position.best_epoch or rank(scores, by) > rank(best, by):
             position.best_score, position.best_epoch = score, number
             if distributed.is_first():
                 checkpoints.write_tensors(self.best_file, self.average.state(), {"epoch": number})
         text = ", ".join(f"{name} {value:.4g}" for name, value in position.history[-1].items() if name != "epoch")
         self.reporter.line(f"epoch {number}: {text}{', best so far' if position.best_epoch == number else ''}")
-
-    def _rank(self, scores: Mapping[str, float]) -> tuple[float, float]:
-        """What the best epoch has most of: its score, then the smaller loss, which tells epochs of few images apart."""
-        score, loss = scores[self._select_by], scores["validation_loss"]
-        return (-score if self._select_by.endswith("loss") else score), -loss
 
     def _out_of_patience(self) -> bool:
         patience = self.training.patience
@@ -295,6 +291,12 @@ class Trainer(Generic[Batch]):
         self.reporter.line(f"continuing at epoch {len(position.history) + 1}, batch {position.step + 1}")
 
 
-def _random_of(rank: int) -> str:
+def rank(scores: Mapping[str, float], select_by: str) -> tuple[float, float]:
+    """What the best epoch has most of: its score, then the smaller loss, which tells epochs of few images apart."""
+    score, loss = scores[f"validation_{select_by}"], scores["validation_loss"]
+    return (-score if select_by == "loss" else score), -loss
+
+
+def _random_of(number: int) -> str:
     """Under which name the state of a process's random generators is saved."""
-    return f"random-{rank}" if rank else "random"
+    return f"random-{number}" if number else "random"

@@ -19,8 +19,8 @@ from vitcapr.formats.model import WEIGHTS, write_model
 from vitcapr.formats.training import SWEEP, History, gpu_csv, write_history, write_sweep
 from vitcapr.progress import Reporter
 from vitcapr.training import distributed
-from vitcapr.training.checkpoints import below, read_tensors
-from vitcapr.training.loop import Diverged, Position, Task, Trainer
+from vitcapr.training.checkpoints import read_tensors
+from vitcapr.training.loop import Diverged, Position, Task, Trainer, rank
 
 Batch = TypeVar("Batch")
 Rates = Iterable[tuple[list[nn.Parameter], float]]
@@ -60,7 +60,6 @@ def train_into(
     dtype: torch.dtype,
     reporter: Reporter,
     sweep: Sequence[float] | None = None,
-    part: str = "",
     rates_of: Callable[[nn.Module], Rates] | None = None,
     rows: Callable[[History], History] = lambda history: history,
 ) -> None:
@@ -75,7 +74,6 @@ def train_into(
         sweep: learning rates of the first phase. One training for each; the best one on the validation split is left,
             and ``sweep.csv`` has the best epoch of each, or none where training diverged. Empty: the rate of the
             training; None: no ``sweep.csv``.
-        part: the name of the part of the task's model that is kept; all of it by default.
         rates_of: of an untrained model, the ``rates`` of :class:`Trainer`.
         rows: those of ``history.csv``.
 
@@ -108,7 +106,7 @@ def train_into(
             continue
         end = trained.end
         table.append({**end.history[end.best_epoch - 1], "learning_rate": rate, "best_epoch": end.best_epoch})
-        if best is None or _is_better(end, best.end, training.select_by):
+        if best is None or _best_rank(end, training.select_by) > _best_rank(best.end, training.select_by):
             best, chosen = trained, len(table) - 1
     if best is None:
         return
@@ -123,15 +121,13 @@ def train_into(
         "precision": dtype_name(dtype),
         "versions": {"python": platform.python_version(), "torch": version("torch")},
     }
-    write_model(folder, below(part, best.weights) if part else best.weights, {**card, **outcome})
+    write_model(folder, best.weights, {**card, **outcome})
     score = "nothing was trained" if end.best_score is None else f"{column} {end.best_score:.4f}"
     reporter.line(f"best epoch {end.best_epoch}: {score}")
 
 
-def _is_better(one: Position, other: Position, select_by: str) -> bool:
-    assert one.best_score is not None
-    assert other.best_score is not None
-    return one.best_score < other.best_score if select_by == "loss" else one.best_score > other.best_score
+def _best_rank(end: Position, select_by: str) -> tuple[float, float]:
+    return rank(end.history[end.best_epoch - 1], select_by)
 
 
 def with_rate(training: TrainingConfig, rate: float) -> TrainingConfig:

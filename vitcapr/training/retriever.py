@@ -23,7 +23,6 @@ from vitcapr.formats.tokens import TokenTable
 from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
 from vitcapr.progress import Reporter
 from vitcapr.store.reader import FeatureStore, open_features
-from vitcapr.training.hard_negatives import MomentumQueue
 from vitcapr.training.outcome import train_into
 from vitcapr.training.retriever_task import RetrieverTask
 from vitcapr.training.word_vectors import start_embedding
@@ -148,9 +147,6 @@ def train_dual_encoder(
         for member in encoder.members:
             begin(member)
             _measure(member, augmented_views, texts, train)
-        text = encoder.members[0].text
-        size = architecture["embedding_dim"]
-        queue = MomentumQueue(text, size, training.queue, training.queue_momentum) if training.queue else None
         return RetrieverTask(
             encoder,
             augmented_views,
@@ -160,7 +156,6 @@ def train_dual_encoder(
             phases=training.phases,
             seed=seed,
             device=device,
-            queue=queue,
         )
 
     weights = sum(parameter.numel() for parameter in build_dual_encoder(dict(architecture)).parameters())
@@ -177,7 +172,6 @@ def train_dual_encoder(
         dtype=dtype,
         reporter=reporter,
         sweep=[] if training.sweep is None else training.sweep.learning_rate,
-        part="encoder",
     )
 
 

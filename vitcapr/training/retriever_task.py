@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from vitcapr.batches.loader import Batch, Batches
 from vitcapr.batches.sources import FeatureSource, draw_augmented_views
@@ -15,8 +15,8 @@ from vitcapr.encoders.staging import to_device
 from vitcapr.models.dual_encoder import DualEncoder, DualEncoders, side_by_side
 from vitcapr.retrieval.embedder import place_texts
 from vitcapr.training import distributed
-from vitcapr.training.contrastive import hinge_rank, info_nce, max_hinge, own_captions, sigmoid, structure_loss
-from vitcapr.training.hard_negatives import MomentumQueue, Rule, mined_loss
+from vitcapr.training.contrastive import hinge_rank, info_nce, max_hinge, sigmoid, structure_loss
+from vitcapr.training.hard_negatives import mined_loss
 from vitcapr.training.recall import recalls
 
 _VALIDATION_IMAGES = 64
@@ -26,21 +26,12 @@ _VALIDATION_IMAGES = 64
 Step = tuple[RetrieverPhaseConfig, Batch]
 
 
-class Learner(nn.Module):
-    """What a training changes: the dual encoder and, where there is one, the queue of past captions."""
-
-    def __init__(self, encoder: DualEncoders, queue: MomentumQueue | None) -> None:
-        super().__init__()
-        self.encoder, self.queue = encoder, queue
-
-
 class RetrieverTask:
     """Trains a dual encoder on the images and captions of a split (ViTCap-R, section III.D.3).
 
     Args:
         augmented_views: stores of the same images; one view of every image of a batch is drawn, validation takes all.
         train, validation: rows of the images of each split.
-        queue: mine hard negatives among its captions too; None mines in the batch alone.
     """
 
     def __init__(
@@ -54,9 +45,8 @@ class RetrieverTask:
         phases: Sequence[RetrieverPhaseConfig],
         seed: int,
         device: torch.device,
-        queue: MomentumQueue | None = None,
     ) -> None:
-        self.model = Learner(encoder, queue)
+        self.model = encoder
         self._augmented_views, self._texts, self._phases = augmented_views, texts, phases
         self._train, self._validation = train, validation
         self._seed, self._device = seed, device
@@ -67,7 +57,7 @@ class RetrieverTask:
             self._texts,
             self._train,
             phase.batch_images,
-            arrays=self.model.encoder.image_arrays,
+            arrays=self.model.image_arrays,
             captions_per_image=phase.captions_per_image,
             batch_pairs=phase.batch_pairs,
             seed=self._seed,
@@ -109,7 +99,7 @@ class RetrieverTask:
             pairs = mix(pairs, phase.mixup)
         pairs = replace(pairs, features=self._features(pairs), texts=place_texts(pairs.texts, self._device))
         index = distributed.gather(index + distributed.rows_before(len(pairs.rows)))
-        losses = [self._member_loss(encoder, phase, pairs, index) for encoder in self.model.encoder.members]
+        losses = [self._member_loss(encoder, phase, pairs, index) for encoder in self.model.members]
         return torch.stack(losses).mean(), len(pairs.image_index)
 
     def _member_loss(self, encoder: DualEncoder, phase: RetrieverPhaseConfig, batch: Batch, index: Tensor) -> Tensor:
@@ -128,7 +118,7 @@ class RetrieverTask:
                 assert encoder.bias is not None
                 loss = sigmoid(similarity, index, temperature, encoder.bias)
             if phase.hard_negatives is not None:
-                mined = self._mined(encoder, batch, similarity, images, index, temperature, phase.hard_negatives)
+                mined = mined_loss(similarity, index, temperature, phase.hard_negatives)
                 loss = loss + phase.hard_negative_weight * mined
             if phase.structure:
                 frozen = map(distributed.gather, _frozen(batch))
@@ -136,27 +126,6 @@ class RetrieverTask:
                 moved = [structure_loss(*each, temperature, phase.structure_levels) for each in pairs_of_spaces]
                 loss = loss + phase.structure * (moved[0] + moved[1]) / 2
         return loss
-
-    def _mined(
-        self,
-        encoder: DualEncoder,
-        batch: Batch,
-        similarity: Tensor,
-        images: Tensor,
-        index: Tensor,
-        temperature: Tensor,
-        rule: Rule,
-    ) -> Tensor:
-        candidates, wrong = similarity, ~own_captions(index, len(images))
-        queue = self.model.queue
-        if queue is not None:
-            rows = distributed.gather(to_device(batch.rows, self._device))
-            queue.follow(encoder.text)
-            # A copy: the backward pass still needs what the push writes over.
-            candidates = torch.cat([candidates, images @ queue.captions.clone().T], dim=1)
-            wrong = torch.cat([wrong, queue.wrong_for(rows)], dim=1)
-            queue.push(distributed.gather(queue.see(batch.texts)), rows[index])
-        return mined_loss(similarity, index, candidates, wrong, temperature, rule)
 
     def validate(self) -> dict[str, float]:
         """The mean InfoNCE a pair over batches as large as the last phase's, whatever its objective, and Recall@K.
@@ -167,7 +136,7 @@ class RetrieverTask:
         total, seen = 0.0, 0
         images, captions, caption_image = [], [], []
         size = self._phases[-1].batch_images if self._phases else _VALIDATION_IMAGES
-        members = self.model.encoder.members
+        members = self.model.members
         arrays = members[0].image_arrays
         augmented_views = [
             Batches(view, self._texts, self._validation, size, arrays=arrays, shuffle=False)
