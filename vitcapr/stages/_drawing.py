@@ -8,7 +8,7 @@ from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vitcapr.formats.kinds import FigureFile
+from vitcapr.formats import kinds
 from vitcapr.pipeline.figure import Figure
 from vitcapr.pipeline.stage import Out, Stage, stage
 from vitcapr.progress import Reporter
@@ -41,7 +41,7 @@ class Drawing(Figure):
             save_pictures(figures, pictures, report)
 
         parameters = {name: each.replace(kind=Parameter.KEYWORD_ONLY) for name, each in own.items()}
-        for name, kind in (("report", Reporter), ("pictures", list[Out[FigureFile]])):
+        for name, kind in (("report", Reporter), ("pictures", list[Out[kinds.FigureFile]])):
             parameters[name] = Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind)
         draw.__signature__ = inspect.Signature([*parameters.values()])  # type: ignore[attr-defined]
         return stage(figure=self)(draw)

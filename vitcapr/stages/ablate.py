@@ -6,7 +6,7 @@ from pydantic import Field
 
 from vitcapr.config.metrics import SCORERS, IntervalSettings
 from vitcapr.config.scored import ScoredModels
-from vitcapr.formats.kinds import RanksFile, TableFile
+from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
@@ -22,11 +22,11 @@ class AblateSettings(IntervalSettings):
 
 @stage(execution_only=SCORERS)
 def ablate(
-    ranks: Annotated[list[In[RanksFile]], "MODEL/SPLIT/ranks.npz of every model and split"],
+    ranks: Annotated[list[In[kinds.RanksFile]], "MODEL/SPLIT/ranks.npz of every model and split"],
     settings: AblateSettings,
     report: Reporter,
-    numbers: Annotated[Out[TableFile], "ablations.csv: every difference with its interval"],
-    table: Annotated[Out[TableFile], "ablations.md: the same for people"],
+    numbers: Annotated[Out[kinds.TableFile], "ablations.csv: every difference with its interval"],
+    table: Annotated[Out[kinds.TableFile], "ablations.md: the same for people"],
 ) -> None:
     """Compare Recall@K of models with that of a whole model, with paired intervals."""
     from vitcapr.files import write_text

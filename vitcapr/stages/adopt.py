@@ -1,13 +1,15 @@
 """Use a sealed store that was pulled or imported as the features of an experiment."""
 
 from vitcapr.errors import UserError
-from vitcapr.formats.kinds import FeaturesFile, ManifestFile, StoreFile
+from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
 
 @stage()
-def adopt(manifest: In[ManifestFile], store: In[StoreFile], report: Reporter, sealed: Out[FeaturesFile]) -> None:
+def adopt(
+    manifest: In[kinds.ManifestFile], store: In[kinds.StoreFile], report: Reporter, sealed: Out[kinds.FeaturesFile]
+) -> None:
     """Seal a pulled or imported store for an experiment with the same images or captions. Nothing is computed."""
     import os
     from pathlib import Path

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from vitcapr.config.alignment import AlignmentConfig
 from vitcapr.config.base import StageSettings
-from vitcapr.formats.kinds import FeaturesFile, ManifestFile, TableFile, TextFeaturesFile
+from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Language, Out, stage
 from vitcapr.progress import Reporter
 
@@ -15,19 +15,19 @@ class AlignSettings(StageSettings):
 
 @stage(cached=True)
 def align(
-    features: In[FeaturesFile],
-    text_features: In[TextFeaturesFile],
-    manifest: In[ManifestFile],
+    features: In[kinds.FeaturesFile],
+    text_features: In[kinds.TextFeaturesFile],
+    manifest: In[kinds.ManifestFile],
     language: Language,
     settings: AlignSettings,
     report: Reporter,
-    scores: Annotated[Out[TableFile], "scores.csv: a row for each fit"],
-    differences: Annotated[Out[TableFile], "differences.csv: every difference to the linear head"],
-    intervals: Annotated[Out[TableFile], "intervals.csv: recalls with intervals, a row for each family and input"],
-    similarity: Annotated[Out[TableFile], "similarity.csv: the similarity of each input before anything is fitted"],
-    seconds: Annotated[Out[TableFile], "seconds.csv: the processor time of each fit, as measured"],
-    table: Annotated[Out[TableFile], "tables.md: all of it for people"],
-    augmented_views: list[In[FeaturesFile]] | None = None,
+    scores: Annotated[Out[kinds.TableFile], "scores.csv: a row for each fit"],
+    differences: Annotated[Out[kinds.TableFile], "differences.csv: every difference to the linear head"],
+    intervals: Annotated[Out[kinds.TableFile], "intervals.csv: recalls with intervals of each family and input"],
+    similarity: Annotated[Out[kinds.TableFile], "similarity.csv: of each input before anything is fitted"],
+    seconds: Annotated[Out[kinds.TableFile], "seconds.csv: the processor time of each fit, as measured"],
+    table: Annotated[Out[kinds.TableFile], "tables.md: all of it for people"],
+    augmented_views: list[In[kinds.FeaturesFile]] | None = None,
 ) -> None:
     """Fit families of alignments to pairs of two stores, and compare their recall on the test split.
 

@@ -2,19 +2,19 @@
 
 from vitcapr.config.metrics import SCORERS, ScoreSettings
 from vitcapr.errors import UserError
-from vitcapr.formats.kinds import CaptionsFile, ManifestFile, MetricsFile
+from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import DecodingName, In, ModelName, Out, Split, stage
 from vitcapr.progress import Reporter
 
 
 @stage(execution_only=SCORERS)
 def check_claims(
-    captions: In[CaptionsFile],
-    manifest: In[ManifestFile],
+    captions: In[kinds.CaptionsFile],
+    manifest: In[kinds.ManifestFile],
     split: Split,
     settings: ScoreSettings,
     report: Reporter,
-    metrics: Out[MetricsFile],
+    metrics: Out[kinds.MetricsFile],
     model: ModelName = "",
     decoding: DecodingName = "",
 ) -> None:

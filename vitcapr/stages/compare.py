@@ -3,21 +3,21 @@
 from typing import Annotated
 
 from vitcapr.config.metrics import SCORERS, IntervalSettings
-from vitcapr.formats.kinds import ComparisonFile, MetricsFile, PerImageFile, TableFile
+from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
 
 @stage(execution_only=SCORERS)
 def compare(
-    before: Annotated[In[MetricsFile], "metrics.json of one system"],
-    before_images: Annotated[In[PerImageFile], "per_image.parquet of the same system"],
-    after: Annotated[In[MetricsFile], "metrics.json of the other system"],
-    after_images: Annotated[In[PerImageFile], "per_image.parquet of the other system"],
+    before: Annotated[In[kinds.MetricsFile], "metrics.json of one system"],
+    before_images: Annotated[In[kinds.PerImageFile], "per_image.parquet of the same system"],
+    after: Annotated[In[kinds.MetricsFile], "metrics.json of the other system"],
+    after_images: Annotated[In[kinds.PerImageFile], "per_image.parquet of the other system"],
     settings: IntervalSettings,
     report: Reporter,
-    comparison: Out[ComparisonFile],
-    table: Annotated[Out[TableFile], "comparison.md: the same for people"],
+    comparison: Out[kinds.ComparisonFile],
+    table: Annotated[Out[kinds.TableFile], "comparison.md: the same for people"],
 ) -> None:
     """Compare two systems scored on the same split: the difference of every score, its interval and its test."""
     from vitcapr.files import write_text

@@ -4,13 +4,13 @@ import os
 from pathlib import Path
 
 from vitcapr.config.data import PairsSettings
-from vitcapr.formats.kinds import PairsFolder
+from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import Out, stage
 from vitcapr.progress import Reporter
 
 
 @stage(execution_only={"max_rejected"})
-def data_pairs(settings: PairsSettings, report: Reporter, folder: Out[PairsFolder]) -> None:
+def data_pairs(settings: PairsSettings, report: Reporter, folder: Out[kinds.PairsFolder]) -> None:
     """Check pictures, clean texts and split the pairs into training, validation and test sets."""
     from vitcapr.data.collect import Checks
     from vitcapr.data.images import ImageSource

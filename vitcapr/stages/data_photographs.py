@@ -1,13 +1,13 @@
 """Read photographs with captions from the user's files and write their manifest."""
 
 from vitcapr.config.data import PhotographsSettings
-from vitcapr.formats.kinds import DataFolder
+from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import Out, stage
 from vitcapr.progress import Reporter
 
 
 @stage(execution_only={"max_rejected"})
-def data_photographs(settings: PhotographsSettings, report: Reporter, folder: Out[DataFolder]) -> None:
+def data_photographs(settings: PhotographsSettings, report: Reporter, folder: Out[kinds.DataFolder]) -> None:
     """Check the photographs and captions of Flickr8k, Flickr30k, COCO or the user and write their manifest."""
     from vitcapr.data.collect import Checks, collect
     from vitcapr.data.readers import list_data_set

@@ -3,13 +3,13 @@
 import os
 
 from vitcapr.config.data import ScenesSettings
-from vitcapr.formats.kinds import DataFolder
+from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import Out, stage
 from vitcapr.progress import Reporter
 
 
 @stage()
-def data_scenes(settings: ScenesSettings, report: Reporter, folder: Out[DataFolder]) -> None:
+def data_scenes(settings: ScenesSettings, report: Reporter, folder: Out[kinds.DataFolder]) -> None:
     """Render pictures with captions and masks. Picture i depends on the seed, not on the number of pictures."""
     from vitcapr.demo.scenes.dataset import write_scenes
 

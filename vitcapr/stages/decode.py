@@ -2,14 +2,7 @@
 
 from vitcapr.config.base import StageSettings
 from vitcapr.config.decoding import DecodingConfig
-from vitcapr.formats.kinds import (
-    AttentionFile,
-    CaptionsFile,
-    FeaturesFile,
-    ManifestFile,
-    ModelFolder,
-    VocabularyFile,
-)
+from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, Split, stage
 from vitcapr.progress import Reporter
 
@@ -20,15 +13,15 @@ class DecodeSettings(StageSettings):
 
 @stage(cached=True, device="decoding.device", execution_only={"decoding.batch_images"})
 def decode(
-    features: In[FeaturesFile],
-    manifest: In[ManifestFile],
-    vocabulary: In[VocabularyFile],
-    captioner: In[ModelFolder],
+    features: In[kinds.FeaturesFile],
+    manifest: In[kinds.ManifestFile],
+    vocabulary: In[kinds.VocabularyFile],
+    captioner: In[kinds.ModelFolder],
     split: Split,
     settings: DecodeSettings,
     report: Reporter,
-    captions: Out[CaptionsFile],
-    attention: Out[AttentionFile] | None = None,
+    captions: Out[kinds.CaptionsFile],
+    attention: Out[kinds.AttentionFile] | None = None,
 ) -> None:
     """Generate a caption for every image of a split."""
     from vitcapr.decoding.generate import decode_split

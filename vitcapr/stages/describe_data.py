@@ -5,7 +5,7 @@ from typing import Any, Self
 from vitcapr.config.base import StageSettings
 from vitcapr.config.data import Terms
 from vitcapr.errors import UserError
-from vitcapr.formats.kinds import CroissantFile, ManifestFile
+from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
@@ -21,7 +21,10 @@ class DescribeDataSettings(StageSettings):
 
 @stage()
 def describe_data(
-    manifest: In[ManifestFile], settings: DescribeDataSettings, report: Reporter, croissant: Out[CroissantFile]
+    manifest: In[kinds.ManifestFile],
+    settings: DescribeDataSettings,
+    report: Reporter,
+    croissant: Out[kinds.CroissantFile],
 ) -> None:
     """Describe the data set for other programs, with its licence and source. Write it beside the manifest."""
     from vitcapr.formats.croissant import write_croissant

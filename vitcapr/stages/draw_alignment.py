@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from vitcapr.formats.kinds import TableFile
+from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In
 from vitcapr.stages._drawing import Drawing, Pictures
 
@@ -17,7 +17,7 @@ from vitcapr.stages._drawing import Drawing, Pictures
     category="Retrieval",
     labels={"figure": "alignments over training pairs", "alignment": "{alignment}"},
 )
-def draw_alignment(scores: Annotated[In[TableFile], "scores.csv of the comparison"]) -> Pictures:
+def draw_alignment(scores: Annotated[In[kinds.TableFile], "scores.csv of the comparison"]) -> Pictures:
     """Draw Recall@1 of a comparison of alignments over the number of training pairs: mean and spread of each system."""
     import pandas as pd
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from vitcapr.formats.kinds import MetricsFile, TableFile
+from vitcapr.formats import kinds
 from vitcapr.pipeline.figure import Experiment
 from vitcapr.pipeline.stage import In, Out
 from vitcapr.stages._drawing import Drawing, Pictures
@@ -56,12 +56,12 @@ def _captioners(experiment: Experiment) -> dict[str, str]:
     labels={"figure": "atlas of the inputs"},
 )
 def draw_atlas(
-    intervals: dict[str, In[TableFile]],
-    similarity: dict[str, In[TableFile]],
-    seconds: dict[str, In[TableFile]],
-    table: Annotated[Out[TableFile], "atlas.md: every input with intervals and processor seconds, for people"],
-    values: Annotated[Out[TableFile], "atlas.csv: the same numbers, a row for each input and family"],
-    metrics: dict[str, In[MetricsFile]] | None = None,
+    intervals: dict[str, In[kinds.TableFile]],
+    similarity: dict[str, In[kinds.TableFile]],
+    seconds: dict[str, In[kinds.TableFile]],
+    table: Annotated[Out[kinds.TableFile], "atlas.md: every input with intervals and processor seconds, for people"],
+    values: Annotated[Out[kinds.TableFile], "atlas.csv: the same numbers, a row for each input and family"],
+    metrics: dict[str, In[kinds.MetricsFile]] | None = None,
 ) -> Pictures:
     """Compare every layer, token and encoder that the alignments read: a heat map, and similarity against recall."""
     from vitcapr.files import write_text

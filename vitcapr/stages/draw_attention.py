@@ -1,7 +1,7 @@
 """Draw the attention of a captioner at each word."""
 
 from vitcapr.config.figures import FigureSettings
-from vitcapr.formats.kinds import AttentionFile, CaptionsFile, ManifestFile, VocabularyFile
+from vitcapr.formats import kinds
 from vitcapr.pipeline.figure import MANIFEST, Experiment
 from vitcapr.pipeline.stage import In, Split
 from vitcapr.progress import Reporter
@@ -31,10 +31,10 @@ def _numbered(experiment: Experiment) -> list[str]:
     mem_mb=4000,
 )
 def draw_attention(
-    captions: In[CaptionsFile],
-    attention: In[AttentionFile],
-    manifest: In[ManifestFile],
-    vocabulary: In[VocabularyFile],
+    captions: In[kinds.CaptionsFile],
+    attention: In[kinds.AttentionFile],
+    manifest: In[kinds.ManifestFile],
+    vocabulary: In[kinds.VocabularyFile],
     split: Split,
     settings: FigureSettings,
     report: Reporter,

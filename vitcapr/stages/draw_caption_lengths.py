@@ -1,6 +1,6 @@
 """Draw the lengths of captions."""
 
-from vitcapr.formats.kinds import ManifestFile, TokensFile
+from vitcapr.formats import kinds
 from vitcapr.pipeline.figure import MANIFEST
 from vitcapr.pipeline.stage import In
 from vitcapr.stages._drawing import Drawing, Pictures
@@ -16,7 +16,7 @@ from vitcapr.stages._drawing import Drawing, Pictures
     category="Data",
     labels={"figure": "caption lengths"},
 )
-def draw_caption_lengths(tokens: In[TokensFile], manifest: In[ManifestFile]) -> Pictures:
+def draw_caption_lengths(tokens: In[kinds.TokensFile], manifest: In[kinds.ManifestFile]) -> Pictures:
     """Draw the distribution of caption lengths in words, for each split."""
     from vitcapr.formats.manifest import SPLITS, read_manifest
     from vitcapr.formats.tokens import TokenTable

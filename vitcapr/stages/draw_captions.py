@@ -1,7 +1,7 @@
 """Draw a sheet of captioned images: figures 5, 6, 11 and 12 of ViTCap-R."""
 
 from vitcapr.config.figures import FigureSettings
-from vitcapr.formats.kinds import CaptionsFile, ManifestFile
+from vitcapr.formats import kinds
 from vitcapr.pipeline.figure import MANIFEST
 from vitcapr.pipeline.stage import In, Language, Split
 from vitcapr.stages._drawing import Drawing, Pictures
@@ -24,8 +24,8 @@ from vitcapr.stages._drawing import Drawing, Pictures
     mem_mb=4000,
 )
 def draw_captions(
-    captions: dict[str, In[CaptionsFile]],
-    manifest: In[ManifestFile],
+    captions: dict[str, In[kinds.CaptionsFile]],
+    manifest: In[kinds.ManifestFile],
     split: Split,
     language: Language,
     settings: FigureSettings,

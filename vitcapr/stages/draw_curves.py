@@ -1,6 +1,6 @@
 """Draw training curves of captioners, of retrievers and of the backbone: figure 3 of ViTCap-R."""
 
-from vitcapr.formats.kinds import HistoryFile
+from vitcapr.formats import kinds
 from vitcapr.pipeline.figure import Experiment
 from vitcapr.pipeline.stage import In
 from vitcapr.stages._drawing import Drawing, Pictures
@@ -32,7 +32,7 @@ def _kinds(experiment: Experiment) -> list[str]:
     category="Training",
     labels={"figure": "training curves"},
 )
-def draw_curves(histories: dict[str, In[HistoryFile]]) -> Pictures:
+def draw_curves(histories: dict[str, In[kinds.HistoryFile]]) -> Pictures:
     """Draw the training curves of captioners, retrievers and the backbone, from histories such as captioners/NAME."""
     from vitcapr.report.figures.curves import draw_histories
 

@@ -6,7 +6,7 @@ from typing import Any
 from vitcapr.config.figures import FigureSettings
 from vitcapr.config.training import Layer
 from vitcapr.errors import UserError
-from vitcapr.formats.kinds import EmbeddingsFile, FeaturesFile, ManifestFile, TextFeaturesFile
+from vitcapr.formats import kinds
 from vitcapr.pipeline.figure import MANIFEST, Experiment
 from vitcapr.pipeline.stage import In
 from vitcapr.stages._drawing import Drawing, Pictures
@@ -61,11 +61,11 @@ def _names(experiment: Experiment) -> list[str]:
     runtime=30,
 )
 def draw_embeddings(
-    embeddings: In[EmbeddingsFile],
-    manifest: In[ManifestFile],
+    embeddings: In[kinds.EmbeddingsFile],
+    manifest: In[kinds.ManifestFile],
     settings: EmbeddingFigureSettings,
-    image_features: In[FeaturesFile] | None = None,
-    text_features: In[TextFeaturesFile] | None = None,
+    image_features: In[kinds.FeaturesFile] | None = None,
+    text_features: In[kinds.TextFeaturesFile] | None = None,
 ) -> Pictures:
     """Draw the embedding space as PCA, t-SNE and a histogram of cosines. With features, the PCA figure also shows the
     space before training."""

@@ -1,7 +1,7 @@
 """Draw GPU use and memory during training: figure 4 of ViTCap-R."""
 
 from vitcapr.errors import UserError
-from vitcapr.formats.kinds import GpuUseFile
+from vitcapr.formats import kinds
 from vitcapr.pipeline.figure import Experiment
 from vitcapr.pipeline.records import GPU
 from vitcapr.pipeline.stage import In
@@ -27,7 +27,7 @@ def _trained(experiment: Experiment) -> list[str]:
     category="Training",
     labels={"figure": "GPU use and memory"},
 )
-def draw_gpu(uses: dict[str, In[GpuUseFile]]) -> Pictures:
+def draw_gpu(uses: dict[str, In[kinds.GpuUseFile]]) -> Pictures:
     """Draw GPU use and memory during training, of the models that trained on a GPU."""
     from vitcapr.formats.training import read_gpu_use
     from vitcapr.report.figures.gpu import gpu_use

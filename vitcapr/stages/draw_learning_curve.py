@@ -1,6 +1,6 @@
 """Draw recall over the number of training pairs."""
 
-from vitcapr.formats.kinds import CardFile, ManifestFile, MetricsFile
+from vitcapr.formats import kinds
 from vitcapr.pipeline.figure import MANIFEST, Experiment
 from vitcapr.pipeline.stage import In, Language
 from vitcapr.stages._drawing import Drawing, Pictures
@@ -33,9 +33,9 @@ def _trainings(experiment: Experiment) -> list[tuple[str, str]]:
     labels={"figure": "recall over training pairs", "split": "{split}"},
 )
 def draw_learning_curve(
-    cards: dict[str, list[In[CardFile]]],
-    metrics: dict[str, list[In[MetricsFile]]],
-    manifest: In[ManifestFile],
+    cards: dict[str, list[In[kinds.CardFile]]],
+    metrics: dict[str, list[In[kinds.MetricsFile]]],
+    manifest: In[kinds.ManifestFile],
     language: Language,
 ) -> Pictures:
     """Draw Recall@1 over the number of training pairs: mean and spread over the trainings of each system.

@@ -1,6 +1,6 @@
 """Draw the loss curves of fine-tuned dual encoders side by side: figures 11 and 12 of Peng 2025."""
 
-from vitcapr.formats.kinds import HistoryFile
+from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In
 from vitcapr.stages._drawing import Drawing, Pictures
 
@@ -19,7 +19,7 @@ from vitcapr.stages._drawing import Drawing, Pictures
     category="Training",
     labels={"figure": "losses of finetuned_dual_encoders", "compared": "{loss_curves}"},
 )
-def draw_loss_curves(histories: dict[str, In[HistoryFile]]) -> Pictures:
+def draw_loss_curves(histories: dict[str, In[kinds.HistoryFile]]) -> Pictures:
     """Draw the training and validation losses of several trainings over the epochs."""
     from vitcapr.formats.training import read_history
     from vitcapr.report.figures.curves import training_curves

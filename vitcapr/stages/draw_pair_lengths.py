@@ -1,6 +1,6 @@
 """Draw the text lengths of pairs per language, before and after cleaning: figure 8 of Peng 2025."""
 
-from vitcapr.formats.kinds import ManifestFile, PairsFile
+from vitcapr.formats import kinds
 from vitcapr.pipeline.figure import MANIFEST
 from vitcapr.pipeline.stage import In
 from vitcapr.stages._drawing import Drawing, Pictures
@@ -18,7 +18,7 @@ from vitcapr.stages._drawing import Drawing, Pictures
     category="Data",
     labels={"figure": "text lengths by language"},
 )
-def draw_pair_lengths(pairs: In[PairsFile], manifest: In[ManifestFile]) -> Pictures:
+def draw_pair_lengths(pairs: In[kinds.PairsFile], manifest: In[kinds.ManifestFile]) -> Pictures:
     """Draw text lengths per language before and after cleaning, in words (Chinese: characters)."""
     import numpy as np
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from vitcapr.config.figures import FigureSettings
 from vitcapr.config.finetuned_dual_encoder import AugmentationConfig
-from vitcapr.formats.kinds import ManifestFile, PixelsFile
+from vitcapr.formats import kinds
 from vitcapr.pipeline.figure import MANIFEST, Experiment
 from vitcapr.pipeline.stage import In
 from vitcapr.stages._drawing import Drawing, Pictures
@@ -43,7 +43,9 @@ def _backbones(experiment: Experiment) -> list[dict[str, str]]:
     category="Data",
     labels={"figure": "augmentation and Base64"},
 )
-def draw_pixels(pixels: In[PixelsFile], manifest: In[ManifestFile], settings: PixelFigureSettings) -> Pictures:
+def draw_pixels(
+    pixels: In[kinds.PixelsFile], manifest: In[kinds.ManifestFile], settings: PixelFigureSettings
+) -> Pictures:
     """Draw each augmentation of a few pictures, and one picture in Base64."""
     import numpy as np
 

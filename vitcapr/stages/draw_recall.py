@@ -1,7 +1,7 @@
 """Draw the recall of all retrievers side by side."""
 
 from vitcapr.errors import UserError
-from vitcapr.formats.kinds import MetricsFile
+from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In
 from vitcapr.stages._drawing import Drawing, Pictures
 
@@ -22,7 +22,7 @@ from vitcapr.stages._drawing import Drawing, Pictures
     category="Retrieval",
     labels={"figure": "recall of all retrievers", "split": "{split}"},
 )
-def draw_recall(metrics: dict[str, list[In[MetricsFile]]]) -> Pictures:
+def draw_recall(metrics: dict[str, list[In[kinds.MetricsFile]]]) -> Pictures:
     """Draw Recall@1, 5 and 10 of retrievers in both directions, with confidence intervals and chance level."""
     from vitcapr.formats.scores import read_metrics
     from vitcapr.metrics.retrieval_scoring import searched

@@ -3,7 +3,7 @@
 from itertools import product
 
 from vitcapr.config.figures import FigureSettings
-from vitcapr.formats.kinds import CaptionsFile, ManifestFile
+from vitcapr.formats import kinds
 from vitcapr.pipeline.figure import MANIFEST, Experiment
 from vitcapr.pipeline.stage import In, Language, Split
 from vitcapr.progress import Reporter
@@ -35,9 +35,9 @@ def _by_retriever(experiment: Experiment) -> list[dict[str, str]]:
     mem_mb=4000,
 )
 def draw_reranked(
-    before: In[CaptionsFile],
-    after: In[CaptionsFile],
-    manifest: In[ManifestFile],
+    before: In[kinds.CaptionsFile],
+    after: In[kinds.CaptionsFile],
+    manifest: In[kinds.ManifestFile],
     split: Split,
     language: Language,
     settings: FigureSettings,

@@ -1,7 +1,7 @@
 """Draw errors of retrieval."""
 
 from vitcapr.config.figures import FigureSettings
-from vitcapr.formats.kinds import EmbeddingsFile, ManifestFile, RanksFile
+from vitcapr.formats import kinds
 from vitcapr.pipeline.figure import MANIFEST
 from vitcapr.pipeline.stage import In, Split
 from vitcapr.progress import Reporter
@@ -25,9 +25,9 @@ from vitcapr.stages._drawing import Drawing, Pictures
     mem_mb=4000,
 )
 def draw_retrieved(
-    embeddings: In[EmbeddingsFile],
-    ranks: In[RanksFile],
-    manifest: In[ManifestFile],
+    embeddings: In[kinds.EmbeddingsFile],
+    ranks: In[kinds.RanksFile],
+    manifest: In[kinds.ManifestFile],
     split: Split,
     settings: FigureSettings,
     report: Reporter,

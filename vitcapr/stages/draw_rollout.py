@@ -4,7 +4,7 @@ from typing import Any
 
 from vitcapr.config.features import BackboneConfig
 from vitcapr.config.figures import FigureSettings
-from vitcapr.formats.kinds import AttentionFile, BackboneFolder, CaptionsFile, ManifestFile
+from vitcapr.formats import kinds
 from vitcapr.pipeline.figure import MANIFEST, Experiment
 from vitcapr.pipeline.stage import In, Source, Split
 from vitcapr.progress import Reporter
@@ -47,14 +47,14 @@ def _with_attention(experiment: Experiment) -> list[dict[str, str]]:
     mem_mb=4000,
 )
 def draw_rollout(
-    captions: In[CaptionsFile],
-    attention: In[AttentionFile],
-    manifest: In[ManifestFile],
+    captions: In[kinds.CaptionsFile],
+    attention: In[kinds.AttentionFile],
+    manifest: In[kinds.ManifestFile],
     split: Split,
     settings: RolloutSettings,
     report: Reporter,
     source: Source = "",
-    backbone: In[BackboneFolder] | None = None,
+    backbone: In[kinds.BackboneFolder] | None = None,
 ) -> Pictures:
     """Draw the backbone's attention roll-out (from CLS to the patches) beside the captioner's attention, for the images
     of draw_attention."""

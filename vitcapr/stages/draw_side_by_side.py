@@ -3,7 +3,7 @@
 from typing import Annotated, Any
 
 from vitcapr.config.figures import FigureSettings
-from vitcapr.formats.kinds import EmbeddingsFile, ManifestFile, PoolsFile, TableFile
+from vitcapr.formats import kinds
 from vitcapr.pipeline.figure import MANIFEST, Experiment
 from vitcapr.pipeline.stage import In, Out
 from vitcapr.stages._drawing import Drawing, Pictures
@@ -53,12 +53,12 @@ def _embedded(experiment: Experiment, wildcards: Any) -> list[tuple[str, str, st
     mem_mb=4000,
 )
 def draw_side_by_side(
-    embeddings: dict[str, list[In[EmbeddingsFile]]],
-    manifest: In[ManifestFile],
+    embeddings: dict[str, list[In[kinds.EmbeddingsFile]]],
+    manifest: In[kinds.ManifestFile],
     split: Annotated[str, "train, validation, test or pools"],
     settings: FigureSettings,
-    found: Out[TableFile],
-    pools: In[PoolsFile] | None = None,
+    found: Out[kinds.TableFile],
+    pools: In[kinds.PoolsFile] | None = None,
 ) -> Pictures:
     """Draw the first results of each model for one image and one caption, and the embedding space of each model.
 

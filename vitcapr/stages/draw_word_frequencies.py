@@ -1,6 +1,6 @@
 """Draw word frequencies."""
 
-from vitcapr.formats.kinds import VocabularyFile
+from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In
 from vitcapr.stages._drawing import Drawing, Pictures
 
@@ -13,7 +13,7 @@ from vitcapr.stages._drawing import Drawing, Pictures
     category="Data",
     labels={"figure": "word frequencies"},
 )
-def draw_word_frequencies(vocabulary: In[VocabularyFile]) -> Pictures:
+def draw_word_frequencies(vocabulary: In[kinds.VocabularyFile]) -> Pictures:
     """Draw the frequency of each word over its frequency rank."""
     from vitcapr.formats.vocabulary import Vocabulary
     from vitcapr.report.figures.text import rank_frequency

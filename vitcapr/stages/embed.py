@@ -2,14 +2,7 @@
 
 from vitcapr.config.base import StageSettings
 from vitcapr.config.embed import EmbedConfig
-from vitcapr.formats.kinds import (
-    EmbeddingsFile,
-    FeaturesFile,
-    ManifestFile,
-    ModelFolder,
-    TextFeaturesFile,
-    VocabularyFile,
-)
+from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, Split, stage
 from vitcapr.progress import Reporter
 
@@ -20,16 +13,16 @@ class EmbedSettings(StageSettings):
 
 @stage(device="embed.device", execution_only={"embed.batch"})
 def embed(
-    features: In[FeaturesFile],
-    manifest: In[ManifestFile],
-    vocabulary: In[VocabularyFile],
-    retriever: In[ModelFolder],
+    features: In[kinds.FeaturesFile],
+    manifest: In[kinds.ManifestFile],
+    vocabulary: In[kinds.VocabularyFile],
+    retriever: In[kinds.ModelFolder],
     split: Split,
     settings: EmbedSettings,
     report: Reporter,
-    embeddings: Out[EmbeddingsFile],
-    augmented_views: list[In[FeaturesFile]] | None = None,
-    text_features: In[TextFeaturesFile] | None = None,
+    embeddings: Out[kinds.EmbeddingsFile],
+    augmented_views: list[In[kinds.FeaturesFile]] | None = None,
+    text_features: In[kinds.TextFeaturesFile] | None = None,
 ) -> None:
     """Embed every image and caption of a split."""
     import numpy as np

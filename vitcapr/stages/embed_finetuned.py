@@ -1,16 +1,7 @@
 """Embed a split with a fine-tuned dual encoder, or with the same model before fine-tuning."""
 
 from vitcapr.config.finetuned_dual_encoder import EXECUTION_ONLY, EmbedFinetunedSettings
-from vitcapr.formats.kinds import (
-    BackboneFolder,
-    DualEncoderFolder,
-    EmbeddingsFile,
-    ManifestFile,
-    PairsFile,
-    PixelsFile,
-    TagsFile,
-    TokenizerFile,
-)
+from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, Source, Split, stage
 from vitcapr.progress import Reporter
 
@@ -20,18 +11,18 @@ from vitcapr.progress import Reporter
     execution_only={"embed.batch", *(f"training.finetuned.training.{key}" for key in EXECUTION_ONLY)},
 )
 def embed_finetuned(
-    pixels: In[PixelsFile],
-    manifest: In[ManifestFile],
+    pixels: In[kinds.PixelsFile],
+    manifest: In[kinds.ManifestFile],
     split: Split,
     settings: EmbedFinetunedSettings,
     report: Reporter,
-    embeddings: Out[EmbeddingsFile],
-    finetuned: In[DualEncoderFolder] | None = None,
+    embeddings: Out[kinds.EmbeddingsFile],
+    finetuned: In[kinds.DualEncoderFolder] | None = None,
     source: Source = "",
-    backbone: In[BackboneFolder] | None = None,
-    tokenizers: dict[str, In[TokenizerFile]] | None = None,
-    tags: In[TagsFile] | None = None,
-    pairs: In[PairsFile] | None = None,
+    backbone: In[kinds.BackboneFolder] | None = None,
+    tokenizers: dict[str, In[kinds.TokenizerFile]] | None = None,
+    tags: In[kinds.TagsFile] | None = None,
+    pairs: In[kinds.PairsFile] | None = None,
 ) -> None:
     """Embed every image and caption of a split. Without a trained model, use the initial weights."""
     from vitcapr.encoders.precision import resolve_device

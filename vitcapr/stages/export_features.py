@@ -3,17 +3,17 @@
 from typing import Annotated
 
 from vitcapr.errors import UserError
-from vitcapr.formats.kinds import ExportedFile, SealedFile
+from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
 
 @stage()
 def export_features(
-    sealed: In[SealedFile],
+    sealed: In[kinds.SealedFile],
     file_format: Annotated[str, "h5 or npz"],
     report: Reporter,
-    exported: Out[ExportedFile],
+    exported: Out[kinds.ExportedFile],
 ) -> None:
     """Write all arrays, ids and attributes of a feature store to one HDF5 or NPZ file."""
     from vitcapr.store.export import to_h5, to_npz

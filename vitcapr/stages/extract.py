@@ -7,7 +7,7 @@ from vitcapr.config.base import StageSettings
 from vitcapr.config.data import Terms
 from vitcapr.config.features import BackboneConfig, FeaturesConfig
 from vitcapr.errors import UserError
-from vitcapr.formats.kinds import BackboneFolder, ManifestFile, PartFile
+from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import CodeHash, In, Out, StoreRoot, stage
 from vitcapr.progress import Reporter
 
@@ -31,13 +31,13 @@ class ExtractSettings(StageSettings):
     },
 )
 def extract(
-    manifest: In[ManifestFile],
+    manifest: In[kinds.ManifestFile],
     stores: StoreRoot,
     settings: ExtractSettings,
     report: Reporter,
     code: CodeHash,
-    part: Out[PartFile],
-    backbone: In[BackboneFolder] | None = None,
+    part: Out[kinds.PartFile],
+    backbone: In[kinds.BackboneFolder] | None = None,
     task: Annotated[int, "Which share of the images, from 0"] = 0,
     tasks: Annotated[int, "How many shares there are"] = 1,
 ) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from vitcapr.config.base import StageSettings
 from vitcapr.config.data import Terms
 from vitcapr.config.features import BackboneConfig, FeaturesConfig, PixelsConfig
-from vitcapr.formats.kinds import BackboneFolder, ManifestFile, PixelsFile
+from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import CodeHash, In, Out, StoreRoot, stage
 from vitcapr.progress import Reporter
 
@@ -25,13 +25,13 @@ class ExtractPixelsSettings(StageSettings):
 
 @stage(execution_only={"reuse", "stores", "terms"})
 def extract_pixels(
-    manifest: In[ManifestFile],
+    manifest: In[kinds.ManifestFile],
     stores: StoreRoot,
     settings: ExtractPixelsSettings,
     report: Reporter,
     code: CodeHash,
-    sealed: Out[PixelsFile],
-    backbone: In[BackboneFolder] | None = None,
+    sealed: Out[kinds.PixelsFile],
+    backbone: In[kinds.BackboneFolder] | None = None,
 ) -> None:
     """Decode every picture once, for --backbone or the backbone of the settings. After an interruption, the same
     command continues."""

@@ -6,7 +6,7 @@ from typing import Any
 from vitcapr.config.base import StageSettings
 from vitcapr.config.data import Terms
 from vitcapr.config.features import FeaturesConfig, TextEncoderConfig
-from vitcapr.formats.kinds import ManifestFile, TextFeaturesFile
+from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import CodeHash, In, Out, StoreRoot, stage
 from vitcapr.progress import Reporter
 
@@ -24,12 +24,12 @@ class ExtractTextSettings(StageSettings):
 
 @stage(device="text_encoder.device", execution_only={"text_encoder.batch", "reuse", "stores", "terms"})
 def extract_text(
-    manifest: In[ManifestFile],
+    manifest: In[kinds.ManifestFile],
     stores: StoreRoot,
     settings: ExtractTextSettings,
     report: Reporter,
     code: CodeHash,
-    sealed: Out[TextFeaturesFile],
+    sealed: Out[kinds.TextFeaturesFile],
 ) -> None:
     """Extract features of every caption. After an interruption, the same command continues."""
     from vitcapr.encoders.precision import resolve_device

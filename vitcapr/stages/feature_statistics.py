@@ -3,7 +3,7 @@
 from typing import Annotated, Any, Self
 
 from vitcapr.config.base import StageSettings
-from vitcapr.formats.kinds import SealedFile, TableFile
+from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
@@ -18,11 +18,11 @@ class FeatureStatisticsSettings(StageSettings):
 
 @stage()
 def feature_statistics(
-    sealed: dict[str, In[SealedFile]],
+    sealed: dict[str, In[kinds.SealedFile]],
     settings: FeatureStatisticsSettings,
     report: Reporter,
-    statistics: Annotated[Out[TableFile], "statistics.json: all numbers"],
-    table: Annotated[Out[TableFile], "feature_statistics.md: the main numbers"],
+    statistics: Annotated[Out[kinds.TableFile], "statistics.json: all numbers"],
+    table: Annotated[Out[kinds.TableFile], "feature_statistics.md: the main numbers"],
 ) -> None:
     """Compute moments, spectrum, dead dimensions, vector lengths and near duplicates of feature stores."""
     import os

@@ -1,15 +1,7 @@
 """Fine-tune a dual encoder: a ViT and BERT-family text models together, on decoded pictures and captions."""
 
 from vitcapr.config.finetuned_dual_encoder import EXECUTION_ONLY, FinetuneSettings
-from vitcapr.formats.kinds import (
-    BackboneFolder,
-    DualEncoderTrainingFolder,
-    ManifestFile,
-    PairsFile,
-    PixelsFile,
-    TagsFile,
-    TokenizerFile,
-)
+from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import CodeHash, In, Out, Source, stage
 from vitcapr.progress import Reporter
 
@@ -20,17 +12,17 @@ from vitcapr.progress import Reporter
     execution_only={f"finetuned.training.{key}" for key in EXECUTION_ONLY},
 )
 def finetune(
-    pixels: In[PixelsFile],
-    manifest: In[ManifestFile],
+    pixels: In[kinds.PixelsFile],
+    manifest: In[kinds.ManifestFile],
     settings: FinetuneSettings,
     report: Reporter,
     code: CodeHash,
-    finetuned: Out[DualEncoderTrainingFolder],
+    finetuned: Out[kinds.DualEncoderTrainingFolder],
     source: Source = "",
-    backbone: In[BackboneFolder] | None = None,
-    tokenizers: dict[str, In[TokenizerFile]] | None = None,
-    tags: In[TagsFile] | None = None,
-    pairs: In[PairsFile] | None = None,
+    backbone: In[kinds.BackboneFolder] | None = None,
+    tokenizers: dict[str, In[kinds.TokenizerFile]] | None = None,
+    tags: In[kinds.TagsFile] | None = None,
+    pairs: In[kinds.PairsFile] | None = None,
 ) -> None:
     """Fine-tune a dual encoder. After an interruption by a signal, the same command continues with bit-identical
     results."""

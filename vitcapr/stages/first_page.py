@@ -3,17 +3,7 @@
 from typing import Annotated
 
 from vitcapr.config.first_page import FirstPageSettings
-from vitcapr.formats.kinds import (
-    AttentionFile,
-    CaptionsFile,
-    ComparisonFile,
-    EmbeddingsFile,
-    HistoryFile,
-    ManifestFile,
-    PageFile,
-    RanksFile,
-    SummaryFile,
-)
+from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, Split, stage
 from vitcapr.progress import Reporter
 
@@ -23,18 +13,18 @@ PICTURES = 12
 
 @stage(execution_only={"command"})
 def first_page(
-    summary: In[SummaryFile],
-    manifest: In[ManifestFile],
+    summary: In[kinds.SummaryFile],
+    manifest: In[kinds.ManifestFile],
     split: Split,
     settings: FirstPageSettings,
     report: Reporter,
-    page: Out[PageFile],
-    captions: dict[str, In[CaptionsFile]] | None = None,
-    attention: dict[str, In[AttentionFile]] | None = None,
-    comparisons: list[In[ComparisonFile]] | None = None,
-    embeddings: dict[str, In[EmbeddingsFile]] | None = None,
-    ranks: dict[str, In[RanksFile]] | None = None,
-    histories: dict[str, In[HistoryFile]] | None = None,
+    page: Out[kinds.PageFile],
+    captions: dict[str, In[kinds.CaptionsFile]] | None = None,
+    attention: dict[str, In[kinds.AttentionFile]] | None = None,
+    comparisons: list[In[kinds.ComparisonFile]] | None = None,
+    embeddings: dict[str, In[kinds.EmbeddingsFile]] | None = None,
+    ranks: dict[str, In[kinds.RanksFile]] | None = None,
+    histories: dict[str, In[kinds.HistoryFile]] | None = None,
     command: Annotated[str, "Command that runs the experiment, for the page"] = "",
 ) -> None:
     """Write the first page: the result, scores, captioned pictures, retrieval at its best and worst, training, cost.

@@ -1,19 +1,19 @@
 """Entropy and mutual information of the features of pictures and captions, in bits, and what training changes."""
 
 from vitcapr.errors import UserError
-from vitcapr.formats.kinds import EmbeddingsFile, ManifestFile, MetricsFile
+from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, ModelName, Out, Split, stage
 from vitcapr.progress import Reporter
 
 
 @stage()
 def measure_information(
-    after: In[EmbeddingsFile],
-    manifest: In[ManifestFile],
+    after: In[kinds.EmbeddingsFile],
+    manifest: In[kinds.ManifestFile],
     split: Split,
     report: Reporter,
-    metrics: Out[MetricsFile],
-    before: In[EmbeddingsFile] | None = None,
+    metrics: Out[kinds.MetricsFile],
+    before: In[kinds.EmbeddingsFile] | None = None,
     model: ModelName = "",
 ) -> None:
     """Measure the embeddings of a split by a trained model, and by the same model untrained where they are given; names

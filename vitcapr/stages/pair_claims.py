@@ -1,6 +1,6 @@
 """Compare the BERT-ViT paper's claims about its preprocessing with values measured on these pairs."""
 
-from vitcapr.formats.kinds import ClaimsFile, CleaningFile, ManifestFile, PairsFile, TableFile
+from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
@@ -10,12 +10,12 @@ SAMPLE = 1000
 
 @stage()
 def pair_claims(
-    manifest: In[ManifestFile],
-    pairs: In[PairsFile],
-    cleaning: In[CleaningFile],
+    manifest: In[kinds.ManifestFile],
+    pairs: In[kinds.PairsFile],
+    cleaning: In[kinds.CleaningFile],
     report: Reporter,
-    claims: Out[ClaimsFile],
-    table: Out[TableFile],
+    claims: Out[kinds.ClaimsFile],
+    table: Out[kinds.TableFile],
 ) -> None:
     """Measure the paper's claims about cleaning and Base64 on these pairs."""
     import random

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from vitcapr.config.base import StageSettings
 from vitcapr.config.scored import ScoredModels
-from vitcapr.formats.kinds import CardFile, ComparisonFile, RanksFile, SummaryFile, TableFile
+from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
@@ -22,15 +22,15 @@ class PaperTablesSettings(StageSettings):
 
 @stage()
 def paper_tables(
-    summary: In[SummaryFile],
+    summary: In[kinds.SummaryFile],
     settings: PaperTablesSettings,
     report: Reporter,
-    page: Annotated[Out[TableFile], "PAPER.md: all tables; each also stands beside it as .md, .csv and .tex"],
-    latex: Annotated[Out[TableFile], "PAPER.tex: all tables for LaTeX"],
-    numbers: Annotated[Out[TableFile], "PAPER.csv: every published number"],
-    comparisons: list[In[ComparisonFile]] | None = None,
-    cards: list[In[CardFile]] | None = None,
-    ranks: list[In[RanksFile]] | None = None,
+    page: Annotated[Out[kinds.TableFile], "PAPER.md: all tables; each also stands beside it as .md, .csv and .tex"],
+    latex: Annotated[Out[kinds.TableFile], "PAPER.tex: all tables for LaTeX"],
+    numbers: Annotated[Out[kinds.TableFile], "PAPER.csv: every published number"],
+    comparisons: list[In[kinds.ComparisonFile]] | None = None,
+    cards: list[In[kinds.CardFile]] | None = None,
+    ranks: list[In[kinds.RanksFile]] | None = None,
     paper: Annotated[str, "Whose numbers: vitcap-r, blip2-flickr30k or bert-vit"] = "vitcap-r",
 ) -> None:
     """Set the paper's numbers, this build's and the literature's side by side.

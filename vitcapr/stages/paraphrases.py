@@ -1,18 +1,18 @@
 """The paraphrases of METEOR that the references of a split can use: cut once, read by every score."""
 
 from vitcapr.config.metrics import ScoreSettings
-from vitcapr.formats.kinds import ManifestFile, ParaphrasesFolder
+from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, Split, stage
 from vitcapr.progress import Reporter
 
 
 @stage(cached=True, execution_only={"metrics"})
 def paraphrases(
-    manifest: In[ManifestFile],
+    manifest: In[kinds.ManifestFile],
     split: Split,
     settings: ScoreSettings,
     report: Reporter,
-    paraphrases: Out[ParaphrasesFolder],
+    paraphrases: Out[kinds.ParaphrasesFolder],
 ) -> None:
     """Cut METEOR's table of paraphrases down to the references of a split."""
     from vitcapr.formats.manifest import read_manifest

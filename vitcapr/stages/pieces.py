@@ -5,7 +5,7 @@ from typing import Annotated, Any, Self
 from vitcapr.config.base import StageSettings
 from vitcapr.config.captioner import LanguageModelConfig
 from vitcapr.config.text import TextConfig
-from vitcapr.formats.kinds import ManifestFile, TokensFile, VocabularyFile
+from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
@@ -21,11 +21,11 @@ class PiecesSettings(StageSettings):
 
 @stage()
 def pieces(
-    manifest: In[ManifestFile],
+    manifest: In[kinds.ManifestFile],
     settings: PiecesSettings,
     report: Reporter,
-    vocabulary: Out[VocabularyFile],
-    tokens: Annotated[Out[TokensFile], "tokens.npz: the captions as numbers of pieces"],
+    vocabulary: Out[kinds.VocabularyFile],
+    tokens: Annotated[Out[kinds.TokensFile], "tokens.npz: the captions as numbers of pieces"],
 ) -> None:
     """Cut every caption, cleaned as for the vocabulary of words, into the pieces of a language model's tokenizer. The
     pieces of the training captions are the vocabulary; words with other pieces are left out of captions."""

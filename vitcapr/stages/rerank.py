@@ -3,31 +3,24 @@
 from typing import Annotated
 
 from vitcapr.config.reranking import RerankSettings
-from vitcapr.formats.kinds import (
-    CaptionsFile,
-    FeaturesFile,
-    ManifestFile,
-    ModelFolder,
-    VocabularyFile,
-    WeightFile,
-)
+from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, Split, stage
 from vitcapr.progress import Reporter
 
 
 @stage(device="device")
 def rerank(
-    candidates: Annotated[In[CaptionsFile], "captions.json of the split, with candidates"],
-    features: In[FeaturesFile],
-    manifest: In[ManifestFile],
-    vocabulary: In[VocabularyFile],
-    retriever: Annotated[In[ModelFolder], "Folder of the retriever, the one that a chosen weight is for"],
+    candidates: Annotated[In[kinds.CaptionsFile], "captions.json of the split, with candidates"],
+    features: In[kinds.FeaturesFile],
+    manifest: In[kinds.ManifestFile],
+    vocabulary: In[kinds.VocabularyFile],
+    retriever: Annotated[In[kinds.ModelFolder], "Folder of the retriever, the one that a chosen weight is for"],
     split: Split,
     settings: RerankSettings,
     report: Reporter,
-    captions: Out[CaptionsFile],
-    weight: In[WeightFile] | None = None,
-    augmented_views: list[In[FeaturesFile]] | None = None,
+    captions: Out[kinds.CaptionsFile],
+    weight: In[kinds.WeightFile] | None = None,
+    augmented_views: list[In[kinds.FeaturesFile]] | None = None,
     text_encoder: Annotated[str | None, "Hub id or folder of the retriever's text encoder; else its card's"] = None,
 ) -> None:
     """Reorder the candidates of every image of a split."""

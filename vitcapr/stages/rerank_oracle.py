@@ -3,19 +3,19 @@
 from typing import Annotated
 
 from vitcapr.config.metrics import ScoreSettings
-from vitcapr.formats.kinds import CaptionsFile, ManifestFile
+from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, Split, stage
 from vitcapr.progress import Reporter
 
 
 @stage(execution_only={"metrics"})
 def rerank_oracle(
-    candidates: Annotated[In[CaptionsFile], "captions.json of the split, with candidates"],
-    manifest: In[ManifestFile],
+    candidates: Annotated[In[kinds.CaptionsFile], "captions.json of the split, with candidates"],
+    manifest: In[kinds.ManifestFile],
     split: Split,
     settings: ScoreSettings,
     report: Reporter,
-    captions: Annotated[Out[CaptionsFile], "captions.json, every entry marked as the oracle's"],
+    captions: Annotated[Out[kinds.CaptionsFile], "captions.json, every entry marked as the oracle's"],
 ) -> None:
     """Put the candidate first that the references like best: the ceiling of any reranking, and no result.
 

@@ -3,29 +3,22 @@
 from pathlib import Path
 
 from vitcapr.config.metrics import ENCODERS, ScoreSettings
-from vitcapr.formats.kinds import (
-    CaptionsFile,
-    ManifestFile,
-    MetricsFile,
-    ParaphrasesFolder,
-    PerImageFile,
-    VocabularyFile,
-)
+from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import DecodingName, In, ModelName, Out, Split, stage
 from vitcapr.progress import Reporter
 
 
 @stage(cached=True, execution_only={"metrics.scorer_timeout", *ENCODERS})
 def score(
-    captions: In[CaptionsFile],
-    manifest: In[ManifestFile],
-    vocabulary: In[VocabularyFile],
+    captions: In[kinds.CaptionsFile],
+    manifest: In[kinds.ManifestFile],
+    vocabulary: In[kinds.VocabularyFile],
     split: Split,
     settings: ScoreSettings,
     report: Reporter,
-    metrics: Out[MetricsFile],
-    per_image: Out[PerImageFile],
-    paraphrases: In[ParaphrasesFolder] | None = None,
+    metrics: Out[kinds.MetricsFile],
+    per_image: Out[kinds.PerImageFile],
+    paraphrases: In[kinds.ParaphrasesFolder] | None = None,
     model: ModelName = "",
     decoding: DecodingName = "",
 ) -> None:

@@ -1,21 +1,21 @@
 """Attention against the masks of the objects: does the captioner look at what it names?"""
 
 from vitcapr.config.metrics import SCORERS, ScoreSettings
-from vitcapr.formats.kinds import AttentionFile, CaptionsFile, ManifestFile, MetricsFile, VocabularyFile
+from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import DecodingName, In, ModelName, Out, Split, stage
 from vitcapr.progress import Reporter
 
 
 @stage(execution_only=SCORERS)
 def score_grounding(
-    captions: In[CaptionsFile],
-    attention: In[AttentionFile],
-    manifest: In[ManifestFile],
-    vocabulary: In[VocabularyFile],
+    captions: In[kinds.CaptionsFile],
+    attention: In[kinds.AttentionFile],
+    manifest: In[kinds.ManifestFile],
+    vocabulary: In[kinds.VocabularyFile],
     split: Split,
     settings: ScoreSettings,
     report: Reporter,
-    metrics: Out[MetricsFile],
+    metrics: Out[kinds.MetricsFile],
     model: ModelName = "",
     decoding: DecodingName = "",
 ) -> None:

@@ -2,19 +2,19 @@
 
 from vitcapr.config.metrics import SCORERS, IntervalSettings
 from vitcapr.errors import UserError
-from vitcapr.formats.kinds import EmbeddingsFile, ManifestFile, MetricsFile
+from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, ModelName, Out, Split, stage
 from vitcapr.progress import Reporter
 
 
 @stage(execution_only=SCORERS)
 def score_languages(
-    embeddings: In[EmbeddingsFile],
-    manifest: In[ManifestFile],
+    embeddings: In[kinds.EmbeddingsFile],
+    manifest: In[kinds.ManifestFile],
     split: Split,
     settings: IntervalSettings,
     report: Reporter,
-    metrics: Out[MetricsFile],
+    metrics: Out[kinds.MetricsFile],
     model: ModelName = "",
 ) -> None:
     """Rank the captions of each language for each caption of every other."""

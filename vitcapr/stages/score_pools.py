@@ -3,28 +3,21 @@
 from typing import Annotated
 
 from vitcapr.config.metrics import SCORERS, IntervalSettings
-from vitcapr.formats.kinds import (
-    EmbeddingsFile,
-    ManifestFile,
-    MetricsFile,
-    PoolsFile,
-    QueryBankFile,
-    WeightFile,
-)
+from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, ModelName, Out, stage
 from vitcapr.progress import Reporter
 
 
 @stage(execution_only=SCORERS)
 def score_pools(
-    embeddings: Annotated[list[In[EmbeddingsFile]], "embeddings of the test split, and of the splits of distractors"],
-    manifest: In[ManifestFile],
-    pools: In[PoolsFile],
+    embeddings: Annotated[list[In[kinds.EmbeddingsFile]], "embeddings of the test split and of those of distractors"],
+    manifest: In[kinds.ManifestFile],
+    pools: In[kinds.PoolsFile],
     settings: IntervalSettings,
     report: Reporter,
-    metrics: Out[MetricsFile],
-    query_bank: In[QueryBankFile] | None = None,
-    bank_weight: In[WeightFile] | None = None,
+    metrics: Out[kinds.MetricsFile],
+    query_bank: In[kinds.QueryBankFile] | None = None,
+    bank_weight: In[kinds.WeightFile] | None = None,
     model: ModelName = "",
 ) -> None:
     """Rank the candidate texts for each query image and the candidate images for each query text of the test split.

@@ -1,29 +1,22 @@
 """Retrieval in both directions: Recall@K, ranks, mAP@R, each with its interval, and the ranks themselves."""
 
 from vitcapr.config.metrics import SCORERS, IntervalSettings
-from vitcapr.formats.kinds import (
-    EmbeddingsFile,
-    ManifestFile,
-    MetricsFile,
-    QueryBankFile,
-    RanksFile,
-    WeightFile,
-)
+from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, ModelName, Out, Split, stage
 from vitcapr.progress import Reporter
 
 
 @stage(execution_only=SCORERS)
 def score_retrieval(
-    embeddings: In[EmbeddingsFile],
-    manifest: In[ManifestFile],
+    embeddings: In[kinds.EmbeddingsFile],
+    manifest: In[kinds.ManifestFile],
     split: Split,
     settings: IntervalSettings,
     report: Reporter,
-    metrics: Out[MetricsFile],
-    ranks: Out[RanksFile],
-    query_bank: In[QueryBankFile] | None = None,
-    bank_weight: In[WeightFile] | None = None,
+    metrics: Out[kinds.MetricsFile],
+    ranks: Out[kinds.RanksFile],
+    query_bank: In[kinds.QueryBankFile] | None = None,
+    bank_weight: In[kinds.WeightFile] | None = None,
     model: ModelName = "",
 ) -> None:
     """Rank all captions of a split for each of its images and all its images for each caption.

@@ -1,20 +1,20 @@
 """Scores of captions by the vectors of frozen encoders."""
 
 from vitcapr.config.similarity import SimilaritySettings
-from vitcapr.formats.kinds import CaptionsFile, FeaturesFile, ManifestFile, MetricsFile
+from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import DecodingName, In, ModelName, Out, Split, stage
 from vitcapr.progress import Reporter
 
 
 @stage(device="device", execution_only={"metrics.scorer_timeout", "metrics.caption", "metrics.instances"})
 def score_similarity(
-    captions: In[CaptionsFile],
-    manifest: In[ManifestFile],
+    captions: In[kinds.CaptionsFile],
+    manifest: In[kinds.ManifestFile],
     split: Split,
     settings: SimilaritySettings,
     report: Reporter,
-    metrics: Out[MetricsFile],
-    features: In[FeaturesFile] | None = None,
+    metrics: Out[kinds.MetricsFile],
+    features: In[kinds.FeaturesFile] | None = None,
     model: ModelName = "",
     decoding: DecodingName = "",
 ) -> None:

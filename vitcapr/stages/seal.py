@@ -2,18 +2,18 @@
 
 from pathlib import Path
 
-from vitcapr.formats.kinds import FeaturesFile, ManifestFile, PartFile
+from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, StoreRoot, stage
 from vitcapr.progress import Reporter
 
 
 @stage(execution_only={"stores"})
 def seal(
-    manifest: In[ManifestFile],
-    parts: list[In[PartFile]],
+    manifest: In[kinds.ManifestFile],
+    parts: list[In[kinds.PartFile]],
     stores: StoreRoot,
     report: Reporter,
-    sealed: Out[FeaturesFile],
+    sealed: Out[kinds.FeaturesFile],
 ) -> None:
     """Check that the chunks of every task exist, and write the manifest that seals the feature store."""
     from vitcapr.formats.manifest import read_manifest

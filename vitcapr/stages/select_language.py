@@ -1,18 +1,18 @@
 """Select the embeddings of one language from those of several languages."""
 
 from vitcapr.errors import UserError
-from vitcapr.formats.kinds import EmbeddingsFile, ManifestFile
+from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Language, Out, stage
 from vitcapr.progress import Reporter
 
 
 @stage()
 def select_language(
-    all_languages: In[EmbeddingsFile],
-    manifest: In[ManifestFile],
+    all_languages: In[kinds.EmbeddingsFile],
+    manifest: In[kinds.ManifestFile],
     language: Language,
     report: Reporter,
-    embeddings: Out[EmbeddingsFile],
+    embeddings: Out[kinds.EmbeddingsFile],
 ) -> None:
     """Keep the captions of one language, and the images that have one, to score this language separately."""
     import numpy as np

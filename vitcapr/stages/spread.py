@@ -4,7 +4,7 @@ from typing import Annotated, Any, Self
 
 from vitcapr.config.base import StageSettings
 from vitcapr.config.scored import ScoredModels, SeededModel
-from vitcapr.formats.kinds import SummaryFile, TableFile
+from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
@@ -20,12 +20,12 @@ class SpreadSettings(StageSettings):
 
 @stage()
 def spread(
-    summary: In[SummaryFile],
+    summary: In[kinds.SummaryFile],
     settings: SpreadSettings,
     report: Reporter,
-    spread: Annotated[Out[TableFile], "spread.csv: each score of each model over its seeds"],
-    pairs: Annotated[Out[TableFile], "spread_pairs.csv: models in pairs, seed by seed"],
-    table: Annotated[Out[TableFile], "spread.md: both for people"],
+    spread: Annotated[Out[kinds.TableFile], "spread.csv: each score of each model over its seeds"],
+    pairs: Annotated[Out[kinds.TableFile], "spread_pairs.csv: models in pairs, seed by seed"],
+    table: Annotated[Out[kinds.TableFile], "spread.md: both for people"],
 ) -> None:
     """Say how far scores lie apart over seeds, and which models differ by more."""
     from vitcapr.files import write_text

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from vitcapr.formats.kinds import MetricsFile, SummaryFile, TableFile
+from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
@@ -11,9 +11,9 @@ from vitcapr.progress import Reporter
 def summary(
     experiment: Annotated[str, "Name of the experiment"],
     report: Reporter,
-    summary: Out[SummaryFile],
-    table: Annotated[Out[TableFile], "scores.md: the same for people"],
-    metrics: list[In[MetricsFile]] | None = None,
+    summary: Out[kinds.SummaryFile],
+    table: Annotated[Out[kinds.TableFile], "scores.md: the same for people"],
+    metrics: list[In[kinds.MetricsFile]] | None = None,
 ) -> None:
     """Collect the scores of an experiment, and put them into summary.csv of all experiments, a folder above."""
     from vitcapr.files import write_text

@@ -3,7 +3,7 @@
 from vitcapr.config.base import StageSettings
 from vitcapr.config.text import TagsConfig
 from vitcapr.errors import UserError
-from vitcapr.formats.kinds import ManifestFile, TagsCard, TagsFile
+from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
@@ -14,7 +14,11 @@ class TagSettings(StageSettings):
 
 @stage()
 def tag_words(
-    manifest: In[ManifestFile], settings: TagSettings, report: Reporter, tags: Out[TagsFile], card: Out[TagsCard]
+    manifest: In[kinds.ManifestFile],
+    settings: TagSettings,
+    report: Reporter,
+    tags: Out[kinds.TagsFile],
+    card: Out[kinds.TagsCard],
 ) -> None:
     """Tag the words of all captions with the tagger of their language."""
     from vitcapr.files import sha256_file

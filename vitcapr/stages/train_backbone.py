@@ -3,7 +3,7 @@
 from vitcapr.config.base import StageSettings
 from vitcapr.config.features import TrainedBackboneConfig
 from vitcapr.errors import UserError
-from vitcapr.formats.kinds import ManifestFile, TrainedBackboneFolder
+from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
@@ -14,10 +14,10 @@ class TrainBackboneSettings(StageSettings):
 
 @stage(cached=True)
 def train_backbone(
-    manifest: In[ManifestFile],
+    manifest: In[kinds.ManifestFile],
     settings: TrainBackboneSettings,
     report: Reporter,
-    backbone: Out[TrainedBackboneFolder],
+    backbone: Out[kinds.TrainedBackboneFolder],
 ) -> None:
     """Train a ViT on the training split and save it in transformers' format. history.csv holds the validation
     accuracies."""

@@ -2,15 +2,7 @@
 
 from vitcapr.config.captioner import AnyCaptionerConfig
 from vitcapr.config.training import TrainedSettings
-from vitcapr.formats.kinds import (
-    FeaturesFile,
-    ManifestFile,
-    ModelFolder,
-    TokensFile,
-    TrainingFolder,
-    VocabularyFile,
-    WordVectorsFile,
-)
+from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import CodeHash, In, Out, stage
 from vitcapr.progress import Reporter
 
@@ -26,16 +18,16 @@ class TrainCaptionerSettings(TrainedSettings):
     execution_only={"captioner.training.save_every_steps"},
 )
 def train_captioner(
-    features: In[FeaturesFile],
-    manifest: In[ManifestFile],
-    vocabulary: In[VocabularyFile],
-    tokens: In[TokensFile],
+    features: In[kinds.FeaturesFile],
+    manifest: In[kinds.ManifestFile],
+    vocabulary: In[kinds.VocabularyFile],
+    tokens: In[kinds.TokensFile],
     settings: TrainCaptionerSettings,
     report: Reporter,
     code: CodeHash,
-    captioner: Out[TrainingFolder],
-    word_vectors: In[WordVectorsFile] | None = None,
-    start: In[ModelFolder] | None = None,
+    captioner: Out[kinds.TrainingFolder],
+    word_vectors: In[kinds.WordVectorsFile] | None = None,
+    start: In[kinds.ModelFolder] | None = None,
 ) -> None:
     """Train a captioner. After an interruption by a signal, the same command continues with bit-identical results."""
     from vitcapr.formats.manifest import read_manifest

@@ -4,15 +4,7 @@ from typing import Any
 
 from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.config.training import TrainedSettings
-from vitcapr.formats.kinds import (
-    FeaturesFile,
-    ManifestFile,
-    RetrieverTrainingFolder,
-    TextFeaturesFile,
-    TokensFile,
-    VocabularyFile,
-    WordVectorsFile,
-)
+from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import CodeHash, In, Out, stage
 from vitcapr.progress import Reporter
 
@@ -28,17 +20,17 @@ class TrainRetrieverSettings(TrainedSettings):
     execution_only={"retriever.training.save_every_steps"},
 )
 def train_retriever(
-    features: In[FeaturesFile],
-    manifest: In[ManifestFile],
-    vocabulary: In[VocabularyFile],
-    tokens: In[TokensFile],
+    features: In[kinds.FeaturesFile],
+    manifest: In[kinds.ManifestFile],
+    vocabulary: In[kinds.VocabularyFile],
+    tokens: In[kinds.TokensFile],
     settings: TrainRetrieverSettings,
     report: Reporter,
     code: CodeHash,
-    retriever: Out[RetrieverTrainingFolder],
-    augmented_views: list[In[FeaturesFile]] | None = None,
-    text_features: In[TextFeaturesFile] | None = None,
-    word_vectors: In[WordVectorsFile] | None = None,
+    retriever: Out[kinds.RetrieverTrainingFolder],
+    augmented_views: list[In[kinds.FeaturesFile]] | None = None,
+    text_features: In[kinds.TextFeaturesFile] | None = None,
+    word_vectors: In[kinds.WordVectorsFile] | None = None,
 ) -> None:
     """Train a retriever. After an interruption by a signal, the same command continues with bit-identical results."""
     from vitcapr.formats.manifest import read_manifest

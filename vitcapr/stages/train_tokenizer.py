@@ -3,7 +3,7 @@
 from vitcapr.config.base import StageSettings
 from vitcapr.config.finetuned_dual_encoder import TokenizerConfig
 from vitcapr.errors import UserError
-from vitcapr.formats.kinds import ManifestFile, TokenizerFile
+from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
@@ -14,7 +14,10 @@ class TrainTokenizerSettings(StageSettings):
 
 @stage()
 def train_tokenizer(
-    manifest: In[ManifestFile], settings: TrainTokenizerSettings, report: Reporter, tokenizer: Out[TokenizerFile]
+    manifest: In[kinds.ManifestFile],
+    settings: TrainTokenizerSettings,
+    report: Reporter,
+    tokenizer: Out[kinds.TokenizerFile],
 ) -> None:
     """Train a WordPiece tokenizer on the captions of the training split only."""
     from vitcapr.formats.manifest import read_manifest

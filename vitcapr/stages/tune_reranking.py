@@ -5,14 +5,7 @@ from typing import Annotated, Any, Literal, Self
 from vitcapr.config.base import StageSettings
 from vitcapr.config.metrics import MetricsConfig
 from vitcapr.config.reranking import WeighingConfig
-from vitcapr.formats.kinds import (
-    CaptionsFile,
-    FeaturesFile,
-    ManifestFile,
-    ModelFolder,
-    VocabularyFile,
-    WeightFile,
-)
+from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
@@ -31,15 +24,15 @@ class TuneRerankingSettings(StageSettings):
 
 @stage(device="device", execution_only={"metrics"})
 def tune_reranking(
-    captions: Annotated[In[CaptionsFile], "captions.json of the validation split, with candidates"],
-    features: In[FeaturesFile],
-    manifest: In[ManifestFile],
-    vocabulary: In[VocabularyFile],
-    retriever: In[ModelFolder],
+    captions: Annotated[In[kinds.CaptionsFile], "captions.json of the validation split, with candidates"],
+    features: In[kinds.FeaturesFile],
+    manifest: In[kinds.ManifestFile],
+    vocabulary: In[kinds.VocabularyFile],
+    retriever: In[kinds.ModelFolder],
     settings: TuneRerankingSettings,
     report: Reporter,
-    weight: Out[WeightFile],
-    augmented_views: list[In[FeaturesFile]] | None = None,
+    weight: Out[kinds.WeightFile],
+    augmented_views: list[In[kinds.FeaturesFile]] | None = None,
     text_encoder: Annotated[str | None, "Hub id or folder of the retriever's text encoder; else its card's"] = None,
 ) -> None:
     """Choose the weight of a retriever in reranking, on the validation split."""

@@ -2,18 +2,18 @@
 
 from vitcapr.config.text import VocabularySettings
 from vitcapr.errors import UserError
-from vitcapr.formats.kinds import ManifestFile, TokensFile, VocabularyFile
+from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
 
 @stage()
 def vocabulary(
-    manifest: In[ManifestFile],
+    manifest: In[kinds.ManifestFile],
     settings: VocabularySettings,
     report: Reporter,
-    vocabulary: Out[VocabularyFile],
-    tokens: Out[TokensFile],
+    vocabulary: Out[kinds.VocabularyFile],
+    tokens: Out[kinds.TokensFile],
 ) -> None:
     """Count the words of the captions, keep the frequent ones, and encode every caption as word numbers."""
     from vitcapr.formats.manifest import read_manifest

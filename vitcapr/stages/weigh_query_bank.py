@@ -1,18 +1,18 @@
 """Select the weight of a query bank in the scores of a model, on the validation split."""
 
 from vitcapr.config.reranking import WeighQueryBankSettings
-from vitcapr.formats.kinds import EmbeddingsFile, QueryBankFile, WeightFile
+from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
 
 @stage()
 def weigh_query_bank(
-    embeddings: In[EmbeddingsFile],
-    query_bank: In[QueryBankFile],
+    embeddings: In[kinds.EmbeddingsFile],
+    query_bank: In[kinds.QueryBankFile],
     settings: WeighQueryBankSettings,
     report: Reporter,
-    weight: Out[WeightFile],
+    weight: Out[kinds.WeightFile],
 ) -> None:
     """Try inverse temperatures and weights of the query bank, and keep the pair with the highest sum of recalls."""
     from vitcapr.formats.embeddings import read_embeddings

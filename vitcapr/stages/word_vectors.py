@@ -5,7 +5,7 @@ from typing import Any
 from vitcapr.config.base import StageSettings
 from vitcapr.config.dataset import find_data
 from vitcapr.config.text import WordVectorsConfig
-from vitcapr.formats.kinds import CoverageFile, VocabularyFile, WordVectorsFile
+from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
@@ -21,11 +21,11 @@ class WordVectorsSettings(StageSettings):
 
 @stage(execution_only={"word_vectors.path"})
 def word_vectors(
-    vocabulary: In[VocabularyFile],
+    vocabulary: In[kinds.VocabularyFile],
     settings: WordVectorsSettings,
     report: Reporter,
-    vectors: Out[WordVectorsFile],
-    coverage: Out[CoverageFile],
+    vectors: Out[kinds.WordVectorsFile],
+    coverage: Out[kinds.CoverageFile],
 ) -> None:
     """Look up the words of a vocabulary in a word-vector file and write the initial embedding."""
     from pathlib import Path
