@@ -51,7 +51,7 @@ def run(listing: Listing, folder: Path, limit: int | None = None) -> tuple[Path,
             folder / "out",
             dataset="tiny",
             language="en",
-            checks=Checks("reject", max_pixels=100, max_rejected=1),
+            checks=Checks(max_pixels=100, max_rejected=1),
             limit=limit,
             reporter=reporter,
         )

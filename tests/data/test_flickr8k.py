@@ -80,9 +80,9 @@ zero.jpg#0,caption of an image left out
 """
 
 
-def run(output_dir: Path, images: Path, text: Path, on_bad_image: str = "reject", **flickr8k: object) -> Path:
+def run(output_dir: Path, images: Path, text: Path, max_rejected: float = 1, **flickr8k: object) -> Path:
     options = {"images": str(images), "text": str(text), **flickr8k}
-    settings = {"flickr8k": options, "on_bad_image": on_bad_image, "max_pixels": 2000, "max_rejected": 1}
+    settings = {"flickr8k": options, "max_pixels": 2000, "max_rejected": max_rejected}
     run_stage(data_photographs, settings=json.dumps(settings), folder=output_dir)
     return output_dir / "manifest.json"
 
@@ -140,17 +140,17 @@ def test_a_picture_that_breaks_moves_nothing_but_the_gap_it_leaves(tmp_path, fol
 
 
 @pytest.mark.parametrize("name", ["zero.jpg", "absent.jpg"])
-def test_fail_stops_at_a_bad_image_and_not_at_dirty_captions(tmp_path, write_files, picture, name):
+def test_without_a_share_to_reject_a_bad_image_stops_and_not_at_dirty_captions(tmp_path, write_files, picture, name):
     images = write_files(tmp_path / "images", {"a.jpg": picture(), "zero.jpg": b""})
     text = write_files(
         tmp_path / "text", {**TEXT, "captions.txt": "image,caption\na.jpg,An a .\na.jpg.1,No a .\na.jpg,\n"}
     )
-    listed = run(tmp_path / "good", images, text / "captions.txt", "fail", splits="random")
+    listed = run(tmp_path / "good", images, text / "captions.txt", 0, splits="random")
     assert read_manifest(listed).captions["text"].tolist() == ["An a ."]
     lists = {"Flickr_8k.trainImages.txt": name, "Flickr_8k.devImages.txt": "", "Flickr_8k.testImages.txt": ""}
     write_files(text, {"captions.txt": f"image,caption\na.jpg,A .\n{name},Bad .\n", **lists})
-    with pytest.raises(UserError, match=rf"image '{name}': .*data\.on_bad_image: reject"):
-        run(tmp_path / "out", images, text / "captions.txt", "fail")
+    with pytest.raises(UserError, match=rf"'{name}' first: .*raise data\.max_rejected, which is 0"):
+        run(tmp_path / "out", images, text / "captions.txt", 0)
     assert not (tmp_path / "out" / "manifest.json").exists()
 
 
@@ -251,7 +251,7 @@ def test_the_real_flickr8k(tmp_path, real_data):
     """Hodosh et al. 2013: 6,000 / 1,000 / 1,000 images and five captions each; the files hold 91 images more."""
     corpus = real_data / "flickr8k"
     options = {"images": str(corpus / "Flicker8k_Dataset"), "text": str(corpus / "Flickr8k_text")}
-    settings = json.dumps({"flickr8k": options, "on_bad_image": "fail"})
+    settings = json.dumps({"flickr8k": options, "max_rejected": 0})
     run_stage(data_photographs, settings=settings, folder=tmp_path)
     manifest = read_manifest(tmp_path / "manifest.json")
     assert manifest.images["split"].value_counts().to_dict() == {

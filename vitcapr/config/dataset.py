@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 from pydantic import Field
 
@@ -20,12 +20,11 @@ def find_data(name: str) -> Path:
 class PictureChecks(Section):
     """Handling of photographs that are damaged or too large."""
 
-    on_bad_image: Literal["reject", "fail"] = "reject"
-    """reject: leave the image out, count it and list it in rejected.csv; fail: stop with an error."""
     max_pixels: int = Field(100_000_000, ge=1)
     """Maximum number of pixels in a picture; a larger picture is treated as a decompression bomb."""
     max_rejected: float = Field(0.1, ge=0, le=1)
-    """Maximum share of the captioned images that may be left out as missing or damaged; more stop the data stage."""
+    """Maximum share of the captioned images that may be left out as missing or damaged; more stop the data stage. With
+    0, one does."""
 
 
 class DatasetConfig(Section):

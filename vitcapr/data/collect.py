@@ -61,12 +61,10 @@ class Checks:
     """What becomes of images that are missing, damaged or too large.
 
     Attributes:
-        on_bad_image: ``reject`` leaves such an image out, ``fail`` stops at the first of them.
         max_pixels: see :func:`vitcapr.data.images.decode`.
         max_rejected: the share of the captioned images that may be left out.
     """
 
-    on_bad_image: Literal["reject", "fail"] = "reject"
     max_pixels: int = 100_000_000
     max_rejected: float = 0.1
 
@@ -142,24 +140,19 @@ def check(
             have a caption; None keeps all.
 
     Raises:
-        UserError: a bad image, with ``on_bad_image: fail``; or more than ``max_rejected`` of the captioned images are
-            left out.
+        UserError: more than ``max_rejected`` of the captioned images are left out.
     """
     rejected = list(listing.rejected)
     captions = _captions_by_image(listing, rejected)
-    bad: list[str] = []
+    bad: Rejected = []
 
     def refuse(image: ListedImage, reason: str) -> None:
         rejected.append((image.image_id, reason))
         rejected.extend((caption.caption_id, "caption of an image left out") for caption in captions[image.image_id])
 
     def refuse_bad(image: ListedImage, reason: str) -> None:
-        if checks.on_bad_image == "fail":
-            where = source.root / (image.path or "")
-            remedy = "repair it, or leave such images out with data.on_bad_image: reject"
-            raise UserError(f"image '{image.image_id}': {reason}", where=where, remedy=remedy)
         if captions[image.image_id]:
-            bad.append(reason)
+            bad.append((image.image_id, reason))
         refuse(image, reason)
 
     candidates: list[tuple[ListedImage, str]] = []
@@ -208,11 +201,12 @@ def check(
     return Checked(list(kept.values()), captions, rejected)
 
 
-def _check_loss(bad: Sequence[str], listed: int, checks: Checks, source: ImageSource) -> None:
+def _check_loss(bad: Rejected, listed: int, checks: Checks, source: ImageSource) -> None:
     if len(bad) > checks.max_rejected * listed:
-        reasons = ", ".join(f"{number} x {reason}" for reason, number in Counter(bad).most_common(3))
+        counts = Counter(reason for _, reason in bad).most_common(3)
+        reasons = ", ".join(f"{number} x {reason}" for reason, number in counts)
         raise UserError(
-            f"{len(bad)} of {listed} captioned images cannot be used: {reasons}",
+            f"{len(bad)} of {listed} captioned images cannot be used, '{bad[0][0]}' first: {reasons}",
             where=source.root,
             remedy=f"repair them, or raise data.max_rejected, which is {checks.max_rejected:g}",
         )

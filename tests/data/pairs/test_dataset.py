@@ -115,7 +115,7 @@ def test_the_same_bytes_for_the_same_seed(tmp_path: Path, table: Path) -> None:
 
 
 def test_a_damaged_picture_can_stop_the_stage(tmp_path: Path, table: Path) -> None:
-    settings = json.dumps({"pairs": {"table": str(table)}, "on_bad_image": "fail"})
+    settings = json.dumps({"pairs": {"table": str(table)}, "max_rejected": 0})
     with pytest.raises(UserError, match="no such file"):
         run_stage(data_pairs, settings=settings, folder=tmp_path / "data")
 
