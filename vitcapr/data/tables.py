@@ -1,7 +1,7 @@
 """Pictures that stay inside Parquet files: read a row group at a time, by any thread, nothing unpacked to disk."""
 
 import threading
-from collections import OrderedDict
+from functools import cache, lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -53,8 +53,7 @@ class TablePictures:
     def __init__(self, root: Path) -> None:
         self._root = root
         self._lock = threading.Lock()
-        self._tables: dict[str, tuple[pq.ParquetFile, np.ndarray]] = {}
-        self._groups: OrderedDict[tuple[str, int], pa.ChunkedArray] = OrderedDict()
+        self._table, self._group = cache(self._open), lru_cache(GROUPS_IN_MEMORY)(self._read_group)
 
     def read(self, path: str) -> bytes:
         """The bytes of one picture.
@@ -67,12 +66,12 @@ class TablePictures:
         name, _, digits = path.rpartition("/")
         # One thread reads a group while the others wait for it: they want rows of the same one.
         with self._lock:
-            table, ends = self._table(name)
+            _, ends = self._table(name)
             row = int(digits)
             group = int(np.searchsorted(ends, row, side="right"))
             if group == len(ends):
                 raise NoPicture(f"no row {row} in a table of {int(ends[-1]) if len(ends) else 0}")
-            pictures = self._group(name, table, group)
+            pictures = self._group(name, group)
             first = int(ends[group - 1]) if group else 0
         content = pictures[row - first].as_py()
         if isinstance(content, dict):
@@ -81,34 +80,24 @@ class TablePictures:
             raise NoPicture("the table names a picture and does not hold it")
         return bytes(content)
 
-    def _table(self, name: str) -> "tuple[pq.ParquetFile, np.ndarray]":
-        if name not in self._tables:
-            table = open_table(self._root / name)
-            sizes = [table.metadata.row_group(group).num_rows for group in range(table.num_row_groups)]
-            self._tables[name] = (table, np.cumsum(sizes, dtype=np.int64))
-        return self._tables[name]
+    def _open(self, name: str) -> "tuple[pq.ParquetFile, np.ndarray]":
+        """A table, and the number of rows up to the end of each of its row groups."""
+        table = open_table(self._root / name)
+        sizes = [table.metadata.row_group(group).num_rows for group in range(table.num_row_groups)]
+        return table, np.cumsum(sizes, dtype=np.int64)
 
-    def _group(self, name: str, table: "pq.ParquetFile", group: int) -> "pa.ChunkedArray":
-        key = (name, group)
-        if key not in self._groups:
-            while len(self._groups) >= GROUPS_IN_MEMORY:
-                self._groups.popitem(last=False)
-            try:
-                self._groups[key] = table.read_row_group(group, columns=[_leaf(table)], use_threads=False).column(0)
-            except (pa.ArrowException, OSError) as error:
-                where = self._root / name
-                raise UserError(
-                    f"row group {group} of the Parquet file is damaged", where=where, remedy="fetch or copy it again"
-                ) from error
-        self._groups.move_to_end(key)
-        return self._groups[key]
+    def _read_group(self, name: str, group: int) -> "pa.ChunkedArray":
+        table, _ = self._table(name)
+        try:
+            return table.read_row_group(group, columns=[_leaf(table)], use_threads=False).column(0)
+        except (pa.ArrowException, OSError) as error:
+            what, where = f"row group {group} of the Parquet file is damaged", self._root / name
+            raise UserError(what, where=where, remedy="fetch or copy it again") from error
 
     def close(self) -> None:
         with self._lock:
-            self._groups.clear()
-            for table, _ in self._tables.values():
-                table.close()
-            self._tables.clear()
+            self._group.cache_clear()
+            self._table.cache_clear()
 
 
 def _leaf(table: "pq.ParquetFile") -> str | None:

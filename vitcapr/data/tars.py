@@ -4,7 +4,7 @@ import os
 import posixpath
 import tarfile
 import threading
-from collections import OrderedDict
+from functools import lru_cache
 from pathlib import Path
 
 from vitcapr.data.archive import is_junk
@@ -31,17 +31,15 @@ class TarFiles:
     def __init__(self, root: Path) -> None:
         self._root = root
         self._lock = threading.Lock()
-        self._indexes: OrderedDict[str, dict[str, tuple[int, int]]] = OrderedDict()
+        self._list = lru_cache(INDEXES)(lambda tar: list_tar(root / tar, tar))
 
     def members(self, tar: str, rejected: Rejected | None = None) -> dict[str, tuple[int, int]]:
-        """Offset and size of each file of a tar, in its order; see :func:`list_tar`."""
+        """Offset and size of each file of a tar, in its order; ``rejected`` receives what :func:`list_tar` rejects."""
         with self._lock:
-            if tar not in self._indexes:
-                while len(self._indexes) >= INDEXES:
-                    self._indexes.popitem(last=False)
-                self._indexes[tar] = list_tar(self._root / tar, tar, [] if rejected is None else rejected)
-            self._indexes.move_to_end(tar)
-            return self._indexes[tar]
+            members, damaged = self._list(tar)
+        if rejected is not None:
+            rejected += damaged
+        return members
 
     def read(self, tar: str, member: str) -> bytes:
         """The bytes of one file.
@@ -57,21 +55,22 @@ class TarFiles:
             return os.pread(stream.fileno(), size, offset)
 
 
-def list_tar(file: Path, name: str, rejected: Rejected) -> dict[str, tuple[int, int]]:
+def list_tar(file: Path, name: str) -> tuple[dict[str, tuple[int, int]], Rejected]:
     """Offset and size of each regular file of a tar, by its normalised name; hidden files are left out.
 
     ``tarfile`` ends at the first header that it cannot read. Here the rest is read too, and what lies between two
     members must be zeros.
 
     Args:
-        name: of the tar, for ``rejected``.
-        rejected: receives what is damaged, with its offset, sparse files, and a second file of one name.
+        name: of the tar, for what is rejected: what is damaged, with its offset, sparse files, and a second file of one
+            name.
 
     Raises:
         UserError: it holds no member, and something else.
     """
     places: dict[str, tuple[int, int]] = {}
-    end, before = 0, len(rejected)
+    rejected: Rejected = []
+    end = 0
     check_is_file(file)
     with file.open("rb") as stream:
         length = os.fstat(stream.fileno()).st_size
@@ -106,6 +105,6 @@ def list_tar(file: Path, name: str, rejected: Rejected) -> dict[str, tuple[int, 
             check_gap(length)
             if end == length > 0:
                 rejected.append((f"{name} byte {end}", "the tar has no end mark: it may have been cut here"))
-    if not end and len(rejected) > before:
+    if not end and rejected:
         raise UserError("not an uncompressed tar", where=file, remedy="copy it again, or uncompress it")
-    return places
+    return places, rejected
