@@ -135,9 +135,9 @@ def test_the_inputs_with_most_mutual_neighbours_are_chosen(
         ({"sizes": "100,many"}, "sizes.1"),
         ({"sizes": "100000", "families": "cca"}, "100,000 pairs of"),
         ({"inputs": ["cls+depth"]}, r"no image input 'cls\+depth'"),
-        ({"inputs": ["cls_9"]}, "the store has no 'cls_9'"),
+        ({"inputs": ["cls_9"]}, "the feature store has no 'cls_9'"),
         ({"inputs": ["cls+views"]}, "there is one view alone"),
-        ({"turned": True}, "the store has no"),
+        ({"turned": True}, "store has no 'text'"),
     ],
 )
 def test_mistakes(stores: tuple[Path, Path], tmp_path: Path, options: dict[str, object], said: str) -> None:

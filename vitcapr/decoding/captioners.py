@@ -55,17 +55,7 @@ def check_features(model: Captioner, folder: Path, features: FeatureStore, atten
     """
     expected = read_card(folder / CARD)["architecture"]["feature_dim"]
     for name in model.arrays:
-        if name not in features:
-            raise UserError(
-                f"the feature store has no '{name}'", where=features.path, remedy=f"it has {', '.join(features)}"
-            )
-        width = features[name].shape[-1]
-        if width != expected:
-            raise UserError(
-                f"the captioner reads features of width {expected}, these are {width} wide",
-                where=features.path,
-                remedy="give the features it was trained on",
-            )
+        features.check_width(name, expected)
     if attends and not model.attends:
         raise UserError(
             "this captioner does not attend to patches",

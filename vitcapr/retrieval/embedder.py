@@ -171,7 +171,7 @@ class Retriever:
         width = self.card["architecture"]["image"]["feature_dim"]
         for store in augmented_views:
             for name in self.model.image_arrays:
-                self._check(store, name, width)
+                store.check_width(name, width)
         return embed_rows(self.model, augmented_views, self.device)
 
     def caption_embedder(self, data: Manifest, text_features: Path | None) -> Embedder[Any]:
@@ -195,7 +195,7 @@ class Retriever:
             raise UserError("this retriever reads text features", where=self.folder, remedy="give --text-features")
         store = open_features(text_features)
         store.check_rows("caption_id", data)
-        self._check(store, "text", self.card["architecture"]["text"]["feature_dim"])
+        store.check_width("text", self.card["architecture"]["text"]["feature_dim"])
         if store.attributes["weights_sha256"] != self.card["text_encoder"]["weights_sha256"]:
             raise UserError(
                 "the text features are of another text encoder than the retriever was trained on",
@@ -208,16 +208,6 @@ class Retriever:
     def language(self) -> str | None:
         """The language of the captions that it was trained on; None: not stated."""
         return None if self.words is None else self.words.recipe["language"]
-
-    def _check(self, store: FeatureStore, name: str, width: int) -> None:
-        if name not in store:
-            raise UserError(f"the feature store has no '{name}'", where=store.path, remedy=f"it has {', '.join(store)}")
-        if store[name].shape[-1] != width:
-            raise UserError(
-                f"the retriever reads features of width {width}, these are {store[name].shape[-1]} wide",
-                where=store.path,
-                remedy="give the features it was trained on",
-            )
 
     def _words(self, captions: Sequence[str]) -> Tensor:
         """Word numbers by the recipe of the vocabulary; a caption without a known word is ``<start> <end>``."""

@@ -159,9 +159,8 @@ def _in_chunks(embed: Callable[..., Tensor], inputs: tuple[Tensor, ...], chunk: 
 def open_pixels(path: Path, data: Manifest) -> FeatureStore:
     """The store of the pixels of this data set, by its sealed manifest."""
     store = open_features(path)
-    if PIXELS not in store or store.image_ids != data.images["image_id"].tolist():
-        what = f"these are not the pixels of the data set {data.dataset}"
-        raise UserError(what, where=path, remedy="decode the pictures of this data set")
+    store.check_rows("image_id", data)
+    store.check_width(PIXELS, 3)
     return store
 
 

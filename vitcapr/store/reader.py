@@ -216,6 +216,14 @@ class FeatureStore(Mapping[str, FeatureArray]):
             what = f"the feature store has no '{name}', only {', '.join(self)}"
             raise MissingArray(what, where=self.path, remedy=remedy) from error
 
+    def check_width(self, name: str, width: int) -> None:
+        """Raises:
+        UserError: the store lacks an array, or a model that was trained on features of ``width`` cannot read it.
+        """
+        if (actual := self[name].shape[-1]) != width:
+            what = f"the model reads features of width {width}, these are {actual} wide"
+            raise UserError(what, where=self.path, remedy="give the features it was trained on")
+
     def __iter__(self) -> Iterator[str]:
         return iter(self.arrays)
 

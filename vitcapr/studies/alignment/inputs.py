@@ -58,25 +58,12 @@ def image_inputs(views: Sequence[FeatureStore], parts: Sequence[str]) -> Float32
         if view.ids != views[0].ids:
             remedy = "give stores of the same data set"
             raise UserError("the view is of other images", where=view.manifest_path, remedy=remedy)
-        for name in arrays:
-            if name not in view:
-                remedy = f"it has {', '.join(view)}"
-                raise UserError(f"the store has no '{name}'", where=view.manifest_path, remedy=remedy)
     means = [np.mean([_one_vector(view, name) for view in seen], axis=0) for name in arrays]
     return np.concatenate(means, axis=1).astype(np.float32, copy=False)
 
 
-def check_texts(store: FeatureStore) -> None:
-    """Raises:
-    UserError: the store is not one of texts.
-    """
-    if "text" not in store:
-        raise UserError("the store has no 'text'", where=store.manifest_path, remedy=f"it has {', '.join(store)}")
-
-
 def text_inputs(store: FeatureStore) -> Float32s:
     """(M, D) float32."""
-    check_texts(store)
     return np.asarray(store["text"], np.float32)
 
 
