@@ -93,7 +93,7 @@ def interval(measure: Measure, samples: int, seed: int) -> Interval | None:
     if samples == 0 or np.isnan(measure.value):
         return None
     values = measure.aggregate(_resampled_sums(measure.statistics, samples, seed))
-    return _percentiles(values)
+    return percentiles(values)
 
 
 def compare(a: Measure, b: Measure, samples: int, seed: int) -> Comparison:
@@ -107,7 +107,7 @@ def compare(a: Measure, b: Measure, samples: int, seed: int) -> Comparison:
     difference = a.value - b.value
     width = a.statistics.shape[1]
     sums = _resampled_sums(np.concatenate([a.statistics, b.statistics], axis=1), samples, seed)
-    low, high = _percentiles(a.aggregate(sums[:, :width]) - b.aggregate(sums[:, width:]))
+    low, high = percentiles(a.aggregate(sums[:, :width]) - b.aggregate(sums[:, width:]))
 
     random = np.random.default_rng([seed, 1])
     total_a, total_b = a.statistics.sum(axis=0), b.statistics.sum(axis=0)
@@ -162,7 +162,7 @@ def _resampled_sums(statistics: Array, samples: int, seed: int) -> Array:
     return sums
 
 
-def _percentiles(values: Array) -> Interval:
-    """A bootstrap sample without counts has no score and is omitted."""
+def percentiles(values: Array) -> Interval:
+    """The 95 % interval of bootstrap samples. A sample without counts has no score and is omitted."""
     low, high = np.nanquantile(values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Interval(float(low), float(high))

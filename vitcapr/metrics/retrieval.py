@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vitcapr.formats.scores import Ranks
-from vitcapr.metrics.bootstrap import LEVEL, Array, Interval, Measure, mean_measure, ratio, ratio_measure
+from vitcapr.metrics.bootstrap import Array, Interval, Measure, mean_measure, percentiles, ratio, ratio_measure
 from vitcapr.metrics.ranks import Float32s, Truth, rank_matches
 
 DEPTHS = (1, 5, 10)
@@ -107,8 +107,7 @@ def median_intervals(folds: Sequence[tuple[Ranks, Truth]], samples: int, seed: i
         each = list(zip(folds, times, strict=True))
         medians["i2t"][sample] = np.mean([_median(ranks.i2t, own) for (ranks, _), own in each])
         medians["t2i"][sample] = np.mean([_median(ranks.t2i, own[truth.caption_image]) for (ranks, truth), own in each])
-    bounds = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
-    return {direction: Interval(*map(float, np.nanquantile(v, bounds))) for direction, v in medians.items()}
+    return {direction: percentiles(values) for direction, values in medians.items()}
 
 
 def chance(truth: Truth) -> dict[str, float]:

@@ -10,7 +10,7 @@ from scipy.stats import kendalltau
 
 from vitcapr.errors import UserError
 from vitcapr.formats.scores import Judgment
-from vitcapr.metrics.bootstrap import LEVEL, NOT_TESTED, Array, verdict
+from vitcapr.metrics.bootstrap import NOT_TESTED, Array, percentiles, verdict
 
 VARIANTS = ("b", "c")
 
@@ -137,11 +137,11 @@ def agreement(scores: Mapping[str, Array], judgments: Sequence[Judgment], sample
         for metric, values in scores.items():
             each = np.asarray(values, np.float64)[candidate]
             of_metric[metric] = np.array([_tau(each[places], ratings[places], variant) for places in every])
-            bounds = _bounds(of_metric[metric][1:])
+            bounds = percentiles(of_metric[metric][1:]) if samples else (np.nan, np.nan)
             taus.append([metric, variant, of_metric[metric][0], *bounds, len(ratings)])
         for metric, other in permutations(of_metric, 2):
             difference = of_metric[metric] - of_metric[other]
-            low, high = _bounds(difference[1:])
+            low, high = percentiles(difference[1:]) if samples else (np.nan, np.nan)
             conclusion = verdict(low, high) if samples else NOT_TESTED
             differences.append([variant, metric, other, difference[0], low, high, _p_value(difference[1:]), conclusion])
     names = ["variant", "metric", "other", "difference", "low", "high", "p_value", "verdict"]
@@ -153,13 +153,6 @@ def agreement(scores: Mapping[str, Array], judgments: Sequence[Judgment], sample
 
 def _tau(scores: Array, ratings: Array, variant: str) -> float:
     return float(kendalltau(scores, ratings, variant=variant).statistic)
-
-
-def _bounds(samples: Array) -> tuple[float, float]:
-    if not len(samples):
-        return np.nan, np.nan
-    low, high = np.nanquantile(samples, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return float(low), float(high)
 
 
 def _p_value(differences: Array) -> float:
