@@ -29,11 +29,10 @@ def write_store(
     }
     writer = StoreWriter(store_folder(root / "stores", str(attributes["fingerprint"])), layout)
     writer.begin({"imported": {"kind": "test"}, **attributes}, ids, identity)
-    chunks = range(-(-len(ids) // chunk))
-    for number in chunks:
+    for number in writer.chunks:
         rows = {name: values[number * chunk : (number + 1) * chunk] for name, values in arrays.items()}
         empty = chunk - len(next(iter(rows.values())))
         padded = {name: np.pad(block, [(0, empty), *[(0, 0)] * (block.ndim - 1)]) for name, block in rows.items()}
         writer.write(number, padded)
-    write_sealed(writer, writer.all_checksums(chunks), identity, root / sealed)
+    write_sealed(writer, root / sealed)
     return root / sealed

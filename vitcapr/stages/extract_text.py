@@ -52,4 +52,4 @@ def extract_text(
         return CaptionFeatures(rows, recipe.load(), config.store_dtype, **options)
 
     writer = fill(plan, range(plan.chunks), load, batch=CHUNK, reuse=settings.reuse, report=report)
-    write_sealed(writer, writer.all_checksums(range(plan.chunks)), "caption_id", sealed)
+    write_sealed(writer, sealed)

@@ -70,10 +70,9 @@ def import_features(
     layout_facts = {array: [list(layout.shape), layout.dtype] for array, layout in layouts.items()}
     fingerprint = fingerprint_of({**origin, "arrays": layout_facts, "chunk": chunk, "format": FORMAT})
     writer = StoreWriter(store_folder(stores, fingerprint), layouts)
-    chunks = range(-(-len(ids) // chunk))
-    with claimed(writer.folder, chunks, say):
+    with claimed(writer.folder, writer.chunks, say):
         writer.begin({**origin, "fingerprint": fingerprint}, ids, identity)
-        for index in chunks:
+        for index in writer.chunks:
             rows = range(index * chunk, min((index + 1) * chunk, len(ids)))
             if writer.checksums(index) is None:
                 writer.write(
@@ -81,7 +80,7 @@ def import_features(
                 )
             advance(len(rows))
     sealed = writer.folder / "manifest.json"
-    write_sealed(writer, writer.all_checksums(chunks), identity, sealed)
+    write_sealed(writer, sealed)
     return sealed
 
 

@@ -1,14 +1,14 @@
 """From the tasks' parts to one sealed manifest: proof that every chunk is there."""
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 from vitcapr.errors import UserError
 from vitcapr.files import read_json, sha256_file
 from vitcapr.formats import store_manifest
-from vitcapr.formats.store_manifest import FORMAT, FeaturePart
+from vitcapr.formats.store_manifest import FORMAT, IDENTITIES, FeaturePart
 from vitcapr.store.layout import ArrayLayout, chunk_path, encode_ids
 from vitcapr.store.writer import StoreWriter, copied_rows, read_layouts, remove_partials, store_folder
 
@@ -47,27 +47,21 @@ def seal(parts: Sequence[Path], stores: Path, image_ids: Collection[str], output
     id_path = chunk_path(writer.group / "image_id", 0, 2)
     if not id_path.is_file() or id_path.read_bytes() != encode_ids(image_ids).tobytes():
         raise UserError("the store holds other images than the manifest", where=folder, remedy=_REMEDY)
-    layout = next(iter(layouts.values()))
-    chunks = range(-(-layout.shape[0] // layout.chunk))
-    for index in chunks:
+    for index in writer.chunks:
         if writer.checksums(index) is None:
             raise UserError(f"chunk {index} is missing or cut short", where=folder, remedy=_REMEDY)
-    return write_sealed(writer, writer.all_checksums(chunks), "image_id", output)
+    return write_sealed(writer, output)
 
 
-def write_sealed(
-    writer: StoreWriter, checksums: Mapping[str, list[str]], identity: str, output: Path
-) -> dict[str, Any]:
+def write_sealed(writer: StoreWriter, output: Path) -> dict[str, Any]:
     """Write the sealed manifest of a finished store, and remove what killed processes left in it.
-
-    Args:
-        checksums: of every chunk, for each array.
-        identity: the one that the store was begun with.
 
     Returns:
         What was written.
     """
     remove_partials(writer.folder)
+    checksums = writer.all_checksums(writer.chunks)
+    identity = next(name for name in IDENTITIES if (writer.group / name).is_dir())
     id_path = chunk_path(writer.group / identity, 0, 2)
     attributes = writer.attributes
     id_layout = ArrayLayout.from_metadata(read_json(writer.group / identity / "zarr.json"))
@@ -85,7 +79,7 @@ def write_sealed(
     }
     if "grid" in attributes:
         manifest["grid"] = attributes["grid"]
-    if copied := copied_rows(writer.folder, range(len(next(iter(checksums.values()))))):
+    if copied := copied_rows(writer.folder, writer.chunks):
         manifest["copied"] = copied
     store_manifest.write_sealed(output, manifest)
     return manifest

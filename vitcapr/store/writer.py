@@ -71,6 +71,12 @@ class StoreWriter:
     def group(self) -> Path:
         return self.folder / GROUP
 
+    @property
+    def chunks(self) -> range:
+        """The numbers of all chunks."""
+        layout = next(iter(self.layouts.values()))
+        return range(-(-layout.shape[0] // layout.chunk))
+
     def begin(self, attributes: Mapping[str, Any], ids: Collection[str], identity: str = "image_id") -> None:
         """Write what is not chunks: metadata and the id of each row. The same bytes from every task.
 
