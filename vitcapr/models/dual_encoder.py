@@ -16,13 +16,38 @@ or both, features first."""
 _LARGEST_LOG_SCALE = math.log(100)
 
 
-class DualEncoder(nn.Module):
-    """Two towers with outputs of length 1, and the temperature of the loss.
+class SharedSpace(nn.Module):
+    """What dual encoders have in common: a space, and the temperature of the loss.
 
     Args:
-        embedding_dim: E, the dimension of the outputs of both towers.
+        embedding_dim: E, the dimension of the outputs of all towers.
         temperature: divisor of the similarities in the loss; if learned, its initial value.
         learn_temperature: learn its logarithm; it stays between 0.01 and 1, as in CLIP (Radford et al. 2021, 2.5).
+    """
+
+    log_scale: Tensor
+
+    def __init__(self, embedding_dim: int, temperature: float, learn_temperature: bool) -> None:
+        super().__init__()
+        self.embedding_dim = embedding_dim
+        log_scale = torch.tensor(-math.log(temperature))
+        if learn_temperature:
+            self.log_scale = nn.Parameter(log_scale)
+        else:
+            self.register_buffer("log_scale", log_scale)
+
+    def temperature(self) -> Tensor:
+        """A scalar. A learned one is first clamped to its bounds, because no gradient would return it."""
+        if isinstance(self.log_scale, nn.Parameter):
+            with torch.no_grad():
+                self.log_scale.clamp_(0.0, _LARGEST_LOG_SCALE)
+        return torch.exp(-self.log_scale)
+
+
+class DualEncoder(SharedSpace):
+    """Two towers with outputs of length 1.
+
+    Args:
         bias: initial value of the learned bias of the sigmoid loss (Zhai et al. 2023); None: the loss has no bias.
     """
 
@@ -35,13 +60,8 @@ class DualEncoder(nn.Module):
         learn_temperature: bool,
         bias: float | None = None,
     ) -> None:
-        super().__init__()
-        self.embedding_dim, self.image, self.text = embedding_dim, image, text
-        log_scale = torch.tensor(-math.log(temperature))
-        if learn_temperature:
-            self.log_scale = nn.Parameter(log_scale)
-        else:
-            self.register_buffer("log_scale", log_scale)
+        super().__init__(embedding_dim, temperature, learn_temperature)
+        self.image, self.text = image, text
         self.bias = None if bias is None else nn.Parameter(torch.tensor(bias))
 
     @property
@@ -74,10 +94,6 @@ class DualEncoder(nn.Module):
     def embed_texts(self, texts: TextBatch) -> Tensor:
         """Returns (M, E) float32, unit length."""
         return on_sphere(self.text(texts))
-
-    def temperature(self) -> Tensor:
-        """A scalar."""
-        return bounded_temperature(self.log_scale)
 
 
 class DualEncoderEnsemble(nn.Module):
@@ -123,14 +139,6 @@ def side_by_side(vectors: Sequence[Tensor]) -> Tensor:
     """Unit vectors of the members, (N, E) each, as unit vectors (N, E of all), whose cosines are the mean of theirs."""
     joined: Tensor = torch.cat([*vectors], dim=1) * len(vectors) ** -0.5
     return joined
-
-
-def bounded_temperature(log_scale: Tensor) -> Tensor:
-    """``exp(-log_scale)``. A learned value is first clamped to its bounds, because no gradient would return it."""
-    if isinstance(log_scale, nn.Parameter):
-        with torch.no_grad():
-            log_scale.clamp_(0.0, _LARGEST_LOG_SCALE)
-    return torch.exp(-log_scale)
 
 
 def on_sphere(vectors: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from vitcapr.models.dual_encoder import bounded_temperature, on_sphere
+from vitcapr.models.dual_encoder import SharedSpace, on_sphere
 
 Pool = Literal["cls", "mean"]
 
@@ -136,13 +136,8 @@ class FinetunedTextTower(FinetunedTower):
         return bias[:, None, None, :].expand(-1, -1, mask.shape[1], -1)
 
 
-class FinetunedDualEncoder(nn.Module):
-    """An image tower and text towers with outputs of length 1 in one space, and the temperature of the loss.
-
-    Args:
-        texts: the text towers by name.
-        temperature: divisor of the similarities; if learned, its initial value (it stays between 0.01 and 1).
-    """
+class FinetunedDualEncoder(SharedSpace):
+    """An image tower and text towers, by name, with outputs of length 1 in one space."""
 
     def __init__(
         self,
@@ -151,14 +146,8 @@ class FinetunedDualEncoder(nn.Module):
         temperature: float,
         learn_temperature: bool,
     ) -> None:
-        super().__init__()
+        super().__init__(image.embedding_dim, temperature, learn_temperature)
         self.image, self.texts = image, nn.ModuleDict(texts)
-        self.embedding_dim = image.embedding_dim
-        log_scale = torch.tensor(-math.log(temperature))
-        if learn_temperature:
-            self.log_scale = nn.Parameter(log_scale)
-        else:
-            self.register_buffer("log_scale", log_scale)
 
     def embed_images(self, pixels: Tensor) -> Tensor:
         """``pixels: (B, 3, S, S)`` -> (B, E) float32, unit length."""
@@ -167,10 +156,6 @@ class FinetunedDualEncoder(nn.Module):
     def embed_texts(self, tower: str, ids: Tensor, mask: Tensor, **further: Tensor) -> Tensor:
         """Captions of one tower -> (M, E) float32, unit length. ``further``: see :class:`FinetunedTextTower`."""
         return on_sphere(self.texts[tower](ids, mask, **further))
-
-    def temperature(self) -> Tensor:
-        """A scalar."""
-        return bounded_temperature(self.log_scale)
 
     @property
     def towers(self) -> Iterator[FinetunedTower]:
