@@ -38,8 +38,8 @@ class TokenisedCaptions:
     """One caption for each of N images, and all that a metric may compare it with.
 
     Attributes:
-        words: (N,) the captions, tokenised.
-        references: the tokenised references of each image, by its id; N in the order of the captions.
+        tokenised: (N,) the tokens of each caption, joined by a space.
+        references: those of the references of each image, by its id; N in the order of the captions.
         written: (N,) the captions as they were decoded.
         training: the captions of the training split as they were written.
         paraphrases: folder of METEOR's paraphrases of these references.
@@ -48,7 +48,7 @@ class TokenisedCaptions:
         language: of the captions.
     """
 
-    words: Sequence[str]
+    tokenised: Sequence[str]
     references: Mapping[str, Sequence[str]]
     written: Sequence[str] = ()
     training: Callable[[], Sequence[str]] = list
@@ -58,12 +58,12 @@ class TokenisedCaptions:
     language: str = ENGLISH
 
     @property
-    def reference_words(self) -> list[Sequence[str]]:
+    def tokenised_references(self) -> list[Sequence[str]]:
         return list(self.references.values())
 
     @property
     def named(self) -> list[Caption]:
-        return [Caption(image, text) for image, text in zip(self.references, self.words, strict=True)]
+        return [Caption(image, text) for image, text in zip(self.references, self.tokenised, strict=True)]
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ class _BleuOf:
 
 
 METRIC = CaptionMetric(
-    measure=lambda captions: bleu(captions.words, captions.reference_words),
+    measure=lambda captions: bleu(captions.tokenised, captions.tokenised_references),
     protocol="bleu:corpus,closest",
     corpus={f"bleu_{order}": ("bleu_statistics", _BleuOf(order)) for order in _ORDERS},
 )

@@ -85,7 +85,7 @@ def _chair(captions: TokenisedCaptions) -> dict[str, Measure]:
             what = "an image is not in the instance annotations"
             raise UserError(what, where=f"image {image}", remedy="name the instances_*.json of these images")
         objects.append(captions.instances[image].union(*map(mentioned, references)))
-    return chair(captions.words, objects)
+    return chair(captions.tokenised, objects)
 
 
 METRIC = CaptionMetric(

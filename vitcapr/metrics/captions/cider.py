@@ -25,6 +25,6 @@ def cider(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Mea
 
 
 METRIC = CaptionMetric(
-    measure=lambda captions: {"cider": cider(captions.words, captions.reference_words)},
+    measure=lambda captions: {"cider": cider(captions.tokenised, captions.tokenised_references)},
     protocol="cider:d,idf=refs",
 )

@@ -67,7 +67,7 @@ def dangling_share(captions: Sequence[Sequence[str]]) -> Measure:
 
 
 def _diversity(captions: TokenisedCaptions) -> dict[str, Measure | float]:
-    words = [text.split() for text in captions.words]
+    words = [text.split() for text in captions.tokenised]
     return {
         "length_mean": length_mean(words),
         **({"dangling_share": dangling_share(words)} if captions.language == ENGLISH else {}),

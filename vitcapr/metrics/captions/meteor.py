@@ -30,7 +30,7 @@ def meteor(captions: TokenisedCaptions) -> Measure:
     """METEOR 1.5 of captions."""
     folder = captions.paraphrases
     table = None if folder is None else find_paraphrases(folder, captions.references)
-    return measure_of(meteor_statistics(captions.named, captions.reference_words, captions.timeout, table))
+    return measure_of(meteor_statistics(captions.named, captions.tokenised_references, captions.timeout, table))
 
 
 def measure_of(counts: Sequence[Sequence[float]]) -> Measure:

@@ -15,6 +15,6 @@ def rouge_l(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> M
 
 
 METRIC = CaptionMetric(
-    measure=lambda captions: {"rouge_l": rouge_l(captions.words, captions.reference_words)},
+    measure=lambda captions: {"rouge_l": rouge_l(captions.tokenised, captions.tokenised_references)},
     protocol="rouge_l:beta=1.2",
 )

@@ -36,7 +36,7 @@ def spice(candidates: Sequence[Caption], references: Sequence[Sequence[str]], ti
 
 
 METRIC = CaptionMetric(
-    measure=lambda captions: {"spice": spice(captions.named, captions.reference_words, captions.timeout)},
+    measure=lambda captions: {"spice": spice(captions.named, captions.tokenised_references, captions.timeout)},
     protocol="spice:1.0",
     check=check_installed,
 )
