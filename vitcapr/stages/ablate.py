@@ -1,5 +1,3 @@
-"""Compare models that each lack one part of another, on the same images."""
-
 from typing import Annotated, Any, Self
 
 from pydantic import Field

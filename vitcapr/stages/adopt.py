@@ -1,5 +1,3 @@
-"""Use a sealed store that was pulled or imported as the features of an experiment."""
-
 from vitcapr.errors import UserError
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, stage

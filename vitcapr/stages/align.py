@@ -1,5 +1,3 @@
-"""Compare ways to align the features of two frozen encoders, over the number of training pairs."""
-
 from typing import Annotated
 
 from vitcapr.config.alignment import AlignmentConfig

@@ -1,5 +1,3 @@
-"""Compare the claims of captions of scenes with those of their references: counts, colours, relations."""
-
 from vitcapr.config.metrics import SCORERS, ScoreSettings
 from vitcapr.errors import UserError
 from vitcapr.formats import kinds
@@ -18,7 +16,7 @@ def check_claims(
     model: ModelName = "",
     decoding: DecodingName = "",
 ) -> None:
-    """Count which claims of the captions are right."""
+    """Count which claims of captions of scenes are right: counts, colours, relations."""
     from vitcapr.demo.claim_accuracy import claim_accuracy
     from vitcapr.demo.scenes.dataset import DATASET
     from vitcapr.demo.scenes.reading import read_caption

@@ -1,5 +1,3 @@
-"""Two scored systems on the same images: what changed in every score."""
-
 from typing import Annotated
 
 from vitcapr.config.metrics import SCORERS, IntervalSettings

@@ -1,5 +1,3 @@
-"""Read text-image pairs in two languages; write the manifest, the uncleaned texts, the split and the query pools."""
-
 import os
 from pathlib import Path
 

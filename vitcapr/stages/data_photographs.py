@@ -1,5 +1,3 @@
-"""Read photographs with captions from the user's files and write their manifest."""
-
 from vitcapr.config.data import PhotographsSettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import Out, stage

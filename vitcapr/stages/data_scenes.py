@@ -1,5 +1,3 @@
-"""Render the built-in data set: pictures, captions and masks."""
-
 import os
 
 from vitcapr.config.data import ScenesSettings

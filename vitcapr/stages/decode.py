@@ -1,5 +1,3 @@
-"""Generate captions of a split with a trained captioner."""
-
 from vitcapr.config.base import StageSettings
 from vitcapr.config.decoding import DecodingConfig
 from vitcapr.formats import kinds

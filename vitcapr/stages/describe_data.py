@@ -1,5 +1,3 @@
-"""Describe the data set in Croissant's form."""
-
 from typing import Any, Self
 
 from vitcapr.config.base import StageSettings

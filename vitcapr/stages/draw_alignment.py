@@ -1,5 +1,3 @@
-"""Draw recall of alignments over the number of training pairs."""
-
 from typing import Annotated
 
 from vitcapr.formats import kinds

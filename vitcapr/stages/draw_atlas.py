@@ -1,5 +1,3 @@
-"""Draw what alignments measured for every layer, token and encoder."""
-
 from typing import Annotated
 
 from vitcapr.formats import kinds

@@ -1,5 +1,3 @@
-"""Draw the attention of a captioner at each word."""
-
 from vitcapr.config.figures import FigureSettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.figure import MANIFEST, Experiment

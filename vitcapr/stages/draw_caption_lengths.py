@@ -1,5 +1,3 @@
-"""Draw the lengths of captions."""
-
 from vitcapr.formats import kinds
 from vitcapr.pipeline.figure import MANIFEST
 from vitcapr.pipeline.stage import In

@@ -1,5 +1,3 @@
-"""Draw a sheet of captioned images: figures 5, 6, 11 and 12 of ViTCap-R."""
-
 from vitcapr.config.figures import FigureSettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.figure import MANIFEST
@@ -30,7 +28,7 @@ def draw_captions(
     language: Language,
     settings: FigureSettings,
 ) -> Pictures:
-    """Draw a sheet of captioned images, sampled at random, with one reference caption each."""
+    """Draw a sheet of captioned images, sampled at random, with one reference: figures 5, 6, 11, 12 of ViTCap-R."""
     from vitcapr.formats.captions import read_captions
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.report.figures.captions import caption_sheet, read_captioned

@@ -1,5 +1,3 @@
-"""Draw training curves of captioners, of retrievers and of the backbone: figure 3 of ViTCap-R."""
-
 from vitcapr.formats import kinds
 from vitcapr.pipeline.figure import Experiment
 from vitcapr.pipeline.stage import In
@@ -33,7 +31,8 @@ def _kinds(experiment: Experiment) -> list[str]:
     labels={"figure": "training curves"},
 )
 def draw_curves(histories: dict[str, In[kinds.HistoryFile]]) -> Pictures:
-    """Draw the training curves of captioners, retrievers and the backbone, from histories such as captioners/NAME."""
+    """Draw the training curves of captioners, retrievers and the backbone, from histories such as captioners/NAME:
+    figure 3 of ViTCap-R."""
     from vitcapr.report.figures.curves import draw_histories
 
     return {FIGURES[kind]: figure for kind, figure in draw_histories(histories).items()}

@@ -1,5 +1,3 @@
-"""Draw the embedding space of images and captions with three methods: figures 17 to 19 of ViTCap-R."""
-
 from collections.abc import Callable
 from typing import Any
 
@@ -67,8 +65,8 @@ def draw_embeddings(
     image_features: In[kinds.FeaturesFile] | None = None,
     text_features: In[kinds.TextFeaturesFile] | None = None,
 ) -> Pictures:
-    """Draw the embedding space as PCA, t-SNE and a histogram of cosines. With features, the PCA figure also shows the
-    space before training."""
+    """Draw the embedding space as PCA, t-SNE and a histogram of cosines: figures 17 to 19 of ViTCap-R. With
+    features, the PCA figure also shows the space before training."""
     from vitcapr.formats.embeddings import read_embeddings
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.report.figures.embeddings import draw_space

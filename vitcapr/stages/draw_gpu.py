@@ -1,5 +1,3 @@
-"""Draw GPU use and memory during training: figure 4 of ViTCap-R."""
-
 from vitcapr.errors import UserError
 from vitcapr.formats import kinds
 from vitcapr.pipeline.figure import Experiment
@@ -28,7 +26,7 @@ def _trained(experiment: Experiment) -> list[str]:
     labels={"figure": "GPU use and memory"},
 )
 def draw_gpu(uses: dict[str, In[kinds.GpuUseFile]]) -> Pictures:
-    """Draw GPU use and memory during training, of the models that trained on a GPU."""
+    """Draw GPU use and memory during training, of the models that trained on a GPU: figure 4 of ViTCap-R."""
     from vitcapr.formats.training import read_gpu_use
     from vitcapr.report.figures.gpu import gpu_use
 

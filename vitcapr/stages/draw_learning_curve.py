@@ -1,5 +1,3 @@
-"""Draw recall over the number of training pairs."""
-
 from vitcapr.formats import kinds
 from vitcapr.pipeline.figure import MANIFEST, Experiment
 from vitcapr.pipeline.stage import In, Language

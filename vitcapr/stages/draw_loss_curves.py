@@ -1,5 +1,3 @@
-"""Draw the loss curves of fine-tuned dual encoders side by side: figures 11 and 12 of Peng 2025."""
-
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In
 from vitcapr.stages._drawing import Drawing, Pictures
@@ -20,7 +18,7 @@ from vitcapr.stages._drawing import Drawing, Pictures
     labels={"figure": "losses of finetuned_dual_encoders", "compared": "{loss_curves}"},
 )
 def draw_loss_curves(histories: dict[str, In[kinds.HistoryFile]]) -> Pictures:
-    """Draw the training and validation losses of several trainings over the epochs."""
+    """Draw the training and validation losses of several trainings over the epochs: figures 11 and 12 of Peng 2025."""
     from vitcapr.formats.training import read_history
     from vitcapr.report.figures.curves import training_curves
 

@@ -1,5 +1,3 @@
-"""Draw the text lengths of pairs per language, before and after cleaning: figure 8 of Peng 2025."""
-
 from vitcapr.formats import kinds
 from vitcapr.pipeline.figure import MANIFEST
 from vitcapr.pipeline.stage import In
@@ -19,7 +17,7 @@ from vitcapr.stages._drawing import Drawing, Pictures
     labels={"figure": "text lengths by language"},
 )
 def draw_pair_lengths(pairs: In[kinds.PairsFile], manifest: In[kinds.ManifestFile]) -> Pictures:
-    """Draw text lengths per language before and after cleaning, in words (Chinese: characters)."""
+    """Draw text lengths in words or Chinese characters before and after cleaning: figure 8 of Peng 2025."""
     import numpy as np
 
     from vitcapr.data.pairs.claims import text_length

@@ -1,5 +1,3 @@
-"""Draw the effect of augmentation on pictures, and one picture in Base64."""
-
 from typing import Any
 
 from vitcapr.config.figures import FigureSettings

@@ -1,5 +1,3 @@
-"""Draw the recall of all retrievers side by side."""
-
 from vitcapr.errors import UserError
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In

@@ -1,5 +1,3 @@
-"""Draw captions before and after reranking."""
-
 from itertools import product
 
 from vitcapr.config.figures import FigureSettings

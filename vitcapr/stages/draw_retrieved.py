@@ -1,5 +1,3 @@
-"""Draw errors of retrieval."""
-
 from vitcapr.config.figures import FigureSettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.figure import MANIFEST

@@ -1,5 +1,3 @@
-"""Draw the attention roll-out of the backbone beside the attention of the captioner."""
-
 from typing import Any
 
 from vitcapr.config.features import BackboneConfig

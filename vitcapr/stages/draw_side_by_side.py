@@ -1,5 +1,3 @@
-"""Draw the first results of several models for one image and for one caption, side by side."""
-
 from typing import Annotated, Any
 
 from vitcapr.config.figures import FigureSettings

@@ -1,5 +1,3 @@
-"""Draw word frequencies."""
-
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In
 from vitcapr.stages._drawing import Drawing, Pictures

@@ -1,5 +1,3 @@
-"""Embed the images and captions of a split with a trained retriever."""
-
 from vitcapr.config.base import StageSettings
 from vitcapr.config.embed import EmbedConfig
 from vitcapr.formats import kinds

@@ -1,5 +1,3 @@
-"""Embed a split with a fine-tuned dual encoder, or with the same model before fine-tuning."""
-
 from vitcapr.config.finetuned_dual_encoder import EXECUTION_ONLY, EmbedFinetunedSettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, Source, Split, stage

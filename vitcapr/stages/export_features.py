@@ -1,5 +1,3 @@
-"""Export a feature store to a file of another program."""
-
 from typing import Annotated
 
 from vitcapr.errors import UserError

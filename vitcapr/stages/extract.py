@@ -1,5 +1,3 @@
-"""Run one task's share of the images through a backbone and write the features to the store."""
-
 from pathlib import Path
 from typing import Annotated, Any
 

@@ -1,5 +1,3 @@
-"""Decode all pictures with a backbone's preprocessing into a sealed store of 8-bit pixels."""
-
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +31,8 @@ def extract_pixels(
     sealed: Out[kinds.PixelsFile],
     backbone: In[kinds.BackboneFolder] | None = None,
 ) -> None:
-    """Decode every picture once, for --backbone or the backbone of the settings. After an interruption, the same
-    command continues."""
+    """Decode every picture once into 8-bit pixels, for --backbone or the backbone of the settings. After an
+    interruption, the same command continues."""
     from vitcapr.data.images import ImageSource
     from vitcapr.encoders.checkpoints import locate
     from vitcapr.encoders.image_towers import model_image_size

@@ -1,5 +1,3 @@
-"""Run all captions through a frozen text encoder into a sealed feature store."""
-
 from pathlib import Path
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""Statistics of all feature stores of an experiment."""
-
 from typing import Annotated, Any, Self
 
 from vitcapr.config.base import StageSettings

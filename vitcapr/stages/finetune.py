@@ -1,5 +1,3 @@
-"""Fine-tune a dual encoder: a ViT and BERT-family text models together, on decoded pictures and captions."""
-
 from vitcapr.config.finetuned_dual_encoder import EXECUTION_ONLY, FinetuneSettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import CodeHash, In, Out, Source, stage
@@ -24,8 +22,8 @@ def finetune(
     tags: In[kinds.TagsFile] | None = None,
     pairs: In[kinds.PairsFile] | None = None,
 ) -> None:
-    """Fine-tune a dual encoder. After an interruption by a signal, the same command continues with bit-identical
-    results."""
+    """Fine-tune a ViT and text models of the BERT family as a dual encoder. After an interruption by a signal, the same
+    command continues with bit-identical results."""
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.tokens import TagTable
     from vitcapr.retrieval.finetuned import open_pixels

@@ -1,5 +1,3 @@
-"""index.html: the results of an experiment on one page."""
-
 from typing import Annotated
 
 from vitcapr.config.first_page import FirstPageSettings

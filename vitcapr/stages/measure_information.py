@@ -1,5 +1,3 @@
-"""Entropy and mutual information of the features of pictures and captions, in bits, and what training changes."""
-
 from vitcapr.errors import UserError
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, ModelName, Out, Split, stage

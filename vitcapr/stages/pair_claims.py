@@ -1,5 +1,3 @@
-"""Compare the BERT-ViT paper's claims about its preprocessing with values measured on these pairs."""
-
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
@@ -17,7 +15,7 @@ def pair_claims(
     claims: Out[kinds.ClaimsFile],
     table: Out[kinds.TableFile],
 ) -> None:
-    """Measure the paper's claims about cleaning and Base64 on these pairs."""
+    """Measure the BERT-ViT paper's claims about cleaning and Base64 on these pairs."""
     import random
     from collections import defaultdict
 

@@ -1,5 +1,3 @@
-"""A paper's numbers, this build's and the literature's, side by side: Markdown, CSV and LaTeX."""
-
 from typing import Annotated, Any, Self
 
 from pydantic import Field

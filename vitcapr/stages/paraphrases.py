@@ -1,5 +1,3 @@
-"""The paraphrases of METEOR that the references of a split can use: cut once, read by every score."""
-
 from vitcapr.config.metrics import ScoreSettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, Split, stage

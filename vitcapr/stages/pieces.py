@@ -1,5 +1,3 @@
-"""Encode every caption as pieces of words, with the tokenizer of a language model."""
-
 from typing import Annotated, Any, Self
 
 from vitcapr.config.base import StageSettings

@@ -1,5 +1,3 @@
-"""Captions of a split in a new order: likelihood and a retriever's cosine together."""
-
 from typing import Annotated
 
 from vitcapr.config.reranking import RerankSettings
@@ -23,7 +21,7 @@ def rerank(
     augmented_views: list[In[kinds.FeaturesFile]] | None = None,
     text_encoder: Annotated[str | None, "Hub id or folder of the retriever's text encoder; else its card's"] = None,
 ) -> None:
-    """Reorder the candidates of every image of a split."""
+    """Reorder the candidates of every image of a split by likelihood and a retriever's cosine together."""
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.retrieval.reranking import RetrieverFiles, rerank_split
 

@@ -1,5 +1,3 @@
-"""The ceiling of a reranking: the candidates of a split in the order that its references would give them."""
-
 from typing import Annotated
 
 from vitcapr.config.metrics import ScoreSettings

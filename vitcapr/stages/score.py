@@ -1,5 +1,3 @@
-"""Scores of captions against references, each with its interval."""
-
 from pathlib import Path
 
 from vitcapr.config.metrics import ENCODERS, ScoreSettings

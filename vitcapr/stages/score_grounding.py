@@ -1,5 +1,3 @@
-"""Attention against the masks of the objects: does the captioner look at what it names?"""
-
 from vitcapr.config.metrics import SCORERS, ScoreSettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import DecodingName, In, ModelName, Out, Split, stage

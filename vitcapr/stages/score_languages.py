@@ -1,5 +1,3 @@
-"""Retrieval across languages: captions in one find captions of the same picture in another."""
-
 from vitcapr.config.metrics import SCORERS, IntervalSettings
 from vitcapr.errors import UserError
 from vitcapr.formats import kinds

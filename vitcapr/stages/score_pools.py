@@ -1,5 +1,3 @@
-"""Recall@K of queries set apart against pools of candidates, in both directions."""
-
 from typing import Annotated
 
 from vitcapr.config.metrics import SCORERS, IntervalSettings

@@ -1,5 +1,3 @@
-"""Retrieval in both directions: Recall@K, ranks, mAP@R, each with its interval, and the ranks themselves."""
-
 from vitcapr.config.metrics import SCORERS, IntervalSettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, ModelName, Out, Split, stage

@@ -1,5 +1,3 @@
-"""Scores of captions by the vectors of frozen encoders."""
-
 from vitcapr.config.similarity import SimilaritySettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import DecodingName, In, ModelName, Out, Split, stage

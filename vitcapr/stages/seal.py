@@ -1,5 +1,3 @@
-"""Seal a feature store with its manifest."""
-
 from pathlib import Path
 
 from vitcapr.formats import kinds

@@ -1,5 +1,3 @@
-"""Select the embeddings of one language from those of several languages."""
-
 from vitcapr.errors import UserError
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Language, Out, stage

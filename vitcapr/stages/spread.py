@@ -1,5 +1,3 @@
-"""Scores over seeds: mean, standard deviation and range of each model, and one model against another seed by seed."""
-
 from typing import Annotated, Any, Self
 
 from vitcapr.config.base import StageSettings

@@ -1,5 +1,3 @@
-"""The metrics files of an experiment as one tidy CSV and one table for people."""
-
 from typing import Annotated
 
 from vitcapr.formats import kinds

@@ -1,5 +1,3 @@
-"""Tag every word of every caption with its part of speech."""
-
 from vitcapr.config.base import StageSettings
 from vitcapr.config.text import TagsConfig
 from vitcapr.errors import UserError

@@ -1,5 +1,3 @@
-"""Train the small ViT on pictures whose objects are known."""
-
 from vitcapr.config.base import StageSettings
 from vitcapr.config.features import TrainedBackboneConfig
 from vitcapr.errors import UserError

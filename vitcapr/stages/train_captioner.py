@@ -1,5 +1,3 @@
-"""Train a captioner on a feature store."""
-
 from vitcapr.config.captioner import AnyCaptionerConfig
 from vitcapr.config.training import TrainedSettings
 from vitcapr.formats import kinds

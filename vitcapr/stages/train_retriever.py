@@ -1,5 +1,3 @@
-"""Train a retriever, a dual encoder of images and captions, on feature stores."""
-
 from typing import Any
 
 from vitcapr.config.retriever import RetrieverConfig
@@ -32,7 +30,8 @@ def train_retriever(
     text_features: In[kinds.TextFeaturesFile] | None = None,
     word_vectors: In[kinds.WordVectorsFile] | None = None,
 ) -> None:
-    """Train a retriever. After an interruption by a signal, the same command continues with bit-identical results."""
+    """Train a retriever, a dual encoder on feature stores. After an interruption by a signal, the same command
+    continues with bit-identical results."""
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.tokens import TokenTable
     from vitcapr.formats.vocabulary import Vocabulary

@@ -1,5 +1,3 @@
-"""Train a WordPiece tokenizer for text towers that start from scratch."""
-
 from vitcapr.config.base import StageSettings
 from vitcapr.config.finetuned_dual_encoder import TokenizerConfig
 from vitcapr.errors import UserError

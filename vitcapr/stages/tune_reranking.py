@@ -1,5 +1,3 @@
-"""The weight of a retriever in reranking, chosen on the validation split."""
-
 from typing import Annotated, Any, Literal, Self
 
 from vitcapr.config.base import StageSettings

@@ -1,5 +1,3 @@
-"""Build the vocabulary and encode every caption as word numbers."""
-
 from vitcapr.config.text import VocabularySettings
 from vitcapr.errors import UserError
 from vitcapr.formats import kinds

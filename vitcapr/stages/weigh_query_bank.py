@@ -1,5 +1,3 @@
-"""Select the weight of a query bank in the scores of a model, on the validation split."""
-
 from vitcapr.config.reranking import WeighQueryBankSettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, stage

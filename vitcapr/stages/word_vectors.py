@@ -1,5 +1,3 @@
-"""Look up the initial word embedding of models in a word-vector file."""
-
 from typing import Any
 
 from vitcapr.config.base import StageSettings
