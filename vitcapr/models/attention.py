@@ -41,22 +41,6 @@ def patch_scores(patches: Tensor, words: Tensor, weight: Tensor, counts: Tensor,
         return _PairScores.apply(patches, words, weight, counts, scoring)  # type: ignore[no-any-return]
 
 
-def prepare_patches(patches: Tensor, scoring: Scoring) -> Tensor:
-    """What :func:`prepared_scores` reads of the patches, computed once for all words of a decoding. No gradient."""
-    return _powers(patches) if scoring == "tanh" and not patches.is_cuda else patches
-
-
-def prepared_scores(prepared: Tensor, words: Tensor, weight: Tensor, scoring: Scoring) -> Tensor:
-    """:func:`patch_scores` of words that are all real, with patches from :func:`prepare_patches`. No gradient."""
-    with torch.autocast(words.device.type, enabled=False):
-        if scoring == "bilinear" or words.is_cuda:
-            return _formula(prepared, words, weight, scoring)
-        if scoring == "relu":
-            return torch.stack([_relu(*image) @ weight for image in zip(prepared, words, strict=True)])
-        halves = torch.stack([_halves(*image) @ weight for image in zip(prepared, _powers(words), strict=True)])
-        return weight.sum() - 2 * halves
-
-
 def _formula(patches: Tensor, words: Tensor, weight: Tensor, scoring: Scoring) -> Tensor:
     """The scores as they are defined, of all pairs at once."""
     if scoring == "bilinear":
