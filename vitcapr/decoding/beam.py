@@ -147,8 +147,8 @@ def best(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
 def top_k(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """The k largest along the last axis, in descending order; of equal ones the lower index comes first.
 
-    ``torch.topk`` is fast and leaves the order of equal values open, so rows in which the largest are equal are sorted.
-    A GPU would have to say whether there are any; it takes :func:`top_k_of_keys`, for which a CPU needs twice the time.
+    ``torch.topk`` leaves the order of equal values open. Here it orders integers in the order of the values, of which
+    none are equal, because they hold the index.
 
     Args:
         values: (..., V) float32 without NaN.
@@ -157,18 +157,6 @@ def top_k(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
     Returns:
         values and indices (int64), both (..., k).
     """
-    if values.is_cuda:
-        return top_k_of_keys(values, k)
-    ordered, indices = values.topk(min(k + 1, values.shape[-1]))
-    tied = (ordered[..., 1:] == ordered[..., :-1]).any(-1)
-    indices = indices[..., :k]
-    if tied.any():
-        indices[tied] = best(values[tied], k)[1]
-    return values.gather(-1, indices), indices
-
-
-def top_k_of_keys(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """:func:`top_k` of integers in the order of the values. None are equal, because they hold the index."""
     bits = (values + 0.0).view(torch.int32)  # -0 becomes 0.
     ordered = bits ^ ((bits >> 31) & 0x7FFFFFFF)
     keys = (ordered.long() << 32) + torch.arange(values.shape[-1] - 1, -1, -1, device=values.device)
