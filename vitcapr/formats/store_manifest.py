@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Required
 
 from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError, with_config
 from typing_extensions import TypedDict
 
 from vitcapr.errors import UserError
-from vitcapr.files import read_json, write_json
+from vitcapr.files import read_json
 from vitcapr.formats.records import JsonRecord
 
 FORMAT = "vitcapr-features-1"
@@ -44,11 +44,11 @@ class SealedIds(TypedDict):
 class Sealed(TypedDict, total=False):
     """What the manifest says that decides which files are read and written."""
 
-    fingerprint: Digest
-    store: str
-    chunk: Count
-    arrays: dict[ArrayName, SealedArray]
-    attributes: dict[str, Any]
+    fingerprint: Required[Digest]
+    store: Required[str]
+    chunk: Required[Count]
+    arrays: Required[dict[ArrayName, SealedArray]]
+    attributes: Required[dict[str, Any]]
     grid: tuple[int, int]
     partial: bool
     copied: dict[StoreName, list[tuple[int, int]]]
@@ -56,17 +56,12 @@ class Sealed(TypedDict, total=False):
     caption_id: SealedIds
 
 
-_REQUIRED = ("fingerprint", "store", "chunk", "arrays", "attributes")
 _SEALED = TypeAdapter(Sealed)
 
 
 def arrays_of_layer(layer: int) -> tuple[str, str]:
     """The arrays of hidden layer ``layer``, counted from 1: of CLS and of the patches."""
     return f"cls_{layer}", f"patches_{layer}"
-
-
-def write_sealed(path: Path, content: dict[str, Any]) -> None:
-    write_json(path, content)
 
 
 def read_sealed(path: Path) -> dict[str, Any]:
@@ -95,9 +90,6 @@ def _problem(content: dict[str, Any]) -> str | None:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-    missing = [key for key in _REQUIRED if key not in content]
-    if missing:
-        return f"it has no '{missing[0]}'"
     identities = [name for name in IDENTITIES if name in content]
     if len(identities) != 1:
         return f"it has {len(identities)} of {' and '.join(IDENTITIES)}"

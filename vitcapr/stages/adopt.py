@@ -12,8 +12,9 @@ def adopt(
     import os
     from pathlib import Path
 
+    from vitcapr.files import write_json
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.formats.store_manifest import read_sealed, write_sealed
+    from vitcapr.formats.store_manifest import read_sealed
     from vitcapr.store.reader import open_features
 
     with open_features(store) as features:
@@ -21,5 +22,5 @@ def adopt(
             raise UserError("the store is incomplete", where=store, remedy="pull all of it with vitcapr features pull")
         features.check_rows(features.identity, read_manifest(manifest))
         group = Path(os.path.relpath(features.path, sealed.parent.resolve())).as_posix()
-        write_sealed(sealed, {**read_sealed(store), "store": group})
+        write_json(sealed, {**read_sealed(store), "store": group})
         report.line(f"adopted {', '.join(features)} of {features.attributes['backbone']}, store {group}")

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from vitcapr.errors import UserError
-from vitcapr.files import read_json, sha256_file
-from vitcapr.formats import store_manifest
+from vitcapr.files import read_json, sha256_file, write_json
 from vitcapr.formats.store_manifest import FORMAT, IDENTITIES, FeaturePart
 from vitcapr.store.layout import ArrayLayout, chunk_path, encode_ids
 from vitcapr.store.writer import StoreWriter, copied_rows, read_layouts, remove_partials, store_folder
@@ -81,5 +80,5 @@ def write_sealed(writer: StoreWriter, output: Path) -> dict[str, Any]:
         manifest["grid"] = attributes["grid"]
     if copied := copied_rows(writer.folder, writer.chunks):
         manifest["copied"] = copied
-    store_manifest.write_sealed(output, manifest)
+    write_json(output, manifest)
     return manifest

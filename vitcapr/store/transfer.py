@@ -17,7 +17,7 @@ from typing import Any
 
 from vitcapr.errors import UserError
 from vitcapr.files import DigestedFile, readable_json, write_json
-from vitcapr.formats.store_manifest import SCALE, check_sealed, read_sealed, write_sealed
+from vitcapr.formats.store_manifest import SCALE, check_sealed, read_sealed
 from vitcapr.progress import Reporter
 from vitcapr.store.check import check_store, read_ids, sealed_files
 from vitcapr.store.layout import GROUP, checksum_path, chunks_in, identity_in, layouts_in
@@ -113,7 +113,7 @@ def pull(remote: RemoteStore, folder: Path, report: Reporter, arrays: Collection
             for index in chunks:
                 digests = {name: array["checksums"][index] for name, array in sealed["arrays"].items()}
                 write_json(checksum_path(folder, index), digests)
-        write_sealed(folder / MANIFEST, manifest)
+        write_json(folder / MANIFEST, manifest)
     return folder / MANIFEST
 
 
