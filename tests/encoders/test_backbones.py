@@ -53,11 +53,11 @@ def test_equals_the_models_own_forward_pass(tmp_path: Path, family: str, save_ch
     pixels = torch.randn(3, 3, 32, 32)
     with torch.inference_mode():
         hidden = model(pixels).last_hidden_state
-    cls, patches = backbone(pixels)
+    features = backbone.features(pixels)
     assert (backbone.grid, backbone.prefix, backbone.dim) == ((4, 4), prefix, 8)
-    torch.testing.assert_close(cls, hidden[:, 0])
-    torch.testing.assert_close(patches, hidden[:, prefix:])
-    assert patches.shape == (3, 16, 8)
+    torch.testing.assert_close(features["cls"], hidden[:, 0])
+    torch.testing.assert_close(features["patches"], hidden[:, prefix:])
+    assert features["patches"].shape == (3, 16, 8)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -69,7 +69,7 @@ def test_another_picture_size_interpolates_the_positions(tmp_path: Path, family:
     options = {} if family in ("dinov2", "registers") else {"interpolate_pos_encoding": True}
     with torch.inference_mode():
         hidden = model(pixels, **options).last_hidden_state
-    torch.testing.assert_close(backbone(pixels)[1], hidden[:, -18:])
+    torch.testing.assert_close(backbone.features(pixels)["patches"], hidden[:, -18:])
 
 
 def test_a_size_that_leaves_part_of_a_patch_is_refused(tmp_path: Path, save_checkpoint: Save, tiny_vit: Make) -> None:

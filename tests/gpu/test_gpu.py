@@ -42,8 +42,8 @@ from vitcapr.store.rows import Rows
 from vitcapr.store.seal import seal, write_part
 from vitcapr.training import distributed
 from vitcapr.training.captioner import CaptionerTask
+from vitcapr.training.distributed import joined
 from vitcapr.training.loop import Position, Trainer
-from vitcapr.training.processes import joined_processes
 
 GPU = torch.device("cuda")
 CPU = torch.device("cpu")
@@ -229,7 +229,7 @@ def test_two_processes_train_as_one(tmp_path: Path) -> None:
 
 
 if __name__ == "__main__":
-    with joined_processes("cuda"):
+    with joined(torch.device("cuda")):
         found = losses(train(Path(sys.argv[1]), Task(GPU), GPU))
         if distributed.is_first():
             (Path(sys.argv[1]) / "losses.json").write_text(json.dumps(found))

@@ -39,7 +39,7 @@ def model_image_size(folder: Path) -> tuple[int, int]:
 
 
 class Backbone:
-    """A loaded ViT. ``backbone(pixels)`` maps ``(B, 3, H, W)`` to ``cls (B, D)`` and ``patches (B, P, D)``.
+    """A loaded ViT.
 
     The output has a prefix of CLS and, in some families, a distillation token or registers. Its length is the length of
     the output without the patches of the grid. The first token is the CLS vector; the rest of the prefix is dropped.
@@ -100,15 +100,11 @@ class Backbone:
         hidden: Tensor = self.model(pixels, **self.options).last_hidden_state
         return hidden
 
+    @torch.inference_mode()
     def features(self, pixels: Tensor) -> dict[str, Tensor]:
         """The arrays of a store: ``patches (B, P, D)`` and ``cls (B, D)``."""
-        cls, patches = self(pixels)
-        return {"patches": patches, "cls": cls}
-
-    @torch.inference_mode()
-    def __call__(self, pixels: Tensor) -> tuple[Tensor, Tensor]:
         hidden = self._hidden(pixels)
-        return hidden[:, 0], hidden[:, self.prefix :]
+        return {"patches": hidden[:, self.prefix :], "cls": hidden[:, 0]}
 
 
 class ModelEncoder:

@@ -135,9 +135,10 @@ class Job:
         settings, stage = self.canonical, self.stage
         device = "cpu" if stage.device is None else str(get_dotted(settings, stage.device))
         if is_started_by_torchrun():
-            from vitcapr.training.processes import joined_processes
+            from vitcapr.encoders.precision import resolve_device
+            from vitcapr.training.distributed import joined
 
-            with joined_processes(device):
+            with joined(resolve_device(device)):
                 self._call()
         elif stage.processes is not None and (processes := int(get_dotted(settings, stage.processes))) > 1:
             from vitcapr.training.processes import run_processes

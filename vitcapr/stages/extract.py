@@ -53,8 +53,6 @@ def extract(
     if not 0 <= task < tasks:
         raise UserError(f"--task {task} is not below --tasks {tasks}", remedy="tasks are counted from 0")
     config, cut, data = settings.backbone, settings.features, read_manifest(manifest)
-    if cut.chunk % cut.batch:
-        raise UserError(f"features.batch {cut.batch} does not divide features.chunk {cut.chunk}", where="--settings")
     device = resolve_device(cut.device)
     recipe = image_recipe(
         config.source if backbone is None else str(backbone),

@@ -17,7 +17,6 @@ import torch
 
 from vitcapr.encoders.precision import resolve_device
 from vitcapr.errors import Preempted, UserError
-from vitcapr.training import distributed
 
 _ASKING = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT)
 """Signals by which a scheduler or a user asks a training to stop."""
@@ -65,13 +64,6 @@ def stop_on_signal(*, patient: bool = False, then: Callable[[], None] = lambda: 
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
-
-
-@contextmanager
-def joined_processes(device: str) -> Iterator[None]:
-    """Inside, this process belongs to the group that torchrun started."""
-    with distributed.joined(resolve_device(device)):
-        yield
 
 
 def run_processes(stage: str, processes: int, device: str, arguments: Sequence[str]) -> None:

@@ -57,30 +57,17 @@ class CiderReward:
             candidates: word numbers without the start token, at least one each.
         """
         references = self._references[row]
-        vectors = [self._vectors(words) for words in references]
-        norms = [[_norm(vector) for vector in orders] for orders in vectors]
-        # For each order, what each n-gram weighs in which reference.
-        postings: list[dict[int, list[tuple[int, float]]]] = [{} for _ in range(_ORDERS)]
-        for place, orders in enumerate(vectors):
-            for order, vector in enumerate(orders):
-                for gram, weight in vector.items():
-                    postings[order].setdefault(gram, []).append((place, weight))
+        orders = list(zip(*map(self._vectors, references), strict=True))
         scores = []
         for candidate in candidates:
-            alike = [
-                math.exp(-((len(candidate) - len(words)) ** 2) / (2 * _SIGMA**2)) / len(references)
-                for words in references
-            ]
+            far = [(len(candidate) - len(words)) ** 2 for words in references]
+            alike = [math.exp(-squared / (2 * _SIGMA**2)) / len(references) for squared in far]
             total = 0.0
-            for order, vector in enumerate(self._vectors(candidate)):
-                products = [0.0] * len(references)
-                for gram, weight in vector.items():
-                    for place, other in postings[order].get(gram, ()):
-                        products[place] += min(weight, other) * other
-                norm = _norm(vector)
-                for place, product in enumerate(products):
-                    if product:
-                        total += alike[place] * product / (norm * norms[place][order])
+            for vector, others in zip(self._vectors(candidate), orders, strict=True):
+                for closeness, other in zip(alike, others, strict=True):
+                    common = ((weight, other[gram]) for gram, weight in vector.items() if gram in other)
+                    if product := sum(min(weight, of_other) * of_other for weight, of_other in common):
+                        total += closeness * product / (_norm(vector) * _norm(other))
             scores.append(10 * total / _ORDERS)
         return scores
 
