@@ -85,17 +85,13 @@ class _Category(_Record):
     name: str
 
 
-class _Image(_Record):
-    id: Id
-
-
 class _Instance(_Record):
     image_id: Id
     category_id: int
 
 
 class _Instances(_Record):
-    images: list[_Image]
+    images: list[_NamedImage]
     annotations: list[_Instance]
     categories: Annotated[list[_Category], Field(min_length=1)]
 
