@@ -72,9 +72,9 @@ def work(project: Path, jobs: list[Job], first: int, until: float, tally: Tally)
 @pytest.mark.timeout(7200)
 def test_nothing_is_lost_and_nothing_is_let_in(tmp_path: Path, pytestconfig: pytest.Config) -> None:
     minutes, first = pytestconfig.getoption("--minutes"), pytestconfig.getoption("--seed")
-    began = time.monotonic()
     project = tmp_path / "project"
     make_project(project)
+    began = time.monotonic()
     whole = {path: path.read_bytes() for path in files_below(project / "results")}
     jobs = jobs_of(project)
     tally = Tally()
