@@ -61,7 +61,6 @@ WRONG = {
     "captioners: {a: {backbone: x}}": "backbone names 'x', which is not defined",
     CAPTIONER % "word_vectors: g": "word_vectors names 'g', which is not defined",
     "{captioners: {a: {backbone: mirrored}}}": "'mirrored' mirrors its pictures",
-    "features: {chunk: 64, batch: 48}": "features.batch 48 does not divide features.chunk 64",
     PHASE % "objective: self_critical": "'captioners.a.training': select_by loss would never select an epoch of",
     "decodings: {beam: {beam_size: 2, n_best: 3}}": "n_best 3 is larger than beam_size 2",
     "decodings: {beam: {min_length: 9, max_length: 8}}": "min_length 9 is larger than max_length 8",

@@ -19,6 +19,7 @@ from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
 from vitcapr.training.contrastive import hinge_rank, info_nce, max_hinge
 from vitcapr.training.hard_negatives import mined_loss
 from vitcapr.training.recall import recalls
+from vitcapr.training.retriever import sample_rows
 from vitcapr.training.retriever_task import RetrieverTask, mix
 
 IMAGES, WIDTH, SPACE = 12, 6, 4
@@ -283,6 +284,17 @@ def test_the_same_random_state_mixes_the_same() -> None:
     again = mix(mixed_batch(), 0.3)
     assert torch.equal(first.texts, again.texts)
     assert torch.equal(first.features["cls"], again.features["cls"])
+
+
+def test_a_large_validation_split_is_sampled() -> None:
+    rows = np.arange(5, 105)
+    sample = sample_rows(rows, 10)
+    assert len(sample) == 10
+    assert set(sample) < set(rows)
+    assert (np.diff(sample) > 0).all()
+    assert sample[-1] > rows[50]  # Not the first ones, which may be of one kind.
+    for most in (100, 1000, None):
+        assert np.array_equal(sample_rows(rows, most), rows)
 
 
 def test_validation_recall_by_hand() -> None:

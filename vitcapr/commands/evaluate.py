@@ -122,12 +122,9 @@ def print_scores(scored: "Evaluation", system: str, against: Path | None = None)
         print_listing(Table("", COMPARISON_COLUMNS, tuple(rows), align="lrrrrrl"))
     else:
         print(f"{system}: scores times 100, ranks as they are")
-        cells = {
-            COLUMNS[name].label: COLUMNS[name].cell(score)
-            for name, score in _by_name(scored.scores).items()
-            if name in COLUMNS
-        }
-        rows = [row(label, cell.text, cell.interval or NOTHING) for label, cell in cells.items()]
+        scores = [(COLUMNS[name], score) for name, score in _by_name(scored.scores).items() if name in COLUMNS]
+        cells = [(column.label, column.cell(score)) for column, score in scores]
+        rows = [row(label, cell.text, cell.interval or NOTHING) for label, cell in cells]
         print_listing(Table("", ("score", "value", "95 % interval"), tuple(rows)))
     if scored.without_captions:
         print(f"\nScored: the {len(scored.per_image)} images with a caption; {scored.without_captions} have none.")

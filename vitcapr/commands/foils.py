@@ -63,8 +63,8 @@ def main(
         raise UserError("no photograph of the pairs is there", where=photographs, remedy=f"such as {listed[0].image}")
     images = [pair.image for pair in kept] * 2
     captions = [pair.caption for pair in kept] + [pair.foil for pair in kept]
-    seen = photographs or Path()
-    scores = {_label(folder, times): _cosines(folder, seen, images, captions) for folder in retriever or []}
+    folder = photographs or Path()
+    scores = {_label(one, times): _cosines(one, folder, images, captions) for one in retriever or []}
     alone = None
     if blind is not None:
         from vitcapr.encoders.language_models import load_judge
@@ -126,7 +126,7 @@ def _print(preferences: "Preferences") -> None:
     from vitcapr.formats.tables import Table, number, row
     from vitcapr.formats.terminal import print_listing
 
-    rows, accuracies, tested = [], preferences.accuracies, preferences.differences
+    rows, accuracies, differences = [], preferences.accuracies, preferences.differences
     for split, parts in accuracies.groupby("split", sort=False):
         cells = [number(one["accuracy"], one["low"], one["high"], scale=100) for one in parts.to_dict("records")]
         first = parts.iloc[0]
@@ -136,7 +136,7 @@ def _print(preferences: "Preferences") -> None:
     columns = ("split", *names, "order-blind at most", "same words", "pairs", "images")
     print_listing(Table("", columns, tuple(rows)))
     rows = []
-    for one in tested[tested["split"] == "all"].to_dict("records"):
+    for one in differences[differences["split"] == "all"].to_dict("records"):
         gap = number(one["difference"], one["low"], one["high"], scale=100, signed=True)
         rows.append(row(f"{one['scorer']} - {one['other']}", gap, f"{one['p_value']:.3g}"))
     if rows:

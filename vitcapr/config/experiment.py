@@ -155,8 +155,6 @@ def _contradictions(config: ExperimentConfig) -> Iterator[str]:
     if run.pools and config.data.dataset != "pairs":
         yield f"run.pools: the data set {config.data.dataset} has no held-out queries; use pairs"
     yield from missing_languages(config, getattr(config.data, config.data.dataset).known_languages)
-    if config.features.chunk % config.features.batch:
-        yield f"features.batch {config.features.batch} does not divide features.chunk {config.features.chunk}"
 
 
 def _unknown_entries(config: ExperimentConfig, key: str, section: Section) -> Iterator[str]:

@@ -90,7 +90,7 @@ class FeaturesConfig(Section):
     chunk: int = Field(64, ge=1)
     """Images per chunk of the store."""
     batch: int = Field(32, ge=1)
-    """Images per forward pass; must divide chunk. On a CPU 16 or 32 is fastest, on a GPU more."""
+    """Images per forward pass. On a CPU 16 or 32 is fastest, on a GPU more."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     reuse: bool = True
     """Copy the features of pictures and captions that another store holds, if weights, preprocessing, arithmetic and

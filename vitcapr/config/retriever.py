@@ -174,7 +174,7 @@ class RetrieverTrainingConfig(TrainingConfig):
     """Seed of this sample. With the same seed, a larger sample contains the smaller one."""
     sweep: SweepConfig | None = None
     validation_images: int | None = Field(10_000, ge=2)
-    """Number of images to validate on, from the start of the validation split; null: all."""
+    """Number of images of the validation split to validate on, drawn at random; null: all."""
     optimizer: Literal["adam", "adamw"] = "adam"
     select_by: Literal["loss", "rsum"] = "rsum"
     """Select the best epoch by validation loss, or by the sum of Recall@1, 5 and 10 of both directions."""

@@ -107,10 +107,9 @@ def check_columns(frame: "pd.DataFrame", schema: "pa.Schema") -> None:
 def write_frame(path: Path, frame: "pd.DataFrame", schema: "pa.Schema") -> None:
     """Write the columns of ``schema``, in row groups of ``ROW_GROUP`` rows. The same values give the same bytes.
 
-    Raises:
-        ValueError: see :func:`check_columns`.
+    Args:
+        frame: has passed :func:`check_columns`.
     """
-    check_columns(frame, schema)
     with atomic_path(path) as temporary, pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
         for part in slices(frame):
             arrays = [pa.array(part[field.name].tolist(), field.type) for field in schema]

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from vitcapr.errors import UserError
 from vitcapr.files import write_json
-from vitcapr.formats.containers import read_arrays, read_frame, write_arrays, write_frame
+from vitcapr.formats.containers import check_columns, read_arrays, read_frame, write_arrays, write_frame
 from vitcapr.formats.records import reading
 
 FORMAT, CLAIMS_FORMAT = "vitcapr-pairs-1", "vitcapr-claims-1"
@@ -35,7 +35,8 @@ class Pools(NamedTuple):
 
 def write_pair_table(path: Path, table: pd.DataFrame) -> None:
     """Write the columns of ``PAIRS``, and no other, of ``table``."""
-    write_frame(path, table[PAIRS.names], PAIRS)
+    check_columns(table[PAIRS.names], PAIRS)
+    write_frame(path, table, PAIRS)
 
 
 def read_pair_table(path: Path, caption_ids: Sequence[str]) -> pd.DataFrame:

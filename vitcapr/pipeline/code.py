@@ -38,10 +38,10 @@ after it read the card of the model, which states the code that trained it."""
 LABELS = "vitcapr.metrics.labels"
 """The module whose data file, ``labels.yaml``, changes no result."""
 
-_JUDGED = yaml.safe_load(Path(__file__).with_name("libraries.yaml").read_text(encoding="utf-8"))
-LIBRARIES: dict[str, str] = _JUDGED["results"]
+_EFFECTS = yaml.safe_load(Path(__file__).with_name("libraries.yaml").read_text(encoding="utf-8"))
+LIBRARIES: dict[str, str] = _EFFECTS["results"]
 """Import name -> distribution, for libraries whose version can change a result."""
-HARMLESS: dict[str, str] = _JUDGED["harmless"]
+HARMLESS: dict[str, str] = _EFFECTS["harmless"]
 """Import name -> the reason why its version does not affect results. All imported libraries are in one of the two."""
 
 OPTIONAL = {"pillow_heif": (".heic", ".heif")}
@@ -86,7 +86,7 @@ def stage_code(
         UserError: there is no such module.
     """
     modules, libraries = _closure(module, package, keys)
-    libraries -= OPTIONAL.keys()
+    libraries = libraries - OPTIONAL.keys()
     paths = {name: _path(name) for name in sorted(modules)}
     data = {f"{name}.yaml": path.with_suffix(".yaml") for name, path in paths.items() if name != LABELS}
     code = digests(paths, remembered) | {name: sha256_file(path) for name, path in data.items() if path.is_file()}
@@ -147,7 +147,8 @@ def code_hash(code: Mapping[str, str]) -> str:
     return sha256_bytes("\n".join(f"{name} {value}" for name, value in code.items()).encode())
 
 
-def _closure(module: str, package: str, keys: frozenset[str] = frozenset()) -> tuple[set[str], set[str]]:
+@cache
+def _closure(module: str, package: str, keys: frozenset[str] = frozenset()) -> tuple[frozenset[str], frozenset[str]]:
     """The modules that importing and running ``module`` can reach, and the listed libraries among their imports.
 
     A package's ``__init__`` counts, for importing a module runs it, but is not followed further: it is empty, but for
@@ -175,7 +176,7 @@ def _closure(module: str, package: str, keys: frozenset[str] = frozenset()) -> t
             waiting.extend(graph.find_modules_directly_imported_by(name))
         if name in FOUND_BY_NAME:
             waiting.extend(graph.find_children(FOUND_BY_NAME[name]))
-    return reached, libraries
+    return frozenset(reached), frozenset(libraries)
 
 
 @cache

@@ -33,15 +33,15 @@ def nearest(
     """
     rows = np.arange(len(points)) if rows is None else rows
     scores = np.empty((len(queries), 0), np.float32)
-    rows_found = np.empty((len(queries), 0), np.int64)
+    neighbours = np.empty((len(queries), 0), np.int64)
     for first in range(0, len(rows), BLOCK):
         block = rows[first : first + BLOCK]
         scores = np.concatenate([scores, queries @ points[block].T], axis=1)
-        rows_found = np.concatenate([rows_found, np.broadcast_to(block, (len(scores), len(block)))], axis=1)
+        neighbours = np.concatenate([neighbours, np.broadcast_to(block, (len(scores), len(block)))], axis=1)
         # Stable, and earlier points stand before later ones: of equally near points the first is taken.
         order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
-        scores, rows_found = np.take_along_axis(scores, order, axis=1), np.take_along_axis(rows_found, order, axis=1)
-    return scores, rows_found
+        scores, neighbours = np.take_along_axis(scores, order, axis=1), np.take_along_axis(neighbours, order, axis=1)
+    return scores, neighbours
 
 
 def write_faiss(path: Path, points: np.ndarray) -> None:

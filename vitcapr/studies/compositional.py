@@ -113,8 +113,8 @@ def score_foils(pairs: Sequence[FoilPair], scores: Mapping[str, Array], samples:
         for name, other in combinations(measures if samples else (), 2):
             differences.append([split, name, other, *compare(measures[name], measures[other], samples, seed)])
     columns = ["scorer", "split", "accuracy", "low", "high", "pairs", "images", "same_words", "order_blind"]
-    tested = ["split", "scorer", "other", "difference", "low", "high", "p_value"]
-    return Preferences(pd.DataFrame(rows, columns=columns), pd.DataFrame(differences, columns=tested))
+    compared = ["split", "scorer", "other", "difference", "low", "high", "p_value"]
+    return Preferences(pd.DataFrame(rows, columns=columns), pd.DataFrame(differences, columns=compared))
 
 
 def cosines(embed_images: Embed, embed_texts: Embed, images: Sequence[str], captions: Sequence[str]) -> Array:

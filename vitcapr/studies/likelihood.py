@@ -118,9 +118,9 @@ class LikelihoodScorer:
         Args:
             name: of the captioner; begins the names of the scores.
             blind: log P(t) by a language model; None for none.
-            seed: draws the images of which the captioner's own P(t) is the mean.
+            seed: draws the images over which the likelihood is averaged for P(t).
         """
-        drawn = np.random.default_rng(seed).permutation(np.unique(images))[:_WITHOUT_IMAGE].tolist()
-        seen, own = self(images, captions), self.without_image(drawn, captions)
-        scores = {name: seen, f"{name}, no image": own, f"{name} / no image": seen - alpha * own}
-        return scores if blind is None else {**scores, f"{name} / blind": seen - alpha * blind}
+        sample = np.random.default_rng(seed).permutation(np.unique(images))[:_WITHOUT_IMAGE].tolist()
+        likelihood, own = self(images, captions), self.without_image(sample, captions)
+        scores = {name: likelihood, f"{name}, no image": own, f"{name} / no image": likelihood - alpha * own}
+        return scores if blind is None else {**scores, f"{name} / blind": likelihood - alpha * blind}

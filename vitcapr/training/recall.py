@@ -16,8 +16,8 @@ def recalls(images: np.ndarray, captions: np.ndarray, caption_image: np.ndarray)
     """
     ranks = rank_matches(images, captions, caption_image)
     scores = {
-        f"validation_{name}_recall_{k}": 100 * float(np.mean(ranks_of_side <= k))
-        for name, ranks_of_side in (("i2t", ranks.i2t), ("t2i", ranks.t2i))
+        f"validation_{name}_recall_{k}": 100 * float(np.mean(side <= k))
+        for name, side in (("i2t", ranks.i2t), ("t2i", ranks.t2i))
         for k in _AT
     }
     return {"validation_rsum": sum(scores.values()), **scores}

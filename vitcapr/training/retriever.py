@@ -112,6 +112,12 @@ def train_retriever(
     )
 
 
+def sample_rows(rows: np.ndarray, most: int | None) -> np.ndarray:
+    """At most so many of the rows, in their order, the same at every call; None: all."""
+    sample: np.ndarray = np.sort(np.random.default_rng(0).permutation(rows)[:most])
+    return sample
+
+
 def train_dual_encoder(
     output_dir: Path,
     retriever: RetrieverConfig,
@@ -152,7 +158,7 @@ def train_dual_encoder(
             augmented_views,
             texts,
             train=train,
-            validation=validation[: training.validation_images],
+            validation=sample_rows(validation, training.validation_images),
             phases=training.phases,
             seed=seed,
             device=device,

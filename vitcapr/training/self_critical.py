@@ -57,17 +57,19 @@ class CiderReward:
             candidates: word numbers without the start token, at least one each.
         """
         references = self._references[row]
-        orders = list(zip(*map(self._vectors, references), strict=True))
+        by_order = zip(*map(self._vectors, references), strict=True)
+        orders = [[(vector, _norm(vector)) for vector in vectors] for vectors in by_order]
         scores = []
         for candidate in candidates:
             far = [(len(candidate) - len(words)) ** 2 for words in references]
             alike = [math.exp(-squared / (2 * _SIGMA**2)) / len(references) for squared in far]
             total = 0.0
             for vector, others in zip(self._vectors(candidate), orders, strict=True):
-                for closeness, other in zip(alike, others, strict=True):
+                norm = _norm(vector)
+                for closeness, (other, other_norm) in zip(alike, others, strict=True):
                     common = ((weight, other[gram]) for gram, weight in vector.items() if gram in other)
                     if product := sum(min(weight, of_other) * of_other for weight, of_other in common):
-                        total += closeness * product / (_norm(vector) * _norm(other))
+                        total += closeness * product / (norm * other_norm)
             scores.append(10 * total / _ORDERS)
         return scores
 
