@@ -1,7 +1,7 @@
 """A pretrained language model that reads an image as a prefix (ClipCap, Mokady et al. 2021; LLaVA, Liu et al. 2023)."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, cast
 
 import torch
 from torch import Tensor, nn
@@ -77,19 +77,53 @@ class LanguageModelCaptioner(Captioner):
     def encode(self, features: dict[str, Tensor]) -> Memory:
         """``prefix``: (B, P, H); ``shares`` of the patches in the means of the grid, if they are pooled; and for
         decoding, without gradients, ``states``, the keys and values of the prefix: (B, L, 2, A, P, H / A)."""
-        memory, parts = Memory(), [features["cls"][:, None]]
+        memory, vectors = Memory(), self._vectors(features)
         if self.grid:
-            shares = _pooling(features["patches"], self.grid)
-            memory["shares"] = shares.expand(len(parts[0]), -1, -1)
-            parts.append(shares @ features["patches"])
-        elif self.attends:
-            parts.append(features["patches"])
-        read = self.projector(torch.cat(parts, dim=1))
+            memory["shares"] = _pooling(features["patches"], self.grid).expand(len(vectors), -1, -1)
+        read = self.projector(vectors)
         memory["prefix"] = read.to(self.embedding.weight.dtype)
         if not torch.is_grad_enabled():
             cache = self.network(inputs_embeds=memory["prefix"], use_cache=True, logits_to_keep=1).past_key_values
             memory["states"] = _last_states(cache, read.shape[1])
         return memory
+
+    def _vectors(self, features: dict[str, Tensor]) -> Tensor:
+        """(B, P, D), what the projector reads."""
+        cls = features["cls"][:, None]
+        if not self.attends:
+            return cls
+        patches = features["patches"]
+        return torch.cat([cls, _pooling(patches, self.grid) @ patches if self.grid else patches], dim=1)
+
+    @torch.no_grad()
+    def start_projector(self, images: Iterable[tuple[dict[str, Tensor], Tensor]]) -> None:
+        """Let each vector of a prefix begin near the words that are said of the image.
+
+        The last layer of the projector becomes the ridge regression onto the mean embedding of these words, enlarged so
+        that its output is as large as the embeddings.
+
+        Args:
+            images: of some images the features, and the weights (B, V) of the pieces, which sum to 1.
+        """
+        embedding, last = self.embedding.weight.float(), cast("nn.Linear", self.projector[-1])
+        inputs = last.in_features
+        count = 0
+        sums = torch.zeros(inputs + last.out_features, dtype=torch.float64)
+        products = torch.zeros(inputs, len(sums), dtype=torch.float64)
+        for features, weights in images:
+            read = self.projector[:-1](self._vectors(features))
+            words = (weights @ embedding)[:, None].expand(-1, read.shape[1], -1)
+            both = torch.cat([read, words], dim=-1).flatten(0, 1).double()
+            count += len(both)
+            sums += both.sum(0)
+            products += both[:, :inputs].T @ both
+        means = sums / count
+        covariances = products / count - means[:inputs, None] * means
+        own, with_words = covariances[:, :inputs], covariances[:, inputs:]
+        slope = torch.linalg.solve(own + own.diagonal().mean() * torch.eye(inputs), with_words)
+        slope *= embedding.std() / (slope * (own @ slope)).sum(0).mean().sqrt()
+        last.weight.copy_(slope.T)
+        last.bias.copy_(means[inputs:] - means[:inputs] @ slope)
 
     def forward(self, memory: Memory, tokens: Tensor, mask: Tensor, image_index: Tensor) -> Tensor:
         images, prefix = memory["prefix"].shape[:2]

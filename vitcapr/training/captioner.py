@@ -1,6 +1,6 @@
 """Training a captioner: teacher-forced cross-entropy over the captions of a split, or a reward for its own captions."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,12 +30,16 @@ from vitcapr.formats.training import History
 from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.models.captioners import build_captioner
 from vitcapr.models.interface import Captioner
+from vitcapr.models.language_model_captioner import LanguageModelCaptioner
 from vitcapr.progress import Reporter
 from vitcapr.store.reader import FeatureStore
 from vitcapr.training import distributed
 from vitcapr.training.outcome import train_into
 from vitcapr.training.self_critical import CiderReward, SelfCritical
 from vitcapr.training.word_vectors import start_embedding
+
+_SAMPLE, _BLOCK = 2_000, 100
+"""Images from which a projector starts, and how many of them are read at a time."""
 
 
 def train_captioner(
@@ -82,6 +86,9 @@ def train_captioner(
     if start is not None:
         start_from(model, architecture, start)
     train, validation = data.rows("train"), data.rows("validation")
+    if start is None and isinstance(model, LanguageModelCaptioner):
+        some = np.sort(np.random.default_rng(seed).permutation(train)[:_SAMPLE])
+        model.start_projector(said_of(store, tokens, some, model.arrays, len(words)))
     task = CaptionerTask(
         model, store, tokens, training, train=train, validation=validation, seed=seed, device=device, vocabulary=words
     )
@@ -255,6 +262,27 @@ class GreedyCider:
             for row, hypothesis in zip(rows.tolist(), hypotheses, strict=True):
                 captions[row] = [" ".join(self._vocabulary.decode(hypothesis.tokens))]
         return float(Cider().compute_score(self._references, captions)[0])
+
+
+def said_of(
+    store: FeatureStore, tokens: TokenTable, rows: np.ndarray, arrays: Sequence[str], pieces: int
+) -> Iterator[tuple[dict[str, Tensor], Tensor]]:
+    """Blocks of images: their features, and the tf-idf (B, V) of the pieces of their captions, with a sum of 1.
+
+    Args:
+        rows: of the images, in increasing order.
+        pieces: V.
+    """
+    counts = np.zeros((len(rows), pieces), np.float32)
+    owner, ids = np.repeat(tokens.image_row, tokens.lengths), tokens.ids
+    known = np.isin(owner, rows)
+    np.add.at(counts, (np.searchsorted(rows, owner[known]), ids[known]), 1)
+    counts *= np.log(len(rows) / np.maximum(1, (counts > 0).sum(0)))
+    counts /= np.maximum(counts.sum(1, keepdims=True), 1e-9)
+    for first in range(0, len(rows), _BLOCK):
+        block = slice(first, first + _BLOCK)
+        read = read_rows(store, arrays, rows[block], torch.device("cpu"))
+        yield {name: array.float() for name, array in read.items()}, torch.from_numpy(counts[block])
 
 
 def start_from(model: Captioner, architecture: dict[str, Any], folder: Path) -> None:
