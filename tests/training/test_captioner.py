@@ -1,6 +1,7 @@
 """The captioner's loss against one caption at a time, its objectives by phase, and the decoded validation score."""
 
 import itertools
+import math
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from vitcapr.formats.tokens import TokenTable
 from vitcapr.formats.training import write_history
 from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.models.interface import Captioner
-from vitcapr.training.captioner import CaptionerTask, GreedyCider, SelfCriticalBatch, history_with_rewards
+from vitcapr.training.captioner import CaptionerTask, GreedyCider, SelfCriticalBatch, history_with_rewards, said_of
 
 IMAGES = 5
 CAPTIONS = [["a", "red", "boat"], ["boats"], ["a", "dog"], ["two", "dogs", "a", "boat"], ["a", "red", "dog"], ["boat"]]
@@ -63,6 +64,20 @@ def task_of(
 
 def model_of(kind: str, vocabulary: Vocabulary) -> Captioner:
     return untrained(kind, len(vocabulary), 6, embedding_dim=4, hidden_dim=5).eval()
+
+
+def test_what_is_said_of_an_image_counts_rare_words_more(
+    vocabulary: Vocabulary, tokens: TokenTable, store: MemoryFeatures
+) -> None:
+    said = {0: "a red boat boats", 1: "a dog", 3: "a red dog"}  # All say "a", the start and the end.
+    ((features, weights),) = said_of(store, tokens, np.array([*said]), ("cls",), len(vocabulary))  # type: ignore[arg-type]
+    expected = torch.zeros(len(said), len(vocabulary))
+    for image, text in enumerate(said.values()):
+        for word in text.split():
+            images = sum(word in other.split() for other in said.values())
+            expected[image, vocabulary.index[word]] = math.log(len(said) / images)
+    torch.testing.assert_close(weights, expected / expected.sum(1, keepdim=True))
+    assert torch.equal(features["cls"], torch.from_numpy(store["cls"].values[[*said]]).float())
 
 
 @pytest.mark.parametrize("kind", ["baseline", "patch_attention"])
