@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from transformers import AutoTokenizer, BertConfig, BertModel
+from transformers import AutoTokenizer, BertModel
 
-from tests.checkpoints import make_dataset
-from tests.data_sets import write_texts
-from tests.encoders.two_towers import bert_tokenizer
+from tests.checkpoints import save_bert
+from tests.data_sets import write_data_set, write_texts
+from tests.encoders.two_towers import WORDS
 from vitcapr.encoders.checkpoints import weights_digest
 from vitcapr.errors import UserError
-from vitcapr.formats.manifest import Manifest, read_manifest, write_manifest
+from vitcapr.formats.manifest import read_manifest
 from vitcapr.formats.scores import read_metrics
-from vitcapr.metrics.similarity import Tokens, bert_score, greedy_match, inverse_document_frequencies
+from vitcapr.metrics.similarity import Tokens, greedy_match
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.score_similarity import score_similarity
 
@@ -40,51 +40,15 @@ def test_greedy_matches_of_known_angles() -> None:
     assert greedy_match(caption, Tokens(at(60), np.zeros(1))) == (0, 0, 0)
 
 
-def test_frequencies_count_a_reference_once() -> None:
-    found = inverse_document_frequencies([[1, 2, 2], [1, 3], [1]])
-    assert found == pytest.approx({1: math.log(4 / 4), 2: math.log(4 / 2), 3: math.log(4 / 2)})
-
-
-def test_each_score_is_the_greatest_over_the_references() -> None:
-    """One reference has the better precision and the other the better recall."""
-    places = {1: at(0)[0], 2: at(90)[0], 9: at(45)[0]}
-    found = bert_score(
-        captions=[[9, 1, 2]],
-        references=[[1], [1, 2, 1, 2]],
-        image_of=np.array([0, 0]),
-        vectors=lambda sentences: [np.stack([places[token] for token in tokens]) for tokens in sentences],
-        special={9},
-        idf=False,
-    )
-    one, other = (0.5, 1.0), (1.0, 1.0)
-    assert found["bert_score_precision"].value == pytest.approx(max(one[0], other[0]))
-    assert found["bert_score_recall"].value == pytest.approx(1.0)
-    assert found["bert_score_f1"].value == pytest.approx(1.0)
-
-
 @pytest.fixture
 def manifest(tmp_path: Path) -> Path:
-    data = read_manifest(make_dataset(tmp_path / "images", len(CAPTIONS)))
-    return with_references(data, tmp_path / "data")
-
-
-def with_references(data: Manifest, folder: Path) -> Path:
-    captions = data.captions.iloc[np.repeat(range(len(REFERENCES)), [len(texts) for texts in REFERENCES])].copy()
-    captions["caption_id"] = [f"{row}" for row in range(len(captions))]
-    captions["text"] = [text for texts in REFERENCES for text in texts]
-    return write_manifest(
-        folder, dataset="noise", image_root=data.image_root, images=data.images, captions=captions, rejected=[]
-    )
+    texts = [(str(image), "en", text) for image, texts in enumerate(REFERENCES) for text in texts]
+    return write_data_set(tmp_path / "data", {str(image): "train" for image in range(len(CAPTIONS))}, texts)
 
 
 @pytest.fixture
 def bert(tmp_path: Path) -> Path:
-    torch.manual_seed(0)
-    tokenizer = bert_tokenizer()
-    shape = {"hidden_size": 16, "num_hidden_layers": 3, "num_attention_heads": 2, "intermediate_size": 16}
-    BertModel(BertConfig(vocab_size=len(tokenizer), initializer_range=2.0, **shape)).save_pretrained(tmp_path / "bert")
-    tokenizer.save_pretrained(tmp_path / "bert")
-    return tmp_path / "bert"
+    return save_bert(tmp_path / "bert", WORDS, 16, num_hidden_layers=3, initializer_range=2.0)
 
 
 def scored(manifest: Path, bert: Path, options: dict[str, Any], **encoder: Any) -> dict[str, Any]:

@@ -30,12 +30,6 @@ def is_running(process: str) -> bool:
         return False
 
 
-def test_tokens_are_lower_case_without_punctuation() -> None:
-    """Brackets stay, as in COCO's evaluation: it strikes out -LRB- after the tokenizer has written -lrb-."""
-    captions = [Caption("1", "A dog, RUNNING -- (fast)!"), Caption("2", "It's 3 o'clock."), Caption("3", "...")]
-    assert tokenize(captions, timeout=300) == ["a dog running -lrb- fast -rrb-", "it 's 3 o'clock", ""]
-
-
 @pytest.mark.usefixtures("java_on_path")
 def test_tokens_equal_those_of_pycocoevalcap() -> None:
     ours = tokenize([Caption("1", text) for text in AWKWARD], timeout=300)
@@ -75,9 +69,7 @@ def test_tokenizer_that_misbehaves_names_the_caption(
 @pytest.mark.parametrize(
     ("script", "problem"),
     [
-        ("sleep 600 & wait", "gave no answer in 1 s"),
         ("exit 0", "ended early"),
-        ("exit 1", "failed with code 1"),
         ("echo Error: specify hypothesis", "answered 'Error: specify hypothesis'"),
         ("echo 1.0 2.0", "answered '1.0 2.0'"),
     ],

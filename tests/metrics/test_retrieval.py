@@ -22,6 +22,7 @@ from vitcapr.metrics.retrieval_scoring import searched
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.ablate import ablate
 from vitcapr.stages.score_retrieval import score_retrieval
+from vitcapr.stages.select_language import select_language
 
 OWNERS = [0, 0, 1, 2, 2, 2]
 TRUTH = Truth.of(OWNERS, 3)
@@ -104,16 +105,6 @@ def test_chance_by_hand() -> None:
     assert levels["i2t_recall_10_chance"] == 1
     assert levels["t2i_recall_1_chance"] == pytest.approx(1 / 3)
     assert levels["t2i_recall_5_chance"] == 1
-
-
-def test_chance_is_what_random_embeddings_score() -> None:
-    random = np.random.default_rng(0)
-    truth = Truth.of(np.repeat(np.arange(400), 5), 400)
-    ranks = rank_matches(random.normal(size=(400, 16)), random.normal(size=(2000, 16)), truth.caption_image)
-    levels = retrieval.chance(truth)
-    for name, measure in retrieval.measures(ranks, truth).items():
-        if "recall" in name:
-            assert measure.value == pytest.approx(levels[f"{name}_chance"], abs=0.012)
 
 
 @pytest.fixture
@@ -220,6 +211,25 @@ def test_another_pool_is_refused(folder: Path, changed: dict[str, np.ndarray], m
     with pytest.raises(UserError, match=message):
         run(folder)
     assert not (folder / "metrics.json").exists()
+
+
+def test_a_picture_without_a_caption_in_the_language_is_in_no_pool(tmp_path: Path) -> None:
+    """Every caption points exactly at its picture; the second picture has a Chinese caption only."""
+    spoken = [("a", "en"), ("a", "zh"), ("b", "zh"), ("c", "en"), ("c", "en")]
+    write_data_set(tmp_path, dict.fromkeys("abc", "test"), [(*caption, "dog") for caption in spoken])
+    owner = np.array([0, 0, 1, 2, 2], np.int32)
+    rows = {"image_row": np.arange(3, dtype=np.int32), "caption_row": np.arange(5, dtype=np.int32)}
+    write_embeddings(tmp_path, captions=np.eye(3, dtype=np.float32)[owner], caption_image=owner, **rows)
+    files = {"all_languages": tmp_path / "embeddings.npz", "manifest": tmp_path / "manifest.json"}
+    run_stage(select_language, language="en", embeddings=tmp_path / "en.npz", **files)
+    with np.load(tmp_path / "en.npz") as kept:
+        assert kept["image_row"].tolist() == [0, 2]
+        assert kept["caption_row"].tolist() == [0, 3, 4]
+        assert kept["caption_image"].tolist() == [0, 1, 1]
+    found = run(tmp_path, "en.npz")
+    assert found["protocol"].startswith("pool:2images,3captions|")
+    assert "|lang:en" in found["protocol"]
+    assert (found["metrics"]["t2i_recall_1"]["value"], found["metrics"]["t2i_recall_1"]["n"]) == (1, 2)
 
 
 def test_an_ablation_is_the_difference_on_the_same_images(folder: Path) -> None:

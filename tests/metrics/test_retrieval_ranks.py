@@ -84,14 +84,6 @@ def test_many_ties_in_blocks_of_any_size(data: st.DataObject) -> None:
         assert_same(rank_matches(images, captions, owner), oracle(images, captions, owner))
 
 
-def test_progress_counts_every_score(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_SCORES", 5000)
-    images, captions, owner = embeddings(100, 4, 1)
-    counted: list[int] = []
-    rank_matches(images, captions, owner, counted.append)
-    assert sum(counted) == 2 * len(images) * len(captions)
-
-
 TIES = """
 import numpy as np
 from vitcapr.metrics.ranks import rank_matches

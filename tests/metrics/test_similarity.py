@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from transformers import BertConfig, BertModel, CLIPModel, CLIPProcessor
+from transformers import CLIPModel, CLIPProcessor
 
-from tests.checkpoints import Experiment, make_dataset
+from tests.checkpoints import Experiment, make_dataset, save_bert
 from tests.data_sets import write_texts
-from tests.encoders.two_towers import ROOM, bert_tokenizer, clip, save
+from tests.encoders.two_towers import ROOM, WORDS, clip
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.formats.scores import read_metrics
@@ -92,19 +92,10 @@ def test_another_model_is_refused(experiment: Experiment, captions: Path, tmp_pa
 
 
 def test_sentences_are_compared_by_a_text_encoder_alone(experiment: Experiment, captions: Path) -> None:
-    tokenizer = bert_tokenizer()
-    shape = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
-    bert = save(BertModel(BertConfig(vocab_size=len(tokenizer), **shape)), [tokenizer], experiment.root / "bert")
-    run_stage(
-        score_similarity,
-        captions=captions,
-        manifest=experiment.manifest,
-        split="train",
-        metrics=experiment.root / "similarity.json",
-        settings=json.dumps(
-            {"sentences": {"source": str(bert), "dtype": "float32", "max_length": 32}, "device": "cpu"}
-        ),
-    )
+    bert = save_bert(experiment.root / "bert", WORDS)
+    settings = {"sentences": {"source": str(bert), "dtype": "float32", "max_length": 32}, "device": "cpu"}
+    files = {"captions": captions, "manifest": experiment.manifest, "metrics": experiment.root / "similarity.json"}
+    run_stage(score_similarity, split="train", settings=json.dumps(settings), **files)
     found = read_metrics(experiment.root / "similarity.json")
     assert list(found["metrics"]) == ["sentence_similarity"]
     assert "pool=mean" in found["protocol"]

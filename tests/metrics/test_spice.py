@@ -56,8 +56,7 @@ def test_the_release_starts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
         java.run_spice('[{"image_id": 0, "test": "a dog", "refs": ["the dog"]}]', CAPTIONS[0], timeout=120)
 
 
-@pytest.mark.parametrize(("script", "problem"), [("exit 1", "failed with code 1"), ("exit 0", "wrote nothing")])
-def test_a_scorer_that_misbehaves(fake_java: Callable[[str], None], script: str, problem: str) -> None:
-    fake_java(script)
-    with pytest.raises(UserError, match=rf"SPICE {problem} \(image 7.jpg"):
+def test_a_scorer_that_writes_nothing(fake_java: Callable[[str], None]) -> None:
+    fake_java("exit 0")
+    with pytest.raises(UserError, match=r"SPICE wrote nothing \(image 7.jpg"):
         spice.spice(CAPTIONS, REFERENCES, timeout=1)

@@ -11,7 +11,6 @@ from scipy.stats import ttest_1samp
 from vitcapr.formats.scores import tidy, write_summary
 from vitcapr.metrics.spread import Seeded, paired, spread
 from vitcapr.pipeline.run import run_stage
-from vitcapr.report.first_page.result import seed_tables
 from vitcapr.stages.spread import spread as spread_stage
 
 LINEAR, MLP = [0.20, 0.22, 0.21], [0.30, 0.31, 0.33]
@@ -53,15 +52,6 @@ def test_seed_against_seed() -> None:
     assert row["verdict"] == "higher"
 
 
-@pytest.mark.parametrize(
-    ("second", "verdict"),
-    [([0.1, 0.12, 0.11], "lower"), ([0.19, 0.24, 0.21], "no difference shown"), (LINEAR, "no difference shown")],
-)
-def test_what_is_said_of_the_second(second: list[float], verdict: str) -> None:
-    scores = summary(dict(zip(BOTH, LINEAR + second, strict=True)))
-    assert paired(scores, BOTH).iloc[0]["verdict"] == verdict
-
-
 def test_only_variants_of_the_same_settings_and_seed_are_compared() -> None:
     many = models(("linear", "pairs500"), ("linear", "pairs900"), ("mlp", "pairs500"))
     del many["mlp-pairs500-seed0"]
@@ -97,10 +87,3 @@ def test_as_people_read_it(tmp_path: Path) -> None:
     assert "| seeds | 3 | 3 |" in text
     assert "| linear | mlp | +10.33 |" in text
     assert "| 3 of 3 | mlp higher beyond the spread of the seeds |" in text
-
-
-def test_tables_of_the_first_page() -> None:
-    tables = seed_tables(SCORES, BOTH)
-    assert [len(table.columns) for table in tables] == [3, 7]
-    assert tables[0].rows[-1][1].text == "3"
-    assert seed_tables(SCORES, {}) == []
