@@ -45,15 +45,6 @@ def details(contents: Contents, system: str) -> list[Any]:
     return list(dict(contents.details())[f"details-{list(contents.systems).index(system)}-0"]["images"])
 
 
-def test_systems_stand_before_their_rerankings(contents: Contents) -> None:
-    systems = contents.overview()["systems"]
-    assert [(one["name"], one["base"]) for one in systems] == [
-        ("attention/beam", None),
-        ("attention/greedy", None),
-        ("attention/reranked", "attention/beam"),
-    ]
-
-
 def test_captions_and_references_by_image(contents: Contents) -> None:
     images = contents.images()
     assert images["ids"] == IDS

@@ -48,11 +48,6 @@ def test_each_change_is_alone() -> None:
     assert all((changed[name] != pictures).any() for name in ("rotation", "brighter", "hue", "blur"))
 
 
-def test_changes_that_are_off_have_no_column() -> None:
-    changed = single_changes(np.zeros((1, 8, 8, 3), np.uint8), Augmentation(rotation=0, hue=0))
-    assert list(changed) == ["original", "flip", "brighter", "blur"]
-
-
 def test_the_augmentation_is_that_of_the_model_of_the_pixels() -> None:
     models = {
         name: SimpleNamespace(image=SimpleNamespace(backbone=backbone), training=SimpleNamespace(augmentation=limits))

@@ -84,16 +84,3 @@ def test_components_of_points_on_a_line_explain_everything():
     captions, images = figure.axes[0].collections
     assert abs(np.diff(np.asarray(images.get_offsets())[:, 0])[0]) == pytest.approx(1)
     assert len(captions.get_offsets()) == 4
-
-
-def test_before_training_each_kind_may_have_a_space_of_its_own():
-    after = blob(10)
-    generator = np.random.default_rng(1)
-    before = generator.normal(size=(10, 3)), generator.normal(size=(20, 5)).astype(np.float16)
-    apart = embeddings.principal_components(after, before).axes
-    assert "two spaces" in apart[0].get_title(loc="left")
-    box = apart[0].yaxis.label.get_window_extent()
-    assert 0 <= box.y0 < box.y1 <= apart[0].figure.bbox.y1
-    assert apart[0].get_xlabel().startswith("first component (captions ")
-    common = embeddings.principal_components(after, (before[0], generator.normal(size=(20, 3)))).axes
-    assert common[0].get_title(loc="left") == "before training"

@@ -50,23 +50,12 @@ def test_nothing_overlaps_or_leaves_the_page(count, best):
     names = [f"a-retriever-with-a-long-name-{n}" for n in range(count)]
     figure = recall_intervals({name: scores(best - 0.01 * n) for n, name in enumerate(names)}, SEARCHED)
     check_layout(figure)
-    renderer = figure.canvas.get_renderer()
-    for axes in figure.axes:
-        boxes = [text.get_window_extent(renderer) for text in axes.texts]
-        for number, box in enumerate(boxes):
-            assert box.y1 <= axes.get_window_extent(renderer).y1 + 1
-            assert all(not box.padded(-0.5).overlaps(other.padded(-0.5)) for other in boxes[number + 1 :])
 
 
 def written(path, split="test", metrics=None):
     found = scores(0.3) if metrics is None else metrics
     write_metrics(path, dataset="toy", split=split, model="m", decoding="", metrics=found, protocol="p")
     return path
-
-
-def test_the_stage(draw, tmp_path):
-    one = written(tmp_path / "one.json")
-    draw(draw_recall, "recall", metrics={"x": [one], "y": [one, one]})
 
 
 def test_scores_of_two_splits_or_of_captions_are_mistakes(draw, tmp_path):

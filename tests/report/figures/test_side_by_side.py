@@ -8,7 +8,6 @@ from vitcapr.formats.embeddings import Embeddings, write_embeddings
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.formats.pairs import Pools, write_pools
 from vitcapr.report.direction import Match, image_to_text, text_to_image
-from vitcapr.report.figures.embeddings import spaces
 from vitcapr.report.figures.examples import Choice
 from vitcapr.report.figures.side_by_side import (
     captions_side_by_side,
@@ -87,18 +86,6 @@ def test_of_pools_a_query_that_was_set_apart_is_searched_among_the_candidates_of
         "| mlp | 1 | 1.00 | ✓ | a |",
         "| mlp | 2 | -1.00 | ✗ | c |",
     ]
-
-
-def test_spaces_share_their_axes(embedded):
-    figure = spaces(dict.fromkeys(("raw", "linear", "mlp", "best"), embedded))
-    shown = [axes for axes in figure.axes if axes.axison]
-    assert len(shown) == 4
-    assert len({axes.get_xlim() for axes in shown}) == 1
-    assert shown[0].get_title(loc="left").startswith("raw\ndistance of the means")
-    # The second and third panels of the first row have nothing below them.
-    assert [axes.get_xlabel() for axes in shown] == ["", *["first component"] * 3]
-    assert [axes.xaxis.get_tick_params()["labelbottom"] for axes in shown] == [False, True, True, True]
-    assert [axes.get_ylabel() for axes in shown] == ["second component", "", "", "second component"]
 
 
 def test_a_long_note_stays_on_the_page(picture):

@@ -1,10 +1,7 @@
 import json
-from itertools import chain
 
-import numpy as np
 import pytest
 
-from tests.tokens import token_table
 from vitcapr.errors import UserError
 from vitcapr.formats.captions import read_attention
 from vitcapr.formats.manifest import read_manifest
@@ -12,31 +9,8 @@ from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.report.figures.attention import attended_words
 from vitcapr.report.figures.examples import Choice, choose_attended
 from vitcapr.stages.draw_attention import draw_attention
-from vitcapr.stages.draw_caption_lengths import draw_caption_lengths
-from vitcapr.stages.draw_curves import draw_curves
-from vitcapr.stages.draw_loss_curves import draw_loss_curves
-from vitcapr.stages.draw_word_frequencies import draw_word_frequencies
 
 SETTINGS = json.dumps({"figures": {"examples": 3, "attention_images": 2}})
-HISTORY = """epoch,phase,train_loss,validation_loss,validation_cider,learning_rate,seconds
-1,1,4,3,,0.001,9
-2,1,3,2,,0.001,9
-"""
-
-
-def test_curves(draw, tmp_path):
-    (tmp_path / "history.csv").write_text(HISTORY)
-    (tmp_path / "backbone.csv").write_text("epoch,train_loss,validation_loss,kind\n1,3,3,0.5\n2,2,2,0.7\n")
-    (tmp_path / "rsum.csv").write_text(HISTORY.replace("cider", "rsum"))
-    histories = dict.fromkeys(("captioners/a", "captioners/b"), tmp_path / "history.csv")
-    draw(draw_curves, "curves", histories=histories)
-    histories |= {"retrievers/a": tmp_path / "rsum.csv", "backbones/trained": tmp_path / "backbone.csv"}
-    draw(draw_curves, "curves", "retrievers", "backbone", histories=histories)
-
-
-def test_losses_of_several_trainings_take_the_name_of_the_file(draw, tmp_path):
-    (tmp_path / "history.csv").write_text(HISTORY)
-    draw(draw_loss_curves, "rates", histories=dict.fromkeys("ab", tmp_path / "history.csv"))
 
 
 @pytest.fixture
@@ -108,13 +82,3 @@ def test_captions_and_attention_of_two_decodings_are_a_mistake(draw, attended, t
     (tmp_path / "other.json").write_text(json.dumps(entries))
     with pytest.raises(UserError, match="attention for 13 words for the 14 words of image i5"):
         draw(draw_attention, "attention-1", **{**attended, "captions": tmp_path / "other.json"})
-
-
-def test_text(draw, dataset, tmp_path):
-    words = [["a", "dog"], ["a", "cat"], ["a"]]
-    vocabulary = Vocabulary.build(chain(*words), min_count=2)
-    vocabulary.write(tmp_path / "vocabulary.json")
-    rows = np.array([0, 1, 6])
-    token_table([vocabulary.encode(caption) for caption in words], rows, rows).write(tmp_path / "tokens.npz")
-    draw(draw_word_frequencies, "vocabulary", vocabulary=tmp_path / "vocabulary.json")
-    draw(draw_caption_lengths, "lengths", tokens=tmp_path / "tokens.npz", manifest=dataset)

@@ -1,5 +1,5 @@
 import re
-from html.parser import HTMLParser
+from html import unescape
 
 from vitcapr.formats.tables import Cell, Table, row
 from vitcapr.report.figures.examples import Run
@@ -14,34 +14,7 @@ def page(scores=(SCORES,), **parts):
     return to_html(title=NASTY, facts=[("data", NASTY)], scores=scores, again=NASTY, folder=NASTY, **parts)
 
 
-class Headings(HTMLParser):
-    """The texts of the headings, the tags in use and the alternative texts."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.found, self.alts, self.tags, self.inside = [], [], set(), False
-        self.feed(text)
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.add(tag)
-        self.inside = tag == "h2"
-        if tag == "img":
-            self.alts.append(dict(attributes).get("alt"))
-
-    def handle_data(self, text):
-        if self.inside:
-            self.found.append(text)
-            self.inside = False
-
-
-def test_only_what_there_is_has_a_section():
-    read = Headings(page())
-    assert read.found == ["Scores", "Run it again"]
-    assert "img" not in read.tags
-    assert Headings(page(scores=[])).found == ["Run it again"]
-
-
-def test_every_section_and_no_markup_from_outside():
+def test_no_section_has_markup_from_outside():
     picture = Picture(b"jpeg", NASTY)
     captions = {NASTY: [Run(NASTY), Run(NASTY, "del"), Run("new", "ins")], "x": []}
     query = Query(NASTY, [Match(picture, 0.9, 1, False), Match(picture, 0.25, 17, True)])
@@ -56,13 +29,8 @@ def test_every_section_and_no_markup_from_outside():
         has_oracle=True,
         has_alignments=True,
     )
-    read = Headings(text)
-    assert read.found == [
-        *("Scores", "Beside the paper", "Captions", "Retrieval at its best and worst", "Training", "Cost"),
-        "Run it again",
-    ]
-    assert "script" not in read.tags
-    assert read.alts == [NASTY] * 7
+    assert "<script" not in text
+    assert [unescape(alt) for alt in re.findall('alt="([^"]*)"', text)] == [NASTY] * 7
     assert "<ins>new</ins>" in text
     assert "(nothing)" in text
     assert "<figcaption>&lt;script" in text
