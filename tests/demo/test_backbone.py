@@ -19,9 +19,7 @@ from vitcapr.demo.backbone_targets import (
     IGNORED,
     ObjectNames,
     build_targets,
-    caption_words,
     collect_names,
-    patch_coverage,
     surroundings,
 )
 from vitcapr.demo.scenes.dataset import write_scenes
@@ -30,6 +28,7 @@ from vitcapr.pipeline.run import run_stage
 from vitcapr.progress import Reporter
 from vitcapr.stages.train_backbone import train_backbone
 
+NAMES = ObjectNames(["ball", "box"], ["red"], ["dotted", "plain"], ["a", "b", "c"], most=2)
 SETTINGS = {"trained_backbone": {"patch_size": 8, "hidden_size": 16, "layers": 1, "heads": 2, "epochs": 2, "batch": 8}}
 
 
@@ -51,15 +50,6 @@ def trained(scenes: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     output = tmp_path_factory.mktemp("backbone")
     train(scenes, output)
     return output
-
-
-def test_patch_coverage_by_hand() -> None:
-    labels = np.zeros((4, 4), np.uint8)
-    labels[0, 0] = 1
-    labels[:2, 2:] = 2
-    labels[3, 1:3] = 1
-    coverage = patch_coverage(labels, np.array([1, 2]), grid=2)
-    np.testing.assert_allclose(coverage, [[0.25, 0, 0.25, 0.25], [0, 1, 0, 0]])
 
 
 def test_targets_by_hand(tmp_path: Path) -> None:
@@ -101,10 +91,6 @@ def test_words_that_are_rare_or_everywhere_are_not_learnt() -> None:
     assert names == ObjectNames(["ball"], ["blue", "red"], ["plain"], ["blue", "red"], most=2)
 
 
-def test_words_of_a_caption_are_those_in_latin_letters() -> None:
-    assert caption_words("A Red-ball, 草地上!") == {"a", "red", "ball"}
-
-
 def tiny(names: ObjectNames) -> SceneReader:
     torch.manual_seed(0)
     config = ViTConfig(
@@ -113,10 +99,8 @@ def tiny(names: ObjectNames) -> SceneReader:
     return SceneReader(ViTModel(config), names)
 
 
-def test_the_loss_is_the_sum_of_its_naive_parts() -> None:
-    names = ObjectNames(["ball", "box"], ["red"], ["dotted", "plain"], ["a", "b", "c"], most=2)
-    torch.manual_seed(1)
-    outputs = tiny(names)(torch.randn(2, 3, 16, 16))
+def two_pictures() -> dict[str, torch.Tensor]:
+    """Targets of two pictures with four patches each."""
     targets = {
         "kind": torch.tensor([[0, 1, 2, IGNORED], [0, 0, 1, 1]]),
         "color": torch.tensor([[0, 1, 1, IGNORED], [0, 0, 1, 1]]),
@@ -128,6 +112,12 @@ def test_the_loss_is_the_sum_of_its_naive_parts() -> None:
         "around": torch.zeros(2, 4, len(AROUND)),
     }
     targets["around"][0, 1, 2] = 1.0
+    return targets
+
+
+def test_the_loss_is_the_sum_of_its_naive_parts() -> None:
+    torch.manual_seed(1)
+    outputs, targets = tiny(NAMES)(torch.randn(2, 3, 16, 16)), two_pictures()
 
     def choice(name: str, background: float) -> float:
         terms = [
@@ -158,19 +148,10 @@ def test_the_loss_is_the_sum_of_its_naive_parts() -> None:
 
 def test_pictures_without_a_clear_object_give_a_number() -> None:
     """The last batch of an epoch may hold a single picture whose objects fill too little of any patch."""
-    model = tiny(ObjectNames(["ball"], ["red"], ["plain"], ["a"], most=1))
-    nothing = torch.zeros(1, 4, dtype=torch.int64)
-    targets = {
-        "kind": nothing,
-        "color": nothing,
-        "texture": nothing,
-        "count": torch.full((1, 4), IGNORED),
-        "numbers": torch.tensor([[1]]),
-        "present": torch.ones(1, 1),
-        "words": torch.ones(1, 1),
-        "around": torch.zeros(1, 4, len(AROUND)),
-    }
-    loss = loss_of(model(torch.randn(1, 3, 16, 16)), targets)
+    model, targets = tiny(NAMES), two_pictures()
+    targets |= {name: torch.zeros_like(targets[name]) for name in ("kind", "color", "texture", "around")}
+    targets["count"] = torch.full((2, 4), IGNORED)
+    loss = loss_of(model(torch.randn(2, 3, 16, 16)), targets)
     loss.backward()
     assert loss.isfinite()
     assert all(weight.grad.isfinite().all() for weight in model.parameters() if weight.grad is not None)

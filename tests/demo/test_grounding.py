@@ -8,13 +8,6 @@ from vitcapr.demo.grounding import MaskedPicture, attention_share, interpolation
 QUARTER = np.array([[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]], dtype=bool)
 
 
-def test_share_on_a_2x2_grid() -> None:
-    heat = np.array([[0.4, 0.3], [0.2, 0.1]])
-    assert attention_share(heat, QUARTER) == pytest.approx(0.4)
-    assert attention_share(heat, ~QUARTER) == pytest.approx(0.6)
-    assert attention_share(heat, np.ones((4, 4), bool)) == pytest.approx(1)
-
-
 def test_a_mask_covers_part_of_a_patch() -> None:
     """The mask is one pixel of the four of the first patch."""
     mask = np.zeros((4, 4), bool)
@@ -47,11 +40,6 @@ def test_upsampling_is_bilinear(grid: tuple[int, int], size: tuple[int, int]) ->
     ours = interpolation(grid[0], size[0]) @ heat @ interpolation(grid[1], size[1]).T
     theirs = torch.nn.functional.interpolate(torch.from_numpy(heat)[None, None], size, mode="bilinear")[0, 0]
     np.testing.assert_allclose(ours, theirs.numpy(), atol=1e-12)
-
-
-def test_pointing_hits_where_the_greatest_value_is() -> None:
-    assert pointing_hit(np.array([[0.4, 0.3], [0.2, 0.1]]), QUARTER) == 1
-    assert pointing_hit(np.array([[0.3, 0.4], [0.2, 0.1]]), QUARTER) == 0
 
 
 def test_a_map_that_points_nowhere_scores_the_area() -> None:

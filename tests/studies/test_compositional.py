@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers import AutoTokenizer, LlamaForCausalLM
 
+from tests.models.networks import save_language_model
 from vitcapr.commands import foils
 from vitcapr.encoders.language_models import load_judge
 from vitcapr.errors import UserError
@@ -81,30 +82,18 @@ def test_the_cosine_of_image_and_caption() -> None:
 
 @pytest.fixture(scope="module")
 def language_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from tokenizers import Tokenizer, models, pre_tokenizers
-
-    folder = tmp_path_factory.mktemp("language-model")
-    words = Tokenizer(
-        models.WordLevel({"<s>": 0, "a": 1, "cat": 2, "dog": 3, "runs": 4, "<unk>": 5}, unk_token="<unk>")
-    )
-    words.pre_tokenizer = pre_tokenizers.Whitespace()
-    PreTrainedTokenizerFast(tokenizer_object=words, bos_token="<s>").save_pretrained(folder)
-    torch.manual_seed(0)
-    sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
-    LlamaForCausalLM(LlamaConfig(vocab_size=6, **sizes)).save_pretrained(folder)
-    return folder
+    return save_language_model(tmp_path_factory.mktemp("language-model"), ["a cat", "a dog runs"] * 2)
 
 
 def test_the_blind_model_sums_log_probabilities(language_model: Path) -> None:
     """Against the mean loss that transformers gives for one caption without padding."""
-    texts, tokens = ["a dog runs", "a cat"], [[0, 1, 3, 4], [0, 1, 2]]
+    texts = ["a dog runs", "a cat"]
+    tokenizer = AutoTokenizer.from_pretrained(language_model)
+    tokens = [torch.tensor([tokenizer(f"<s>{text}")["input_ids"]]) for text in texts]
     model = LlamaForCausalLM.from_pretrained(language_model)
     with torch.inference_mode():
-        expected = [
-            -(len(each) - 1) * float(model(torch.tensor([each]), labels=torch.tensor([each])).loss) for each in tokens
-        ]
-    judge = load_judge(str(language_model), "main", "cpu")
-    assert judge(texts) == pytest.approx(expected, rel=1e-4)
+        expected = [-(each.shape[1] - 1) * float(model(each, labels=each).loss) for each in tokens]
+    assert load_judge(str(language_model), "main", "cpu")(texts) == pytest.approx(expected, rel=1e-4)
 
 
 def test_the_command(language_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

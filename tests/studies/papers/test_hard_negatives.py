@@ -1,26 +1,15 @@
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from vitcapr.formats.scores import COLUMNS, RankFile, Ranks
+from tests.studies.papers.test_side_by_side import built, system
+from vitcapr.formats.scores import RankFile, Ranks
 from vitcapr.formats.tables import Table
 from vitcapr.studies.papers.changes import hard_negatives, read_ranks
 from vitcapr.studies.papers.numbers import read_published
-from vitcapr.studies.papers.side_by_side import BuildRow, build_rows
 
 COLUMNS_SHOWN = ("system", "I→T R@1", "I→T median rank")
-
-
-def builds(**systems: dict[str, float]) -> list[BuildRow]:
-    place = {"experiment": "e", "dataset": "flickr8k", "split": "test", "decoding": "", "protocol": "pool:4x4"}
-    rows = [
-        {**place, "model": model, "metric": metric, "value": value, "low": value - 0.01, "high": value + 0.01, "n": 4}
-        for model, scores in systems.items()
-        for metric, value in scores.items()
-    ]
-    return build_rows(pd.DataFrame(rows, columns=list(COLUMNS)).astype({"value": float}))
 
 
 def shown(table: Table) -> list[list[str]]:
@@ -37,11 +26,11 @@ def write_ranks(folder: Path, i2t: list[int]) -> Path:
 
 
 def test_retrievers_are_set_against_their_like() -> None:
-    found = builds(
-        paper={"i2t_recall_1": 0.10, "i2t_median_rank": 20.0},
-        alone={"i2t_recall_1": 0.30},
-        paper_hard_negatives={"i2t_recall_1": 0.08, "i2t_median_rank": 18.5},
-        lost_hard_negatives={"i2t_recall_1": 0.08},
+    found = built(
+        system("paper", {"i2t_recall_1": 0.10, "i2t_median_rank": 20.0}),
+        system("alone", {"i2t_recall_1": 0.30}),
+        system("paper_hard_negatives", {"i2t_recall_1": 0.08, "i2t_median_rank": 18.5}),
+        system("lost_hard_negatives", {"i2t_recall_1": 0.08}),
     )
     assert shown(hard_negatives(read_published("vitcap-r"), found, {})) == [
         ["dual encoder, before hard negatives", "0.44", "-"],
@@ -55,23 +44,17 @@ def test_retrievers_are_set_against_their_like() -> None:
     ]
 
 
-def test_ranks_give_the_change_its_paired_interval(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("before", "change"), [(0.0, "+100.00 (+100.00 to +100.00)"), (0.5, "+50.00"), (0.75, "+25.00")]
+)
+def test_ranks_of_the_same_scores_give_the_change_its_paired_interval(
+    tmp_path: Path, before: float, change: str
+) -> None:
     """All four images are hits after, none before: every resample says +100."""
     paths = [
         write_ranks(tmp_path / "paper", [2, 3, 4, 2]),
         write_ranks(tmp_path / "paper_hard_negatives", [1, 1, 1, 1]),
     ]
-    found = builds(paper={"i2t_recall_1": 0.0}, paper_hard_negatives={"i2t_recall_1": 1.0})
+    found = built(system("paper", {"i2t_recall_1": before}), system("paper_hard_negatives", {"i2t_recall_1": 1.0}))
     table = hard_negatives(read_published("vitcap-r"), found, read_ranks(paths))
-    assert shown(table)[-1][1] == "+100.00 (+100.00 to +100.00)"
-
-
-@pytest.mark.parametrize("scores", [0.5, 0.75])
-def test_ranks_of_another_experiment_are_left_alone(tmp_path: Path, scores: float) -> None:
-    paths = [
-        write_ranks(tmp_path / "paper", [2, 3, 4, 2]),
-        write_ranks(tmp_path / "paper_hard_negatives", [1, 1, 1, 1]),
-    ]
-    found = builds(paper={"i2t_recall_1": scores}, paper_hard_negatives={"i2t_recall_1": 1.0})
-    table = hard_negatives(read_published("vitcap-r"), found, read_ranks(paths))
-    assert shown(table)[-1][1] == f"{100 - 100 * scores:+.2f}"
+    assert shown(table)[-1][1] == change

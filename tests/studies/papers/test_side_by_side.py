@@ -1,4 +1,5 @@
 import math
+from itertools import chain
 from typing import Any
 
 import pandas as pd
@@ -13,14 +14,17 @@ from vitcapr.studies.papers.side_by_side import BuildRow, ScoreRange, build_rows
 BLEU = {"bleu_1": 0.6, "bleu_2": 0.4, "bleu_3": 0.3, "bleu_4": 0.2}
 
 
-def summary(*systems: dict[str, Any]) -> pd.DataFrame:
-    rows = []
-    for system in systems:
-        place = {"experiment": "e", "dataset": "flickr8k", "split": "test", "decoding": "", "protocol": "tok:ptb"}
-        place |= {key: value for key, value in system.items() if key != "scores"}
-        for metric, value in system["scores"].items():
-            rows.append({**place, "metric": metric, "value": value, "low": value - 0.01, "high": value + 0.01, "n": 7})
-    return pd.DataFrame(rows, columns=list(COLUMNS)).astype({"value": float})
+def system(model: str, scores: dict[str, float], **place: str) -> list[dict[str, Any]]:
+    """Its rows of a summary."""
+    names = {"experiment": "e", "dataset": "flickr8k", "split": "test", "decoding": "", "protocol": "tok:ptb"} | place
+    return [
+        {**names, "model": model, "metric": metric, "value": value, "low": value - 0.01, "high": value + 0.01, "n": 7}
+        for metric, value in scores.items()
+    ]
+
+
+def built(*systems: list[dict[str, Any]]) -> list[BuildRow]:
+    return build_rows(pd.DataFrame(chain(*systems), columns=list(COLUMNS)).astype({"value": float}))
 
 
 @pytest.fixture(scope="module")
@@ -34,11 +38,9 @@ def lines(table: Table, *columns: str) -> list[list[str]]:
 
 
 def test_this_build_is_listed_under_the_papers_row(paper: Published) -> None:
-    builds = build_rows(
-        summary(
-            {"model": "mine", "decoding": "beam", "scores": {"bleu_4": 0.3}},
-            {"model": "baseline", "decoding": "greedy", "scores": {**BLEU, "meteor": 0.205}},
-        )
+    builds = built(
+        system("mine", {"bleu_4": 0.3}, decoding="beam"),
+        system("baseline", {**BLEU, "meteor": 0.205}, decoding="greedy"),
     )
     table = side_by_side("captioning_flickr8k", paper, builds)
     shown = lines(table, "source", "system", "BLEU-4", "mean BLEU", "METEOR")
@@ -64,19 +66,10 @@ def test_notes_are_numbered_where_they_stand(paper: Published) -> None:
     assert used == set(range(1, len(table.notes) + 1))
 
 
-def test_a_table_of_another_data_set_says_that_there_is_no_run(paper: Published) -> None:
-    builds = build_rows(summary({"model": "patch_attention", "decoding": "beam", "dataset": "scenes", "scores": BLEU}))
-    table = side_by_side("captioning_flickr8k", paper, builds)
-    assert "This build has no run on flickr8k here." in table.caption
-    assert all(row[2].text == "-" for row in table.rows if row[0].text == "this build")
-
-
 def test_the_decoding_table_has_every_data_set_and_names_it(paper: Published) -> None:
-    builds = build_rows(
-        summary(
-            {"model": "patch_attention", "decoding": "beam", "dataset": "scenes", "scores": BLEU},
-            {"model": "patch_attention", "decoding": "greedy", "scores": {"length_mean": 9.5, "dangling_share": 0.02}},
-        )
+    builds = built(
+        system("patch_attention", BLEU, decoding="beam", dataset="scenes"),
+        system("patch_attention", {"length_mean": 9.5, "dangling_share": 0.02}, decoding="greedy"),
     )
     shown = lines(side_by_side("decoding", paper, builds), "system", "words each", "dangling endings", "mean BLEU")
     assert shown == [
@@ -91,7 +84,7 @@ def test_the_decoding_table_has_every_data_set_and_names_it(paper: Published) ->
 def test_retrieval_shows_percent_ranks_and_chance_once(paper: Published) -> None:
     scores = {"i2t_recall_1": 0.42, "i2t_median_rank": 3.0, "rsum": 3.1, "i2t_recall_1_chance": 0.001}
     folds = {"i2t_recall_1": 0.5, "i2t_recall_1_1k": 0.625}
-    builds = build_rows(summary({"model": "paper", "scores": scores}, {"model": "other", "scores": scores | folds}))
+    builds = built(system("paper", scores), system("other", scores | folds))
     shown = lines(
         side_by_side("retrieval_flickr8k", paper, builds), "source", "system", "I→T R@1", "I→T median rank", "rsum"
     )
@@ -106,11 +99,7 @@ def test_retrieval_shows_percent_ranks_and_chance_once(paper: Published) -> None
 
 def test_another_data_set_replaces_the_second_papers_and_is_named() -> None:
     scores = {"i2t_recall_1": 0.3, "t2i_recall_1": 0.2}
-    builds = build_rows(
-        summary(
-            {"model": "mlp", "scores": scores}, {"model": "mine", "scores": scores | {"i2t_recall_1_chance": 0.005}}
-        )
-    )
+    builds = built(system("mlp", scores), system("mine", scores | {"i2t_recall_1_chance": 0.005}))
     paper = read_published("blip2-flickr30k")
     table = side_by_side("retrieval_flickr30k", paper, builds)
     shown = lines(table, "source", "system", "I→T R@1")
@@ -151,14 +140,9 @@ def test_seeds_become_one_row_with_their_spread() -> None:
 
 
 def test_a_row_of_the_paper_is_compared_with_the_same_split() -> None:
-    published = read_published("bert-vit")
     scores = (("train", 0.5), ("validation", 0.25))
-    builds = build_rows(
-        summary(
-            *({"model": "fine_tuned", "split": split, "scores": {"t2i_recall_1": value}} for split, value in scores)
-        )
-    )
-    table = side_by_side("retrieval_pairs", published, builds)
+    builds = built(*(system("fine_tuned", {"t2i_recall_1": value}, split=split) for split, value in scores))
+    table = side_by_side("retrieval_pairs", read_published("bert-vit"), builds)
     shown = [(row[0].text, row[2].shown) for row in table.rows]
     assert shown[:4] == [
         ("paper", "86.70"),
@@ -169,15 +153,7 @@ def test_a_row_of_the_paper_is_compared_with_the_same_split() -> None:
 
 
 def test_bits_are_shown_as_they_are_before_and_after() -> None:
-    builds = build_rows(
-        summary(
-            {
-                "model": "fine_tuned",
-                "split": "validation",
-                "scores": {"image_entropy": 4.5, "image_entropy_before": 4.25},
-            }
-        )
-    )
+    builds = built(system("fine_tuned", {"image_entropy": 4.5, "image_entropy_before": 4.25}, split="validation"))
     table = side_by_side("representation", read_published("bert-vit"), builds)
     shown = {row[1].text: row[3].text for row in table.rows if row[0].text == "this build"}
     assert [value for name, value in shown.items() if "before training" in name] == ["4.25"]
@@ -186,15 +162,12 @@ def test_bits_are_shown_as_they_are_before_and_after() -> None:
 
 
 def test_the_gains_of_peng_are_computed_from_the_validation_split() -> None:
-    place = {"split": "validation"}
     recalls = {"i2t_recall_1": 0.30, "t2i_recall_1": 0.20, "i2t_recall_5": 0.5, "t2i_recall_5": 0.5}
     information = {"caption_match_information": 0.6, "caption_match_information_before": 0.5}
-    builds = build_rows(
-        summary(
-            {"model": "fine_tuned", **place, "scores": {**recalls, **information}},
-            {"model": "devise", **place, "scores": {"i2t_recall_1": 0.15, "t2i_recall_1": 0.25, "i2t_recall_5": 0.4}},
-            {"model": "devise", "split": "train", "scores": {"t2i_recall_5": 0.4}},
-        )
+    builds = built(
+        system("fine_tuned", recalls | information, split="validation"),
+        system("devise", {"i2t_recall_1": 0.15, "t2i_recall_1": 0.25, "i2t_recall_5": 0.4}, split="validation"),
+        system("devise", {"t2i_recall_5": 0.4}, split="train"),
     )
     assert lines(gains(read_published("bert-vit"), builds), "gain", "paper", "this build") == [
         ["R@1 over DeViSE", "12.9 %", "+5.0 points"],

@@ -13,7 +13,7 @@ from vitcapr.formats.model import write_card
 from vitcapr.stages.train_captioner import TrainCaptionerSettings
 from vitcapr.stages.train_retriever import TrainRetrieverSettings
 from vitcapr.studies.papers.numbers import read_published
-from vitcapr.studies.papers.training_setups import other_numbers, read_training_setup, training
+from vitcapr.studies.papers.training_setups import read_training_setup, training
 
 
 def card(folder: Path, settings: Section, **score: float) -> Path:
@@ -126,12 +126,6 @@ def test_this_builds_setups_are_listed_after_the_papers(tmp_path: Path) -> None:
     assert [row[0].text for row in table.rows] == [*["paper"] * 5, "this build"]
     assert [cell.text for cell in table.rows[-1]][1:3] == ["mine", "4"]
     assert table.rows[1][table.columns.index("best validation score")].text == "3.2258"
-
-
-def test_the_other_numbers_have_a_place() -> None:
-    rows = [[cell.text for cell in row] for row in other_numbers(read_published("vitcap-r")).rows]
-    assert ["Perplexity of the t-SNE plot", "30", "section IV-D", "30"] in rows
-    assert all(all(row) for row in rows)
 
 
 def test_a_raw_retriever_has_nothing_to_tell(tmp_path: Path) -> None:
