@@ -1,5 +1,6 @@
 """Toy runs of the three systems, shared by the tests that look at what they left."""
 
+import pkgutil
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -7,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
+import vitcapr
 from tests.checkouts import copy_checkout
 from tests.end_to_end.inputs import write_inputs
 from tests.forks import SNAKEMAKE, Forks
+from tests.torture import runs
 
 TOYS = Path(__file__).parent / "toys"
-LIBRARIES = (
-    *("pandas", "pyarrow.parquet", "matplotlib.pyplot", "torch", "torch._dynamo"),
-    *("transformers.models.vit.modeling_vit", "transformers.models.bert.modeling_bert", "scipy.stats"),
+NETWORKS = (
+    *("torch._dynamo", "transformers.models.vit.modeling_vit", "transformers.models.bert.modeling_bert"),
     *("transformers.models.auto.modeling_auto", "transformers.models.auto.tokenization_auto"),
 )
-"""What most of the jobs import."""
 
 Snakemake = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -31,7 +32,10 @@ def write_project(folder: Path) -> None:
 
 @pytest.fixture(scope="session")
 def forks() -> Iterator[Forks]:
-    with Forks(*SNAKEMAKE, *LIBRARIES) as forks:
+    """A process that has imported whatever a job imports, and knows which module of the package imports which."""
+    own = [module.name for module in pkgutil.walk_packages(vitcapr.__path__, "vitcapr.")]
+    own.remove("vitcapr.__main__")
+    with Forks(*SNAKEMAKE, *runs.LIBRARIES.split(), *NETWORKS, *own, "torture.inside") as forks:
         yield forks
 
 

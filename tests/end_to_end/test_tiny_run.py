@@ -2,9 +2,9 @@
 
 import csv
 import json
+import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -92,11 +92,13 @@ def test_training_stopped_by_a_signal_continues_bit_for_bit(project: Path, forks
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     assert forks.run(*command(whole), folder=tmp_path).returncode == 0
     state = parts / "checkpoint/state.safetensors"
-    stopped = subprocess.Popen([sys.executable, *command(parts)], stderr=subprocess.PIPE, text=True)
+    code = f"import os, sys; open('pid', 'w').write(str(os.getpid())); sys.argv = {command(parts)[1:]!r}"
+    process = [str(forks.python), "-c", f"{code}; from vitcapr.commands.main import main; main()"]
+    stopped = subprocess.Popen(process, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 120
     while not state.exists() and time.monotonic() < deadline:
         time.sleep(0.005)
-    stopped.send_signal(signal.SIGUSR1)
+    os.kill(int((tmp_path / "pid").read_text()), signal.SIGUSR1)
     assert stopped.wait() == 75, stopped.communicate()[1]
     assert not (parts / "card.json").exists()
     continued = forks.run(*command(parts), folder=tmp_path)
