@@ -84,3 +84,8 @@ def test_all_there_is_occurs() -> None:
     kinds = Counter(group.kind for group in groups)
     assert set(kinds) == set(KINDS)
     assert max(kinds.values()) < 2 * min(kinds.values())
+
+
+def test_streams_depend_on_seed_number_and_purpose_only() -> None:
+    draws = {(s, i, p): stream(s, i, p).random() for s in (0, 1) for i in (0, 1) for p in (0, 1)}
+    assert len(set(draws.values())) == len(draws)
