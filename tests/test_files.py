@@ -12,8 +12,6 @@ from vitcapr.files import (
     canonical_json,
     read_json,
     remove_remains,
-    sha256_bytes,
-    sha256_file,
     write_json,
     write_text,
 )
@@ -60,9 +58,3 @@ def test_unreadable_json_says_what_to_do(tmp_path: Path) -> None:
     write_text(tmp_path / "bad.json", "{")
     with pytest.raises(UserError, match="not a JSON file"):
         read_json(tmp_path / "bad.json")
-
-
-def test_checksums(tmp_path: Path) -> None:
-    write_text(tmp_path / "abc", "abc")
-    known = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-    assert sha256_file(tmp_path / "abc") == sha256_bytes(b"abc") == known

@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 from safetensors.numpy import save_file
 
+from tests.forks import snakemake_forks
 from vitcapr.errors import UserError
 from vitcapr.pipeline.code import job_code
 from vitcapr.plugins import plugins
@@ -168,16 +169,15 @@ def test_an_entry_point_is_a_plugin(study: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_the_rules_take_a_metric(study: Path) -> None:
     """A dry run reads the configuration, and checks every rule against its stage."""
-    vitcapr = [sys.executable, "-m", "vitcapr"]
-    subprocess.run([*vitcapr, "init", "mine"], cwd=study, check=True, capture_output=True)
+    assert snakemake_forks().run("-m", "vitcapr", "init", "mine", folder=study).returncode == 0
     shutil.move(study / "plugins", study / "mine" / "plugins")
     config = study / "mine" / "louder.yaml"
     config.write_text(CONFIG)
-    command = [sys.executable, "-m", "snakemake", "-n", "--nocolor", "--configfile", config.name]
-    done = subprocess.run(command, cwd=config.parent, capture_output=True, text=True, check=False)
+    command = ("-m", "snakemake", "-n", "--nocolor", "--configfile", config.name)
+    done = snakemake_forks().run(*command, folder=config.parent)
     assert done.returncode == 0, done.stdout + done.stderr
     config.write_text(CONFIG.replace("words_here", "words_heer").replace("gain", "gian"))
-    done = subprocess.run(command, cwd=config.parent, capture_output=True, text=True, check=False)
+    done = snakemake_forks().run(*command, folder=config.parent)
     assert "words_here" in done.stderr
     assert "did you mean 'captioners.mine.gain'" in done.stderr
 

@@ -1,4 +1,4 @@
-from typing import Any
+import threading
 
 import numpy as np
 import pytest
@@ -58,31 +58,6 @@ def test_a_batch_by_hand(store: Store, texts: WordTexts) -> None:
     assert second.texts.tolist() == [[1, 9, 2]]
 
 
-def flat(batches: Batches) -> list[tuple[list[int], list[list[int]]]]:
-    return [(batch.rows.tolist(), batch.texts.tolist()) for batch in batches]
-
-
-def test_an_epoch_has_every_image_once_with_all_its_captions(store: Store, texts: WordTexts) -> None:
-    seen: dict[int, list[list[int]]] = {}
-    for batch in Batches(store, texts, np.arange(6), 3, seed=4):
-        for caption, image in zip(batch.texts.tolist(), batch.image_index.tolist(), strict=True):
-            row = int(batch.rows[image])
-            assert batch.features["patches"][image, 0, 0] == row
-            seen.setdefault(row, []).append([token for token in caption if token])
-    assert seen == {row: [caption[:4] for caption in captions] for row, captions in CAPTIONS.items()}
-
-
-def test_seed_and_epoch_decide_the_order_and_an_epoch_can_be_continued(store: Store, texts: WordTexts) -> None:
-    def batches(**options: Any) -> Batches:
-        return Batches(store, texts, np.arange(5), 1, **options)
-
-    whole = flat(batches(seed=1, epoch=2))
-    assert flat(batches(seed=1, epoch=2)) == whole
-    assert flat(batches(seed=1, epoch=2, start_batch=3)) == whole[3:]
-    orders = {tuple(rows[0] for rows, _ in flat(batches(seed=s, epoch=e))) for s in range(4) for e in range(4)}
-    assert len(orders) > 8
-
-
 def test_captions_need_not_be_grouped(store: Store, texts: WordTexts) -> None:
     texts.image_row = texts.image_row[::-1].copy()
     (batch,) = Batches(store, texts, np.array([0]), 1)
@@ -90,8 +65,6 @@ def test_captions_need_not_be_grouped(store: Store, texts: WordTexts) -> None:
 
 
 def test_leaving_an_epoch_early_ends_its_thread(store: Store, texts: WordTexts) -> None:
-    import threading
-
     iterator = iter(Batches(store, texts, np.arange(5), 1, depth=1))
     next(iterator)
     iterator.close()  # type: ignore[attr-defined]

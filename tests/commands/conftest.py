@@ -1,18 +1,16 @@
 """A whole experiment, very small, as its rules lay it out: photographs, features, a captioner, two retrievers."""
 
-import hashlib
 import json
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from PIL import Image
 from transformers import ViTConfig, ViTModel
 
-from tests.checkpoints import extract_features, save_bert
-from vitcapr.formats.manifest import write_manifest
+from tests.checkpoints import PROCESSOR, extract_features, save_bert
+from tests.data_sets import write_data_set
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.extract_text import extract_text
 from vitcapr.stages.train_captioner import train_captioner
@@ -22,7 +20,6 @@ from vitcapr.stages.vocabulary import vocabulary
 IMAGES = 12
 THINGS = ["dog", "cat", "boat", "man", "girl", "bird"]
 SHAPE = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
-PROCESSOR = {"size": {"height": 16, "width": 16}, "resample": 2, "image_mean": [0.4] * 3, "image_std": [0.3] * 3}
 
 
 def write_backbones(backbones: Path) -> None:
@@ -33,21 +30,17 @@ def write_backbones(backbones: Path) -> None:
     save_bert(backbones / "tiny-bert", ["a", "big", *THINGS], intermediate_size=8)
 
 
-def write_dataset(folder: Path, pictures: Path) -> None:
+def write_photographs(data: Path, pictures: Path) -> None:
+    """Twelve images of noise, "photo 00.png" and so on, with two captions each."""
     draw = np.random.default_rng(0)
     pictures.mkdir()
-    rows, captions = [], []
+    splits, captions = {}, []
     for number in range(IMAGES):
-        width, height = 20 + number % 7, 18 + number % 5
-        path, split = pictures / f"photo {number:02d}.png", ["train", "train", "validation", "test"][number % 4]
-        Image.fromarray(draw.integers(0, 256, (height, width, 3), dtype=np.uint8)).save(path)
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        rows.append((f"p{number}", path.name, split, width, height, digest))
-        for which, text in enumerate((f"A {THINGS[number % 6]}.", f"The big {THINGS[number % 6]}.")):
-            captions.append((f"p{number}#{which}", f"p{number}", "en", text, split))
-    images = pd.DataFrame(rows, columns=["image_id", "path", "split", "width", "height", "sha256"])
-    table = pd.DataFrame(captions, columns=["caption_id", "image_id", "language", "text", "split"])
-    write_manifest(folder, dataset="toy", image_root=pictures, images=images, captions=table, rejected=[])
+        name, size = f"{number:02d}", (18 + number % 5, 20 + number % 7, 3)
+        Image.fromarray(draw.integers(0, 256, size, dtype=np.uint8)).save(pictures / f"photo {name}.png")
+        splits[name] = ("train", "train", "validation", "test")[number % 4]
+        captions += [(name, "en", f"{start} {THINGS[number % 6]}.") for start in ("A", "The big")]
+    write_data_set(data, splits, captions, "toy", pictures, "photo {}.png")
 
 
 @pytest.fixture(scope="session")
@@ -55,7 +48,7 @@ def _experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("project")
     results = root / "results" / "toy"
     write_backbones(root / "backbones")
-    write_dataset(results / "data", root / "photos")
+    write_photographs(results / "data", root / "photos")
     manifest, stores = results / "data/manifest.json", root / "results/stores"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VITCAPR_BACKBONES", str(root / "backbones"))

@@ -83,11 +83,11 @@ def test_foils_by_a_captioner(kind: str, project: Path, capsys: pytest.CaptureFi
     store."""
     captioner = Path("results/toy/captioners") / kind
     made = vitcapr.load_captioner(captioner, beam_size=1).caption("photos/photo 07.png")[0]
-    for image, given in (("photo 07.png", (Path("photos"), None)), ("p7.png", (None, STORE))):
+    for image, given in (("photo 07.png", (Path("photos"), None)), ("07.png", (None, STORE))):
         one = foils._likelihood(captioner, *given)
         assert one([image], [made.caption]) == pytest.approx([made.log_prob], rel=1e-3)
         assert [one.knows(caption) for caption in ("a dog", "a zebra")] == [True, False]
-    pairs = [{"filename": f"{name}.png", "caption": "a dog", "negative_caption": "dog a"} for name in ("p7", "p8", "q")]
+    pairs = [{"filename": f"{name}.png", "caption": "a dog", "negative_caption": "dog a"} for name in ("07", "08", "q")]
     path = project / f"{kind}.json"
     path.write_text(json.dumps(dict(enumerate(pairs))))
     foils.main([path], captioner=[captioner], features=STORE, samples=20, output=project / "out")

@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -35,26 +35,17 @@ def vitcapr_program(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-m", "vitcapr", *arguments], capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_explains_itself(
-    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    "words", [*([name] for name in COMMANDS), *(["stage", name] for name in stage_names())], ids=" ".join
+)
+def test_every_command_and_every_stage_explains_itself(
+    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """In this process: a program for each would spend minutes on imports."""
-    monkeypatch.setattr(sys, "argv", ["vitcapr", command, "--help"])
+    monkeypatch.setattr(sys, "argv", ["vitcapr", *words, "--help"])
     with suppress(SystemExit):
         main()
-    assert f"vitcapr {command} " in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("stage", stage_names())
-def test_every_stage_explains_itself(
-    stage: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["vitcapr", "stage", stage, "--help"])
-    with pytest.raises(SystemExit) as left:
-        main()
-    assert left.value.code == 0
-    assert f"vitcapr stage {stage} " in capsys.readouterr().out
+    assert f"vitcapr {' '.join(words)} " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("arguments", [(), ("--help",), ("-h",)])
@@ -68,23 +59,27 @@ def test_help_lists_every_command(
     assert all(f"  {name} " in printed for name in COMMANDS)
 
 
-@pytest.mark.parametrize(
-    ("program", "heavy"),
-    [
-        ("from vitcapr.commands.main import main; sys.argv = ['vitcapr', '--help']; main()", (*HEAVY, "pydantic")),
-        # The declarations of all stages are loaded while Snakemake parses the Snakefile.
-        ("from vitcapr.pipeline.stage import each_stage; list(each_stage())", HEAVY),
-        (
-            "import vitcapr.experiment.experiment; from vitcapr.pipeline.code import job_code; "
-            "job_code('vitcapr.stages.train_captioner', {})",
-            HEAVY,
-        ),
-    ],
-)
-def test_help_declarations_and_hashes_load_no_heavy_library(program: str, heavy: tuple[str, ...]) -> None:
-    program = f"import sys; {program}; print([name for name in {heavy} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "[]"
+def test_help_declarations_and_hashes_load_no_heavy_library() -> None:
+    """The declarations of all stages are loaded while Snakemake parses the Snakefile."""
+    program = f"""
+import sys
+from vitcapr.commands.main import main
+
+def loaded(*more):
+    return [name for name in (*{HEAVY}, *more) if name in sys.modules]
+
+sys.argv = ["vitcapr", "--help"]
+main()
+assert not loaded("pydantic"), loaded("pydantic")
+from vitcapr.pipeline.stage import each_stage
+list(each_stage())
+assert not loaded(), loaded()
+import vitcapr.experiment.experiment
+from vitcapr.pipeline.code import job_code
+job_code("vitcapr.stages.train_captioner", {{}})
+assert not loaded(), loaded()
+"""
+    subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
 
 
 def test_help_and_mistakes_load_neither_torch_nor_pandas() -> None:
@@ -164,14 +159,10 @@ def ask_python_for_too_much() -> None:
     raise MemoryError
 
 
-def fail() -> None:
-    raise RuntimeError("a mistake of ours")
-
-
 @pytest.mark.parametrize("program", [ask_torch_for_too_much, ask_python_for_too_much])
-def test_no_memory_is_one_line(program: object, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_memory_is_one_line(program: Callable[[], None], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
-        run_program(program)  # type: ignore[arg-type]
+        run_program(program)
     assert stop.value.code == 2
     printed = capsys.readouterr().err
     assert len(printed.splitlines()) == 1
@@ -179,12 +170,12 @@ def test_no_memory_is_one_line(program: object, capsys: pytest.CaptureFixture[st
     assert "smaller batches need less memory" in printed
 
 
-def test_a_mistake_of_the_program_keeps_its_traceback() -> None:
+def test_a_mistake_of_the_program_and_debugging_show_the_traceback() -> None:
+    def fail() -> None:
+        raise RuntimeError("a mistake of ours")
+
     with pytest.raises(RuntimeError, match="a mistake of ours"):
         run_program(fail)
-
-
-def test_debugging_shows_the_traceback_of_all() -> None:
     with pytest.raises(RuntimeError, match="can't allocate memory"):
         run_program(ask_torch_for_too_much, debug=True)
 

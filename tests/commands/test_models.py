@@ -127,18 +127,6 @@ def changed(card: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
     return card
 
 
-def test_a_long_file_is_not_held_in_memory(project: Path, url: str, tmp_path: Path) -> None:
-    """The index claims 2^40 bytes; the file has fewer, so that its digest is wrong."""
-    push(project / CAPTIONER, url)
-    place = f"{url.removeprefix('memory:/')}/{INDEX}"
-    index = json.loads(MEMORY.cat(place))
-    index["files"]["captioners/patch_attention/best.safetensors"] = {"size": 2**40, "sha256": "0" * 64}
-    MEMORY.pipe_file(place, json.dumps(index).encode())
-    with pytest.raises(UserError, match="does not have its checksum"):
-        pull(url, tmp_path / "copy")
-    assert not [path for path in (tmp_path / "copy").rglob("*") if path.name.endswith(".partial")]
-
-
 def test_a_model_of_the_other_kind_is_one_line(project: Path) -> None:
     with pytest.raises(UserError, match=r"this is no captioner .*; it is a retriever"):
         vitcapr.load_captioner(project / "results/toy/retrievers/words")

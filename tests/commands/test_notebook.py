@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
 
 import vitcapr
@@ -64,10 +63,3 @@ def test_use_models_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(namespace["found"]) == 5
     assert namespace["of_image"].shape == (1, 5)
     assert capsys.readouterr() == ("", "")
-
-
-@pytest.mark.parametrize("name", ["from_photographs.ipynb", "new_head.ipynb", "use_models.ipynb"])
-def test_a_notebook_is_sound_and_carries_no_output(name: str) -> None:
-    notebook = nbformat.read(NOTEBOOKS / name, as_version=4)
-    nbformat.validate(notebook)
-    assert all(not cell.get("outputs") for cell in notebook.cells)

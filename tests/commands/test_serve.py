@@ -235,9 +235,20 @@ def test_a_mistake_of_ours_is_an_error_and_the_server_goes_on(
     assert "ZeroDivisionError" in caplog.text
 
 
-@pytest.mark.parametrize("background", [False, True])
-def test_the_command_from_start_to_its_signal(project: Path, tmp_path: Path, background: bool) -> None:
-    """In the background, where a shell lets it ignore SIGINT, only SIGTERM ends it."""
+def test_in_the_background_only_sigterm_ends_it() -> None:
+    """A shell lets a background process ignore SIGINT."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        server = PageServer([], "127.0.0.1", 0)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    for number, ends in ((signal.SIGINT, False), (signal.SIGTERM, True)):
+        server.handle_exit(number, None)
+        assert server.should_exit == ends
+    server.socket.close()
+
+
+def test_the_command_from_start_to_ctrl_c(project: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "vitcapr", "serve", ATTENTION, "--retriever", WORDS, "--port", "0"]
     with subprocess.Popen(
         command,
@@ -245,21 +256,19 @@ def test_the_command_from_start_to_its_signal(project: Path, tmp_path: Path, bac
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "TMPDIR": str(tmp_path)},
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN if background else signal.SIG_DFL),
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as process:
         try:
             assert process.stdout is not None
             line = process.stdout.readline()
             found = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/ captions photographs; Ctrl-C stops it\n", line)
             assert found is not None, line
-            if background:
-                process.send_signal(signal.SIGINT)
             with closing(HTTPConnection("127.0.0.1", int(found[1]), timeout=120)) as connection:
                 connection.request("POST", "/caption", (project / PHOTOGRAPH).read_bytes())
                 answer = json.loads(connection.getresponse().read())
             assert len(answer["nearest"]) == 5
             assert list(tmp_path.iterdir()) != []
-            process.send_signal(signal.SIGTERM if background else signal.SIGINT)
+            process.send_signal(signal.SIGINT)
             rest, errors = process.communicate(timeout=120)
         finally:
             process.kill()

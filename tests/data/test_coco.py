@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from vitcapr.data.coco import list_coco, list_images, list_karpathy
+from vitcapr.data.coco import list_coco, list_images
 from vitcapr.data.images import ImageSource
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import read_manifest
@@ -103,15 +103,6 @@ def test_files_that_share_an_image_would_leak(coco, write_files):
         list_coco([], [coco / "annotations" / f"captions_{name}.json" for name in ("train2017", "val2014")])
 
 
-def test_an_image_twice_in_one_file_counts_once(tmp_path, write_files):
-    entry = {"id": 5, "file_name": "5.jpg"}
-    content = {"images": [entry, entry], "annotations": [{"id": 1, "image_id": 5, "caption": "Five."}]}
-    folder = write_files(tmp_path, {"captions_val2017.json": json.dumps(content)})
-    listing = list_coco(["5.jpg"], [folder / "captions_val2017.json"])
-    assert [image.image_id for image in listing.images] == ["5"]
-    assert listing.rejected == [("5", "duplicate image id")]
-
-
 def karpathy_image(number: int, split: str, folder: str = "val2014") -> dict[str, object]:
     return {
         "cocoid": number,
@@ -124,7 +115,7 @@ def karpathy_image(number: int, split: str, folder: str = "val2014") -> dict[str
 
 @pytest.mark.parametrize(("restval", "split"), [(True, "train"), (False, "none")])
 def test_karpathys_split(tmp_path, picture, write_files, restval, split):
-    listed = [(42, "test"), (8, "restval"), (17, "val"), (3, "train")]
+    listed = [(42, "test"), (8, "restval"), (17, "val"), (3, "train"), (3, "test")]
     photographs = {f"COCO_val2014_{number:012d}.jpg": picture() for number, _ in listed}
     write_files(tmp_path / "coco" / "val2014", photographs)
     content = json.dumps({"images": [karpathy_image(number, name) for number, name in listed], "dataset": "coco"})
@@ -145,21 +136,12 @@ def test_karpathys_split(tmp_path, picture, write_files, restval, split):
     assert manifest.images["path"][0] == "val2014/COCO_val2014_000000000003.jpg"
     assert manifest.captions["caption_id"].tolist() == ["30", "31", "80", "81", "170", "171", "420", "421"]
     assert manifest.captions["text"][0] == "Caption 0 of 3."
-
-
-def test_karpathys_image_twice_counts_once(tmp_path, write_files):
-    content = {"images": [karpathy_image(3, "train"), karpathy_image(3, "test")]}
-    folder = write_files(tmp_path, {"dataset_coco.json": json.dumps(content)})
-    listing = list_karpathy([], folder / "dataset_coco.json", restval=True)
-    assert [(image.image_id, image.split) for image in listing.images] == [("3", "train")]
-    assert len(listing.captions) == 2
-    assert listing.rejected == [("3", "duplicate image id")]
+    assert (tmp_path / "out" / "rejected.csv").read_text() == "item,reason\n3,duplicate image id\n"
 
 
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("captions.json", VAL, "the file name does not tell whether it is train or val"),
         ("captions_trainval2014.json", VAL, "the file name does not tell whether it is train or val"),
         ("instances_val2017.json", '{"images": [], "annotations": [{"id": 1, "image_id": 1}]}', "has no 'caption'"),
         ("captions_val2017.json", '{"info": {}}', "it has no 'images'"),

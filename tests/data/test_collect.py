@@ -113,7 +113,8 @@ def test_a_limit_is_a_total_that_is_spread_over_the_splits(folder: Path) -> None
 def test_a_loss_of_more_than_a_tenth_stops_the_stage(folder: Path, state: str, match: str) -> None:
     paths = [f"good/{name}.png" if name in "ab" else None if state == "absent" else f"bad/{name}.png" for name in IDS]
     images = [ListedImage(name, path, "train") for name, path in zip(IDS, paths, strict=True)]
-    listing = Listing(images, [ListedCaption(f"{name}#0", name, "A dog .") for name in IDS])
+    dirty = [ListedCaption("a#1", "a", " "), ListedCaption("z#0", "z", "No image .")] * 9
+    listing = Listing(images, [*(ListedCaption(f"{name}#0", name, "A dog .") for name in IDS), *dirty])
     with ImageSource(folder) as source, Reporter() as reporter:
         with pytest.raises(UserError, match=rf"{match} .*raise data\.max_rejected, which is 0\.1"):
             check(listing, source, Checks(), reporter)

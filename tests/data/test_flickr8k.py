@@ -80,9 +80,9 @@ zero.jpg#0,caption of an image left out
 """
 
 
-def run(output_dir: Path, images: Path, text: Path, max_rejected: float = 1, **flickr8k: object) -> Path:
-    options = {"images": str(images), "text": str(text), **flickr8k}
-    settings = {"flickr8k": options, "max_pixels": 2000, "max_rejected": max_rejected}
+def run(output_dir: Path, images: Path, text: Path) -> Path:
+    options = {"images": str(images), "text": str(text)}
+    settings = {"flickr8k": options, "max_pixels": 2000, "max_rejected": 1}
     run_stage(data_photographs, settings=json.dumps(settings), folder=output_dir)
     return output_dir / "manifest.json"
 
@@ -131,29 +131,6 @@ def test_zips_give_the_same_rows_as_folders(tmp_path, folders, write_zip, photog
         assert (tmp_path / "packed" / name).read_bytes() == (tmp_path / "unpacked" / name).read_bytes()
 
 
-def test_a_picture_that_breaks_moves_nothing_but_the_gap_it_leaves(tmp_path, folders):
-    before = read_manifest(run(tmp_path / "before", *folders))
-    (folders[0] / "b.jpg").write_bytes(b"")
-    after = read_manifest(run(tmp_path / "after", *folders))
-    kept = before.images[before.images["image_id"] != "b.jpg"].reset_index(drop=True)
-    assert after.images.equals(kept)
-
-
-@pytest.mark.parametrize("name", ["zero.jpg", "absent.jpg"])
-def test_without_a_share_to_reject_a_bad_image_stops_and_not_at_dirty_captions(tmp_path, write_files, picture, name):
-    images = write_files(tmp_path / "images", {"a.jpg": picture(), "zero.jpg": b""})
-    text = write_files(
-        tmp_path / "text", {**TEXT, "captions.txt": "image,caption\na.jpg,An a .\na.jpg.1,No a .\na.jpg,\n"}
-    )
-    listed = run(tmp_path / "good", images, text / "captions.txt", 0, splits="random")
-    assert read_manifest(listed).captions["text"].tolist() == ["An a ."]
-    lists = {"Flickr_8k.trainImages.txt": name, "Flickr_8k.devImages.txt": "", "Flickr_8k.testImages.txt": ""}
-    write_files(text, {"captions.txt": f"image,caption\na.jpg,A .\n{name},Bad .\n", **lists})
-    with pytest.raises(UserError, match=rf"'{name}' first: .*raise data\.max_rejected, which is 0"):
-        run(tmp_path / "out", images, text / "captions.txt", 0)
-    assert not (tmp_path / "out" / "manifest.json").exists()
-
-
 def test_kaggle_captions_count_again_and_may_hold_commas(tmp_path, write_files):
     text = write_files(
         tmp_path,
@@ -189,21 +166,6 @@ def test_official_splits_need_their_lists(tmp_path, write_files):
         list_flickr8k(["a.jpg"], text / "captions.txt", splits="official", seed=0)
 
 
-def test_an_image_in_two_splits_is_refused(tmp_path, write_files):
-    text = write_files(tmp_path, {**TEXT, "Flickr_8k.testImages.txt": "a.jpg"})
-    with pytest.raises(UserError, match=r"image 'a\.jpg' is in the train split and in the test split"):
-        list_flickr8k(["a.jpg"], text, splits="official", seed=0)
-
-
-def test_random_splits_have_the_official_sizes():
-    names = [f"{i}.jpg" for i in range(8091)]
-    split_of = random_splits(names, 0, SIZES)
-    counts = {split: list(split_of.values()).count(split) for split in ("train", "validation", "test")}
-    assert counts == {"train": 6000, "validation": 1000, "test": 1000}
-    assert random_splits(reversed(names), 0, SIZES) == split_of
-    assert random_splits(names, 1, SIZES) != split_of
-
-
 @settings(max_examples=50)
 @given(st.integers(4, 400), st.integers(0, 3), st.data())
 def test_losing_an_image_moves_at_most_one_other_across_each_border(number, seed, data):
@@ -214,10 +176,16 @@ def test_losing_an_image_moves_at_most_one_other_across_each_border(number, seed
     assert len(moved) <= 3
 
 
-@pytest.mark.parametrize(("number", "sizes"), [(8, (6, 1, 1)), (16, (12, 2, 2)), (3, (3, 0, 0)), (100, (76, 12, 12))])
-def test_fewer_images_are_split_in_proportion(number, sizes):
-    splits = list(random_splits([f"{i}.jpg" for i in range(number)], 0, SIZES).values())
-    assert tuple(splits.count(split) for split in ("train", "validation", "test")) == sizes
+@pytest.mark.parametrize(
+    ("number", "sizes"),
+    [(3, (3, 0, 0)), (8, (6, 1, 1)), (16, (12, 2, 2)), (100, (76, 12, 12)), (8091, (6000, 1000, 1000))],
+)
+def test_random_splits_are_the_official_ones_or_as_many_as_an_eighth(number, sizes):
+    names = [f"{i}.jpg" for i in range(number)]
+    split_of = random_splits(names, 0, SIZES)
+    assert tuple(list(split_of.values()).count(split) for split in ("train", "validation", "test")) == sizes
+    assert random_splits(reversed(names), 0, SIZES) == split_of
+    assert number < 8 or random_splits(names, 1, SIZES) != split_of
 
 
 def test_of_two_files_of_one_name_the_shallower_counts(tmp_path, write_files):

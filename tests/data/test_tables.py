@@ -51,9 +51,9 @@ def test_many_threads_read_every_row(tmp_path: Path, picture: Picture, nested: b
 
 
 def test_three_row_groups_are_in_memory_and_no_file_appears(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """200 pictures of a million bytes in groups of ten: reading all of them in order holds at most three groups."""
-    size, group = 1_000_000, 10
-    path = write(tmp_path / "t.parquet", [bytes([row]) * size for row in range(200)], group)
+    """40 pictures of 200,000 bytes in groups of four: reading all of them in order holds at most three groups."""
+    size, group = 200_000, 4
+    path = write(tmp_path / "t.parquet", [bytes([row]) * size for row in range(40)], group)
     before = {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*")}
     groups: list[int] = []
     read = pq.ParquetFile.read_row_group
@@ -66,10 +66,10 @@ def test_three_row_groups_are_in_memory_and_no_file_appears(tmp_path: Path, monk
     gc.collect()
     start, most = pa.total_allocated_bytes(), 0
     with ImageSource(tmp_path) as source:
-        for row in range(200):
+        for row in range(40):
             assert source.read(picture_path(path.name, row)) == bytes([row]) * size
             most = max(most, pa.total_allocated_bytes() - start)
-    assert groups == list(range(20))
+    assert groups == list(range(10))
     assert most <= (tables.GROUPS_IN_MEMORY + 1) * group * size
     assert {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*")} == before
 

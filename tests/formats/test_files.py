@@ -240,20 +240,6 @@ def test_arrays_come_back_from_their_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("vectors", "message"),
-    [
-        (VECTORS.astype(np.float64), "type float64"),
-        (VECTORS[0], r"shape is \(2,\)"),
-    ],
-)
-def test_word_vectors_that_do_not_fit_are_refused(tmp_path: Path, vectors: np.ndarray, message: str) -> None:
-    path = tmp_path / "vectors.npy"
-    np.save(path, vectors)
-    with pytest.raises(UserError, match=f"not an embedding of words: .*{message}"):
-        read_word_vectors(path)
-
-
-@pytest.mark.parametrize(
     ("name", "changes", "message"),
     [
         ("attention", {"weights": np.zeros((3, 5), np.float16)}, "for 2 x 3 patches"),
@@ -334,13 +320,6 @@ def test_of_a_killed_training_the_whole_rows_of_gpu_use_are_kept(tmp_path: Path)
     assert read_gpu_use(path).samples["gpu_percent"].isna().all()
 
 
-def test_scores_by_image_without_a_column_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "per_image.parquet"
-    write_per_image(path, pd.DataFrame({"image_id": ["a", "b"], "caption": ["x", "y"]}))
-    with pytest.raises(UserError, match="its columns are image_id, caption"):
-        read_per_image(path)
-
-
 def test_pairs_of_another_manifest_or_with_other_columns_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "pairs.parquet"
     write_pair_table(path, PAIRS.assign(text="x"))
@@ -350,6 +329,17 @@ def test_pairs_of_another_manifest_or_with_other_columns_are_refused(tmp_path: P
     PAIRS.drop(columns="raw").to_parquet(path, index=False)
     with pytest.raises(UserError, match="not a table of pairs: its columns"):
         read_pair_table(path, ["a"])
+
+
+def test_other_columns_of_scores_and_other_types_of_vectors_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "per_image.parquet"
+    write_per_image(path, pd.DataFrame({"image_id": ["a", "b"], "caption": ["x", "y"]}))
+    with pytest.raises(UserError, match="its columns are image_id, caption"):
+        read_per_image(path)
+    for vectors, message in ((VECTORS.astype(np.float64), "type float64"), (VECTORS[0], r"shape is \(2,\)")):
+        np.save(tmp_path / "vectors.npy", vectors)
+        with pytest.raises(UserError, match=f"not an embedding of words: .*{message}"):
+            read_word_vectors(tmp_path / "vectors.npy")
 
 
 READING = """

@@ -71,14 +71,9 @@ def test_chosen_captions_are_those_of_the_table() -> None:
     assert chosen.caption_row.tolist() == [4, 6]
 
 
-def data_set(folder):
-    """Three images, the first with two captions."""
-    captions = [(image, "en", "a cat") for image in "aabc"]
-    return read_manifest(write_data_set(folder / "data", dict.fromkeys("abc", "train"), captions))
-
-
 def test_shifted_rows_and_foreign_numbers_are_refused(tmp_path):
-    data, path = data_set(tmp_path), tmp_path / "tokens.npz"
+    captions, path = [(image, "en", "a cat") for image in "aabc"], tmp_path / "tokens.npz"
+    data = read_manifest(write_data_set(tmp_path / "data", dict.fromkeys("abc", "train"), captions))
     words = Vocabulary.build(["cat", "dog"], min_count=1, unknown=False)
     ids, offsets = np.array([1, 3, 2, 1, 4, 2, 1, 4, 3, 2], np.int32), np.array([0, 3, 6, 10], np.int64)
     image_row, caption_row = np.array([0, 1, 2], np.int32), np.array([1, 2, 3], np.int32)
@@ -100,9 +95,5 @@ def test_shifted_rows_and_foreign_numbers_are_refused(tmp_path):
             read(**changed)
         assert str(path) in str(caught.value)
         assert caught.value.remedy == "run the vocabulary stage again"
-
-
-def test_a_table_without_captions_is_one(tmp_path):
-    token_table([], [], []).write(tmp_path / "tokens.npz")
-    words = Vocabulary.build(["cat"], min_count=1)
-    assert len(TokenTable.read(tmp_path / "tokens.npz", data_set(tmp_path), words)) == 0
+    token_table([], [], []).write(path)
+    assert len(TokenTable.read(path, data, words)) == 0

@@ -25,12 +25,10 @@ CONFIG = {
     },
     "retrievers": {"pair": {"backbone": "vit", "text": {"kind": "features", "encoder": "sentences"}}},
     "text_encoders": {"sentences": {"source": "nowhere/sentences"}},
-    "rerankings": {
-        "reranked": {"decoding": "beam", "retriever": "pair"},
-        "oracle": {"decoding": "beam", "by": "oracle"},
-    },
     "run": {"captioners": ["several", "on_cpu"], "retrievers": ["pair"]},
 }
+
+MODELS = ("--until", "decode", "embed")
 
 
 @dataclass(frozen=True)
@@ -101,7 +99,7 @@ def snakemake(folder: Path, *arguments: str) -> str:
 
 @pytest.fixture(scope="module")
 def jobs(project: Path) -> dict[str, Job]:
-    found = planned(snakemake(project, "--dry-run", "--cores=64"))
+    found = planned(snakemake(project, "--dry-run", "--cores=64", *MODELS))
     outputs = {name: job.files for name, job in found.items()}
     (project / "bin/outputs.json").write_text(json.dumps(outputs), encoding="utf-8")
     return found
@@ -109,9 +107,8 @@ def jobs(project: Path) -> dict[str, Job]:
 
 @pytest.fixture(scope="module")
 def submissions(project: Path, jobs: dict[str, Job]) -> list[Submission]:
-    """The whole DAG, submitted."""
     assert jobs
-    snakemake(project)
+    snakemake(project, *MODELS)
     lines = (project / "bin/asked.jsonl").read_text(encoding="utf-8").splitlines()
     asked = [json.loads(line) for line in lines]
     return [Submission(call["jobs"], " ".join(call["options"])) for call in asked]
@@ -125,7 +122,7 @@ def of(submissions: list[Submission], job: str) -> str:
 
 def test_every_job_is_submitted_with_what_its_rule_needs(jobs: dict[str, Job], submissions: list[Submission]) -> None:
     assert sorted(job for submission in submissions for job in submission.jobs) == sorted(jobs)
-    assert {job.rule for job in jobs.values()} >= {"data", "extract", "extract_text", "train_captioner", "score"}
+    assert {job.rule for job in jobs.values()} >= {"data", "extract", "extract_text", "train_captioner", "decode"}
     for name, job in jobs.items():
         options = of(submissions, name)
         gpus = int(job.resources.get("gpu", "0"))
@@ -163,14 +160,11 @@ def test_a_training_requests_a_gpu_per_process_and_a_warning_signal(submissions:
     assert "--gpus" not in of(submissions, "train_captioner:experiment=shim,captioner=on_cpu")
 
 
-def rule_files() -> list[str]:
-    return [path.read_text(encoding="utf-8") for path in sorted((REPOSITORY / "rules").glob("*.smk"))]
-
-
 def gpu_rules() -> set[str]:
     """The rules that may ask for a GPU; one that another rule is made from has the same needs."""
     found: set[str] = set()
-    for text in rule_files():
+    for path in sorted((REPOSITORY / "rules").glob("*.smk")):
+        text = path.read_text(encoding="utf-8")
         blocks = re.split(r"^(?=(?:rule|use rule) )", text, flags=re.MULTILINE)
         for block in blocks:
             name = re.match(r"(?:use )?rule (?:\w+ as )?(\w+)", block)
@@ -186,30 +180,3 @@ def test_the_profile_knows_every_gpu_rule() -> None:
     rules = gpu_rules()
     assert {"train_backbone", "extract", "train_captioner", "decode", "decode_attentively", "embed"} <= rules
     assert set(PROFILE["set-resources"]) == rules
-
-
-def test_long_gpu_rules_have_the_papers_cores() -> None:
-    """The comment of the profile: eight hours and more."""
-    text = "\n".join(rule_files())
-    runtimes = {
-        name: int(minutes)
-        for name, minutes in re.findall(
-            r"^use rule \w+ as (\w+) with:(?:(?!^rule |^use rule )[\s\S])*?runtime=(\d+)", text, re.MULTILINE
-        )
-        if name in gpu_rules()
-    }
-    assert len(runtimes) > 8
-    assert PROFILE["set-threads"] == {name: 32 for name, minutes in runtimes.items() if minutes >= 8 * 60}
-
-
-def test_jobs_are_started_again_by_one_of_the_two() -> None:
-    assert bool(PROFILE.get("retries")) != bool(PROFILE.get("slurm-requeue"))
-    assert not any(re.search(r"^    retries:", text, re.MULTILINE) for text in rule_files()), (
-        "a rule's would outdo the profile's"
-    )
-
-
-def test_what_a_failed_job_leaves_is_whole() -> None:
-    """Snakemake keeps it, and takes it as finished where all of it is there."""
-    assert PROFILE["keep-incomplete"]
-    assert not any(re.search(r"\b(directory|update)\(", text) for text in rule_files())

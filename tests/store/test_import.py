@@ -103,32 +103,23 @@ def test_partitions_of_clip_retrieval(tmp_path: Path, data: Path) -> None:
         np.testing.assert_array_equal(store["text"][:], 2 * VECTORS[[1, 0, 2]])
 
 
-def test_exports_come_back(tmp_path: Path, data: Path) -> None:
+@pytest.mark.parametrize("kind", ["h5", "npz"])
+def test_exports_come_back(tmp_path: Path, data: Path, kind: str) -> None:
     write_h5_big(tmp_path / "big.h5")
-    sealed = imported(tmp_path / "big.h5", "--data", data)
-    for kind in ("h5", "npz", "clip-retrieval"):
-        target = tmp_path / f"again.{kind}"
-        if kind == "clip-retrieval":
-            np.savez(tmp_path / "v.npz", image_id=np.array(IDS), cls=VECTORS)
-            run_features("export", imported(tmp_path / "v.npz"), "--to", kind, "-o", target)
-            with open_features(imported(target)) as store:
-                np.testing.assert_array_equal(store["cls"][:], VECTORS)
-                assert store.ids == IDS
-            continue
-        run_features("export", sealed, "--to", kind, "-o", target)
-        with open_features(imported(target, "--grid", "2x3")) as store:
-            np.testing.assert_array_equal(store["patches"][:], GRIDS.reshape(3, 6, 4)[[1, 0, 2]])
-            assert store.ids == ["a.jpg", "b.jpg", "c.jpg"]
+    target = tmp_path / f"again.{kind}"
+    run_features("export", imported(tmp_path / "big.h5", "--data", data), "--to", kind, "-o", target)
+    with open_features(imported(target, "--grid", "2x3")) as store:
+        np.testing.assert_array_equal(store["patches"][:], GRIDS.reshape(3, 6, 4)[[1, 0, 2]])
+        assert store.ids == ["a.jpg", "b.jpg", "c.jpg"]
 
 
-def test_an_export_is_not_mixed_with_an_earlier_one(tmp_path: Path, data: Path) -> None:
-    write_h5_big(tmp_path / "big.h5")
-    sealed = imported(tmp_path / "big.h5", "--data", data)
-    (tmp_path / "shards").mkdir()
-    for shard in range(2):
-        (tmp_path / "shards" / f"{shard:06d}.tar").touch()
-    with pytest.raises(UserError, match=r"2 files like \*.tar lie there, and this store makes 1"):
-        run_features("export", sealed, "--to", "webdataset", "-o", tmp_path / "shards")
+@pytest.mark.usefixtures("data")
+def test_partitions_come_back(tmp_path: Path) -> None:
+    np.savez(tmp_path / "v.npz", image_id=np.array(IDS), cls=VECTORS)
+    run_features("export", imported(tmp_path / "v.npz"), "--to", "clip-retrieval", "-o", tmp_path / "again")
+    with open_features(imported(tmp_path / "again")) as store:
+        np.testing.assert_array_equal(store["cls"][:], VECTORS)
+        assert store.ids == IDS
 
 
 def test_webdataset_shards_hold_a_member_an_image(tmp_path: Path, data: Path) -> None:
@@ -143,6 +134,9 @@ def test_webdataset_shards_hold_a_member_an_image(tmp_path: Path, data: Path) ->
         described = shard.extractfile("000000001.json")
         assert described is not None
         assert json.load(described) == {"image_id": "b.jpg"}
+    (tmp_path / "shards" / "000001.tar").touch()
+    with pytest.raises(UserError, match=r"2 files like \*.tar lie there, and this store makes 1"):
+        run_features("export", sealed, "--to", "webdataset", "-o", tmp_path / "shards")
 
 
 def test_pickled_values_are_refused(tmp_path: Path, data: Path) -> None:

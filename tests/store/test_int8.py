@@ -39,13 +39,6 @@ def test_a_channel_without_a_signal_is_zero() -> None:
     assert dequantise(*quantise(features))[0].tolist() == [[0, 0, 2.0]] * 4
 
 
-def test_an_image_does_not_depend_on_the_others_of_its_batch() -> None:
-    features = torch.randn(5, 9, 4)
-    together, alone = quantise(features), quantise(features[3:4])
-    assert torch.equal(together[0][3:4], alone[0])
-    assert torch.equal(together[1][3:4], alone[1])
-
-
 def test_a_store_of_eight_bits_is_read_as_float16(experiment: Any) -> None:
     exact, small = experiment.run("exact", store_dtype="float32"), experiment.run("small", store_dtype="int8")
     assert list(small) == ["cls", "patches"]
@@ -55,15 +48,6 @@ def test_a_store_of_eight_bits_is_read_as_float16(experiment: Any) -> None:
     assert np.array_equal(small["cls"][:], exact["cls"][:].astype(np.float16))
     assert np.array_equal(small["patches"][[7, 2, 2]], small["patches"][:][[7, 2, 2]])
     assert not any(file.problem() for file in sealed_files(read_sealed(small.manifest_path), small.path).values())
-
-
-def test_rows_are_multiplied_as_they_are_read(experiment: Any) -> None:
-    store = experiment.run(store_dtype="int8")
-    steps, scale = (torch.from_numpy(zarr.open_group(store.path)[name][:]) for name in ("patches", "patches_scale"))
-    rows = np.array([5, 0, 5])
-    assert np.array_equal(store["patches"].gather(rows), dequantise(steps[rows], scale[rows]).numpy())
-    with pytest.raises(IndexError, match="row 11 of an array of 11 rows"):
-        store["patches"].gather(np.array([11]))
 
 
 def test_any_reader_of_zarr_can_multiply(experiment: Any) -> None:

@@ -4,7 +4,6 @@ import copy
 import json
 import os
 import random
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -45,58 +44,25 @@ def grown(strategy: st.SearchStrategy[T], number: int, first: int) -> list[T]:
     return found
 
 
-def flip(content: bytes, draw: random.Random) -> bytes:
-    at = draw.randrange(len(content))
-    return content[:at] + bytes([content[at] ^ (1 << draw.randrange(8))]) + content[at + 1 :]
-
-
-def cut(content: bytes, draw: random.Random) -> bytes:
-    return content[: draw.randrange(len(content))]
-
-
-def zero(content: bytes, draw: random.Random) -> bytes:
-    at = draw.randrange(len(content))
-    size = min(len(content) - at, draw.choice((8, 512, 4096)))
-    return content[:at] + bytes(size) + content[at + size :]
-
-
-def repeat(content: bytes, draw: random.Random) -> bytes:
-    at = draw.randrange(len(content))
-    return content[:at] + content[max(0, at - 64) :]
-
-
-def lengthen(content: bytes, draw: random.Random) -> bytes:
-    return content + draw.randbytes(draw.choice((1, 100)))
-
-
-def other_line_ends(content: bytes, _: random.Random) -> bytes:
-    return content.replace(b"\r\n", b"\n").replace(b"\n", b"\r")
-
-
-def other_encoding(content: bytes, _: random.Random) -> bytes:
-    return content.decode("utf-8", "replace").encode("utf-16")
-
-
-def nothing(_: bytes, __: random.Random) -> bytes:
-    return b""
-
-
-def nest(_: bytes, draw: random.Random) -> bytes:
-    deep = draw.choice((1000, 100_000))
-    return draw.choice((b"[" * deep + b"]" * deep, b'{"a":' * deep + b"1" + b"}" * deep, b"9" * deep))
-
-
-BYTES: tuple[Callable[[bytes, random.Random], bytes], ...] = (
-    *(flip, flip, flip, cut, zero, repeat, lengthen, other_line_ends, other_encoding, nothing, nest),
-)
-
-
 def damaged(content: bytes, draw: random.Random) -> bytes:
     """Other bytes than ``content``."""
-    while True:
-        found = draw.choice(BYTES)(content, draw) if content else b"x"
-        if found != content:
-            return found
+    if not content:
+        return b"x"
+    at, deep = draw.randrange(len(content)), draw.choice((1000, 100_000))
+    zeros = bytes(min(len(content) - at, draw.choice((8, 512, 4096))))
+    flipped = content[:at] + bytes([content[at] ^ (1 << draw.randrange(8))]) + content[at + 1 :]
+    found = (
+        *(flipped, flipped, flipped),
+        content[:at],
+        content[:at] + zeros + content[at + len(zeros) :],
+        content[:at] + content[max(0, at - 64) :],
+        content + draw.randbytes(draw.choice((1, 100))),
+        content.replace(b"\r\n", b"\n").replace(b"\n", b"\r"),
+        content.decode("utf-8", "replace").encode("utf-16"),
+        b"",
+        *(b"[" * deep + b"]" * deep, b'{"a":' * deep + b"1" + b"}" * deep, b"9" * deep),
+    )
+    return draw.choice([other for other in found if other != content])
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

@@ -114,12 +114,6 @@ def test_the_same_bytes_for_the_same_seed(tmp_path: Path, table: Path) -> None:
     assert (tmp_path / "data" / "images.parquet").read_bytes() != first["images.parquet"]
 
 
-def test_a_damaged_picture_can_stop_the_stage(tmp_path: Path, table: Path) -> None:
-    settings = json.dumps({"pairs": {"table": str(table)}, "max_rejected": 0})
-    with pytest.raises(UserError, match="no such file"):
-        run_stage(data_pairs, settings=settings, folder=tmp_path / "data")
-
-
 def test_a_test_split_that_leaves_nothing_to_train_on_is_one_line(tmp_path: Path, table: Path) -> None:
     with pytest.raises(UserError, match=r"the test split has all 12 images .*; lower data\.pairs\.test_images"):
         run(tmp_path, table=str(table), test_images=99)

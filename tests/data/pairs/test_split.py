@@ -45,12 +45,14 @@ def test_a_draw_has_its_size_and_grows_without_changing() -> None:
     assert draw(ids, 7, 0, "x") != draw(ids, 7, 0, "y")
 
 
+def three_captions_an_image(images: range) -> pd.DataFrame:
+    rows = [(3 * image + k, f"c{3 * image + k}", image, f"i{image}") for image in images for k in range(3)]
+    return pd.DataFrame(rows, columns=["caption_row", "caption_id", "image_row", "image_id"])
+
+
 @pytest.mark.parametrize(("queries", "candidates"), [(5, 12), (5, 1000), (500, 3)])
 def test_pools_hold_every_true_match_and_their_size(queries: int, candidates: int) -> None:
-    captions = pd.DataFrame({"caption_row": np.arange(100, 160), "image_row": np.repeat(np.arange(10, 30), 3)})
-    captions = captions.assign(
-        caption_id="c" + captions["caption_row"].astype(str), image_id="i" + captions["image_row"].astype(str)
-    )
+    captions = three_captions_an_image(range(10, 30))
     pools = choose_pools(captions, queries, candidates, 0)
     asked = pools.image_queries
     true_texts = captions["caption_row"][captions["image_row"].isin(asked)]
@@ -96,13 +98,7 @@ def test_the_class_of_a_picture() -> None:
 
 
 def test_distractors_fill_up_pools_after_the_test_split() -> None:
-    captions = pd.DataFrame({"caption_row": np.arange(60), "image_row": np.repeat(np.arange(20), 3)})
-    captions = captions.assign(
-        caption_id="c" + captions["caption_row"].astype(str), image_id="i" + captions["image_row"].astype(str)
-    )
-    test, validation, train = (
-        captions[captions["image_row"].isin(rows)] for rows in (range(5), range(5, 8), range(8, 20))
-    )
+    test, validation, train = map(three_captions_an_image, (range(5), range(5, 8), range(8, 20)))
     alone = choose_pools(test, 4, 30, 0)
     filled = choose_pools(test, 4, 30, 0, distractors=[validation, train])
     assert set(filled.image_queries) == set(alone.image_queries) <= set(range(5))
