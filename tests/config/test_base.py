@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from vitcapr.config.base import parse, parse_settings
-from vitcapr.config.captioner import BaselineConfig, PatchAttentionConfig
+from vitcapr.config.captioner import BaselineConfig
 from vitcapr.config.decoding import DecodingConfig, SamplingConfig
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.grid import expand_grid
@@ -37,14 +37,6 @@ def test_the_settings_of_a_job_have_only_the_keys_of_the_choices() -> None:
     sampling = DecodingConfig(sampling=SamplingConfig()).canonical()
     assert "beam_size" not in sampling
     assert "temperature" in sampling["sampling"]
-
-
-def test_one_phase_needs_no_list() -> None:
-    one, listed = (
-        parse(PatchAttentionConfig, {"backbone": "vit", "training": {"phases": phases}}, "x.yaml")
-        for phases in ({"epochs": 3}, [{"epochs": 3}])
-    )
-    assert one == listed
 
 
 def test_only_named_models_are_run() -> None:

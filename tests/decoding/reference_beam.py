@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -21,6 +22,15 @@ class Branch:
 
 
 def reference_beam_search(
+    model: StepwiseCaptioner, memory: Memory, n_best: int = 1, **options: Any
+) -> list[list[Branch]]:
+    """The same contract as ``vitcapr.decoding.beam.beam_search``, image after image, each to the very end."""
+    images = len(next(iter(memory.values())))
+    alone = [{name: tensor[image : image + 1] for name, tensor in memory.items()} for image in range(images)]
+    return [_search_one(model, one, **options)[:n_best] for one in alone]
+
+
+def _search_one(
     model: StepwiseCaptioner,
     memory: Memory,
     *,
@@ -33,38 +43,6 @@ def reference_beam_search(
     min_length: int = 0,
     length_penalty: float = 0.0,
     block_ngram: int = 0,
-    n_best: int = 1,
-) -> list[list[Branch]]:
-    """The same contract as ``vitcapr.decoding.beam.beam_search``, image after image, each to the very end."""
-    images = len(next(iter(memory.values())))
-    return [
-        _search_one(
-            model,
-            {name: tensor[image : image + 1] for name, tensor in memory.items()},
-            start,
-            end,
-            {pad, start, *forbidden},
-            beam_size,
-            max_length,
-            min_length,
-            length_penalty,
-            block_ngram,
-        )[:n_best]
-        for image in range(images)
-    ]
-
-
-def _search_one(
-    model: StepwiseCaptioner,
-    memory: Memory,
-    start: int,
-    end: int,
-    never: set[int],
-    beam_size: int,
-    max_length: int,
-    min_length: int,
-    length_penalty: float,
-    block_ngram: int,
 ) -> list[Branch]:
     live = [Branch(model.initial_state(memory), start)]
     finished: list[Branch] = []
@@ -75,7 +53,7 @@ def _search_one(
             log_probs = torch.log_softmax(step.logits[0, 0].double(), dim=-1).tolist()
             look = None if step.attention is None else step.attention[0, 0]
             for token, log_prob in enumerate(log_probs):
-                if token in never:
+                if token in {pad, start, *forbidden}:
                     continue
                 if token == end and length < min_length:
                     continue

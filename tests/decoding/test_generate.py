@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from torch import Tensor
-from toy_captioners import END, PAD, START, UNKNOWN, MarkovCaptioner, RandomCaptioner
+from toy_captioners import END, PAD, START, UNKNOWN, RandomCaptioner
 
 from tests.launches import OnDevice, no_waits
 from vitcapr.decoding.beam import beam_search
@@ -17,7 +16,6 @@ from vitcapr.decoding.generate import attention_of, candidates_of, generate
 from vitcapr.decoding.hypotheses import Hypothesis
 from vitcapr.decoding.sample import sample
 from vitcapr.decoding.stepwise import greedy
-from vitcapr.formats.captions import write_attention
 from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.models.interface import Memory, State, Step
 
@@ -41,16 +39,6 @@ def test_a_beam_of_one_is_greedy_and_others_are_a_beam():
     assert all(one.attention is not None for best in several for one in best)
 
 
-@pytest.mark.parametrize("beam_size", [1, 3])
-def test_the_unknown_word_is_never_written(beam_size):
-    logits = torch.zeros(len(WORDS), len(WORDS))
-    logits[:, UNKNOWN] = 5
-    model = MarkovCaptioner(logits)
-    found = generate(model, model.images(1), WORDS, beam_size=beam_size, n_best=beam_size, length_penalty=0.0, **LIMITS)
-    assert len(found[0]) == beam_size
-    assert all(UNKNOWN not in one.tokens for one in found[0])
-
-
 def test_samples_are_drawn_with_the_same_limits():
     model = RandomCaptioner(len(WORDS), sharpness=0.5)
     memory = model.images(4)
@@ -63,30 +51,6 @@ def test_samples_are_drawn_with_the_same_limits():
     assert [[(one.tokens, one.score) for one in best] for best in found] == [
         [(one.tokens, one.score) for one in best] for best in expected
     ]
-
-
-def hypothesis(words):
-    attention = np.arange(words * 6, dtype=np.float16).reshape(words, 6)
-    return Hypothesis([4] * words, [-1.0] * (words + 1), -1.0 - words, -1.0, attention)
-
-
-def test_the_file_of_attention(tmp_path):
-    best = [hypothesis(2), hypothesis(0), hypothesis(1)]
-    for name in ("one.npz", "two.npz"):
-        write_attention(tmp_path / name, attention_of([5, 7, 8], best, WORDS, (2, 3)))
-    with np.load(tmp_path / "one.npz", allow_pickle=False) as stored:
-        assert {name: stored[name].dtype.name for name in stored} == {
-            "weights": "float16",
-            "offsets": "int64",
-            "image_row": "int32",
-            "grid": "int64",
-        }
-        assert stored["weights"].shape == (3, 6)
-        assert stored["offsets"].tolist() == [0, 2, 2, 3]
-        assert stored["image_row"].tolist() == [5, 7, 8]
-        assert stored["grid"].tolist() == [2, 3]
-        np.testing.assert_array_equal(stored["weights"][2], np.arange(6))
-    assert (tmp_path / "one.npz").read_bytes() == (tmp_path / "two.npz").read_bytes()
 
 
 @pytest.mark.parametrize(

@@ -55,28 +55,6 @@ def test_of_equal_words_the_first_is_taken(rows):
     assert _first_largest(torch.tensor(rows)[:, None]).tolist() == [[row.index(max(row))] for row in rows]
 
 
-def test_follows_the_most_probable_word():
-    logits = torch.full((7, 7), -9.0)
-    logits[START, 4] = logits[4, 5] = logits[5, 6] = 0.0
-    logits[6, END], logits[6, 4] = math.log(0.6), math.log(0.4)
-    (caption,) = greedy(model := MarkovCaptioner(logits), model.images(1), **SPECIALS, max_length=9)
-    assert caption.tokens == [4, 5, 6]
-    assert caption.token_log_probs[-1] == pytest.approx(math.log(0.6 / (1 + 5 * math.exp(-9))), abs=1e-5)
-    assert caption.attention is None
-
-
-def test_the_shortest_allowed_caption_and_the_longest():
-    logits = torch.zeros(6, 6)
-    logits[:, END] = 5.0
-    model = MarkovCaptioner(logits)
-    (short,) = greedy(model, model.images(1), **SPECIALS, max_length=9, min_length=3)
-    assert short.tokens == [4, 4, 4]
-    logits[:, END] = -5.0
-    (long,) = greedy(model, model.images(1), **SPECIALS, max_length=4)
-    assert long.tokens == [4, 4, 4, 4]
-    assert long.token_log_probs[-1] == pytest.approx(-5 - math.log(5 + math.exp(-5)))
-
-
 def test_a_diverged_model_is_an_error():
     model = MarkovCaptioner(torch.full((6, 6), torch.nan))
     with pytest.raises(UserError, match="not numbers"):

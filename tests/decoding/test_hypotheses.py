@@ -16,13 +16,6 @@ def test_forbidden_words_are_impossible_and_the_others_keep_their_probability():
     assert log_probs[0, 0].tolist() == pytest.approx([-math.inf, math.log(0.5), math.log(0.25)])
 
 
-def test_trigram_blocking_by_hand():
-    history = torch.tensor([[[4, 5, 6, 4, 5], [4, 5, 6, 5, 4]]])
-    blocked = block_repeats(torch.zeros(1, 2, 8), history, 3).isneginf()
-    assert blocked[0, 0].nonzero().flatten().tolist() == [6]
-    assert not blocked[0, 1].any()
-
-
 @given(st.lists(st.integers(0, 4), max_size=9), st.integers(1, 4))
 def test_blocks_exactly_the_words_that_repeat(words, size):
     blocked = block_repeats(torch.zeros(1, 1, 5), torch.tensor(words, dtype=torch.int64)[None, None], size)

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from vitcapr.encoders.precision import autocast, cpu_has_bfloat16, dtype_name, resolve_device, resolve_dtype
+from vitcapr.encoders.precision import cpu_has_bfloat16, dtype_name, resolve_device, resolve_dtype
 from vitcapr.errors import UserError
 
 CPU = torch.device("cpu")
@@ -17,21 +17,15 @@ def test_processor_flags_decide_bfloat16(tmp_path: Path, flags: str, expected: b
     cpuinfo = tmp_path / "cpuinfo"
     cpuinfo.write_text(f"processor\t: 0\nflags\t\t: {flags}\nbugs\t: none\n")
     assert cpu_has_bfloat16(cpuinfo) is expected
-
-
-def test_a_machine_without_cpuinfo_computes_in_float32(tmp_path: Path) -> None:
     assert cpu_has_bfloat16(tmp_path / "absent") is False
 
 
 def test_names_resolve_to_themselves() -> None:
     assert resolve_dtype("float16", CPU) is torch.float16
+    assert resolve_dtype("auto", CPU) is (torch.bfloat16 if cpu_has_bfloat16() else torch.float32)
     assert dtype_name(torch.bfloat16) == "bfloat16"
     with pytest.raises(UserError, match="unknown dtype 'float8'"):
         resolve_dtype("float8", CPU)
-
-
-def test_auto_is_one_of_two() -> None:
-    assert resolve_dtype("auto", CPU) is (torch.bfloat16 if cpu_has_bfloat16() else torch.float32)
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
@@ -39,11 +33,3 @@ def test_cuda_without_a_gpu_is_one_line() -> None:
     assert resolve_device("auto") == CPU
     with pytest.raises(UserError, match="sees no GPU"):
         resolve_device("cuda")
-
-
-def test_autocast_computes_products_in_the_dtype() -> None:
-    a = torch.ones(2, 2)
-    with autocast(CPU, torch.bfloat16):
-        assert (a @ a).dtype == torch.bfloat16
-    with autocast(CPU, torch.float32):
-        assert (a @ a).dtype == torch.float32

@@ -8,10 +8,12 @@ import pytest
 import torch
 from PIL import Image
 from transformers.models.bit.image_processing_pil_bit import BitImageProcessorPil
+from transformers.models.blip.image_processing_pil_blip import BlipImageProcessorPil
 from transformers.models.clip.image_processing_pil_clip import CLIPImageProcessorPil
 from transformers.models.convnext.image_processing_pil_convnext import ConvNextImageProcessorPil
 from transformers.models.deit.image_processing_pil_deit import DeiTImageProcessorPil
 from transformers.models.mobilenet_v2.image_processing_pil_mobilenet_v2 import MobileNetV2ImageProcessorPil
+from transformers.models.siglip.image_processing_pil_siglip import SiglipImageProcessorPil
 from transformers.models.vit.image_processing_pil_vit import ViTImageProcessorPil
 
 from vitcapr.data.images import decode
@@ -46,6 +48,8 @@ def ours(preprocessing: Preprocessing, image: Image.Image) -> torch.Tensor:
         DeiTImageProcessorPil(size={"height": 32, "width": 32}, crop_size={"height": 28, "width": 28}, resample=3),
         BitImageProcessorPil(size={"shortest_edge": 32}, crop_size={"height": 27, "width": 27}, resample=3),
         CLIPImageProcessorPil(size={"shortest_edge": 28}, crop_size={"height": 28, "width": 28}),
+        SiglipImageProcessorPil(size={"height": 16, "width": 16}),
+        BlipImageProcessorPil(size={"height": 16, "width": 16}),
         ConvNextImageProcessorPil(size={"shortest_edge": 28}),
         ConvNextImageProcessorPil(size={"shortest_edge": 28}, crop_pct=0.9, resample=2),
         ConvNextImageProcessorPil(size={"shortest_edge": 384}),

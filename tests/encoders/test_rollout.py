@@ -20,16 +20,6 @@ def test_two_layers_by_hand():
     assert roll_out([first, second], prefix=2)[0].tolist() == [1]
 
 
-def test_heads_count_as_their_mean():
-    heads = torch.rand(2, 4, 5, 5).softmax(dim=-1)
-    torch.testing.assert_close(roll_out([heads], 1), roll_out([heads.mean(dim=1, keepdim=True)], 1))
-
-
-def test_no_layer_is_an_error():
-    with pytest.raises(ValueError, match="no layer"):
-        roll_out([], 1)
-
-
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_family_returns_its_attention_and_the_same_features(tmp_path, family, save_checkpoint):
     torch.manual_seed(0)

@@ -11,9 +11,12 @@ from typing import Any
 import pytest
 import yaml
 
+import vitcapr
 from tests.checkouts import copy_checkout
 from tests.forks import snakemake_forks
 from vitcapr.commands.status import PlannedJob, parse_jobs
+from vitcapr.pipeline.code import digests
+from vitcapr.pipeline.records import CODE_DIGESTS
 
 # importlib mode leaves sys.path alone; the edits are a module beside the tests.
 sys.path.insert(0, str(Path(__file__).parent))
@@ -189,8 +192,18 @@ def photographs(finished_photographs: Project, tmp_path: Path) -> Project:
     return finished_photographs.copy(tmp_path / "photographs")
 
 
+@pytest.fixture(scope="session")
+def code_digests(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Those of the whole package, which takes as long to parse as a DAG to build."""
+    path = tmp_path_factory.mktemp("digests") / CODE_DIGESTS
+    digests({file.as_posix(): file for file in Path(vitcapr.__file__).parent.rglob("*.py")}, path)
+    return path
+
+
 @pytest.fixture
-def fresh(tmp_path: Path) -> Project:
+def fresh(tmp_path: Path, code_digests: Path) -> Project:
     """The default run, nothing computed."""
     copy_checkout(tmp_path / "project", "vitcapr")
+    (tmp_path / "project/results").mkdir()
+    shutil.copy(code_digests, tmp_path / "project/results")
     return Project(tmp_path / "project")

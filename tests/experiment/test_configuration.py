@@ -16,7 +16,7 @@ from vitcapr.config.finetuned_dual_encoder import FinetunedDualEncoderConfig, To
 from vitcapr.config.reranking import RerankingConfig
 from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.config.text import WordVectorsConfig
-from vitcapr.experiment.experiment import Experiment, load_experiment, read_yaml
+from vitcapr.experiment.experiment import Experiment, read_yaml
 
 REPOSITORY = Path(__file__).parents[2]
 EXPERIMENTS = sorted((REPOSITORY / "experiments").glob("*.yaml"))
@@ -76,13 +76,6 @@ def test_the_values_of_an_example_in_a_comment_are_the_defaults(
             "chinese": {"languages": ["zh"], "tokenizer": chinese["tokenizer"]},
         }
     assert parse(model, values, DEFAULT).canonical() == parse(model, given, DEFAULT).canonical()
-
-
-@pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda file: file.stem)
-def test_an_experiment_is_valid_and_named_after_its_file(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(REPOSITORY)
-    monkeypatch.setattr("vitcapr.experiment.experiment.problems", lambda _: ())
-    assert load_experiment(file).config.experiment == file.stem
 
 
 def test_equal_configurations_are_equal_however_they_are_written() -> None:

@@ -31,6 +31,7 @@ def test_an_experiment_becomes_a_dag(file: Path, fresh: Any, monkeypatch: pytest
     with monkeypatch.context() as patched:
         patched.setattr("vitcapr.experiment.experiment.problems", lambda _: ())
         experiment = load_experiment(Path("experiments") / file.name)
+    assert file.parent.name == ".test" or experiment.config.experiment == file.stem
     invent(experiment)
     text = fresh.snakemake("--dry-run", "--nocolor", "--configfile", f"experiments/{file.name}")
     rules = rules_of(text)

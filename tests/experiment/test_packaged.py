@@ -88,7 +88,6 @@ def test_with_a_prefix_everything_lies_below_it(run: Run, tmp_path: Path) -> Non
     assert {path.name for path in study.iterdir()} == {*before, "study", ".snakemake"}
     assert (study / "study/results/mine/runs/vocabulary.json").exists()
     assert (study / "study/results/.code.json").exists()
-    assert "made by   vocabulary, on " in run("vitcapr", "why", VOCABULARY)
     assert "is in use" in run("vitcapr", "gc", "--results", "study/results", "--configfile", "mine.yaml")
     assert "Nothing to be done" in run("snakemake", "--cores", "2", "--", VOCABULARY)
 

@@ -39,55 +39,6 @@ def test_one_captioners_learning_rate_concerns_only_that_captioner(two: Any) -> 
     }
 
 
-def test_one_retrievers_temperature_concerns_only_that_retriever(two: Any) -> None:
-    two.configure(
-        retrievers={"paper": {"backbone": "vit", "temperature": 0.05}, "recommended": {"backbone": "vit"}},
-        run={"captioners": ["attention", "plain"], "decodings": ["greedy", "beam"], "rerankings": []},
-    )
-    assert two.stale_jobs() == {
-        *("train_retriever paper", "embed paper/test", "score_retrieval paper/test"),
-        *("draw_embeddings paper/test", "draw_retrieved paper/test"),
-        *("train_retriever recommended", "embed recommended/test", "score_retrieval recommended/test"),
-        *("draw_embeddings recommended/test", "draw_retrieved recommended/test"),
-        *("draw_recall test", "draw_captions test", "draw_curves", "summary", "first_page"),
-    }
-
-
-def test_one_decodings_beam_concerns_only_that_decoding(two: Any) -> None:
-    two.configure(decodings={"greedy": {"max_length": 9}})
-    assert two.stale_jobs() == {
-        "decode attention/greedy/test",
-        "decode plain/greedy/test",
-        "score attention/greedy/test",
-        "score plain/greedy/test",
-        "check_claims attention/greedy/test",
-        "check_claims plain/greedy/test",
-        "draw_captions test",
-        *("summary", "first_page"),
-    }
-
-
-def test_adding_a_captioner_does_not_rerun_the_others(two: Any) -> None:
-    two.configure(
-        captioners__second={"backbone": "vit"},
-        run={
-            "captioners": ["attention", "plain", "second"],
-            "decodings": ["greedy"],
-            "rerankings": [],
-            "retrievers": [],
-        },
-    )
-    assert two.stale_jobs() == {
-        "train_captioner second",
-        "decode second/greedy/test",
-        "score second/greedy/test",
-        "check_claims second/greedy/test",
-        "draw_captions test",
-        "draw_curves",
-        *("summary", "first_page"),
-    }
-
-
 def test_status_names_the_edited_module(two: Any) -> None:
     two.append(BEAM, "\nMORE = 1\n")
     said = two.status()

@@ -19,6 +19,9 @@ from vitcapr.metrics import spread
 from vitcapr.progress import PROGRESS, Reporter
 from vitcapr.terminal import StepHandler, show_steps
 
+NAMES = ("printshellcmds", "nocolor", "debug_dag", "verbose", "dryrun")
+"""Of Snakemake's settings of its output."""
+
 
 @pytest.fixture
 def handler(monkeypatch, tmp_path):
@@ -26,9 +29,8 @@ def handler(monkeypatch, tmp_path):
     monkeypatch.setenv(PROGRESS[0], "terminal")
 
     def make(**settings):
-        names = ("printshellcmds", "nocolor", "debug_dag", "verbose", "dryrun")
         plain = ColorizingTextHandler(stream=sys.stdout, formatter=DefaultFormatter())
-        chosen = SimpleNamespace(**{**dict.fromkeys(names, False), **settings})
+        chosen = SimpleNamespace(**{**dict.fromkeys(NAMES, False), **settings})
         return StepHandler(plain, chosen, tmp_path / "results/demo", "demo: 40 rendered images")
 
     return make
@@ -50,86 +52,74 @@ def finished(number, created):
     return record("Finished jobid", LogEvent.JOB_FINISHED, job_id=number, created=created)
 
 
-def summary(folder: Path) -> None:
+def summary(folder: Path) -> Path:
     folder.mkdir(parents=True)
     row = "demo,scenes,test,attention,beam,cider,0.5,0.4,0.6,10,p"
     (folder / "summary.csv").write_text(f"{','.join(COLUMNS)}\n{row}\n")
+    return folder / "summary.csv"
 
 
-def test_a_line_a_step_and_the_scores_at_the_end(handler, tmp_path, capsys):
-    log = tmp_path / "extract.log"
+@pytest.fixture
+def shows(handler, capsys):
+    """What is shown of these records, at a command line with these settings."""
+
+    def show(*records, **settings):
+        shown = handler(**settings)
+        for each in records:
+            shown.emit(each)
+        shown.close()
+        shown.close()
+        return capsys.readouterr().out
+
+    return show
+
+
+def test_a_line_a_step_and_the_scores_at_the_end(shows, tmp_path):
+    log, grown = tmp_path / "extract.log", tmp_path / "grown.log"
     log.write_text("2026-11-23 07:00:00 extract: 500/500 images in 2:05, 4.0/s\n2026-11-23 07:00:01 done\n")
-    grown = tmp_path / "grown.log"
     grown.write_text(
         "2026-11-23 07:00:00 200 images copied from other stores (3f), 20 to compute\n"
         "2026-11-23 07:00:03 extract: 220/220 images in 0:03, 7.0/s\n"
     )
-    summary(tmp_path / "results/demo")
-    (tmp_path / "results/demo/index.html").touch()
-    tables = tmp_path / "results/demo/tables"
-    tables.mkdir()
-    (tables / "spread.csv").write_text(
-        f"{','.join(spread.COLUMNS)}\ndemo,test,attention,beam,cider,2,0.3,0.01,0.29,0.31\n"
-    )
-    (tables / "spread_pairs.csv").write_text(f"{','.join(spread.PAIR_COLUMNS)}\n")
-    shown = handler()
-    for each in (
+    results = summary(tmp_path / "results/demo").parent
+    (results / "index.html").touch()
+    (results / "tables").mkdir()
+    row = "demo,test,attention,beam,cider,2,0.3,0.01,0.29,0.31"
+    (results / "tables/spread.csv").write_text(f"{','.join(spread.COLUMNS)}\n{row}\n")
+    (results / "tables/spread_pairs.csv").write_text(f"{','.join(spread.PAIR_COLUMNS)}\n")
+    text = shows(
         record("Building DAG of jobs..."),
-        record("Job stats", LogEvent.RUN_INFO, stats={"extract": 2, "spread": 1, "summary": 1, "all": 1, "total": 5}),
+        record("Job stats", LogEvent.RUN_INFO, stats={"extract": 2, "spread": 1, "all": 1, "total": 4}),
         record("Select jobs to execute..."),
         job(7, "extract", 1000.0, [str(log)], backbone="vit-tiny", task="0"),
         record("Shell command: python -m vitcapr", LogEvent.SHELLCMD, shellcmd="python"),
         finished(7, 1125.4),
         job(9, "extract", 1000.0, [str(grown)], backbone="dino", task="0"),
         finished(9, 1004.0),
-        job(8, "summary", 1125.0, [str(tmp_path / "no.log")]),
-        finished(8, 1126.0),
         job(9, "spread", 1125.0, [str(tmp_path / "no.log")]),
         finished(9, 1126.0),
         job(0, "all", 1126.0),
         finished(0, 1126.0),
-    ):
-        shown.emit(each)
-    shown.close()
-    shown.close()
-    lines = capsys.readouterr().out.splitlines()
-    assert lines.pop(0) == "demo: 40 rendered images"
-    assert lines[:2] == ["4 steps", "[1/4] extract vit-tiny 0 · 500 images · 2:05"]
-    assert lines[2] == "[2/4] extract dino 0 · 200 images copied, 20 computed · 0:04"
-    assert lines[3:5] == ["[3/4] summary · 0:01", "[4/4] spread · 0:01"]
-    assert lines[5].startswith("4 steps in ")
-    text = "\n".join(lines)
+    )
+    lines = text.splitlines()
+    assert lines[:5] == [
+        "demo: 40 rendered images",
+        "3 steps",
+        "[1/3] extract vit-tiny 0 · 500 images · 2:05",
+        "[2/3] extract dino 0 · 200 images copied, 20 computed · 0:04",
+        "[3/3] spread · 0:01",
+    ]
+    assert lines[5].startswith("3 steps in ")
     assert "demo, test split: mean ± standard deviation (minimum to maximum) over seeds" in text
     assert "CIDEr          30.00 ± " in text
     assert "attention, beam" in text
     assert "50.0" in text
-    assert lines[-2:] == [
-        f"Scores: {tmp_path / 'results/demo/summary.csv'}",
-        f"Page:   {tmp_path / 'results/demo/index.html'}",
-    ]
+    assert lines[-2:] == [f"Scores: {results / 'summary.csv'}", f"Page:   {results / 'index.html'}"]
 
 
-def test_an_error_shows_the_log_and_its_last_lines(handler, tmp_path, capsys):
-    log = tmp_path / "decode.log"
-    log.write_text("".join(f"line {number}\n" for number in range(100)))
-    summary(tmp_path / "results/demo")
-    shown = handler()
-    shown.emit(record("", LogEvent.RUN_INFO, stats={"total": 2}))
-    shown.emit(job(3, "decode", 0.0, [str(log)], captioner="attention"))
-    told = {"rule_name": "decode", "jobid": 3, "aux": {"slurm_jobid": "77"}, "log": [str(log)], "shellcmd": "secret"}
-    shown.emit(record("Error in rule", LogEvent.JOB_ERROR, logging.ERROR, **told))
-    shown.emit(
-        record(
-            "RuleException:\nCalledProcessError in file x, line 50:\nCommand 'secret'", LogEvent.ERROR, logging.ERROR
-        )
-    )
-    shown.emit(record("Exiting because a job execution failed.", None, logging.ERROR))
-    shown.close()
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[2:5] == ["error in decode attention", "  slurm_jobid: 77", f"  log: {log}"]
-    assert lines[5:-1] == [f"    line {number}" for number in range(80, 100)]
-    assert lines[-1].startswith("0 of 2 steps in ")
-    assert lines[-1].endswith(", 1 failed")
+def failed(log, **told):
+    told = {"jobid": 3, "aux": {}, "log": [str(log)], **told}
+    return record("Error in rule", LogEvent.JOB_ERROR, logging.ERROR, **told)
 
 
 @pytest.mark.parametrize(
@@ -149,15 +139,15 @@ def test_an_error_shows_the_log_and_its_last_lines(handler, tmp_path, capsys):
         ("", "exit status 139", ": killed by signal 11"),
     ],
 )
-def test_the_reason_of_a_failure_is_shown_once(handler, tmp_path, capsys, log, status, shown):
+def test_the_reason_of_a_failure_is_shown_once(shows, tmp_path, log, status, shown):
     (tmp_path / "a.log").write_text(log)
-    steps = handler()
     command = f"RuleException:\nCalledProcessError in file x, line 5:\nCommand 'a' returned non-zero {status}."
-    steps.emit(record(command, LogEvent.ERROR, logging.ERROR))
-    told = {"rule_name": "score", "jobid": 1, "aux": {}, "log": [str(tmp_path / "a.log")]}
-    steps.emit(record("Error in rule", LogEvent.JOB_ERROR, logging.ERROR, **told))
-    steps.emit(record("WorkflowError:\nAt least one job did not complete successfully.", LogEvent.ERROR, logging.ERROR))
-    first, _, rest = capsys.readouterr().out.partition(f"  log: {tmp_path}/a.log\n")
+    text = shows(
+        record(command, LogEvent.ERROR, logging.ERROR),
+        failed(tmp_path / "a.log", rule_name="score"),
+        record("WorkflowError:\nAt least one job did not complete successfully.", LogEvent.ERROR, logging.ERROR),
+    )
+    first, _, rest = text.partition(f"  log: {tmp_path}/a.log\n")
     assert first == f"error in score{shown}\n"
     assert rest == ("" if "mistakes" in shown else "".join(f"    {line}\n" for line in log.splitlines()))
 
@@ -179,35 +169,35 @@ def test_what_runs_fits_80_columns(handler, tmp_path):
     assert decoding.strip() == "decode beam"
 
 
-def test_an_error_before_there_is_a_log(handler, tmp_path, capsys):
-    told = {"rule_name": "score", "jobid": 1, "aux": {}, "log": [str(tmp_path / "score.log")]}
-    handler().emit(record("Error in rule", LogEvent.JOB_ERROR, logging.ERROR, **told))
-    assert capsys.readouterr().out == f"error in score\n  log: {tmp_path}/score.log (not written: the error is above)\n"
+def test_an_error_before_there_is_a_log(shows, tmp_path):
+    text = shows(failed(tmp_path / "score.log", rule_name="score"))
+    assert text == f"error in score\n  log: {tmp_path}/score.log (not written: the error is above)\n"
 
 
-def test_warnings_and_unknown_messages_are_shown_in_full(handler, capsys):
-    shown = handler()
+def test_warnings_and_unknown_messages_are_shown_in_full(shows):
     message = "a long warning " + "x" * 300
-    shown.emit(record(message, None, logging.WARNING))
-    shown.emit(record("Unlocked working directory."))
-    shown.emit(record("Using shell: /usr/bin/bash"))
-    shown.emit(record("Provided cores: 2", LogEvent.RESOURCES_INFO))
-    assert capsys.readouterr().out == f"{message}\nUnlocked working directory.\n"
+    text = shows(
+        record(message, None, logging.WARNING),
+        record("Unlocked working directory."),
+        record("Using shell: /usr/bin/bash"),
+        record("Provided cores: 2", LogEvent.RESOURCES_INFO),
+    )
+    assert text == f"{message}\nUnlocked working directory.\n"
 
 
-def test_no_scores_where_nothing_ran(handler, tmp_path, capsys):
+def test_no_scores_where_none_were_made(shows, tmp_path):
     summary(tmp_path / "results/demo")
-    shown, message = handler(), "Nothing to be done (all requested files are present and up to date)."
-    shown.emit(record(message))
-    shown.close()
-    assert capsys.readouterr().out == f"{message}\n"
+    message = "Nothing to be done (all requested files are present and up to date)."
+    assert shows(record(message)) == f"{message}\n"
+    text = shows(record("", LogEvent.RUN_INFO, stats={"total": 1}), job(1, "seal", 0.0), finished(1, 1.0))
+    assert "1 step in " in text
+    assert "attention, beam" not in text
 
 
 @pytest.mark.parametrize("before", ["whole", "damaged"])
 def test_the_scores_end_with_what_the_run_changed(handler, tmp_path, capsys, before):
-    summary(tmp_path / "results/demo")
-    shown, file = handler(), tmp_path / "results/demo/summary.csv"
-    whole = file.read_text()
+    file = summary(tmp_path / "results/demo")
+    shown, whole = handler(), file.read_text()
     file.write_text(whole if before == "whole" else "damaged")
     shown.emit(record("", LogEvent.RUN_INFO, stats={"total": 1}))
     shown.emit(job(1, "summary", 0.0))
@@ -219,28 +209,9 @@ def test_the_scores_end_with_what_the_run_changed(handler, tmp_path, capsys, bef
     assert f"Scores: {file}" in text
 
 
-def test_a_run_of_some_steps_shows_no_scores(handler, tmp_path, capsys):
-    summary(tmp_path / "results/demo")
-    shown = handler()
-    for each in (
-        record("", LogEvent.RUN_INFO, stats={"total": 1}),
-        job(1, "seal", 0.0),
-        finished(1, 1.0),
-    ):
-        shown.emit(each)
-    shown.close()
-    text = capsys.readouterr().out
-    assert "1 step in " in text
-    assert "attention, beam" not in text
-
-
 @pytest.mark.parametrize("option", ["verbose", "printshellcmds", "dryrun", "debug_dag"])
-def test_snakemakes_own_output_on_request(handler, capsys, option):
-    shown = handler(**{option: True})
-    shown.emit(job(1, "seal", 0.0, ["seal.log"]))
-    shown.emit(record(None, LogEvent.PROGRESS, done=1, total=2))
-    shown.close()
-    text = capsys.readouterr().out
+def test_snakemakes_own_output_on_request(shows, option):
+    text = shows(job(1, "seal", 0.0, ["seal.log"]), record(None, LogEvent.PROGRESS, done=1, total=2), **{option: True})
     assert "rule seal:" in text
     assert "log: seal.log" in text
     assert "1 of 2 steps (50%) done" in text
@@ -264,29 +235,17 @@ def test_the_handler_asks_the_stages_for_that(handler, monkeypatch):
     assert os.environ[PROGRESS[0]] == PROGRESS[1]
 
 
-@pytest.fixture
-def handlers(monkeypatch):
-    """The handlers of Snakemake's logger, to be replaced: its own, and one of the user's."""
+def test_snakemakes_handler_is_replaced_once_and_that_of_the_user_stays(monkeypatch, tmp_path):
+    """The Snakemake of one job keeps its output."""
     own, users = ColorizingTextHandler(stream=sys.stdout), logging.NullHandler()
     own.name = "DefaultStreamHandler"
     monkeypatch.setattr(logger, "handlers", [users, own])
-    return users, own
-
-
-def a_workflow(mode=ExecMode.DEFAULT):
-    names = ("printshellcmds", "nocolor", "debug_dag", "verbose", "dryrun")
-    return SimpleNamespace(exec_mode=mode, output_settings=SimpleNamespace(**dict.fromkeys(names, True)))
-
-
-def test_snakemakes_handler_is_replaced_once(handlers, tmp_path):
+    workflow = SimpleNamespace(exec_mode=ExecMode.REMOTE, output_settings=SimpleNamespace(**dict.fromkeys(NAMES, True)))
+    show_steps(workflow, tmp_path, "")
+    assert logger.handlers == [users, own]
+    workflow.exec_mode = ExecMode.DEFAULT
     for name in ("one", "two"):
-        show_steps(a_workflow(), tmp_path / name, "")
-    users, steps = logger.handlers
-    assert users is handlers[0]
-    assert isinstance(steps, StepHandler)
+        show_steps(workflow, tmp_path / name, "")
+    assert logger.handlers[0] is users
+    (steps,) = logger.handlers[1:]
     assert steps.results == [tmp_path / "one", tmp_path / "two"]
-
-
-def test_the_snakemake_of_one_job_keeps_its_output(handlers, tmp_path):
-    show_steps(a_workflow(ExecMode.REMOTE), tmp_path, "")
-    assert tuple(logger.handlers) == handlers

@@ -11,7 +11,6 @@ from vitcapr.config.captioner import AnyCaptionerConfig
 from vitcapr.config.mistakes import sections_by_choice, sections_in
 from vitcapr.models.captioners import CAPTIONERS
 from vitcapr.models.interface import Captioner
-from vitcapr.models.lstm_captioners import PatchAttentionCaptioner
 
 VOCABULARY, FEATURES, PATCHES = 11, 8, 4
 LSTM = {"embedding_dim": 5, "hidden_dim": 6}
@@ -26,8 +25,9 @@ ARCHITECTURES: list[dict[str, Any]] = [
     {"kind": "transformer", "embedding_dim": 8, "hidden_dim": 6, "layers": 3, "heads": 2},
     {"kind": "language_model"},
     {"kind": "language_model", "prefix": {"grid": 1}, "projector": "linear", "network": "gpt2"},
+    {"kind": "language_model", "prefix": {"grid": 0}},
 ]
-NAMES = ["baseline", "tanh", "relu", "bilinear", "deep", "two dense", "transformer", "llama", "gpt2"]
+NAMES = ["baseline", "tanh", "relu", "bilinear", "deep", "two dense", "transformer", "llama", "gpt2", "cls alone"]
 
 
 @pytest.fixture(params=ARCHITECTURES, ids=NAMES)
@@ -53,15 +53,17 @@ def test_every_architecture_is_configured_built_and_tested() -> None:
     assert names == CAPTIONERS.keys() == {each["kind"] for each in ARCHITECTURES}
 
 
-@pytest.mark.parametrize("kind", CAPTIONERS)
+@pytest.mark.parametrize("architecture", ARCHITECTURES, ids=NAMES)
 @torch.no_grad()
-def test_the_configuration_says_what_the_model_takes_and_gives(kind: Any, features: dict[str, Tensor]) -> None:
+def test_the_configuration_says_what_the_model_takes_and_gives(
+    architecture: dict[str, Any], features: dict[str, Tensor]
+) -> None:
     """Else a captioner that attends would be decoded without a figure of its attention."""
-    chosen = configured(kind)
-    model = untrained(kind, VOCABULARY, FEATURES)
-    memory = model.eval().encode(features)
+    chosen = configured(**{key: value for key, value in architecture.items() if key != "network"})
+    model = untrained(vocabulary=VOCABULARY, feature_dim=FEATURES, **architecture).eval()
+    memory = model.encode({name: features[name] for name in model.arrays})
     attention = model.step(memory, model.initial_state(memory), torch.full((2, 1), 1)).attention
-    assert chosen.attends == model.attends == (attention is not None)
+    assert chosen.attends == model.attends == ("patches" in model.arrays) == (attention is not None)
 
 
 @torch.no_grad()
@@ -121,8 +123,6 @@ def test_the_decoder_of_flickr8k_ends_in_two_dense_layers() -> None:
     """ViTCap-R, III-E.1: ReLU, then the vocabulary. The hidden units are context and state, weighed by hand."""
     settings = {"embedding_dim": 5, "hidden_dim": 2, "output_dim": 2, "output_activation": "relu"}
     model = untrained("patch_attention", VOCABULARY, FEATURES, **settings).eval()
-    assert isinstance(model, PatchAttentionCaptioner)
-    assert model.output is not None
     model.output.weight.copy_(torch.tensor([[1.0, 0, 0, 0], [0, 0, 0, -1]]))
     model.output.bias.zero_()
     model.words.weight.zero_()

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 
 from vitcapr.models.dual_encoder import build_dual_encoder
-from vitcapr.models.heads import GatedHead, PerceptronHead, RawHead, ResidualHead, Standardise, build_head
+from vitcapr.models.heads import PerceptronHead, RawHead, ResidualHead, Standardise, build_head
 
 BATCH, WIDTH, SPACE = 4, 6, 3
 
@@ -16,7 +16,6 @@ def features(width: int = WIDTH) -> Tensor:
 
 def test_raw_features_of_the_right_width_pass_through() -> None:
     head = build_head("none", WIDTH, WIDTH, 1, 0.5)
-    assert head(features()) is not None
     assert torch.equal(head(features()), features())
     assert not list(head.parameters())
     assert not head.state_dict()
@@ -43,7 +42,6 @@ def test_perceptron_is_linear_gelu_linear() -> None:
 
 def test_a_gated_head_is_layer_norm_a_gate_and_linear() -> None:
     head = build_head("gated", WIDTH, SPACE, 5, dropout=0.4).eval()
-    assert isinstance(head, GatedHead)
     weights = {name: weight + 0.1 for name, weight in head.state_dict().items()}
     head.load_state_dict(weights)
     rows = 9 * features()

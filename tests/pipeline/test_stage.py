@@ -1,7 +1,5 @@
 """What a signature declares, and that every stage's declaration is sound."""
 
-import ast
-import inspect
 from pathlib import Path
 from typing import Annotated, get_args
 
@@ -102,16 +100,6 @@ def test_every_stage_is_declared_soundly(found: Stage) -> None:
     settings = {} if found.settings is None else _keys(found.settings)
     for key in found.execution_only:
         assert key in found.parameters or _leads_somewhere(settings, key.split(".")), f"{key} is no setting"
-
-
-@pytest.mark.parametrize("found", STAGES, ids=lambda found: found.name)
-def test_every_stage_uses_what_it_is_given(found: Stage) -> None:
-    """A parameter that the function does not read would be an option without effect."""
-    function = inspect.unwrap(found.function)
-    parsed = ast.parse(inspect.getsource(function)).body[0]
-    assert isinstance(parsed, ast.FunctionDef)
-    read = {node.id for body in parsed.body for node in ast.walk(body) if isinstance(node, ast.Name)}
-    assert inspect.signature(function).parameters.keys() - read == set()
 
 
 def test_the_page_of_the_docs_is_that_of_the_declarations() -> None:

@@ -156,15 +156,6 @@ def test_a_retriever_of_two_views(files: Any, tmp_path: Path) -> None:
         embedded(files, folder, tmp_path / "no.npz", augmented_views=[files.text_features])
 
 
-def test_the_same_files_again(files: Any, tmp_path: Path) -> None:
-    first, second = train(files, tmp_path / "one"), train(files, tmp_path / "two")
-    for name in ("best.safetensors", "card.json", "history.csv"):
-        assert (first / name).read_bytes() == (second / name).read_bytes()
-    for number, folder in enumerate((first, second)):
-        embedded(files, folder, tmp_path / f"{number}.npz")
-    assert (tmp_path / "0.npz").read_bytes() == (tmp_path / "1.npz").read_bytes()
-
-
 def test_word_vectors_start_the_embedding(files: Any, tmp_path: Path) -> None:
     words = len(json.loads(files.inputs["vocabulary"].read_text())["words"])
     np.save(tmp_path / "vectors.npy", np.zeros((words, 4), np.float32))

@@ -3,6 +3,7 @@
 import itertools
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,12 +12,10 @@ import torch
 from tests.launches import watch_steps
 from tests.models.untrained import untrained
 from tests.tokens import token_table
-from tests.training.trained import StopsBefore, train_in
+from tests.training.trained import StopsBefore, assert_continues, assert_same, train_in
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
 from vitcapr.config.captioner import CaptionerPhaseConfig, CaptionerTrainingConfig
 from vitcapr.decoding.hypotheses import Hypothesis
-from vitcapr.errors import Preempted
-from vitcapr.formats.tokens import TokenTable
 from vitcapr.formats.training import write_history
 from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.models.interface import Captioner
@@ -25,35 +24,21 @@ from vitcapr.training.captioner import CaptionerTask, GreedyCider, SelfCriticalB
 IMAGES = 5
 CAPTIONS = [["a", "red", "boat"], ["boats"], ["a", "dog"], ["two", "dogs", "a", "boat"], ["a", "red", "dog"], ["boat"]]
 IMAGE_ROW = [0, 0, 1, 2, 3, 4]
+VOCABULARY = Vocabulary.build(itertools.chain(*CAPTIONS), min_count=1)
+TOKENS = token_table([VOCABULARY.encode(caption) for caption in CAPTIONS], IMAGE_ROW, range(len(CAPTIONS)))
+DRAW = np.random.default_rng(0)
+STORE: Any = MemoryFeatures(
+    patches=MemoryArray(DRAW.normal(size=(IMAGES, 4, 6)).astype(np.float16)),
+    cls=MemoryArray(DRAW.normal(size=(IMAGES, 6)).astype(np.float16)),
+)
 
 
-@pytest.fixture
-def vocabulary() -> Vocabulary:
-    return Vocabulary.build(itertools.chain(*CAPTIONS), min_count=1)
-
-
-@pytest.fixture
-def tokens(vocabulary: Vocabulary) -> TokenTable:
-    return token_table([vocabulary.encode(caption) for caption in CAPTIONS], IMAGE_ROW, range(len(CAPTIONS)))
-
-
-@pytest.fixture
-def store() -> MemoryFeatures:
-    generator = np.random.default_rng(0)
-    return MemoryFeatures(
-        patches=MemoryArray(generator.normal(size=(IMAGES, 4, 6)).astype(np.float16)),
-        cls=MemoryArray(generator.normal(size=(IMAGES, 6)).astype(np.float16)),
-    )
-
-
-def task_of(
-    model: Captioner, store: MemoryFeatures, tokens: TokenTable, max_length: int = 35, label_smoothing: float = 0.0
-) -> CaptionerTask:
+def task_of(model: Captioner, max_length: int = 35, label_smoothing: float = 0.0) -> CaptionerTask:
     phase = CaptionerPhaseConfig(epochs=1, batch_images=2, max_length=max_length)
     return CaptionerTask(
         model,
-        store,  # type: ignore[arg-type]
-        tokens,
+        STORE,
+        TOKENS,
         CaptionerTrainingConfig(phases=[phase], label_smoothing=label_smoothing),
         train=np.array([0, 1, 2]),
         validation=np.array([0, 2, 3]),
@@ -62,53 +47,47 @@ def task_of(
     )
 
 
-def model_of(kind: str, vocabulary: Vocabulary) -> Captioner:
-    return untrained(kind, len(vocabulary), 6, embedding_dim=4, hidden_dim=5).eval()
+def model_of(kind: str) -> Captioner:
+    return untrained(kind, len(VOCABULARY), 6, embedding_dim=4, hidden_dim=5).eval()
 
 
-def test_what_is_said_of_an_image_counts_rare_words_more(
-    vocabulary: Vocabulary, tokens: TokenTable, store: MemoryFeatures
-) -> None:
+def test_what_is_said_of_an_image_counts_rare_words_more() -> None:
     said = {0: "a red boat boats", 1: "a dog", 3: "a red dog"}  # All say "a", the start and the end.
-    ((features, weights),) = said_of(store, tokens, np.array([*said]), ("cls",), len(vocabulary))  # type: ignore[arg-type]
-    expected = torch.zeros(len(said), len(vocabulary))
+    ((features, weights),) = said_of(STORE, TOKENS, np.array([*said]), ("cls",), len(VOCABULARY))
+    expected = torch.zeros(len(said), len(VOCABULARY))
     for image, text in enumerate(said.values()):
         for word in text.split():
             images = sum(word in other.split() for other in said.values())
-            expected[image, vocabulary.index[word]] = math.log(len(said) / images)
+            expected[image, VOCABULARY.index[word]] = math.log(len(said) / images)
     torch.testing.assert_close(weights, expected / expected.sum(1, keepdim=True))
-    assert torch.equal(features["cls"], torch.from_numpy(store["cls"].values[[*said]]).float())
+    assert torch.equal(features["cls"], torch.from_numpy(STORE["cls"].values[[*said]]).float())
 
 
 @pytest.mark.parametrize("kind", ["baseline", "patch_attention"])
 @pytest.mark.parametrize("max_length", [35, 3])
 @torch.no_grad()
-def test_validation_loss_is_the_mean_over_all_words(
-    kind: str, max_length: int, vocabulary: Vocabulary, tokens: TokenTable, store: MemoryFeatures
-) -> None:
-    model = model_of(kind, vocabulary)
+def test_validation_loss_is_the_mean_over_all_words(kind: str, max_length: int) -> None:
+    model = model_of(kind)
     surprise, words = 0.0, 0
     for caption, row in enumerate(IMAGE_ROW):
         if row not in (0, 2, 3):
             continue
-        features = {name: torch.from_numpy(array.values[row : row + 1]).float() for name, array in store.items()}
+        features = {name: torch.from_numpy(array.values[row : row + 1]).float() for name, array in STORE.items()}
         memory = model.encode(features)
         state = model.initial_state(memory)
-        numbers = tokens[caption].tolist()[:max_length]
+        numbers = TOKENS[caption].tolist()[:max_length]
         for token, following in itertools.pairwise(numbers):
             step = model.step(memory, state, torch.tensor([[token]]))
             state = step.state
             surprise -= float(torch.log_softmax(step.logits[0, 0], -1)[following])
             words += 1
-    scores = task_of(model, store, tokens, max_length).validate()
+    scores = task_of(model, max_length).validate()
     assert scores == {"validation_loss": pytest.approx(surprise / words, rel=1e-5)}
 
 
 @torch.no_grad()
-def test_label_smoothing_spreads_a_share_over_the_vocabulary(
-    vocabulary: Vocabulary, tokens: TokenTable, store: MemoryFeatures
-) -> None:
-    task = task_of(model_of("baseline", vocabulary), store, tokens, label_smoothing=0.25)
+def test_label_smoothing_spreads_a_share_over_the_vocabulary() -> None:
+    task = task_of(model_of("baseline"), label_smoothing=0.25)
     batch = next(iter(task.batches(0, 1, 0)))
     logits, targets = task._logits(batch)
     log_probs = torch.log_softmax(logits, -1)
@@ -117,12 +96,10 @@ def test_label_smoothing_spreads_a_share_over_the_vocabulary(
     assert task.loss(batch)[0].item() == pytest.approx(expected.item(), rel=1e-6)
 
 
-def test_training_sees_every_caption_of_its_split_once(
-    vocabulary: Vocabulary, tokens: TokenTable, store: MemoryFeatures
-) -> None:
-    task = task_of(model_of("baseline", vocabulary), store, tokens)
+def test_training_sees_every_caption_of_its_split_once() -> None:
+    task = task_of(model_of("baseline"))
     batches = task.batches(0, 1, 0)
-    seen = [" ".join(vocabulary.decode(caption)) for batch in batches for caption in batch.texts.tolist()]
+    seen = [" ".join(VOCABULARY.decode(caption)) for batch in batches for caption in batch.texts.tolist()]
     assert sorted(seen) == sorted(" ".join(CAPTIONS[place]) for place, row in enumerate(IMAGE_ROW) if row < 3)
     assert task.steps(0) == 2
 
@@ -144,22 +121,22 @@ TWO_PHASES = CaptionerTrainingConfig.model_validate(
 )
 
 
-def two_phases(vocabulary: Vocabulary, tokens: TokenTable, store: MemoryFeatures) -> Stopped:
+def two_phases() -> Stopped:
     return Stopped(
-        model_of("patch_attention", vocabulary),
-        store,  # type: ignore[arg-type]
-        tokens,
+        model_of("patch_attention"),
+        STORE,
+        TOKENS,
         TWO_PHASES,
         train=np.array([0, 1, 2]),
         validation=np.array([2, 3]),
         seed=0,
         device=torch.device("cpu"),
-        vocabulary=vocabulary,
+        vocabulary=VOCABULARY,
     )
 
 
-def test_each_phase_has_its_objective(vocabulary: Vocabulary, tokens: TokenTable, store: MemoryFeatures) -> None:
-    task = two_phases(vocabulary, tokens, store)
+def test_each_phase_has_its_objective() -> None:
+    task = two_phases()
     (taught, *_), (drawn, *others) = list(task.batches(0, 1, 0)), list(task.batches(1, 2, 0))
     assert not isinstance(taught, SelfCriticalBatch)
     assert isinstance(drawn, SelfCriticalBatch)
@@ -177,54 +154,34 @@ def test_a_step_does_not_wait_for_the_device(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     kind: str,
-    vocabulary: Vocabulary,
-    tokens: TokenTable,
-    store: MemoryFeatures,
 ) -> None:
     recipe = CaptionerTrainingConfig(phases=[CaptionerPhaseConfig(epochs=2, batch_images=2)])
-    position, weights = train_in(tmp_path / "free", task_of(model_of(kind, vocabulary), store, tokens), recipe)
+    free = train_in(tmp_path / "free", task_of(model_of(kind)), recipe)
     watched = watch_steps(monkeypatch)
-    again, same = train_in(tmp_path / "watched", task_of(model_of(kind, vocabulary), store, tokens), recipe)
+    assert_same(free, train_in(tmp_path / "watched", task_of(model_of(kind)), recipe))
     assert watched
-    assert (again.loss_sum, again.history) == (position.loss_sum, position.history)
-    assert all(torch.equal(same[name], weights[name]) for name in weights)
 
 
-@pytest.mark.parametrize("stop_before", [1, 3, 6])
-def test_self_critical_training_stopped_and_continued_equals_uninterrupted(
-    tmp_path: Path, stop_before: int, vocabulary: Vocabulary, tokens: TokenTable, store: MemoryFeatures
-) -> None:
-    whole = train_in(tmp_path / "whole", two_phases(vocabulary, tokens, store), TWO_PHASES)
-    stopped = two_phases(vocabulary, tokens, store)
-    stopped.stop_before = stop_before
-    with pytest.raises(Preempted):
-        train_in(tmp_path / "parts", stopped, TWO_PHASES)
-    fresh = two_phases(vocabulary, tokens, store)
-    torch.manual_seed(99)  # another process would start from another random state
-    continued = train_in(tmp_path / "parts", fresh, TWO_PHASES)
-    assert [row["phase"] for row in whole[0].history] == [1, 2, 2]
-    assert continued[0] == whole[0]
-    assert continued[1].keys() == whole[1].keys()
-    for name, tensor in whole[1].items():
-        assert torch.equal(continued[1][name], tensor), name
+@pytest.mark.parametrize("stop_before", [1, 6])
+def test_self_critical_training_stopped_and_continued_equals_uninterrupted(tmp_path: Path, stop_before: int) -> None:
+    end, _ = assert_continues(tmp_path, two_phases, TWO_PHASES, stop_before)
+    assert [row["phase"] for row in end.history] == [1, 2, 2]
 
 
-def test_greedy_cider_is_one_where_the_captions_are_the_references(
-    vocabulary: Vocabulary, store: MemoryFeatures, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_greedy_cider_is_one_where_the_captions_are_the_references(monkeypatch: pytest.MonkeyPatch) -> None:
     """A decoder that repeats the only reference of each image reaches CIDEr's maximum of 10."""
     words = [["a", "red", "dog", "boat"], ["two", "dogs", "a", "boats"], ["boat", "red", "two", "a"]]
-    table = token_table([vocabulary.encode(caption) for caption in words], [0, 1, 2], range(3))
+    table = token_table([VOCABULARY.encode(caption) for caption in words], [0, 1, 2], range(3))
     written = iter(words)
 
     def repeat(*_: object, **__: object) -> list[Hypothesis]:
-        caption = vocabulary.encode(next(written))[1:-1]
+        caption = VOCABULARY.encode(next(written))[1:-1]
         return [Hypothesis(tokens=caption, token_log_probs=[], log_prob=0.0, score=0.0, attention=None)]
 
     monkeypatch.setattr("vitcapr.training.captioner.greedy", repeat)
     training = CaptionerTrainingConfig(phases=[CaptionerPhaseConfig(epochs=1, batch_images=1, max_length=9)])
-    scorer = GreedyCider(store, table, vocabulary, np.array([2, 0, 1]), training, torch.device("cpu"))  # type: ignore[arg-type]
-    assert scorer.score(model_of("baseline", vocabulary)) == pytest.approx(10.0)
+    scorer = GreedyCider(STORE, table, VOCABULARY, np.array([2, 0, 1]), training, torch.device("cpu"))
+    assert scorer.score(model_of("baseline")) == pytest.approx(10.0)
 
 
 def test_a_reward_is_not_written_as_a_loss(tmp_path: Path) -> None:

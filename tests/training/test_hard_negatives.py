@@ -44,7 +44,6 @@ def test_without_a_wrong_caption_there_is_no_loss_and_no_nan() -> None:
     value = mined_loss(similarity, owner, torch.tensor(0.1), "second")
     value.backward()
     assert float(value) == 0
-    assert similarity.grad is not None
     assert similarity.grad.tolist() == [[0.0, 0.0]]
 
 

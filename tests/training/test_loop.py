@@ -10,11 +10,12 @@ import torch
 from torch import Tensor, nn
 
 from tests.training import trained
+from tests.training.trained import assert_continues, assert_same, train_in
 from vitcapr.config.training import PhaseConfig, TrainingConfig
-from vitcapr.errors import Preempted, UserError
+from vitcapr.errors import UserError
 from vitcapr.training import loop
 from vitcapr.training.checkpoints import read_tensors
-from vitcapr.training.loop import Diverged, Position, Trainer
+from vitcapr.training.loop import Diverged, Trainer
 
 BATCHES = 5
 
@@ -22,10 +23,10 @@ BATCHES = 5
 class Line:
     """Fit y = 2x; a signal may come before a chosen batch."""
 
-    def __init__(self, stop_before: int | None = None, scores: list[float] | None = None) -> None:
+    def __init__(self, scores: list[float] | None = None) -> None:
         torch.manual_seed(0)
         self.model: nn.Module = nn.Sequential(nn.Dropout(0.2), nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
-        self.stop_before = stop_before
+        self.stop_before: int | None = None
         self.seen = 0
         self.scores = scores
 
@@ -61,20 +62,6 @@ def trainer(task: Line, folder: Path, recipe: TrainingConfig = RECIPE, identity:
     return trained.trainer(task, folder, recipe, identity)
 
 
-def best(folder: Path) -> dict[str, Tensor]:
-    found = read_tensors(folder / "best.safetensors")
-    assert found is not None
-    return found[0]
-
-
-def assert_same(one: tuple[Position, dict[str, Tensor]], other: tuple[Position, dict[str, Tensor]]) -> None:
-    assert one[0] == other[0]
-    assert [list(row) for row in one[0].history] == [list(row) for row in other[0].history]
-    assert one[1].keys() == other[1].keys()
-    for name in one[1]:
-        assert torch.equal(one[1][name], other[1][name]), name
-
-
 def test_of_equal_scores_the_smaller_loss_is_best(tmp_path: Path) -> None:
     """Recall on two images has few values, and the first epoch would win."""
     found = [(3.0, 6.0), (2.0, 6.0), (2.0, 6.0), (1.0, 5.0)]
@@ -91,20 +78,15 @@ def test_of_equal_scores_the_smaller_loss_is_best(tmp_path: Path) -> None:
 def test_stopped_and_continued_equals_uninterrupted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop_before: int, unread: int
 ) -> None:
-    whole = trainer(Line(), tmp_path / "whole").run()
     monkeypatch.setitem(loop._STEPS_UNREAD, "cpu", unread)
-    with pytest.raises(Preempted, match="SIGTERM"):
-        trainer(Line(stop_before), tmp_path / "parts").run()
-    torch.manual_seed(99)  # another process would start from another random state
-    continued = trainer(Line(), tmp_path / "parts").run()
-    assert_same((whole, best(tmp_path / "whole")), (continued, best(tmp_path / "parts")))
+    assert_continues(tmp_path, Line, RECIPE, stop_before)
 
 
 @pytest.mark.parametrize(
     "recipe", [RECIPE, RECIPE.model_copy(update={"save_every_steps": 100})], ids=["steps", "epochs"]
 )
 def test_killed_between_saves_repeats_the_lost_steps(tmp_path: Path, recipe: TrainingConfig) -> None:
-    whole = trainer(Line(), tmp_path / "whole", recipe).run()
+    whole = train_in(tmp_path / "whole", Line(), recipe)
 
     class Killed(Line):
         def loss(self, batch: Tensor) -> tuple[Tensor, int]:
@@ -114,8 +96,7 @@ def test_killed_between_saves_repeats_the_lost_steps(tmp_path: Path, recipe: Tra
 
     with pytest.raises(KeyboardInterrupt):
         trainer(Killed(), tmp_path / "parts", recipe).run()
-    continued = trainer(Line(), tmp_path / "parts", recipe).run()
-    assert_same((whole, best(tmp_path / "whole")), (continued, best(tmp_path / "parts")))
+    assert_same(whole, train_in(tmp_path / "parts", Line(), recipe))
 
 
 @pytest.mark.parametrize(("seconds", "saves"), [(0.0, 4 + 1), (1e9, 1)])
@@ -142,7 +123,6 @@ def test_a_step_whose_loss_is_read_later_is_named(tmp_path: Path, monkeypatch: p
     with pytest.raises(Diverged, match="not a number at epoch 2, batch 2"):
         trainer(Breaks(), tmp_path).run()
     saved = read_tensors(tmp_path / "state.safetensors")
-    assert saved is not None
     assert not any(tensor.isnan().any() for tensor in saved[0].values() if tensor.is_floating_point())
 
 

@@ -8,15 +8,14 @@ import torch
 
 from tests.launches import watch_steps
 from tests.tokens import token_table
-from tests.training.trained import StopsBefore, train_in
+from tests.training.trained import StopsBefore, assert_continues, feature_task, train_in
 from vitcapr.batches.loader import Batch
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
-from vitcapr.batches.texts import FeatureTexts, WordTexts
+from vitcapr.batches.texts import WordTexts
 from vitcapr.config.retriever import RetrieverPhaseConfig
 from vitcapr.config.training import PhaseConfig, TrainingConfig
-from vitcapr.errors import Preempted
 from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
-from vitcapr.training.contrastive import hinge_rank, info_nce, max_hinge
+from vitcapr.training.contrastive import hinge_rank, info_nce, max_hinge, structure_loss
 from vitcapr.training.hard_negatives import mined_loss
 from vitcapr.training.recall import recalls
 from vitcapr.training.retriever import sample_rows
@@ -181,23 +180,10 @@ def test_stopped_and_continued_equals_uninterrupted(tmp_path: Path, stop_before:
     def task() -> Stopped:
         return task_of(encoder(members=members), views=views)
 
-    whole = task()
-    first = {name: tensor.clone() for name, tensor in whole.model.state_dict().items()}
-    position, tensors = train_in(tmp_path / "whole", whole, RECIPE)
-    stopped = task()
-    stopped.stop_before = stop_before
-    with pytest.raises(Preempted):
-        train_in(tmp_path / "parts", stopped, RECIPE)
-    fresh = task()
-    torch.manual_seed(99)  # another process would start from another random state
-    continued = train_in(tmp_path / "parts", fresh, RECIPE)
-    assert continued[0] == position
-    assert continued[1].keys() == tensors.keys()
-    for name, tensor in tensors.items():
-        assert torch.equal(continued[1][name], tensor), name
-    for name, tensor in first.items():
+    _, tensors = assert_continues(tmp_path, task, RECIPE, stop_before)
+    for name, tensor in encoder(members=members).state_dict().items():
         if name.endswith("project.weight"):
-            assert not torch.equal(tensors[f"model.{name}"], tensor), "every member is trained"
+            assert not torch.equal(tensors[f"state.model.{name}"], tensor), "every member is trained"
 
 
 def test_a_step_does_not_wait_for_the_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,26 +194,24 @@ def test_a_step_does_not_wait_for_the_device(tmp_path: Path, monkeypatch: pytest
     assert len(watched) > 3
 
 
-def test_features_of_a_text_encoder_are_learnt_too(tmp_path: Path) -> None:
-    """Text features that tell the image: after a few epochs its captions are found among those of the split."""
-    generator = np.random.default_rng(1)
-    images = store()
-    vectors = images["cls"].values[OWNER].astype(np.float32) @ generator.normal(size=(WIDTH, WIDTH)).astype(np.float32)
-    model = encoder(text={"kind": "features", "feature_dim": WIDTH})
-    task = RetrieverTask(
-        model,
-        [images],
-        FeatureTexts(MemoryArray(vectors), np.arange(len(OWNER)), OWNER),
-        train=np.arange(IMAGES),
-        validation=np.arange(IMAGES),
-        phases=[
-            RetrieverPhaseConfig(epochs=1, batch_images=6),
-            RetrieverPhaseConfig(epochs=1, batch_images=6),
-            RetrieverPhaseConfig(epochs=1, batch_images=6),
-        ],
-        seed=0,
-        device=torch.device("cpu"),
+def test_structure_counts_for_images_and_captions() -> None:
+    plain = RetrieverPhaseConfig(epochs=1, batch_images=8)
+    weighed = plain.model_copy(update={"structure": 5.0, "structure_levels": 2})
+    task = feature_task(weighed, pool="cls_mean")
+    _, batch = next(task.batches(0, 1, 0))
+    model, stored = task.model, {name: array.float() for name, array in batch.features.items()}
+    frozen = torch.cat([stored["cls"], stored["patches"].mean(1)], dim=1)
+    moved = (
+        structure_loss(frozen, model.embed_images(stored), model.temperature(), 2),
+        structure_loss(batch.texts, model.embed_texts(batch.texts), model.temperature(), 2),
     )
+    added = task.loss((weighed, batch))[0] - task.loss((plain, batch))[0]
+    torch.testing.assert_close(added, 2.5 * sum(moved), rtol=1e-4, atol=1e-5)
+
+
+def test_features_of_a_text_encoder_are_learnt_too(tmp_path: Path) -> None:
+    """After a few epochs the captions of an image are found among those of the split."""
+    task = feature_task(*[RetrieverPhaseConfig(epochs=1, batch_images=6)] * 3)
     with torch.no_grad():
         before = task.validate()["validation_rsum"]
     history = train_in(tmp_path, task, RECIPE)[0].history
@@ -277,15 +261,6 @@ def test_a_caption_meets_the_one_in_its_place_counted_round() -> None:
                 assert row[3 + place] == strange.max()
 
 
-def test_the_same_random_state_mixes_the_same() -> None:
-    state = torch.get_rng_state()
-    first = mix(mixed_batch(), 0.3)
-    torch.set_rng_state(state)
-    again = mix(mixed_batch(), 0.3)
-    assert torch.equal(first.texts, again.texts)
-    assert torch.equal(first.features["cls"], again.features["cls"])
-
-
 def test_a_large_validation_split_is_sampled() -> None:
     rows = np.arange(5, 105)
     sample = sample_rows(rows, 10)
@@ -304,9 +279,3 @@ def test_validation_recall_by_hand() -> None:
     assert found["validation_i2t_recall_1"] == 50.0  # image 0 ties with a wrong caption and is ranked behind it
     assert found["validation_t2i_recall_1"] == pytest.approx(200 / 3)
     assert found["validation_rsum"] == pytest.approx(50 + 200 / 3 + 4 * 100)
-
-
-def test_collapsed_embeddings_find_nothing() -> None:
-    one = np.full((1, 4), 0.5, np.float32)
-    found = recalls(one.repeat(20, 0), one.repeat(40, 0), np.arange(20).repeat(2))
-    assert found["validation_rsum"] == 0

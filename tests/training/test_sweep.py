@@ -5,18 +5,16 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 import torch
 
-from vitcapr.batches.sources import MemoryArray, MemoryFeatures
-from vitcapr.batches.texts import FeatureTexts
+from tests.training.trained import feature_task
 from vitcapr.config.retriever import RetrieverPhaseConfig
 from vitcapr.config.training import PhaseConfig, TrainingConfig
 from vitcapr.errors import Preempted
 from vitcapr.formats.model import read_model
-from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
+from vitcapr.models.dual_encoder import build_dual_encoder
 from vitcapr.progress import Reporter
 from vitcapr.training import outcome
 from vitcapr.training.loop import Diverged
@@ -28,34 +26,8 @@ RATES = [0.00001, 0.03, 0.3]
 CARD: dict[str, Any] = {"architecture": {}, "settings": {}, "inputs": {}, "code": ""}
 
 
-IMAGES, WIDTH = 12, 6
-OWNER = np.repeat(np.arange(IMAGES), 2)
-
-
-@pytest.fixture
-def make_task() -> Any:
-    draw = np.random.default_rng(0)
-    images = draw.normal(size=(IMAGES, WIDTH)).astype(np.float32)
-    texts = (images @ draw.normal(size=(WIDTH, WIDTH)))[OWNER].astype(np.float32)
-
-    def make(encoder: DualEncoder | None = None, phases: list[RetrieverPhaseConfig] | None = None) -> RetrieverTask:
-        torch.manual_seed(0)
-        if encoder is None:
-            sides = {"image": {"feature_dim": WIDTH}, "text": {"kind": "features", "feature_dim": WIDTH}}
-            rest = {"embedding_dim": 4, "temperature": 0.1, "learn_temperature": True}
-            encoder = build_dual_encoder({**sides, **rest})
-        return RetrieverTask(
-            encoder,
-            [MemoryFeatures(cls=MemoryArray(images))],
-            FeatureTexts(MemoryArray(texts), np.arange(len(OWNER)), OWNER),
-            train=np.arange(IMAGES),
-            validation=np.arange(IMAGES),
-            phases=[RetrieverPhaseConfig(epochs=1, batch_images=4, mixup=0.2)] if phases is None else phases,
-            seed=0,
-            device=CPU,
-        )
-
-    return make
+def make_task() -> RetrieverTask:
+    return feature_task(RetrieverPhaseConfig(epochs=1, batch_images=4, mixup=0.2))
 
 
 def sweep(folder: Path, task: Any, rates: list[float] = RATES, select_by: str = "rsum") -> None:
@@ -79,7 +51,7 @@ def test_other_phases_keep_their_ratio() -> None:
 
 
 @pytest.mark.parametrize("select_by", ["rsum", "loss"])
-def test_the_best_is_kept(tmp_path: Path, make_task: Any, select_by: str) -> None:
+def test_the_best_is_kept(tmp_path: Path, select_by: str) -> None:
     sweep(tmp_path / "all", make_task, select_by=select_by)
     table = pd.read_csv(tmp_path / "all" / "sweep.csv")
     assert table["learning_rate"].tolist() == RATES
@@ -93,7 +65,7 @@ def test_the_best_is_kept(tmp_path: Path, make_task: Any, select_by: str) -> Non
     assert (tmp_path / "all" / "history.csv").read_text() == (tmp_path / "alone" / "history.csv").read_text()
 
 
-def test_of_equal_scores_the_smaller_loss_is_kept(tmp_path: Path, make_task: Any) -> None:
+def test_of_equal_scores_the_smaller_loss_is_kept(tmp_path: Path) -> None:
     losses = iter([0.7, 0.7, 0.2, 0.2, 0.5, 0.5])
 
     def make() -> RetrieverTask:
@@ -105,7 +77,7 @@ def test_of_equal_scores_the_smaller_loss_is_kept(tmp_path: Path, make_task: Any
     assert pd.read_csv(tmp_path / "sweep.csv")["chosen"].tolist() == [0, 1, 0]
 
 
-def diverging(make_task: Any, *numbers: int) -> Any:
+def diverging(*numbers: int) -> Any:
     """Tasks of which some, counted from 1, have a score that is not a number."""
     made: list[RetrieverTask] = []
 
@@ -121,8 +93,8 @@ def diverging(make_task: Any, *numbers: int) -> Any:
 
 
 @pytest.mark.parametrize("number", [1, 3])
-def test_a_rate_that_diverges_is_not_chosen(tmp_path: Path, make_task: Any, number: int) -> None:
-    sweep(tmp_path / "some", diverging(make_task, number))
+def test_a_rate_that_diverges_is_not_chosen(tmp_path: Path, number: int) -> None:
+    sweep(tmp_path / "some", diverging(number))
     table = pd.read_csv(tmp_path / "some" / "sweep.csv")
     assert table["learning_rate"].tolist() == RATES
     assert table["validation_rsum"].isna().tolist() == [row + 1 == number for row in range(3)]
@@ -131,20 +103,18 @@ def test_a_rate_that_diverges_is_not_chosen(tmp_path: Path, make_task: Any, numb
         assert (tmp_path / "some" / name).read_bytes() == (tmp_path / "others" / name).read_bytes()
 
 
-def test_without_a_trained_rate_there_is_no_model(
-    tmp_path: Path, make_task: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_trained_rate_there_is_no_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every rate diverges, also where another process keeps the weights."""
     with pytest.raises(Diverged, match="not a number at epoch 1; lower the learning rate"):
-        sweep(tmp_path, diverging(make_task, 1, 2, 3))
+        sweep(tmp_path, diverging(1, 2, 3))
     monkeypatch.setattr(outcome, "train_from", lambda *args, **kwargs: train_from(*args, **kwargs) and None)
-    sweep(tmp_path / "another", diverging(make_task, 3))
+    sweep(tmp_path / "another", diverging(3))
     with pytest.raises(Diverged):
-        sweep(tmp_path / "all", diverging(make_task, 1, 2, 3))
+        sweep(tmp_path / "all", diverging(1, 2, 3))
     assert not list(tmp_path.rglob("card.json"))
 
 
-def test_a_stopped_sweep_continues_with_the_same_result(tmp_path: Path, make_task: Any) -> None:
+def test_a_stopped_sweep_continues_with_the_same_result(tmp_path: Path) -> None:
     sweep(tmp_path / "whole", make_task)
     made: list[RetrieverTask] = []
 
@@ -171,7 +141,7 @@ def test_a_stopped_sweep_continues_with_the_same_result(tmp_path: Path, make_tas
         assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
 
 
-def test_a_model_that_has_nothing_to_learn_leaves_all_its_files(tmp_path: Path, make_task: Any) -> None:
+def test_a_model_that_has_nothing_to_learn_leaves_all_its_files(tmp_path: Path) -> None:
     architecture = {
         "embedding_dim": 6,
         "temperature": 0.1,
@@ -179,7 +149,8 @@ def test_a_model_that_has_nothing_to_learn_leaves_all_its_files(tmp_path: Path, 
         "image": {"feature_dim": 6, "head": "none"},
         "text": {"kind": "features", "feature_dim": 6, "head": "none"},
     }
-    task = make_task(build_dual_encoder(architecture), phases=[])
+    task = feature_task()
+    task.model = build_dual_encoder(architecture)
     ending: dict[str, Any] = {"card": CARD, "dtype": torch.float32, "reporter": Reporter(stream=StringIO())}
     train_into(tmp_path, lambda: task, TrainingConfig(phases=[]), sweep=[], device=CPU, **ending)
     assert pd.read_csv(tmp_path / "history.csv").empty
