@@ -18,7 +18,7 @@ from vitcapr.progress import Reporter
 IDS = "abcdef"
 
 listings = st.builds(
-    Listing,
+    Listing.from_records,
     images=st.lists(
         st.tuples(st.sampled_from(IDS), st.sampled_from(["good", "bad", "absent"]), st.sampled_from(["train", "none"])),
         unique_by=lambda image: image[0],
@@ -62,9 +62,10 @@ def run(listing: Listing, folder: Path, limit: int | None = None) -> tuple[Path,
 
 def usable_images(listing: Listing) -> list[str]:
     """The ids, in order, of good pictures with a caption whose number is new and whose text is words."""
-    first = {caption.caption_id: caption for caption in reversed(listing.captions)}
-    captioned = {caption.image_id for caption in first.values() if caption.text not in (" ", "\ud83d")}
-    return [i.image_id for i in listing.images if i.path and i.path.startswith("good/") and i.image_id in captioned]
+    first = {caption.caption_id: caption for caption in reversed(list(listing.captions.itertuples()))}
+    captioned = {caption.image_row for caption in first.values() if caption.text}
+    images = listing.images.fillna("").itertuples()
+    return [i.image_id for i in images if i.path.startswith("good/") and i.Index in captioned]
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +91,7 @@ def test_every_item_is_kept_in_order_or_rejected_with_a_reason(folder, listing):
     manifest = read_manifest(path)
 
     kept = [*manifest.images["image_id"], *manifest.captions["caption_id"]]
-    items = [*(i.image_id for i in listing.images), *(c.caption_id for c in listing.captions)]
+    items = [*listing.images["image_id"], *listing.captions["caption_id"]]
     items += [item for item, _ in listing.rejected]
     assert Counter(kept) + rejected == Counter(items)
     assert all(reason for _, reason in rows)
@@ -104,7 +105,7 @@ def test_every_item_is_kept_in_order_or_rejected_with_a_reason(folder, listing):
 def test_a_limit_is_a_total_that_is_spread_over_the_splits(folder: Path) -> None:
     splits = ["train", "train", "train", "none", "test", "validation"]
     images = [ListedImage(name, f"good/{name}.png", split) for name, split in zip(IDS, splits, strict=True)]
-    listing = Listing(images, [ListedCaption(f"{name}#0", name, "A dog .") for name in IDS])
+    listing = Listing.from_records(images, [ListedCaption(f"{name}#0", name, "A dog .") for name in IDS])
     kept = {limit: "".join(read_manifest(run(listing, folder, limit)[0]).images["image_id"]) for limit in (1, 3, 5, 99)}
     assert kept == {1: "a", 3: "aef", 5: "abdef", 99: "abcdef"}
 
@@ -114,7 +115,7 @@ def test_a_loss_of_more_than_a_tenth_stops_the_stage(folder: Path, state: str, m
     paths = [f"good/{name}.png" if name in "ab" else None if state == "absent" else f"bad/{name}.png" for name in IDS]
     images = [ListedImage(name, path, "train") for name, path in zip(IDS, paths, strict=True)]
     dirty = [ListedCaption("a#1", "a", " "), ListedCaption("z#0", "z", "No image .")] * 9
-    listing = Listing(images, [*(ListedCaption(f"{name}#0", name, "A dog .") for name in IDS), *dirty])
+    listing = Listing.from_records(images, [*(ListedCaption(f"{name}#0", name, "A dog .") for name in IDS), *dirty])
     with ImageSource(folder) as source, Reporter() as reporter:
         with pytest.raises(UserError, match=rf"{match} .*raise data\.max_rejected, which is 0\.1"):
             check(listing, source, Checks(), reporter)
@@ -123,12 +124,12 @@ def test_a_loss_of_more_than_a_tenth_stops_the_stage(folder: Path, state: str, m
 
 def test_the_same_picture_in_two_splits_is_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     images = [ListedImage("a", "good/a.png", "none"), ListedImage("b", "good/b.png", "test")]
-    listing = Listing(images, [ListedCaption("1", "a", "A dog ."), ListedCaption("2", "b", "A cat .")])
+    listing = Listing.from_records(images, [ListedCaption("1", "a", "A dog ."), ListedCaption("2", "b", "A cat .")])
     with ImageSource(folder) as source, Reporter() as reporter:
         assert len(check(listing, source, Checks(), reporter).images) == 2
         joined = check(listing, source, Checks(), reporter, twins="join")
-    assert [(image.image_id, image.split) for image, _, _ in joined.images] == [("a", "test")]
-    assert [caption.text for caption in joined.captions["a"]] == ["A dog .", "A cat ."]
+    assert joined.images[["image_id", "split"]].values.tolist() == [["a", "test"]]
+    assert joined.captions[["image_row", "text"]].values.tolist() == [[0, "A dog ."], [0, "A cat ."]]
     assert (
         capsys.readouterr().err.count(
             "two splits under two names; the first are good/a.png (none) and good/b.png (test)"

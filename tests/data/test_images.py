@@ -242,7 +242,7 @@ def test_inspection_gives_size_upright_and_digest_of_the_file(tmp_path, picture,
     content = picture(size=(6, 4), exif=exif)
     write_files(tmp_path, {"a.jpg": content})
     with ImageSource(tmp_path) as source, Reporter() as reporter:
-        expected = ImageFacts(width=4, height=6, sha256=hashlib.sha256(content).hexdigest())
+        expected = ImageFacts(width=4, height=6, digest=hashlib.sha256(content).digest())
         assert list(inspect_all(source, ["a.jpg"], LIMIT, reporter)) == [expected]
 
 
@@ -268,7 +268,7 @@ def test_heic_is_read_with_its_extra_and_names_it_without(tmp_path: Path, monkey
     (tmp_path / "a.heic").write_bytes(stream.getvalue())
     with ImageSource(tmp_path) as source, Reporter() as reporter:
         facts = list(inspect_all(source, ["a.heic"], LIMIT, reporter))
-    assert decoders_of(facts) == {"pillow-heif": heif.__version__}
+    assert decoders_of(facts[0].heif) == {"pillow-heif": heif.__version__}
     monkeypatch.setattr("vitcapr.data.images._reads_heif", lambda: False)
     with pytest.raises(BadImage, match=r"pip install 'vitcapr\[heic\]'"):
         decode(stream.getvalue(), LIMIT)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -295,28 +296,32 @@ SPLIT_IMAGES = [f"{number}.jpg" for number in range(500)]
 SHARES = {"validation": 0.1, "test": 0.2, "seed": 0}
 
 
-def sizes(split_of: dict[str, str]) -> list[int]:
-    return [list(split_of.values()).count(split) for split in ("train", "validation", "test")]
+def splits(images: list[str], how: str, given: dict[str, str] | None = None, **changes: float) -> list[str]:
+    names = pd.Series(images, dtype="str")
+    return make_splits(names, names.map(given or {}), how, **{**SHARES, **changes}).tolist()
+
+
+def sizes(images: list[str]) -> list[int]:
+    return [images.count(split) for split in ("train", "validation", "test")]
 
 
 def test_a_hash_moves_no_image_when_images_are_added() -> None:
-    before = make_splits(SPLIT_IMAGES[:400], {}, "auto", **SHARES)
-    after = make_splits(SPLIT_IMAGES, {}, "hash", **SHARES)
-    assert {name: after[name] for name in before} == before
+    after = splits(SPLIT_IMAGES, "hash")
+    assert after[:400] == splits(SPLIT_IMAGES[:400], "auto")
     # 500 draws at 0.7, 0.1 and 0.2: the standard deviations are 10.2, 6.7 and 8.9.
     assert all(abs(size - expected) < 30 for size, expected in zip(sizes(after), (350, 50, 100), strict=True))
-    assert make_splits(SPLIT_IMAGES, {}, "hash", **{**SHARES, "seed": 1}) != after
+    assert splits(SPLIT_IMAGES, "hash", seed=1) != after
 
 
 def test_seeded_splits_have_exact_sizes() -> None:
-    assert sizes(make_splits(SPLIT_IMAGES, {}, "seeded", **SHARES)) == [350, 50, 100]
+    assert sizes(splits(SPLIT_IMAGES, "seeded")) == [350, 50, 100]
 
 
 def test_given_splits_are_kept_and_others_are_in_none() -> None:
     given = {"0.jpg": "train", "1.jpg": "validation"}
-    assert make_splits(SPLIT_IMAGES[:3], given, "auto", **SHARES) == {**given, "2.jpg": "none"}
-    assert "2.jpg" in make_splits(SPLIT_IMAGES, given, "seeded", **SHARES)
+    assert splits(SPLIT_IMAGES[:3], "auto", given) == ["train", "validation", "none"]
+    assert splits(SPLIT_IMAGES, "seeded", given) == splits(SPLIT_IMAGES, "seeded")
     with pytest.raises(UserError, match="the table gives no splits"):
-        make_splits(SPLIT_IMAGES, {}, "given", **SHARES)
+        splits(SPLIT_IMAGES, "given")
     with pytest.raises(UserError, match="none of 2 images is in the validation split"):
-        make_splits(SPLIT_IMAGES[:2], {}, "seeded", **SHARES)
+        splits(SPLIT_IMAGES[:2], "seeded")

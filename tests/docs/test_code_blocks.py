@@ -274,8 +274,9 @@ def test_what_the_pages_add_does_what_they_say(tmp_path: Path) -> None:
     table = tmp_path / "captions.tsv"
     table.write_text("a.jpg\ttrain\tA dog.\nbroken\nb.jpg\ttest\tA cat.\n", encoding="utf-8")
     listing = run_block("docs/adding-a-dataset.md")["list_images"](None, ["a.jpg"], table=str(table))
-    assert [(image.path, image.split) for image in listing.images] == [("a.jpg", "train"), (None, "test")]
-    assert [caption.text for caption in listing.captions] == ["A dog.", "A cat."]
+    assert listing.images["path"].fillna("").tolist() == ["a.jpg", ""]
+    assert listing.images["split"].tolist() == ["train", "test"]
+    assert listing.captions["text"].tolist() == ["A dog.", "A cat."]
     assert listing.rejected == [(f"{table}:2", "not a line 'image<tab>split<tab>caption'")]
 
 

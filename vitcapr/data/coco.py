@@ -87,7 +87,7 @@ def list_coco(image_files: Iterable[str], annotations: Sequence[Path], key: str 
                 remedy="name captions_*.json, not instances_*, person_keypoints_* or image_info_*",
             ) from error
     in_order = sorted(images, key=lambda image: (int(image), "") if image.isdecimal() else (-1, image))
-    return Listing([images[image] for image in in_order], captions, rejected)
+    return Listing.from_records([images[image] for image in in_order], captions, rejected)
 
 
 def list_karpathy(image_files: Iterable[str], file: Path, *, restval: bool) -> Listing:
@@ -105,7 +105,7 @@ def list_karpathy(image_files: Iterable[str], file: Path, *, restval: bool) -> L
         ListedImage(image, find(existing, entry.folder, entry.name), entry.split)
         for image, entry in sorted(listed.items(), key=lambda item: int(item[0]))
     ]
-    return Listing(images, captions, rejected)
+    return Listing.from_records(images, captions, rejected)
 
 
 def _id(value: Any) -> str:

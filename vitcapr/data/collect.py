@@ -1,24 +1,29 @@
-"""Checks the listed images and captions of a data set and writes the manifest. All readers share this module."""
+"""Checks the listed images and captions of a data set and writes the manifest. All readers share this module.
 
-from collections import Counter, defaultdict
+Images and captions are rows of data frames, whose texts lie in Arrow's buffers: millions of Python's objects would not
+fit in memory.
+"""
+
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple, Self
 
+import numpy as np
 import pandas as pd
 
-from vitcapr.data.images import BadImage, ImageFacts, ImageSource, decoders_of, inspect_all
+from vitcapr.data.images import BadImage, ImageSource, decoders_of, inspect_all
 from vitcapr.data.splits import share_limit
 from vitcapr.data.tars import Rejected
 from vitcapr.errors import UserError
-from vitcapr.formats.manifest import SPLITS, is_relative, is_text, write_manifest
+from vitcapr.formats.containers import find_texts, repeated, text_columns
+from vitcapr.formats.manifest import SPLITS, is_relative, write_manifest
 from vitcapr.progress import Reporter
 
 
-@dataclass(frozen=True, slots=True)
-class ListedImage:
+class ListedImage(NamedTuple):
     """An image that the data set names; ``path`` is relative to the image root with ``/``, None if it is not there."""
 
     image_id: str
@@ -26,8 +31,7 @@ class ListedImage:
     split: str
 
 
-@dataclass(frozen=True, slots=True)
-class ListedCaption:
+class ListedCaption(NamedTuple):
     """A caption that the data set names, in the language of the data set unless it has its own.
 
     Attributes:
@@ -41,19 +45,37 @@ class ListedCaption:
     category: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Listing:
     """The listed images and captions of a data set, before any check.
 
     Attributes:
-        images: in the data set's own order, each id once.
-        captions: in the data set's own order; ids may repeat, texts be empty, images unknown.
+        images: the columns of :class:`ListedImage`, in the data set's own order, each id once.
+        captions: those of :class:`ListedCaption`, with ``image_row`` in place of ``image_id``, -1 for an unknown image;
+            in the data set's own order, each text in one line. Ids may repeat and texts be empty.
         rejected: (item, reason) of what the reader could not even list.
     """
 
-    images: Sequence[ListedImage]
-    captions: Sequence[ListedCaption]
+    images: pd.DataFrame
+    captions: pd.DataFrame
     rejected: Sequence[tuple[str, str]] = field(default=())
+
+    @classmethod
+    def from_records(
+        cls,
+        images: Iterable[ListedImage],
+        captions: Iterable[ListedCaption],
+        rejected: Sequence[tuple[str, str]] = (),
+    ) -> Self:
+        frame = text_columns(images, ListedImage._fields)
+        return cls(frame, caption_columns(captions, frame), rejected)
+
+
+def caption_columns(captions: Iterable[ListedCaption], images: pd.DataFrame) -> pd.DataFrame:
+    """``captions`` of a :class:`Listing` of ``images``."""
+    lines = (caption._replace(text=one_line(caption.text)) for caption in captions)
+    frame = text_columns(lines, ListedCaption._fields)
+    return frame.assign(image_row=find_texts(frame.pop("image_id"), images["image_id"]))
 
 
 @dataclass(frozen=True)
@@ -74,14 +96,16 @@ class Checked:
     """The images and captions that can be used, in the order of the listing.
 
     Attributes:
-        images: each with its path and facts.
-        captions: by image id; every image has one.
+        images: the columns of ``images.parquet``.
+        captions: those of :class:`Listing`, by ``image_row``, the row in ``images``; every image has one.
         rejected: (item, reason) of everything else.
+        decoders: see :func:`vitcapr.data.images.decoders_of`.
     """
 
-    images: list[tuple[ListedImage, str, ImageFacts]]
-    captions: dict[str, list[ListedCaption]]
+    images: pd.DataFrame
+    captions: pd.DataFrame
     rejected: Rejected
+    decoders: dict[str, str]
 
 
 @contextmanager
@@ -104,7 +128,7 @@ def listed_photographs(
     alone = path.suffix.lower() in (".tar", ".parquet")
     with ImageSource(path.parent if alone else path) as source:
         listing = list_images(source, [path.name] if alone else source.files())
-        if all(image.path is None for image in listing.images):
+        if listing.images["path"].isna().all():
             what = f"{key}: none of the {len(listing.images)} listed photographs was found"
             raise UserError(what, where=path, remedy=expected)
         yield source, listing
@@ -143,73 +167,123 @@ def check(
         UserError: more than ``max_rejected`` of the captioned images are left out.
     """
     rejected = list(listing.rejected)
-    captions = _captions_by_image(listing, rejected)
-    bad: Rejected = []
-
-    def refuse(image: ListedImage, reason: str) -> None:
-        rejected.append((image.image_id, reason))
-        rejected.extend((caption.caption_id, "caption of an image left out") for caption in captions[image.image_id])
-
-    def refuse_bad(image: ListedImage, reason: str) -> None:
-        if captions[image.image_id]:
-            bad.append((image.image_id, reason))
-        refuse(image, reason)
-
-    candidates: list[tuple[ListedImage, str]] = []
-    taken: set[str] = set()
-    for image in listing.images:
-        if image.path is None:
-            refuse_bad(image, "no such file")
-        elif not is_relative(image.path) or not is_text(image.image_id):
-            refuse_bad(image, "a name that is not relative, or not UTF-8")
-        elif image.path in taken:
-            refuse_bad(image, "another image has this file")
-        elif not captions[image.image_id]:
-            rejected.append((image.image_id, "image without a caption"))
-        else:
-            taken.add(image.path)
-            candidates.append((image, image.path))
-    _check_loss(bad, len(bad) + len(candidates), checks, source)
-    candidates = _first_of_each_split(candidates, limit)
-    bad.clear()
-
-    kept: dict[str, tuple[ListedImage, str, ImageFacts]] = {}
-    first_with: dict[str, ListedImage] = {}
-    apart, joined = [], 0
-    with closing(inspect_all(source, [path for _, path in candidates], checks.max_pixels, reporter)) as inspected:
-        for (image, path), facts in zip(candidates, inspected, strict=True):
+    images, captions = listing.images, _usable_captions(listing, rejected)
+    path, split = images["path"], pd.Categorical(images["split"], SPLITS)
+    captioned = np.bincount(captions["image_row"], minlength=len(images)) > 0
+    reason = _reasons_without_reading(path, captioned)
+    _check_loss(images["image_id"], reason, np.flatnonzero(captioned), checks, source)
+    candidates = _first_of_each_split(images["split"], np.flatnonzero(reason == ""), limit)
+    size = np.zeros((len(images), 2), np.int32)
+    digest = np.zeros((len(images), 32), np.uint8)
+    heif = False
+    with closing(inspect_all(source, path.iloc[candidates].array, checks.max_pixels, reporter)) as inspected:
+        for row, facts in zip(candidates, inspected, strict=True):
             if isinstance(facts, BadImage):
-                refuse_bad(image, facts.reason)
-                continue
-            first = first_with.setdefault(facts.sha256, image)
-            if first is not image and first.split != image.split:
-                apart.append(f"{first.path} ({first.split}) and {path} ({image.split})")
-            if first is image or twins == "keep":
-                kept[image.image_id] = (image, path, facts)
-            elif twins == "reject":
-                refuse(image, f"the same image as {first.path}")
+                reason[row] = facts.reason
             else:
-                joined += 1
-                captions[first.image_id] += captions.pop(image.image_id)
-                if image.split == "test":
-                    kept[first.image_id] = (replace(first, split="test"), *kept[first.image_id][1:])
-    if joined:
-        reporter.line(f"{joined} files hold the picture of another file; their captions are given to that")
-    if apart:
-        reporter.line(f"{len(apart)} images are in two splits under two names; the first are {apart[0]}")
-    _check_loss(bad, len(candidates), checks, source)
-    return Checked(list(kept.values()), captions, rejected)
+                size[row] = facts.width, facts.height
+                digest[row] = np.frombuffer(facts.digest, np.uint8)
+                heif |= facts.heif
+    _check_loss(images["image_id"], reason, candidates, checks, source)
+    good = candidates[reason[candidates] == ""]
+    first = good[_first_equal(digest, good)]
+    twin, first = good[first != good], first[first != good]
+    if len(apart := np.flatnonzero(split[twin] != split[first])):
+        names = " and ".join(f"{path.iloc[rows[apart[0]]]} ({split[rows[apart[0]]]})" for rows in (first, twin))
+        reporter.line(f"{len(apart)} images are in two splits under two names; the first are {names}")
+    kept = np.zeros(len(images), bool)
+    kept[good] = True
+    image_row = captions["image_row"].to_numpy()
+    if twins != "keep":
+        kept[twin] = False
+    if twins == "reject":
+        reason[twin] = [f"the same image as {name}" for name in path.iloc[first]]
+    elif twins == "join" and len(twin):
+        reporter.line(f"{len(twin)} files hold the picture of another file; their captions are given to that")
+        split[first[split[twin] == "test"]] = "test"
+        target = np.arange(len(images))
+        target[twin] = first
+        image_row = target[image_row]
+    _reject(images["image_id"], reason, rejected)
+    rejected += [(each, "caption of an image left out") for each in captions["caption_id"][(reason != "")[image_row]]]
+    order = np.argsort(image_row, kind="stable")
+    order = order[kept[image_row[order]]]
+    rows = np.flatnonzero(kept)
+    return Checked(
+        take_rows(images, rows).assign(
+            split=split[rows],
+            width=size[rows, 0],
+            height=size[rows, 1],
+            sha256=text_columns(((each.tobytes().hex(),) for each in digest[rows]), ["sha256"])["sha256"],
+        ),
+        take_rows(captions, order).assign(image_row=np.searchsorted(rows, image_row[order])),
+        rejected,
+        decoders_of(heif),
+    )
 
 
-def _check_loss(bad: Rejected, listed: int, checks: Checks, source: ImageSource) -> None:
-    if len(bad) > checks.max_rejected * listed:
-        counts = Counter(reason for _, reason in bad).most_common(3)
+def _reasons_without_reading(path: "pd.Series[str]", captioned: np.ndarray) -> np.ndarray:
+    """Why each image is left out before it is read; empty texts for the others."""
+    reason = np.full(len(path), "", object)
+    reason[~captioned] = "image without a caption"
+    reason[[not is_relative(name) for name in path.fillna("-")]] = "a name that is not relative, or not UTF-8"
+    reason[path.isna()] = "no such file"
+    rest = np.flatnonzero(reason == "")
+    reason[rest[repeated(path.iloc[rest])]] = "another image has this file"
+    return reason
+
+
+def _check_loss(
+    ids: "pd.Series[str]", reason: np.ndarray, captioned: np.ndarray, checks: Checks, source: ImageSource
+) -> None:
+    """Not too many of these rows may have a reason."""
+    lost = captioned[reason[captioned] != ""]
+    if len(lost) > checks.max_rejected * len(captioned):
+        counts = Counter(reason[lost]).most_common(3)
         reasons = ", ".join(f"{number} x {reason}" for reason, number in counts)
         raise UserError(
-            f"{len(bad)} of {listed} captioned images cannot be used, '{bad[0][0]}' first: {reasons}",
+            f"{len(lost)} of {len(captioned)} captioned images cannot be used, '{ids.iloc[lost[0]]}' first: {reasons}",
             where=source.root,
             remedy=f"repair them, or raise data.max_rejected, which is {checks.max_rejected:g}",
         )
+
+
+def _first_of_each_split(split: "pd.Series[str]", rows: np.ndarray, limit: int | None) -> np.ndarray:
+    if limit is None:
+        return rows
+    splits = split.iloc[rows]
+    return rows[splits.groupby(splits).cumcount() < splits.map(share_limit(Counter(splits), limit))]
+
+
+def _usable_captions(listing: Listing, rejected: Rejected) -> pd.DataFrame:
+    """The captions with an image of the listing; the others are added to ``rejected``."""
+    captions = listing.captions
+    reason = np.full(len(captions), "", object)
+    reason[captions["text"] == ""] = "empty caption"
+    reason[captions["image_row"] < 0] = "caption without an image"
+    reason[repeated(captions["caption_id"])] = "duplicate caption id"
+    _reject(captions["caption_id"], reason, rejected)
+    return take_rows(captions, np.flatnonzero(reason == ""))
+
+
+def _reject(ids: "pd.Series[str]", reason: np.ndarray, rejected: Rejected) -> None:
+    rows = np.flatnonzero(reason != "")
+    rejected += zip(ids.iloc[rows], reason[rows], strict=True)
+
+
+def take_rows(frame: pd.DataFrame, rows: np.ndarray) -> pd.DataFrame:
+    """These rows, numbered anew. Large tables are seldom copied: most data sets lose nothing."""
+    same = len(rows) == len(frame) and (np.diff(rows) == 1).all()
+    return frame if same else frame.iloc[rows].reset_index(drop=True)
+
+
+def _first_equal(digest: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """For each of these rows, the first of them that has its digest, by its place among them."""
+    first = np.arange(len(rows))
+    seen: dict[bytes, np.intp] = {}
+    for place in np.flatnonzero(pd.Series(digest[rows, :8].copy().view(np.uint64).ravel()).duplicated(keep=False)):
+        first[place] = seen.setdefault(digest[rows[place]].tobytes(), place)
+    return first
 
 
 def collect(
@@ -232,77 +306,34 @@ def collect(
         reject_duplicates: leave out an image whose file has the same bytes as an earlier one.
     """
     checked = check(listing, source, checks, reporter, twins="reject" if reject_duplicates else "keep", limit=limit)
-    kept, rejected = checked.images, checked.rejected
+    images, captions = checked.images, checked.captions
+    owner = images[["image_id", "split"]].iloc[captions["image_row"]].reset_index(drop=True)
     manifest = write_manifest(
         directory,
         dataset=dataset,
         image_root=source.root,
-        images=images_frame(kept),
-        captions=pd.DataFrame(
-            [
-                (caption.caption_id, image.image_id, caption.language or language, caption.text, image.split)
-                for image, _, _ in kept
-                for caption in checked.captions[image.image_id]
-            ],
-            columns=["caption_id", "image_id", "language", "text", "split"],
-        ),
-        rejected=rejected,
-        decoders=decoders_of(facts for _, _, facts in kept),
+        images=images,
+        captions=captions[["caption_id", "text"]].assign(language=captions["language"].fillna(language), **owner),
+        rejected=checked.rejected,
+        decoders=checked.decoders,
     )
-    splits = Counter(image.split for image, _, _ in kept)
-    reporter.line(f"{len(kept)} images: " + ", ".join(f"{splits[s]} {s}" for s in SPLITS if splits[s]))
-    report_rejected(rejected, directory, reporter)
+    splits = images["split"].value_counts()
+    reporter.line(f"{len(images)} images: " + ", ".join(f"{splits[s]} {s}" for s in SPLITS if splits[s]))
+    report_rejected(checked.rejected, directory, reporter)
     return manifest
-
-
-def images_frame(images: Iterable[tuple[ListedImage, str, ImageFacts]]) -> pd.DataFrame:
-    """The rows of ``images.parquet``."""
-    return pd.DataFrame(
-        [(i.image_id, path, i.split, facts.width, facts.height, facts.sha256) for i, path, facts in images],
-        columns=["image_id", "path", "split", "width", "height", "sha256"],
-    )
 
 
 def listed_sizes(listing: Listing, limit: int | None) -> Counter[str]:
     """The number of images of each split that are there and have a caption, before any image is read."""
-    captioned = {caption.image_id for caption in listing.captions if caption.text.strip()}
-    sizes = Counter(image.split for image in listing.images if image.path and image.image_id in captioned)
-    return share_limit(sizes, limit)
+    captioned = listing.captions["image_row"][listing.captions["text"] != ""].unique()
+    there = listing.images[listing.images["path"].notna() & listing.images.index.isin(captioned)]
+    return share_limit(Counter(there["split"]), limit)
 
 
 def one_line(text: str) -> str:
     """A text that can be written: a line break would be read as two captions by every scorer that works line by line;
     half a surrogate pair, which JSON can spell, is not text."""
     return " ".join(text.encode("utf-8", "ignore").decode("utf-8").split())
-
-
-def _captions_by_image(listing: Listing, rejected: Rejected) -> dict[str, list[ListedCaption]]:
-    """The usable captions of each listed image; the rest is added to ``rejected``."""
-    known = {image.image_id for image in listing.images}
-    seen: set[str] = set()
-    usable: dict[str, list[ListedCaption]] = defaultdict(list)
-    for caption in listing.captions:
-        text = one_line(caption.text)
-        if caption.caption_id in seen:
-            rejected.append((caption.caption_id, "duplicate caption id"))
-        elif caption.image_id not in known:
-            rejected.append((caption.caption_id, "caption without an image"))
-        elif not text:
-            rejected.append((caption.caption_id, "empty caption"))
-        else:
-            usable[caption.image_id].append(caption if text == caption.text else replace(caption, text=text))
-        seen.add(caption.caption_id)
-    return usable
-
-
-def _first_of_each_split(candidates: list[tuple[ListedImage, str]], limit: int | None) -> list[tuple[ListedImage, str]]:
-    shares = share_limit(Counter(image.split for image, _ in candidates), limit)
-    first = []
-    for image, path in candidates:
-        if shares[image.split]:
-            shares[image.split] -= 1
-            first.append((image, path))
-    return first
 
 
 def report_rejected(rejected: Sequence[tuple[str, str]], directory: Path, reporter: Reporter) -> None:

@@ -9,7 +9,6 @@ named after their split. All of that is read from the small columns; no picture 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
@@ -67,28 +66,34 @@ def list_images(
     if text:
         paths = pictures_by_name(files)
         images = [ListedImage(name, paths.get(name), "none") for name in sorted(paths.keys() | given.keys())]
-    return with_splits(Listing(images, captions, rejected), given, splits, seed, where)
+    return Listing.from_records(*with_splits(images, captions, given, splits, seed, where), rejected)
 
 
-def with_splits(listing: Listing, given: Mapping[str, str], splits: Splits, seed: int, where: Path) -> Listing:
-    """``listing`` with every image in its split.
+def with_splits(
+    images: Sequence[ListedImage],
+    captions: Sequence[ListedCaption],
+    given: Mapping[str, str],
+    splits: Splits,
+    seed: int,
+    where: Path,
+) -> tuple[Sequence[ListedImage], Sequence[ListedCaption]]:
+    """Every image in its split, and the captions that count.
 
     Args:
         given: image id -> split, as far as a file says so.
         splits: ``karpathy``: as given. ``paper``: as given, the first caption of each image alone. ``random``: the same
             sizes, drawn from the images that have captions. ``whole``: all images with one caption each, in ``test``.
     """
-    captions = listing.captions
     if splits in ("paper", "whole"):
         # An example of the paper is one image and one caption; an empty caption does not count.
         first = {caption.image_id: caption for caption in reversed(captions) if caption.text.strip()}
         captions = [caption for caption in captions if first.get(caption.image_id) is caption]
     split_of = given
     if splits == "whole":
-        split_of = {image.image_id: "test" for image in listing.images}
+        split_of = {image.image_id: "test" for image in images}
     elif splits == "random":
         captioned = {caption.image_id for caption in captions}
-        names = [image.image_id for image in listing.images if image.image_id in captioned]
+        names = [image.image_id for image in images if image.image_id in captioned]
         split_of = random_splits(names, seed, SIZES)
     elif not given:
         raise UserError(
@@ -96,8 +101,7 @@ def with_splits(listing: Listing, given: Mapping[str, str], splits: Splits, seed
             where=where,
             remedy="set data.flickr30k.lists to dataset_flickr30k.json, or splits to random",
         )
-    images = [replace(image, split=split_of.get(image.image_id, "none")) for image in listing.images]
-    return Listing(images, captions, listing.rejected)
+    return [image._replace(split=split_of.get(image.image_id, "none")) for image in images], captions
 
 
 def _parse_tokens(file: Path) -> tuple[list[ListedCaption], Rejected, dict[str, str]]:

@@ -57,7 +57,7 @@ def list_flickr8k(image_files: Iterable[str], text: Path, *, splits: str, seed: 
             split_of = random_splits([name for name in paths if name in captioned], seed, SIZES)
     names = sorted(paths.keys() | split_of.keys())
     images = [ListedImage(name, paths.get(name), split_of.get(name, "none")) for name in names]
-    return Listing(images, captions, rejected)
+    return Listing.from_records(images, captions, rejected)
 
 
 class _Texts(Archive):

@@ -5,7 +5,7 @@ import io
 import os
 import warnings
 from collections import deque
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -176,11 +176,11 @@ def as_rgb(image: Image.Image) -> Image.Image:
 
 @dataclass(frozen=True)
 class ImageFacts:
-    """The facts of an image file: its size in pixels when upright, the digest of its bytes, and whether it is HEIC."""
+    """The facts of an image file: its size in pixels when upright, the sha256 of its bytes, and whether it is HEIC."""
 
     width: int
     height: int
-    sha256: str
+    digest: bytes
     heif: bool = False
 
 
@@ -198,7 +198,7 @@ def inspect_all(
             image = decode(content, max_pixels)
         except BadImage as bad:
             return bad
-        return ImageFacts(image.width, image.height, hashlib.sha256(content).hexdigest(), _is_heif(content))
+        return ImageFacts(image.width, image.height, hashlib.sha256(content).digest(), _is_heif(content))
 
     pool = ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0)), thread_name_prefix="inspect")
     try:
@@ -214,9 +214,9 @@ def inspect_all(
         pool.shutdown(cancel_futures=True)
 
 
-def decoders_of(images: Iterable[ImageFacts]) -> dict[str, str]:
-    """The version of pillow-heif, if it read one of the images."""
-    return {"pillow-heif": version("pillow-heif")} if any(facts.heif for facts in images) else {}
+def decoders_of(heif: bool) -> dict[str, str]:
+    """The version of pillow-heif, if it read an image."""
+    return {"pillow-heif": version("pillow-heif")} if heif else {}
 
 
 def _is_heif(content: bytes) -> bool:

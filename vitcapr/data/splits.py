@@ -4,9 +4,12 @@ import difflib
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 from typing import Literal
+
+import numpy as np
+import pandas as pd
 
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import SPLITS
@@ -70,14 +73,14 @@ def random_splits(names: Iterable[str], seed: int, sizes: tuple[int, int, int]) 
 
 
 def make_splits(
-    images: Collection[str],
-    given: Mapping[str, str],
+    images: "pd.Series[str]",
+    given: "pd.Series[str]",
     how: Splits,
     *,
     validation: float,
     test: float,
     seed: int,
-) -> dict[str, str]:
+) -> "pd.Series[str]":
     """The split of each image.
 
     ``hash`` decides for each image alone: more images change no split. ``seeded`` meets the shares exactly, so more
@@ -85,36 +88,35 @@ def make_splits(
 
     Args:
         images: the paths of the images that can be used.
-        given: the split of each image in the table.
+        given: the split of each image in the table, NaN where it has none.
         validation, test: shares of the images.
     """
-    if how == "given" and not given:
+    if how == "given" and given.isna().all():
         remedy = "name data.table.columns.split, or use hash"
         raise UserError("data.table.splits: the table gives no splits", remedy=remedy)
-    if how == "given" or (how == "auto" and given):
-        split_of = {image: given.get(image, "none") for image in images}
-    elif how == "seeded":
-        ranked = sorted(images, key=lambda image: _rank(image, seed))
-        sizes = {"test": round(test * len(ranked)), "validation": round(validation * len(ranked))}
-        order = [split for split, size in sizes.items() for _ in range(size)]
-        split_of = dict(zip(ranked, [*order, *["train"] * (len(ranked) - len(order))], strict=True))
+    if how == "given" or (how == "auto" and given.notna().any()):
+        splits = given.fillna("none")
     else:
-        places = {image: int.from_bytes(_rank(image, seed)[:8], "big") / 2**64 for image in images}
-        split_of = {
-            image: "test" if place < test else "validation" if place < test + validation else "train"
-            for image, place in places.items()
-        }
+        digests = (hashlib.sha256(f"{seed}:{image}".encode()).digest() for image in images)
+        ranks = np.fromiter((int.from_bytes(digest[:8], "big") for digest in digests), np.uint64, len(images))
+        if how == "seeded":
+            places = np.empty(len(images))
+            places[ranks.argsort()] = np.arange(len(images))
+            test, validation = round(test * len(images)), round(validation * len(images))
+        else:
+            places = ranks / 2**64
+        splits = (
+            pd.Series("train", images.index, "str")
+            .mask(places < test + validation, "validation")
+            .mask(places < test, "test")
+        )
     for split in ("train", "validation"):
-        if split not in split_of.values():
+        if not (splits == split).any():
             raise UserError(
                 f"none of {len(images)} images is in the {split} split",
                 remedy="training needs both train and validation; see data.table.splits",
             )
-    return split_of
-
-
-def _rank(image: str, seed: int) -> bytes:
-    return hashlib.sha256(f"{seed}:{image}".encode()).digest()
+    return splits
 
 
 def share_limit(sizes: Mapping[str, int], limit: int | None) -> Counter[str]:

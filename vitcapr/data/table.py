@@ -1,19 +1,23 @@
 """The user's own photographs and captions: rows of a table -> images, captions and splits."""
 
 import posixpath
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+import pandas as pd
 
 from vitcapr.data import tables, tars
 from vitcapr.data.coco import list_coco
-from vitcapr.data.collect import ListedCaption, ListedImage, Listing
+from vitcapr.data.collect import ListedImage, Listing, one_line, take_rows
 from vitcapr.data.images import SUFFIXES, ImageSource
 from vitcapr.data.rows import Columns, Row, captions_of, read_rows, read_webdataset
 from vitcapr.data.splits import Splits, make_splits, parse_split, put_in_split, splits_in
 from vitcapr.data.tables import in_table
 from vitcapr.data.tars import Rejected, split_tar_path
 from vitcapr.errors import UserError
+from vitcapr.formats.containers import text_columns
 
 EXPECTED = "name the folder or zip of the images"
 CAPTIONS_KEY, IMAGES_KEY = "data.table.captions", "data.table.images"
@@ -53,9 +57,9 @@ def list_images(
     existing = set(files)
     if named and all(map(_is_coco, named)):
         listing = list_coco(files, named, CAPTIONS_KEY)
-        images, listed = list(listing.images), listing.captions
+        images = listing.images.assign(split=listing.images["split"].replace("none", None))
+        captioned = listing.captions
         rejected += listing.rejected
-        given = {image.path: image.split for image in images if image.path and image.split != "none"}
     else:
         names = {column: USUAL[column] if name is None else (name,) for column, name in columns.items()}
         table_columns = Columns(names, needed=("image", "caption"), key="data.table.columns")
@@ -64,23 +68,31 @@ def list_images(
             if named
             else _rows_beside(source, files, table_columns, rejected)
         )
-        images, listed, given = _list_rows(rows, source.root, existing, rejected)
-    present = {image.path for image in images if image.path}
-    if not present:
-        first = images[0].image_id if images else ""
+        images, captioned = _list_rows(rows, source.root, existing, rejected)
+    present = images["path"].notna()
+    if not present.any():
+        first = images["image_id"].iloc[0] if len(images) else ""
         raise UserError(
             f"data.table: none of the {len(images)} images in {', '.join(map(str, named)) or source.root} was found",
             where=source.root,
             remedy=f"the paths are relative to data.table.images; the first is '{first}'",
         )
-    split_of = make_splits(present, given, splits, validation=validation, test=test, seed=seed)
-    for path in sorted(existing - present):
+    there = images[present]
+    split = make_splits(there["path"], there["split"], splits, validation=validation, test=test, seed=seed)
+    images = images.assign(split=split)
+    unnamed = []
+    for path in sorted(existing.difference(images["path"])):
         if path.lower().endswith(SUFFIXES):
-            images.append(ListedImage(path, path, "none"))
+            unnamed.append(ListedImage(path, path, "none"))
         elif not _holds_rows(path) and source.root / path not in named:
             rejected.append((path, "not an image file"))
-    images = [ListedImage(image.image_id, image.path, split_of.get(image.path or "", "none")) for image in images]
-    return Listing(sorted(images, key=lambda image: image.path or image.image_id), listed, rejected)
+    if unnamed:
+        images = pd.concat([images, text_columns(unnamed, ListedImage._fields)], ignore_index=True)
+    order = images["path"].fillna(images["image_id"]).argsort(kind="stable").to_numpy()
+    row = np.full(len(images) + 1, -1)
+    row[order] = np.arange(len(images))
+    images = take_rows(images, order)
+    return Listing(images.fillna({"split": "none"}), captioned.assign(image_row=row[captioned["image_row"]]), rejected)
 
 
 def _is_coco(file: Path) -> bool:
@@ -134,12 +146,29 @@ def _rows_beside(source: ImageSource, files: Sequence[str], columns: Columns, re
 
 def _list_rows(
     rows: Iterator[_Placed], root: Path, existing: set[str], rejected: Rejected
-) -> tuple[list[ListedImage], list[ListedCaption], dict[str, str]]:
-    """The images, without their splits; the captions; image -> its split, where a row or its file tells it."""
-    captions: list[ListedCaption] = []
-    given: dict[str, str] = {}
-    images: dict[str, ListedImage] = {}
-    counted: Counter[str] = Counter()
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Images and captions of a :class:`Listing`, in the order of the paths; an image has the split that a row or its
+    file tells, else none."""
+    captions = text_columns(_list_captions(rows, root, rejected), ("path", "text", "language", "split", "place"))
+    captions = take_rows(captions, captions["path"].argsort(kind="stable").to_numpy())
+    first = (captions["path"] != captions["path"].shift()).to_numpy()
+    image_row, starts = np.cumsum(first) - 1, np.flatnonzero(first)
+    images = captions[["path"]][first].reset_index(drop=True)
+    told = captions.assign(image_row=image_row)[captions["split"].notna()]
+    split = told.drop_duplicates("image_row").set_index("image_row")["split"]
+    odd: Iterator[Any] = told[told["split"] != told["image_row"].map(split)].itertuples()
+    for row in odd:
+        put_in_split({row.path: split[row.image_row]}, row.path, row.split, row.place)
+    paths = captions["path"][first].reset_index(drop=True)
+    absent = np.array([_container(path) not in existing for path in paths], bool)
+    images = pd.DataFrame({"image_id": paths, "path": paths.mask(absent), "split": split.reindex(paths.index)})
+    numbers = pd.Series(np.arange(len(captions)) - starts[image_row]).astype("string[pyarrow]").astype("str")
+    ids = captions["path"] + "#" + numbers
+    return images, captions[["text", "language"]].assign(caption_id=ids, category=None, image_row=image_row)
+
+
+def _list_captions(rows: Iterator[_Placed], root: Path, rejected: Rejected) -> Iterator[tuple[str | None, ...]]:
+    """Path of the image, text, language, split and place of each caption; without a split, the place is None."""
     for row, folder, split_of_file in rows:
         image = row.name("image")
         path = _below(folder, image, root) if image else None
@@ -152,14 +181,10 @@ def _list_rows(
         except TypeError as error:
             rejected.append((row.place, str(error)))
             continue
-        if path not in images:
-            images[path] = ListedImage(path, path if _container(path) in existing else None, "none")
-        if split := row.text("split") or split_of_file:
-            put_in_split(given, path, parse_split(split, row.place), row.place)
+        split = row.text("split") or split_of_file
+        told = (parse_split(split, row.place), row.place) if split else (None, None)
         for text in texts:
-            captions.append(ListedCaption(f"{path}#{counted[path]}", path, text, row.text("language").lower() or None))
-            counted[path] += 1
-    return list(images.values()), captions, given
+            yield (path, one_line(text), row.text("language").lower() or None, *told)
 
 
 def _container(path: str) -> str:

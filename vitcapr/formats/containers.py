@@ -1,14 +1,16 @@
 """NumPy and Parquet files: whole or absent when written."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -187,6 +189,42 @@ class TableFile:
     @cached_property
     def _last_groups(self) -> "Callable[[int, tuple[str, ...]], pd.DataFrame]":
         return lru_cache(2)(self._group)
+
+
+def text_columns(rows: Iterable[Sequence[str | None]], names: Sequence[str]) -> "pd.DataFrame":
+    """Rows of texts as a data frame; the texts of few rows are Python's objects at a time."""
+    schema = pa.schema([(name, pa.large_string()) for name in names])
+    rows, parts = iter(rows), []
+    while part := list(islice(rows, ROW_GROUP)):
+        parts.append(pa.record_batch([_text_array(column) for column in zip(*part, strict=True)], schema))
+    frame: pd.DataFrame = pa.Table.from_batches(parts, schema).to_pandas()
+    return frame
+
+
+def _text_array(texts: Sequence[str | None]) -> "pa.Array":
+    """A file name need not be UTF-8: its odd bytes become escapes."""
+    try:
+        return pa.array(texts, pa.large_string())
+    except UnicodeEncodeError:
+        escaped = [text and text.encode("utf-8", "backslashreplace").decode() for text in texts]
+        return pa.array(escaped, pa.large_string())
+
+
+def find_texts(texts: "pd.Series[str]", among: "pd.Series[str]") -> NDArray[np.int64]:
+    """The row of each text in ``among``, -1 if it is not there; makes no Python's objects."""
+    kind = pa.large_string()
+    rows = pc.index_in(pa.array(texts, kind), value_set=pa.array(among, kind))
+    found: NDArray[np.int64] = rows.fill_null(-1).to_numpy().astype(np.int64)
+    return found
+
+
+def repeated(texts: "pd.Series[str]") -> NDArray[np.bool_]:
+    """Whether an earlier row has the same text. ``duplicated`` of pandas makes an object of every text."""
+    order = texts.argsort(kind="stable").to_numpy()
+    in_order = texts.iloc[order].array
+    result = np.zeros(len(texts), bool)
+    result[order[1:]] = in_order[1:] == in_order[:-1]
+    return result
 
 
 def frame_to_csv(frame: "pd.DataFrame") -> str:

@@ -20,13 +20,13 @@ import pyarrow as pa
 
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file, write_json, write_text
-from vitcapr.formats.containers import TableFile, check_columns, slices, write_frame
+from vitcapr.formats.containers import TableFile, check_columns, find_texts, repeated, slices, write_frame
 from vitcapr.formats.records import read_format, reading
 
 FORMAT = "vitcapr-manifest-1"
 OBJECTS_FILE = "objects.parquet"
 _REMEDY = "run the data stage"
-_LEADS_OUT = re.compile(r"^$|^/|\\|\0|(?:^|/)\.\.(?:/|$)")
+_ODD = re.compile(r"^$|^/|\\|\0|(?:^|/)\.\.(?:/|$)|[\ud800-\udfff]")
 SPLITS = ("train", "validation", "test", "none")
 
 
@@ -248,8 +248,7 @@ def _check_not_empty(
 
 def _check_images(images: pd.DataFrame) -> None:
     for column in ("image_id", "path"):
-        if repeated := images[column][images[column].duplicated()].tolist():
-            raise ValueError(f"{column} '{repeated[0]}' occurs twice")
+        _check_unique(images, column)
     for split in images["split"].unique():
         _check_split(split)
     _check_relative(images["path"])
@@ -259,10 +258,14 @@ def _check_images(images: pd.DataFrame) -> None:
         raise ValueError(f"'{odd[0]}' is not a sha256 digest")
 
 
+def _check_unique(table: pd.DataFrame, column: str) -> None:
+    if len(twice := table[column][repeated(table[column])]):
+        raise ValueError(f"{column} '{twice.iloc[0]}' occurs twice")
+
+
 def _check_captions(images: pd.DataFrame, captions: pd.DataFrame) -> np.ndarray:
     """The row of the image of each caption."""
-    if repeated := captions["caption_id"][captions["caption_id"].duplicated()].tolist():
-        raise ValueError(f"caption_id '{repeated[0]}' occurs twice")
+    _check_unique(captions, "caption_id")
     rows = _rows_in_order(images, captions, "caption")
     if (images["split"].to_numpy()[rows] != captions["split"].to_numpy()).any():
         raise ValueError("a caption is not in the split of its image")
@@ -280,26 +283,18 @@ def _check_objects(images: pd.DataFrame, objects: pd.DataFrame) -> None:
 
 def _rows_in_order(images: pd.DataFrame, table: pd.DataFrame, item: str) -> np.ndarray:
     """The row of the image of each row of ``table``."""
-    rows = pd.Index(images["image_id"]).get_indexer(pd.Index(table["image_id"]))
+    rows = find_texts(table["image_id"], images["image_id"])
     if (rows < 0).any():
         raise ValueError(f"{item} '{table[f'{item}_id'].iloc[int(np.argmin(rows))]}' has no image")
     if (np.diff(rows) < 0).any():
         raise ValueError(f"{item}s are not in the order of the images")
-    return np.asarray(rows)
+    return rows
 
 
 def is_relative(path: str) -> bool:
-    """Whether a path goes through ``/``, is text, and stays inside the image root, on any system."""
-    return is_text(path) and not _LEADS_OUT.search(path)
-
-
-def is_text(path: str) -> bool:
-    """A file name need not be UTF-8."""
-    try:
-        path.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
+    """Whether a path goes through ``/``, is text, which a file name need not be, and stays inside the image root, on
+    any system."""
+    return not _ODD.search(path)
 
 
 def _check_relative(paths: "pd.Series[str]") -> None:

@@ -20,7 +20,7 @@ ROWS = [
     {"text": "一只狗", "image": "b.jpg", "language": "", "category": "", "split": "test"},
     {"text": "plain", "image": "gone.jpg", "language": "zh", "category": "", "split": ""},
 ]
-EXPECTED = Listing(
+EXPECTED = Listing.from_records(
     [
         ListedImage("a.jpg", "a.jpg", "none"),
         ListedImage("b.jpg", "b.jpg", "test"),
@@ -57,7 +57,10 @@ def listed(file: Path, encoded: bool = False, **names: str) -> tuple[Listing, li
 
 
 def test_a_row_is_a_pair(tmp_path: Path) -> None:
-    assert listed(write(tmp_path / "pairs.csv", ROWS)) == (EXPECTED, [])
+    listing, unpacked = listed(write(tmp_path / "pairs.csv", ROWS))
+    pd.testing.assert_frame_equal(listing.images, EXPECTED.images)
+    pd.testing.assert_frame_equal(listing.captions, EXPECTED.captions)
+    assert (listing.rejected, unpacked) == ([], [])
 
 
 @pytest.mark.parametrize(
@@ -73,8 +76,9 @@ def test_pictures_in_base64(tmp_path: Path, spell: Callable[[str], str]) -> None
     rows = [{"text": "one", "image": spell(base64.b64encode(content).decode())}, {"text": "two", "image": "%%"}]
     listing, unpacked = listed(write(tmp_path / "pairs.csv", rows), encoded=True)
     assert unpacked == [content]
-    assert [(image.path, len(image.image_id)) for image in listing.images] == [("at/1", 64)]
-    assert [caption.text for caption in listing.captions] == ["one"]
+    assert listing.images["path"].tolist() == ["at/1"]
+    assert listing.images["image_id"].str.len().tolist() == [64]
+    assert listing.captions["text"].tolist() == ["one"]
     assert listing.rejected == [("pairs.csv row 2", "not Base64")]
 
 
@@ -94,7 +98,7 @@ def test_rows_that_are_no_pairs(tmp_path: Path) -> None:
         *({"text": "c", "image": image} for image in (1.5, [1], {"bytes": [1]}, {"x": 1})),
     ]
     listing, _ = listed(write(tmp_path / "pairs.jsonl", rows))
-    assert listing.captions == []
+    assert listing.captions.empty
     assert listing.rejected == [
         ("pairs.jsonl row 1", "no picture"),
         ("pairs.jsonl row 2", "language 'fr' is neither en nor zh"),

@@ -1,16 +1,18 @@
 """Writes the manifest of listed pairs, and the additional files of pairs."""
 
 import hashlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from vitcapr.data.collect import Checked, Checks, Listing, check, images_frame
-from vitcapr.data.images import ImageSource, decoders_of
+from vitcapr.data.collect import Checked, Checks, Listing, check
+from vitcapr.data.images import ImageSource
 from vitcapr.data.pairs.split import CATEGORIES, METHOD, choose_pools, classify_caption, commonest, deal, draw
 from vitcapr.data.pairs.table import LANGUAGES
 from vitcapr.data.tars import Rejected
@@ -67,11 +69,7 @@ def write_pairs(
         raise UserError("no pair is left in the data set", where=directory, remedy="rejected.csv of a run says why")
     table = _split(table, recipe)
     split_of = dict(zip(table["image_id"], table["split"], strict=True))
-    kept = [
-        (replace(image, split=split_of[image.image_id]), path, facts)
-        for image, path, facts in checked.images
-        if image.image_id in split_of
-    ]
+    images = checked.images.assign(split=checked.images["image_id"].map(split_of)).dropna()
     if set(split_of.values()) == {"test"}:
         what, remedy = f"the test split has all {len(split_of)} images", "lower data.pairs.test_images, or add images"
         raise UserError(what, where=directory, remedy=remedy)
@@ -80,26 +78,28 @@ def write_pairs(
         directory,
         dataset="pairs",
         image_root=source.root,
-        images=images_frame(kept),
+        images=images,
         captions=table[["caption_id", "image_id", "language", "text", "split"]],
         rejected=refused,
-        decoders=decoders_of(facts for _, _, facts in kept),
+        decoders=checked.decoders,
     )
 
 
 def _table(checked: Checked, clean: Callable[[str, str], str], refused: Rejected) -> pd.DataFrame:
     """A row a usable pair, with its picture's class; a class given for one of its pairs goes before derived ones."""
     rows = []
-    for image, _, _ in checked.images:
+    ids, splits = checked.images["image_id"].tolist(), checked.images["split"].tolist()
+    each: Iterator[Any] = checked.captions.itertuples()
+    for row, captions in groupby(each, attrgetter("image_row")):
         given, derived, pairs = [], [], []
-        for caption in checked.captions[image.image_id]:
+        for caption in captions:
             language = str(caption.language)
             text = clean(caption.text, language)
             if not text:
                 refused.append((caption.caption_id, "nothing left of the caption after cleaning"))
                 continue
-            pairs.append((caption.caption_id, image.image_id, language, text, caption.text, image.split == "test"))
-            if caption.category:
+            pairs.append((caption.caption_id, ids[row], language, text, caption.text, splits[row] == "test"))
+            if isinstance(caption.category, str):
                 given.append(caption.category)
             else:
                 derived.append(classify_caption(caption.text, language))

@@ -1,9 +1,11 @@
 """Pairs in two languages from a table, and from data sets that have captions in both."""
 
-from dataclasses import replace
 from pathlib import Path
 
-from vitcapr.data.collect import ListedCaption, ListedImage, Listing
+import numpy as np
+import pandas as pd
+
+from vitcapr.data.collect import Listing, caption_columns, take_rows
 from vitcapr.data.flickr8k import list_flickr8k, read_chinese
 from vitcapr.data.images import ImageSource
 from vitcapr.data.pairs.table import ColumnNames, list_table
@@ -54,21 +56,22 @@ def pairs_of_flickr8k(images: Path, text: Path, chinese: Path, *, splits: str, s
     with ImageSource(images) as source:
         listing = list_flickr8k(source.files(), text, splits=splits, seed=seed)
     translated, rejected = read_chinese(chinese)
-    captions = [*(replace(caption, language="en") for caption in listing.captions), *translated]
+    columns = [listing.captions.assign(language="en"), caption_columns(translated, listing.images)]
+    captions = pd.concat(columns, ignore_index=True)
     # An image of the split lists alone has no pair.
-    image_of = {image.image_id: image for image in listing.images}
-    captioned = dict.fromkeys(caption.image_id for caption in captions if caption.image_id in image_of)
-    listed = [image_of[image] for image in captioned]
-    return Listing([_apart(image) for image in listed], captions, [*listing.rejected, *rejected])
+    captioned = captions["image_row"][captions["image_row"] >= 0].unique()
+    row = np.full(len(listing.images) + 1, -1)
+    row[captioned] = np.arange(len(captioned))
+    captions = captions.assign(image_row=row[captions["image_row"]])
+    return Listing(_apart(take_rows(listing.images, captioned)), captions, [*listing.rejected, *rejected])
 
 
 def manifest_pairs(data: Manifest) -> Listing:
     """The captions of a manifest in both languages; its test split is set apart."""
-    images = data.images[["image_id", "path", "split"]].itertuples(index=False, name=None)
-    captions = data.captions[["caption_id", "image_id", "text", "language"]].itertuples(index=False, name=None)
-    return Listing([_apart(ListedImage(*row)) for row in images], [ListedCaption(*row) for row in captions])
+    captions = data.captions[["caption_id", "image_row", "text", "language"]].assign(category=None)
+    return Listing(_apart(data.images[["image_id", "path", "split"]]), captions)
 
 
-def _apart(image: ListedImage) -> ListedImage:
+def _apart(images: pd.DataFrame) -> pd.DataFrame:
     """Of the splits, only the test split is kept."""
-    return replace(image, split="test" if image.split == "test" else "none")
+    return images.assign(split=images["split"].where(images["split"] == "test", "none"))

@@ -77,7 +77,7 @@ def list_table(
             images[image_id] = ListedImage(image_id, path, "test" if row.text("split") == "test" else "none")
         category = row.text("category") or None
         captions.append(ListedCaption(f"row-{row.number}", image_id, text, language, category))
-    return Listing(list(images.values()), captions, rejected)
+    return Listing.from_records(images.values(), captions, rejected)
 
 
 _COLUMNS = "data.pairs.columns"
