@@ -19,6 +19,7 @@ NETWORKS = (
     *("torch._dynamo", "transformers.models.vit.modeling_vit", "transformers.models.bert.modeling_bert"),
     *("transformers.models.auto.modeling_auto", "transformers.models.auto.tokenization_auto"),
 )
+"""What a job that opens a network imports from its libraries later."""
 
 Snakemake = Callable[..., subprocess.CompletedProcess[str]]
 

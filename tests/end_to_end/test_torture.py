@@ -20,7 +20,7 @@ pytestmark = pytest.mark.timeout(600)
 def test_a_sample_of_the_campaign_ends_well(
     project: Path, tmp_path: Path, forks: Forks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runs, "_forks", lambda: forks)
+    monkeypatch.setattr(runs, "_forks", lambda: forks)  # They have imported all that its own would.
     tally, box = Tally(), tmp_path / "box"
     draw = random.Random(0)
     jobs = [next(job for job in jobs_of(project) if job.stage == stage) for stage in STAGES]

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -54,38 +55,20 @@ def write_attention(folder: Path, lengths: list[int]) -> None:
     np.savez(folder / "attention.npz", weights=weights, offsets=offsets, image_row=rows, grid=np.array([2, 2]))
 
 
-def run_score(
-    folder: Path, settings: str = SETTINGS, output: str = "metrics.json", decoding: str = "beam"
-) -> dict[str, dict[str, float]]:
-    run_stage(
-        score,
-        captions=folder / "captions.json",
-        manifest=folder / "manifest.json",
-        vocabulary=folder / "vocabulary.json",
-        split="test",
-        metrics=folder / output,
-        per_image=folder / "per_image.parquet",
-        model="attention",
-        decoding=decoding,
-        settings=settings,
-    )
+def run(stage: Callable[..., None], folder: Path, output: str, **values: object) -> dict[str, dict[str, float]]:
+    """The scores of captions.json by a stage that writes ``output``."""
+    files = {name: folder / f"{name}.json" for name in ("captions", "manifest", "vocabulary")}
+    given = {"split": "test", "model": "attention", "decoding": "beam", "settings": SETTINGS, **values}
+    run_stage(stage, metrics=folder / output, **files, **given)
     return json.loads((folder / output).read_text())["metrics"]
 
 
+def run_score(folder: Path, output: str = "metrics.json", **values: str) -> dict[str, dict[str, float]]:
+    return run(score, folder, output, per_image=folder / "per_image.parquet", **values)
+
+
 def run_ground(folder: Path) -> dict[str, dict[str, float]]:
-    run_stage(
-        score_grounding,
-        captions=folder / "captions.json",
-        attention=folder / "attention.npz",
-        manifest=folder / "manifest.json",
-        vocabulary=folder / "vocabulary.json",
-        split="test",
-        metrics=folder / "grounding.json",
-        model="attention",
-        decoding="beam",
-        settings=SETTINGS,
-    )
-    return json.loads((folder / "grounding.json").read_text())["metrics"]
+    return run(score_grounding, folder, "grounding.json", attention=folder / "attention.npz")
 
 
 def test_score(folder: Path) -> None:
@@ -111,14 +94,14 @@ def test_captions_of_a_sample_are_scored(folder: Path) -> None:
     """Seed 3 draws the second of two images; a sample as large as the split is the split."""
     values = json.loads(SETTINGS)["metrics"]
     sampled = {"metrics": {**values, "sampled_images": {"test": 1, "validation": 7}, "sampling_seed": 3}}
-    metrics = run_score(folder, json.dumps(sampled))
+    metrics = run_score(folder, settings=json.dumps(sampled))
     assert metrics["bleu_1"]["value"] == pytest.approx(2 / 4)
     assert metrics["bleu_1"]["n"] == 1
     assert "|images:1|" in (protocol := json.loads((folder / "metrics.json").read_text())["protocol"])
     assert "|sample:1/2,seed=3|vocab:" in protocol
     assert pd.read_parquet(folder / "per_image.parquet")["image_id"].tolist() == ["two.png"]
     whole = {"metrics": {**values, "sampled_images": {"test": 2}}}
-    assert run_score(folder, json.dumps(whole)) == run_score(folder)
+    assert run_score(folder, settings=json.dumps(whole)) == run_score(folder)
 
 
 def test_scores_are_the_same_bytes_in_any_order_of_the_captions(folder: Path) -> None:

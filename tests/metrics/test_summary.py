@@ -117,17 +117,8 @@ def experiment(*scores: tuple[str, str, str, float | None]) -> pd.DataFrame:
 
 
 def test_new_rows_and_changed_scores_are_told_and_equal_ones_are_not() -> None:
-    before = experiment(
-        ("a", "beam", "cider", 0.5),
-        ("a", "beam", "bleu_4", None),
-        ("b", "", "i2t_recall_1", 0.3),
-        ("c", "", "rsum", 1.0),
-    )
-    after = experiment(
-        ("a", "beam", "cider", 0.55),
-        ("a", "beam", "bleu_4", None),
-        ("b", "", "i2t_recall_1", 0.3),
-        ("d", "", "rsum", 1.0),
-    )
+    same = ("a", "beam", "bleu_4", None), ("b", "", "i2t_recall_1", 0.3)
+    before = experiment(("a", "beam", "cider", 0.5), *same, ("c", "", "rsum", 1.0))
+    after = experiment(("a", "beam", "cider", 0.55), *same, ("d", "", "rsum", 1.0))
     assert list(new_scores(before, after)) == ["New: d (test)", "Changed: a, beam (test): CIDEr 50.00 -> 55.00"]
     assert list(new_scores(after, after)) == []
