@@ -61,11 +61,9 @@ class Candidate(BaseModel):
     score: float
 
 
-class DecodedCaption(_Record):
+class DecodedCaption(CocoCaption):
     """The best caption of an image and all its candidates, best first."""
 
-    image_id: str
-    caption: str
     tokens: tuple[str, ...]
     candidates: Annotated[tuple[Candidate, ...], Field(min_length=1)]
 

@@ -5,8 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from vitcapr.formats.manifest import Manifest
-from vitcapr.metrics.base import Caption, TokenisedCaptions, references_of
+from vitcapr.metrics.base import Caption, TokenisedCaptions
 from vitcapr.metrics.bootstrap import Array, Measure
 from vitcapr.metrics.captions.cider import cider
 from vitcapr.metrics.captions.meteor import meteor
@@ -64,22 +63,9 @@ def scorer_of(name: str, references: Mapping[str, Sequence[str]], timeout: float
     return lambda words: cider(words, list(references.values()))
 
 
-def system_ciders(
-    data: Manifest,
-    split: str,
-    language: str,
-    images: Sequence[str],
-    systems: Sequence[Mapping[str, str]],
-    timeout: float,
+def candidate_ciders(
+    candidates: Mapping[str, Sequence[str]], references: Mapping[str, Sequence[str]], language: str, timeout: float
 ) -> list[Array]:
-    """CIDEr of each of B images for each system, (B,) each, as the stage ``score`` gives it for the same images.
-
-    Args:
-        systems: each one's caption by image id.
-    """
-    references = references_of(data, split, language)
-    flat = [Caption(image, system[image]) for system in systems for image in images]
-    words, reference_words = tokenize_all(flat, {image: references[image] for image in images}, language, timeout)
-    others = list(reference_words.values())
-    parts = [words[start : start + len(images)] for start in range(0, len(words), len(images))]
-    return [cider(part, others).per_image for part in parts]
+    """CIDEr of each candidate of each image alone, as the stage ``score`` gives it for the same images."""
+    words, reference_words = tokenize_candidates(candidates, references, language, timeout)
+    return CandidateScores(words, scorer_of("cider", reference_words, timeout)).per_candidate

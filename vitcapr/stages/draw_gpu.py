@@ -1,4 +1,3 @@
-from vitcapr.errors import UserError
 from vitcapr.formats import kinds
 from vitcapr.pipeline.figure import Experiment
 from vitcapr.pipeline.records import GPU
@@ -30,7 +29,4 @@ def draw_gpu(uses: dict[str, In[kinds.GpuUseFile]]) -> Pictures:
     from vitcapr.formats.training import read_gpu_use
     from vitcapr.report.figures.gpu import gpu_use
 
-    try:
-        return gpu_use({name: read_gpu_use(path) for name, path in uses.items()})
-    except ValueError as error:
-        raise UserError(str(error)) from error
+    return gpu_use({name: read_gpu_use(path) for name, path in uses.items()})

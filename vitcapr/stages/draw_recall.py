@@ -34,7 +34,4 @@ def draw_recall(metrics: dict[str, list[In[kinds.MetricsFile]]]) -> Pictures:
             f"scores of {' and '.join(pools)} cannot share a figure", remedy="give the metrics of one split"
         )
     systems = by_system({name: [content["metrics"] for content in contents] for name, contents in read.items()})
-    try:
-        return recall_intervals(systems, searched(content["protocol"] for content in every))
-    except ValueError as error:
-        raise UserError(str(error), remedy="give the metrics of score_retrieval") from error
+    return recall_intervals(systems, searched(content["protocol"] for content in every))

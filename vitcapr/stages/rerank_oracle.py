@@ -24,15 +24,13 @@ def rerank_oracle(
 
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.metrics.base import references_of
-    from vitcapr.metrics.candidates import CHOSEN_BY, CandidateScores, scorer_of, tokenize_candidates
+    from vitcapr.metrics.candidates import CHOSEN_BY, candidate_ciders
     from vitcapr.retrieval.n_best import read_n_best, write_reordered
 
-    timeout = settings.metrics.scorer_timeout
     references = references_of(read_manifest(manifest), split, settings.language)
     found = read_n_best(candidates, list(references))
     by_image = {n_best.image_id: n_best.captions for n_best in found}
-    words, reference_words = tokenize_candidates(by_image, references, settings.language, timeout)
-    ciders = CandidateScores(words, scorer_of("cider", reference_words, timeout)).per_candidate
+    ciders = candidate_ciders(by_image, references, settings.language, settings.metrics.scorer_timeout)
     write_reordered(captions, found, ciders, oracle=CHOSEN_BY)
     changed = sum(int(np.argmax(of_image) != 0) for of_image in ciders)
     report.line(

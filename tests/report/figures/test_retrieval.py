@@ -6,7 +6,7 @@ from tests.report.conftest import check_layout
 from vitcapr.formats.embeddings import Embeddings
 from vitcapr.report import direction
 from vitcapr.report.direction import Match
-from vitcapr.report.figures.retrieval import Failure, find_failures, image_to_text, text_to_image
+from vitcapr.report.figures.retrieval import find_failures, image_to_text, text_to_image
 
 IMAGES = np.eye(3, dtype=np.float32)
 CAPTIONS = np.array([[0.6, 0.8, 0], [0.8, 0, 0.6], [0, 1, 0], [0, 0.96, 0.28]], np.float32)
@@ -16,11 +16,12 @@ I2T, T2I = np.array([2, 1, 2]), np.array([2, 3, 1, 2])
 
 
 def test_the_nearest_negative_stands_beside_the_nearest_positive():
-    first, second = find_failures(direction.image_to_text(EMBEDDED), I2T, [0, 2])
-    assert first == (0, (1, pytest.approx(0.8), False), (0, pytest.approx(0.6), True), 2)
-    assert second == (2, (1, pytest.approx(0.6), False), (3, pytest.approx(0.28), True), 2)
+    assert find_failures(direction.image_to_text(EMBEDDED), I2T, [0, 2]) == {
+        0: [((1, pytest.approx(0.8), False), 1), ((0, pytest.approx(0.6), True), 2)],
+        2: [((1, pytest.approx(0.6), False), 1), ((3, pytest.approx(0.28), True), 2)],
+    }
     captions = find_failures(direction.text_to_image(EMBEDDED), T2I, [0, 1, 3])
-    assert [(each.query, each.wrong.position, each.true.position, each.rank) for each in captions] == [
+    assert [(query, wrong.position, true.position, rank) for query, ((wrong, _), (true, rank)) in captions.items()] == [
         (0, 1, 0, 2),
         (1, 0, 1, 3),
         (3, 1, 2, 2),
@@ -32,8 +33,8 @@ def texts(figure):
 
 
 def test_a_failed_image_has_both_captions_with_ranks_and_scores(picture):
-    failure = Failure(0, Match(1, 0.81, False), Match(2, -0.04, True), 1234)
-    figure = image_to_text([failure], "a title", lambda _: picture, ["", "a wrong caption", "its own"].__getitem__)
+    failures = {0: [(Match(1, 0.81, False), 1), (Match(2, -0.04, True), 1234)]}
+    figure = image_to_text(failures, "a title", lambda _: picture, ["", "a wrong caption", "its own"].__getitem__)
     assert texts(figure) == [
         "a title",
         "✗ rank 1, cosine 0.81",
@@ -45,14 +46,14 @@ def test_a_failed_image_has_both_captions_with_ranks_and_scores(picture):
 
 def test_a_failed_caption_has_both_images(picture):
     images = [picture, Image.new("RGB", (20, 70), "red")]
-    failure = Failure(0, Match(0, 0.5, False), Match(1, 0.4, True), 3)
-    figure = text_to_image([failure], "a title", images.__getitem__, lambda _: "a red thing")
+    failures = {0: [(Match(0, 0.5, False), 1), (Match(1, 0.4, True), 3)]}
+    figure = text_to_image(failures, "a title", images.__getitem__, lambda _: "a red thing")
     assert [axes.images[0].get_array().shape[:2] for axes in figure.axes] == [(40, 60), (70, 20)]
 
 
 @pytest.mark.parametrize("size", [(400, 20), (20, 400)])
 def test_nothing_overlaps_or_leaves_the_page(size):
-    failures = [Failure(0, Match(0, -0.88, False), Match(0, -0.88, True), 25_000)] * 3
+    failures = {key: [(Match(0, -0.88, False), 1), (Match(0, -0.88, True), 25000)] for key in range(3)}
     shows = (lambda _: Image.new("RGB", size)), (lambda _: "word " * 40)
     check_layout(image_to_text(failures, "a title " * 20, *shows), slack=1)
     check_layout(text_to_image(failures, "a title " * 20, *shows), slack=1)

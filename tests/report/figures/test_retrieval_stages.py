@@ -101,6 +101,5 @@ def test_a_learning_curve_from_cards_and_scores(draw, dataset, tmp_path):
         write_metrics(metrics[-1], **content)
     values = {"manifest": dataset, "language": "en"}
     draw(draw_learning_curve, "learning_curve", cards={"mlp": cards}, metrics={"mlp": metrics}, **values)
-    for others, message in ((metrics, "not the card"), (cards[:2], "cards and scores differ in number")):
-        with pytest.raises(UserError, match=message):
-            draw(draw_learning_curve, cards={"mlp": others}, metrics={"mlp": metrics}, **values)
+    with pytest.raises(UserError, match="not the card"):
+        draw(draw_learning_curve, cards={"mlp": metrics}, metrics={"mlp": metrics}, **values)

@@ -1,7 +1,7 @@
 from typing import Any
 
 from vitcapr.formats.tables import Table
-from vitcapr.studies.papers.changes import reranking, self_critical
+from vitcapr.studies.papers.changes import before_and_after
 
 
 def comparison(before: str, after: str) -> dict[str, Any]:
@@ -29,7 +29,7 @@ def shown(table: Table) -> list[list[str]]:
 
 
 def test_a_comparison_is_a_row_a_score() -> None:
-    table = reranking([comparison("attention/beam", "attention/reranked")])
+    table = before_and_after("reranking", [comparison("attention/beam", "attention/reranked")])
     place = "attention/beam → attention/reranked (flickr8k, test)"
     assert shown(table) == [
         [place, "CIDEr", "50.00", "53.00", "+3.00", "+1.00 to +5.00", "0.002", "higher"],
@@ -40,11 +40,14 @@ def test_a_comparison_is_a_row_a_score() -> None:
 
 def test_two_captioners_are_training_and_two_decodings_are_reranking() -> None:
     both = [comparison("a/beam", "a/reranked"), comparison("a_cross_entropy/beam", "a/beam")]
-    assert {row[0] for row in shown(reranking(both))} == {"a/beam → a/reranked (flickr8k, test)"}
-    assert {row[0] for row in shown(self_critical(both))} == {"a_cross_entropy/beam → a/beam (flickr8k, test)"}
+    assert {row[0] for row in shown(before_and_after("reranking", both))} == {"a/beam → a/reranked (flickr8k, test)"}
+    assert {row[0] for row in shown(before_and_after("self-critical training", both))} == {
+        "a_cross_entropy/beam → a/beam (flickr8k, test)"
+    }
 
 
 def test_a_missing_run_is_stated() -> None:
-    for table in (reranking([]), self_critical([])):
+    for change in ("reranking", "self-critical training"):
+        table = before_and_after(change, [])
         assert shown(table) == [["-"] * 8]
         assert "This build has no such run here." in table.caption

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from vitcapr.errors import UserError
-from vitcapr.formats.captions import AttentionTable, DecodedCaption, read_attention, read_captions, read_results
+from vitcapr.formats.captions import AttentionTable, DecodedCaption, read_attention, read_captions
 from vitcapr.formats.embeddings import Embeddings, read_embeddings
 from vitcapr.formats.manifest import SPLITS, Manifest, read_manifest
 from vitcapr.formats.scores import Ranks, Score, read_comparison, read_metrics, read_per_image
@@ -122,7 +122,7 @@ def _system(folder: Path, path: Path, data: Manifest, split: str, check_claims: 
         model,
         decoding,
         _base(folder / "comparisons" / model / decoding / split / "comparison.json"),
-        is_oracle(read_results(path).values()),
+        is_oracle(captions.values()),
         captions,
         _scores(metrics),
         read_per_image(per_image).set_index("image_id") if per_image.is_file() else None,

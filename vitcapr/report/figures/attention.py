@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from vitcapr.errors import UserError
-from vitcapr.formats.captions import AttentionTable, read_attention
+from vitcapr.formats.captions import read_attention
 from vitcapr.formats.manifest import Manifest
 from vitcapr.progress import Reporter
 from vitcapr.report.figures.examples import Attended, Choice, choose_attended, open_images
@@ -69,17 +69,6 @@ def concentrated(attended: NDArray[np.floating], count: int) -> list[int]:
     return sorted(int(word) for word in np.argsort(entropy, kind="stable")[:count])
 
 
-def check_grid(grid: tuple[int, int], table: AttentionTable, where: Path) -> None:
-    """Refuse a captioner that attends to another grid of patches than the backbone's."""
-    if grid != table.grid:
-        backbone, captioner = (f"{height} x {width}" for height, width in (grid, table.grid))
-        raise UserError(
-            f"the backbone has {backbone} patches, the captioner attends to {captioner}",
-            where=where,
-            remedy="give the backbone that the captioner's features are from",
-        )
-
-
 def draw_attended(
     data: Manifest, split: str, captions: Path, attention: Path, choice: Choice, report: Reporter
 ) -> dict[str, Figure]:
@@ -109,7 +98,10 @@ def draw_rolled_out(
         roll_out: from an image to its roll-out (h, w).
     """
     table, cases = read_attention(attention), []
-    check_grid(grid, table, attention)
+    if grid != table.grid:
+        backbone, captioner = (f"{height} x {width}" for height, width in (grid, table.grid))
+        what = f"the backbone has {backbone} patches, the captioner attends to {captioner}"
+        raise UserError(what, where=attention, remedy="give the backbone that the captioner's features are from")
     with open_images(data) as read:
         for row, caption, weights in choose_attended(data, split, captions, table, choice):
             image = read(row)

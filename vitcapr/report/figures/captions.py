@@ -10,7 +10,7 @@ from PIL import Image
 
 from vitcapr.formats.captions import DecodedCaption
 from vitcapr.formats.manifest import Manifest
-from vitcapr.report.figures.examples import Run, first_references, mark_changes
+from vitcapr.report.figures.examples import Run, mark_changes
 from vitcapr.report.figures.page import (
     STRUCK,
     UNDERLINED,
@@ -80,7 +80,8 @@ def read_captioned(
         rows: of the images.
         bases: for some systems, the one whose captions a reranking reordered: the words that it changed are marked.
     """
-    ids, references = data.images["image_id"], first_references(data, split, language)
+    ids, first = data.images["image_id"], data.captions_of(split, language).drop_duplicates("image_row")
+    references = first.set_index("image_row")["text"]
     examples = []
     for row in rows:
         own = {name: of_system[ids.iloc[row]] for name, of_system in captions.items()}

@@ -1,8 +1,7 @@
 """Figures of the shared embedding space: PCA, t-SNE and histograms of cosines."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -45,15 +44,9 @@ def draw_space(embedded: Embeddings, before: Features | None, seed: int) -> dict
     }
 
 
-@dataclass(frozen=True, eq=False)
-class Cosines:
-    """Cosines of pairs of an image and a caption.
-
-    Attributes:
-        positive: (M,), each caption with its own image.
-        hard: (N,), each image with the wrong caption that is nearest to it.
-        random: (M,), each caption with an image drawn from the wrong ones.
-    """
+class Cosines(NamedTuple):
+    """Cosines of captions with their own images (M,), of images with the wrong caption that is nearest to them (N,), of
+    captions with an image drawn from the wrong ones (M,)."""
 
     positive: NDArray[np.float32]
     hard: NDArray[np.float32]
@@ -85,7 +78,7 @@ def cosine_histogram(pairs: Cosines) -> Figure:
     """
     figure = style.new_figure(style.COLUMN_WIDTH, 2.7)
     axes = figure.subplots()
-    values = np.concatenate((pairs.positive, pairs.hard, pairs.random))
+    values = np.concatenate(pairs)
     edges = np.linspace(float(values.min()), max(float(values.max()), float(values.min()) + 1e-6), 61)
     kinds = (
         ("true pairs", pairs.positive, style.GREEN, "-"),

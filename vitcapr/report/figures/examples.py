@@ -43,11 +43,6 @@ def open_images(manifest: Manifest) -> Iterator[Callable[[int], Image.Image]]:
         yield read
 
 
-def first_references(manifest: Manifest, split: str, language: str) -> "pd.Series[str]":
-    """The first caption of each image in a language, by image row."""
-    return manifest.captions_of(split, language).drop_duplicates("image_row").set_index("image_row")["text"]
-
-
 def rows_of_split(manifest: Manifest, split: str, captions: Mapping[str, Mapping[str, DecodedCaption]]) -> list[int]:
     """The image rows of ``split`` that every model has a caption for, increasing."""
     if split not in SPLITS:

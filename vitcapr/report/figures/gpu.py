@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
+from vitcapr.errors import UserError
 from vitcapr.formats.training import GpuUse
 from vitcapr.report.figures import style
 
@@ -24,11 +25,11 @@ def gpu_use(trainings: Mapping[str, GpuUse]) -> Figure:
     are left out.
 
     Raises:
-        ValueError: no training has samples.
+        UserError: no training has samples.
     """
     sampled = {name: use for name, use in trainings.items() if len(use.samples)}
     if not sampled:
-        raise ValueError("no training has samples of a GPU")
+        raise UserError("no training has samples of a GPU")
     height = 2.4 + style.LEGEND_ROW * len(sampled)
     figure = style.new_figure(style.PAGE_WIDTH, height)
     unit, seconds = _unit(max(float(use.samples["seconds"].max()) for use in sampled.values()))

@@ -21,34 +21,29 @@ _LEVEL, _ROTATION = 5, 45
 """More sizes than this have their labels at a slant."""
 
 
-def trained_on(card: Path, scores: Mapping[str, Mapping[str, Any]], all_pairs: int) -> dict[str, float]:
-    """One training of a retriever, from its card and its scores: a row of :func:`learning_curve`.
-
-    Args:
-        all_pairs: the pairs of the training split, which a training without a limit saw.
-    """
-    try:
-        pairs = read_card(card)["settings"]["retriever"]["training"]["pairs"]
-        recalls = {direction: float(scores[f"{direction}_recall_1"]["value"]) for direction in TITLES}
-    except (KeyError, TypeError) as error:
-        raise UserError("not the card and the scores of a retriever", where=card) from error
-    return {"pairs": all_pairs if pairs is None else pairs, **recalls}
-
-
 def draw_trainings(
     cards: Mapping[str, Sequence[Path]],
     scores: Mapping[str, Sequence[Mapping[str, Any]]],
     all_pairs: int,
     pools: Mapping[str, str],
 ) -> Figure:
-    """The learning curve of the cards of all trainings of each system, and of what their files of scores hold."""
-    if {name: len(files) for name, files in cards.items()} != {name: len(each) for name, each in scores.items()}:
-        raise UserError("cards and scores differ in number", remedy="give a card and the scores of every training")
-    systems = {
-        name: [trained_on(card, each["metrics"], all_pairs) for card, each in zip(files, scores[name], strict=True)]
-        for name, files in cards.items()
-    }
-    return learning_curve({name: pd.DataFrame(rows) for name, rows in systems.items()}, pools)
+    """The learning curve of the cards of all trainings of each system, and of what their files of scores hold.
+
+    Args:
+        all_pairs: the pairs of the training split, which a training without a limit saw.
+    """
+    systems = {}
+    for name, files in cards.items():
+        rows = []
+        for card, each in zip(files, scores[name], strict=True):
+            try:
+                pairs = read_card(card)["settings"]["retriever"]["training"]["pairs"]
+                recalls = {direction: float(each["metrics"][f"{direction}_recall_1"]["value"]) for direction in TITLES}
+            except (KeyError, TypeError) as error:
+                raise UserError("not the card and the scores of a retriever", where=card) from error
+            rows.append({"pairs": all_pairs if pairs is None else pairs, **recalls})
+        systems[name] = pd.DataFrame(rows)
+    return learning_curve(systems, pools)
 
 
 @styled

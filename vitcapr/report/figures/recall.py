@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from vitcapr.errors import UserError
 from vitcapr.report.direction import TITLES
 from vitcapr.report.figures.style import BLUE, PAGE_WIDTH, SMALL_TEXT_SIZE, TEXT_SIZE, in_print, new_figure, styled
 
@@ -27,22 +28,19 @@ def by_system(trainings: Mapping[str, Sequence[ScoresByName]]) -> dict[str, Scor
     A single training keeps its name and its intervals. Several become their means, with a standard deviation over them
     each way, and a name that says how many seeds there were.
     """
-    return {
-        name if len(several) == 1 else f"{name}, {len(several)} seeds": _seed_average(several)
-        for name, several in trainings.items()
-    }
-
-
-def _seed_average(several: Sequence[ScoresByName]) -> ScoresByName:
-    if len(several) == 1:
-        return several[0]
-    means: dict[str, dict[str, float | None]] = {}
-    for metric in sorted(set.intersection(*(set(scores) for scores in several))):
-        values = [value for scores in several if (value := scores[metric]["value"]) is not None]
-        if len(values) == len(several):
-            mean, spread = float(np.mean(values)), float(np.std(values, ddof=1))
-            means[metric] = {"value": mean, "low": mean - spread, "high": mean + spread}
-    return means
+    systems = {}
+    for name, several in trainings.items():
+        if len(several) == 1:
+            systems[name] = several[0]
+            continue
+        means: dict[str, dict[str, float | None]] = {}
+        for metric in sorted(set.intersection(*map(set, several))):
+            values = [value for scores in several if (value := scores[metric]["value"]) is not None]
+            if len(values) == len(several):
+                mean, spread = float(np.mean(values)), float(np.std(values, ddof=1))
+                means[metric] = {"value": mean, "low": mean - spread, "high": mean + spread}
+        systems[f"{name}, {len(several)} seeds"] = means
+    return systems
 
 
 @styled
@@ -56,7 +54,7 @@ def recall_intervals(retrievers: Mapping[str, ScoresByName], searched: Mapping[s
         searched: by direction, ``i2t`` and ``t2i``, what was asked and what was searched.
     """
     if not any(f"{d}_recall_{k}" in scores for scores in retrievers.values() for d in TITLES for k in DEPTHS):
-        raise ValueError("no retriever has a recall")
+        raise UserError("no retriever has a recall", remedy="give the metrics of score_retrieval")
     height = len(TITLES) * (_AROUND + _LINE * len(retrievers))
     figure = new_figure(PAGE_WIDTH, height)
     parts: Any = figure.subfigures(len(TITLES))

@@ -1,7 +1,6 @@
 """Retrieval failures: the wrong first match beside the positive, with scores and retrieval ranks."""
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -25,26 +24,16 @@ _QUERY = 1.35  # inches: the square that an image fits
 _HALF = (_CELL - 0.1) / 2
 
 
-class Failure(NamedTuple):
-    """The position of a query whose first match is a negative, its nearest negative and positive, and the rank of the
-    latter; at least 2."""
-
-    query: int
-    wrong: Match
-    true: Match
-    rank: int
+Failures = Mapping[int, Sequence[tuple[Match, int]]]
+"""By the position of a query whose first match is a negative: this match and the nearest positive, with their ranks."""
 
 
-def find_failures(asked: Direction, ranks: NDArray[np.integer], queries: Sequence[int]) -> list[Failure]:
-    """The failures of some queries.
-
-    Args:
-        ranks: (Q,), of the nearest positive.
-    """
-    return [
-        Failure(query, asked.nearest(query, positive=False), asked.nearest(query, positive=True), int(ranks[query]))
+def find_failures(asked: Direction, ranks: NDArray[np.integer], queries: Sequence[int]) -> Failures:
+    """The failures of some queries, from the ranks (Q,) of the nearest positives."""
+    return {
+        query: [(asked.nearest(query, positive=False), 1), (asked.nearest(query, positive=True), int(ranks[query]))]
         for query in queries
-    ]
+    }
 
 
 def draw_failures(
@@ -80,29 +69,28 @@ def draw_failures(
 
 
 @styled
-def image_to_text(failures: Sequence[Failure], title: str, image: Show[Image.Image], text: Show[str]) -> Figure:
+def image_to_text(failures: Failures, title: str, image: Show[Image.Image], text: Show[str]) -> Figure:
     """Query images with their wrong first caption and the best of their own captions: the paper's figures 15 and 16."""
     width = _CELL - _QUERY - 0.1
     cells = []
-    for failure in failures:
+    for query, matches in failures.items():
         texts: list[Block] = []
-        for match, rank in ((failure.wrong, 1), (failure.true, failure.rank)):
+        for match, rank in matches:
             texts += [verdict(match, width, rank), paragraph(text(match.position), width), Space(0.1)]
-        cells.append(Row([fitted(image(failure.query), _QUERY, _QUERY, centred=True), Column(texts)], _QUERY + 0.1))
+        cells.append(Row([fitted(image(query), _QUERY, _QUERY, centred=True), Column(texts)], _QUERY + 0.1))
     return _sheet(cells, title)
 
 
 @styled
-def text_to_image(failures: Sequence[Failure], title: str, image: Show[Image.Image], text: Show[str]) -> Figure:
+def text_to_image(failures: Failures, title: str, image: Show[Image.Image], text: Show[str]) -> Figure:
     """Query captions with their wrong first image and their own image: the opposite direction of figures 15 and 16."""
     cells = []
-    for failure in failures:
+    for query, matches in failures.items():
         halves = []
-        for match, rank in ((failure.wrong, 1), (failure.true, failure.rank)):
+        for match, rank in matches:
             panel = fitted(image(match.position), _HALF, _QUERY)
             halves.append(Column([verdict(match, _HALF, rank), Space(_BETWEEN), panel]))
-        query = paragraph(text(failure.query), _CELL)
-        cells.append(Column([query, Space(_BETWEEN), Row(halves, _HALF + 0.1)]))
+        cells.append(Column([paragraph(text(query), _CELL), Space(_BETWEEN), Row(halves, _HALF + 0.1)]))
     return _sheet(cells, title)
 
 

@@ -1,7 +1,6 @@
 """The effect of one change: reranking and self-critical training on every score, hard negatives on Recall@K."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +17,9 @@ from vitcapr.studies.papers.side_by_side import (
     BEFORE_TRAINING,
     BUILD,
     BuildRow,
-    SystemNames,
-    build_line,
+    build_lines,
     caption,
     headings,
-    place,
     published_line,
 )
 
@@ -36,29 +33,19 @@ Measured = Mapping[tuple[str, str], Mapping[str, Measure]]
 """By retriever and split, by metric."""
 
 
-def reranking(comparisons: Sequence[Mapping[str, Any]]) -> Table:
-    """Two decodings of one captioner. The paper shows two images before and after reranking, but no score."""
-    return _table(
-        "reranking",
-        "Captions before and after reranking",
-        [content for content in comparisons if content["before"]["model"] == content["after"]["model"]],
-        "The paper shows the captions of two images of MS COCO before and after (figures 11 to 14) and no score.",
-    )
+_OF_PAPER = {
+    "reranking": "The paper shows the captions of two images of MS COCO before and after (figures 11 to 14) and no "
+    "score.",
+    "self-critical training": "The paper trains with cross-entropy alone.",
+}
 
 
-def self_critical(comparisons: Sequence[Mapping[str, Any]]) -> Table:
-    """Two captioners under one decoding. The paper trains with cross-entropy alone."""
-    return _table(
-        "self_critical",
-        "Captions before and after self-critical training",
-        [content for content in comparisons if content["before"]["model"] != content["after"]["model"]],
-        "The paper trains with cross-entropy alone.",
-    )
-
-
-def _table(name: str, title: str, comparisons: Sequence[Mapping[str, Any]], of_paper: str) -> Table:
+def before_and_after(change: str, comparisons: Sequence[Mapping[str, Any]]) -> Table:
+    """``reranking``: two decodings of one captioner; ``self-critical training``: two captioners under one decoding."""
     lines = []
-    for content in comparisons:
+    one_model = change == "reranking"
+    chosen = [each for each in comparisons if (each["before"]["model"] == each["after"]["model"]) == one_model]
+    for content in chosen:
         where = f"{content['dataset']}, {content['split']}"
         systems = Cell(f"{_named(content['before'])} → {_named(content['after'])} ({where})")
         lines += [(systems, *cells) for cells in comparison_rows(content["metrics"])]
@@ -66,14 +53,19 @@ def _table(name: str, title: str, comparisons: Sequence[Mapping[str, Any]], of_p
         "Scores times 100, lengths and counts as they are; difference: after - before on the same images, with the "
         "95 % interval by resampling images in pairs and p by exchanging captions image by image; one score a row, "
         "not corrected for their number.",
-        of_paper,
+        _OF_PAPER[change],
     ]
-    sides = [content[side]["protocol"] for content in comparisons for side in ("before", "after")]
-    protocols = dict.fromkeys([*sides, *(content["protocol"] for content in comparisons)])
+    sides = [content[side]["protocol"] for content in chosen for side in ("before", "after")]
+    protocols = dict.fromkeys([*sides, *(content["protocol"] for content in chosen)])
     parts.append(f"Protocol: {'; '.join(filter(None, protocols))}." if lines else "This build has no such run here.")
     lines = lines or [(Cell(NOTHING),) * (len(COMPARISON_COLUMNS) + 1)]
     return Table(
-        title, ("systems", *COMPARISON_COLUMNS), tuple(lines), align="llrrrrrl", caption=" ".join(parts), name=name
+        f"Captions before and after {change}",
+        ("systems", *COMPARISON_COLUMNS),
+        tuple(lines),
+        align="llrrrrrl",
+        caption=" ".join(parts),
+        name=change.removesuffix(" training").replace("-", "_"),
     )
 
 
@@ -101,11 +93,11 @@ def hard_negatives(published: Published, builds: Sequence[BuildRow], measured: M
     lines.append(_change_line("paper", changes, asked.metrics))
 
     shown = [build for build in builds if _MAIN in build.scores and not build.variant]
-    by_place = {place(build): build for build in shown}
-    names = SystemNames(shown, "")
+    by_place = {(build.split, build.key): build for build in shown}
+    line_of = build_lines(shown, asked.metrics, "")
     for build in shown:
-        lines.append(build_line(build, names, asked.metrics))
-        plain = by_place.get(place(replace(build, key=build.key.removesuffix(WITH_THEM))))
+        lines.append(line_of(build))
+        plain = by_place.get((build.split, build.key.removesuffix(WITH_THEM)))
         if plain is not None and plain is not build:
             changes = {name: _change(plain, build, name, measured) for name in asked.metrics if name in build.scores}
             lines.append(_change_line(BUILD, changes, asked.metrics))
@@ -163,17 +155,11 @@ def _signed(value: float, unit: str) -> str:
 
 def _change(plain: BuildRow, build: BuildRow, metric: str, measured: Measured) -> Cell:
     change = build.scores[metric].value - plain.scores[metric].value
-    before, after = (_measure(one, metric, measured) for one in (plain, build))
-    if before is None or after is None or before.statistics.shape != after.statistics.shape:
+    before, after = (measured.get((one.key, one.split), {}).get(metric) for one in (plain, build))
+    if before is None or after is None:
         return COLUMNS[metric].difference(change)
     difference = compare(after, before, _SAMPLES, _SEED)
     return COLUMNS[metric].difference(change, difference.low, difference.high)
-
-
-def _measure(build: BuildRow, metric: str, measured: Measured) -> Measure | None:
-    """The row's score by image; ranks of another experiment have its name and other scores."""
-    measure = measured.get((build.key, build.split), {}).get(metric)
-    return measure if measure is not None and abs(measure.value - build.scores[metric].value) < 1e-6 else None
 
 
 def _change_line(source: str, changes: Mapping[str, Cell], metrics: Sequence[str]) -> tuple[Cell, ...]:

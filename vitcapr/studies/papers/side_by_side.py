@@ -1,6 +1,6 @@
 """Score tables that compare the paper, this build and the literature."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -28,14 +28,13 @@ class ScoreRange(NamedTuple):
 
 @dataclass(frozen=True)
 class BuildRow:
-    """One system of this build on one split: all its scores.
+    """One system of this build on one split of its data set: all its scores.
 
     Attributes:
         key: ``model/decoding``, or the retriever's name; empty for chance.
         variant: what sets the row apart from the system's plain scores; empty for these.
     """
 
-    experiment: str
     dataset: str
     split: str
     key: str
@@ -46,10 +45,11 @@ class BuildRow:
 
 
 def build_rows(summary: pd.DataFrame) -> list[BuildRow]:
-    """The rows of a summary by system, in its order; mean BLEU is added, folds and chance come apart."""
-    rows = []
-    keys = ["experiment", "dataset", "split", "model", "decoding"]
-    for (experiment, dataset, split, model, decoding), part in summary.groupby(keys, sort=False):
+    """The rows of an experiment's summary by system, in its order; mean BLEU is added, folds and chance come apart."""
+    rows: list[BuildRow] = []
+    for (dataset, split, model, decoding), part in summary.groupby(
+        ["dataset", "split", "model", "decoding"], sort=False
+    ):
         scores, protocols = {}, {}
         for record in part.to_dict("records"):
             scores[str(record["metric"])] = ScoreRange(record["value"], record["low"], record["high"])
@@ -59,16 +59,16 @@ def build_rows(summary: pd.DataFrame) -> list[BuildRow]:
             scores["bleu_mean"] = ScoreRange(mean, float("nan"), float("nan"))
             protocols["bleu_mean"] = protocols["bleu_4"]
         key = f"{model}/{decoding}" if decoding else str(model)
-        row = BuildRow(str(experiment), str(dataset), str(split), key, scores, protocols)
+        row = BuildRow(str(dataset), str(split), key, scores, protocols)
         rows.append(row)
         if folds := _ending(scores, _FOLDS):
             rows.append(replace(row, scores=folds, variant=", mean of five folds of 1,000 images"))
         if before := _ending(scores, _BEFORE):
             known = {name: protocols[f"{name}{_BEFORE}"] for name in before}
             rows.append(replace(row, scores=before, protocols=known, variant=BEFORE_TRAINING))
-        chance = replace(row, key="", scores=_ending(scores, _CHANCE), variant="chance, in the same pool")
-        if chance.scores and place(chance) not in map(place, rows):
-            rows.append(chance)
+        chance = _ending(scores, _CHANCE)
+        if chance and ("", split) not in [(one.key, one.split) for one in rows]:
+            rows.append(replace(row, key="", scores=chance, variant="chance, in the same pool"))
     return rows
 
 
@@ -84,37 +84,26 @@ def seed_average(builds: Sequence[BuildRow], systems: Mapping[str, str]) -> list
     Args:
         systems: of which system a model is a training, by the model's name; others are left as they are.
     """
-    groups: dict[tuple[str, str, str, str, str], list[BuildRow]] = {}
+    groups: dict[tuple[str, str, str], list[BuildRow]] = {}
     for row in builds:
-        place = row.experiment, row.dataset, row.split, systems.get(row.key, row.key), row.variant
-        groups.setdefault(place, []).append(row)
+        groups.setdefault((row.split, systems.get(row.key, row.key), row.variant), []).append(row)
     merged = []
-    for (*_, key, variant), rows in groups.items():
-        if len(rows) == 1:
-            merged.append(replace(rows[0], key=key))
-            continue
-        shared = [name for name in rows[0].scores if all(name in row.scores for row in rows)]
-        scores = {name: _mean_score([row.scores[name].value for row in rows]) for name in shared}
-        spread = f"mean of {len(rows)} seeds, one standard deviation each way"
-        protocols = {
-            name: _without_interval(rows[0].protocols[name], spread) for name in shared if name in rows[0].protocols
-        }
-        merged.append(
-            replace(
-                rows[0], key=key, scores=scores, protocols=protocols, variant=f", mean of {len(rows)} seeds{variant}"
-            )
-        )
+    for (_, key, variant), rows in groups.items():
+        row = replace(rows[0], key=key)
+        if len(rows) > 1:
+            shared = [name for name in row.scores if all(name in other.scores for other in rows)]
+            scores, protocols = {}, {}
+            for name in shared:
+                values = [other.scores[name].value for other in rows]
+                mean, spread = float(np.mean(values)), float(np.std(values, ddof=1))
+                scores[name] = ScoreRange(mean, mean - spread, mean + spread)
+                if name in row.protocols:
+                    parts = [part for part in row.protocols[name].split("|") if not part.startswith("ci:")]
+                    protocols[name] = "|".join([*parts, f"mean of {len(rows)} seeds, one standard deviation each way"])
+            variant = f", mean of {len(rows)} seeds{variant}"
+            row = replace(row, scores=scores, protocols=protocols, variant=variant)
+        merged.append(row)
     return merged
-
-
-def _without_interval(protocol: str, instead: str) -> str:
-    """The protocol without its part ``ci:``, and ``instead`` at its end."""
-    return "|".join([*(part for part in protocol.split("|") if not part.startswith("ci:")), instead])
-
-
-def _mean_score(values: Sequence[float]) -> ScoreRange:
-    mean, spread = float(np.mean(values)), float(np.std(values, ddof=1))
-    return ScoreRange(mean, mean - spread, mean + spread)
 
 
 def side_by_side(name: str, published: Published, builds: Sequence[BuildRow]) -> Table:
@@ -129,7 +118,7 @@ def side_by_side(name: str, published: Published, builds: Sequence[BuildRow]) ->
     if asked.only_named:
         named = {row.build for row in asked.rows}
         shown = [row for row in shown if row.key in named or not row.key]
-    names = SystemNames(shown, asked.dataset)
+    line_of = build_lines(shown, asked.metrics, asked.dataset)
 
     lines, placed = [], []
     for row in asked.rows:
@@ -140,11 +129,11 @@ def side_by_side(name: str, published: Published, builds: Sequence[BuildRow]) ->
             build for build in standing if build.key and build.key == row.build and row.split in ("", build.split)
         ]
         placed += partners
-        lines += [build_line(build, names, asked.metrics) for build in partners]
+        lines += map(line_of, partners)
         if row.build and not partners:
             lines.append(table_row(BUILD, _system(row.build), *[NOTHING] * (len(asked.metrics) + 1)))
     others = sorted((build for build in shown if build not in placed), key=lambda build: not build.key)
-    lines += [build_line(build, names, asked.metrics) for build in others]
+    lines += map(line_of, others)
     lines += [published_line(row, asked.metrics, published.notes, notes) for row in asked.rows if row.source != "paper"]
     return Table(
         asked.title,
@@ -183,30 +172,9 @@ def caption(asked: PublishedTable, shown: Iterable[BuildRow]) -> str:
     return " ".join(parts)
 
 
-class SystemNames:
-    """A system's name, and as much of its place as it takes to tell the rows of one table apart."""
-
-    def __init__(self, rows: Sequence[BuildRow], dataset: str) -> None:
-        self._shown = [
-            part
-            for part in ("experiment", "dataset", "split")
-            if len({getattr(row, part) for row in rows}) > 1
-            or (part == "dataset" and any(row.dataset != dataset for row in rows))
-        ]
-
-    def of(self, row: BuildRow) -> str:
-        place = ", ".join(str(getattr(row, part)) for part in self._shown)
-        return _system(row.key) + row.variant + (f" ({place})" if place else "")
-
-
 def _system(key: str) -> str:
     """A retriever may be called "paper": what it is stands before its name."""
     return key if "/" in key or not key else f"retriever {key}"
-
-
-def place(row: BuildRow) -> tuple[str, str, str, str, str]:
-    """What no two rows share."""
-    return row.experiment, row.dataset, row.split, row.key, row.variant
 
 
 def published_line(
@@ -224,9 +192,18 @@ def published_line(
     return table_row(row.source, system, *(cell(row.values.get(metric)) for metric in metrics), row.origin)
 
 
-def build_line(row: BuildRow, names: SystemNames, metrics: Sequence[str]) -> tuple[Cell, ...]:
-    """As :func:`published_line`."""
-    cells = (
-        COLUMNS[metric].cell(row.scores[metric]._asdict()) if metric in row.scores else NOTHING for metric in metrics
-    )
-    return table_row(BUILD, names.of(row), *cells, f"{row.split} split")
+def build_lines(
+    shown: Sequence[BuildRow], metrics: Sequence[str], dataset: str
+) -> Callable[[BuildRow], tuple[Cell, ...]]:
+    """From a row to its cells, as :func:`published_line`; with another data set and, among several, with its split."""
+    several = len({row.split for row in shown}) > 1
+
+    def line(row: BuildRow) -> tuple[Cell, ...]:
+        place = ", ".join([*([row.dataset] if row.dataset != dataset else []), *([row.split] if several else [])])
+        name = _system(row.key) + row.variant + (f" ({place})" if place else "")
+        scores = {
+            metric: COLUMNS[metric].cell(row.scores[metric]._asdict()) for metric in row.scores if metric in metrics
+        }
+        return table_row(BUILD, name, *(scores.get(metric, NOTHING) for metric in metrics), f"{row.split} split")
+
+    return line

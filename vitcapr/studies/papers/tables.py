@@ -10,7 +10,7 @@ from vitcapr.formats.containers import frame_to_csv
 from vitcapr.formats.scores import read_comparison
 from vitcapr.formats.tables import NOTHING, Table, to_csv, to_document, to_latex, to_markdown, to_page
 from vitcapr.report.first_page.content import Noted
-from vitcapr.studies.papers.changes import gains, hard_negatives, read_ranks, reranking, self_critical
+from vitcapr.studies.papers.changes import before_and_after, gains, hard_negatives, read_ranks
 from vitcapr.studies.papers.numbers import TABLE_NAMES, Published, read_published
 from vitcapr.studies.papers.side_by_side import BUILD, build_rows, seed_average, side_by_side
 from vitcapr.studies.papers.training_setups import other_numbers, read_training_setup, training
@@ -37,8 +37,8 @@ def paper_tables(
     others: dict[str, Callable[[], Table]] = {
         "hard_negatives": lambda: hard_negatives(published, builds, read_ranks(ranks)),
         "gains": lambda: gains(published, builds),
-        "reranking": lambda: reranking(compared),
-        "self_critical": lambda: self_critical(compared),
+        "reranking": lambda: before_and_after("reranking", compared),
+        "self_critical": lambda: before_and_after("self-critical training", compared),
         "training": lambda: training(published, [read_training_setup(path) for path in cards]),
         "other_numbers": lambda: other_numbers(published),
     }
