@@ -85,18 +85,6 @@ def make_dataset(folder: Path, images: int) -> Path:
     return write_data_set(folder, dict.fromkeys(names, "train"), captions, "noise", pictures, "bild_{}.png")
 
 
-def extract_features(
-    manifest: Path, stores: Path, folder: Path, log: Path | None = None, batch: int = 4, **backbone: object
-) -> Path:
-    """The stages ``extract`` and ``seal``, in chunks of four: the sealed manifest in ``folder``."""
-    part, sealed = folder / "parts/0.json", folder / "manifest.json"
-    features = {"chunk": 4, "batch": batch, "device": "cpu"}
-    settings = json.dumps({"backbone": {"dtype": "float32", **backbone}, "features": features})
-    run_stage(extract, log, manifest=manifest, stores=stores, part=part, settings=settings)
-    run_stage(seal, log, parts=[part], manifest=manifest, stores=stores, sealed=sealed)
-    return sealed
-
-
 @dataclass(frozen=True)
 class Experiment:
     """A data set and a backbone, and the two stages run on them as the rules do."""

@@ -9,13 +9,9 @@ import torch
 from PIL import Image
 from transformers import ViTConfig, ViTModel
 
-from tests.checkpoints import PROCESSOR, extract_features, save_bert
+import vitcapr
+from tests.checkpoints import PROCESSOR, save_bert
 from tests.data_sets import write_data_set
-from vitcapr.pipeline.run import run_stage
-from vitcapr.stages.extract_text import extract_text
-from vitcapr.stages.train_captioner import train_captioner
-from vitcapr.stages.train_retriever import train_retriever
-from vitcapr.stages.vocabulary import vocabulary
 
 IMAGES = 12
 THINGS = ["dog", "cat", "boat", "man", "girl", "bird"]
@@ -47,51 +43,29 @@ def write_photographs(data: Path, pictures: Path) -> None:
 def _experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("project")
     results = root / "results" / "toy"
+    data = results / "data"
     write_backbones(root / "backbones")
-    write_photographs(results / "data", root / "photos")
-    manifest, stores = results / "data/manifest.json", root / "results/stores"
+    write_photographs(data, root / "photos")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VITCAPR_BACKBONES", str(root / "backbones"))
-        features, mirrored = (
-            extract_features(manifest, stores, results / "features" / name, source="noise-vit", mirror=mirror)
+        patch.setenv("VITCAPR_STORES", str(root / "results/stores"))
+        vit, mirrored = (
+            vitcapr.extract(data, "noise-vit", results / "features" / name, dtype="float32", chunk=4, mirror=mirror)
             for name, mirror in (("vit", False), ("mirrored", True))
         )
-        encoder = {"source": "tiny-bert", "dtype": "float32", "device": "cpu"}
-        text_features = results / "text_features/bert/manifest.json"
-        settings = json.dumps({"text_encoder": encoder})
-        run_stage(extract_text, manifest=manifest, stores=stores, sealed=text_features, settings=settings)
-        words, tokens = results / "text/vocabulary.json", results / "text/tokens.npz"
-        run_stage(
-            vocabulary,
-            manifest=manifest,
-            vocabulary=words,
-            tokens=tokens,
-            settings='{"text": {"vocabulary": {"min_count": 1}}}',
-        )
-        inputs = {"features": features, "manifest": manifest, "tokens": tokens, "vocabulary": words}
+        bert = vitcapr.extract_text(data, "tiny-bert", results / "text_features/bert", dtype="float32", device="cpu")
+        inputs = (data, vit, vitcapr.build_vocabulary(data, results / "text", vocabulary={"min_count": 1}))
         phases = {"phases": [{"epochs": 3, "batch_images": 4, "learning_rate": 0.01}], "precision": "float32"}
         for kind in ("patch_attention", "baseline"):
-            architecture = {"architecture": kind, "embedding_dim": 4, "hidden_dim": 6}
-            settings = {"captioner": {"backbone": "vit", **architecture, "training": phases}}
-            folder = results / "captioners" / kind
-            run_stage(train_captioner, settings=json.dumps(settings), **inputs, captioner=folder)
-        for kind, tower, given, view in (
-            ("words", {"word_dim": 4, "hidden_dim": 4}, None, None),
-            ("bert", {"kind": "features", "encoder": "bert"}, text_features, None),
-            ("augmented_views", {"word_dim": 4, "hidden_dim": 4}, None, mirrored),
+            sizes = {"architecture": kind, "embedding_dim": 4, "hidden_dim": 6}
+            vitcapr.train_captioner(*inputs, results / "captioners" / kind, training=phases, **sizes)
+        words = {"word_dim": 4, "hidden_dim": 4}
+        for kind, more in (
+            ("words", {"text": words}),
+            ("bert", {"text_features": bert}),
+            ("augmented_views", {"text": words, "augmented_views": [mirrored]}),
         ):
-            settings = {"retriever": {"backbone": "vit", "embedding_dim": 5, "text": tower, "training": phases}}
-            if view is not None:
-                settings["retriever"]["augmented_views"] = ["mirrored"]
-            folder = results / "retrievers" / kind
-            run_stage(
-                train_retriever,
-                settings=json.dumps(settings),
-                **inputs,
-                text_features=given,
-                augmented_views=None if view is None else [view],
-                retriever=folder,
-            )
+            vitcapr.train_retriever(*inputs, results / "retrievers" / kind, embedding_dim=5, training=phases, **more)
     return root
 
 

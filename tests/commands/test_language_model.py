@@ -19,7 +19,6 @@ from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.decode import decode
 from vitcapr.stages.pieces import pieces
-from vitcapr.stages.train_captioner import train_captioner
 
 TEXTS = [f"{start} {thing}" for start in ("a", "the big") for thing in ("dog", "cat", "boat", "man")]
 PHASES = [
@@ -52,16 +51,10 @@ def trained(project: Path) -> dict[str, Any]:
         model = {"source": "tiny-llama"}
         settings = json.dumps({"language_model": model})
         run_stage(pieces, manifest=inputs["manifest"], **words, tokens=text / "tokens.npz", settings=settings)
-        captioner = {
-            "architecture": "language_model",
-            "backbone": "vit",
-            "language_model": model,
-            "prefix": {"grid": 1},
-            "lora": {"rank": 2},
-            "training": {"phases": PHASES, "precision": "float32", "select_by": "cider"},
-        }
-        settings = json.dumps({"captioner": captioner})
-        run_stage(train_captioner, **inputs, **words, tokens=text / "tokens.npz", captioner=folder, settings=settings)
+        settings = {"language_model": model, "prefix": {"grid": 1}, "lora": {"rank": 2}}
+        settings["training"] = {"phases": PHASES, "precision": "float32", "select_by": "cider"}
+        files = (results / "data", results / "features/vit", text, folder)
+        vitcapr.train_captioner(*files, architecture="language_model", **settings)
     return {**inputs, **words, "captioner": folder}
 
 

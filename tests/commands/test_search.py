@@ -12,7 +12,6 @@ import torch
 from typer.testing import CliRunner
 
 import vitcapr
-from tests.checkpoints import extract_features
 from vitcapr.commands import search, train_head
 from vitcapr.errors import UserError
 from vitcapr.formats import embeddings
@@ -132,7 +131,9 @@ def test_faiss_finds_the_same() -> None:
     assert list((RESULTS / "retrievers/words/search").glob("*/images.faiss"))
 
 
-def test_a_retriever_searches_a_store_of_other_images_on_request(project: Path, tmp_path: Path) -> None:
+def test_a_retriever_searches_a_store_of_other_images_on_request(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """No training: the features of the images come from the old store, or are computed."""
     data = read_manifest(RESULTS / "data/manifest.json")
     some = data.images["split"] == "test"
@@ -145,9 +146,9 @@ def test_a_retriever_searches_a_store_of_other_images_on_request(project: Path, 
         captions=data.captions[data.captions["image_id"].isin(ids)],
         rejected=[],
     )
-    stores = project / "results/stores"
-    sealed = extract_features(manifest, stores, tmp_path / "features/vit", source="noise-vit")
-    found = run("dog", "--features", sealed, "--manifest", manifest)
+    monkeypatch.setenv("VITCAPR_STORES", str(project / "results/stores"))
+    features = vitcapr.extract(manifest, "noise-vit", tmp_path / "features/vit", dtype="float32", chunk=4)
+    found = run("dog", "--features", features, "--manifest", manifest)
     assert found == run("dog", "--split", "test")
     with pytest.raises(UserError, match="the retriever was trained on other features"):
         run("dog", "--features", RESULTS / "features/mirrored/manifest.json")

@@ -1,19 +1,17 @@
 """How many images a status says are left to extract."""
 
-import json
 import sys
 from pathlib import Path
 
 import pytest
 
+import vitcapr
 from tests.checkpoints import make_dataset
 from tests.commands.conftest import write_backbones
 from vitcapr.commands.status import PlannedJob, extractions
 from vitcapr.config.base import parse
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.experiment.experiment import Experiment
-from vitcapr.pipeline.run import run_stage
-from vitcapr.stages.extract import extract
 
 JOBS = [PlannedJob("extract", "extract vit/0", ""), PlannedJob("seal", "seal vit", "")]
 
@@ -22,6 +20,7 @@ JOBS = [PlannedJob("extract", "extract vit/0", ""), PlannedJob("seal", "seal vit
 def experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Experiment:
     write_backbones(tmp_path)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("VITCAPR_STORES", "results/stores")
     values = {
         "experiment": "a",
         "backbones": {"vit": {"source": "noise-vit", "dtype": "float32"}},
@@ -34,14 +33,7 @@ def test_pictures_that_a_store_holds_are_not_counted(experiment: Experiment) -> 
     data = Path("results/a/data")
     make_dataset(data, 5)
     assert extractions(experiment, JOBS) == ["vit: 5 of 5 images to extract"]
-    settings = {"backbone": experiment.config.backbones["vit"].model_dump(), "features": {"device": "cpu"}}
-    run_stage(
-        extract,
-        manifest=data / "manifest.json",
-        stores=Path("results/stores"),
-        part=Path("results/a/features/vit/parts/0.json"),
-        settings=json.dumps(settings),
-    )
+    vitcapr.extract(data, "noise-vit", "results/a/features/vit", dtype="float32", device="cpu")
     make_dataset(data, 7)
     assert extractions(experiment, JOBS) == ["vit: 2 of 7 images to extract"]
 

@@ -125,13 +125,10 @@ def test_same_tables_same_bytes_whatever_their_types_and_index(tmp_path):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes(), name
 
 
-def test_a_data_set_with_its_pictures_inside_can_be_moved(tmp_path):
+def test_pictures_inside_move_with_the_data_set_and_others_are_named_absolutely(tmp_path, monkeypatch):
     write(tmp_path / "here")
     shutil.move(tmp_path / "here", tmp_path / "there")
     assert read_manifest(tmp_path / "there" / "manifest.json").image_root == tmp_path / "there" / "pictures"
-
-
-def test_pictures_elsewhere_are_named_absolutely(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = write(Path("out"), image_root=Path("photographs.zip"))
     monkeypatch.chdir("/")

@@ -13,8 +13,6 @@ from tests.checkpoints import save_bert
 from tests.data_sets import write_data_set
 from vitcapr.encoders.text_encoders import load_text_encoder
 from vitcapr.formats.manifest import read_manifest, write_manifest
-from vitcapr.pipeline.run import run_stage
-from vitcapr.stages.extract_text import extract_text
 
 Snapshot = Callable[[Path], dict[str, bytes]]
 IMAGES = 5
@@ -37,17 +35,8 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
 
 
 def run(files: dict[str, Path], name: str = "a", **settings: object) -> Path:
-    output = files["root"] / name / "text_features" / "bert" / "manifest.json"
-    encoder = {"source": "tiny-bert", "dtype": "float32", "device": "cpu", "max_length": 8, **settings}
-    run_stage(
-        extract_text,
-        files["root"] / "log",
-        manifest=files["manifest"],
-        stores=files["root"] / name / "stores",
-        sealed=output,
-        settings=json.dumps({"text_encoder": encoder}),
-    )
-    return output
+    encoder = {"dtype": "float32", "device": "cpu", "max_length": 8, **settings}
+    return vitcapr.extract_text(files["manifest"], "tiny-bert", files["root"] / name / "bert", **encoder)
 
 
 def expected() -> np.ndarray:
@@ -73,7 +62,7 @@ def test_other_words_are_another_store(files: dict[str, Path]) -> None:
     assert vitcapr.open_features(run(files, batch=1)).fingerprint == first
 
 
-def test_only_new_captions_are_computed(files: dict[str, Path]) -> None:
+def test_only_new_captions_are_computed(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
     old = vitcapr.open_features(run(files))
     data = read_manifest(files["manifest"])
     captions = data.captions.assign(text=["a dog .", *data.captions["text"][1:9], "runs ."])
@@ -86,13 +75,13 @@ def test_only_new_captions_are_computed(files: dict[str, Path]) -> None:
         rejected=[],
     )
     changed = run({**files, "manifest": manifest})
-    assert "2 of 10 captions to do" in (files["root"] / "log").read_text()
+    assert "2 of 10 captions to do" in capsys.readouterr().err
     new = vitcapr.open_features(changed)
     np.testing.assert_array_equal(new["text"][1:9], old["text"][1:9])
     assert (new["text"][[0, 9]] != old["text"][[0, 9]]).any(axis=1).all()
-    assert json.loads(changed.read_text())["copied"] == {old.path.parent.name: [[1, 9]]}
+    assert json.loads((changed / "manifest.json").read_text())["copied"] == {old.path.parent.name: [[1, 9]]}
 
 
-def test_cut_captions_are_counted(files: dict[str, Path]) -> None:
+def test_cut_captions_are_counted(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
     run(files, max_length=5)
-    assert "7 captions have max_length (5) tokens" in (files["root"] / "log").read_text()
+    assert "7 captions have max_length (5) tokens" in capsys.readouterr().err

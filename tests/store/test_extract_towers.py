@@ -4,6 +4,7 @@ import io
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,7 @@ import pytest
 import torch
 from PIL import Image
 
-from tests.checkpoints import extract_features
+import vitcapr
 from tests.encoders.two_towers import QUERIES, blip2_itm, blip2_t5, clip
 from vitcapr.data.images import ImageSource
 from vitcapr.encoders.photographs import open_like
@@ -51,10 +52,9 @@ def manifest(tmp_path: Path) -> Path:
     return tmp_path / "data" / "manifest.json"
 
 
-def run(manifest: Path, checkpoint: Path, **backbone: str | bool) -> FeatureStore:
-    root = manifest.parents[1]
-    wanted = {"source": str(checkpoint), "store_dtype": "float32", **backbone}
-    return open_features(extract_features(manifest, root / "stores", root / "features", root / "log", 2, **wanted))
+def run(manifest: Path, checkpoint: Path, **backbone: Any) -> FeatureStore:
+    options = {"batch": 2, "chunk": 4, "dtype": "float32", "store_dtype": "float32", **backbone}
+    return open_features(vitcapr.extract(manifest, str(checkpoint), manifest.parents[1] / "features", **options))
 
 
 @pytest.mark.parametrize(
@@ -71,13 +71,14 @@ def test_a_store_of_any_output(
     make: Callable[..., Path],
     options: dict[str, str],
     shapes: dict[str, tuple[int, ...]],
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     checkpoint = make(tmp_path / "checkpoint")
     store = run(manifest, checkpoint, **options)
     assert {name: array.shape for name, array in store.items()} == {name: (IMAGES, *s) for name, s in shapes.items()}
     assert store.grid == (0, 0)
     assert store.attributes["output"] == options["output"]
-    log = (tmp_path / "log").read_text()
+    log = capsys.readouterr().err
     assert "peak memory " in log
     assert f"{QUERIES} tokens of {shapes['cls'][0]}" in log or "a vector of 6" in log
 

@@ -36,24 +36,14 @@ def imported(*arguments: object) -> Path:
     return Path(next(line for line in output.splitlines() if line.startswith("sealed: ")).removeprefix("sealed: "))
 
 
-def write_h5_each(path: Path) -> None:
+def write_h5(path: Path, arrays: dict[str, Any]) -> None:
     with h5py.File(path, "w") as file:
-        for name, grid in zip(IDS, GRIDS, strict=True):
-            file[name] = grid
+        for name, values in arrays.items():
+            file[name] = values
 
 
 def write_h5_big(path: Path) -> None:
-    with h5py.File(path, "w") as file:
-        file["grid"] = GRIDS
-        file["ids"] = IDS
-
-
-def write_npz_each(path: Path) -> None:
-    np.savez(path, **dict(zip(IDS, GRIDS, strict=True)))
-
-
-def write_npz_big(path: Path) -> None:
-    np.savez(path, image_id=np.array(IDS), grid=GRIDS)
+    write_h5(path, {"grid": GRIDS, "ids": IDS})
 
 
 def write_folder(path: Path) -> None:
@@ -62,13 +52,16 @@ def write_folder(path: Path) -> None:
         np.save(path / Path(name).stem, grid)
 
 
+EACH = dict(zip(IDS, GRIDS, strict=True))
+
+
 @pytest.mark.parametrize(
     ("name", "write"),
     [
-        ("each.h5", write_h5_each),
+        ("each.h5", lambda path: write_h5(path, EACH)),
         ("big.h5", write_h5_big),
-        ("each.npz", write_npz_each),
-        ("big.npz", write_npz_big),
+        ("each.npz", lambda path: np.savez(path, **EACH)),
+        ("big.npz", lambda path: np.savez(path, image_id=np.array(IDS), grid=GRIDS)),
         ("folder", write_folder),
     ],
 )

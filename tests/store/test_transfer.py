@@ -278,12 +278,9 @@ def _once_there(url: str) -> RemoteFolder:
     raise AssertionError("the server did not start")
 
 
-def test_an_unknown_protocol_is_a_mistake() -> None:
+def test_an_unknown_protocol_and_a_missing_package_are_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UserError, match="not a place that fsspec knows"):
         RemoteFolder("nowhere://x")
-
-
-def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(_registry, "s3", raising=False)
     monkeypatch.setitem(sys.modules, "s3fs", None)
     with pytest.raises(UserError, match=r"^a package for s3 is not installed \(s3://host/x\); Install s3fs"):
