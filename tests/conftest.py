@@ -81,11 +81,10 @@ settings.load_profile("no-deadline")
 SHARED = (
     ("tests/end_to_end/",),
     ("tests/experiment/test_edits.py", "tests/experiment/test_reruns.py", "tests/experiment/test_stores.py"),
-    ("tests/slurm/test_submission.py",),
     ("tests/metrics/test_captions.py", "tests/metrics/test_java.py", "tests/metrics/test_paraphrases.py"),
 )
-"""The tests of each group look at one fixture that takes long: runs of the whole DAG, a project that is computed or
-submitted, METEOR. Two workers would make two."""
+"""The tests of each group look at one fixture that takes long: runs of the whole DAG, a project that is computed,
+METEOR. Two workers would make two."""
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -6,34 +6,21 @@ import torch
 
 from tests.tokens import token_table
 from vitcapr.batches.loader import Batches
+from vitcapr.batches.sources import MemoryArray, MemoryFeatures
 from vitcapr.batches.texts import WordTexts
 from vitcapr.errors import UserError
 
 CAPTIONS = {0: [[1, 5, 2], [1, 2]], 1: [[1, 6, 7, 8, 2]], 3: [[1, 9, 2]], 4: [[1, 4, 2], [1, 3, 3, 2], [1, 2]]}
 
 
-class Rows:
-    """Array whose row r is filled with r."""
-
-    def __init__(self, images: int, *shape: int) -> None:
-        self.images, self.shape = images, shape
-
-    def __len__(self) -> int:
-        return self.images
-
-    def gather(self, rows: np.ndarray) -> np.ndarray:
-        if 99 in rows:
-            raise UserError("a chunk of the feature store is missing")
-        return np.broadcast_to(rows.reshape(-1, *[1] * len(self.shape)), (rows.size, *self.shape)).astype(np.float16)
-
-
-class Store(dict[str, Rows]):
-    pass
-
-
 @pytest.fixture
-def store() -> Store:
-    return Store(patches=Rows(100, 3, 2), cls=Rows(100, 2))
+def store() -> MemoryFeatures:
+    """Every number of row r is r."""
+    rows = np.arange(100, dtype=np.float16)[:, None]
+    return MemoryFeatures(
+        patches=MemoryArray(np.broadcast_to(rows[:, None], (100, 3, 2))),
+        cls=MemoryArray(np.broadcast_to(rows, (100, 2))),
+    )
 
 
 @pytest.fixture
@@ -43,7 +30,7 @@ def texts() -> WordTexts:
     return WordTexts(token_table(ids, rows, range(len(rows))), max_length=4)
 
 
-def test_a_batch_by_hand(store: Store, texts: WordTexts) -> None:
+def test_a_batch_by_hand(store: MemoryFeatures, texts: WordTexts) -> None:
     batches = Batches(store, texts, np.array([1, 2, 0, 3]), 2, arrays=("patches", "cls"), shuffle=False)
     first, second = batches
     assert len(batches) == 2
@@ -58,29 +45,37 @@ def test_a_batch_by_hand(store: Store, texts: WordTexts) -> None:
     assert second.texts.tolist() == [[1, 9, 2]]
 
 
-def test_captions_need_not_be_grouped(store: Store, texts: WordTexts) -> None:
+def test_captions_need_not_be_grouped(store: MemoryFeatures, texts: WordTexts) -> None:
     texts.image_row = texts.image_row[::-1].copy()
     (batch,) = Batches(store, texts, np.array([0]), 1)
     assert batch.texts.tolist() == [[1, 3, 3, 2], [1, 2, 0, 0]]
 
 
-def test_leaving_an_epoch_early_ends_its_thread(store: Store, texts: WordTexts) -> None:
+def test_leaving_an_epoch_early_ends_its_thread(store: MemoryFeatures, texts: WordTexts) -> None:
     iterator = iter(Batches(store, texts, np.arange(5), 1, depth=1))
     next(iterator)
     iterator.close()  # type: ignore[attr-defined]
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("batches")]
 
 
-def test_an_error_while_reading_ahead_reaches_the_reader(store: Store, texts: WordTexts) -> None:
-    texts.image_row[-1] = 99
-    batches = Batches(store, texts, np.array([0, 99]), 1, shuffle=False)
-    iterator = iter(batches)
+def test_an_error_while_reading_ahead_reaches_the_reader(
+    store: MemoryFeatures, texts: WordTexts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = MemoryArray.gather
+
+    def gather(array: MemoryArray, rows: np.ndarray) -> np.ndarray:
+        if 3 in rows:
+            raise UserError("a chunk of the feature store is missing")
+        return real(array, rows)
+
+    monkeypatch.setattr(MemoryArray, "gather", gather)
+    iterator = iter(Batches(store, texts, np.array([0, 3]), 1, shuffle=False))
     assert next(iterator).rows.tolist() == [0]
     with pytest.raises(UserError, match="chunk of the feature store is missing"):
         next(iterator)
 
 
-def test_rows_that_cannot_be_are_refused(store: Store, texts: WordTexts) -> None:
+def test_rows_that_cannot_be_are_refused(store: MemoryFeatures, texts: WordTexts) -> None:
     with pytest.raises(ValueError, match="of a store of 100 images"):
         Batches(store, texts, np.array([100]), 1)
     with pytest.raises(ValueError, match="no image among the rows has a caption"):

@@ -17,9 +17,7 @@ from typer.testing import CliRunner
 import vitcapr
 from vitcapr.commands.main import (
     COMMANDS,
-    SPIN_COUNT,
     main,
-    prepare_process,
     run_program,
     takes,
     temporary_files,
@@ -206,15 +204,6 @@ for _ in range(2):
     bytearray(b"x") * 2**26
 print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """
-
-
-def test_threads_that_wait_soon_sleep_unless_the_user_decides(monkeypatch):
-    for given, expected in ((None, SPIN_COUNT), ("7", "7")):
-        monkeypatch.delenv("GOMP_SPINCOUNT", raising=False)
-        if given is not None:
-            monkeypatch.setenv("GOMP_SPINCOUNT", given)
-        prepare_process()
-        assert os.environ["GOMP_SPINCOUNT"] == expected
 
 
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallopt"), reason="the C library has no mallopt")

@@ -5,12 +5,11 @@ import numpy as np
 import pytest
 
 from tests.checkpoints import run_features
+from tests.commands.stores import write_store
 from vitcapr.errors import UserError
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.feature_statistics import feature_statistics
 from vitcapr.store import statistics as module
-from vitcapr.store.foreign_files import ForeignFeatures
-from vitcapr.store.importing import import_features
 from vitcapr.store.reader import open_features
 
 IMAGES, PATCHES, WIDTH = 150, 3, 6
@@ -31,11 +30,7 @@ def arrays() -> dict[str, np.ndarray]:
 def sealed(tmp_path: Path, arrays: dict[str, np.ndarray], monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(module, "_SPAN_BYTES", 1)
     monkeypatch.setattr(module, "_PAIR_ROWS", 40)
-    source = tmp_path / "source"
-    source.touch()
-    ids = [f"i{row}" for row in range(IMAGES)]
-    found = ForeignFeatures("test", (source,), ids, {name: array.__getitem__ for name, array in arrays.items()})
-    return import_features(found, tmp_path / "stores", "noise")
+    return write_store(tmp_path, arrays, [f"i{row}" for row in range(IMAGES)], backbone="noise")
 
 
 def check(path: Path, arrays: dict[str, np.ndarray]) -> None:

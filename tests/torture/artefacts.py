@@ -53,10 +53,8 @@ def read_damaged(job: Job, box: Path, new: Any, draw: random.Random, tally: Tall
     if name is None:
         return
     run = attempt(box, job.by_hand if by_hand else job.arguments)
-    problem = None
-    if run.hung or run.traced or run.killed or (run.code and not run.in_one_line):
-        problem = run.end
-    elif run.code == 0 and job.damage_of_outputs(box) is not None:
+    problem = run.problem
+    if run.code == 0 and problem is None and job.damage_of_outputs(box) is not None:
         path = name.partition(": ")[0]
         sealed = path.endswith((*SEALED, *SEALED_SUFFIXES)) or "/stores/" in path
         if sealed or not by_hand:

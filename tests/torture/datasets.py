@@ -145,14 +145,12 @@ def judge(
 ) -> None:
     """Run the stage; what it accepts is compared with the files of captions and of pictures, if there are any."""
     run = attempt(folder, arguments)
-    problem = None
-    if run.code == 0 and not run.hung:
+    problem = run.problem
+    if run.code == 0 and problem is None and files is not None:
         try:
-            problem = wrongly_accepted(folder, *files) if files is not None else None
+            problem = wrongly_accepted(folder, *files)
         except (ValueError, RecursionError) as error:
             problem = f"accepted, and the source cannot be read: {error!r}"
-    elif not run.in_one_line or run.hung:
-        problem = run.end
     if problem is None and (outside := list(folder.parent.glob("*escape*"))):
         problem = f"wrote {outside[0]}"
     tally.add("inputs, data sets", name, problem)

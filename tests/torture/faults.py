@@ -32,9 +32,7 @@ def suffer_and_finish(job: Job, box: Path, fault: tuple[str, dict[str, Any]], ta
     job.sandbox(box)
     name, request = fault
     run = attempt(box, job.arguments, **request)
-    problem = None if run.in_one_line else run.end
-    if run.code == 0 and not run.hung:
-        problem = job.damage(box)
+    problem = run.problem or (job.damage(box) if run.code == 0 else None)
     end = attempt(box, job.arguments)
     if problem is None and (end.code or job.damage(box)):
         problem = f"afterwards: {end.end if end.code else job.damage(box)}"

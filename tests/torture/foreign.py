@@ -62,7 +62,7 @@ def import_hostile(box: Path, draw: random.Random, tally: Tally) -> None:
         file.write_bytes(damaged(before, draw))
         name = f"{kind}: other bytes"
     run = attempt(box, arguments)
-    problem = None if run.in_one_line or (run.code == 0 and not run.traced) else run.end
+    problem = run.problem
     if run.code == 0 and must_refuse:
         problem = "accepted"
     tally.add("inputs, features to import", name, problem)
@@ -86,7 +86,7 @@ def pull_hostile(project: Path, box: Path, new: Any, draw: random.Random, tally:
     else:
         file.write_bytes(damaged(file.read_bytes(), draw))
     run = attempt(box, ["features", "pull", "place", "here/deep"])
-    problem = None if run.in_one_line or (run.code == 0 and not run.traced) else run.end
+    problem = run.problem
     if run.code == 0:
         for path in files_below(box / "here/deep/features.zarr"):
             name = path.relative_to(box / "here/deep").as_posix()

@@ -56,6 +56,11 @@ class Run:
     def traced(self) -> bool:
         return "Traceback (most recent call last)" in self.printed
 
+    @property
+    def problem(self) -> str | None:
+        """How it ended, unless it did its work or refused its input."""
+        return None if self.in_one_line or (self.code == 0 and not self.traced) else self.end
+
     @cached_property
     def end(self) -> str:
         """Its last line, for a report."""

@@ -1,0 +1,90 @@
+"""What ``snakemake --profile slurm`` plans for each job. On a real Slurm, ``test_cluster.py`` looks at what it got."""
+
+import re
+
+import pytest
+import yaml
+
+from tests.checkouts import REPOSITORY, copy_checkout
+from tests.forks import snakemake_forks
+
+PROFILE = yaml.safe_load((REPOSITORY / "profiles/slurm/profile.yaml").read_text(encoding="utf-8"))
+CONFIG = {
+    "experiment": "mine",
+    "captioners": {
+        "several": {"backbone": "vit", "training": {"processes": 4}},
+        "on_cpu": {"backbone": "vit", "architecture": "baseline", "training": {"device": "cpu"}},
+    },
+    "retrievers": {"pair": {"backbone": "vit", "text": {"kind": "features", "encoder": "sentences"}}},
+    "text_encoders": {"sentences": {"source": "nowhere/sentences"}},
+    "rerankings": {"reranked": {"decoding": "beam", "retriever": "pair"}},
+    "run": {"captioners": ["several", "on_cpu"], "retrievers": ["pair"]},
+}
+
+
+@pytest.fixture(scope="module")
+def jobs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str]]:
+    """Threads and resources of every job of the whole DAG, by rule and wildcards."""
+    folder = tmp_path_factory.mktemp("slurm")
+    copy_checkout(folder)
+    (folder / "mine.yaml").write_text(yaml.safe_dump(CONFIG), encoding="utf-8")
+    arguments = ("--nocolor", "--dry-run", "--cores=64", "--profile", "slurm", "--configfile", "mine.yaml")
+    done = snakemake_forks().run("-m", "snakemake", *arguments, folder=folder)
+    assert done.returncode == 0, done.stderr[-4000:]
+    found = {}
+    for block in re.split(r"^rule (?=\w+:$)", done.stdout + done.stderr, flags=re.MULTILINE)[1:]:
+        fields = dict(re.findall(r"^    (\w+): (.*)$", block, re.MULTILINE))
+        resources = dict(item.split("=", 1) for item in fields["resources"].split(", ") if "=" in item)
+        name = f"{block.partition(':')[0]}:{fields.get('wildcards', '')}"
+        found[name] = {"threads": fields.get("threads", "1"), **resources}
+    return found
+
+
+def test_every_job_has_the_partition_of_its_rule_and_the_threads_of_the_profile(
+    jobs: dict[str, dict[str, str]],
+) -> None:
+    rules = {name.partition(":")[0] for name in jobs}
+    assert rules >= {"data", "extract", "extract_text", "train_captioner", "decode", "rerank", "embed", "score"}
+    for name, job in jobs.items():
+        rule = name.partition(":")[0]
+        on_gpu = rule in PROFILE["set-resources"]
+        assert job["slurm_partition"] == ("gpu-l40s" if on_gpu else "cpu"), name
+        assert on_gpu or job.get("gpu", "0") == "0", name
+        assert job["nodes"] == "1", name
+        assert {"mem_mb", "runtime"} <= job.keys(), name
+        assert int(job["threads"]) == PROFILE["set-threads"].get(rule, int(job["threads"])), name
+
+
+def test_the_papers_allocation(jobs: dict[str, dict[str, str]]) -> None:
+    """ViTCap-R: -G 1 -c 32 -p gpu-l40s -N 1."""
+    wanted = {"slurm_partition": "gpu-l40s", "nodes": "1", "gpu": "1", "threads": "32"}
+    for job in ("extract:experiment=mine, backbone=vit, task=0", "train_retriever:experiment=mine, retriever=pair"):
+        assert jobs[job].items() >= wanted.items()
+
+
+def test_a_training_requests_a_gpu_per_process_and_a_warning_signal(jobs: dict[str, dict[str, str]]) -> None:
+    several = jobs["train_captioner:experiment=mine, captioner=several"]
+    assert (several["gpu"], several["slurm_extra"]) == ("4", "--signal=USR1@300")
+    assert jobs["train_captioner:experiment=mine, captioner=on_cpu"]["gpu"] == "0"
+
+
+def gpu_rules() -> set[str]:
+    """The rules that may ask for a GPU; one that another rule is made from has the same needs."""
+    found: set[str] = set()
+    for path in sorted((REPOSITORY / "rules").glob("*.smk")):
+        text = path.read_text(encoding="utf-8")
+        blocks = re.split(r"^(?=(?:rule|use rule) )", text, flags=re.MULTILINE)
+        for block in blocks:
+            name = re.match(r"(?:use )?rule (?:\w+ as )?(\w+)", block)
+            if name and re.search(r"^        (?:gpu=|\*\*stages\.\w+\.on_gpu\()", block, re.MULTILINE):
+                found.add(name[1])
+        for parent, name in re.findall(r"^use rule (\w+) as (\w+) with", text, re.MULTILINE):
+            if parent in found:
+                found.add(name)
+    return found
+
+
+def test_the_profile_knows_every_gpu_rule() -> None:
+    rules = gpu_rules()
+    assert {"train_backbone", "extract", "train_captioner", "decode", "decode_attentively", "embed"} <= rules
+    assert set(PROFILE["set-resources"]) == rules
