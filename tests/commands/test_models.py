@@ -59,21 +59,13 @@ def test_the_page_has_data_set_backbone_and_use(project: Path, url: str) -> None
     assert "noise-vit" in page
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("../escape.json", "files.../escape.json"),
-        ("text/../../x.json", "files.text/../../x.json"),
-        ("code/model.py", "files.code/model.py"),
-    ],
-)
-def test_a_name_that_leads_elsewhere_is_refused(url: str, tmp_path: Path, name: str, message: str) -> None:
+@pytest.mark.parametrize("name", ["../escape.json", "text/../../x.json", "code/model.py"])
+def test_a_name_that_leads_elsewhere_is_refused(url: str, tmp_path: Path, name: str) -> None:
     facts = {"size": 1, "sha256": sha256_bytes(b"x")}
     index = {"format": "vitcapr-published-model-1", "model": "captioners/a", "files": {name: facts}}
     MEMORY.pipe_file(f"{url.removeprefix('memory:/')}/{INDEX}", json.dumps(index).encode())
-    with pytest.raises(UserError, match="not a published model") as caught:
+    with pytest.raises(UserError, match=rf"not a published model.*files\.{re.escape(name)}"):
         pull(url, tmp_path / "copy")
-    assert message in str(caught.value)
     assert not (tmp_path / "copy").exists()
 
 

@@ -2,7 +2,7 @@
 
 import io
 import tarfile
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -88,13 +88,9 @@ def test_more_tars_than_a_process_may_open(tmp_path: Path, monkeypatch: pytest.M
         (tmp_path / f"{number}.tar").write_bytes(packed(f"{number}.jpg"))
     files = TarFiles(tmp_path)
     before = len(list(Path("/proc/self/fd").iterdir()))
-    places = [*range(20), *range(20)]
-    threads = [threading.Thread(target=lambda n=n: files.read(f"{n}.tar", f"{n}.jpg")) for n in places]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert files.read("7.tar", "7.jpg") == b"\1" * 700
+    with ThreadPoolExecutor(40) as pool:
+        read = pool.map(lambda number: files.read(f"{number}.tar", f"{number}.jpg"), [*range(20), *range(20)])
+        assert list(read) == [b"\1" * 700] * 40
     assert files._list.cache_info().currsize == 3
     assert len(list(Path("/proc/self/fd").iterdir())) == before
     with pytest.raises(FileNotFoundError):

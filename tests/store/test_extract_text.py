@@ -1,7 +1,6 @@
-"""The store of captions: what is in it, and that a killed run continues to the same bytes."""
+"""The store of captions: what is in it, and what new captions cost."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,6 @@ from tests.data_sets import write_data_set
 from vitcapr.encoders.text_encoders import load_text_encoder
 from vitcapr.formats.manifest import read_manifest, write_manifest
 
-Snapshot = Callable[[Path], dict[str, bytes]]
 IMAGES = 5
 
 

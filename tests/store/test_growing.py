@@ -1,7 +1,6 @@
 """A store for more pictures copies the rows that other stores hold, and computes the rest."""
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ from vitcapr.formats.store_manifest import read_sealed
 from vitcapr.store.check import sealed_files
 from vitcapr.store.layout import chunk_path
 
-Snapshot = Callable[[Path], dict[str, bytes]]
 OLD = 11
 """Pictures of the first experiment: two chunks of four and one of three."""
 

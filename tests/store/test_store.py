@@ -1,7 +1,7 @@
 import json
 import os
-import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -104,19 +104,13 @@ def test_many_threads_read_the_same_rows(
     """Also where a chunk has to be let go before another is mapped."""
     monkeypatch.setattr(reader, "_MOST_MAPS", files)
     array = write_array(tmp_path, values, 5)
-    wrong = []
 
-    def read(seed: int) -> None:
-        for rows in np.random.default_rng(seed).integers(0, 23, (50, 7)):
-            if not np.array_equal(array.gather(rows), values[rows]):
-                wrong.append(rows)
+    def right(seed: int) -> bool:
+        draws = np.random.default_rng(seed).integers(0, 23, (50, 7))
+        return all(np.array_equal(array.gather(rows), values[rows]) for rows in draws)
 
-    threads = [threading.Thread(target=read, args=(seed,)) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(right, range(4)))
     kept = array.gather(np.array([4]))
     array.close()
     np.testing.assert_array_equal(kept, values[[4]])

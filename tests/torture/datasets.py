@@ -27,7 +27,7 @@ PICTURES = [f"{number:012d}.{ending}" for number, ending in enumerate(("jpg", "p
 FORMATS = {"jpg": "JPEG", "png": "PNG", "gif": "GIF", "bmp": "BMP", "tif": "TIFF", "webp": "WEBP"}
 TEXTS = {name: [f"a dog number {index} runs", f"picture {index} , again"] for index, name in enumerate(PICTURES)}
 SPLITS = ("train", "train", "train", "train", "val", "test")
-KINDS = ("flickr8k", "kaggle", "coco", "coco_karpathy", "flickr30k_tokens", "flickr30k_karpathy", "flickr30k_parquet")
+KINDS = ("flickr8k", "kaggle", "coco", "coco_karpathy", "flickr30k_parquet")
 NAMES = ("../../../escape.jpg", "/etc/escape.jpg", "a\\..\\b.jpg", "a//b.jpg", "C:/x.jpg", "\udcff.jpg", "a\nb.jpg", "")
 
 
@@ -41,12 +41,12 @@ def tokens() -> str:
     return "".join(f"{name}#{number}\t{text}\n" for name in PICTURES for number, text in enumerate(TEXTS[name]))
 
 
-def karpathy(coco: bool) -> dict[str, Any]:
+def karpathy() -> dict[str, Any]:
     images = []
     for index, name in enumerate(PICTURES):
         sentences = [{"raw": text, "sentid": 10 * index + number} for number, text in enumerate(TEXTS[name])]
         entry = {"filename": name, "split": SPLITS[index], "sentences": sentences}
-        images.append({**entry, **({"filepath": "val2014", "cocoid": index + 1} if coco else {})})
+        images.append({**entry, "filepath": "val2014", "cocoid": index + 1})
     return {"images": images}
 
 
@@ -79,12 +79,7 @@ def write_data_set(kind: str, folder: Path) -> tuple[list[str], list[Path], list
             files[f"captions_{split}2017.json"] = json.dumps({"images": listed, "annotations": captions})
         settings["annotations"] = [f"text/{name}" for name in files]
     elif kind == "coco_karpathy":
-        files, settings["karpathy"] = {"dataset_coco.json": json.dumps(karpathy(True))}, "text/dataset_coco.json"
-    elif kind == "flickr30k_tokens":
-        files = {"results.token": tokens()}
-        settings |= {"text": "text/results.token", "splits": "random"}
-    elif kind == "flickr30k_karpathy":
-        files, settings["text"] = {"dataset_flickr30k.json": json.dumps(karpathy(False))}, "text/dataset_flickr30k.json"
+        files, settings["karpathy"] = {"dataset_coco.json": json.dumps(karpathy())}, "text/dataset_coco.json"
     else:
         rows = [
             {"image": {"bytes": path.read_bytes()}, "filename": path.name, "caption": TEXTS[path.name], "split": split}
