@@ -1,4 +1,4 @@
-"""What is written reads back as the same pairs, with the pictures in the table or beside it; and lengths are drawn."""
+"""What is written reads back as the same pairs, with the pictures in the table or beside it."""
 
 import json
 from pathlib import Path
@@ -16,7 +16,6 @@ from vitcapr.formats.manifest import read_manifest
 from vitcapr.formats.pairs import read_pair_table
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.data_pairs import data_pairs
-from vitcapr.stages.draw_pair_lengths import draw_pair_lengths
 
 ROWS = [
     ("Wow, a dog  runs !", "0.png", "en", "animal", ""),
@@ -94,10 +93,3 @@ def test_what_cannot_be_written_is_one_line(manifest: Path, tmp_path: Path) -> N
     assert isinstance(done.exception, UserError)
     assert "cannot read 2.png" in str(done.exception)
     assert not (tmp_path / "out.csv").exists()
-
-
-def test_lengths_are_drawn_by_language_to_the_same_bytes(manifest: Path, tmp_path: Path) -> None:
-    drawn = [tmp_path / name / "lengths.svg" for name in ("one", "two")]
-    for path in drawn:
-        run_stage(draw_pair_lengths, manifest=manifest, pairs=manifest.parent / "pairs.parquet", pictures=[path])
-    assert drawn[0].read_bytes() == drawn[1].read_bytes()
