@@ -30,13 +30,6 @@ def write(summary: Path, folder: Path, paper: str = "vitcap-r", log: Path | None
     run_stage(paper_tables, summary=summary, paper=paper, log=log, **files)
 
 
-@pytest.mark.parametrize("paper", ["vitcap-r", "blip2-flickr30k"])
-def test_the_declared_files_and_no_other(summary: Path, tmp_path: Path, paper: str) -> None:
-    write(summary, tmp_path / "tables", paper=paper)
-    names = {f"{name}.{kind}" for name in (*TABLE_NAMES[paper], paper) for kind in ("md", "csv", "tex")}
-    assert {path.name for path in (tmp_path / "tables").iterdir()} == names
-
-
 def test_the_page_has_every_table(summary: Path, tmp_path: Path) -> None:
     write(summary, tmp_path / "tables", log=tmp_path / "log")
     assert "10 tables beside vitcap-r" in (tmp_path / "log").read_text()

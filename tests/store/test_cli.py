@@ -49,6 +49,9 @@ def test_info_says_licences_and_sources(experiment: Any) -> None:
         "backbone": {"licence": "apache-2.0"},
         "data": {"name": "noise", "licence": "CC BY 4.0\x1b[2J", "source": None},
     }
+    # Another experiment that goes on with the store leaves its terms alone.
+    (store.path.parent / "checksums" / "000001.json").unlink()
+    assert experiment.run("b", licence="other").attributes == store.attributes
 
 
 def test_verify_finds_one_changed_bit_and_extraction_repairs_it(experiment: Any) -> None:

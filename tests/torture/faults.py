@@ -32,7 +32,7 @@ def suffer_and_finish(job: Job, box: Path, fault: tuple[str, dict[str, Any]], ta
     job.sandbox(box)
     name, request = fault
     run = attempt(box, job.arguments, **request)
-    problem = run.problem or (job.damage(box) if run.code == 0 else None)
+    problem = job.damage(box) if run.code == 0 else run.problem
     end = attempt(box, job.arguments)
     if problem is None and (end.code or job.damage(box)):
         problem = f"afterwards: {end.end if end.code else job.damage(box)}"
