@@ -37,24 +37,22 @@ def test_lists_beside_a_captions_file_of_flickr8k_are_read_too(tmp_path: Path) -
     assert sources("flickr8k", flickr8k=folder).keys() == {"data.flickr8k.images", "data.flickr8k.text"}
 
 
-def test_coco_reads_annotations_or_the_karpathy_split() -> None:
-    coco = {"images": "photos", "annotations": ["a.json", "b.json"]}
-    assert sources("coco", coco=coco) == {
-        "data.coco.images": Path("photos"),
-        "data.coco.annotations.0": Path("a.json"),
-        "data.coco.annotations.1": Path("b.json"),
-    }
-    assert sources("coco", coco={**coco, "karpathy": "k.json"}).keys() == {"data.coco.images", "data.coco.karpathy"}
+FLICKR8K = {"flickr8k": {"images": "photos", "text": "text"}}
 
 
-def test_pairs_read_the_files_of_their_source() -> None:
-    data: dict[str, Any] = {"flickr8k": {"images": "photos", "text": "text"}}
-    named = {"table": "pairs.csv", "chinese": "zh.txt"}
-    keys = {
-        "table": {"data.pairs.table"},
-        "flickr8k": {"data.flickr8k.images", "data.flickr8k.text", "data.pairs.chinese"},
-        "scenes": set(),
-    }
-    for source, expected in keys.items():
-        assert sources("pairs", pairs={"source": source, **named}, **data).keys() == expected
-    assert sources("scenes") == {}
+@pytest.mark.parametrize(
+    ("dataset", "data", "read"),
+    [
+        ("coco", {"coco": {"images": "photos", "annotations": ["a.json", "b.json"]}},
+         {"data.coco.images": "photos", "data.coco.annotations.0": "a.json", "data.coco.annotations.1": "b.json"}),
+        ("coco", {"coco": {"images": "photos", "annotations": ["a.json"], "karpathy": "k.json"}},
+         {"data.coco.images": "photos", "data.coco.karpathy": "k.json"}),
+        ("pairs", {"pairs": {"source": "table", "table": "pairs.csv"}}, {"data.pairs.table": "pairs.csv"}),
+        ("pairs", {"pairs": {"source": "flickr8k", "chinese": "zh.txt"}, **FLICKR8K},
+         {"data.flickr8k.images": "photos", "data.flickr8k.text": "text", "data.pairs.chinese": "zh.txt"}),
+        ("pairs", {"pairs": {"source": "scenes"}}, {}),
+        ("scenes", {}, {}),
+    ],
+)  # fmt: skip
+def test_the_files_that_a_data_set_reads(dataset: str, data: dict[str, Any], read: dict[str, str]) -> None:
+    assert sources(dataset, **data) == {key: Path(path) for key, path in read.items()}

@@ -5,19 +5,7 @@ from pathlib import Path
 import huggingface_hub.constants
 import pytest
 import torch
-from transformers import (
-    CLIPVisionConfig,
-    CLIPVisionModel,
-    DeiTConfig,
-    DeiTModel,
-    Dinov2Config,
-    Dinov2Model,
-    Dinov2WithRegistersConfig,
-    Dinov2WithRegistersModel,
-    PreTrainedModel,
-    ViTConfig,
-    ViTModel,
-)
+from transformers import AutoConfig, AutoModel, PreTrainedModel, ViTModel
 
 from vitcapr.encoders.checkpoints import locate, stated_licence, weights_digest
 from vitcapr.encoders.image_towers import Backbone, model_image_size
@@ -25,35 +13,27 @@ from vitcapr.errors import UserError
 
 Save = Callable[..., Path]
 Make = Callable[..., ViTModel]
-SMALL = {"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "initializer_range": 0.5}
-FAMILIES = {
-    "vit": (lambda: ViTModel(ViTConfig(**SMALL, intermediate_size=16, image_size=32, patch_size=8), False), 1),
-    "deit": (lambda: DeiTModel(DeiTConfig(**SMALL, intermediate_size=16, image_size=32, patch_size=8), False), 2),
-    "dinov2": (lambda: Dinov2Model(Dinov2Config(**SMALL, image_size=32, patch_size=8)), 1),
-    "registers": (
-        lambda: Dinov2WithRegistersModel(
-            Dinov2WithRegistersConfig(**SMALL, image_size=32, patch_size=8, num_register_tokens=4)
-        ),
-        5,
-    ),
-    "clip": (
-        lambda: CLIPVisionModel(CLIPVisionConfig(**SMALL, intermediate_size=16, image_size=32, patch_size=8)),
-        1,
-    ),
-}
+SHAPE = {"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "initializer_range": 0.5}
+SHAPE |= {"intermediate_size": 16, "image_size": 32, "patch_size": 8}
+PREFIXES = {"vit": 1, "deit": 2, "dinov2": 1, "dinov2_with_registers": 5, "clip_vision_model": 1}
+"""Tokens before the patches, by family."""
+
+
+def random_model(family: str) -> PreTrainedModel:
+    torch.manual_seed(1)
+    model: PreTrainedModel = AutoModel.from_config(AutoConfig.for_model(family, **SHAPE))
+    return model.eval()
 
 
 @pytest.mark.parametrize("size", [(32, 32), (48, 24)], ids=["own size", "interpolated positions"])
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", PREFIXES)
 def test_equals_the_models_own_forward_pass(
     tmp_path: Path, family: str, size: tuple[int, int], save_checkpoint: Save
 ) -> None:
-    make, prefix = FAMILIES[family]
-    torch.manual_seed(1)
-    model: PreTrainedModel = make().eval()
+    model, prefix = random_model(family), PREFIXES[family]
     backbone = Backbone(save_checkpoint(model, tmp_path), size, torch.float32)
     pixels = torch.randn(3, 3, *size)
-    options = {} if family in ("dinov2", "registers") else {"interpolate_pos_encoding": True}
+    options = {} if family.startswith("dinov2") else {"interpolate_pos_encoding": True}
     with torch.inference_mode():
         hidden = model(pixels, **options).last_hidden_state
     features = backbone.features(pixels)

@@ -97,11 +97,8 @@ def test_padding_counts_for_nothing() -> None:
 def test_tags_start_at_nothing_and_are_trained() -> None:
     torch.manual_seed(0)
     encoder = bert()
-    plain, tagged = (
-        FinetunedTextTower(encoder, WIDTH, None, "cls", None),
-        FinetunedTextTower(encoder, WIDTH, None, "cls", None, tags=3),
-    )
-    plain.eval(), tagged.eval()
+    plain = FinetunedTextTower(encoder, WIDTH, None, "cls", None).eval()
+    tagged = FinetunedTextTower(encoder, WIDTH, None, "cls", None, tags=3).eval()
     ids, tags = torch.tensor([[1, 2, 3]]), torch.tensor([[0, 1, 2]])
     mask = torch.ones_like(ids)
     torch.testing.assert_close(plain(ids, mask), tagged(ids, mask, tags))

@@ -4,7 +4,7 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import pytest
 
@@ -14,8 +14,7 @@ from vitcapr.errors import UserError
 from vitcapr.formats.scores import COLUMNS
 from vitcapr.pipeline.comparison import of_artefacts, of_experiments
 from vitcapr.pipeline.lineage import Lineage
-from vitcapr.pipeline.orphans import orphans
-from vitcapr.pipeline.records import read_run, read_runs
+from vitcapr.pipeline.records import read_run
 from vitcapr.pipeline.run import run_stage
 from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
@@ -85,10 +84,35 @@ def toys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Toys:
     return Toys()
 
 
-def said(capsys: pytest.CaptureFixture[str], command: Callable[[], None]) -> str:
-    capsys.readouterr()
-    command()
-    return capsys.readouterr().out
+Said = Callable[..., str]
+Kept = Callable[..., None]
+
+
+@pytest.fixture
+def said(capsys: pytest.CaptureFixture[str]) -> Said:
+    """What a command prints."""
+
+    def call(command: Callable[..., None], *arguments: Any, **options: Any) -> str:
+        capsys.readouterr()
+        command(*arguments, **options)
+        return capsys.readouterr().out
+
+    return call
+
+
+@pytest.fixture
+def kept(monkeypatch: pytest.MonkeyPatch) -> Kept:
+    """Configures an experiment whose rules make these files."""
+
+    def configure(experiment: str, *files: str) -> None:
+        Path("config.yaml").write_text(f"experiment: {experiment}\n")
+        monkeypatch.setattr(gc, "output_files", lambda _: set(files))
+
+    return configure
+
+
+def snapshot(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 def test_a_record_says_what_was_read_and_written(toys: Toys) -> None:
@@ -173,22 +197,22 @@ def test_a_broken_cache_fails_no_stage(toys: Toys) -> None:
     assert "warning: not stored in the result cache" in Path("results/a/logs/train/model.log").read_text()
 
 
-def test_why_prints_the_record_and_its_inputs(toys: Toys, capsys: pytest.CaptureFixture[str]) -> None:
+def test_why_prints_the_record_and_its_inputs(toys: Toys, said: Said) -> None:
     toys.run(0.5)
-    story = said(capsys, lambda: why.main(Path("results/a/out/copy")))
+    story = said(why.main, Path("results/a/out/copy"))
     for expected in (
         *("out/copy\n", "as it was made", "made by   copy, on ", "the same now"),
         *("\n  model/weights  (train/model, ", "\n    data.txt\n"),
     ):
         assert expected in story, story
-    assert "rate 0.5" in said(capsys, lambda: why.main(Path("results/a/model"), settings=True))
-    assert "results/a: 2 jobs" in said(capsys, lambda: why.main(Path("results/a")))
+    assert "rate 0.5" in said(why.main, Path("results/a/model"), settings=True)
+    assert "results/a: 2 jobs" in said(why.main, Path("results/a"))
     Path("results/a").rename("elsewhere")
-    story = said(capsys, lambda: why.main(Path("elsewhere/out/copy")))
+    story = said(why.main, Path("elsewhere/out/copy"))
     assert "as it was made" in story
     assert "\n  model/weights  (train/model, " in story
     Path("elsewhere/out/copy").write_text("by hand")
-    assert "CHANGED since" in said(capsys, lambda: why.main(Path("elsewhere/out/copy")))
+    assert "CHANGED since" in said(why.main, Path("elsewhere/out/copy"))
 
 
 def test_why_of_what_nothing_made_is_one_line(toys: Toys) -> None:
@@ -209,14 +233,12 @@ def test_diff_of_artefacts_goes_back_to_the_cause(toys: Toys) -> None:
     assert list(of_artefacts(jobs[0], jobs[0])) == []
 
 
-def test_diff_of_experiments_says_what_was_set_and_what_came_out(
-    toys: Toys, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_diff_of_experiments_says_what_was_set_and_what_came_out(toys: Toys, said: Said) -> None:
     scores = "{0},d,test,m,beam,bleu_4,{1},,,3,p\n{0},d,test,m,beam,cider,1,,,3,p\n"
     for name, rate, bleu in (("a", 0.5, 0.25), ("b", 0.25, 0.5)):
         toys.run(rate, name)
         Path(f"results/{name}/summary.csv").write_text(f"{','.join(COLUMNS)}\n{scores.format(name, bleu)}")
-    text = said(capsys, lambda: diff.main(Path("results/a"), Path("results/b")))
+    text = said(diff.main, Path("results/a"), Path("results/b"))
     assert "train/model\n    rate 0.5 -> 0.25\n" in text
     assert "test m beam bleu_4  0.2500 -> 0.5000  +0.2500" in text
     assert "1 scores are the same, 1 differ; 0 only in the first" in text
@@ -227,120 +249,89 @@ def test_diff_of_experiments_says_what_was_set_and_what_came_out(
         diff.main(Path("results/a"), Path("results/c"))
 
 
-def test_gc_takes_what_no_rule_makes_and_no_setting_uses(
-    toys: Toys, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_gc_takes_what_no_rule_makes_and_no_setting_uses(toys: Toys, said: Said, kept: Kept) -> None:
     toys.run(0.25)
     toys.run(0.5)
     Path("results/a/model/notes.txt").write_text("mine")
-    Path("config.yaml").write_text("experiment: a\n")
-    monkeypatch.setattr(gc, "output_files", lambda _: {"results/a/model/weights"})
-    listed = said(capsys, lambda: gc.main())
+    kept("a", "results/a/model/weights")
+    listed = said(gc.main)
     assert "a: copy  (" in listed
     assert "results/result_cache/" in listed
     assert "can be freed" in listed
-    assert "deleted" in said(capsys, lambda: gc.main(yes=True))
+    assert "deleted" in said(gc.main, yes=True)
     assert not Path("results/a/out").exists()
     assert Path("results/a/model/weights").exists()
-    assert "in use" in said(capsys, lambda: gc.main())
+    assert "in use" in said(gc.main)
     toys.run(0.25)
     assert toys.trainings == 3
 
 
-def test_gc_deletes_nothing_of_others(
-    toys: Toys, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_gc_deletes_nothing_of_others(toys: Toys, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VITCAPR_RESULT_CACHE", str(Path.cwd() / "shared"))
     toys.run(0.5)
     entries = snapshot(Path("shared"))
     Path("empty").mkdir()
-    assert "other projects may use" in said(capsys, lambda: gc.main(results=Path("empty"), yes=True))
+    assert "other projects may use" in said(gc.main, results=Path("empty"), yes=True)
     assert snapshot(Path("shared")) == entries
     # Two files with one name of an experiment: each keeps its results.
     for name in ("one.yaml", "two.yaml"):
         Path(name).write_text("experiment: a\n")
     wanted = {"one.yaml": {"results/a/out/copy"}, "two.yaml": {"results/a/model/weights"}}
     monkeypatch.setattr(gc, "output_files", lambda files: wanted[files[0].name])
-    assert "in use" in said(capsys, lambda: gc.main(configfile=[Path("one.yaml"), Path("two.yaml")], yes=True))
+    assert "in use" in said(gc.main, configfile=[Path("one.yaml"), Path("two.yaml")], yes=True)
 
 
-def test_gc_leaves_an_unknown_experiment_and_a_persons_files_alone(
-    toys: Toys, capsys: pytest.CaptureFixture[str]
-) -> None:
-    model = toys.run(0.5)
-    (model / "notes.txt").write_text("mine")
-    assert "name it with --configfile" in said(capsys, lambda: gc.main(yes=True))
-    found = orphans(Path("results/a"), read_runs(Path("results/a")), ["results/a/out/copy"])
-    assert [orphan.run.name for orphan in found] == ["train/model"]
-    found[0].delete()
-    assert [path.name for path in Path("results/a/model").rglob("*") if path.is_file()] == ["notes.txt"]
+def test_gc_leaves_what_it_does_not_know_alone(toys: Toys, said: Said, kept: Kept) -> None:
+    """Another experiment, a person's notes, and a folder that is no store."""
+    notes = toys.run(0.5) / "notes.txt"
+    stored = Path("results/stores/mine/notes")
+    stored.parent.mkdir(parents=True)
+    for file in (notes, stored):
+        file.write_text("mine")
+    assert "name it with --configfile" in said(gc.main, yes=True)
+    kept("a", "results/a/out/copy")
+    assert "a: train/model" in said(gc.main, yes=True)
+    assert list(snapshot(Path("results/a/model"))) == [notes]
+    assert stored.exists()
 
 
-def snapshot(folder: Path) -> dict[Path, bytes]:
-    return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
-
-
-def test_gc_of_a_copied_experiment_deletes_in_the_copy_alone(
-    toys: Toys, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_gc_of_a_copied_experiment_deletes_in_the_copy_alone(toys: Toys, said: Said, kept: Kept) -> None:
     toys.run(0.5)
     shutil.copytree("results/a", "results/copy")
     before = snapshot(Path("results/a"))
-    Path("config.yaml").write_text("experiment: a\n")
-    Path("copy.yaml").write_text("experiment: copy\n")
-    wanted = {"a": {"results/a/model/weights", "results/a/out/copy"}, "copy": {"results/copy/out/copy"}}
-    monkeypatch.setattr(gc, "output_files", lambda files: wanted["copy" if files else "a"])
-    listed = said(capsys, lambda: gc.main(configfile=[Path("copy.yaml")], yes=True))
-    assert "copy: train/model" in listed
-    assert {line.strip() for line in listed.splitlines() if line.startswith(" " * 12)} == {
-        "results/copy/model/weights",
-        "results/copy/model/checkpoint/state",
-        "results/copy/runs/train/model.json",
-    }
+    kept("copy", "results/copy/out/copy")
+    said(gc.main, yes=True)
     assert snapshot(Path("results/a")) == before
-    left = [path.as_posix() for path in snapshot(Path("results/copy"))]
-    assert sorted(left) == [
-        f"results/copy/{name}" for name in ("logs/copy.log", "logs/train/model.log", "out/copy", "runs/copy.json")
-    ]
+    left = ("logs/copy.log", "logs/train/model.log", "out/copy", "runs/copy.json")
+    assert [path.as_posix() for path in snapshot(Path("results/copy"))] == [f"results/copy/{name}" for name in left]
 
 
 @pytest.mark.parametrize(
     "output", ["{here}/mine", "results/a/../../mine", "results/b/../../mine", "mine", "results/b/out", "results/a"]
 )
-def test_a_record_with_an_output_outside_its_experiment_is_refused(toys: Toys, output: str) -> None:
+def test_a_record_with_an_output_outside_its_experiment_is_refused(toys: Toys, kept: Kept, output: str) -> None:
     toys.run(0.5)
     Path("mine").write_text("mine")
     record = Path("results/a/runs/copy.json")
     facts = json.loads(record.read_text())
     facts["outputs"][output.format(here=Path.cwd())] = next(iter(facts["outputs"].values()))
     record.write_text(json.dumps(facts))
-    Path("config.yaml").write_text("experiment: a\n")
+    kept("a")
     with pytest.raises(UserError, match="names an output outside its experiment"):
         gc.main(yes=True)
     assert Path("mine").exists()
 
 
-def test_gc_follows_no_link_out_of_its_experiment(
-    toys: Toys, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_gc_follows_no_link_out_of_its_experiment(toys: Toys, said: Said, kept: Kept) -> None:
     model = toys.run(0.5)
     model.rename("model")
     model.symlink_to(Path("model").resolve())
     Path("results/link").symlink_to("a")
-    Path("config.yaml").write_text("experiment: link\n")
     before = snapshot(Path("results/a")) | snapshot(Path("model"))
-    monkeypatch.setattr(gc, "output_files", lambda _: set())
-    said(capsys, lambda: gc.main(yes=True))
+    kept("link")
+    said(gc.main, yes=True)
     assert snapshot(Path("results/a")) | snapshot(Path("model")) == before
-    Path("config.yaml").write_text("experiment: a\n")
-    said(capsys, lambda: gc.main(yes=True))
+    kept("a")
+    said(gc.main, yes=True)
     assert sorted(path.name for path in Path("model").rglob("*")) == ["checkpoint", "state", "weights"]
     assert not Path("results/a/out").exists()
-
-
-@pytest.mark.usefixtures("toys")
-def test_gc_leaves_folders_alone_that_are_no_stores(capsys: pytest.CaptureFixture[str]) -> None:
-    Path("results/stores/mine").mkdir(parents=True)
-    Path("results/stores/mine/notes").touch()
-    assert "in use" in said(capsys, lambda: gc.main(yes=True))
-    assert Path("results/stores/mine/notes").exists()

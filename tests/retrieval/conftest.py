@@ -2,8 +2,8 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,7 @@ import pytest
 from tests.checkpoints import save_bert
 from tests.commands.stores import write_store
 from tests.data_sets import write_data_set
-from vitcapr.config.base import parse_settings
-from vitcapr.config.text import VocabularySettings
 from vitcapr.pipeline.run import run_stage
-from vitcapr.progress import Reporter
 from vitcapr.stages.extract_text import extract_text
 from vitcapr.stages.vocabulary import vocabulary
 
@@ -23,42 +20,16 @@ IMAGES, PATCHES, WIDTH = 12, 4, 6
 THINGS = ["dog", "cat", "boat", "man", "girl", "bird", "horse", "car", "tree", "ball", "bike", "house"]
 
 
-@dataclass(frozen=True)
-class Files:
-    root: Path
-
-    @property
-    def inputs(self) -> dict[str, Path]:
-        """What both commands read, by option."""
-        return {
-            "features": self.root / "features.json",
-            "manifest": self.root / "data" / "manifest.json",
-            "vocabulary": self.root / "vocabulary.json",
-        }
-
-    @property
-    def mirrored(self) -> Path:
-        """Other features of the same images."""
-        return self.root / "mirrored.json"
-
-    @property
-    def text_features(self) -> Path:
-        return self.root / "text_features.json"
-
-    @property
-    def bert(self) -> Path:
-        return self.root / "tiny-bert"
-
-    def settings(self, text: dict[str, Any] | None = None, augmented_views: Sequence[str] = (), **training: Any) -> str:
-        phase = {"epochs": 2, "batch_images": 4, "learning_rate": 0.01}
-        retriever = {
-            "backbone": "vit",
-            "augmented_views": list(augmented_views),
-            "embedding_dim": 5,
-            "text": text or {"word_dim": 4, "hidden_dim": 4},
-            "training": {"phases": [phase], "precision": "float32", **training},
-        }
-        return json.dumps({"retriever": retriever})
+def settings(text: dict[str, Any] | None = None, augmented_views: Sequence[str] = (), **training: Any) -> str:
+    phase = {"epochs": 2, "batch_images": 4, "learning_rate": 0.01}
+    retriever = {
+        "backbone": "vit",
+        "augmented_views": list(augmented_views),
+        "embedding_dim": 5,
+        "text": text or {"word_dim": 4, "hidden_dim": 4},
+        "training": {"phases": [phase], "precision": "float32", **training},
+    }
+    return json.dumps({"retriever": retriever})
 
 
 def write_dataset(folder: Path) -> None:
@@ -82,27 +53,40 @@ def write_features(root: Path, name: str = "features", seed: int = 0) -> None:
 
 
 @pytest.fixture(scope="session")
-def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
-    made = Files(tmp_path_factory.mktemp("retrieval"))
-    write_dataset(made.root / "data")
-    write_features(made.root)
-    write_features(made.root, "mirrored", seed=1)
-    save_bert(made.bert, ["a", "the", "big", ".", *THINGS], intermediate_size=8, max_position_embeddings=32)
-    manifest = made.inputs["manifest"]
-    settings = '{"text": {"vocabulary": {"min_count": 1, "splits": ["train", "test"]}}}'
-    vocabulary(
-        manifest,
-        parse_settings(VocabularySettings, settings),
-        Reporter(),
-        vocabulary=made.inputs["vocabulary"],
-        tokens=made.root / "tokens.npz",
+def files(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
+    """``inputs`` is what both commands read, by option; ``mirrored``, other features of the same images."""
+    root = tmp_path_factory.mktemp("retrieval")
+    inputs = {
+        "features": root / "features.json",
+        "manifest": root / "data" / "manifest.json",
+        "vocabulary": root / "vocabulary.json",
+    }
+    write_dataset(root / "data")
+    write_features(root)
+    write_features(root, "mirrored", seed=1)
+    bert = save_bert(root / "tiny-bert", ["a", "the", "big", ".", *THINGS], intermediate_size=8)
+    words = '{"text": {"vocabulary": {"min_count": 1, "splits": ["train", "test"]}}}'
+    run_stage(
+        vocabulary,
+        manifest=inputs["manifest"],
+        vocabulary=inputs["vocabulary"],
+        tokens=root / "tokens.npz",
+        settings=words,
     )
-    encoder = {"source": str(made.bert), "dtype": "float32", "store_dtype": "float32", "max_length": 16}
+    encoder = {"source": str(bert), "dtype": "float32", "store_dtype": "float32", "max_length": 16}
+    text_features = root / "text_features.json"
     run_stage(
         extract_text,
-        manifest=manifest,
-        stores=made.root / "stores",
-        sealed=made.text_features,
+        manifest=inputs["manifest"],
+        stores=root / "stores",
+        sealed=text_features,
         settings=json.dumps({"text_encoder": encoder}),
     )
-    return made
+    return SimpleNamespace(
+        root=root,
+        inputs=inputs,
+        bert=bert,
+        text_features=text_features,
+        mirrored=root / "mirrored.json",
+        settings=settings,
+    )

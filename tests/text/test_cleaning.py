@@ -77,12 +77,6 @@ def test_a_clause_is_found_in_the_cleaned_text(raw: str, language: str, parts: l
     assert (None if cut is None else [text[:cut], text[cut:]]) == parts
 
 
-def test_a_text_that_was_not_cleaned_keeps_its_marks() -> None:
-    text = "a dog , which runs , barks"
-    cut = second_clause(text, text)
-    assert (text[:cut], text[cut:]) == ("a dog , ", "which runs , barks")
-
-
 def test_titles_need_both_marks() -> None:
     assert title_spans("《三体》和<Dune>") == [(0, 4), (5, 11)]
     assert title_spans("3 < 5, 《") == []

@@ -58,11 +58,8 @@ def test_the_language_and_the_recipe_are_obeyed_and_kept(make):
     vocabulary, table = make(language="zh", vocabulary={"min_count": 1})
     assert set(vocabulary.words[4:]) == set("一只狗")
     assert table.caption_row.tolist() == [1]
-    assert vocabulary.recipe == {
-        "language": "zh",
-        "normalise": {"non_letters": "remove", "drop_one_letter": False},
-        "vocabulary": {"min_count": 1, "threshold": "inclusive", "splits": ["train"], "unknown": True},
-    }
+    assert vocabulary.recipe["language"] == "zh"
+    assert vocabulary.recipe["vocabulary"]["min_count"] == 1
 
 
 @pytest.mark.parametrize(

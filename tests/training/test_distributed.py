@@ -19,9 +19,9 @@ import torch._dynamo  # the optimiser's first step imports it, which every forke
 
 from tests.models.untrained import untrained
 from tests.tokens import token_table
-from tests.training.trained import trainer
+from tests.training.trained import feature_task, trainer
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
-from vitcapr.batches.texts import FeatureTexts, WordTexts
+from vitcapr.batches.texts import WordTexts
 from vitcapr.config.captioner import CaptionerPhaseConfig, CaptionerTrainingConfig
 from vitcapr.config.retriever import RetrieverPhaseConfig
 from vitcapr.config.training import PhaseConfig, TrainingConfig
@@ -112,19 +112,13 @@ def captioner(dropout: float = 0.0) -> CaptionerTask:
 def retriever(*phases: dict[str, Any], image_head: str = "linear") -> RetrieverTask:
     """A phase for each epoch."""
     torch.manual_seed(0)
-    table = tokens()
-    text: dict[str, Any] = {"kind": "words", "vocabulary": WORDS, "word_dim": 3, "hidden_dim": 4, "dropout": 0.0}
-    texts: Any = WordTexts(table, 20)
-    if "structure" in phases[0]:
-        vectors = np.random.default_rng(2).normal(size=(len(table.image_row), WIDTH)).astype(np.float32)
-        text = {"kind": "features", "feature_dim": WIDTH}
-        texts = FeatureTexts(MemoryArray(vectors), np.arange(len(vectors)), table.image_row)
+    text = {"kind": "words", "vocabulary": WORDS, "word_dim": 3, "hidden_dim": 4, "dropout": 0.0}
     shared = {"embedding_dim": SPACE, "temperature": 0.1, "learn_temperature": True}
     encoder = build_dual_encoder({**shared, "image": {"feature_dim": WIDTH, "head": image_head}, "text": text})
     return RetrieverTask(
         encoder,
         [store()],
-        texts,
+        WordTexts(tokens(), 20),
         train=TRAIN,
         validation=VALIDATION,
         phases=[RetrieverPhaseConfig(epochs=1, batch_images=4, **phase) for phase in phases],
@@ -134,11 +128,12 @@ def retriever(*phases: dict[str, Any], image_head: str = "linear") -> RetrieverT
 
 
 MINED = {"hard_negatives": "hardest", "hard_negative_weight": 0.5}
+STRUCTURE = RetrieverPhaseConfig(epochs=1, batch_images=11, structure=2.0, structure_levels=2)
 TASKS = {
     "captioner": captioner,
     "info_nce": lambda: retriever({}, {"captions_per_image": 1}, MINED),
     "max_hinge": lambda: retriever(*[{"objective": "max_hinge"}] * 3),
-    "structure": lambda: retriever(*[{"structure": 2.0, "structure_levels": 2}] * 3),
+    "structure": lambda: feature_task(*[STRUCTURE] * 3),
     "frozen images": lambda: retriever(*[{}] * 3, image_head="none"),
 }
 
