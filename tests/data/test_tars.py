@@ -35,6 +35,7 @@ HUGE = b"\x80" + b"\0" * 2 + b"\x40" + b"\0" * 8
     [
         (WHOLE, NAMES, []),
         (packed("./a.jpg", "./.hidden", "b/./c.jpg"), ["a.jpg", "b/c.jpg"], []),
+        (packed("a.jpg", "b" * 150, "é.jpg", "c.jpg"), ["a.jpg", "b" * 150, "é.jpg", "c.jpg"], []),
         (WHOLE[: 3 * MEMBER + 200], NAMES[:3], [("t.tar byte 4608", "damaged: no header of a tar")]),
         (WHOLE[: 3 * MEMBER + 600], NAMES[:3], [("t.tar 3.jpg", "the tar ends inside this file")]),
         (WHOLE[: 3 * MEMBER], NAMES[:3], [("t.tar byte 4608", "the tar has no end mark: it may have been cut here")]),

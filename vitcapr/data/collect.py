@@ -307,13 +307,12 @@ def collect(
     """
     checked = check(listing, source, checks, reporter, twins="reject" if reject_duplicates else "keep", limit=limit)
     images, captions = checked.images, checked.captions
-    owner = images[["image_id", "split"]].iloc[captions["image_row"]].reset_index(drop=True)
     manifest = write_manifest(
         directory,
         dataset=dataset,
         image_root=source.root,
         images=images,
-        captions=captions[["caption_id", "text"]].assign(language=captions["language"].fillna(language), **owner),
+        captions=captions[["caption_id", "image_row", "text"]].assign(language=captions["language"].fillna(language)),
         rejected=checked.rejected,
         decoders=checked.decoders,
     )

@@ -160,11 +160,12 @@ def _list_rows(
     for row in odd:
         put_in_split({row.path: split[row.image_row]}, row.path, row.split, row.place)
     paths = captions["path"][first].reset_index(drop=True)
-    absent = np.array([_container(path) not in existing for path in paths], bool)
-    images = pd.DataFrame({"image_id": paths, "path": paths.mask(absent), "split": split.reindex(paths.index)})
+    images = pd.DataFrame({"image_id": paths, "path": paths, "split": split.reindex(paths.index)})
+    if len(absent := [row for row, path in enumerate(paths) if _container(path) not in existing]):
+        images.loc[absent, "path"] = None
     numbers = pd.Series(np.arange(len(captions)) - starts[image_row]).astype("string[pyarrow]").astype("str")
     ids = captions["path"] + "#" + numbers
-    return images, captions[["text", "language"]].assign(caption_id=ids, category=None, image_row=image_row)
+    return images, captions[["text", "language"]].assign(caption_id=ids, image_row=image_row)
 
 
 def _list_captions(rows: Iterator[_Placed], root: Path, rejected: Rejected) -> Iterator[tuple[str | None, ...]]:

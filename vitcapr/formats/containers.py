@@ -106,14 +106,14 @@ def check_columns(frame: "pd.DataFrame", schema: "pa.Schema") -> None:
             raise ValueError(f"column {name} has empty cells")
 
 
-def write_frame(path: Path, frame: "pd.DataFrame", schema: "pa.Schema") -> None:
-    """Write the columns of ``schema``, in row groups of ``ROW_GROUP`` rows. The same values give the same bytes.
+def write_frame(path: Path, parts: "Iterable[pd.DataFrame]", schema: "pa.Schema") -> None:
+    """Write the columns of ``schema``. The same values give the same bytes.
 
     Args:
-        frame: has passed :func:`check_columns`.
+        parts: those of :func:`slices`, each a row group; the whole has passed :func:`check_columns`.
     """
     with atomic_path(path) as temporary, pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
-        for part in slices(frame):
+        for part in parts:
             arrays = [pa.array(part[field.name].tolist(), field.type) for field in schema]
             writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
 
@@ -192,22 +192,19 @@ class TableFile:
 
 
 def text_columns(rows: Iterable[Sequence[str | None]], names: Sequence[str]) -> "pd.DataFrame":
-    """Rows of texts as a data frame; the texts of few rows are Python's objects at a time."""
+    """Rows of texts as a data frame; the texts of few rows are Python's objects at a time. A file name need not be
+    UTF-8: its odd bytes become escapes."""
+
+    def encode(texts: Sequence[str | None]) -> "pa.Array":
+        encoded = [text and text.encode("utf-8", "backslashreplace") for text in texts]
+        return pa.array(encoded, pa.large_binary()).cast(pa.large_string())
+
     schema = pa.schema([(name, pa.large_string()) for name in names])
     rows, parts = iter(rows), []
     while part := list(islice(rows, ROW_GROUP)):
-        parts.append(pa.record_batch([_text_array(column) for column in zip(*part, strict=True)], schema))
+        parts.append(pa.record_batch([encode(column) for column in zip(*part, strict=True)], schema))
     frame: pd.DataFrame = pa.Table.from_batches(parts, schema).to_pandas()
     return frame
-
-
-def _text_array(texts: Sequence[str | None]) -> "pa.Array":
-    """A file name need not be UTF-8: its odd bytes become escapes."""
-    try:
-        return pa.array(texts, pa.large_string())
-    except UnicodeEncodeError:
-        escaped = [text and text.encode("utf-8", "backslashreplace").decode() for text in texts]
-        return pa.array(escaped, pa.large_string())
 
 
 def find_texts(texts: "pd.Series[str]", among: "pd.Series[str]") -> NDArray[np.int64]:

@@ -87,10 +87,6 @@ class Manifest:
         table = self._object_table.read()
         return table.assign(words=table["words"].map(list))
 
-    @cached_property
-    def _row_of(self) -> "pd.Series[int]":
-        return pd.Series(np.arange(len(self.image_table)), index=pd.Index(self.image_table.column("image_id")))
-
     def rows(self, split: str) -> np.ndarray:
         """The image rows of ``split``, increasing: (n,) int64."""
         _check_split(split)
@@ -99,11 +95,11 @@ class Manifest:
 
     def rows_of(self, image_ids: Sequence[str]) -> np.ndarray:
         """The row of each image id: (n,) int64."""
-        rows = self._row_of.index.get_indexer(pd.Index(list(image_ids), dtype=self._row_of.index.dtype))
+        rows = find_texts(pd.Series(image_ids, dtype="str"), self.image_table.column("image_id"))
         if (rows < 0).any():
             unknown = image_ids[int(np.flatnonzero(rows < 0)[0])]
             raise UserError(f"image '{unknown}' is not in the data set {self.dataset}")
-        return np.asarray(rows, dtype=np.int64)
+        return rows
 
     def captions_of(self, split: str | None = None, language: str | None = None) -> pd.DataFrame:
         """The captions of a split and a language (None: all), in order. One column more than ``captions``:
@@ -142,7 +138,8 @@ def write_manifest(
         image_root: the folder or zip that the paths are relative to; written relative if inside ``directory``, so that
             such a data set can be moved, and absolute otherwise.
         images: rows in the data set's own order, which becomes the identity of each image.
-        captions: rows grouped by image, in the order of ``images``; ``image_row`` need not be there.
+        captions: rows grouped by image, in the order of ``images``: with ``image_id`` and ``split``, or with
+            ``image_row`` alone, which saves their memory.
         rejected: (item, reason) of everything that was left out; written sorted.
         objects: a row an object, where masks exist.
         decoders: the versions of the optional libraries that read an image.
@@ -155,11 +152,13 @@ def write_manifest(
     _check_not_empty(images, captions, removed, directory)
     check_columns(images, IMAGES)
     _check_images(images)
-    check_columns(captions.assign(image_row=0), CAPTIONS)
-    captions = captions.assign(image_row=_check_captions(images, captions))
-    tables = {"images.parquet": images, "captions.parquet": captions}
+    if "image_id" in captions:
+        captions = captions.assign(image_row=_find_images(images, captions))
+    check_columns(captions.assign(image_id="", split=""), CAPTIONS)
+    _check_captions(captions)
+    tables = {"images.parquet": slices(images), "captions.parquet": _with_images(captions, images)}
     if objects is not None:
-        tables[OBJECTS_FILE] = objects
+        tables[OBJECTS_FILE] = slices(objects)
         check_columns(objects, OBJECTS)
         _check_objects(images, objects)
 
@@ -167,8 +166,8 @@ def write_manifest(
     manifest = directory / "manifest.json"
     for stale in ("manifest.json", OBJECTS_FILE):
         (directory / stale).unlink(missing_ok=True)
-    for name, table in tables.items():
-        write_frame(directory / name, table, SCHEMAS[name])
+    for name, parts in tables.items():
+        write_frame(directory / name, parts, SCHEMAS[name])
     write_text(directory / "rejected.csv", _csv(removed))
 
     by_split = images["split"].value_counts()
@@ -263,15 +262,27 @@ def _check_unique(table: pd.DataFrame, column: str) -> None:
         raise ValueError(f"{column} '{twice.iloc[0]}' occurs twice")
 
 
-def _check_captions(images: pd.DataFrame, captions: pd.DataFrame) -> np.ndarray:
+def _find_images(images: pd.DataFrame, captions: pd.DataFrame) -> np.ndarray:
     """The row of the image of each caption."""
-    _check_unique(captions, "caption_id")
     rows = _rows_in_order(images, captions, "caption")
     if (images["split"].to_numpy()[rows] != captions["split"].to_numpy()).any():
         raise ValueError("a caption is not in the split of its image")
-    if captions["text"].str.strip().eq("").any():
-        raise ValueError("a caption is empty")
     return rows
+
+
+def _check_captions(captions: pd.DataFrame) -> None:
+    _check_unique(captions, "caption_id")
+    if (np.diff(captions["image_row"]) < 0).any():
+        raise ValueError("captions are not in the order of the images")
+    if any(part["text"].str.strip().eq("").any() for part in slices(captions)):
+        raise ValueError("a caption is empty")
+
+
+def _with_images(captions: pd.DataFrame, images: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    """``captions`` with the id and the split of the image, in parts."""
+    for part in slices(captions):
+        owners = images[["image_id", "split"]].iloc[part["image_row"]]
+        yield part.assign(image_id=owners["image_id"].array, split=owners["split"].array)
 
 
 def _check_objects(images: pd.DataFrame, objects: pd.DataFrame) -> None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from vitcapr.errors import UserError
 from vitcapr.files import write_json
-from vitcapr.formats.containers import check_columns, read_arrays, read_frame, write_arrays, write_frame
+from vitcapr.formats.containers import check_columns, read_arrays, read_frame, slices, write_arrays, write_frame
 from vitcapr.formats.records import reading
 
 FORMAT, CLAIMS_FORMAT = "vitcapr-pairs-1", "vitcapr-claims-1"
@@ -36,7 +36,7 @@ class Pools(NamedTuple):
 def write_pair_table(path: Path, table: pd.DataFrame) -> None:
     """Write the columns of ``PAIRS``, and no other, of ``table``."""
     check_columns(table[PAIRS.names], PAIRS)
-    write_frame(path, table, PAIRS)
+    write_frame(path, slices(table), PAIRS)
 
 
 def read_pair_table(path: Path, caption_ids: Sequence[str]) -> pd.DataFrame:

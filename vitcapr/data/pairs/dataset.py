@@ -1,10 +1,8 @@
 """Writes the manifest of listed pairs, and the additional files of pairs."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -87,25 +85,19 @@ def write_pairs(
 
 def _table(checked: Checked, clean: Callable[[str, str], str], refused: Rejected) -> pd.DataFrame:
     """A row a usable pair, with its picture's class; a class given for one of its pairs goes before derived ones."""
-    rows = []
-    ids, splits = checked.images["image_id"].tolist(), checked.images["split"].tolist()
-    each: Iterator[Any] = checked.captions.itertuples()
-    for row, captions in groupby(each, attrgetter("image_row")):
-        given, derived, pairs = [], [], []
-        for caption in captions:
-            language = str(caption.language)
-            text = clean(caption.text, language)
-            if not text:
-                refused.append((caption.caption_id, "nothing left of the caption after cleaning"))
-                continue
-            pairs.append((caption.caption_id, ids[row], language, text, caption.text, splits[row] == "test"))
-            if isinstance(caption.category, str):
-                given.append(caption.category)
-            else:
-                derived.append(classify_caption(caption.text, language))
-        category = commonest(given or derived)
-        rows += [(*pair, category) for pair in pairs]
-    return pd.DataFrame(rows, columns=["caption_id", "image_id", "language", "text", "raw", "test", "category"])
+    captions = checked.captions
+    owners = checked.images[["image_id", "split"]].iloc[captions["image_row"]].reset_index(drop=True)
+    texts = [clean(*each) for each in zip(captions["text"], captions["language"], strict=True)]
+    table = captions.rename(columns={"text": "raw"}).assign(
+        text=texts, image_id=owners["image_id"], test=owners["split"] == "test"
+    )
+    emptied = table["text"] == ""
+    refused += [(each, "nothing left of the caption after cleaning") for each in table["caption_id"][emptied]]
+    table = table[~emptied].reset_index(drop=True)
+    derived = [classify_caption(*each) for each in zip(table["raw"], table["language"], strict=True)]
+    own, row = table["category"], table["image_row"]
+    counted = own.where(own.groupby(row).transform("count") > 0, pd.Series(derived, dtype="str"))
+    return table.assign(category=counted.groupby(row).transform(lambda each: commonest(each.dropna())))
 
 
 def _split(table: pd.DataFrame, recipe: PairRecipe) -> pd.DataFrame:
