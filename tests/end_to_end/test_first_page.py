@@ -1,11 +1,13 @@
 """The first page of each toy, in its toy's own words, and once in the bytes of a second run."""
 
+import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.conftest import Snakemake
+from tests.forks import Forks
 
 pytestmark = pytest.mark.timeout(1800)
 
@@ -41,9 +43,11 @@ def test_captions_before_and_after_reranking(toys: Path) -> None:
     assert "Reranking changed a caption of" in text
 
 
-def test_the_same_results_give_the_same_page(toys: Path, snakemake: Snakemake) -> None:
-    path = toys / "results/tiny/index.html"
+def test_the_same_results_give_the_same_page(project: Path, forks: Forks) -> None:
+    path = project / "results/tiny/index.html"
     before = path.read_bytes()
-    again = snakemake(toys, "--forcerun", "first_page", "--", str(path.relative_to(toys)))
-    assert again.returncode == 0, again.stdout
+    command = json.loads((project / "results/tiny/runs/first_page.json").read_text(encoding="utf-8"))["command"]
+    path.unlink()
+    again = forks.run(*shlex.split(command)[1:], folder=project)
+    assert again.returncode == 0, again.stderr
     assert path.read_bytes() == before

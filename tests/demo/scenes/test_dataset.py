@@ -150,7 +150,7 @@ from vitcapr.errors import UserError
 from vitcapr.progress import Reporter
 try:
     with Reporter() as reporter:
-        write_scenes(Path(sys.argv[1]), ScenesConfig(images=100_000, size=64), 2, reporter)
+        write_scenes(Path(sys.argv[1]), ScenesConfig(images=10_000, size=64), 2, reporter)
 except UserError as error:
     sys.exit(f"error: {error}")
 """
