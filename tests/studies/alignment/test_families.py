@@ -233,6 +233,12 @@ def test_the_validation_pairs_choose(fit: Callable[..., object]) -> None:
     assert choose(fit, train, validation, 0).settings == best.settings  # type: ignore[arg-type]
 
 
+def test_few_pairs_train_as_many_steps() -> None:
+    for images in (64, 100, 1000, 4000):
+        phase = configured(HEADS["linear"], images).training.phases[0]
+        assert phase.epochs * -(-images // phase.batch_images) >= 75
+
+
 def test_a_head_from_cca_starts_with_its_scores() -> None:
     """A head normalises its input, which takes one dimension out: the scores are nearly those of CCA."""
     draw = np.random.default_rng(0)

@@ -66,6 +66,13 @@ def test_notes_are_numbered_where_they_stand(paper: Published) -> None:
     assert used == set(range(1, len(table.notes) + 1))
 
 
+def test_a_table_of_another_data_set_says_that_there_is_no_run(paper: Published) -> None:
+    builds = built(system("patch_attention", BLEU, decoding="beam", dataset="scenes"))
+    table = side_by_side("captioning_flickr8k", paper, builds)
+    assert "This build has no run on flickr8k here." in table.caption
+    assert all(row[2].text == "-" for row in table.rows if row[0].text == "this build")
+
+
 @pytest.mark.parametrize("dataset", ["flickr8k", "scenes"])
 def test_the_decoding_table_shows_every_data_set_and_names_another(paper: Published, dataset: str) -> None:
     """On another one, no row stands for a row of the paper."""
