@@ -47,8 +47,9 @@ def system_columns(name: str, system: System, base: System | None, numbers: Mapp
     def column(key: str, label: str, better: str, values: Floats, places: int = 0) -> Column:
         return Column(f"{name}:{key}", label, name, better, values, places)
 
-    for key, values in _scores(system.per_image, numbers).items():
-        known = COLUMNS[key]
+    per_image = pd.DataFrame() if system.per_image is None else system.per_image.select_dtypes("number")
+    for key in filter(COLUMNS.__contains__, per_image.columns):
+        known, values = COLUMNS[key], _spread(numbers, per_image[key].to_dict())
         better = "high" if known.group is GROUPS["references"] else ""
         yield column(key, known.label, better, values * known.scale, known.places + _FINER)
     if base:
@@ -82,17 +83,6 @@ def written_column(system: str, space: str, written: Written, count: int, images
     ranks = np.full(count, np.nan)
     ranks[images] = written.ranks
     return Column(f"{system}:rank@{space}", f"rank of the image for this caption in {space}", system, "low", ranks, 0)
-
-
-def _scores(per_image: pd.DataFrame | None, numbers: Mapping[str, int]) -> dict[str, Floats]:
-    """(N,) of each score that is a number of an image and that tables know."""
-    if per_image is None:
-        return {}
-    return {
-        str(key): _spread(numbers, per_image[key].to_dict())
-        for key in per_image.columns
-        if key in COLUMNS and pd.api.types.is_numeric_dtype(per_image[key])
-    }
 
 
 def _spread(numbers: Mapping[str, int], values: Mapping[Any, float]) -> Floats:

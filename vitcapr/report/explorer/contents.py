@@ -85,8 +85,9 @@ class Contents:
     @cached_property
     def columns(self) -> list[Column]:
         columns: list[Column] = []
+        numbers = {image: number for number, image in enumerate(self.gallery.images["image_id"])}
         for name, (number, system) in self.systems.items():
-            columns += system_columns(name, system, self._base(number, system), self.gallery.numbers)
+            columns += system_columns(name, system, self._base(number, system), numbers)
         for name, (number, space) in self.spaces.items():
             images = np.array(self._numbers(number, space))
             columns += space_columns(name, space, len(self.gallery.images), images)
@@ -97,19 +98,16 @@ class Contents:
     def images(self) -> Json:
         """All images, their captions and references, and the values of the columns."""
         images, references = self.gallery.images, self.gallery.references
-        several = len({each.language for each in references}) > 1
-        captions = []
-        for _, system in self.systems.values():
-            written = system.captions
-            captions.append([written[one.image_id].caption if one.image_id in written else None for one in images])
+        ids, several = images["image_id"].tolist(), references["language"].nunique() > 1
+        written = [system.captions for _, system in self.systems.values()]
         return {
-            "ids": [one.image_id for one in images],
-            "sizes": [[one.width, one.height] for one in images],
-            "captions": captions,
+            "ids": ids,
+            "sizes": images[["width", "height"]].to_numpy().tolist(),
+            "captions": [[each[image].caption if image in each else None for image in ids] for each in written],
             "references": {
-                "image": [each.image for each in references],
-                "text": [each.text for each in references],
-                "language": [each.language for each in references] if several else None,
+                "image": references["image"].tolist(),
+                "text": references["text"].tolist(),
+                "language": references["language"].tolist() if several else None,
             },
             "values": [plain(column) for column in self.columns],
         }
@@ -184,7 +182,7 @@ class Contents:
         return base
 
     def _details(self, number: int, system: System, image: int, row: int | None) -> Json | None:
-        caption = system.captions.get(self.gallery.images[image].image_id)
+        caption = system.captions.get(self.gallery.images["image_id"].iloc[image])
         if caption is None or row is None:
             return None
         shown, weights = _caption_details(caption, system), _attention(system, caption, row)

@@ -94,11 +94,14 @@ def read_experiment(folder: Path, split: str, check_claims: CheckClaims | None =
         _system(folder, path, data, split, check_claims)
         for path in sorted(folder.glob(f"captions/*/*/{split}/captions.json"))
     ]
-    spaces = [
-        _space(folder, path, data, split)
-        for path in sorted(folder.glob(f"embeddings/*/{split}/embeddings.npz"))
-        if _ranks_file(folder, path).is_file()
-    ]
+    spaces = []
+    for path in sorted(folder.glob(f"embeddings/*/{split}/embeddings.npz")):
+        model = path.parts[-3]
+        metrics = folder / "metrics" / "retrieval" / model / split
+        if (metrics / "ranks.npz").is_file():
+            embedded = read_embeddings(path, data, split)
+            ranks = read_ranks_of(metrics / "ranks.npz", embedded).ranks
+            spaces.append(Space(model, embedded, ranks, _scores(metrics)))
     if not systems and not spaces:
         known = {path.parent.name for path in folder.glob("captions/*/*/*/captions.json")}
         known |= {path.parent.name for path in folder.glob("embeddings/*/*/embeddings.npz")}
@@ -145,13 +148,3 @@ def _scores(metrics: Path) -> dict[str, Score]:
     return {
         name: score for path in sorted(metrics.glob("*.json")) for name, score in read_metrics(path)["metrics"].items()
     }
-
-
-def _space(folder: Path, path: Path, data: Manifest, split: str) -> Space:
-    embedded, ranks = read_embeddings(path, data, split), _ranks_file(folder, path)
-    return Space(path.parts[-3], embedded, read_ranks_of(ranks, embedded).ranks, _scores(ranks.parent))
-
-
-def _ranks_file(folder: Path, embeddings: Path) -> Path:
-    model, split = embeddings.parts[-3:-1]
-    return folder / "metrics" / "retrieval" / model / split / "ranks.npz"

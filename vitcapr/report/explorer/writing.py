@@ -3,7 +3,6 @@
 import io
 import json
 import os
-import secrets
 import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,13 +11,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from PIL import Image
 
 from vitcapr.data.images import BadImage, ImageSource
 from vitcapr.errors import UserError
 from vitcapr.progress import Reporter
 from vitcapr.report.explorer.contents import Contents
-from vitcapr.report.explorer.gallery import GalleryImage
 
 PAGE = Path(__file__).with_name("page")
 """The page and its scripts, which are copied as they are."""
@@ -69,16 +68,16 @@ def _write_data(folder: Path, key: str, content: Any) -> None:
     file.write_text(as_script(key, content), encoding="utf-8", errors="backslashreplace")
 
 
-def _write_pictures(folder: Path, images: list[GalleryImage], report: Reporter) -> list[bool]:
+def _write_pictures(folder: Path, images: pd.DataFrame, report: Reporter) -> list[bool]:
     """Write each picture under its number. Returns whether it could be read."""
     folder.mkdir()
     with ExitStack() as stack:
-        sources = {root: stack.enter_context(ImageSource(root)) for root in {image.root for image in images}}
+        sources = {root: stack.enter_context(ImageSource(root)) for root in images["root"].unique()}
 
         def write(number: int) -> bool:
-            image = images[number]
+            image = images.iloc[number]
             try:
-                picture = sources[image.root].open(image.path, max_pixels=image.width * image.height)
+                picture = sources[image["root"]].open(image["path"], max_pixels=int(image["width"] * image["height"]))
             except BadImage:
                 return False
             (folder / f"{number}.webp").write_bytes(picture_file(picture))
@@ -100,18 +99,12 @@ def _replaced(folder: Path) -> Iterator[Path]:
     if folder.exists() and not (folder / MARK).is_file() and (folder.is_file() or any(folder.iterdir())):
         remedy = "name another folder with --output"
         raise UserError("the folder holds something other than an explorer", where=folder, remedy=remedy)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    for remains in folder.parent.glob(f".{folder.name}.*.partial"):
-        shutil.rmtree(remains, ignore_errors=True)  # Of a killed process.
-    new, old = (folder.with_name(f".{folder.name}.{secrets.token_hex(4)}.partial") for _ in range(2))
-    new.mkdir()
+    new = folder.with_name(f".{folder.name}.partial")
+    shutil.rmtree(new, ignore_errors=True)  # Of a killed process.
+    new.mkdir(parents=True)
     try:
         yield new
-        if folder.exists():
-            folder.rename(old)
+        shutil.rmtree(folder, ignore_errors=True)
         new.rename(folder)
     finally:
-        if old.exists() and not folder.exists():
-            old.rename(folder)
-        for rest in (new, old):
-            shutil.rmtree(rest, ignore_errors=True)
+        shutil.rmtree(new, ignore_errors=True)
