@@ -38,7 +38,7 @@ _DECIMALS = 4
 
 @dataclass(frozen=True)
 class Limits:
-    """Of a file, of its picture and of its transfer; and of the uploads at once: more are refused."""
+    """Of a file, of its picture and of its transfer; and of the uploads at once: more wait."""
 
     max_bytes: int = 30_000_000
     max_pixels: int = MAX_PIXELS
@@ -54,7 +54,7 @@ class CaptionPage:
     ) -> None:
         self.limits = limits or Limits()
         self._captioner, self._retriever = captioner, retriever
-        self._uploads, self._turn = 0, asyncio.Lock()
+        self._uploads, self._turn = asyncio.Semaphore(self.limits.uploads), asyncio.Lock()
 
     @property
     def routes(self) -> list[BaseRoute]:
@@ -96,16 +96,10 @@ class CaptionPage:
         )
 
     async def _caption(self, request: Request) -> JSONResponse:
-        if self._uploads >= self.limits.uploads:
-            busy = "busy with other photographs; try again"
-            raise HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, busy, {"Retry-After": "1"})
-        self._uploads += 1
-        try:
+        async with self._uploads:
             content = await self._content(request)
             async with self._turn:
                 return JSONResponse(await run_in_threadpool(self._answer_file, content))
-        finally:
-            self._uploads -= 1
 
     async def _content(self, request: Request) -> bytes:
         """The uploaded file."""

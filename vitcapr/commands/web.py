@@ -12,13 +12,13 @@ from urllib.parse import urlsplit
 
 import uvicorn
 from starlette.applications import Starlette
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from vitcapr.errors import UserError
 
@@ -39,20 +39,15 @@ def names_this_machine(host: str, *own: str) -> bool:
 
 
 class OwnPagesOnly:
-    """Refuses what another site's page in the same browser sends, and adds headers to every response.
+    """Refuses what another site's page in the same browser sends.
 
     The header Host must name this machine, and Origin, if there is one, this server.
     """
 
-    def __init__(self, app: ASGIApp, host: str, headers: Mapping[str, str]) -> None:
-        self._app, self._host, self._headers = app, host.lower(), headers
+    def __init__(self, app: ASGIApp, host: str) -> None:
+        self._app, self._host = app, host.lower()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def send_with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(self._headers)
-            await send(message)
-
         sent = Headers(scope=scope)
         hosts, origin = sent.getlist("host"), sent.get("origin")
         app = self._app
@@ -60,7 +55,7 @@ class OwnPagesOnly:
             app = _error(HTTPStatus.MISDIRECTED_REQUEST, "the header Host names another machine")
         elif origin is not None and origin.lower() != f"http://{hosts[0]}".lower():
             app = _error(HTTPStatus.FORBIDDEN, "the request comes from the page of another site")
-        await app(scope, receive, send_with_headers)
+        await app(scope, receive, send)
 
 
 class PageServer(uvicorn.Server):
@@ -89,10 +84,11 @@ class PageServer(uvicorn.Server):
         self.url = f"http://{f'[{host}]' if ':' in host else host}:{self.port}/"
         app = Starlette(
             routes=routes,
-            middleware=[Middleware(OwnPagesOnly, host=host, headers=headers or {})],
+            middleware=[Middleware(OwnPagesOnly, host=host)],
             exception_handlers={HTTPException: _refused, Exception: _failed},
         )
-        options = {"lifespan": "off", "log_config": None, "access_log": False, "server_header": False}
+        options: dict[str, Any] = {"lifespan": "off", "log_config": None, "access_log": False, "server_header": False}
+        options["headers"] = list((headers or {}).items())
         self._ignored = _ignored()
         super().__init__(uvicorn.Config(app, timeout_graceful_shutdown=_GRACE_SECONDS, **options))
 
