@@ -136,7 +136,8 @@ def agreement(scores: Mapping[str, Array], judgments: Sequence[Judgment], sample
         of_metric = {}
         for metric, values in scores.items():
             each = np.asarray(values, np.float64)[candidate]
-            of_metric[metric] = np.array([_tau(each[places], ratings[places], variant) for places in every])
+            taus_of = (kendalltau(each[places], ratings[places], variant=variant).statistic for places in every)
+            of_metric[metric] = np.array([float(tau) for tau in taus_of])
             bounds = percentiles(of_metric[metric][1:]) if samples else (np.nan, np.nan)
             taus.append([metric, variant, of_metric[metric][0], *bounds, len(ratings)])
         for metric, other in permutations(of_metric, 2):
@@ -149,10 +150,6 @@ def agreement(scores: Mapping[str, Array], judgments: Sequence[Judgment], sample
         pd.DataFrame(taus, columns=["metric", "variant", "tau", "low", "high", "n"]),
         pd.DataFrame(differences, columns=names),
     )
-
-
-def _tau(scores: Array, ratings: Array, variant: str) -> float:
-    return float(kendalltau(scores, ratings, variant=variant).statistic)
 
 
 def _p_value(differences: Array) -> float:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -12,11 +12,11 @@ from vitcapr.batches.pairing import Pairing
 from vitcapr.config.alignment import StudyConfig
 from vitcapr.files import write_text
 from vitcapr.formats.containers import frame_to_csv
-from vitcapr.formats.tables import NOTHING, Cell, Table, row, to_page
+from vitcapr.formats.tables import NOTHING, Table, row, to_page
 from vitcapr.metrics.labels import COLUMNS as SCORES
 from vitcapr.progress import Reporter
 from vitcapr.store.reader import FeatureStore
-from vitcapr.studies.alignment.inputs import WORDS, Features, image_inputs, pairs_of, text_inputs, word_features
+from vitcapr.studies.alignment.inputs import WORDS, Features, image_inputs, pairs_of, word_features
 from vitcapr.studies.alignment.similarity import PERMUTATIONS, Similarity, calibrate_largest, similarity
 from vitcapr.studies.alignment.study import (
     COMPARED,
@@ -104,7 +104,7 @@ def _features(
 ) -> dict[str, Features]:
     """The features of each input: its images, and the texts with or without their words."""
     parts = {name: name.split("+") for name in inputs}
-    texts = with_words = text_inputs(sentences)
+    texts = with_words = np.asarray(sentences["text"], np.float32)
     if any(WORDS in named for named in parts.values()):
         with_words = np.concatenate([texts, word_features(pairing, len(texts))], axis=1)
     return {
@@ -125,21 +125,17 @@ def recall_tables(
     for pairs, part in scores.merge(seconds, on=["system", "pairs", "seed"]).groupby("pairs", sort=True):
         rows = []
         for system, runs in part.groupby("system", sort=False):
-            recalls = [_mean(runs[score]) for score in COMPARED]
-            gains = [_gain(against.get((system, pairs, score)), score) for score in tested]
+            spread = "" if len(runs) == 1 else " ± {:.1f}"
+            recalls = [f"{100 * runs[score].mean():.1f}{spread.format(100 * runs[score].std())}" for score in COMPARED]
+            gains = []
+            for score in tested:
+                one = against.get((system, pairs, score))
+                bounds = one and (one["difference"], one["low"], one["high"])
+                gains.append(SCORES[score].difference(*bounds) if bounds else NOTHING)
             rows.append(row(str(system), str(len(runs)), *recalls, *gains, f"{runs['cpu_seconds'].mean():.1f}"))
         columns = "system", "runs", *labels, *gain_labels, "CPU s"
         tables.append(Table(f"{pairs:,} pairs", columns, tuple(rows)))
     return tables
-
-
-def _mean(values: "pd.Series[float]") -> Cell:
-    spread = f" ± {100 * values.std(ddof=1):.1f}" if len(values) > 1 else ""
-    return Cell(f"{100 * values.mean():.1f}{spread}")
-
-
-def _gain(one: Mapping[Any, Any] | None, score: str) -> Cell:
-    return Cell(NOTHING) if one is None else SCORES[score].difference(one["difference"], one["low"], one["high"])
 
 
 def chosen_settings(scores: pd.DataFrame) -> Table:

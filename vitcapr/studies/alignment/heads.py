@@ -41,7 +41,7 @@ from vitcapr.batches.texts import FeatureTexts
 from vitcapr.config.base import parse
 from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.formats.model import read_model
-from vitcapr.models.dual_encoder import DualEncoder, DualEncoders, build_dual_encoder
+from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
 from vitcapr.models.heads import ResidualHead
 from vitcapr.progress import Reporter
 from vitcapr.retrieval.embedder import embed_rows, embed_text_rows
@@ -68,12 +68,6 @@ def fit_head(name: str) -> Fit:
 
 
 def _fit(recipe: Recipe, from_cca: bool, train: Pairs, validation: Pairs, seed: int) -> Iterator[Fitted]:
-    model, epoch = _trained(recipe, from_cca, train, validation, seed)
-    yield Fitted({"epoch": epoch}, _aligned_by(model))
-
-
-def _trained(recipe: Recipe, from_cca: bool, train: Pairs, validation: Pairs, seed: int) -> tuple[DualEncoders, int]:
-    """A trained dual encoder and its best epoch."""
     images = np.concatenate([train.images, validation.images])
     texts = np.concatenate([train.texts, validation.texts])
     image_row = np.concatenate([train.caption_image, validation.caption_image + len(train.images)])
@@ -98,7 +92,12 @@ def _trained(recipe: Recipe, from_cca: bool, train: Pairs, validation: Pairs, se
         weights, card = read_model(Path(folder))
     model = build_dual_encoder(card["architecture"])
     model.load_state_dict(weights)
-    return model.eval(), card["best_epoch"]
+    model.eval()
+    alignment = Alignment(
+        lambda rows: embed_rows(model, [MemoryFeatures(cls=MemoryArray(rows))], _CPU).embed(np.arange(len(rows))),
+        lambda rows: embed_text_rows(model, MemoryArray(rows), _CPU).embed(np.arange(len(rows))),
+    )
+    yield Fitted({"epoch": card["best_epoch"]}, alignment)
 
 
 def start_from_cca(train: Pairs, encoder: DualEncoder) -> None:
@@ -134,10 +133,3 @@ def configured(recipe: Recipe, images: int) -> RetrieverConfig:
     fixed = {"phases": phases, "select_by": "rsum", "device": "cpu", "precision": "float32"}
     values = {"backbone": "images", **recipe, "training": {**training, **fixed}}
     return parse(RetrieverConfig, values, "the recipe")
-
-
-def _aligned_by(model: DualEncoders) -> Alignment:
-    return Alignment(
-        lambda rows: embed_rows(model, [MemoryFeatures(cls=MemoryArray(rows))], _CPU).embed(np.arange(len(rows))),
-        lambda rows: embed_text_rows(model, MemoryArray(rows), _CPU).embed(np.arange(len(rows))),
-    )

@@ -62,11 +62,6 @@ def image_inputs(views: Sequence[FeatureStore], parts: Sequence[str]) -> Float32
     return np.concatenate(means, axis=1).astype(np.float32, copy=False)
 
 
-def text_inputs(store: FeatureStore) -> Float32s:
-    """(M, D) float32."""
-    return np.asarray(store["text"], np.float32)
-
-
 def pairs_of(images: Float32s, texts: Float32s, pairing: Pairing, split: str, drawn: int | None, seed: int) -> Pairs:
     """The pairs of a split, or so many captions of it with their images.
 

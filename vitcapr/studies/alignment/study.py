@@ -1,10 +1,10 @@
 """Families over numbers of pairs and seeds: fitted on training pairs, chosen on validation, scored once on test."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from time import process_time
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -159,7 +159,10 @@ class Study:
                     continue
                 chosen = choose(FAMILIES[family], train, held_out[name]["validation"], seed)
                 for run in self._scored(family, name, pairs, seed, chosen, train, held_out[name]):
-                    reporter.line(_line(run))
+                    i2t, t2i = (100 * run.measures[name].value for name in ("i2t_recall_1", "t2i_recall_1"))
+                    how = f"{run.system}, {pairs:,} pairs, seed {seed}"
+                    seconds = f"{run.cpu_seconds:.1f} CPU seconds"
+                    reporter.line(f"{how}: i2t_recall_1 {i2t:.1f}, t2i_recall_1 {t2i:.1f}, {seconds}")
                     yield run
 
     def _scored(
@@ -204,8 +207,7 @@ def score_frame(study: Study, runs: Sequence[StudyRun]) -> pd.DataFrame:
 
 def seconds_frame(runs: Sequence[StudyRun]) -> pd.DataFrame:
     """A row for each run: ``system, family, inputs, pairs, seed, cpu_seconds``, as measured."""
-    columns = ["system", "family", "inputs", "pairs", "seed", "cpu_seconds"]
-    return pd.DataFrame([[getattr(run, column) for column in columns] for run in runs], columns=columns)
+    return pd.DataFrame(map(vars, runs))[["system", "family", "inputs", "pairs", "seed", "cpu_seconds"]]
 
 
 def interval_frame(runs: Sequence[StudyRun], samples: int) -> pd.DataFrame:
@@ -214,19 +216,11 @@ def interval_frame(runs: Sequence[StudyRun], samples: int) -> pd.DataFrame:
     Columns: ``family, inputs, pairs, score, value, low, high``. The interval resamples the test images.
     """
     rows = []
-    for (family, inputs, pairs), several in _grouped(runs, "family", "inputs", "pairs").items():
+    for key, several in pd.DataFrame(map(vars, runs)).groupby(["family", "inputs", "pairs"], sort=False)["measures"]:
         for score in COMPARED:
             interval = score_of(seed_mean(several, score), samples, 0)
-            values = {key: interval[key] for key in ("value", "low", "high")}
-            rows.append({"family": family, "inputs": inputs, "pairs": pairs, "score": score, **values})
-    return pd.DataFrame(rows)
-
-
-def _grouped(runs: Sequence[StudyRun], *keys: str) -> dict[tuple[Any, ...], list[StudyRun]]:
-    groups: dict[tuple[Any, ...], list[StudyRun]] = {}
-    for run in runs:
-        groups.setdefault(tuple(getattr(run, key) for key in keys), []).append(run)
-    return groups
+            rows.append([*key, score, interval["value"], interval["low"], interval["high"]])
+    return pd.DataFrame(rows, columns=["family", "inputs", "pairs", "score", "value", "low", "high"])
 
 
 def difference_frame(runs: Sequence[StudyRun], baseline: str | None, samples: int) -> pd.DataFrame:
@@ -235,26 +229,20 @@ def difference_frame(runs: Sequence[StudyRun], baseline: str | None, samples: in
     Columns: ``system, pairs, score, difference, low, high, p_value``. A score is the mean over the seeds; the interval
     and the test resample the test images (:func:`vitcapr.metrics.bootstrap.compare`).
     """
-    groups = _grouped(runs, "system", "pairs")
+    groups = dict(iter(pd.DataFrame(map(vars, runs)).groupby(["system", "pairs"], sort=False)["measures"]))
     rows = []
     for (system, pairs), several in groups.items():
-        base = None if baseline is None else groups.get((baseline, pairs))
-        if system == baseline or base is None:
+        if baseline is None or system == baseline or (baseline, pairs) not in groups:
             continue
         for score in COMPARED:
-            difference = compare(seed_mean(several, score), seed_mean(base, score), samples, 0)
-            rows.append({"system": system, "pairs": pairs, "score": score, **difference._asdict()})
+            difference = compare(seed_mean(several, score), seed_mean(groups[baseline, pairs], score), samples, 0)
+            rows.append([system, pairs, score, *difference])
     columns = ["system", "pairs", "score", "difference", "low", "high", "p_value"]
     return pd.DataFrame(rows, columns=columns)
 
 
-def seed_mean(runs: Sequence[StudyRun], score: str) -> Measure:
-    """The measure whose value is the mean over runs on the same test images."""
-    each = [run.measures[score] for run in runs]
+def seed_mean(runs: Iterable[Mapping[str, Measure]], score: str) -> Measure:
+    """The measure whose value is the mean over the measures of runs on the same test images."""
+    each = [measures[score] for measures in runs]
     statistics = np.mean([measure.statistics for measure in each], axis=0)
     return Measure(statistics, each[0].aggregate, each[0].n)
-
-
-def _line(run: StudyRun) -> str:
-    recalls = ", ".join(f"{name} {100 * run.measures[name].value:.1f}" for name in ("i2t_recall_1", "t2i_recall_1"))
-    return f"{run.system}, {run.pairs:,} pairs, seed {run.seed}: {recalls}, {run.cpu_seconds:.1f} CPU seconds"

@@ -55,10 +55,10 @@ def embedding_information(embedded: Embeddings) -> dict[str, float]:
     }
 
 
-def histogram_entropy(vectors: Array, bins: int = BINS) -> float:
-    """The entropy of one feature's values in bits, the mean over the features: at most log2(bins), 5 for 32.
+def histogram_entropy(vectors: Array) -> float:
+    """The entropy of one feature's values in bits, the mean over the features: at most 5, for 32 bins.
 
-    Each feature's range is cut into ``bins`` equal parts; counts become shares without a correction. It does not see
+    Each feature's range is cut into equal bins; counts become shares without a correction. It does not see
     the scale of a feature, nor whether features repeat one another: for that see :func:`spectral_entropy`.
 
     Args:
@@ -66,7 +66,7 @@ def histogram_entropy(vectors: Array, bins: int = BINS) -> float:
     """
     entropies = []
     for feature in np.asarray(vectors, np.float64).T:
-        counts, _ = np.histogram(feature, bins)
+        counts, _ = np.histogram(feature, BINS)
         entropies.append(_entropy(counts / counts.sum()))
     return float(np.mean(entropies))
 
@@ -109,29 +109,25 @@ def match_information(true: Array, wrong: Array) -> float:
     return float(np.clip(plain - bias / math.log(2), 0, 1))
 
 
-def shared_information(images: Array, captions: Array, components: int = COMPONENTS) -> float:
+def shared_information(images: Array, captions: Array) -> float:
     """I(image features; caption features) of positives in bits, on the first principal components of each.
 
     The first estimator of Kraskov, Stögbauer and Grassberger 2004 (equation 8). It sees what the components keep, so
-    that it is a lower bound of what whole features share, and it grows with ``components``.
+    that it is a lower bound of what whole features share, and it grows with their number.
 
     Args:
         images, captions: (N, E) and (N, D), row by row a true pair. At most the first ``POINTS`` are used.
     """
-    parts = [_components(np.asarray(part[:POINTS], np.float64), components) for part in (images, captions)]
+    parts = []
+    for part in (images, captions):
+        vectors = np.asarray(part[:POINTS], np.float64)
+        parts.append(PCA(min(COMPONENTS, *vectors.shape), whiten=True, svd_solver="full").fit_transform(vectors))
     joint = np.concatenate(parts, axis=1)
     distance, _ = KDTree(joint, metric="chebyshev").query(joint, NEIGHBOURS + 1)
     radius = np.nextafter(distance[:, -1], 0)
     inside = [KDTree(part, metric="chebyshev").query_radius(part, radius, count_only=True) for part in parts]
     nats = digamma(NEIGHBOURS) + digamma(len(joint)) - np.mean(sum(map(digamma, inside)))
     return max(0.0, float(nats) / math.log(2))
-
-
-def _components(vectors: Array, components: int) -> Array:
-    """Scores on the first principal components, each of variance 1."""
-    kept = min(components, *vectors.shape)
-    scores: Array = PCA(kept, whiten=True, svd_solver="full").fit_transform(vectors)
-    return scores
 
 
 def _entropy(shares: Array) -> float:

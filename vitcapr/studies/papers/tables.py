@@ -58,12 +58,8 @@ def score_tables_beside(paper: str, summary: pd.DataFrame, systems: Mapping[str,
     published = read_published(paper)
     builds = seed_average(build_rows(summary), systems)
     tables = [side_by_side(name, published, builds) for name in TABLE_NAMES[paper] if name in published.tables]
-    return [table for table in tables if {BUILD, "paper"} <= _scored_sources(table)]
-
-
-def _scored_sources(table: Table) -> set[str]:
-    """The sources of the rows that have a score."""
-    return {line[0].text for line in table.rows if any(cell.text != NOTHING for cell in line[2:-1])}
+    scored = [[line[0].text for line in t.rows if any(cell.text != NOTHING for cell in line[2:-1])] for t in tables]
+    return [table for table, sources in zip(tables, scored, strict=True) if {BUILD, "paper"} <= {*sources}]
 
 
 def write_paper_tables(paper: str, tables: Sequence[Table], *, page: Path, latex: Path, numbers: Path) -> None:
