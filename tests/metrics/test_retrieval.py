@@ -198,17 +198,17 @@ def test_a_split_of_thousands_is_also_scored_in_folds(folder: Path, monkeypatch:
 
 
 @pytest.mark.parametrize(
-    ("changed", "message"),
+    ("changed", "captions"),
     [
-        ({"image_row": np.array([0, 1, 2], np.int32)}, "3 images were embedded, not the 3 of the split 'test'"),
-        ({"caption_row": np.array([0, 1, 6, 7, 9, 3], np.int32)}, "6 captions were embedded, not the 6"),
-        ({"caption_row": np.array([0, 1, 6, 7, 9, 11], np.int32)}, "6 captions were embedded, not the 9"),
-        ({"caption_image": np.array([0, 0, 0, 1, 2, 2], np.int32)}, "given to images that are not theirs"),
+        ({"image_row": np.array([0, 1, 2], np.int32)}, 6),
+        ({"caption_row": np.array([0, 1, 6, 7, 9, 3], np.int32)}, 6),
+        ({"caption_row": np.array([0, 1, 6, 7, 9, 11], np.int32)}, 9),
+        ({"caption_image": np.array([0, 0, 0, 1, 2, 2], np.int32)}, 6),
     ],
 )
-def test_another_pool_is_refused(folder: Path, changed: dict[str, np.ndarray], message: str) -> None:
+def test_another_pool_is_refused(folder: Path, changed: dict[str, np.ndarray], captions: int) -> None:
     write_embeddings(folder, **changed)
-    with pytest.raises(UserError, match=message):
+    with pytest.raises(UserError, match=f"not of the 3 images and {captions} captions of the split 'test'"):
         run(folder)
     assert not (folder / "metrics.json").exists()
 

@@ -145,7 +145,10 @@ def meteor_statistics(
     statistics: list[list[float]] = []
     problem = run.problem or "ended early"
     for line in run.answer.splitlines():
-        numbers = _numbers(line)
+        try:
+            numbers = [float(word) for word in line.split()]
+        except ValueError:
+            numbers = []
         if len(numbers) != METEOR_STATISTICS:
             problem = f"answered '{line[:80]}'"
             break
@@ -153,13 +156,6 @@ def meteor_statistics(
     if run.problem or len(statistics) != len(candidates):
         raise scorer_error("METEOR", problem, candidates[min(len(statistics), len(candidates) - 1)], run)
     return statistics
-
-
-def _numbers(line: str) -> list[float]:
-    try:
-        return [float(word) for word in line.split()]
-    except ValueError:
-        return []
 
 
 def filter_paraphrases(references: Sequence[str], output: Path, timeout: float) -> None:

@@ -100,19 +100,15 @@ def check_pool(pool: Embeddings, data: Manifest, split: str, where: Path) -> lis
     Raises:
         UserError: an image or caption of the split is missing, or one of another split is there.
     """
-    remedy = "embed the split again"
     table = data.captions_of(split)
     languages = sorted(table["language"][table["caption_row"].isin(pool.caption_row)].unique())
     table = table[table["language"].isin(languages)]
-    rows = np.unique(table["image_row"])
-    if not np.array_equal(pool.image_row, rows):
-        what = f"{len(pool.image_row)} images were embedded, not the {len(rows)} of the split '{split}' in their order"
-        raise UserError(what, where=where, remedy=remedy)
-    if not np.array_equal(pool.caption_row, table["caption_row"]):
-        what = f"{len(pool.caption_row)} captions were embedded, not the {len(table)} of the split '{split}' in order"
-        raise UserError(what, where=where, remedy=remedy)
-    if not np.array_equal(pool.image_row[pool.caption_image], table["image_row"]):
-        raise UserError("captions are given to images that are not theirs", where=where, remedy=remedy)
+    images = np.unique(table["image_row"])
+    embedded = pool.image_row, pool.caption_row, pool.image_row[pool.caption_image]
+    listed = images, table["caption_row"].to_numpy(), table["image_row"].to_numpy()
+    if not all(np.array_equal(rows, others) for rows, others in zip(embedded, listed, strict=True)):
+        what = f"the embeddings are not of the {len(images)} images and {len(table)} captions of the split '{split}'"
+        raise UserError(what, where=where, remedy="embed the split again")
     return languages
 
 
