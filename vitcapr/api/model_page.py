@@ -18,6 +18,8 @@ _TASKS = {
 def model_page(model: ModelFiles) -> str:
     """The page in Markdown."""
     attributes = read_sealed(model.stores(None)[0])["attributes"]
+    summary = model.experiment / "summary.csv"
+    scores = read_summary(summary) if summary.is_file() else None
     data = read_json(model.file(None, "data/manifest.json", "--manifest"))
     splits = data["counts"]["splits"]
     task, tag, use = _TASKS[model.kind]
@@ -35,13 +37,5 @@ def model_page(model: ModelFiles) -> str:
         weights=attributes["weights_sha256"][:16],
         epoch=model.card["best_epoch"],
         architecture=", ".join(f"{key} {value}" for key, value in sorted(model.card["architecture"].items())),
-        scores=_scores(model),
+        scores="Not scored." if scores is None else scores_page(scores[scores["model"] == model.folder.name]),
     )
-
-
-def _scores(model: ModelFiles) -> str:
-    summary = model.experiment / "summary.csv"
-    if not summary.is_file():
-        return "Not scored."
-    scores = read_summary(summary)
-    return scores_page(scores[scores["model"] == model.folder.name])

@@ -72,7 +72,8 @@ def pull_model(place: RemoteFolder, folder: Path, report: Reporter) -> Path:
     Raises:
         UserError: there is no published model, or a file is not what its index says.
     """
-    index = _read_index(place)
+    with reading(place.url, f"a published model: {INDEX}", "push the model"):
+        index = _Index.model_validate_json(place.read(INDEX, MOST_OF_A_LIST))
     files = {name: DigestedFile(folder / name, listed.size, listed.sha256) for name, listed in index.files.items()}
     place.pull(files, report)
     return folder / index.model
@@ -82,13 +83,18 @@ def find_model(given: str | Path | None, kind: Kind) -> ModelFiles:
     """The given model, or the only one in the given experiment or in ``results``.
 
     Args:
-        given: the folder of a model or of an experiment, or the URL of a published model; None for any experiment.
+        given: the folder of a model or of an experiment, or the URL of a published model; None for any experiment. What
+            is missing of a published model is fetched to ``~/.cache/vitcapr/models``, or below ``XDG_CACHE_HOME``.
         kind: ``captioner`` or ``retriever``.
 
     Raises:
         UserError: the folder holds no such model or several; the message lists them.
     """
-    path = _cached(given) if isinstance(given, str) and "://" in given else Path(given or "results")
+    path = Path(given or "results")
+    if isinstance(given, str) and "://" in given:
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        folder = cache / "vitcapr" / "models" / sha256_bytes(given.encode("utf-8"))[:16]
+        path = pull_model(RemoteFolder(given), folder, Reporter())
     if given is not None and (path / CARD).is_file():
         return ModelFiles.open(path, kind)
     cards = sorted(path.glob(f"*/{kind}s/*/{CARD}" if given is None else f"{kind}s/*/{CARD}"))
@@ -99,16 +105,6 @@ def find_model(given: str | Path | None, kind: Kind) -> ModelFiles:
     if others:
         remedy = f"give one of {', '.join(str(card.parent) for card in others)}"
     raise UserError(f"{len(cards) or 'no'} trained {kind}{'s' if cards else ''} here", where=path, remedy=remedy)
-
-
-def _cached(url: str) -> Path:
-    """The folder of the published model at ``url``, in the cache of this machine. What is missing is fetched.
-
-    The cache is ``~/.cache/vitcapr/models``, or lies below ``XDG_CACHE_HOME``.
-    """
-    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = root / "vitcapr" / "models" / sha256_bytes(url.encode("utf-8"))[:16]
-    return pull_model(RemoteFolder(url), folder, Reporter())
 
 
 def _unchanged(model: ModelFiles) -> Iterator[Path]:
@@ -142,8 +138,3 @@ def _written(model: ModelFiles, scratch: Path) -> Iterator[Path]:
         yield target
     write_text(scratch / PAGE, model_page(model))
     yield scratch / PAGE
-
-
-def _read_index(place: RemoteFolder) -> _Index:
-    with reading(place.url, f"a published model: {INDEX}", "push the model"):
-        return _Index.model_validate_json(place.read(INDEX, MOST_OF_A_LIST))

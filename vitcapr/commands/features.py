@@ -114,8 +114,7 @@ def stats(
     with open_features(sealed.resolve()) as store:
         names = arrays.split(",") if arrays else list(store)
         for name in names:
-            if name not in store.arrays:
-                raise UserError(f"the store has no array '{name}'", where=sealed, remedy=f"it has {', '.join(store)}")
+            store[name]  # Another store has no such array, and says so before anything is computed.
         from vitcapr.formats.terminal import print_listing
         from vitcapr.store.statistics import statistics, statistics_tables
 

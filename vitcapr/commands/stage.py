@@ -120,9 +120,5 @@ def _table(stages: Iterable[Stage]) -> list[str]:
 
 
 def _options(stage: Stage, role: Role) -> str:
-    return " ".join(map(_in_table, stage.of_role(role)))
-
-
-def _in_table(parameter: Parameter) -> str:
-    words = f"`{parameter.option}`" + ("" if parameter.form is Form.ONE else " …")
-    return words if parameter.required else f"[{words}]"
+    words = [(each.required, f"`{each.option}`{'' if each.form is Form.ONE else ' …'}") for each in stage.of_role(role)]
+    return " ".join(said if required else f"[{said}]" for required, said in words)

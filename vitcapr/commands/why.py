@@ -1,8 +1,8 @@
 """Say what made an artefact, from what, where, and what it cost."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -34,7 +34,9 @@ def explain(lineage: Lineage, run: Run, settings: bool = False) -> list[str]:
     """The description of one job and of all jobs that it depends on."""
     names = ", ".join(run.place(path) for path in run.outputs)
     state = "as it was made" if lineage.is_as_made(run) else "CHANGED since it was made"
-    lines = [names, _row("state", state), _row("made by", f"{run.name}, on {_where(run.made)}")]
+    started = run.made["started"].replace("T", " ").replace("+00:00", " UTC")
+    made = f"{run.name}, on {run.made['host']} by {run.made['user']}, {started}"
+    lines = [names, _row("state", state), _row("made by", made)]
     lines += [_row("", line) for line in _cost(run)]
     lines += [_row("code", line) for line in _code(lineage, run)]
     options = {key: value for key, value in run.values.items() if key != "code"}  # The code has its own line.
@@ -81,10 +83,6 @@ def overview(lineage: Lineage, runs: list[Run], target: Path) -> list[str]:
     energy = f", {_energy(sum(joules))}" if any(joules) else ""
     total = format_seconds(sum(run.made["seconds"] for run in runs))
     return [f"{target}: {len(runs)} jobs, {total} of work{energy}", *lines]
-
-
-def _where(made: Mapping[str, Any]) -> str:
-    return f"{made['host']} by {made['user']}, {made['started'].replace('T', ' ').replace('+00:00', ' UTC')}"
 
 
 def _cost(run: Run) -> Iterator[str]:

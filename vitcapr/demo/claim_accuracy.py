@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vitcapr.demo.scenes.reading import ClaimedGroup, Claims, read_caption
+from vitcapr.demo.scenes.reading import Claims, read_caption
 from vitcapr.metrics.bootstrap import Measure, mean_measure, ratio_measure
 
 KINDS_OF_CLAIM = ("objects", "counts", "sizes", "textures", "colors", "relations", "places")
@@ -68,22 +68,13 @@ def checked_claims(caption: Claims, picture: Claims) -> Iterator[CheckedClaim]:
         yield CheckedClaim("objects", group.kind, None if meant is None else meant.kind)
         if meant is not None:
             there.remove(meant)
-            yield from _looks(group, meant)
+            for name in ("count", "size", "texture", "color"):
+                if (claimed := getattr(group, name)) is not None:
+                    yield CheckedClaim(f"{name}s", claimed, getattr(meant, name))
     if caption.relation is not None:
         yield CheckedClaim("relations", caption.relation, picture.relation)
     if caption.place is not None:
         yield CheckedClaim("places", caption.place, picture.place)
-
-
-def _looks(group: ClaimedGroup, meant: ClaimedGroup) -> Iterator[CheckedClaim]:
-    for kind, claimed, true in (
-        ("counts", group.count, meant.count),
-        ("sizes", group.size, meant.size),
-        ("textures", group.texture, meant.texture),
-        ("colors", group.color, meant.color),
-    ):
-        if claimed is not None:
-            yield CheckedClaim(kind, claimed, true)
 
 
 def claims_as_text(caption: str, reference: str) -> list[tuple[str, str, str | None, bool]]:

@@ -108,5 +108,5 @@ class Figure:
     sources: Callable[[Experiment], Callable[[Any], Mapping[str, Path]]] | None = None
     tables: Mapping[str, str] = field(default_factory=dict)
     priority: int = 0
-    mem_mb: int = 2000
+    mem_mb: int = 4000
     runtime: int = 15

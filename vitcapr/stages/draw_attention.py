@@ -1,18 +1,16 @@
 from vitcapr.config.figures import FigureSettings
 from vitcapr.formats import kinds
-from vitcapr.pipeline.figure import MANIFEST, Experiment
+from vitcapr.pipeline.figure import MANIFEST
 from vitcapr.pipeline.stage import In, Split
 from vitcapr.progress import Reporter
 from vitcapr.stages._drawing import Drawing, Pictures
 
 
-def _numbered(experiment: Experiment) -> list[str]:
-    numbers = range(1, experiment.config.figures.attention["count"] + 1)
-    return [f"attention/{{captioner}}/{{decoding}}/{{split}}/attention-{number}" for number in numbers]
-
-
 @Drawing(
-    files=_numbered,
+    files=lambda experiment: [
+        f"attention/{{captioner}}/{{decoding}}/{{split}}/attention-{number}"
+        for number in range(1, experiment.config.figures.attention["count"] + 1)
+    ],
     inputs=lambda _: {
         "captions": "results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
         "attention": "results/{experiment}/captions/{captioner}/{decoding}/{split}/attention.npz",
@@ -26,7 +24,6 @@ def _numbered(experiment: Experiment) -> list[str]:
     subcategory="{captioner}",
     labels={"figure": "attention by word", "decoding": "{decoding}", "split": "{split}"},
     priority=5,
-    mem_mb=4000,
 )
 def draw_attention(
     captions: In[kinds.CaptionsFile],

@@ -19,7 +19,6 @@ from vitcapr.stages._drawing import Drawing, Pictures
     caption="Images of the {split} split, chosen at random, with the caption that every model and decoding wrote.",
     category="Captions",
     labels={"figure": "captioned images", "split": "{split}"},
-    mem_mb=4000,
 )
 def draw_captions(
     captions: dict[str, In[kinds.CaptionsFile]],

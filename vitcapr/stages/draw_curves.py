@@ -14,12 +14,10 @@ def _models(experiment: Experiment) -> list[str]:
     return [f"{kind}/{name}" for kind, names in models.items() for name in names]
 
 
-def _kinds(experiment: Experiment) -> list[str]:
-    return list(dict.fromkeys(model.partition("/")[0] for model in _models(experiment)))
-
-
 @Drawing(
-    files=lambda experiment: [f"curves/{FIGURES[kind]}" for kind in _kinds(experiment)],
+    files=lambda experiment: list(
+        dict.fromkeys(f"curves/{FIGURES[model.partition('/')[0]]}" for model in _models(experiment))
+    ),
     inputs=lambda experiment: {
         "histories": [f"results/{{experiment}}/{model}/history.csv" for model in _models(experiment)]
     },

@@ -3,7 +3,6 @@ from typing import Any
 
 from vitcapr.config.figures import FigureSettings
 from vitcapr.config.training import Layer
-from vitcapr.errors import UserError
 from vitcapr.formats import kinds
 from vitcapr.pipeline.figure import MANIFEST, Experiment
 from vitcapr.pipeline.stage import In
@@ -33,13 +32,12 @@ def _before_training(experiment: Experiment, folder: str) -> Callable[..., list[
     return sealed
 
 
-def _names(experiment: Experiment) -> list[str]:
-    """Two of many components show little: PCA is drawn for the papers, which print it."""
-    return [*(["pca"] if experiment.config.run.paper else []), "tsne", "cosines"]
-
-
 @Drawing(
-    files=lambda experiment: [f"embeddings/{{retriever}}/{{split}}/{name}" for name in _names(experiment)],
+    # Two of many components show little: PCA is drawn for the papers, which print it.
+    files=lambda experiment: [
+        f"embeddings/{{retriever}}/{{split}}/{name}"
+        for name in [*(["pca"] if experiment.config.run.paper else []), "tsne", "cosines"]
+    ],
     inputs=lambda experiment: {
         "embeddings": "results/{experiment}/embeddings/{retriever}/{split}/embeddings.npz",
         "manifest": MANIFEST,
@@ -55,7 +53,6 @@ def _names(experiment: Experiment) -> list[str]:
     category="Retrieval",
     subcategory="{retriever}",
     labels={"figure": "the shared space", "split": "{split}"},
-    mem_mb=4000,
     runtime=30,
 )
 def draw_embeddings(
@@ -73,8 +70,6 @@ def draw_embeddings(
     from vitcapr.store.reader import open_features
 
     embedded = read_embeddings(embeddings, read_manifest(manifest))
-    if (image_features is None) != (text_features is None):
-        raise UserError("only one of the features of images and captions is given", remedy="give both, or none")
     before = None
     if image_features is not None and text_features is not None:
         images = open_features(image_features).at_layer(settings.layer)["cls"].gather(embedded.image_row)

@@ -3,7 +3,7 @@ from typing import Any
 from vitcapr.config.figures import FigureSettings
 from vitcapr.config.finetuned_dual_encoder import AugmentationConfig
 from vitcapr.formats import kinds
-from vitcapr.pipeline.figure import MANIFEST, Experiment
+from vitcapr.pipeline.figure import MANIFEST
 from vitcapr.pipeline.stage import In
 from vitcapr.stages._drawing import Drawing, Pictures
 
@@ -22,19 +22,15 @@ class PixelFigureSettings(FigureSettings):
         return cls(figures=config.figures, augmentation=next(filter(None, used), None))
 
 
-def _backbones(experiment: Experiment) -> list[dict[str, str]]:
-    """The backbones that are fine-tuned on decoded pictures of pairs."""
-    names = experiment.pixel_backbones if experiment.config.data.dataset == "pairs" else []
-    return [{"backbone": name} for name in names]
-
-
 @Drawing(
     files=lambda _: ["pixels/{backbone}/augmentations", "pixels/{backbone}/encoding"],
     inputs=lambda _: {
         "pixels": "results/{experiment}/pixels/{backbone}/manifest.json",
         "manifest": MANIFEST,
     },
-    each=_backbones,
+    each=lambda experiment: [
+        {"backbone": name} for name in experiment.pixel_backbones if experiment.config.data.dataset == "pairs"
+    ],
     caption="Pictures in training: each random change of the experiment on its own, at its limit, and a "
     "picture's file in Base64. Base64 makes a file a third longer. It is shorter than the raw pixels because the "
     "file is a JPEG.",

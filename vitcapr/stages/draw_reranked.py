@@ -30,7 +30,6 @@ def _by_retriever(experiment: Experiment) -> list[dict[str, str]]:
     category="Captions",
     labels={"figure": "before and after reranking", "split": "{split}"},
     priority=5,
-    mem_mb=4000,
 )
 def draw_reranked(
     before: In[kinds.CaptionsFile],

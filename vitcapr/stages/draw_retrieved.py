@@ -20,7 +20,6 @@ from vitcapr.stages._drawing import Drawing, Pictures
     category="Retrieval",
     subcategory="{retriever}",
     labels={"figure": "failures", "split": "{split}"},
-    mem_mb=4000,
 )
 def draw_retrieved(
     embeddings: In[kinds.EmbeddingsFile],

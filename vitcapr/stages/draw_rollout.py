@@ -3,7 +3,7 @@ from typing import Any
 from vitcapr.config.features import BackboneConfig
 from vitcapr.config.figures import FigureSettings
 from vitcapr.formats import kinds
-from vitcapr.pipeline.figure import MANIFEST, Experiment
+from vitcapr.pipeline.figure import MANIFEST
 from vitcapr.pipeline.stage import In, Source, Split
 from vitcapr.progress import Reporter
 from vitcapr.stages._drawing import Drawing, Pictures
@@ -18,12 +18,6 @@ class RolloutSettings(FigureSettings):
         return cls(figures=config.figures, backbone=config.backbones[backbone])
 
 
-def _with_attention(experiment: Experiment) -> list[dict[str, str]]:
-    """The captions with attention whose backbone can be run again and has attention."""
-    captioners = experiment.config.captioners
-    return [each for each in experiment.attention if experiment.rolls_out(captioners[each["captioner"]].backbone)]
-
-
 @Drawing(
     files=lambda _: ["rollout/{captioner}/{decoding}/{split}/rollout"],
     inputs=lambda experiment: {
@@ -34,7 +28,12 @@ def _with_attention(experiment: Experiment) -> list[dict[str, str]]:
     },
     bound=lambda experiment: {"source": experiment.backbone_source},
     sources=lambda experiment: experiment.backbone_files,
-    each=_with_attention,
+    # The captions with attention whose backbone can be run again and has attention.
+    each=lambda experiment: [
+        one
+        for one in experiment.attention
+        if experiment.rolls_out(experiment.config.captioners[one["captioner"]].backbone)
+    ],
     caption="Which patches the ViT's CLS vector is made from (attention roll-out, Abnar and Zuidema 2020), beside "
     "where {captioner} looks: over all words of the caption, and for the two words with the most concentrated "
     "attention. Each map has its own scale; its peak stands below it. ρ is the rank correlation of the two.",
@@ -42,7 +41,6 @@ def _with_attention(experiment: Experiment) -> list[dict[str, str]]:
     subcategory="{captioner}",
     labels={"figure": "backbone beside captioner", "decoding": "{decoding}", "split": "{split}"},
     priority=5,
-    mem_mb=4000,
 )
 def draw_rollout(
     captions: In[kinds.CaptionsFile],

@@ -48,7 +48,6 @@ def _embedded(experiment: Experiment, wildcards: Any) -> list[tuple[str, str, st
     "same matches as text, for languages that no font of the machine can show.",
     category="Retrieval",
     labels={"figure": "models side by side", "language": "{language}", "split": "{split}"},
-    mem_mb=4000,
 )
 def draw_side_by_side(
     embeddings: dict[str, list[In[kinds.EmbeddingsFile]]],

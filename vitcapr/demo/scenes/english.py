@@ -25,7 +25,8 @@ def captions(scene: Scene, rng: random.Random) -> list[str]:
     the relation and the place."""
     structures = [_plain, _there_is, _place_first, _picture_of, _posture]
     rng.shuffle(structures)
-    return [_sentence(structure(scene, rng)) for structure in structures]
+    texts = [structure(scene, rng) for structure in structures]
+    return [f"{text[0].upper()}{text[1:]}." for text in texts]
 
 
 def noun_phrase(group: Group, rng: random.Random) -> Phrase:
@@ -118,7 +119,3 @@ def posture(kind: str, place: str) -> tuple[str, str]:
     """(singular, plural) of the verb for a kind in a place: fish swim in water and lie on the sand."""
     of_place = PLACES[place].postures
     return of_place.get(kind) or of_place.get("other") or KINDS[kind].posture
-
-
-def _sentence(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}."

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from vitcapr.demo.scenes.lexicon import COLORS, LEXICON, PLACES
-from vitcapr.demo.scenes.scene import Group, Scene, Thing
+from vitcapr.demo.scenes.scene import Group, Scene
 
 OPPOSITES = {
     "left": "right",
@@ -50,19 +50,15 @@ def _elsewhere(scene: Scene) -> Iterator[Scene]:
 
 
 def _mirrored(scene: Scene) -> Iterator[Scene]:
-    """Left for right, or top for bottom."""
+    """Left for right, or top for bottom; each thing stands as it did, and only its middle is mirrored."""
     if scene.relation not in OPPOSITES:
         return
     upside_down = scene.relation in ("above", "below")
-    groups = tuple(
-        replace(group, things=tuple(_moved(thing, upside_down) for thing in group.things)) for group in scene.groups
-    )
-    yield replace(scene, groups=groups, relation=OPPOSITES[scene.relation])
-
-
-def _moved(thing: Thing, upside_down: bool) -> Thing:
-    """In its new place a thing stands as it did: only its middle is mirrored."""
-    return replace(thing, y=1 - thing.y) if upside_down else replace(thing, x=1 - thing.x)
+    groups = []
+    for group in scene.groups:
+        moved = (replace(t, y=1 - t.y) if upside_down else replace(t, x=1 - t.x) for t in group.things)
+        groups.append(replace(group, things=tuple(moved)))
+    yield replace(scene, groups=tuple(groups), relation=OPPOSITES[scene.relation])
 
 
 def _with_group(scene: Scene, number: int, group: Group) -> Scene:

@@ -46,7 +46,8 @@ def _draw_thing(
     side = picture.width
     draw, draw_label = ImageDraw.Draw(picture), ImageDraw.Draw(labels)
     parts = SHAPES[group.kind]
-    outlines = [_flat(_to_pixels(part.points, thing, side)) for part in parts]
+    # x0, y0, x1, y1, ...: the form that Pillow draws fastest.
+    outlines: list[list[float]] = [_to_pixels(part.points, thing, side).ravel().tolist() for part in parts]
     if place.casts_shadow:
         x, y, half = thing.x * side, thing.y * side, thing.side * side / 2
         box = (x - 0.85 * half, y + 0.78 * half, x + 0.85 * half, y + 1.08 * half)
@@ -83,12 +84,6 @@ def _to_pixels(points: Points, thing: Thing, side: int) -> Points:
     turn = half * np.array([[flip * cos, flip * sin], [-sin, cos]])
     moved: Points = points @ turn + (thing.x * side, thing.y * side)
     return moved
-
-
-def _flat(points: Points) -> list[float]:
-    """x0, y0, x1, y1, ...: the form that Pillow draws fastest."""
-    values: list[float] = points.ravel().tolist()
-    return values
 
 
 def _texture(group: Group, thing: Thing, side: int, color: Rgb) -> tuple[Image.Image, tuple[int, int]]:

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from vitcapr.formats.tables import Cell, Table, row
+from vitcapr.formats.tables import Table, row
 from vitcapr.pipeline.lineage import Lineage
 from vitcapr.pipeline.records import RUNS, Run, read_runs
 from vitcapr.progress import format_seconds
@@ -39,7 +39,16 @@ def cost_table(runs: Sequence[Run]) -> Table:
     columns = ["stage", "jobs", "time", "CPU time", "memory at most"]
     if any(run.made["energy"]["joules"] for run in runs):
         columns.append("energy")
-    return Table("", tuple(columns), tuple(_line(name, each)[: len(columns)] for name, each in groups))
+    lines = []
+    for name, several in groups:
+        made = [run.made for run in several]
+        seconds, cpu_seconds = (format_seconds(sum(each[key] for each in made)) for key in ("seconds", "cpu_seconds"))
+        memory = f"{max(each['peak_memory_mb'] for each in made) / 1000:.1f} GB"
+        joules = sum(sum(each["energy"]["joules"].values()) for each in made)
+        energy = f"{joules / 3600:.1f} Wh" if any(each["energy"]["joules"] for each in made) else "-"
+        cells = str(len(several)), seconds, cpu_seconds, memory, energy
+        lines.append(row(name, *cells)[: len(columns)])
+    return Table("", tuple(columns), tuple(lines))
 
 
 def cost_note(runs: Sequence[Run]) -> str:
@@ -61,16 +70,3 @@ def cost_note(runs: Sequence[Run]) -> str:
     if any(run.made["energy"]["joules"] for run in runs):
         parts.append("The counters measure the whole device, with the share of other programs.")
     return " ".join(parts)
-
-
-def _line(name: str, runs: Sequence[Run]) -> tuple[Cell, ...]:
-    made = [run.made for run in runs]
-    joules = sum(sum(each["energy"]["joules"].values()) for each in made)
-    return row(
-        name,
-        str(len(runs)),
-        format_seconds(sum(each["seconds"] for each in made)),
-        format_seconds(sum(each["cpu_seconds"] for each in made)),
-        f"{max(each['peak_memory_mb'] for each in made) / 1000:.1f} GB",
-        f"{joules / 3600:.1f} Wh" if any(each["energy"]["joules"] for each in made) else "-",
-    )
