@@ -2,9 +2,10 @@ import re
 from html import unescape
 
 from vitcapr.formats.tables import Cell, Table, row
+from vitcapr.report.direction import Match
 from vitcapr.report.figures.examples import Run
 from vitcapr.report.first_page.content import Noted, Picture, to_html
-from vitcapr.report.first_page.examples import Match, Query
+from vitcapr.report.first_page.examples import Query
 
 NASTY = '<script>alert("x")</script>'
 SCORES = Table(NASTY, ("model", NASTY), (row(NASTY, Cell("51.2", "49.0", "53.1")),))
@@ -17,7 +18,7 @@ def page(scores=(SCORES,), **parts):
 def test_no_section_has_markup_from_outside():
     picture = Picture(b"jpeg", NASTY)
     captions = {NASTY: [Run(NASTY), Run(NASTY, "del"), Run("new", "ins")], "x": []}
-    query = Query(NASTY, [Match(picture, 0.9, 1, False), Match(picture, 0.25, 17, True)])
+    query = Query(NASTY, [(picture, Match(0, 0.9, False), 1), (picture, Match(1, 0.25, True), 17)])
     text = page(
         result=[NASTY],
         attention=picture,

@@ -42,14 +42,14 @@ def test_best_and_worst_ask_for_an_image_once(asked):
 def test_the_true_match_follows_if_it_is_not_among_the_first(asked):
     to_image, to_text = asked
     found = query(3, to_image, 3, str, str)
-    assert [(match.shown, match.rank, match.right) for match in found.matches] == [
+    assert [(shown, rank, match.positive) for shown, match, rank in found.matches] == [
         *(("1", 1, False), ("0", 2, False), ("2", 3, True)),
     ]
     found = query(2, to_text, 4, str, str)
-    assert [(match.shown, match.rank, match.right) for match in found.matches] == [
+    assert [(shown, rank, match.positive) for shown, match, rank in found.matches] == [
         *(("0", 1, False), ("1", 2, False), ("2", 3, False), ("3", 4, True)),
     ]
-    assert found.matches[-1].cosine == pytest.approx(-0.1)
+    assert found.matches[-1][1].cosine == pytest.approx(-0.1)
 
 
 def test_the_model_with_the_highest_recall_at_1():

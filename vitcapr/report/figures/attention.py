@@ -1,7 +1,7 @@
 """The attention of a captioner at each word, alone and beside the attention roll-out of the ViT."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,14 +40,9 @@ _PEAK = 0.995
 _GAP = 0.08  # inches
 
 
-@dataclass(frozen=True, eq=False)
-class Looked:
-    """An image, its caption, and two kinds of attention over one grid of patches.
-
-    Attributes:
-        rolled_out: (h, w), the ViT's; sums to 1.
-        attended: (L, h, w), the captioner's for each of the L words; each sums to 1.
-    """
+class Looked(NamedTuple):
+    """An image, the L words of its caption, and attention over one grid of patches that sums to 1: the ViT's (h, w) and
+    the captioner's for each word (L, h, w)."""
 
     image: Image.Image
     words: Sequence[str]
@@ -158,33 +153,22 @@ def rolled_out_and_attended(cases: Sequence[Looked]) -> Figure:
     all words, the rank correlation with the roll-out.
     """
     width, blocks = cell_width(3 + WORDS, _GAP), list[Block]()
-    for case in cases:
-        maps = _maps(case)
-        titles, panels = (
-            [_title(each.title, width) for each in maps],
-            [_scaled(case.image, width, each) for each in maps],
-        )
-        blocks += [grid(titles, 3 + WORDS, _GAP, _GAP, panels), paragraph(" ".join(case.words), WIDTH), Space(0.14)]
+    for image, words, *both in cases:
+        rolled_out, attended = (np.asarray(weights, np.float32) for weights in both)
+        maps = [("ViT, rolled out", rolled_out, "")]
+        if len(words):
+            mean = attended.mean(axis=0)
+            maps.append(("captioner, all words", mean, f", ρ {rank_correlation(rolled_out, mean):.2f}"))
+            maps += [(words[word], attended[word], "") for word in concentrated(attended, WORDS)]
+        titles = [_title(title, width) for title in ("image", *(title for title, _, _ in maps))]
+        panels: list[Block] = [_panel(image, width, None, 1)]
+        for _, weights, correlation in maps:
+            relative = weights * weights.size
+            peak = max(float(np.quantile(relative, _PEAK)), 1e-6)
+            note = paragraph(f"peak {peak:.1f}{correlation}", width)
+            panels.append(Column([_panel(image, width, relative / peak, 1), Space(0.03), note]))
+        blocks += [grid(titles, 3 + WORDS, _GAP, _GAP, panels), paragraph(" ".join(words), WIDTH), Space(0.14)]
     return page(*blocks, Scale("attention; the peak in multiples of an even spread", ticks=["none", "peak"]))
-
-
-class _Map(NamedTuple):
-    """Attention over the patches, or None for the image itself."""
-
-    title: str
-    weights: NDArray[np.floating] | None = None
-    note: str = ""
-
-
-def _maps(case: Looked) -> list[_Map]:
-    rolled_out = np.asarray(case.rolled_out, np.float32)
-    maps = [_Map("image"), _Map("ViT, rolled out", rolled_out)]
-    if len(case.words):
-        attended = np.asarray(case.attended, np.float32)
-        mean = attended.mean(axis=0)
-        maps.append(_Map("captioner, all words", mean, f", ρ {rank_correlation(rolled_out, mean):.2f}"))
-        maps += [_Map(case.words[word], attended[word]) for word in concentrated(attended, WORDS)]
-    return maps
 
 
 def _title(title: str, width: float) -> Block:
@@ -193,13 +177,3 @@ def _title(title: str, width: float) -> Block:
 
 def _panel(image: Image.Image, width: float, heat: NDArray[np.floating] | None, most: float) -> Panel:
     return replace(fitted(image, width, 1.4 * width), heat=heat, most=most)
-
-
-def _scaled(image: Image.Image, width: float, map_: _Map) -> Block:
-    """The image under a map on a scale of its own, and the peak of the map."""
-    if map_.weights is None:
-        return _panel(image, width, None, 1)
-    relative = map_.weights * map_.weights.size
-    peak = max(float(np.quantile(relative, _PEAK)), 1e-6)
-    note = paragraph(f"peak {peak:.1f}{map_.note}", width)
-    return Column([_panel(image, width, relative / peak, 1), Space(0.03), note])

@@ -13,7 +13,7 @@ from vitcapr.formats.captions import read_captions
 from vitcapr.formats.embeddings import read_embeddings
 from vitcapr.formats.manifest import Manifest
 from vitcapr.metrics.rank_files import read_ranks_of
-from vitcapr.report.direction import Direction, Show, image_to_text, text_to_image
+from vitcapr.report.direction import Direction, Match, Show, image_to_text, text_to_image
 from vitcapr.report.figures.captions import read_captioned
 from vitcapr.report.figures.curves import draw_histories
 from vitcapr.report.figures.examples import Choice, rows_of_split
@@ -28,20 +28,11 @@ MATCHES = 3
 Shown = Picture | str
 
 
-class Match(NamedTuple):
-    """A match of a query."""
-
-    shown: Shown
-    cosine: float
-    rank: int
-    right: bool
-
-
 class Query(NamedTuple):
-    """A query, its first matches, and the nearest positive if that is not among them."""
+    """A query, its first matches with their ranks, and the nearest positive if that is not among them."""
 
     shown: Shown
-    matches: list[Match]
+    matches: list[tuple[Shown, Match, int]]
 
 
 def training_pictures(histories: Mapping[str, Path]) -> list[Picture]:
@@ -120,8 +111,7 @@ def query(position: int, asked: Direction, rank: int, show_query: Show[Shown], s
     ranked = list(enumerate(asked.first(position, MATCHES), 1))
     if not any(match.positive for _, match in ranked):
         ranked.append((rank, asked.nearest(position, positive=True)))
-    matches = [Match(show_match(each.position), each.cosine, place, each.positive) for place, each in ranked]
-    return Query(show_query(position), matches)
+    return Query(show_query(position), [(show_match(match.position), match, place) for place, match in ranked])
 
 
 def retrieved(
