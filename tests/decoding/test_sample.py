@@ -69,16 +69,8 @@ def test_a_nucleus_of_any_size_is_found_in_a_large_vocabulary():
 
 def test_log_probabilities_are_the_captioners_own(one_word):
     """Whatever the temperature and the cuts; 30 is the sum of the forbidden tokens' weights."""
-    found = sample(
-        one_word,
-        one_word.images(1),
-        **SPECIALS,
-        images=[0],
-        samples=60,
-        max_length=3,
-        temperature=2.0,
-        length_penalty=1.0,
-    )[0]
+    options = {**SPECIALS, "max_length": 3, "temperature": 2.0, "length_penalty": 1.0}
+    (found,) = sample(one_word, one_word.images(1), images=[0], samples=60, **options)
     assert [one.tokens for one in found] == [[A], [B], [C]]
     for one in found:
         expected = math.log(ODDS[one.tokens[0]] / 31)
@@ -119,17 +111,8 @@ def test_an_image_has_its_own_random_numbers():
 
 def test_captions_are_different_ordered_and_within_the_limits():
     model = RandomCaptioner(9, sharpness=0.3)
-    found = sample(
-        model,
-        model.images(5),
-        **SPECIALS,
-        images=range(5),
-        samples=40,
-        max_length=4,
-        min_length=2,
-        block_ngram=1,
-        keep_attention=True,
-    )
+    options = {**SPECIALS, "max_length": 4, "min_length": 2, "block_ngram": 1, "keep_attention": True}
+    found = sample(model, model.images(5), images=range(5), samples=40, **options)
     lengths = set()
     for image in found:
         assert len({tuple(one.tokens) for one in image}) == len(image) <= 40

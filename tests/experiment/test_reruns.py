@@ -14,28 +14,14 @@ def test_everything_runs_at_first(fresh: Any) -> None:
 
 def test_one_captioners_learning_rate_concerns_only_that_captioner(two: Any) -> None:
     two.configure(captioners__plain__training={"phases": [{"epochs": 10, "learning_rate": 0.5}]})
+    scored = ("greedy/test", "beam/test", "reranked/test", "oracle/test")
     assert two.stale_jobs() == {
         "train_captioner plain",
-        "decode plain/greedy/test",
-        "decode plain/beam/test",
-        "decode plain/beam/validation",
-        "tune_reranking plain/reranked",
-        "rerank plain/reranked/test",
-        "rerank_oracle plain/oracle/test",
-        "compare plain/reranked/test",
-        "compare plain/oracle/test",
-        "check_claims plain/greedy/test",
-        "check_claims plain/beam/test",
-        "check_claims plain/reranked/test",
-        "check_claims plain/oracle/test",
-        "score plain/greedy/test",
-        "score plain/beam/test",
-        "score plain/reranked/test",
-        "score plain/oracle/test",
-        "draw_captions test",
-        "draw_reranked plain/reranked/test",
-        "draw_curves",
-        *("summary", "first_page"),
+        *(f"decode plain/{captions}" for captions in ("greedy/test", "beam/test", "beam/validation")),
+        *("tune_reranking plain/reranked", "rerank plain/reranked/test", "rerank_oracle plain/oracle/test"),
+        *(f"{stage} plain/{captions}" for stage in ("score", "check_claims") for captions in scored),
+        *(f"compare plain/{captions}" for captions in scored[2:]),
+        *("draw_captions test", "draw_reranked plain/reranked/test", "draw_curves", "summary", "first_page"),
     }
 
 

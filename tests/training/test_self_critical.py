@@ -1,6 +1,7 @@
 """Self-critical training of small captioners: what is drawn, how it is weighed, and where it leads."""
 
 import itertools
+import math
 from collections.abc import Sequence
 from typing import cast
 
@@ -58,6 +59,12 @@ def features() -> dict[str, Tensor]:
 
 
 KINDS = pytest.mark.parametrize("kind", ["baseline", "patch_attention"])
+
+
+def test_the_temperature_sharpens_and_forbidden_words_have_no_share() -> None:
+    policy = objective(Counting(), temperature=0.25)._policy(torch.arange(float(WORDS)))
+    never = -math.inf
+    assert policy.tolist() == [never, never, 8.0, never, 16.0, 20.0, 24.0, 28.0]
 
 
 @KINDS
