@@ -40,14 +40,14 @@ def make(folder: Path, shape: tuple[int, int, int], chunk: int) -> tuple[Feature
         plain[start : start + count] = block[:count]
     (group / "zarr.json").write_text(json.dumps(layout.metadata()))
     plain.flush()
-    return FeatureArray(group, shape, chunk, np.dtype("<f2")), np.load(folder / "plain.npy", mmap_mode="r")
+    return FeatureArray(group, layout), np.load(folder / "plain.npy", mmap_mode="r")
 
 
 def make_eight_bits(folder: Path, array: FeatureArray) -> FeatureArray:
     """The same numbers as an array of int8 and its scales."""
     parts = {}
     for name, shape, dtype in (("int8", array.shape, "int8"), ("scale", array.shape[::2], "float16")):
-        parts[name] = FeatureArray(folder / name, shape, array.chunk, np.dtype(dtype))
+        parts[name] = FeatureArray(folder / name, ArrayLayout.for_rows("image", shape, array.chunk, dtype))
     for index in range(array.chunks):
         rows = np.arange(index * array.chunk, min((index + 1) * array.chunk, len(array)))
         for name, values in zip(parts, quantise(torch.from_numpy(array.gather(rows))), strict=True):

@@ -45,6 +45,14 @@ def _no_space(error: Exception) -> bool:
     return is_systems or "No space left on device" in str(error)
 
 
+def find_under(variable: str, name: str) -> Path:
+    """The path of a file or folder: in the folder that an environment variable names, if it exists there; else as
+    given."""
+    root = os.environ.get(variable)
+    there = Path(root).expanduser() / name if root else Path(name)
+    return there if there.exists() else Path(name).expanduser()
+
+
 def remove_remains(path: Path) -> None:
     """Remove the temporary files of killed processes that were to become ``path``. None may be at work."""
     for remains in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
@@ -62,10 +70,8 @@ def file_states(paths: Iterable[Path]) -> dict[Path, os.stat_result]:
 
 def read_file(path: Path) -> bytes:
     """The content of a regular file. A pipe could be waited for without end, and a device read without end."""
-    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as stream:
-        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-            raise OSError(errno.EINVAL, "not a regular file", str(path))
-        return stream.read()
+    check_is_file(path)
+    return path.read_bytes()
 
 
 def check_is_file(path: Path) -> None:

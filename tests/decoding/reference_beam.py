@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from vitcapr.models.interface import Memory, State, StepwiseCaptioner
+from vitcapr.models.interface import Captioner, Memory, State
 
 
 @dataclass
@@ -21,9 +21,7 @@ class Branch:
     score: float = 0.0
 
 
-def reference_beam_search(
-    model: StepwiseCaptioner, memory: Memory, n_best: int = 1, **options: Any
-) -> list[list[Branch]]:
+def reference_beam_search(model: Captioner, memory: Memory, n_best: int = 1, **options: Any) -> list[list[Branch]]:
     """The same contract as ``vitcapr.decoding.beam.beam_search``, image after image, each to the very end."""
     images = len(next(iter(memory.values())))
     alone = [{name: tensor[image : image + 1] for name, tensor in memory.items()} for image in range(images)]
@@ -31,7 +29,7 @@ def reference_beam_search(
 
 
 def _search_one(
-    model: StepwiseCaptioner,
+    model: Captioner,
     memory: Memory,
     *,
     start: int,

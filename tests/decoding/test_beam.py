@@ -176,15 +176,7 @@ def test_finished_images_leave_the_batch():
     assert images[-1] < 16
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"n_best": 3}, "n_best 3 is above decoding.beam_size 2"),
-        ({"min_length": 9}, "min_length 9 is above decoding.max_length 8"),
-        ({"min_length": 4, "block_ngram": 1}, "every word is blocked"),
-    ],
-)
-def test_contradictory_settings_are_an_error(options, message):
+def test_contradictory_settings_are_an_error():
     model = MarkovCaptioner(torch.zeros(6, 6))
-    with pytest.raises(UserError, match=message):
-        captions(model, **options)
+    with pytest.raises(UserError, match="every word is blocked"):
+        captions(model, min_length=4, block_ngram=1)

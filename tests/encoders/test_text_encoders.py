@@ -9,7 +9,8 @@ import torch
 from transformers import AutoTokenizer, BertModel
 
 from tests.checkpoints import save_bert
-from vitcapr.encoders.text_encoders import TextEncoder, load_text_encoder, text_encoder_digest
+from vitcapr.encoders.text_encoders import TextEncoder, load_text_encoder
+from vitcapr.encoders.tokenizers import digest_with_tokenizer
 from vitcapr.errors import UserError
 
 WORDS = ["a", "dog", "cat", "runs", "sits", "on", "the", "grass", "##s", "red", "."]
@@ -71,13 +72,13 @@ def test_long_captions_are_cut(bert: Path) -> None:
 
 def test_the_digest_sees_weights_and_tokenizer(bert: Path, tmp_path: Path) -> None:
     folder = checkpoint(tmp_path / "copy")
-    digest = text_encoder_digest(folder)
-    assert text_encoder_digest(bert) == digest
+    digest = digest_with_tokenizer(folder)
+    assert digest_with_tokenizer(bert) == digest
     for name in ("tokenizer.json", "config.json"):
         path = folder / name
         before = path.read_bytes()
         path.write_bytes(before + b" ")
-        assert text_encoder_digest(folder) != digest
+        assert digest_with_tokenizer(folder) != digest
         path.write_bytes(before)
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
-from vitcapr.models.heads import LinearHead, ResidualHead, build_head
+from vitcapr.models.heads import ResidualHead, build_head
 from vitcapr.models.towers import AttentionPool, HeadTower, ImageTower, WordTower
 
 IMAGES, PATCHES, WIDTH, SPACE = 3, 5, 6, 4
@@ -109,7 +109,11 @@ def test_residual_head() -> None:
     normed = nn.functional.layer_norm(features, (WIDTH,))
     expected = head.project(normed) + head.narrow(nn.functional.gelu(head.widen(normed)))
     torch.testing.assert_close(head(features), expected)
-    assert isinstance(build_head("linear", WIDTH, SPACE, 7, 0.0), LinearHead)
+    linear = build_head("linear", WIDTH, SPACE, 7, 0.0)
+    assert {name: tuple(weight.shape) for name, weight in linear.state_dict().items()} == {
+        "project.weight": (SPACE, WIDTH),
+        "project.bias": (SPACE,),
+    }
     head.train()
     assert not torch.equal(head(features), head(features))
 

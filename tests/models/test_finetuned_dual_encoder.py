@@ -75,8 +75,8 @@ def test_frozen_layers_have_no_dropout() -> None:
 def test_each_layer_learns_slower_than_the_one_above() -> None:
     model = finetuned(None, 0)
     groups = layer_rates(model, 0.5)
-    assert [group.scale for group in groups] == [1.0, 0.5, 0.25, 0.125, 0.0625]
-    placed = {id(parameter): group.scale for group in groups for parameter in group.parameters}
+    assert [scale for _, scale in groups] == [1.0, 0.5, 0.25, 0.125, 0.0625]
+    placed = {id(parameter): scale for parameters, scale in groups for parameter in parameters}
     encoder: Any = model.image.encoder
     for part, scale in ((encoder.layers[2], 0.5), (encoder.embeddings, 0.0625), (encoder.layernorm, 1.0)):
         assert {placed[id(parameter)] for parameter in part.parameters()} == {scale}

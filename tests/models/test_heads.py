@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 
 from vitcapr.models.dual_encoder import build_dual_encoder
-from vitcapr.models.heads import PerceptronHead, RawHead, ResidualHead, Standardise, build_head
+from vitcapr.models.heads import RawHead, ResidualHead, Standardise, build_head
 
 BATCH, WIDTH, SPACE = 4, 6, 3
 
@@ -33,7 +33,7 @@ def test_raw_features_of_another_width_are_turned_and_not_learnt(width: int) -> 
 
 
 def test_perceptron_is_linear_gelu_linear() -> None:
-    head = PerceptronHead(WIDTH, SPACE, 5, dropout=0.4).eval()
+    head = build_head("mlp", WIDTH, SPACE, 5, dropout=0.4).eval()
     weights = head.state_dict()
     hidden = nn.functional.gelu(features() @ weights["widen.weight"].T + weights["widen.bias"])
     expected = hidden @ weights["narrow.weight"].T + weights["narrow.bias"]

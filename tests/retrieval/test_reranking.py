@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vitcapr.errors import UserError
-from vitcapr.formats.captions import Candidate, write_captions
+from vitcapr.formats.captions import Candidate, DecodedCaption, write_captions
 from vitcapr.retrieval.n_best import (
-    NBest,
     Terms,
     choose_weight,
     read_n_best,
@@ -32,9 +31,14 @@ def written(one):
     return json.loads(one.model_dump_json())
 
 
+def n_best(image_id, candidates):
+    best = candidates[0]
+    return DecodedCaption(image_id=image_id, caption=best.caption, tokens=best.tokens, candidates=tuple(candidates))
+
+
 FOUND = [
-    NBest("one", [candidate("a", [-0.5, -0.5]), candidate("a b", [-0.5, -0.5, -0.2])]),
-    NBest("two", [candidate("c", [-1.0, -1.0])]),
+    n_best("one", [candidate("a", [-0.5, -0.5]), candidate("a b", [-0.5, -0.5, -0.2])]),
+    n_best("two", [candidate("c", [-1.0, -1.0])]),
 ]
 COSINES = [np.array([0.1, 0.5]), np.array([0.3])]
 
@@ -62,7 +66,7 @@ def test_scores_by_hand():
 
 
 def test_equal_scores_keep_the_order_of_the_decoding(tmp_path):
-    same = [NBest("one", [candidate("a", [-1.0]), candidate("b", [-1.0]), candidate("c", [-0.5])])]
+    same = [n_best("one", [candidate("a", [-1.0]), candidate("b", [-1.0]), candidate("c", [-0.5])])]
     terms = Terms(same, [np.array([0.5, 0.5 + 1e-9, 0.0])], 0.0)
     assert terms.best(1.0).tolist() == [0]
     write_reordered(tmp_path / "captions.json", same, list(terms.scores(1.0)))
@@ -129,7 +133,7 @@ def test_reordered_captions_are_as_decoding_writes_them(tmp_path):
     st.floats(0, 1),
 )
 def test_the_first_is_the_best_of_each_image_for_any_weight(images, weight):
-    found = [NBest(str(i), [candidate(f"w{j}", [p]) for j, (p, _) in enumerate(c)]) for i, c in enumerate(images)]
+    found = [n_best(str(i), [candidate(f"w{j}", [p]) for j, (p, _) in enumerate(c)]) for i, c in enumerate(images)]
     terms = Terms(found, [np.array([cosine for _, cosine in c]) for c in images], 1.0)
     for chosen, candidates in zip(terms.best(weight), images, strict=True):
         naive = [round((1 - weight) * p + weight * c, 6) for p, c in candidates]

@@ -28,7 +28,7 @@ def write_array(folder: Path, values: np.ndarray, chunk: int) -> FeatureArray:
         path = chunk_path(folder, start // chunk, values.ndim)
         path.parent.mkdir(parents=True)
         path.write_bytes(block.tobytes())
-    return FeatureArray(folder, values.shape, chunk, values.dtype)
+    return FeatureArray(folder, ArrayLayout.for_rows("image", values.shape, chunk, values.dtype.name))
 
 
 @pytest.fixture(scope="module")

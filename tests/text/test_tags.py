@@ -8,7 +8,7 @@ import pytest
 from vitcapr.errors import UserError
 from vitcapr.formats.tokens import TAGS, TagTable
 from vitcapr.text import tags
-from vitcapr.text.tags import HanlpTagger, JiebaTagger, tag_english, taggers
+from vitcapr.text.tags import hanlp_tagger, jieba_tagger, tag_english, taggers
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ def test_english_by_rule(text: str, expected: str) -> None:
 
 def test_chinese_by_jieba() -> None:
     text = "一个女人 躺在海水里"
-    found = JiebaTagger().tag(text)
+    found = jieba_tagger().tag(text)
     assert "".join(text[start:end] for start, end, _ in found) == text.replace(" ", "")
     assert {text[start:end]: tag for start, end, tag in found} | {"女人": "NOUN", "躺": "VERB", "在": "ADP"} == {
         text[start:end]: tag for start, end, tag in found
@@ -45,7 +45,7 @@ def test_hanlp_in_its_own_tags(monkeypatch: pytest.MonkeyPatch) -> None:
     module = SimpleNamespace(pretrained=SimpleNamespace(mtl=mtl), load=lambda _: model)
     monkeypatch.setitem(__import__("sys").modules, "hanlp", module)  # type: ignore[arg-type]
     monkeypatch.setattr(tags, "version", lambda _: "2")
-    found = HanlpTagger().tag("Two dogs ran and sat.")
+    found = hanlp_tagger().tag("Two dogs ran and sat.")
     assert [tag for _, _, tag in found] == ["NUM", "NOUN", "VERB", "CONJ", "VERB", "."]
     assert found[-1][:2] == (20, 21)
 

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from vitcapr.training.hard_negatives import mined_loss
+from vitcapr.training.contrastive import mined_loss
 
 
 def loss_of(similarity: list[list[float]], owner: list[int], rule: str, temperature: float = 0.1) -> float:

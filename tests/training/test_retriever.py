@@ -15,8 +15,7 @@ from vitcapr.batches.texts import WordTexts
 from vitcapr.config.retriever import RetrieverPhaseConfig
 from vitcapr.config.training import PhaseConfig, TrainingConfig
 from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
-from vitcapr.training.contrastive import hinge_rank, info_nce, max_hinge, structure_loss
-from vitcapr.training.hard_negatives import mined_loss
+from vitcapr.training.contrastive import hinge_rank, info_nce, max_hinge, mined_loss, structure_loss
 from vitcapr.training.recall import recalls
 from vitcapr.training.retriever import sample_rows
 from vitcapr.training.retriever_task import RetrieverTask, mix

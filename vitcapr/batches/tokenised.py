@@ -14,18 +14,6 @@ from vitcapr.formats.tokens import TagTable
 from vitcapr.text.cleaning import second_clause, title_spans
 
 
-class TokenList(NamedTuple):
-    """The tokens of a caption, special tokens included.
-
-    ``types`` are 0 in the first segment and 1 in the second; ``starts`` is the position of each token's first character
-    in the caption, -1 for special tokens.
-    """
-
-    ids: list[int]
-    types: list[int]
-    starts: list[int]
-
-
 @dataclass(frozen=True)
 class TowerReader:
     """The tokenizer of a text tower.
@@ -63,23 +51,24 @@ class TowerReader:
             tokenizer, tuple(values["languages"]), values["pad"], values["max_length"], segments=values["segments"]
         )
 
-    def read(self, texts: Sequence[str], raw: Sequence[str]) -> list[TokenList]:
-        """The tokens of each caption, cut to the maximum length; punctuation in ``raw`` marks the segments."""
+    def read(self, texts: Sequence[str], raw: Sequence[str]) -> list[tuple[list[int], list[int], list[int]]]:
+        """The tokens of each caption, special tokens included, cut to the maximum length; punctuation in ``raw`` marks
+        the segments.
+
+        Of each token: its id; its type, 0 in the first segment and 1 in the second; and the position of its first
+        character in the caption, -1 for special tokens.
+        """
         tokenizer = Tokenizer.from_str(self.tokenizer.to_str())
         tokenizer.no_padding()
         tokenizer.enable_truncation(self.max_length)
         cuts = [second_clause(*both) if self.segments else None for both in zip(raw, texts, strict=True)]
         parts = [text if cut is None else (text[:cut], text[cut:]) for text, cut in zip(texts, cuts, strict=True)]
-        return [
-            _token_list(encoding, cut or 0) for encoding, cut in zip(tokenizer.encode_batch(parts), cuts, strict=True)
-        ]
-
-
-def _token_list(encoding: Any, cut: int) -> TokenList:
-    """``cut``: position of the first character of the second segment."""
-    places = zip(encoding.offsets, encoding.sequence_ids, strict=True)
-    starts = [-1 if segment is None else start + segment * cut for (start, _), segment in places]
-    return TokenList(encoding.ids, encoding.type_ids, starts)
+        read = []
+        for encoding, cut in zip(tokenizer.encode_batch(parts), cuts, strict=True):
+            places = zip(encoding.offsets, encoding.sequence_ids, strict=True)
+            starts = [-1 if segment is None else start + segment * (cut or 0) for (start, _), segment in places]
+            read.append((encoding.ids, encoding.type_ids, starts))
+        return read
 
 
 class TowerTokens(NamedTuple):
@@ -126,12 +115,12 @@ class TowerCaptions:
             mine = captions[towers == name]
             texts = mine["text"].tolist()
             read = reader.read(texts, raw[towers == name].tolist())
-            for row, text, tokens in zip(mine["caption_row"].tolist(), texts, read, strict=True):
+            for row, text, (ids, types, starts) in zip(mine["caption_row"].tolist(), texts, read, strict=True):
                 spans = title_spans(text)
-                titles = [int(any(a <= start < b for a, b in spans)) for start in tokens.starts]
-                columns = {"ids": tokens.ids, "types": tokens.types, "titles": titles}
+                titles = [int(any(a <= start < b for a, b in spans)) for start in starts]
+                columns = {"ids": ids, "types": types, "titles": titles}
                 if tags is not None:
-                    columns["tags"] = tags.at(row, tokens.starts)
+                    columns["tags"] = tags.at(row, starts)
                 self._captions[row] = name, columns
 
     def of(self, rows: Iterable[int]) -> list[TowerTokens]:

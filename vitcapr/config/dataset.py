@@ -1,6 +1,5 @@
 """The parts of the configuration that all data sets share, and the location of the user's files."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -9,12 +8,12 @@ from pydantic import Field
 
 from vitcapr.config.base import Section, StageSettings
 from vitcapr.config.names import one_spelling
+from vitcapr.files import find_under
 
 
 def find_data(name: str) -> Path:
     """The path of a data file or folder: under VITCAPR_DATA if it exists there, else as given."""
-    root = os.environ.get("VITCAPR_DATA")
-    return Path(root) / name if root and (Path(root) / name).exists() else Path(name)
+    return find_under("VITCAPR_DATA", name)
 
 
 class PictureChecks(Section):

@@ -60,11 +60,6 @@ class TextTowerConfig(Section):
         """The entry of text_encoders that it reads."""
         return getattr(self, "encoder", None)
 
-    @property
-    def initial_vectors(self) -> str | None:
-        """The entry of word_vectors that it starts from."""
-        return getattr(self, "word_vectors", None)
-
 
 class _Words(TextTowerConfig):
     word_dim: int = Field(256, ge=1)

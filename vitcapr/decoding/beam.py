@@ -17,10 +17,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from vitcapr.decoding.hypotheses import Hypothesis, block_repeats, check_lengths, check_log_probs, next_log_probs
+from vitcapr.decoding.hypotheses import Hypothesis, block_repeats, check_log_probs, next_log_probs
 from vitcapr.encoders.staging import kept_rows, to_device
-from vitcapr.errors import UserError
-from vitcapr.models.interface import Memory, StepwiseCaptioner
+from vitcapr.models.interface import Captioner, Memory
 
 _SHRINK_BELOW = 0.85
 """The share of unfinished images below which finished images are removed from the batch; the removal copies
@@ -29,7 +28,7 @@ features."""
 
 @torch.inference_mode()
 def beam_search(
-    model: StepwiseCaptioner,
+    model: Captioner,
     memory: Memory,
     *,
     start: int,
@@ -54,22 +53,15 @@ def beam_search(
         forbidden: tokens that are never written; ``start`` and ``pad`` never are.
         beam_size: live hypotheses of an image.
         max_length: most words; a caption that reaches it is ended there, at the price of the end token.
-        min_length: fewest words.
+        min_length: fewest words, at most ``max_length``.
         length_penalty: the exponent of the length in the score; 0 ranks by log-probability alone.
         block_ngram: no n-gram of this size occurs twice in a caption; 0 allows all.
         n_best: captions kept for each image, at most ``beam_size``; fewer are given only where fewer exist.
         keep_attention: keep what each word looked at, if the model attends.
 
     Raises:
-        UserError: ``n_best`` is above ``beam_size``; ``min_length`` is above ``max_length`` or cannot be reached
-            under ``block_ngram``.
+        UserError: ``min_length`` cannot be reached under ``block_ngram``.
     """
-    check_lengths(min_length, max_length)
-    if n_best > beam_size:
-        raise UserError(
-            f"decoding.n_best {n_best} is above decoding.beam_size {beam_size}",
-            remedy="raise beam_size or lower n_best",
-        )
     images = next(iter(memory.values())).shape[0]
     device = next(iter(memory.values())).device
     never = to_device(torch.tensor([*forbidden, start, pad]), device)

@@ -20,7 +20,7 @@ from vitcapr.formats.captions import AttentionTable, Candidate
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.model import CARD, layer_of, read_card
 from vitcapr.formats.vocabulary import Vocabulary
-from vitcapr.models.interface import Memory, StepwiseCaptioner
+from vitcapr.models.interface import Captioner, Memory
 from vitcapr.progress import Reporter
 from vitcapr.store.reader import open_features
 from vitcapr.text.normalise import join_words
@@ -80,7 +80,7 @@ def decode_split(
 
 
 def generate(
-    model: StepwiseCaptioner,
+    model: Captioner,
     memory: Memory,
     words: Vocabulary,
     *,

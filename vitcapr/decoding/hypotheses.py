@@ -68,14 +68,6 @@ def block_repeats(log_probs: Tensor, history: Tensor, size: int) -> Tensor:
     return log_probs.scatter_reduce_(2, grams[..., -1], limits, "amin")
 
 
-def check_lengths(min_length: int, max_length: int) -> None:
-    if min_length > max_length:
-        raise UserError(
-            f"decoding.min_length {min_length} is above decoding.max_length {max_length}",
-            remedy="no caption is that long and that short; lower min_length",
-        )
-
-
 def check_log_probs(log_probs: Tensor) -> None:
     """Every image has a caption, whose log-probability is a number.
 

@@ -18,12 +18,12 @@ from torch import Tensor
 from vitcapr.decoding.hypotheses import Hypothesis
 from vitcapr.decoding.stepwise import Limits, decode_stepwise, pick_class
 from vitcapr.encoders.staging import to_device
-from vitcapr.models.interface import Memory, StepwiseCaptioner
+from vitcapr.models.interface import Captioner, Memory
 
 
 @torch.inference_mode()
 def sample(
-    model: StepwiseCaptioner,
+    model: Captioner,
     memory: Memory,
     *,
     images: Sequence[int],

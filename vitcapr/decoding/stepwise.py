@@ -10,9 +10,9 @@ from typing import NotRequired, TypedDict, Unpack
 import torch
 from torch import Tensor
 
-from vitcapr.decoding.hypotheses import Hypothesis, block_repeats, check_lengths, check_log_probs, next_log_probs
+from vitcapr.decoding.hypotheses import Hypothesis, block_repeats, check_log_probs, next_log_probs
 from vitcapr.encoders.staging import kept_rows, to_device
-from vitcapr.models.interface import Memory, Step, StepwiseCaptioner
+from vitcapr.models.interface import Captioner, Memory, Step
 
 _SHRINK_BELOW = 0.75
 """The share of unfinished images below which finished images are removed from the batch."""
@@ -22,7 +22,7 @@ Pick = Callable[[Step, Tensor, int], Tensor]
 
 
 def draw(
-    model: StepwiseCaptioner, memory: Memory, pick: Pick, *, samples: int, steps: int, start: int, end: int, pad: int
+    model: Captioner, memory: Memory, pick: Pick, *, samples: int, steps: int, start: int, end: int, pad: int
 ) -> Tensor:
     """K captions of each of B images: (B, K, T) int64, the end included, then padded; T is at most ``steps``.
 
@@ -86,7 +86,7 @@ class Limits(TypedDict):
     Attributes:
         forbidden: tokens that are never written; ``start`` and ``pad`` never are.
         max_length: most words; a caption that reaches it is ended there, at the price of the end token.
-        min_length: fewest words; 0 by default.
+        min_length: fewest words, at most ``max_length``; 0 by default.
         block_ngram: no n-gram of this size occurs twice in a caption; 0, the default, allows all.
         keep_attention: keep what each word looked at, if the model attends.
     """
@@ -102,7 +102,7 @@ class Limits(TypedDict):
 
 
 def decode_stepwise(
-    model: StepwiseCaptioner,
+    model: Captioner,
     memory: Memory,
     choose: Choose,
     *,
@@ -118,11 +118,10 @@ def decode_stepwise(
         samples: K.
 
     Raises:
-        UserError: ``min_length`` is above ``max_length``, or cannot be reached under ``block_ngram``.
+        UserError: ``min_length`` cannot be reached under ``block_ngram``.
     """
     start, end, pad, max_length = limits["start"], limits["end"], limits["pad"], limits["max_length"]
     min_length, block_ngram = limits.get("min_length", 0), limits.get("block_ngram", 0)
-    check_lengths(min_length, max_length)
     first = next(iter(memory.values()))
     shape = (len(first), samples, max_length + 1)
     words = torch.full(shape, pad, device=first.device)
@@ -169,7 +168,7 @@ def decode_stepwise(
 
 
 @torch.inference_mode()
-def greedy(model: StepwiseCaptioner, memory: Memory, **limits: Unpack[Limits]) -> list[Hypothesis]:
+def greedy(model: Captioner, memory: Memory, **limits: Unpack[Limits]) -> list[Hypothesis]:
     """One caption for each of B images.
 
     Equal to a beam of one hypothesis. Equally probable words are taken in the order of their numbers.

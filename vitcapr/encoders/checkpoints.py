@@ -7,6 +7,7 @@ that load import transformers, which takes seconds.
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -72,23 +73,16 @@ def source_name(source: str) -> str:
 def stated_licence(folder: Path) -> str | None:
     """The licence that a checkpoint states: ``license`` in the head of its model card, or in ``config.json``; None if
     it states none."""
-    config = folder / "config.json"
-    for stated in (_head_of_card(folder / MODEL_CARD), read_json(config) if config.is_file() else None):
+    from huggingface_hub import metadata_load
+
+    config, head = folder / "config.json", None
+    with suppress(OSError, ValueError, yaml.YAMLError):
+        head = metadata_load(folder / MODEL_CARD)
+    for stated in (head, read_json(config) if config.is_file() else None):
         if isinstance(stated, dict) and isinstance(stated.get("license"), str):
             name = stated.get("license_name") if stated["license"] == "other" else None
             return str(name or stated["license"])
     return None
-
-
-def _head_of_card(path: Path) -> Any:
-    """The YAML between two lines ``---`` at the start of a model card; None if there is none."""
-    lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else []
-    if lines[:1] != ["---"] or "---" not in lines[1:]:
-        return None
-    try:
-        return yaml.safe_load("\n".join(lines[1 : lines.index("---", 1)]))
-    except yaml.YAMLError:
-        return None
 
 
 def weights_digest(folder: Path) -> str:

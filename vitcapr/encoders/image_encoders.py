@@ -1,6 +1,7 @@
 """Loads the image encoder of a checkpoint of any kind."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,7 @@ def load_image_encoder(
         encoder = reader.load()(folder, size=size, dtype=dtype, device=device)
     else:
         encoder = load_with_transformers(folder, actual, output, pool, size, dtype, device)
-    encoder = WithHiddenLayers(encoder, layers, folder) if layers else encoder
+    encoder = WithHiddenLayers(encoder, layers) if layers else encoder
     return encoder if patches == "all" else WithFewerPatches(encoder, patches, folder)
 
 
@@ -75,34 +76,22 @@ class WithHiddenLayers:
     any final normalisation. In a network without a CLS token, ``cls_k`` is the mean of the patches.
     """
 
-    def __init__(self, encoder: ImageEncoder, layers: Sequence[int], folder: Path) -> None:
-        """Args:
-            layers: the numbers of the layers, increasing.
-            folder: the checkpoint, for messages.
-
-        Raises:
-            UserError: the network has no such layer.
-        """
+    def __init__(self, encoder: ImageEncoder, layers: Sequence[int]) -> None:
+        """``layers``: the numbers of the layers, increasing."""
         self._encoder, self._layers, self.model = encoder, tuple(layers), encoder.model
         self.grid, self.dtype, self.device = encoder.grid, encoder.dtype, encoder.device
         lists = [module for module in encoder.model.modules() if isinstance(module, nn.ModuleList)]
-        blocks = max(lists, key=len, default=nn.ModuleList())
-        if self._layers[-1] > len(blocks):
-            what = f"the network has {len(blocks)} layers, and layer {self._layers[-1]} is to be stored"
-            raise UserError(what, where=folder, remedy=f"set layers to numbers from 1 to {len(blocks)}")
+        blocks = max(lists, key=len)
         self._hidden: dict[int, Tensor] = {}
         for layer in self._layers:
-            blocks[layer - 1].register_forward_hook(self._keep(layer))
+            blocks[layer - 1].register_forward_hook(partial(self._keep, layer))
         patches, width = encoder.shapes["patches"]
         self.shapes = dict(encoder.shapes)
         for layer in self._layers:
             self.shapes |= zip(arrays_of_layer(layer), ((width,), (patches, width)), strict=True)
 
-    def _keep(self, layer: int) -> Callable[..., None]:
-        def keep(_module: nn.Module, _inputs: Any, output: Any) -> None:
-            self._hidden[layer] = output if isinstance(output, Tensor) else output[0]
-
-        return keep
+    def _keep(self, layer: int, _module: nn.Module, _inputs: Any, output: Any) -> None:
+        self._hidden[layer] = output if isinstance(output, Tensor) else output[0]
 
     @torch.inference_mode()
     def features(self, pixels: Tensor) -> dict[str, Tensor]:

@@ -27,6 +27,7 @@ _VISION_PARTS: Mapping[str, Any] = {"clip": CLIPVisionModel, "blip-2": Blip2Visi
 _IMAGENET_SIZE = (224, 224)
 _OPTIONAL_WEIGHTS = ("pooler", "mask_token")
 _VIT_REMEDY = "use a ViT, DeiT, DINOv2 or CLIP checkpoint"
+_FETCH_REMEDY = "fetch the checkpoint again"
 _ITC_REMEDY = "output: aligned needs a checkpoint with contrastive projections, such as Salesforce/blip2-itm-vit-g"
 
 
@@ -148,7 +149,11 @@ def load_with_transformers(
     grid, resized = _patch_grid(vision, size, folder)
     options = {"interpolate_pos_encoding": True} if resized else {}
     if kind == "blip-2":
-        return _blip2(folder, config, output, pool, size, dtype, device, options)
+        optional, remedy = ((), _ITC_REMEDY) if output == "aligned" else (("vision_projection",), _FETCH_REMEDY)
+        part = Blip2VisionModelWithProjection
+        model = load_part(part, folder, config=config, dtype=dtype, optional=optional, remedy=remedy).to(device)
+        run = _query_tokens(model, None if output == "aligned" else pool, options)
+        return ModelEncoder(model, run, NO_GRID, size, device, dtype)
     part, strip = (CLIPVisionModelWithProjection, None) if kind == "clip" else (SiglipVisionModel, "vision_model")
     if kind == "clip":
         vision.projection_dim = config.projection_dim  # The tower's own may differ; get_image_features ignores it.
@@ -181,25 +186,8 @@ def _siglip_hidden(output: Any) -> dict[str, Tensor]:
     return {"patches": patches, "cls": patches.mean(1) if output.pooler_output is None else output.pooler_output}
 
 
-def _blip2(
-    folder: Path,
-    config: Any,
-    output: Output,
-    pool: Pool,
-    size: tuple[int, int],
-    dtype: torch.dtype,
-    device: torch.device,
-    options: Mapping[str, Any],
-) -> ModelEncoder:
-    aligned = output == "aligned"
-    model = load_part(
-        Blip2VisionModelWithProjection,
-        folder,
-        config=config,
-        dtype=dtype,
-        optional=() if aligned else ("vision_projection",),
-        remedy=_ITC_REMEDY if aligned else "fetch the checkpoint again",
-    ).to(device)
+def _query_tokens(model: Any, pool: Pool | None, options: Mapping[str, Any]) -> Callable[[Tensor], dict[str, Tensor]]:
+    """Of BLIP-2; ``pool`` None: projected to the space of images and texts."""
 
     def run(pixels: Tensor) -> dict[str, Tensor]:
         patches = model.vision_model(pixels, **options).last_hidden_state
@@ -208,13 +196,13 @@ def _blip2(
         tokens: Tensor = model.qformer(
             query_embeds=queries, encoder_hidden_states=patches, encoder_attention_mask=whole
         ).last_hidden_state
-        if aligned:
+        if pool is None:
             tokens = normalize(model.vision_projection(tokens.to(model.vision_projection.weight.dtype)), dim=-1)
             return {"patches": tokens, "cls": tokens.mean(1)}
         pooled = {"mean": lambda: tokens.mean(1), "max": lambda: tokens.amax(1), "first": lambda: tokens[:, 0]}
         return {"patches": tokens, "cls": pooled[pool]()}
 
-    return ModelEncoder(model, run, NO_GRID, size, device, dtype)
+    return run
 
 
 def _patch_grid(config: Any, size: tuple[int, int], folder: Path) -> tuple[tuple[int, int], bool]:

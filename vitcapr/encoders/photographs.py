@@ -92,9 +92,29 @@ def image_recipe(
         attributes["patches"] = patches
     if store_dtype == "int8":
         attributes["eight_bits"] = "patches[n, p, c] * patches_scale[n, c] is the feature"
-    load = partial(load_image_encoder, checkpoint.folder, kind=kind, output=output, pool=pool, layers=layers or ())
-    load = partial(load, patches=patches, size=preprocessing.size, dtype=arithmetic, device=device)
+    load = partial(_load, checkpoint.folder, attributes, preprocessing, device, layers or ())
     return ImageRecipe(checkpoint.folder, preprocessing, note, attributes, load)
+
+
+def _load(
+    folder: Path,
+    attributes: Mapping[str, Any],
+    preprocessing: Preprocessing,
+    device: torch.device,
+    layers: Sequence[int],
+) -> ImageEncoder:
+    """The encoder that the attributes of a store describe."""
+    return load_image_encoder(
+        folder,
+        kind=attributes.get("reader", "auto"),
+        output=attributes.get("output", "hidden"),
+        pool=attributes.get("query_pool") or "mean",
+        size=preprocessing.size,
+        dtype=DTYPES[attributes["dtype"]],
+        device=device,
+        layers=layers,
+        patches=attributes.get("patches", "all"),
+    )
 
 
 class PhotographEncoder:
@@ -148,22 +168,8 @@ def open_like(
             where=folder,
             remedy=f"give the folder of {attributes['backbone']} with --backbone",
         )
-    preprocessing, output = preprocessing_of(attributes), attributes.get("output", "hidden")
-    dtype, size = DTYPES[attributes["dtype"]], preprocessing.size
-    pool: Pool = attributes.get("query_pool") or "mean"
-    layers = () if layer is None else (layer,)
-    patches: Patches = attributes.get("patches", "all")
-    backbone = load_image_encoder(
-        folder,
-        kind=attributes.get("reader", "auto"),
-        output=output,
-        pool=pool,
-        size=size,
-        dtype=dtype,
-        device=device,
-        layers=layers,
-        patches=patches,
-    )
+    preprocessing = preprocessing_of(attributes)
+    backbone = _load(folder, attributes, preprocessing, device, () if layer is None else (layer,))
     return PhotographEncoder(preprocessing, backbone, attributes["store_dtype"], layer)
 
 

@@ -139,17 +139,10 @@ def read_preprocessing(
 
 def _described(folder: Path) -> tuple[Mapping[str, Any] | None, Path]:
     """The checkpoint's own words on its pictures, if it has any, and the file that they are in."""
-    path = folder / PROCESSORS[0]
-    for name in PROCESSORS:
-        if not (folder / name).is_file():
-            continue
-        path = folder / name
-        content = read_json(path)
-        if name == PROCESSORS[0]:
-            return content, path
-        if "image_processor" in content:
-            return content["image_processor"], path
-    return None, path
+    older, newer = (folder / name for name in PROCESSORS)
+    if older.is_file():
+        return read_json(older), older
+    return (read_json(newer) if newer.is_file() else {}).get("image_processor"), newer
 
 
 def _parse(content: Mapping[str, Any], model_size: tuple[int, int], where: Path) -> Preprocessing:
@@ -181,10 +174,8 @@ def _parse(content: Mapping[str, Any], model_size: tuple[int, int], where: Path)
         raise UserError(f"interpolation {resample} is not known", where=where, remedy=f"set it to one of {names}")
     normalised = content.get("do_normalize", True)
     mean, std = (content.get("image_mean"), content.get("image_std")) if normalised else ([0.0] * 3, [1.0] * 3)
-    if not (_is_triple(mean) and _is_triple(std)):
-        raise UserError("image_mean and image_std must each be three numbers", where=where)
     scale = float(content.get("rescale_factor", 1 / 255)) if content.get("do_rescale", True) else 1.0
-    return Preprocessing(resize, crop, names[resample], scale, _triple(mean), _triple(std))
+    return Preprocessing(resize, crop, names[resample], scale, _triple(mean, where), _triple(std, where))
 
 
 def _size(value: Any, by_edge: bool, where: Path) -> tuple[int, ...]:
@@ -200,9 +191,7 @@ def _size(value: Any, by_edge: bool, where: Path) -> tuple[int, ...]:
     raise UserError(f"size {value} is not understood", where=where, remedy="give height and width")
 
 
-def _is_triple(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 3 and all(isinstance(part, (int, float)) for part in value)
-
-
-def _triple(value: Any) -> tuple[float, float, float]:
+def _triple(value: Any, where: Path) -> tuple[float, float, float]:
+    if not (isinstance(value, list) and len(value) == 3 and all(isinstance(part, (int, float)) for part in value)):
+        raise UserError("image_mean and image_std must each be three numbers", where=where)
     return float(value[0]), float(value[1]), float(value[2])

@@ -1,7 +1,9 @@
-"""Frozen text encoders as functions from sentences to vectors: that of a checkpoint, and published word vectors."""
+"""Frozen text encoders as functions from sentences to vectors: that of a checkpoint, and published word vectors; and
+what decides their vectors, as attributes of a store."""
 
-import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -9,14 +11,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from vitcapr.encoders.checkpoints import Checkpoint
+from vitcapr.encoders.checkpoints import Checkpoint, source_name
 from vitcapr.encoders.kinds import check_room, check_text_encoder
-from vitcapr.encoders.precision import resolve_dtype
+from vitcapr.encoders.precision import dtype_name, resolve_dtype
 from vitcapr.encoders.staging import to_device
 from vitcapr.encoders.text_towers import Output, TextModel, load_text_model
 from vitcapr.encoders.tokenizers import by_length, digest_with_tokenizer, locate_with_tokenizer, open_tokenizer
 from vitcapr.errors import UserError
-from vitcapr.files import sha256_file
+from vitcapr.files import find_under, sha256_file
 from vitcapr.text.normalise import words_of
 from vitcapr.text.word_vectors import read_dimension, read_vectors
 
@@ -177,13 +179,11 @@ class TokenVectors:
 
 def locate_word_vectors(source: str) -> Path:
     """The path of the file ``source``: under ``VITCAPR_DATA`` if it exists there, else as given."""
-    folder = os.environ.get("VITCAPR_DATA")
-    places = [Path(folder).expanduser() / source] if folder else []
-    for place in [*places, Path(source).expanduser()]:
-        if place.is_file():
-            return place
-    remedy = "give its path, from here or from the folder that VITCAPR_DATA names"
-    raise UserError("there is no such file of word vectors", where=source, remedy=remedy)
+    path = find_under("VITCAPR_DATA", source)
+    if not path.is_file():
+        remedy = "give its path, from here or from the folder that VITCAPR_DATA names"
+        raise UserError("there is no such file of word vectors", where=source, remedy=remedy)
+    return path
 
 
 def locate_text_encoder(source: str, revision: str, output: str = "hidden") -> Checkpoint:
@@ -194,11 +194,6 @@ def locate_text_encoder(source: str, revision: str, output: str = "hidden") -> C
     if output == "word_vectors":
         return Checkpoint(locate_word_vectors(source), None)
     return locate_with_tokenizer(source, revision)
-
-
-def text_encoder_digest(folder: Path) -> str:
-    """sha256 of configuration, weights and tokenizer, or of the file of word vectors."""
-    return sha256_file(folder) if folder.is_file() else digest_with_tokenizer(folder)
 
 
 def load_text_encoder(
@@ -237,3 +232,32 @@ def load_text_encoder(
     tower = load_text_model(folder, output, arithmetic)
     check_room(folder, max_length, tower.room)
     return TextEncoder(tokenizer, tower, pool, arithmetic, device, max_length)
+
+
+@dataclass(frozen=True)
+class TextRecipe:
+    """How captions become features: the checkpoint, the attributes of every store of this recipe, and the encoder."""
+
+    folder: Path
+    attributes: dict[str, Any]
+    load: Callable[[], TextEncoder | WordVectorEncoder]
+
+
+def text_recipe(
+    source: str, device: torch.device, *, revision: str, output: str, pool: Pool, dtype: str, max_length: int
+) -> TextRecipe:
+    """Find a text encoder, and collect what decides its vectors; for the arguments see :func:`load_text_encoder`."""
+    checkpoint = locate_text_encoder(source, revision, output)
+    digest = sha256_file if output == "word_vectors" else digest_with_tokenizer
+    attributes = {
+        "backbone": source_name(source),
+        "revision": checkpoint.revision,
+        "weights_sha256": digest(checkpoint.folder),
+        "output": output,
+        "pool": pool if output == "hidden" else None,
+        "max_length": max_length,
+        "dtype": dtype_name(WordVectorEncoder.dtype if output == "word_vectors" else resolve_dtype(dtype, device)),
+    }
+    options: dict[str, Any] = {"revision": revision, "output": output, "pool": pool, "dtype": dtype}
+    load = partial(load_text_encoder, source, device=device, max_length=max_length, **options)
+    return TextRecipe(checkpoint.folder, attributes, load)

@@ -6,6 +6,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,6 +27,8 @@ from vitcapr.encoders.kinds import T5
 Output = Literal["hidden", "aligned"]
 
 _OPTIONAL = ("pooler", "position_ids")
+_ITC_REMEDY = "output: aligned needs a checkpoint with contrastive projections, such as Salesforce/blip2-itm-vit-g"
+_LANGUAGE_REMEDY = "output: hidden needs a checkpoint with its language model; an itm checkpoint has output: aligned"
 
 
 @dataclass(frozen=True)
@@ -57,60 +60,29 @@ def load_text_model(folder: Path, output: Output, dtype: torch.dtype) -> TextMod
         UserError: the checkpoint lacks weights.
     """
     config = read_config(folder)
-    kind = config.model_type
+    kind, text = config.model_type, getattr(config, "text_config", config)
+    room = getattr(text, "max_position_embeddings", None)
+    load = partial(load_part, folder=folder, dtype=dtype)
+    if kind == "clip" and output == "aligned":
+        text.projection_dim = config.projection_dim  # The tower's own may differ.
+        model = load(CLIPTextModelWithProjection, config=text)
+        return TextModel(model, room, vector=lambda states: states.text_embeds)
     if kind == "clip":
-        config.text_config.projection_dim = config.projection_dim  # The tower's own may differ.
-        return _clip(folder, config.text_config, output, dtype)
+        return TextModel(load(CLIPTextModel, config=text, strip="text_model"), room)
     if kind == "siglip":
-        return _siglip(folder, config.text_config, output, dtype)
-    if output == "aligned":
-        return _blip2_contrastive(folder, config, dtype)
+        model = load(SiglipTextModel, config=text, strip="text_model")
+        vector = (lambda states: states.pooler_output) if output == "aligned" else None
+        return TextModel(model, room, padded_to=room, vector=vector)
+    if output == "aligned":  # BLIP-2's Q-Former read as a BERT: the vector is the projection of its first token.
+        model = load(Blip2TextModelWithProjection, config=config, remedy=_ITC_REMEDY)
+        room = config.qformer_config.max_position_embeddings
+        return TextModel(model, room, vector=lambda states: states.text_embeds[:, 0])
+    load = partial(load, optional=_OPTIONAL)
     if kind == "blip-2":
-        return _blip2_language(folder, config.text_config, dtype)
-    room = getattr(getattr(config, "text_config", config), "max_position_embeddings", None)
+        model = load(AutoModelForTextEncoding, config=text, strip="language_model", remedy=_LANGUAGE_REMEDY)
+        return TextModel(model, None)
     if kind in T5:
-        return TextModel(load_part(AutoModelForTextEncoding, folder, dtype=dtype, optional=_OPTIONAL), room)
-    model = load_part(AutoModel, folder, dtype=dtype, optional=_OPTIONAL)
+        return TextModel(load(AutoModelForTextEncoding), room)
+    model = load(AutoModel)
     encoder = model.get_encoder() if model.config.is_encoder_decoder else getattr(model, "text_model", model)
     return TextModel(encoder, room)
-
-
-def _clip(folder: Path, config: Any, output: Output, dtype: torch.dtype) -> TextModel:
-    room = config.max_position_embeddings
-    if output == "hidden":
-        return TextModel(load_part(CLIPTextModel, folder, config=config, dtype=dtype, strip="text_model"), room)
-    model = load_part(CLIPTextModelWithProjection, folder, config=config, dtype=dtype)
-    return TextModel(model, room, vector=lambda output: output.text_embeds)
-
-
-def _siglip(folder: Path, config: Any, output: Output, dtype: torch.dtype) -> TextModel:
-    room = config.max_position_embeddings
-    model = load_part(SiglipTextModel, folder, config=config, dtype=dtype, strip="text_model")
-    vector = (lambda states: states.pooler_output) if output == "aligned" else None
-    return TextModel(model, room, padded_to=room, vector=vector)
-
-
-def _blip2_contrastive(folder: Path, config: Any, dtype: torch.dtype) -> TextModel:
-    """The Q-Former read as a BERT: the vector is the projection of its first token."""
-    model = load_part(
-        Blip2TextModelWithProjection,
-        folder,
-        config=config,
-        dtype=dtype,
-        remedy="output: aligned needs a checkpoint with contrastive projections, such as Salesforce/blip2-itm-vit-g",
-    )
-    room = config.qformer_config.max_position_embeddings
-    return TextModel(model, room, vector=lambda output: output.text_embeds[:, 0])
-
-
-def _blip2_language(folder: Path, config: Any, dtype: torch.dtype) -> TextModel:
-    model = load_part(
-        AutoModelForTextEncoding,
-        folder,
-        config=config,
-        dtype=dtype,
-        strip="language_model",
-        optional=_OPTIONAL,
-        remedy="output: hidden needs a checkpoint with its language model; an itm checkpoint has output: aligned",
-    )
-    return TextModel(model, None)

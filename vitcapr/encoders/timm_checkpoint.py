@@ -95,6 +95,7 @@ def _config(tensors: Mapping[str, torch.Tensor], described: Mapping[str, Any], w
         remedy = "give model_args: {num_heads: ...} in its config.json"
         raise UserError(f"a ViT of width {width} whose number of heads is not known", where=where, remedy=remedy)
     grid = round((tensors["pos_embed"].shape[1] - 1) ** 0.5)
+    licence = described.get("pretrained_cfg", {}).get("license", described.get("license"))
     return {
         "architectures": ["ViTModel"],
         "model_type": "vit",
@@ -110,13 +111,8 @@ def _config(tensors: Mapping[str, torch.Tensor], described: Mapping[str, Any], w
         "patch_size": patch,
         "num_channels": channels,
         "qkv_bias": "blocks.0.attn.qkv.bias" in tensors,
-        **_licence(described),
+        **({"license": licence} if isinstance(licence, str) else {}),
     }
-
-
-def _licence(described: Mapping[str, Any]) -> dict[str, str]:
-    stated = described.get("pretrained_cfg", {}).get("license", described.get("license"))
-    return {"license": stated} if isinstance(stated, str) else {}
 
 
 def _preprocessor(pretrained: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:

@@ -91,10 +91,9 @@ class Inputs(Selection):
 
     def initial_vectors(self, wildcards: Wildcards) -> list[str]:
         """The word vectors that initialise a captioner or a retriever."""
-        if hasattr(wildcards, "captioner"):
-            name = getattr(self.config.captioners[wildcards.captioner], "word_vectors", None)
-        else:
-            name = self._retriever(wildcards).text.initial_vectors
+        captions = hasattr(wildcards, "captioner")
+        model = self.config.captioners[wildcards.captioner] if captions else self._retriever(wildcards).text
+        name = getattr(model, "word_vectors", None)
         return [] if name is None else [f"{self.root}/text/word_vectors/{name}/vectors.npy"]
 
     def vocabulary(self, wildcards: Wildcards) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from vitcapr.config.base import Section
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.features import TRAINED
 from vitcapr.config.scored import RANKED, ScoredModels, unique
@@ -152,8 +153,9 @@ class Selection(ScoredModels):
     @property
     def word_vectors(self) -> list[str]:
         """The word vectors that initialise a model to train."""
-        names = [getattr(self.config.captioners[name], "word_vectors", None) for name in self.trained_captioners]
-        names += [self.config.retrievers[name].text.initial_vectors for name in self.needed_retrievers]
+        models: list[Section] = [self.config.captioners[name] for name in self.trained_captioners]
+        models += [self.config.retrievers[name].text for name in self.needed_retrievers]
+        names = (getattr(model, "word_vectors", None) for model in models)
         return unique(name for name in names if name is not None)
 
     @property

@@ -67,6 +67,11 @@ class DecodedCaption(CocoCaption):
     tokens: tuple[str, ...]
     candidates: Annotated[tuple[Candidate, ...], Field(min_length=1)]
 
+    @property
+    def captions(self) -> list[str]:
+        """Of the candidates."""
+        return [candidate.caption for candidate in self.candidates]
+
 
 class _NamedImage(_Record):
     id: Id

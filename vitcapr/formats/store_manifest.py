@@ -4,12 +4,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Required
 
-from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError, with_config
+from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, with_config
 from typing_extensions import TypedDict
 
-from vitcapr.errors import UserError
 from vitcapr.files import read_json
-from vitcapr.formats.records import JsonRecord
+from vitcapr.formats.records import JsonRecord, reading
 
 FORMAT = "vitcapr-features-1"
 SCALE = "_scale"
@@ -44,10 +43,11 @@ class SealedIds(TypedDict):
 class Sealed(TypedDict, total=False):
     """What the manifest says that decides which files are read and written."""
 
+    format: Required[Annotated[str, StringConstraints(pattern=f"^{FORMAT}$")]]
     fingerprint: Required[Digest]
     store: Required[str]
     chunk: Required[Count]
-    arrays: Required[dict[ArrayName, SealedArray]]
+    arrays: Required[Annotated[dict[ArrayName, SealedArray], Field(min_length=1)]]
     attributes: Required[dict[str, Any]]
     grid: tuple[int, int]
     partial: bool
@@ -69,40 +69,24 @@ def read_sealed(path: Path) -> dict[str, Any]:
     return check_sealed(read_json(path), path)
 
 
-def check_sealed(content: Any, where: object) -> dict[str, Any]:
+def check_sealed(content: Any, where: Path | str) -> dict[str, Any]:
     """``content`` of a manifest, if it is a sealed one."""
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        found = content.get("format") if isinstance(content, dict) else None
-        raise UserError(
-            "not a sealed feature manifest", where=where, remedy=f"expected format {FORMAT}, found {found or 'none'}"
-        )
-    problem = _problem(content)
-    if problem is not None:
-        remedy = "seal the store again, or pull it again"
-        raise UserError(f"not a sealed feature manifest: {problem}", where=where, remedy=remedy)
-    return content
-
-
-def _problem(content: dict[str, Any]) -> str | None:
-    """The first thing that is wrong in a manifest."""
-    try:
-        _SEALED.validate_python(content)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-    identities = [name for name in IDENTITIES if name in content]
-    if len(identities) != 1:
-        return f"it has {len(identities)} of {' and '.join(IDENTITIES)}"
-    rows = content[identities[0]]["shape"][0]
-    for name, array in content["arrays"].items():
-        if name in IDENTITIES or array["shape"][0] != rows:
-            return f"arrays.{name} has not one row for each of the {rows} ids"
-        if len(array["checksums"]) != -(-rows // content["chunk"]):
-            return f"arrays.{name} has {len(array['checksums'])} checksums for {rows} rows"
-        scale = content["arrays"].get(f"{name}{SCALE}", {"shape": None})["shape"]
-        if array["dtype"] == "int8" and (len(array["shape"]) != 3 or scale != [rows, array["shape"][2]]):
-            return f"arrays.{name} is int8 and has no scale for each channel of each row"
-    return None
+    with reading(where, "a sealed feature manifest", "seal the store again, or pull it"):
+        sealed: dict[str, Any] = content
+        _SEALED.validate_python(sealed)
+        identities = [name for name in IDENTITIES if name in sealed]
+        if len(identities) != 1:
+            raise ValueError(f"it has {len(identities)} of {' and '.join(IDENTITIES)}")
+        rows = sealed[identities[0]]["shape"][0]
+        for name, array in sealed["arrays"].items():
+            if name in IDENTITIES or array["shape"][0] != rows:
+                raise ValueError(f"arrays.{name} has not one row for each of the {rows} ids")
+            if len(array["checksums"]) != -(-rows // sealed["chunk"]):
+                raise ValueError(f"arrays.{name} has {len(array['checksums'])} checksums for {rows} rows")
+            scale = sealed["arrays"].get(f"{name}{SCALE}", {"shape": None})["shape"]
+            if array["dtype"] == "int8" and (len(array["shape"]) != 3 or scale != [rows, array["shape"][2]]):
+                raise ValueError(f"arrays.{name} is int8 and has no scale for each channel of each row")
+        return sealed
 
 
 @dataclass(frozen=True)

@@ -205,8 +205,3 @@ def read_word_vectors(path: Path) -> NDArray[np.float32]:
         if vectors.ndim != 2:
             raise ValueError(f"its shape is {vectors.shape}")
         return vectors
-
-
-def write_coverage(path: Path, coverage: Mapping[str, Any]) -> None:
-    """Write the fields of :meth:`vitcapr.text.word_vectors.Coverage.as_dict`."""
-    write_json(path, dict(coverage))

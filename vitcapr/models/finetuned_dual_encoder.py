@@ -6,7 +6,6 @@ projects the outputs, and combines the towers.
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
@@ -165,16 +164,10 @@ class FinetunedDualEncoder(SharedSpace):
             yield tower
 
 
-@dataclass(frozen=True)
-class LayerRate:
-    """Weights that are trained with ``scale`` times the learning rate."""
-
-    parameters: list[nn.Parameter]
-    scale: float
-
-
-def layer_rates(finetuned: FinetunedDualEncoder, decay: float, encoder_rate: float = 1.0) -> list[LayerRate]:
-    """The trained weights in groups of equal learning rate.
+def layer_rates(
+    finetuned: FinetunedDualEncoder, decay: float, encoder_rate: float = 1.0
+) -> list[tuple[list[nn.Parameter], float]]:
+    """The trained weights in groups of equal learning rate, each with the factor on the learning rate.
 
     Projections, tags, temperature and encoders that are not pretrained have the full rate. In a pretrained encoder, the
     weights above the layers have ``encoder_rate``. Each layer has ``decay`` times the rate of the part above it (Clark
@@ -192,7 +185,7 @@ def layer_rates(finetuned: FinetunedDualEncoder, decay: float, encoder_rate: flo
     outside = [p for p in finetuned.parameters() if id(p) not in inside and p.requires_grad]
     if outside:
         groups.setdefault(1.0, []).extend(outside)
-    return [LayerRate(groups[scale], scale) for scale in sorted(groups, reverse=True)]
+    return [(groups[scale], scale) for scale in sorted(groups, reverse=True)]
 
 
 def layer_depths(encoder: nn.Module) -> tuple[dict[str, int], int]:

@@ -1,5 +1,6 @@
 """Heads: from pooled, fixed features to the space shared by images and texts."""
 
+from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Literal
 
@@ -33,32 +34,6 @@ class RawHead(nn.Module):
 
     def forward(self, features: Tensor) -> Tensor:
         return features if self.turn is None else features @ self.turn
-
-
-class LinearHead(nn.Module):
-    """One linear layer, as in ViTCap-R; without a bias, the matrix M of DeViSE. (B, D) -> (B, E)."""
-
-    def __init__(self, features: int, embedding_dim: int, dropout: float, bias: bool = True) -> None:
-        super().__init__()
-        self.dropout = nn.Dropout(dropout)
-        self.project = nn.Linear(features, embedding_dim, bias)
-
-    def forward(self, features: Tensor) -> Tensor:
-        return self.project(self.dropout(features))  # type: ignore[no-any-return]
-
-
-class PerceptronHead(nn.Module):
-    """Linear, GELU, linear: the improved head of the BLIP-2 projection paper. (B, D) -> (B, E)."""
-
-    def __init__(self, features: int, embedding_dim: int, hidden_dim: int, dropout: float) -> None:
-        super().__init__()
-        self.dropout = nn.Dropout(dropout)
-        self.widen = nn.Linear(features, hidden_dim)
-        self.narrow = nn.Linear(hidden_dim, embedding_dim)
-
-    def forward(self, features: Tensor) -> Tensor:
-        hidden = nn.functional.gelu(self.widen(self.dropout(features)))
-        return self.narrow(self.dropout(hidden))  # type: ignore[no-any-return]
 
 
 class GatedHead(nn.Module):
@@ -175,13 +150,20 @@ class Standardise(nn.Module):
 def build_head(
     kind: HeadKind, features: int, embedding_dim: int, hidden_dim: int, dropout: float, depth: int = 1
 ) -> nn.Module:
-    """The head of a kind. ``hidden_dim`` is for ``mlp``, ``gated`` and ``residual``, ``depth`` for ``residual``."""
+    """The head of a kind, (B, D) -> (B, E).
+
+    ``matrix``, the M of DeViSE, and ``linear``, as in ViTCap-R, are one layer; ``mlp`` is the improved head of the
+    BLIP-2 projection paper. ``hidden_dim`` is for ``mlp``, ``gated`` and ``residual``, ``depth`` for ``residual``.
+    """
     if kind == "none":
         return RawHead(features, embedding_dim)
+    layers = OrderedDict[str, nn.Module](dropout=nn.Dropout(dropout))
     if kind in ("matrix", "linear"):
-        return LinearHead(features, embedding_dim, dropout, bias=kind == "linear")
+        layers |= {"project": nn.Linear(features, embedding_dim, bias=kind == "linear")}
+        return nn.Sequential(layers)
     if kind == "mlp":
-        return PerceptronHead(features, embedding_dim, hidden_dim, dropout)
+        layers |= {"widen": nn.Linear(features, hidden_dim), "gelu": nn.GELU(), "between": nn.Dropout(dropout)}
+        return nn.Sequential(layers | {"narrow": nn.Linear(hidden_dim, embedding_dim)})
     if kind == "gated":
         return GatedHead(features, embedding_dim, hidden_dim, dropout)
     return ResidualHead(features, embedding_dim, hidden_dim, dropout, depth)

@@ -1,7 +1,7 @@
 """The interface between a captioner and the decoders."""
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from torch import Tensor, nn
 
@@ -22,24 +22,8 @@ class Step(NamedTuple):
     """(B, K, P) float32; rows sum to 1. None if the model has no attention."""
 
 
-class StepwiseCaptioner(Protocol):
-    """A captioner that generates one word at a time, for B images with K hypotheses each."""
-
-    def encode(self, features: dict[str, Tensor]) -> Memory:
-        """Encode ``patches: (B, P, D)`` and ``cls: (B, D)``, as far as the model reads them, for ``step``."""
-        ...
-
-    def initial_state(self, memory: Memory) -> State:
-        """The state before the start token, with K = 1."""
-        ...
-
-    def step(self, memory: Memory, state: State, tokens: Tensor) -> Step:
-        """Read ``tokens: (B, K)`` int64 and predict the next word; K is that of ``state``."""
-        ...
-
-
 class Captioner(nn.Module, ABC):
-    """A captioner that is trained; see :class:`StepwiseCaptioner` for how it decodes."""
+    """A captioner: trained on whole captions, it decodes one word at a time, for B images with K hypotheses each."""
 
     arrays: tuple[str, ...]
     """The arrays of the store that it reads."""
@@ -52,13 +36,16 @@ class Captioner(nn.Module, ABC):
         """Of the words: (V, E)."""
 
     @abstractmethod
-    def encode(self, features: dict[str, Tensor]) -> Memory: ...
+    def encode(self, features: dict[str, Tensor]) -> Memory:
+        """Encode ``patches: (B, P, D)`` and ``cls: (B, D)``, as far as the model reads them, for ``step``."""
 
     @abstractmethod
-    def initial_state(self, memory: Memory) -> State: ...
+    def initial_state(self, memory: Memory) -> State:
+        """The state before the start token, with K = 1."""
 
     @abstractmethod
-    def step(self, memory: Memory, state: State, tokens: Tensor) -> Step: ...
+    def step(self, memory: Memory, state: State, tokens: Tensor) -> Step:
+        """Read ``tokens: (B, K)`` int64 and predict the next word; K is that of ``state``."""
 
     @abstractmethod
     def forward(self, memory: Memory, tokens: Tensor, mask: Tensor, image_index: Tensor) -> Tensor:

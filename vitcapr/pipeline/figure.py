@@ -72,14 +72,6 @@ class Experiment(Protocol):
         """The folder of the backbone of a job, if the user has it on this machine."""
 
 
-def _nothing(_: Experiment) -> dict[str, Any]:
-    return {}
-
-
-def _once(_: Experiment) -> list[dict[str, str]]:
-    return [{}]
-
-
 @dataclass(frozen=True)
 class Figure:
     """The declaration from which the rule of a figure is made.
@@ -103,8 +95,8 @@ class Figure:
     category: str
     labels: Mapping[str, str]
     subcategory: str | None = None
-    each: Callable[[Experiment], Iterable[Mapping[str, str]]] = _once
-    bound: Callable[[Experiment], dict[str, Any]] = _nothing
+    each: Callable[[Experiment], Iterable[Mapping[str, str]]] = lambda _: [{}]
+    bound: Callable[[Experiment], dict[str, Any]] = lambda _: {}
     sources: Callable[[Experiment], Callable[[Any], Mapping[str, Path]]] | None = None
     tables: Mapping[str, str] = field(default_factory=dict)
     priority: int = 0

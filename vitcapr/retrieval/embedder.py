@@ -219,7 +219,7 @@ class Retriever:
 
     def _text_encoder(self) -> Callable[[Sequence[str]], Tensor]:
         # transformers loads for seconds, and only sentences of one's own need it.
-        from vitcapr.encoders.text_recipe import text_recipe
+        from vitcapr.encoders.text_encoders import text_recipe
 
         made = self.card["text_encoder"]
         if made["weights_sha256"] is None:

@@ -14,8 +14,7 @@ from vitcapr.batches.tokenised import TowerReader
 from vitcapr.config.finetuned_dual_encoder import FinetunedTextConfig, FinetuneSettings
 from vitcapr.encoders.checkpoints import locate, weights_digest
 from vitcapr.encoders.image_towers import Backbone
-from vitcapr.encoders.text_encoders import TextEncoder
-from vitcapr.encoders.text_recipe import text_recipe
+from vitcapr.encoders.text_encoders import TextEncoder, text_recipe
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
 from vitcapr.formats.tokens import TAGS, read_tokenizer
@@ -149,34 +148,16 @@ def build_finetuned(
     Args:
         parts: the encoders, ``image`` and ``text.<tower>``; None makes them with random weights.
     """
-    image, width = architecture["image"], architecture["embedding_dim"]
-    parts = parts or {
-        "image": _from_config(image["config"]),
-        **{f"text.{name}": _from_config(text["config"]) for name, text in architecture["texts"].items()},
-    }
+
+    def arguments(part: str, described: Mapping[str, Any]) -> dict[str, Any]:
+        encoder = _from_config(described["config"]) if parts is None else parts[part]
+        further = {key: value for key, value in described.items() if key != "config"}
+        return {"encoder": encoder, "embedding_dim": architecture["embedding_dim"], **further}
+
     towers = {
-        name: FinetunedTextTower(
-            parts[f"text.{name}"],
-            text["width"],
-            width,
-            text["pool"],
-            text["top_layers"],
-            pretrained=text["pretrained"],
-            tags=text["tags"],
-            segments=text["segments"],
-            title_weight=text["title_weight"],
-        )
-        for name, text in architecture["texts"].items()
+        name: FinetunedTextTower(**arguments(f"text.{name}", text)) for name, text in architecture["texts"].items()
     }
-    picture = FinetunedImageTower(
-        parts["image"],
-        image["width"],
-        width,
-        image["pool"],
-        image["top_layers"],
-        prefix=image["prefix"],
-        options=image["options"],
-    )
+    picture = FinetunedImageTower(**arguments("image", architecture["image"]))
     return FinetunedDualEncoder(picture, towers, architecture["temperature"], architecture["learn_temperature"])
 
 

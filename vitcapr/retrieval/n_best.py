@@ -9,37 +9,24 @@ penalty and the retriever that it was chosen for.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vitcapr.errors import UserError
-from vitcapr.formats.captions import DECIMALS, Candidate, read_captions, write_captions
+from vitcapr.formats.captions import DECIMALS, DecodedCaption, read_captions, write_captions
 
 Float64s = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class NBest:
-    """The candidates of one image, the best first."""
-
-    image_id: str
-    candidates: Sequence[Candidate]
-
-    @property
-    def captions(self) -> list[str]:
-        return [candidate.caption for candidate in self.candidates]
-
-
-def read_n_best(path: Path, image_ids: Sequence[str]) -> list[NBest]:
+def read_n_best(path: Path, image_ids: Sequence[str]) -> list[DecodedCaption]:
     """The candidates of each of ``image_ids``, in their order.
 
     Raises:
         UserError: the file holds something else, one caption an image, or the captions of other images.
     """
-    n_bests = {image_id: NBest(image_id, entry.candidates) for image_id, entry in read_captions(path).items()}
+    n_bests = read_captions(path)
     if n_bests.keys() != set(image_ids):
         odd = min(n_bests.keys() ^ set(image_ids))
         what, where = "these are not the captions of the split", f"{path}, image {odd}"
@@ -65,7 +52,7 @@ class Terms:
 
     def __init__(
         self,
-        n_bests: Sequence[NBest],
+        n_bests: Sequence[DecodedCaption],
         cosines: Sequence[Float64s],
         length_penalty: float,
         blind: Sequence[Float64s] | None = None,
@@ -138,7 +125,7 @@ def choose_weight(
 
 def write_reordered(
     path: Path,
-    n_bests: Sequence[NBest],
+    n_bests: Sequence[DecodedCaption],
     scores: Sequence[Float64s],
     *,
     of_candidates: Sequence[dict[str, Float64s]] | None = None,

@@ -12,13 +12,14 @@ from vitcapr.encoders.language_models import load_judge
 from vitcapr.encoders.precision import resolve_device
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
+from vitcapr.formats.captions import DecodedCaption
 from vitcapr.formats.embeddings import RerankingWeight
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.model import WEIGHTS
 from vitcapr.progress import Reporter
 from vitcapr.retrieval.augmented_views import open_augmented_views
 from vitcapr.retrieval.embedder import open_retriever
-from vitcapr.retrieval.n_best import Float64s, NBest, Terms, read_n_best, write_reordered
+from vitcapr.retrieval.n_best import Float64s, Terms, read_n_best, write_reordered
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,9 @@ class RetrieverFiles:
             raise UserError("no trained retriever there", where=self.folder, remedy="train the retriever")
         return sha256_file(path)
 
-    def cosines(self, n_bests: Sequence[NBest], data: Manifest, device: str, reporter: Reporter) -> list[Float64s]:
+    def cosines(
+        self, n_bests: Sequence[DecodedCaption], data: Manifest, device: str, reporter: Reporter
+    ) -> list[Float64s]:
         """The cosine of each image and each of its candidates.
 
         Raises:
@@ -68,7 +71,7 @@ class RetrieverFiles:
         return candidate_cosines(images, texts[place], [len(n_best.captions) for n_best in n_bests])
 
 
-def blind_likelihoods(source: str, revision: str, n_bests: Sequence[NBest], device: str) -> list[Float64s]:
+def blind_likelihoods(source: str, revision: str, n_bests: Sequence[DecodedCaption], device: str) -> list[Float64s]:
     """The log-likelihood of each image's candidates under a language model that sees no image."""
     captions = [caption for n_best in n_bests for caption in n_best.captions]
     different, place = np.unique(captions, return_inverse=True)

@@ -31,7 +31,7 @@ def extract_text(
 ) -> None:
     """Extract features of every caption. After an interruption, the same command continues."""
     from vitcapr.encoders.precision import resolve_device
-    from vitcapr.encoders.text_recipe import text_recipe
+    from vitcapr.encoders.text_encoders import text_recipe
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.store.caption_rows import CHUNK, CaptionFeatures
     from vitcapr.store.fill import StorePlan, fill, terms_of

@@ -28,12 +28,13 @@ def word_vectors(
     """Look up the words of a vocabulary in a word-vector file and write the initial embedding."""
     from pathlib import Path
 
-    from vitcapr.formats.vocabulary import Vocabulary, write_coverage, write_word_vectors
-    from vitcapr.text.word_vectors import initial_embedding
+    from vitcapr.files import write_json
+    from vitcapr.formats.vocabulary import Vocabulary, write_word_vectors
+    from vitcapr.text.word_vectors import describe_coverage, initial_embedding
 
     config = settings.word_vectors
     matrix, covered = initial_embedding(Vocabulary.read(vocabulary), Path(config.path), config.dimension, config.seed)
     write_word_vectors(vectors, matrix)
-    write_coverage(coverage, covered.as_dict())
-    for line in covered.lines():
+    write_json(coverage, covered)
+    for line in describe_coverage(covered):
         report.line(line)

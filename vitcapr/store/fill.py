@@ -31,7 +31,7 @@ from vitcapr.store.int8 import quantise, stored_dtype
 from vitcapr.store.known_rows import KnownRows, write_row_digests
 from vitcapr.store.layout import ArrayLayout, rows_in
 from vitcapr.store.rows import Rows
-from vitcapr.store.writer import TERMS, StoreWriter, claimed, fingerprint_of, finished, read_layouts, store_folder
+from vitcapr.store.writer import TERMS, StoreWriter, claimed, fingerprint_of, read_layouts, store_folder
 
 _BATCHES_AHEAD = 3
 """Batches that a GPU has been given and not finished; more would only take memory."""
@@ -122,10 +122,10 @@ def fill(
             on the chunks that are computed in the same run.
         reuse: copy rows that other stores of the same recipe hold.
     """
-    layouts = read_layouts(plan.folder)
-    if layouts is not None and all(finished(plan.folder, layouts, index) for index in chunks):
+    begun = StoreWriter(plan.folder, read_layouts(plan.folder))
+    if begun.layouts and all(begun.checksums(index) for index in chunks):
         report.line(f"all {len(chunks)} chunks are in {plan.folder}")
-        return StoreWriter(plan.folder, layouts)
+        return begun
     known, encoder, kind = plan.known_rows(reuse), load(), plan.rows.kind
     writer = StoreWriter(plan.folder, _layouts(plan, encoder))
     with claimed(plan.folder, chunks, report.line):

@@ -17,7 +17,7 @@ from vitcapr.formats.containers import write_array
 from vitcapr.formats.store_manifest import LAYERS, SCALE, arrays_of_layer
 from vitcapr.store.layout import GROUP, ArrayLayout, chunk_path, row_ranges
 from vitcapr.store.rows import Rows
-from vitcapr.store.writer import finished, read_layouts
+from vitcapr.store.writer import StoreWriter, read_layouts
 
 ROWS = "rows.npy"
 _DIGEST_BYTES = 32
@@ -41,22 +41,21 @@ def _read_row_digests(folder: Path) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class _Source:
+class _Source(StoreWriter):
     """Another store, with the row of each digest that one of its finished chunks holds."""
 
-    folder: Path
-    layouts: dict[str, ArrayLayout]
     rows: dict[bytes, int]
     _checked: set[tuple[str, int]] = field(default_factory=set)
 
     def chunk(self, name: str, index: int) -> np.ndarray:
         """A chunk, mapped; compared with its checksum when it is first used."""
         layout = self.layouts[name]
-        path = chunk_path(self.folder / GROUP / name, index, len(layout.shape))
+        path = chunk_path(self.group / name, index, len(layout.shape))
         shape = (layout.chunk, *layout.shape[1:])
         mapped = np.memmap(path, np.dtype(layout.dtype).newbyteorder("<"), "r", shape=shape)
         if (name, index) not in self._checked:
-            if (finished(self.folder, self.layouts, index) or {}).get(name) != sha256_bytes(mapped.tobytes()):
+            recorded = self.checksums(index)
+            if recorded is None or recorded[name] != sha256_bytes(mapped.tobytes()):
                 raise UserError(
                     f"chunk {index} of '{name}' is damaged, and rows of the new store were to be copied from it",
                     where=path,
@@ -148,7 +147,7 @@ class KnownRows:
         """The chunk of another store that begins with the same row as chunk ``index``, all rows of which are known."""
         other, row = self.sources[self.source[index * self.chunk]], int(self.row[index * self.chunk])
         return {
-            name: chunk_path(other.folder / GROUP / name, row // layout.chunk, len(layout.shape))
+            name: chunk_path(other.group / name, row // layout.chunk, len(layout.shape))
             for name, layout in other.layouts.items()
         }
 
@@ -170,11 +169,11 @@ def _held(stores: Path, recipe: Mapping[str, Any], except_for: Path | None) -> I
         ):
             continue
         left_out = {name for layer in further for array in arrays_of_layer(layer) for name in (array, array + SCALE)}
-        layouts = {name: layout for name, layout in (read_layouts(folder) or {}).items() if name not in left_out}
+        layouts = {name: layout for name, layout in read_layouts(folder).items() if name not in left_out}
         digests = _read_row_digests(folder)
         if not layouts or any(layout.shape[0] != len(digests) for layout in layouts.values()):
             continue
-        size = next(iter(layouts.values())).chunk
-        chunks = [index for index in range(-(-len(digests) // size)) if finished(folder, layouts, index) is not None]
+        size, store = next(iter(layouts.values())).chunk, StoreWriter(folder, layouts)
+        chunks = [index for index in store.chunks if store.checksums(index) is not None]
         rows = [row for index in chunks for row in range(index * size, min((index + 1) * size, len(digests)))]
         yield _Source(folder, layouts, {digests[row].tobytes(): row for row in rows})

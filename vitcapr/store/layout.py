@@ -51,6 +51,10 @@ class ArrayLayout:
         return cls(tuple(shape), chunk, dtype, (kind, *axes))
 
     @property
+    def chunks(self) -> int:
+        return -(-self.shape[0] // self.chunk)
+
+    @property
     def chunk_bytes(self) -> int:
         return self.chunk * math.prod(self.shape[1:]) * np.dtype(self.dtype).itemsize
 
@@ -89,12 +93,6 @@ def layouts_in(manifest: Mapping[str, Any]) -> dict[str, ArrayLayout]:
         name: ArrayLayout.for_rows(kind, array["shape"], chunk, array["dtype"])
         for name, array in manifest["arrays"].items()
     }
-
-
-def chunks_in(manifest: Mapping[str, Any]) -> range:
-    """The numbers of the chunks of a sealed store."""
-    rows = manifest[identity_in(manifest)]["shape"][0]
-    return range(-(-rows // manifest["chunk"]))
 
 
 def group_metadata(attributes: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ import numpy as np
 from vitcapr.errors import UserError
 from vitcapr.formats.store_manifest import SCALE, arrays_of_layer, read_sealed
 from vitcapr.store.check import check_store, read_ids, repair
-from vitcapr.store.layout import chunk_path, identity_in
+from vitcapr.store.layout import ArrayLayout, chunk_path, identity_in, layouts_in
 
 if TYPE_CHECKING:
     from vitcapr.formats.manifest import Manifest
@@ -45,23 +45,14 @@ class FeatureArray:
     ``array[3]``, ``array[10:20]`` and ``array[[5, 2, 2]]`` give NumPy arrays; ``np.asarray(array)`` reads it all.
     """
 
-    def __init__(
-        self,
-        directory: Path,
-        shape: tuple[int, ...],
-        chunk: int,
-        dtype: np.dtype[Any],
-    ) -> None:
-        """Args:
-        directory: the array's folder in the Zarr group.
-        chunk: rows in a chunk file.
-        dtype: that of the numbers on disk; ``stored`` keeps it where ``dtype`` is that of the numbers read.
-        """
-        self.directory, self.shape, self.chunk = directory, shape, chunk
-        self.dtype = self.stored = dtype
-        self.row_bytes = dtype.itemsize * int(np.prod(shape[1:]))
-        self.chunks = -(-shape[0] // chunk)
-        self._mapped = lru_cache(_maps_to_keep(chunk * self.row_bytes))(self._map)
+    def __init__(self, directory: Path, layout: ArrayLayout) -> None:
+        """``directory`` is the array's folder in the Zarr group. ``stored`` is the dtype of the numbers on disk,
+        ``dtype`` that of the numbers read."""
+        self.directory, self.layout, self.shape, self.chunk = directory, layout, layout.shape, layout.chunk
+        self.dtype = self.stored = np.dtype(layout.dtype).newbyteorder("<")
+        self.row_bytes = layout.chunk_bytes // layout.chunk
+        self.chunks = layout.chunks
+        self._mapped = lru_cache(_maps_to_keep(layout.chunk_bytes))(self._map)
 
     @property
     def ndim(self) -> int:
@@ -109,7 +100,7 @@ class FeatureArray:
         """A chunk, mapped and read-only."""
         import torch
 
-        path, size = self.chunk_path(index), self.chunk * self.row_bytes
+        path, size = self.chunk_path(index), self.layout.chunk_bytes
         if not path.is_file() or path.stat().st_size < size:
             state = "cut short" if path.is_file() else "missing"
             what = f"a chunk of the feature store is {state}"
@@ -141,7 +132,7 @@ class QuantisedArray(FeatureArray):
     """An array of ``store_dtype: int8`` with its scales. ``stored`` is int8, ``dtype`` float16."""
 
     def __init__(self, steps: FeatureArray, scale: FeatureArray) -> None:
-        super().__init__(steps.directory, steps.shape, steps.chunk, steps.stored)
+        super().__init__(steps.directory, steps.layout)
         self.dtype, self._scale = np.dtype(np.float16), scale
 
     def gather(self, rows: np.ndarray) -> np.ndarray:
@@ -189,10 +180,7 @@ class FeatureStore(Mapping[str, FeatureArray]):
         self.grid: tuple[int, int] = (rows, columns)
         self.chunk: int = manifest["chunk"]
         self.partial: bool = manifest.get("partial", False)
-        arrays = {}
-        for name, sealed in manifest["arrays"].items():
-            dtype = np.dtype(sealed["dtype"]).newbyteorder("<")
-            arrays[name] = FeatureArray(self.path / name, tuple(sealed["shape"]), self.chunk, dtype)
+        arrays = {name: FeatureArray(self.path / name, layout) for name, layout in layouts_in(manifest).items()}
         self.arrays: dict[str, FeatureArray] = {
             name: QuantisedArray(array, arrays[name + SCALE]) if name + SCALE in arrays else array
             for name, array in arrays.items()

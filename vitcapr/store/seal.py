@@ -39,9 +39,8 @@ def seal(parts: Sequence[Path], stores: Path, image_ids: Collection[str], output
     if any(part.fingerprint != fingerprint for part in contents):
         raise UserError("the parts come from different settings, code or images", where=parts[0], remedy=_REMEDY)
     folder = store_folder(stores, fingerprint)
-    layouts = read_layouts(folder)
-    writer = StoreWriter(folder, layouts or {})
-    if layouts is None or writer.attributes.get("fingerprint") != fingerprint:
+    writer = StoreWriter(folder, read_layouts(folder))
+    if not writer.layouts or writer.attributes.get("fingerprint") != fingerprint:
         raise UserError("the store that the parts describe is gone", where=folder, remedy=_REMEDY)
     id_path = chunk_path(writer.group / "image_id", 0, 2)
     if not id_path.is_file() or id_path.read_bytes() != encode_ids(image_ids).tobytes():

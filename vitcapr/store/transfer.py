@@ -20,7 +20,7 @@ from vitcapr.files import DigestedFile, readable_json, write_json
 from vitcapr.formats.store_manifest import SCALE, check_sealed, read_sealed
 from vitcapr.progress import Reporter
 from vitcapr.store.check import check_store, read_ids, sealed_files
-from vitcapr.store.layout import GROUP, checksum_path, chunks_in, identity_in, layouts_in
+from vitcapr.store.layout import GROUP, checksum_path, identity_in, layouts_in
 from vitcapr.store.remote_folder import MOST_OF_A_LIST, RemoteFolder
 from vitcapr.store.writer import StoreWriter, claimed
 
@@ -90,7 +90,8 @@ def pull(remote: RemoteStore, folder: Path, report: Reporter, arrays: Collection
         The path of the manifest.
     """
     place, sealed, layouts = remote.place, remote.manifest, layouts_in(remote.manifest)
-    chunks, identity, fingerprint = chunks_in(sealed), identity_in(sealed), sealed["fingerprint"]
+    chunks = StoreWriter(folder, layouts).chunks
+    identity, fingerprint = identity_in(sealed), sealed["fingerprint"]
     chosen = _choose(remote, layouts if arrays is None else arrays)
     with claimed(folder, chunks, report.line):
         if StoreWriter(folder, {}).attributes.get("fingerprint", fingerprint) != fingerprint:

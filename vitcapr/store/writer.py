@@ -74,8 +74,7 @@ class StoreWriter:
     @property
     def chunks(self) -> range:
         """The numbers of all chunks."""
-        layout = next(iter(self.layouts.values()))
-        return range(-(-layout.shape[0] // layout.chunk))
+        return range(next(iter(self.layouts.values())).chunks)
 
     def begin(self, attributes: Mapping[str, Any], ids: Collection[str], identity: str = "image_id") -> None:
         """Write what is not chunks: metadata and the id of each row. The same bytes from every task.
@@ -102,7 +101,15 @@ class StoreWriter:
 
     def checksums(self, index: int) -> dict[str, str] | None:
         """Array name -> sha256 of chunk ``index`` if it is finished and its files have their size, else None."""
-        return finished(self.folder, self.layouts, index)
+        recorded = checksum_path(self.folder, index)
+        if not recorded.is_file():
+            return None
+        for name, layout in self.layouts.items():
+            path = chunk_path(self.group / name, index, len(layout.shape))
+            if not path.is_file() or path.stat().st_size != layout.chunk_bytes:
+                return None
+        checksums, names = read_json(recorded), self.layouts.keys()
+        return {name: str(checksums[name]) for name in names} if checksums.keys() >= names else None
 
     def all_checksums(self, chunks: range) -> dict[str, list[str]]:
         """Array name -> sha256 of each of these chunks, which are all finished."""
@@ -154,28 +161,15 @@ class StoreWriter:
         return f"warning: {needed / 1e9:.1f} GB to write, {free / 1e9:.1f} GB free at {self.folder}"
 
 
-def read_layouts(folder: Path) -> dict[str, ArrayLayout] | None:
-    """The feature arrays of a store that was begun, by name; None if it was not."""
+def read_layouts(folder: Path) -> dict[str, ArrayLayout]:
+    """The feature arrays of a store, by name; empty if it was not begun."""
     if not (folder / GROUP / "zarr.json").is_file():
-        return None
+        return {}
     layouts = {}
     for path in sorted((folder / GROUP).glob("*/zarr.json")):
         if path.parent.name not in IDENTITIES:
             layouts[path.parent.name] = ArrayLayout.from_metadata(read_json(path))
     return layouts
-
-
-def finished(folder: Path, layouts: Mapping[str, ArrayLayout], index: int) -> dict[str, str] | None:
-    """Array name -> sha256 of chunk ``index`` if its checksum stands and its files have their size, else None."""
-    recorded = checksum_path(folder, index)
-    if not recorded.is_file():
-        return None
-    for name, layout in layouts.items():
-        path = chunk_path(folder / GROUP / name, index, len(layout.shape))
-        if not path.is_file() or path.stat().st_size != layout.chunk_bytes:
-            return None
-    checksums = read_json(recorded)
-    return {name: str(checksums[name]) for name in layouts} if checksums.keys() >= layouts.keys() else None
 
 
 def copied_rows(folder: Path, chunks: Iterable[int]) -> dict[str, list[list[int]]]:

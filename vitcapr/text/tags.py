@@ -10,9 +10,10 @@ import importlib.util
 import logging
 import re
 import tempfile
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple
 
 import yaml
 
@@ -27,70 +28,55 @@ _SUBJECT = ("NOUN", "PRON", "NUM")
 _TOKEN = re.compile(r"[A-Za-z]+(?:['’\-][A-Za-z]+)*|\d+(?:[.,]\d+)*|[^\w\s]|\w")
 
 
-class Tagger(Protocol):
+class Tagger(NamedTuple):
     """Tags captions of one language.
 
     Attributes:
         name: what it is and of which version, for the card.
+        tag: gives the words of a caption in order, as characters of it; symbols may be left out.
     """
 
     name: str
-
-    def tag(self, text: str) -> list[Tagged]:
-        """The words of a caption in order, as characters of it; symbols may be left out."""
-        ...
+    tag: Callable[[str], list[Tagged]]
 
 
-class RuleTagger:
-    """English by rules: closed classes by list, open ones by ending and neighbour."""
-
-    name = "rules (vitcapr.text.english_tags)"
-
-    def tag(self, text: str) -> list[Tagged]:
-        return tag_english(text)
-
-
-class JiebaTagger:
+def jieba_tagger() -> Tagger:
     """Chinese by jieba's dictionary and hidden Markov model."""
+    import jieba
+    from jieba.posseg import POSTokenizer
 
-    def __init__(self) -> None:
-        import jieba
-        from jieba.posseg import POSTokenizer
+    jieba.setLogLevel(logging.WARNING)
+    with tempfile.TemporaryDirectory() as folder:
+        dictionary = jieba.Tokenizer()
+        # Its cache of the dictionary would lie in the shared temporary folder, for anyone to replace.
+        dictionary.tmp_dir = folder
+        dictionary.initialize()
+    tagger = POSTokenizer(dictionary)
 
-        jieba.setLogLevel(logging.WARNING)
-        self.name = f"jieba {version('jieba')}"
-        with tempfile.TemporaryDirectory() as folder:
-            words = jieba.Tokenizer()
-            # Its cache of the dictionary would lie in the shared temporary folder, for anyone to replace.
-            words.tmp_dir = folder
-            words.initialize()
-        self._tagger = POSTokenizer(words)
-
-    def tag(self, text: str) -> list[Tagged]:
+    def tag(text: str) -> list[Tagged]:
         words, at = [], 0
-        for word in self._tagger.cut(text):
+        for word in tagger.cut(text):
             end = at + len(word.word)
             if not word.word.isspace():
                 words.append((at, end, "X" if word.flag == "eng" else _JIEBA.get(word.flag[0], "X")))
             at = end
         return words
 
+    return Tagger(f"jieba {version('jieba')}", tag)
 
-class HanlpTagger:
+
+def hanlp_tagger() -> Tagger:
     """Both languages by HanLP's multilingual model (XLM-RoBERTa, Universal Dependencies), which it downloads."""
+    import hanlp
 
-    def __init__(self) -> None:
-        import hanlp
+    try:
+        model = hanlp.load(hanlp.pretrained.mtl.UD_ONTONOTES_TOK_POS_LEM_FEA_NER_SRL_DEP_SDP_CON_XLMR_BASE)
+    except OSError as error:
+        what = f"HanLP's model can neither be found nor downloaded: {error}"
+        raise UserError(what, remedy="run once where the network is, or set tags.tagger: jieba") from error
 
-        self.name = f"HanLP {version('hanlp')}"
-        try:
-            self._model = hanlp.load(hanlp.pretrained.mtl.UD_ONTONOTES_TOK_POS_LEM_FEA_NER_SRL_DEP_SDP_CON_XLMR_BASE)
-        except OSError as error:
-            what = f"HanLP's model can neither be found nor downloaded: {error}"
-            raise UserError(what, remedy="run once where the network is, or set tags.tagger: jieba") from error
-
-    def tag(self, text: str) -> list[Tagged]:
-        document = self._model(text, tasks=["tok", "pos"])
+    def tag(text: str) -> list[Tagged]:
+        document = model(text, tasks=["tok", "pos"])
         words, at = [], 0
         for word, tag in zip(document["tok"], document["pos"], strict=True):
             start = text.find(word, at)
@@ -99,6 +85,8 @@ class HanlpTagger:
                 words.append((start, at, _DATA["universal_dependencies"].get(tag, tag if tag in TAGS else "X")))
         return words
 
+    return Tagger(f"HanLP {version('hanlp')}", tag)
+
 
 def taggers(choice: Literal["auto", "hanlp", "jieba"]) -> dict[str, Tagger]:
     """The tagger of each language, ``en`` and ``zh``. ``auto``: HanLP where it is installed."""
@@ -106,9 +94,9 @@ def taggers(choice: Literal["auto", "hanlp", "jieba"]) -> dict[str, Tagger]:
     if choice == "hanlp" and not there:
         raise UserError("HanLP is not installed", remedy="pip install 'vitcapr[hanlp]', or set tags.tagger: jieba")
     if there and choice != "jieba":
-        both = HanlpTagger()
+        both = hanlp_tagger()
         return {"en": both, "zh": both}
-    return {"en": RuleTagger(), "zh": JiebaTagger()}
+    return {"en": Tagger("rules (vitcapr.text.english_tags)", tag_english), "zh": jieba_tagger()}
 
 
 def tag_english(text: str) -> list[tuple[int, int, str]]:

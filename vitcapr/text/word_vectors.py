@@ -1,7 +1,6 @@
 """An embedding matrix that starts from published word vectors."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -70,59 +69,28 @@ def _is_header(fields: list[bytes]) -> bool:
     return len(fields) == 2 and fields[0].isdigit() and fields[1].isdigit()
 
 
-@dataclass(frozen=True)
-class Coverage:
-    """How much of a vocabulary, specials aside, a word-vector file has.
-
-    Attributes:
-        found: words of the vocabulary in the file, of ``words``.
-        found_tokens: occurrences of the found words where the vocabulary counted, of ``tokens``.
-        missing: the words that the file lacks, the most frequent first.
-        vectors: lines of the file that hold a vector.
-        bad_lines: the numbers of those that do not, from 1.
-    """
-
-    found: int
-    words: int
-    found_tokens: int
-    tokens: int
-    missing: tuple[str, ...]
-    vectors: int
-    bad_lines: tuple[int, ...]
-
-    def as_dict(self) -> dict[str, Any]:
-        return {
-            "types": {"found": self.found, "of": self.words, "share": self.found / self.words},
-            "tokens": {"found": self.found_tokens, "of": self.tokens, "share": self.found_tokens / self.tokens},
-            "missing": {"count": len(self.missing), "words": list(self.missing[:_NAMED])},
-            "file": {
-                "vectors": self.vectors,
-                "bad_lines": {"count": len(self.bad_lines), "numbers": list(self.bad_lines[:_NAMED])},
-            },
-        }
-
-    def lines(self) -> list[str]:
-        """The same for a person to read."""
-        text = [
-            f"word vectors: {self.found} of {self.words} words ({self.found / self.words:.1%}), "
-            f"{self.found_tokens / self.tokens:.1%} of running words"
-        ]
-        if self.missing:
-            text.append(f"drawn at random: {_some(self.missing)}")
-        if self.bad_lines:
-            text.append(f"lines of the file that hold no vector: {_some(self.bad_lines)}")
-        return text
-
-
-def _some(items: tuple[str, ...] | tuple[int, ...]) -> str:
-    more = f" and {len(items) - _NAMED} more" if len(items) > _NAMED else ""
-    return ", ".join(str(item) for item in items[:_NAMED]) + more
+def describe_coverage(coverage: Mapping[str, Any]) -> Iterator[str]:
+    """What :func:`initial_embedding` says of a file, for a person to read."""
+    types, tokens = coverage["types"], coverage["tokens"]
+    yield (
+        f"word vectors: {types['found']} of {types['of']} words ({types['share']:.1%}), "
+        f"{tokens['share']:.1%} of running words"
+    )
+    for what, items in (
+        ("drawn at random", coverage["missing"]),
+        ("lines of the file that hold no vector", coverage["file"]["bad_lines"]),
+    ):
+        count, (named,) = items["count"], (value for key, value in items.items() if key != "count")
+        more = f" and {count - len(named)} more" if count > len(named) else ""
+        if count:
+            yield f"{what}: {', '.join(map(str, named))}{more}"
 
 
 def initial_embedding(
     vocabulary: Vocabulary, path: Path, dimension: int, seed: int
-) -> tuple[NDArray[np.float32], Coverage]:
-    """An embedding for ``vocabulary``, (V, dimension) float32: the file's vectors where it has the word.
+) -> tuple[NDArray[np.float32], dict[str, Any]]:
+    """An embedding for ``vocabulary``, (V, dimension) float32: the file's vectors where it has the word; and how much
+    of the vocabulary, specials aside, the file has: ``coverage.json``.
 
     A word that the file lacks, ``<start>`` and ``<end>`` among them, gets a normal draw with the mean and the
     standard deviation that each dimension has over all vectors of the file; ``<pad>`` is zero. Of a word that
@@ -152,13 +120,18 @@ def initial_embedding(
     drawn = [number for number in range(len(vocabulary)) if number not in covered]
     matrix[drawn] = mean + np.sqrt(squares / vectors) * matrix[drawn]
     matrix[vocabulary.index[PAD]] = 0
-    coverage = Coverage(
-        found=len(covered.intersection(words)),
-        words=len(words),
-        found_tokens=sum(vocabulary.counts[number] for number in words if number in covered),
-        tokens=sum(vocabulary.counts[number] for number in words),
-        missing=tuple(vocabulary.words[number] for number in words if number not in covered),
-        vectors=vectors,
-        bad_lines=tuple(bad_lines),
-    )
+    missing = [vocabulary.words[number] for number in words if number not in covered]
+    coverage = {
+        "types": _share(len(words) - len(missing), len(words)),
+        "tokens": _share(
+            sum(vocabulary.counts[number] for number in words if number in covered),
+            sum(vocabulary.counts[number] for number in words),
+        ),
+        "missing": {"count": len(missing), "words": missing[:_NAMED]},
+        "file": {"vectors": vectors, "bad_lines": {"count": len(bad_lines), "numbers": bad_lines[:_NAMED]}},
+    }
     return matrix.astype(np.float32), coverage
+
+
+def _share(found: int, of: int) -> dict[str, float]:
+    return {"found": found, "of": of, "share": found / of}

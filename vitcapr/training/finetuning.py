@@ -207,8 +207,7 @@ def finetune(
         )
 
     def rates_of(finetuned: Any) -> Rates:
-        groups = layer_rates(finetuned, training.layer_decay, training.encoder_rate)
-        return [(group.parameters, group.scale) for group in groups]
+        return layer_rates(finetuned, training.layer_decay, training.encoder_rate)
 
     trained = sum(p.numel() for p in model.parameters() if p.requires_grad)
     reporter.line(

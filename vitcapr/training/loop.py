@@ -131,8 +131,11 @@ class Trainer(Generic[Batch]):
         """
         distributed.start_alike(self.model)
         self._resume()
-        plan = self._steps_of_phases()
-        done = sum(plan[: self.position.phase]) + self._step_of_phase()
+        position, phases = self.position, self.training.phases
+        plan = [phase.epochs * self.task.steps(number) for number, phase in enumerate(phases)]
+        done = sum(plan[: position.phase])
+        if position.phase < len(phases):
+            done += position.epoch * self.task.steps(position.phase) + position.step
         sampling = sample_gpu_use(self.gpu_file, self.device, continued=done > 0)
         with (
             stop_on_signal(patient=distributed.processes() > 1) as stop,
@@ -144,23 +147,16 @@ class Trainer(Generic[Batch]):
         return self.position
 
     def _epochs(self, tracker: Tracker, stop: StopRequest) -> None:
+        patience = math.inf if self.training.patience is None else self.training.patience
         for phase in range(self.position.phase, len(self.training.phases)):
             for epoch in range(self.position.epoch, self.training.phases[phase].epochs):
-                if self._out_of_patience():
+                if len(self.position.history) - self.position.best_epoch >= patience:
                     self.reporter.line(f"stopped early: no better epoch since epoch {self.position.best_epoch}")
                     return
                 if distributed.any_of(time.monotonic() - self._saved > _SECONDS):
                     self._save()
                 self._epoch(phase, epoch, tracker, stop)
             self.position.phase, self.position.epoch = phase + 1, 0
-
-    def _steps_of_phases(self) -> list[int]:
-        return [phase.epochs * self.task.steps(number) for number, phase in enumerate(self.training.phases)]
-
-    def _step_of_phase(self) -> int:
-        if self.position.phase == len(self.training.phases):
-            return 0
-        return self.position.epoch * self.task.steps(self.position.phase) + self.position.step
 
     def _epoch(self, phase: int, epoch: int, tracker: Tracker, stop: StopRequest) -> None:
         position, settings = self.position, self.training.phases[phase]
@@ -241,10 +237,6 @@ class Trainer(Generic[Batch]):
                 checkpoints.write_tensors(self.best_file, self.average.state(), {"epoch": number})
         text = ", ".join(f"{name} {value:.4g}" for name, value in position.history[-1].items() if name != "epoch")
         self.reporter.line(f"epoch {number}: {text}{', best so far' if position.best_epoch == number else ''}")
-
-    def _out_of_patience(self) -> bool:
-        patience = self.training.patience
-        return patience is not None and len(self.position.history) - self.position.best_epoch >= patience
 
     def _save(self) -> None:
         """Rank 0 writes; the others wait, because torchrun ends all processes as soon as one has ended with a code."""

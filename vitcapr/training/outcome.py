@@ -1,5 +1,6 @@
 """Runs a training, or one for each learning rate of a sweep, and writes its files: weights, card, history, GPU use."""
 
+import math
 import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -85,8 +86,11 @@ def train_into(
     shared: dict[str, Any] = {"card": card, "dtype": dtype, "reporter": reporter}
     rates = sweep or [phase.learning_rate for phase in training.phases[:1]]
     table: list[dict[str, Any]] = []
-    best = None if rates else _untrained(make_task())
-    diverged, chosen = 0, -1
+    best: Trained | None = None
+    diverged, chosen, best_rank = 0, -1, (-math.inf, -math.inf)
+    if not rates:  # No score, for nothing is chosen.
+        weights = {name: tensor.clone() for name, tensor in make_task().model.state_dict().items()}
+        best = Trained(Position(), weights, gpu_csv("nothing was trained"))
     for rate in rates:
         task, state = make_task(), folder / CHECKPOINT
         if len(rates) > 1:
@@ -105,9 +109,10 @@ def train_into(
         if trained is None:
             continue
         end = trained.end
-        table.append({**end.history[end.best_epoch - 1], "learning_rate": rate, "best_epoch": end.best_epoch})
-        if best is None or _best_rank(end, training.select_by) > _best_rank(best.end, training.select_by):
-            best, chosen = trained, len(table) - 1
+        row = end.history[end.best_epoch - 1]
+        table.append({**row, "learning_rate": rate, "best_epoch": end.best_epoch})
+        if best is None or rank(row, training.select_by) > best_rank:
+            best, best_rank, chosen = trained, rank(row, training.select_by), len(table) - 1
     if best is None:
         return
     if sweep is not None:
@@ -126,10 +131,6 @@ def train_into(
     reporter.line(f"best epoch {end.best_epoch}: {score}")
 
 
-def _best_rank(end: Position, select_by: str) -> tuple[float, float]:
-    return rank(end.history[end.best_epoch - 1], select_by)
-
-
 def with_rate(training: TrainingConfig, rate: float) -> TrainingConfig:
     """The training with ``rate`` in its first phase; those of the other phases keep their ratio to it."""
     factor = rate / training.phases[0].learning_rate
@@ -138,12 +139,6 @@ def with_rate(training: TrainingConfig, rate: float) -> TrainingConfig:
         phase.model_copy(update={"learning_rate": scaled}) for phase, scaled in zip(training.phases, rates, strict=True)
     ]
     return training.model_copy(update={"phases": phases})
-
-
-def _untrained(task: Task[Any]) -> Trained:
-    """A model that has nothing to learn: its weights as they are, and no score, for nothing is chosen."""
-    weights = {name: tensor.clone() for name, tensor in task.model.state_dict().items()}
-    return Trained(Position(), weights, gpu_csv("nothing was trained"))
 
 
 def train_from(

@@ -15,8 +15,7 @@ from vitcapr.encoders.staging import to_device
 from vitcapr.models.dual_encoder import DualEncoder, DualEncoders, side_by_side
 from vitcapr.retrieval.embedder import place_texts
 from vitcapr.training import distributed
-from vitcapr.training.contrastive import hinge_rank, info_nce, max_hinge, sigmoid, structure_loss
-from vitcapr.training.hard_negatives import mined_loss
+from vitcapr.training.contrastive import hinge_rank, info_nce, max_hinge, mined_loss, sigmoid, structure_loss
 from vitcapr.training.recall import recalls
 
 _VALIDATION_IMAGES = 64
