@@ -70,8 +70,10 @@ def file_states(paths: Iterable[Path]) -> dict[Path, os.stat_result]:
 
 def read_file(path: Path) -> bytes:
     """The content of a regular file. A pipe could be waited for without end, and a device read without end."""
-    check_is_file(path)
-    return path.read_bytes()
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as stream:
+        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", str(path))
+        return stream.read()
 
 
 def check_is_file(path: Path) -> None:

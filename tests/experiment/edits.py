@@ -118,15 +118,15 @@ def delete(file: str) -> Callable[[Any], None]:
     return lambda project: (project.root / file).unlink()
 
 
-BEAM = "vitcapr/decoding/beam.py"
+BEAM, GENERATE = "vitcapr/decoding/beam.py", "vitcapr/decoding/generate.py"
 PLAIN = {"phases": [{"epochs": 10, "learning_rate": 0.5}]}
 
 EDITS = (
     Edit("a comment in the beam search", append(BEAM, "\n# A remark.\n"), ()),
     Edit("a docstring in the captioners", append("vitcapr/models/captioners.py", '\n"""A remark."""\n'), ()),
     Edit("blank lines in the training loop", append("vitcapr/training/loop.py", "\n\n\n\n"), ()),
-    Edit("the text of an error", replace(BEAM, "raise beam_size or lower n_best", "lower n_best"), ()),
-    Edit("a line in the log of a stage", replace("vitcapr/decoding/generate.py", "} images, ", "} pictures, "), ()),
+    Edit("the text of an error", replace("vitcapr/decoding/hypotheses.py", "lower decoding.min_length or", ""), ()),
+    Edit("a line in the log of a stage", replace(GENERATE, "} images, ", "} pictures, "), ()),
     Edit("how errors are printed", append("vitcapr/errors.py"), ()),
     Edit("how mistakes in a configuration are explained", append("vitcapr/config/mistakes.py"), ()),
     Edit("the progress bar", append("vitcapr/progress.py"), ()),
@@ -151,7 +151,11 @@ EDITS = (
     Edit("code of the contrastive loss", append("vitcapr/training/contrastive.py"), RETRIEVAL),
     Edit("code of ranks, which validate retrievers too", append("vitcapr/metrics/ranks.py"), RETRIEVAL),
     Edit("code of the beam search", append(BEAM), DECODING),
-    Edit("the condition of an error", replace(BEAM, "if n_best > beam_size", "if n_best >= beam_size"), DECODING),
+    Edit(
+        "the condition of an error",
+        replace(GENERATE, "if not len(rows)", "if len(rows) < 1"),
+        DECODING,
+    ),
     Edit("an option of decodings, in code", append("vitcapr/config/decoding.py"), DECODING),
     Edit("code of reranking", append("vitcapr/retrieval/n_best.py"), AFTER_CAPTIONS),
     Edit("code of METEOR", append("vitcapr/metrics/java.py"), METEOR),

@@ -2,7 +2,6 @@
 
 import resource
 import sys
-from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from pathlib import Path
 
@@ -58,11 +57,9 @@ def dtype_name(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
 
-def autocast(device: torch.device, dtype: torch.dtype) -> AbstractContextManager[object]:
-    """torch's autocast to ``dtype``; for float32, a context that changes nothing."""
-    if dtype == torch.float32:
-        return nullcontext()
-    return torch.autocast(device.type, dtype=dtype)
+def autocast(device: torch.device, dtype: torch.dtype) -> torch.autocast:
+    """torch's autocast to ``dtype``; none for float32."""
+    return torch.autocast(device.type, dtype=dtype, enabled=dtype != torch.float32)
 
 
 def memory_line(model: torch.nn.Module, device: torch.device) -> str:

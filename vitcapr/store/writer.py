@@ -118,10 +118,6 @@ class StoreWriter:
             raise RuntimeError(f"chunk {chunks[recorded.index(None)]} is not finished")
         return {name: [digests[name] for digests in recorded if digests] for name in self.layouts}
 
-    def clear(self, index: int) -> None:
-        """Chunk ``index`` is not finished, whatever a killed process left of it."""
-        checksum_path(self.folder, index).unlink(missing_ok=True)
-
     def write(
         self,
         index: int,

@@ -107,11 +107,6 @@ def of_first(scores: dict[str, float]) -> dict[str, float]:
     return dict(zip(scores, values.tolist(), strict=True))
 
 
-def wait_for_all() -> None:
-    """Wait until every process has reached this call."""
-    totals(0.0)
-
-
 def add_up_gradients(model: nn.Module) -> None:
     """Every process's gradients become the sum over all processes; one that a process lacks counts as zero there."""
     if processes() == 1:

@@ -86,6 +86,10 @@ class Trainer(Generic[Batch]):
         folder: where the state lives; it survives a stop and is never a declared output.
         identity: names everything the training depends on; a state of another identity is not continued.
         rates: the weights to train, each group with the factor on its learning rate; None trains all of them alike.
+
+    Attributes:
+        best_file: the best weights so far, once an epoch has been validated.
+        gpu_file: how busy the GPU was, of this run and those that it continues.
     """
 
     def __init__(
@@ -102,6 +106,7 @@ class Trainer(Generic[Batch]):
     ) -> None:
         self.task, self.training, self.device, self.dtype = task, training, device, dtype
         self.folder, self.identity, self.reporter = folder, identity, reporter
+        self.best_file, self.gpu_file = folder / "best.safetensors", folder / "gpu.csv"
         self.model = task.model.to(device)
         trained = [weight for weight in self.model.parameters() if weight.requires_grad]
         groups = [(trained, 1.0)] if rates is None else rates
@@ -111,16 +116,6 @@ class Trainer(Generic[Batch]):
         self.position = Position()
         self._unread: list[tuple[Tensor, int]] = []
         self._saved = time.monotonic()
-
-    @property
-    def best_file(self) -> Path:
-        """The best weights so far, once an epoch has been validated."""
-        return self.folder / "best.safetensors"
-
-    @property
-    def gpu_file(self) -> Path:
-        """How busy the GPU was, of this run and those that it continues."""
-        return self.folder / "gpu.csv"
 
     def run(self) -> Position:
         """Train to the end.
@@ -243,7 +238,7 @@ class Trainer(Generic[Batch]):
         random = distributed.of_all(checkpoints.random_tensors())
         if distributed.is_first():
             self._write(random)
-        distributed.wait_for_all()
+        distributed.totals(0.0)  # Wait until every process is here.
         self._saved = time.monotonic()
 
     def _write(self, random: list[dict[str, Tensor]]) -> None:
