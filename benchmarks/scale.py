@@ -20,6 +20,7 @@ import tarfile
 import tempfile
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -51,6 +52,7 @@ from vitcapr.store.statistics import statistics
 
 REPOSITORY = Path(__file__).parents[1]
 CHUNK, WIDTH, BATCH, BATCHES, TASKS, MEMBERS = 4096, 64, 256, 2000, 100, 1000
+WINDOW, LEAST_READ = 8, 0.05
 WORDS = np.array([f"word{number}" for number in range(20_000)])
 REPORT = Reporter(stream=io.StringIO())
 
@@ -185,7 +187,7 @@ def look(size: Size) -> None:
         assert len(store["cls"]) == size.images
 
 
-def start_head(size: Size, batches: int = 1) -> None:
+def start_head(size: Size, batches: int = 1, shuffle_chunks: int | None = None) -> None:
     """What the training of a head on both stores does before its first step."""
     data = size.data
     images = open_features(size.folder / "features/a/manifest.json")
@@ -194,13 +196,23 @@ def start_head(size: Size, batches: int = 1) -> None:
     texts.check_rows("caption_id", data)
     table = TokenTable.read(size.folder / "tokens.npz", data)
     inputs = FeatureTexts(texts["text"], table.caption_row, table.image_row)
-    epoch = iter(Batches(images, inputs, data.rows("train"), BATCH, arrays=("cls",)))
+    options: dict[str, Any] = {"arrays": ("cls",), "shuffle_chunks": shuffle_chunks}
+    epoch = iter(Batches(images, inputs, data.rows("train"), BATCH, **options))
     for _ in range(batches):
         next(epoch)
 
 
 def read_batches(size: Size) -> None:
     start_head(size, min(BATCHES, size.images // 2 // BATCH))
+
+
+def read_cold(size: Size, shuffle_chunks: int | None) -> None:
+    """The same, with a store of images that is not in memory."""
+    os.sync()
+    for file in (size.folder / "stores").rglob("cls/c/*/*"):
+        with file.open("rb") as stream:
+            os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    start_head(size, min(BATCHES, size.images // 2 // BATCH), shuffle_chunks)
 
 
 def measure(size: Size) -> None:
@@ -226,6 +238,8 @@ STEPS: dict[str, tuple[str, Callable[[Size], None]]] = {
     "captions": ("store of text features", fill_captions),
     "start": ("head: to the first batch", start_head),
     "batches": (f"head: and {BATCHES:,} batches of {BATCH}", read_batches),
+    "cold-rows": ("the same from a cold disk, all rows shuffled", partial(read_cold, shuffle_chunks=None)),
+    "cold-chunks": (f"the same, {WINDOW} chunks shuffled at a time", partial(read_cold, shuffle_chunks=WINDOW)),
     "statistics": ("statistics of the store", measure),
     "unused": ("list unused stores", collect_unused),
 }
@@ -236,17 +250,22 @@ def _measured(step: Callable[[Size], None], size: Size, answer: Any) -> None:
     torch.set_num_threads(1)
     begun = time.process_time()
     step(size)
-    answer.send((time.process_time() - begun, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20))
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    # Blocks of 512 bytes that came from the disk.
+    answer.send((time.process_time() - begun, used.ru_maxrss / 2**20, used.ru_inblock * 512 / 1e9))
 
 
 def measured(step: Callable[[Size], None], size: Size) -> str:
-    """CPU seconds and GiB of a step, in a fork."""
+    """CPU seconds, GiB of memory and GB read from the disk by a step, in a fork."""
     context = multiprocessing.get_context("fork")
     answers, answer = context.Pipe(duplex=False)
     process = context.Process(target=_measured, args=(step, size, answer))
     process.start()
     process.join()
-    return "failed" if process.exitcode else "{:.1f} s, {:.2f} GB".format(*answers.recv())
+    if process.exitcode:
+        return "failed"
+    seconds, memory, read = answers.recv()
+    return f"{seconds:.1f} s, {memory:.2f} GB" + (f", {read:.2f} GB from the disk" if read > LEAST_READ else "")
 
 
 def dry_run(folder: Path, tasks: int, models: int) -> str:

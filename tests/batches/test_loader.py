@@ -1,4 +1,5 @@
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
@@ -43,6 +44,31 @@ def test_a_batch_by_hand(store: MemoryFeatures, texts: WordTexts) -> None:
     assert first.features["cls"].dtype == torch.float16
     assert second.rows.tolist() == [3]
     assert second.texts.tolist() == [[1, 9, 2]]
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+def test_few_chunks_are_read_at_a_time(pairs: bool) -> None:
+    chunk, together, chunks = 16, 3, 10
+    images = np.arange(chunk * chunks)
+    array = MemoryArray(images[:, None])
+    array.chunk = chunk
+    texts = WordTexts(token_table([[1, 2]] * 2 * len(images), np.repeat(images, 2), range(2 * len(images))), 2)
+    a_batch: dict[str, Any] = {"batch_images": chunk, "batch_pairs": 2 * chunk if pairs else None}
+
+    def order(**options: Any) -> list[int]:
+        options |= {"arrays": ("cls",), "shuffle_chunks": together}
+        read = Batches({"cls": array}, texts, images, **a_batch, **options)
+        return [int(batch.rows[image]) for batch in read for image in batch.image_index]
+
+    first = order(seed=1)
+    assert sorted(first) == np.repeat(images, 2).tolist()
+    chunks_of = np.array(first).reshape(-1, 2 * chunk) // chunk
+    read = [set(part.ravel()) for part in np.array_split(chunks_of, range(together, chunks, together))]
+    assert sorted(one for part in read for one in part) == [*range(chunks)]  # No chunk is read in two windows.
+    assert all(len(set(batch)) > 1 for batch in chunks_of[:together])
+    assert order(seed=1) == first
+    assert order(seed=1, start_batch=4) == first[4 * 2 * chunk :]
+    assert len({tuple(each) for each in (first, order(seed=2), order(seed=1, epoch=1))}) == 3
 
 
 def test_captions_need_not_be_grouped(store: MemoryFeatures, texts: WordTexts) -> None:

@@ -51,6 +51,7 @@ class Batches:
         seed, epoch: determine the order and the sampled captions.
         arrays: the arrays of the store to read; a store of aligned vectors has no patches.
         shuffle: False keeps the order of ``rows``.
+        shuffle_chunks: see :func:`shuffled_by_chunks`; None shuffles the whole epoch.
         start_batch: the first batch to yield, to continue an interrupted epoch.
         share: ``(rank, processes)`` of this process. It reads only its part of every batch. The parts of the processes
             are consecutive, and some are empty if there are more processes than images.
@@ -74,6 +75,7 @@ class Batches:
         epoch: int = 0,
         arrays: Sequence[str] = ("patches",),
         shuffle: bool = True,
+        shuffle_chunks: int | None = None,
         start_batch: int = 0,
         share: tuple[int, int] = (0, 1),
         depth: int = 2,
@@ -94,7 +96,13 @@ class Batches:
         self._seed, self._batch_pairs = (seed, epoch), batch_pairs
         self._per_image = captions_per_image if batch_pairs is None else None
         entries = rows if batch_pairs is None else self._captions_of(rows)
-        self._order = np.random.default_rng(self._seed).permutation(entries) if shuffle else entries
+        self._order, generator = entries, np.random.default_rng(self._seed)
+        if shuffle and shuffle_chunks is None:
+            self._order = generator.permutation(entries)
+        elif shuffle and shuffle_chunks is not None:
+            chunk = max(array.chunk for array in self._arrays.values())
+            owners = entries if batch_pairs is None else texts.image_row[entries]
+            self._order = entries[shuffled_by_chunks(owners // chunk, shuffle_chunks, generator)]
         self._batch_size = batch_images if batch_pairs is None else batch_pairs
         self._start_batch, self._share, self._depth = start_batch, share, depth
         self._device = device or torch.device("cpu")
@@ -162,3 +170,16 @@ class Batches:
             finally:
                 for future in ahead:
                     future.cancel()
+
+
+def shuffled_by_chunks(chunks: np.ndarray, together: int, generator: np.random.Generator) -> np.ndarray:
+    """An order (n,) in which few chunks are read at a time: chunks in random order, and the entries of every so many of
+    them in random order, as WebDataset's shuffle buffer over shuffled shards.
+
+    Args:
+        chunks: (n,) the chunk of each entry.
+        together: chunks whose entries are shuffled together.
+    """
+    _, number = np.unique(chunks, return_inverse=True)
+    window = generator.permutation(number.max() + 1)[number] // together
+    return np.lexsort((generator.random(len(chunks)), window))

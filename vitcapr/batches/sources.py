@@ -17,7 +17,14 @@ _ROWS = 256
 
 
 class GatheredArray(Protocol):
-    """An array with access to single rows: :class:`vitcapr.store.reader.FeatureArray`, or one in memory."""
+    """An array with access to single rows: :class:`vitcapr.store.reader.FeatureArray`, or one in memory.
+
+    Attributes:
+        chunk: rows that lie in one file.
+    """
+
+    @property
+    def chunk(self) -> int: ...
 
     def __len__(self) -> int: ...
 
@@ -39,7 +46,7 @@ class _DrawnArray:
     """Row i of one of several arrays of the same shape, ``view[i]``."""
 
     def __init__(self, arrays: Sequence[GatheredArray], view: np.ndarray) -> None:
-        self._arrays, self._view = arrays, view
+        self._arrays, self._view, self.chunk = arrays, view, arrays[0].chunk
 
     def __len__(self) -> int:
         return len(self._view)
@@ -76,6 +83,8 @@ def draw_augmented_views(augmented_views: Sequence[FeatureSource], seed: int, ep
 
 class MemoryArray:
     """One array (N, ...), row by row."""
+
+    chunk = 1
 
     def __init__(self, values: np.ndarray) -> None:
         self.values = values

@@ -61,6 +61,9 @@ class PhaseConfig(Section):
     batch_pairs: int | None = Field(None, ge=1)
     """Image-caption pairs per batch, drawn from all pairs; an epoch is every pair once. null: batches of batch_images
     images; an epoch is every image once."""
+    shuffle_chunks: int | None = Field(None, ge=1)
+    """Read the chunks of a store in random order, and shuffle the images of this many at a time: for a store on a slow
+    disk, or larger than memory (docs/scale.md). null: shuffle all images."""
 
 
 def one_or_more(value: Any) -> Any:

@@ -166,7 +166,8 @@ class CaptionerTask:
 
     def _open_training(self, number: int, epoch: int, **options: Any) -> Batches:
         phase = self._training.phases[number]
-        return self._open(self._train, phase, seed=self._seed, epoch=epoch, batch_pairs=phase.batch_pairs, **options)
+        options |= {"batch_pairs": phase.batch_pairs, "shuffle_chunks": phase.shuffle_chunks}
+        return self._open(self._train, phase, seed=self._seed, epoch=epoch, **options)
 
     def _features(self, batch: Batch) -> dict[str, Tensor]:
         return {name: to_device(array, self._device).float() for name, array in batch.features.items()}

@@ -89,6 +89,7 @@ class FinetuningTask:
             augmentation=self._augmentation,
             captions_per_image=phase.captions_per_image,
             batch_pairs=phase.batch_pairs,
+            shuffle_chunks=phase.shuffle_chunks,
             seed=self._seed,
             epoch=epoch,
             start_batch=start,

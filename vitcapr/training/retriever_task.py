@@ -59,6 +59,7 @@ class RetrieverTask:
             arrays=self.model.image_arrays,
             captions_per_image=phase.captions_per_image,
             batch_pairs=phase.batch_pairs,
+            shuffle_chunks=phase.shuffle_chunks,
             seed=self._seed,
             epoch=epoch,
             start_batch=start,
