@@ -21,6 +21,7 @@ import tempfile
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -31,7 +32,7 @@ import torch
 import yaml
 from PIL import Image
 
-from vitcapr.batches.loader import Batches
+from vitcapr.batches.loader import Batch, Batches
 from vitcapr.batches.texts import FeatureTexts
 from vitcapr.data.collect import Checks, collect
 from vitcapr.data.readers import list_data_set
@@ -52,7 +53,7 @@ from vitcapr.store.statistics import statistics
 
 REPOSITORY = Path(__file__).parents[1]
 CHUNK, WIDTH, BATCH, BATCHES, TASKS, MEMBERS = 4096, 64, 256, 2000, 100, 1000
-WINDOW, LEAST_READ = 8, 0.05
+WINDOW, COLD_BATCHES = 8, 100
 WORDS = np.array([f"word{number}" for number in range(20_000)])
 REPORT = Reporter(stream=io.StringIO())
 
@@ -179,7 +180,7 @@ def fill_captions(size: Size) -> None:
     load = lambda: CaptionFeatures(rows, RandomVectors(), "float16", **options)  # noqa: E731
     writer = fill(plan, range(plan.chunks), load, batch=BATCH, reuse=True, report=REPORT)
     sealed = size.folder / "text_features/a/manifest.json"
-    write_sealed(writer, writer.all_checksums(range(plan.chunks)), "caption_id", sealed)
+    write_sealed(writer, sealed)
 
 
 def look(size: Size) -> None:
@@ -187,7 +188,7 @@ def look(size: Size) -> None:
         assert len(store["cls"]) == size.images
 
 
-def start_head(size: Size, batches: int = 1, shuffle_chunks: int | None = None) -> None:
+def open_batches(size: Size, shuffle_chunks: int | None = None) -> Iterator[Batch]:
     """What the training of a head on both stores does before its first step."""
     data = size.data
     images = open_features(size.folder / "features/a/manifest.json")
@@ -197,22 +198,30 @@ def start_head(size: Size, batches: int = 1, shuffle_chunks: int | None = None) 
     table = TokenTable.read(size.folder / "tokens.npz", data)
     inputs = FeatureTexts(texts["text"], table.caption_row, table.image_row)
     options: dict[str, Any] = {"arrays": ("cls",), "shuffle_chunks": shuffle_chunks}
-    epoch = iter(Batches(images, inputs, data.rows("train"), BATCH, **options))
-    for _ in range(batches):
-        next(epoch)
+    return iter(Batches(images, inputs, data.rows("train"), BATCH, **options))
+
+
+def start_head(size: Size) -> None:
+    next(open_batches(size))
 
 
 def read_batches(size: Size) -> None:
-    start_head(size, min(BATCHES, size.images // 2 // BATCH))
+    for _ in islice(open_batches(size), BATCHES):
+        pass
 
 
-def read_cold(size: Size, shuffle_chunks: int | None) -> None:
-    """The same, with a store of images that is not in memory."""
+def read_cold(size: Size, shuffle_chunks: int | None) -> str:
+    """How much is read for some batches of images that are not in memory."""
+    epoch = open_batches(size, shuffle_chunks)
     os.sync()
     for file in (size.folder / "stores").rglob("cls/c/*/*"):
         with file.open("rb") as stream:
             os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-    start_head(size, min(BATCHES, size.images // 2 // BATCH), shuffle_chunks)
+    begun = resource.getrusage(resource.RUSAGE_SELF).ru_inblock
+    for _ in islice(epoch, COLD_BATCHES):
+        pass
+    read = 512 * (resource.getrusage(resource.RUSAGE_SELF).ru_inblock - begun)
+    return f", {read / 1e6:.1f} MB read for {COLD_BATCHES * BATCH * WIDTH * 2 / 1e6:.1f}"
 
 
 def measure(size: Size) -> None:
@@ -224,7 +233,7 @@ def collect_unused(size: Size) -> None:
     assert not unused_stores(size.folder)[2:]
 
 
-STEPS: dict[str, tuple[str, Callable[[Size], None]]] = {
+STEPS: dict[str, tuple[str, Callable[[Size], str | None]]] = {
     "write-tars": (f"(make tars of {MEMBERS:,}, a tenth of the images)", write_tars),
     "tars": ("data stage from these tars", read_tars),
     "sentences": ("(make the sentences)", sentences_only),
@@ -238,7 +247,10 @@ STEPS: dict[str, tuple[str, Callable[[Size], None]]] = {
     "captions": ("store of text features", fill_captions),
     "start": ("head: to the first batch", start_head),
     "batches": (f"head: and {BATCHES:,} batches of {BATCH}", read_batches),
-    "cold-rows": ("the same from a cold disk, all rows shuffled", partial(read_cold, shuffle_chunks=None)),
+    "cold-rows": (
+        f"{COLD_BATCHES} of them from a cold disk, all rows shuffled",
+        partial(read_cold, shuffle_chunks=None),
+    ),
     "cold-chunks": (f"the same, {WINDOW} chunks shuffled at a time", partial(read_cold, shuffle_chunks=WINDOW)),
     "statistics": ("statistics of the store", measure),
     "unused": ("list unused stores", collect_unused),
@@ -246,26 +258,22 @@ STEPS: dict[str, tuple[str, Callable[[Size], None]]] = {
 """By the name for the command line. A step needs the files of those before it."""
 
 
-def _measured(step: Callable[[Size], None], size: Size, answer: Any) -> None:
+def _measured(step: Callable[[Size], str | None], size: Size, answer: Any) -> None:
     torch.set_num_threads(1)
     begun = time.process_time()
-    step(size)
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    # Blocks of 512 bytes that came from the disk.
-    answer.send((time.process_time() - begun, used.ru_maxrss / 2**20, used.ru_inblock * 512 / 1e9))
+    more = step(size) or ""
+    seconds, memory = time.process_time() - begun, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    answer.send(f"{seconds:.1f} s, {memory:.2f} GB{more}")
 
 
-def measured(step: Callable[[Size], None], size: Size) -> str:
-    """CPU seconds, GiB of memory and GB read from the disk by a step, in a fork."""
+def measured(step: Callable[[Size], str | None], size: Size) -> str:
+    """CPU seconds and GiB of a step, in a fork, and what the step says."""
     context = multiprocessing.get_context("fork")
     answers, answer = context.Pipe(duplex=False)
     process = context.Process(target=_measured, args=(step, size, answer))
     process.start()
     process.join()
-    if process.exitcode:
-        return "failed"
-    seconds, memory, read = answers.recv()
-    return f"{seconds:.1f} s, {memory:.2f} GB" + (f", {read:.2f} GB from the disk" if read > LEAST_READ else "")
+    return "failed" if process.exitcode else answers.recv()
 
 
 def dry_run(folder: Path, tasks: int, models: int) -> str:
