@@ -108,24 +108,26 @@ def of_first(scores: dict[str, float]) -> dict[str, float]:
 
 
 def add_up_gradients(model: nn.Module) -> None:
-    """Every process's gradients become the sum over all processes; one that a process lacks counts as zero there."""
+    """Every process's gradients become the sum over all processes; one that a process lacks counts as zero there.
+
+    A weight that has none anywhere keeps none: an optimiser would move it by what it remembers.
+    """
     if processes() == 1:
         return
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    for parameter in trained:
-        if parameter.grad is None:
-            parameter.grad = torch.zeros_like(parameter)
-    gradients = [parameter.grad for parameter in trained if parameter.grad is not None]
-    flat = torch.cat([gradient.flatten() for gradient in gradients])
+    gradients = [torch.zeros_like(each) if each.grad is None else each.grad for each in trained]
+    given = torch.tensor([float(each.grad is not None) for each in trained], device=gradients[0].device)
+    flat = torch.cat([given, *(gradient.flatten() for gradient in gradients)])
     dist.all_reduce(flat)
-    parts = flat.split([gradient.numel() for gradient in gradients])
-    for gradient, part in zip(gradients, parts, strict=True):
-        gradient.copy_(part.view_as(gradient))
+    given, *parts = flat.split([len(trained), *(gradient.numel() for gradient in gradients)])
+    for parameter, gradient, part, processes_with in zip(trained, gradients, parts, given.tolist(), strict=True):
+        parameter.grad = gradient.copy_(part.view_as(gradient)) if processes_with else None
 
 
 def nothing(model: nn.Module) -> Tensor:
-    """The loss of an empty share: 0, with a gradient of 0."""
-    return 0.0 * next(parameter for parameter in model.parameters() if parameter.requires_grad).sum()
+    """The loss of an empty share: 0, with a gradient of 0 for the last weight: the first may be a temperature, which
+    some losses have not."""
+    return 0.0 * [parameter for parameter in model.parameters() if parameter.requires_grad][-1].sum()
 
 
 def gather(rows: Tensor) -> Tensor:
