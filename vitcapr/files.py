@@ -30,19 +30,14 @@ def atomic_path(path: Path) -> Iterator[Path]:
             os.fsync(written.fileno())
         temporary.replace(path)
     except Exception as error:
-        if _no_space(error):
-            raise UserError(
-                "no space left on the disk", where=path, remedy="free some space and run the same command again"
-            ) from error
+        # safetensors raises an error of its own, with the system's words.
+        full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+        if full or "No space left on device" in str(error):
+            remedy = "free some space and run the same command again"
+            raise UserError("no space left on the disk", where=path, remedy=remedy) from error
         raise
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def _no_space(error: Exception) -> bool:
-    """Whether the disk is full. safetensors raises an error of its own, with the system's words."""
-    is_systems = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
-    return is_systems or "No space left on device" in str(error)
 
 
 def find_under(variable: str, name: str) -> Path:

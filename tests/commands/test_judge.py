@@ -10,8 +10,15 @@ import pytest
 from vitcapr.commands import judge
 from vitcapr.errors import UserError
 from vitcapr.formats.scores import Judgment, read_crowdflower, read_expert
-from vitcapr.studies.judged_similarity import combined, encoder_scores, retriever_scores
-from vitcapr.studies.judgments import Corpus, agreement, drop_candidates, drop_references
+from vitcapr.studies.judgments import (
+    Corpus,
+    agreement,
+    combined,
+    drop_candidates,
+    drop_references,
+    encoder_scores,
+    retriever_scores,
+)
 
 CAPTIONS = {
     "dog.jpg#0": "a brown dog runs across the green grass",

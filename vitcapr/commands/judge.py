@@ -80,7 +80,7 @@ def _by_vectors(
 ) -> "tuple[dict[str, Array], list[str]]":
     """The scores of the encoder and of the retriever that are given, and their combination if both are; their
     protocol."""
-    from vitcapr.studies.judged_similarity import COMBINED, combined, encoder_scores, retriever_scores
+    from vitcapr.studies.judgments import COMBINED, combined, encoder_scores, retriever_scores
 
     scores: dict[str, Array] = {}
     protocol: list[str] = []

@@ -47,7 +47,9 @@ def sample(
         top_p: the share of the distribution that can be drawn, the most probable words first.
         limits: see :class:`Limits`.
     """
-    uniform = _uniform(seed, images, (samples, limits["max_length"] + 1))
+    shape = samples, limits["max_length"] + 1
+    numbers = [np.random.default_rng((seed, image)).random(shape, dtype=np.float32) for image in images]
+    uniform = torch.from_numpy(np.stack(numbers))
     uniform = to_device(uniform, next(iter(memory.values())).device)
 
     def choose(log_probs: Tensor, places: Tensor, length: int) -> Tensor:
@@ -55,12 +57,6 @@ def sample(
 
     drawn = decode_stepwise(model, memory, choose, samples=samples, length_penalty=length_penalty, **limits)
     return [_different(captions) for captions in drawn]
-
-
-def _uniform(seed: int, images: Sequence[int], shape: tuple[int, ...]) -> Tensor:
-    """Random numbers from 0 to below 1 for each image: (B, *shape) float32."""
-    numbers = [np.random.default_rng((seed, image)).random(shape, dtype=np.float32) for image in images]
-    return torch.from_numpy(np.stack(numbers))
 
 
 def _draw_words(scores: Tensor, uniform: Tensor, top_k: int | None, top_p: float) -> Tensor:

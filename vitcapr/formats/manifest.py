@@ -163,7 +163,7 @@ def write_manifest(
         _check_objects(images, objects)
 
     directory.mkdir(parents=True, exist_ok=True)
-    manifest = directory / "manifest.json"
+    manifest, root, base = directory / "manifest.json", image_root.resolve(), directory.resolve()
     for stale in ("manifest.json", OBJECTS_FILE):
         (directory / stale).unlink(missing_ok=True)
     for name, parts in tables.items():
@@ -186,7 +186,7 @@ def write_manifest(
         {
             "format": FORMAT,
             "dataset": dataset,
-            "image_root": _portable(image_root, directory),
+            "image_root": (root.relative_to(base) if root.is_relative_to(base) else root).as_posix(),
             "files": {name: sha256_file(directory / name) for name in [*tables, "rejected.csv"]},
             "contents": {
                 "images": _digest(images[["image_id", "sha256"]]),
@@ -311,11 +311,6 @@ def is_relative(path: str) -> bool:
 def _check_relative(paths: "pd.Series[str]") -> None:
     if odd := [path for path in paths if not is_relative(path)]:
         raise ValueError(f"path '{odd[0]}' is not relative to the image root")
-
-
-def _portable(image_root: Path, directory: Path) -> str:
-    root, base = image_root.resolve(), directory.resolve()
-    return root.relative_to(base).as_posix() if root.is_relative_to(base) else root.as_posix()
 
 
 def _digest(table: pd.DataFrame) -> str:

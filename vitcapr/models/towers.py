@@ -111,7 +111,10 @@ class WordTower(nn.Module):
         words = self.dropout(self.embedding(tokens))
         pooled = [self._pooled(lstm_states(self.forth, words), lengths)]
         if self.back is not None:
-            pooled.append(self._pooled(lstm_states(self.back, _reversed(words, lengths)), lengths))
+            # In reverse order; the values after the last word are not used.
+            places = (lengths[:, None] - 1 - torch.arange(words.shape[1], device=words.device)).clamp(min=0)
+            backwards = words.gather(1, places[..., None].expand_as(words))
+            pooled.append(self._pooled(lstm_states(self.back, backwards), lengths))
         return self.project(self.dropout(torch.cat(pooled, dim=1)))  # type: ignore[no-any-return]
 
     def _pooled(self, states: Tensor, lengths: Tensor) -> Tensor:
@@ -122,12 +125,6 @@ class WordTower(nn.Module):
         if self.pool == "mean":
             return states.masked_fill(padding[..., None], 0).sum(1) / lengths[:, None]
         return states.masked_fill(padding[..., None], -torch.inf).amax(1)
-
-
-def _reversed(words: Tensor, lengths: Tensor) -> Tensor:
-    """The words of every caption in reverse order, (M, T, D). The values after the last word are not used."""
-    places = (lengths[:, None] - 1 - torch.arange(words.shape[1], device=words.device)).clamp(min=0)
-    return words.gather(1, places[..., None].expand_as(words))
 
 
 class HeadTower(nn.Module):
@@ -171,14 +168,11 @@ class HeadTower(nn.Module):
         if self.standardise is not None:
             read[0] = self.standardise(read[0])
         if self.embedding is not None:
-            read[-1] = self._bag(read[-1], self.embedding.weight)
+            tokens = read[-1]
+            if self.training and self.word_dropout:
+                tokens = tokens.masked_fill(torch.rand(tokens.shape, device=tokens.device) < self.word_dropout, 0)
+            read[-1] = nn.functional.embedding_bag(tokens, self.embedding.weight, mode="mean", padding_idx=0)
         return self.head(torch.cat(read, dim=1))  # type: ignore[no-any-return]
-
-    def _bag(self, tokens: Tensor, weight: Tensor) -> Tensor:
-        """The mean embedding of the real words: (M, T) -> (M, W)."""
-        if self.training and self.word_dropout:
-            tokens = tokens.masked_fill(torch.rand(tokens.shape, device=tokens.device) < self.word_dropout, 0)
-        return nn.functional.embedding_bag(tokens, weight, mode="mean", padding_idx=0)
 
 
 TextTower = WordTower | HeadTower
