@@ -187,7 +187,8 @@ def complete(values: Mapping[str, Any]) -> dict[str, Any]:
     A list that ``run`` does not hold has all definitions that the experiment names itself. Decodings that nobody names
     are the built-in ones if a captioner is run. What has the wrong type stays as it is, and the validation refuses it.
     """
-    named = {section: _names(values.get(section)) for section in (*LISTED, "decodings")}
+    sections = {section: values.get(section) for section in (*LISTED, "decodings")}
+    named = {section: list(given) if isinstance(given, Mapping) else [] for section, given in sections.items()}
     completed = dict(values)
     for section, definitions in BUILT_IN.items():
         given = values.get(section)
@@ -201,10 +202,6 @@ def complete(values: Mapping[str, Any]) -> dict[str, Any]:
             lists["decodings"] = (named["decodings"] or list(BUILT_IN["decodings"])) if lists["captioners"] else []
         completed["run"] = lists
     return completed
-
-
-def _names(section: Any) -> list[str]:
-    return list(section) if isinstance(section, Mapping) else []
 
 
 def _merged(below: Mapping[str, Mapping[str, Any]], given: Mapping[str, Any]) -> dict[str, Any]:

@@ -144,7 +144,8 @@ def decode(content: bytes, max_pixels: int, side: int | None = None) -> Image.Im
     """
     if not content:
         raise BadImage("empty file")
-    if _looks_like_html(content):
+    start = content[:512].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    if start.startswith((b"<!doctype html", b"<html", b"<head", b"<?xml", b"<body")):
         raise BadImage("a web page, not an image")
     heif = _is_heif(content)
     if heif and not _reads_heif():
@@ -232,11 +233,6 @@ def _reads_heif() -> bool:
         return False
     register_heif_opener()
     return True
-
-
-def _looks_like_html(content: bytes) -> bool:
-    start = content[:512].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
-    return start.startswith((b"<!doctype html", b"<html", b"<head", b"<?xml", b"<body"))
 
 
 def _to_rgb(image: Image.Image) -> Image.Image:

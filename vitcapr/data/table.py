@@ -84,7 +84,9 @@ def list_images(
     for path in sorted(existing.difference(images["path"])):
         if path.lower().endswith(SUFFIXES):
             unnamed.append(ListedImage(path, path, "none"))
-        elif not _holds_rows(path) and source.root / path not in named:
+        elif path.endswith((tars.SUFFIX, tables.SUFFIX)) or PurePosixPath(path).name in METADATA:
+            continue  # It holds rows.
+        elif source.root / path not in named:
             rejected.append((path, "not an image file"))
     if unnamed:
         images = pd.concat([images, text_columns(unnamed, ListedImage._fields)], ignore_index=True)
@@ -101,10 +103,6 @@ def _is_coco(file: Path) -> bool:
         return False
     with file.open("rb") as stream:
         return stream.read(100).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
-
-
-def _holds_rows(path: str) -> bool:
-    return path.endswith((tars.SUFFIX, tables.SUFFIX)) or PurePosixPath(path).name in METADATA
 
 
 _Placed = tuple[Row, str, str | None]

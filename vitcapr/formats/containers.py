@@ -79,16 +79,6 @@ def read_parquet(path: Path) -> "pa.Table":
         return table.read(use_threads=False)
 
 
-def read_frame(path: Path, schema: "pa.Schema", what: str, remedy: str) -> "pd.DataFrame":
-    """The table of a Parquet file with exactly the columns of ``schema``."""
-    with reading(path, what, remedy):
-        table = read_parquet(path)
-        if not table.schema.equals(schema):
-            raise ValueError("its columns are not those of the format")
-        frame: pd.DataFrame = table.to_pandas(use_threads=False)
-        return frame
-
-
 def write_table(path: Path, table: "pa.Table") -> None:
     """The same table gives the same bytes."""
     with atomic_path(path) as temporary:

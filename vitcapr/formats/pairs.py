@@ -1,9 +1,9 @@
 """Beside the manifest of a data set of pairs: the pairs before cleaning, pools of queries, cleaning, claims."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from vitcapr.errors import UserError
 from vitcapr.files import write_json
-from vitcapr.formats.containers import check_columns, read_arrays, read_frame, slices, write_arrays, write_frame
+from vitcapr.formats.containers import check_columns, read_arrays, read_parquet, slices, write_arrays, write_frame
 from vitcapr.formats.records import reading
 
 FORMAT, CLAIMS_FORMAT = "vitcapr-pairs-1", "vitcapr-claims-1"
@@ -45,15 +45,14 @@ def read_pair_table(path: Path, caption_ids: Sequence[str]) -> pd.DataFrame:
     Args:
         caption_ids: those of the manifest, in its order.
     """
-    table = read_frame(path, PAIRS, "a table of pairs", _REMEDY)
+    with reading(path, "a table of pairs", _REMEDY):
+        content = read_parquet(path)
+        if not content.schema.equals(PAIRS):
+            raise ValueError("its columns are not those of the format")
+        table: pd.DataFrame = content.to_pandas(use_threads=False)
     if table["caption_id"].tolist() != list(caption_ids):
         raise UserError("the table of pairs belongs to another manifest", where=path, remedy=f"{_REMEDY} again")
     return table
-
-
-def write_pair_card(path: Path, content: Mapping[str, Any]) -> None:
-    """Write ``pairs.json``: how the pairs were split, for people."""
-    write_json(path, {"format": FORMAT, **content})
 
 
 def write_pools(path: Path, pools: Pools) -> None:
@@ -78,8 +77,3 @@ def read_cleaning(path: Path) -> dict[str, dict[str, int]]:
     with reading(path, "a record of cleaning", _REMEDY):
         languages: dict[str, dict[str, int]] = json.loads(path.read_bytes())["languages"]
         return languages
-
-
-def write_claims(path: Path, claims: Iterable[Mapping[str, Any]]) -> None:
-    """Write ``claims.json``: the fields of each :class:`vitcapr.data.pairs.claims.Claim`, for people."""
-    write_json(path, {"format": CLAIMS_FORMAT, "claims": list(claims)})

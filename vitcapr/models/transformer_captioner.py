@@ -62,9 +62,13 @@ class TransformerCaptioner(Captioner):
         return {"keys": torch.stack(keys, 1), "values": torch.stack(values, 1)}
 
     def _read(self, tokens: Tensor, places: Tensor) -> Tensor:
-        """Words and positions, (..., E). tokens: (...) int64; places: (...) int64, or one that all have."""
+        """Words and positions as in Vaswani et al. 2017, section 3.5: (..., E). tokens: (...) int64; places: (...)
+        int64, or one that all have."""
         width = self.words.embedding_dim
-        return self.dropout(self.words(tokens) * math.sqrt(width) + _sinusoids(places, width))  # type: ignore[no-any-return]
+        rates = torch.exp(torch.arange(0, width, 2, device=places.device) * (-math.log(10000.0) / width))
+        angles = places[..., None] * rates
+        positions = torch.cat([angles.sin(), angles.cos()], dim=-1)
+        return self.dropout(self.words(tokens) * math.sqrt(width) + positions)  # type: ignore[no-any-return]
 
     def _predict(self, states: Tensor) -> Tensor:
         return nn.functional.linear(self.norm(states), self.words.weight, self.bias).float()
@@ -181,10 +185,3 @@ def _attend(queries: Tensor, keys: Tensor, values: Tensor, hidden: Tensor | None
     scores = (queries @ keys.mT).float() * queries.shape[-1] ** -0.5
     weights = torch.softmax(scores if hidden is None else scores.masked_fill(hidden, -torch.inf), dim=-1)
     return weights.to(values.dtype) @ values, weights
-
-
-def _sinusoids(places: Tensor, width: int) -> Tensor:
-    """Positions as Vaswani et al. 2017, section 3.5: (..., E)."""
-    rates = torch.exp(torch.arange(0, width, 2, device=places.device) * (-math.log(10000.0) / width))
-    angles = places[..., None] * rates
-    return torch.cat([angles.sin(), angles.cos()], dim=-1)

@@ -45,8 +45,8 @@ def draw_reranked(
     Sampled from the images whose caption changed, so that changes for the worse appear as often as they occur.
     """
     from vitcapr.formats.manifest import read_manifest
+    from vitcapr.report.figures.captions import draw_changed
     from vitcapr.report.figures.examples import Choice
-    from vitcapr.report.figures.reranked import draw_changed
 
     choice = Choice(**settings.figures.choice(settings.figures.examples))
     return draw_changed(read_manifest(manifest), split, language, before, after, choice, report)

@@ -28,9 +28,9 @@ def pair_claims(
         text_claims,
         text_length,
     )
-    from vitcapr.files import write_text
+    from vitcapr.files import write_json, write_text
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.formats.pairs import read_cleaning, read_pair_table, write_claims
+    from vitcapr.formats.pairs import CLAIMS_FORMAT, read_cleaning, read_pair_table
     from vitcapr.formats.tables import to_markdown
 
     data = read_manifest(manifest)
@@ -49,7 +49,7 @@ def pair_claims(
     measured += text_claims(removed) if removed else []
     measured += base64_claims(pictures)
     title = f"Claims about preprocessing: {len(data.captions):,} pairs, {len(pictures):,} pictures measured"
-    write_claims(claims, (claim._asdict() for claim in measured))
+    write_json(claims, {"format": CLAIMS_FORMAT, "claims": [claim._asdict() for claim in measured]})
     page = to_markdown(claims_table(measured, title))
     write_text(table, page)
     report.line(page.rstrip())

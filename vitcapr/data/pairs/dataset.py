@@ -15,8 +15,9 @@ from vitcapr.data.pairs.split import CATEGORIES, METHOD, choose_pools, classify_
 from vitcapr.data.pairs.table import LANGUAGES
 from vitcapr.data.tars import Rejected
 from vitcapr.errors import UserError
+from vitcapr.files import write_json
 from vitcapr.formats.manifest import write_manifest
-from vitcapr.formats.pairs import TABLE, write_pair_card, write_pair_table, write_pools
+from vitcapr.formats.pairs import FORMAT, TABLE, write_pair_table, write_pools
 from vitcapr.progress import Reporter
 
 
@@ -131,9 +132,10 @@ def _write_beside(directory: Path, table: pd.DataFrame, recipe: PairRecipe, repo
         mixture = {"languages": _shares(part["language"]), "categories": _shares(part["category"])}
         shares[str(split)] = {"pairs": len(part), "images": part["image_id"].nunique(), **mixture}
     ids = "\n".join(f"{a} {b}" for a, b in zip(table["caption_id"], table["split"], strict=True))
-    write_pair_card(
+    write_json(
         directory / "pairs.json",
         {
+            "format": FORMAT,
             "seed": recipe.seed,
             "split": "whole pictures, stratified by category and by captions of each language; no picture on two sides",
             "splits": shares,
