@@ -100,7 +100,9 @@ def beam_search(
         words, word_log_probs = words.flatten(1).gather(1, order), word_log_probs.flatten(1).gather(1, order)
 
         ended = live + ends
-        ended = torch.where(_among_best(ended, total, beam_size), ended, -torch.inf)
+        both = torch.cat([ended, total], dim=1)
+        among_best = torch.zeros_like(both, dtype=torch.bool).scatter_(1, best(both, beam_size)[1], True)
+        ended = torch.where(among_best[:, : ended.shape[1]], ended, -torch.inf)
         finished.offer(rows, length, ended, histories, length_penalty)
 
         promising = total / longest > finished.threshold(rows)[:, None]
@@ -121,13 +123,6 @@ def beam_search(
 
     check_log_probs(finished.score[:, 0])
     return finished.captions()
-
-
-def _among_best(ended: Tensor, going_on: Tensor, beam_size: int) -> Tensor:
-    """Which of the ended captions are among the best continuations: (B, W) bool from (B, W) and (B, K)."""
-    chosen = best(torch.cat([ended, going_on], dim=1), beam_size)[1]
-    among = torch.zeros(len(ended), ended.shape[1] + going_on.shape[1], dtype=torch.bool, device=ended.device)
-    return among.scatter_(1, chosen, True)[:, : ended.shape[1]]
 
 
 def best(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
