@@ -106,8 +106,7 @@ class LanguageModelCaptioner(Captioner):
             images: of some images the features, and the weights (B, V) of the pieces, which sum to 1.
         """
         embedding, last = self.embedding.weight.float(), cast("nn.Linear", self.projector[-1])
-        inputs = last.in_features
-        count = 0
+        inputs, count = last.in_features, 0
         sums = torch.zeros(inputs + last.out_features, dtype=torch.float64)
         products = torch.zeros(inputs, len(sums), dtype=torch.float64)
         for features, weights in images:

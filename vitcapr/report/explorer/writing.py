@@ -99,12 +99,15 @@ def _replaced(folder: Path) -> Iterator[Path]:
     if folder.exists() and not (folder / MARK).is_file() and (folder.is_file() or any(folder.iterdir())):
         remedy = "name another folder with --output"
         raise UserError("the folder holds something other than an explorer", where=folder, remedy=remedy)
-    new = folder.with_name(f".{folder.name}.partial")
-    shutil.rmtree(new, ignore_errors=True)  # Of a killed process.
+    new, old = (folder.with_name(f".{folder.name}.{ending}") for ending in ("partial", "old.partial"))
+    for remains in (new, old):  # Of a killed process.
+        shutil.rmtree(remains, ignore_errors=True)
     new.mkdir(parents=True)
     try:
         yield new
-        shutil.rmtree(folder, ignore_errors=True)
+        if folder.exists():
+            folder.rename(old)
         new.rename(folder)
     finally:
-        shutil.rmtree(new, ignore_errors=True)
+        for rest in (new, old):
+            shutil.rmtree(rest, ignore_errors=True)
