@@ -282,7 +282,7 @@ def test_gc_deletes_nothing_of_others(toys: Toys, said: Said, monkeypatch: pytes
 
 
 def test_gc_leaves_what_it_does_not_know_alone(toys: Toys, said: Said, kept: Kept) -> None:
-    """Another experiment, a person's notes, and a folder that is no store."""
+    """Another experiment, a person's notes, and a folder without a store."""
     notes = toys.run(0.5) / "notes.txt"
     stored = Path("results/stores/mine/notes")
     stored.parent.mkdir(parents=True)

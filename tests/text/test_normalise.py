@@ -15,7 +15,7 @@ CAPTION = "Two dogs, aged 3, can't fetch the T-shirt_2 of O'Neill!"
         (CAPTION, {"non_letters": "keep"}, "two dogs , aged 3 , ca n't fetch the t-shirt_2 of o'neill !"),
         ("A man's T-shirt", {"non_letters": "space", "drop_one_letter": True}, "man shirt"),
         ("A man's T-shirt", {"non_letters": "remove", "drop_one_letter": True}, "mans tshirt"),
-        ("a b , c", {"non_letters": "keep", "drop_one_letter": True}, ","),  # A kept sign is no letter.
+        ("a b , c", {"non_letters": "keep", "drop_one_letter": True}, ","),  # A sign that is kept is not a letter.
         ("one\ttwo\nthree\u00a0four", {}, "one two three four"),
         ("Ein Café in Łódź, 3 Straßen", {}, "ein café in łódź straßen"),
         ("cafe\u0301", {}, "caf\u00e9"),

@@ -50,7 +50,7 @@ class Batches:
             occurs once in a batch, with its sampled captions. ``batch_images`` is then ignored.
         seed, epoch: determine the order and the sampled captions.
         arrays: the arrays of the store to read; a store of aligned vectors has no patches.
-        shuffle: False keeps the order of ``rows``.
+        shuffle: False keeps the order of ``rows``, where ``shuffle_chunks`` is None.
         shuffle_chunks: see :func:`shuffled_by_chunks`; None shuffles the whole epoch.
         start_batch: the first batch to yield, to continue an interrupted epoch.
         share: ``(rank, processes)`` of this process. It reads only its part of every batch. The parts of the processes
@@ -96,10 +96,10 @@ class Batches:
         self._seed, self._batch_pairs = (seed, epoch), batch_pairs
         self._per_image = captions_per_image if batch_pairs is None else None
         entries = rows if batch_pairs is None else self._captions_of(rows)
-        self._order, generator = entries, np.random.default_rng(self._seed)
-        if shuffle and shuffle_chunks is None:
-            self._order = generator.permutation(entries)
-        elif shuffle and shuffle_chunks is not None:
+        generator = np.random.default_rng(self._seed)
+        if shuffle_chunks is None:
+            self._order = generator.permutation(entries) if shuffle else entries
+        else:
             chunk = max(array.chunk for array in self._arrays.values())
             owners = entries if batch_pairs is None else texts.image_row[entries]
             self._order = entries[shuffled_by_chunks(owners // chunk, shuffle_chunks, generator)]

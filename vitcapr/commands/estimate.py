@@ -32,8 +32,8 @@ def splits_and_languages(experiment: Experiment) -> tuple[Counter[str], Collecti
     from vitcapr.data.readers import list_data_set
 
     with list_data_set(data.dataset, section.located().images, **section.located().keys()) as (_, listing):
-        spoken = listing.captions["language"].fillna(getattr(section, "language", "en"))
-        return listed_sizes(listing, section.limit), sorted(spoken.unique())
+        languages = listing.captions["language"].fillna(getattr(section, "language", "en"))
+        return listed_sizes(listing, section.limit), sorted(languages.unique())
 
 
 def backbone_lines(experiment: Experiment, images: int) -> Iterator[str]:

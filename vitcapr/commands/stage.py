@@ -121,4 +121,4 @@ def _table(stages: Iterable[Stage]) -> list[str]:
 
 def _options(stage: Stage, role: Role) -> str:
     words = [(each.required, f"`{each.option}`{'' if each.form is Form.ONE else ' …'}") for each in stage.of_role(role)]
-    return " ".join(said if required else f"[{said}]" for required, said in words)
+    return " ".join(option if required else f"[{option}]" for required, option in words)

@@ -152,9 +152,9 @@ def _list_rows(
     first = (captions["path"] != captions["path"].shift()).to_numpy()
     image_row, starts = np.cumsum(first) - 1, np.flatnonzero(first)
     images = captions[["path"]][first].reset_index(drop=True)
-    told = captions.assign(image_row=image_row)[captions["split"].notna()]
-    split = told.drop_duplicates("image_row").set_index("image_row")["split"]
-    odd: Iterator[Any] = told[told["split"] != told["image_row"].map(split)].itertuples()
+    with_split = captions.assign(image_row=image_row)[captions["split"].notna()]
+    split = with_split.drop_duplicates("image_row").set_index("image_row")["split"]
+    odd: Iterator[Any] = with_split[with_split["split"] != with_split["image_row"].map(split)].itertuples()
     for row in odd:
         put_in_split({row.path: split[row.image_row]}, row.path, row.split, row.place)
     paths = captions["path"][first].reset_index(drop=True)
@@ -181,9 +181,9 @@ def _list_captions(rows: Iterator[_Placed], root: Path, rejected: Rejected) -> I
             rejected.append((row.place, str(error)))
             continue
         split = row.text("split") or split_of_file
-        told = (parse_split(split, row.place), row.place) if split else (None, None)
+        place = (parse_split(split, row.place), row.place) if split else (None, None)
         for text in texts:
-            yield (path, one_line(text), row.text("language").lower() or None, *told)
+            yield (path, one_line(text), row.text("language").lower() or None, *place)
 
 
 def _container(path: str) -> str:

@@ -201,8 +201,7 @@ def find_texts(texts: "pd.Series[str]", among: "pd.Series[str]") -> NDArray[np.i
     """The row of each text in ``among``, -1 if it is not there; makes no Python's objects."""
     kind = pa.large_string()
     rows = pc.index_in(pa.array(texts, kind), value_set=pa.array(among, kind))
-    found: NDArray[np.int64] = rows.fill_null(-1).to_numpy().astype(np.int64)
-    return found
+    return np.asarray(rows.fill_null(-1), np.int64)
 
 
 def repeated(texts: "pd.Series[str]") -> NDArray[np.bool_]:

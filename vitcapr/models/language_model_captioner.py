@@ -77,9 +77,9 @@ class LanguageModelCaptioner(Captioner):
     def encode(self, features: dict[str, Tensor]) -> Memory:
         """``prefix``: (B, P, H); ``shares`` of the patches in the means of the grid, if they are pooled; and for
         decoding, without gradients, ``states``, the keys and values of the prefix: (B, L, 2, A, P, H / A)."""
-        memory, vectors = Memory(), self._vectors(features)
-        if self.grid:
-            memory["shares"] = _pooling(features["patches"], self.grid).expand(len(vectors), -1, -1)
+        memory, (vectors, shares) = Memory(), self._vectors(features)
+        if shares is not None:
+            memory["shares"] = shares.expand(len(vectors), -1, -1)
         read = self.projector(vectors)
         memory["prefix"] = read.to(self.embedding.weight.dtype)
         if not torch.is_grad_enabled():
@@ -87,13 +87,14 @@ class LanguageModelCaptioner(Captioner):
             memory["states"] = _last_states(cache, read.shape[1])
         return memory
 
-    def _vectors(self, features: dict[str, Tensor]) -> Tensor:
-        """(B, P, D), what the projector reads."""
+    def _vectors(self, features: dict[str, Tensor]) -> tuple[Tensor, Tensor | None]:
+        """(B, P, D), what the projector reads, and the shares of the patches in the means of the grid."""
         cls = features["cls"][:, None]
         if not self.attends:
-            return cls
+            return cls, None
         patches = features["patches"]
-        return torch.cat([cls, _pooling(patches, self.grid) @ patches if self.grid else patches], dim=1)
+        shares = _pooling(patches, self.grid) if self.grid else None
+        return torch.cat([cls, patches if shares is None else shares @ patches], dim=1), shares
 
     @torch.no_grad()
     def start_projector(self, images: Iterable[tuple[dict[str, Tensor], Tensor]]) -> None:
@@ -110,7 +111,7 @@ class LanguageModelCaptioner(Captioner):
         sums = torch.zeros(inputs + last.out_features, dtype=torch.float64)
         products = torch.zeros(inputs, len(sums), dtype=torch.float64)
         for features, weights in images:
-            read = self.projector[:-1](self._vectors(features))
+            read = self.projector[:-1](self._vectors(features)[0])
             words = (weights @ embedding)[:, None].expand(-1, read.shape[1], -1)
             both = torch.cat([read, words], dim=-1).flatten(0, 1).double()
             count += len(both)
