@@ -21,7 +21,8 @@ LARGEST = 60_000_000
 NAME = "bench-gpu"
 CODE = (
     *("vitcapr", "benchmarks", "pyproject.toml", "LICENSE"),
-    *("tests/gpu", "tests/launches.py", "tests/decoding/reference_beam.py"),
+    *("tests/gpu", "tests/data_sets.py", "tests/decoding/reference_beam.py"),
+    "tests/training/trained.py",
 )
 PURE = ("pydantic", "annotated-types", "typing-inspection", "typing-extensions")
 COMPILED = ("pydantic-core",)
@@ -47,7 +48,12 @@ def main() -> None:
         for name in tracked.split("\0")[:-1]:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(name, folder / name)
-        for package in ("tests", "tests/decoding", "tests/gpu"):  # Where a machine has another package of this name.
+        for package in (
+            "tests",
+            "tests/decoding",
+            "tests/gpu",
+            "tests/training",
+        ):  # Where a machine has another package of this name.
             (folder / package / "__init__.py").touch()
         shutil.copyfile(Path(__file__).with_name("run_bundle.py"), folder / "run.py")
         download(folder / "wheels")

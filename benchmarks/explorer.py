@@ -60,7 +60,8 @@ def repeated(results: Results, images: int, photographs: Path | None) -> Results
         )
     frame = pd.concat(frames, ignore_index=True).iloc[:images]
     text = pd.concat(texts, ignore_index=True)
-    text = text[text["image_id"].isin(set(frame["image_id"]))].reset_index(drop=True)
+    place_of = {image: place for place, image in enumerate(frame["image_id"])}
+    text = text.assign(image_row=text["image_id"].map(place_of)).dropna(subset="image_row").astype({"image_row": int})
     root = data.image_root
     if photographs is not None:
         files = sorted(str(path.relative_to(photographs)) for path in photographs.rglob("*.jpg"))[:images]

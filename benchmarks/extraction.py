@@ -87,7 +87,6 @@ def repeated(data: Manifest, images: int, folder: Path) -> Manifest:
     turns, captions = range(-(-images // len(data.images))), data.captions.head(1)
     names, paths = data.images["image_id"], data.images["path"]
     tables = [data.images.assign(image_id=names + f"#{turn}", path="./" * turn + paths) for turn in turns]
-    captions = captions.assign(image_id=captions["image_id"] + "#0")
     options = {"dataset": data.dataset, "image_root": data.image_root, "rejected": []}
     return read_manifest(write_manifest(folder, images=pd.concat(tables).head(images), captions=captions, **options))
 

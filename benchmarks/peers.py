@@ -160,8 +160,8 @@ def photographs(folder: Path, images: int) -> Manifest:
         coarse.resize((500, 375), Image.Resampling.BICUBIC).save(path, quality=90)
         rows.append((path.stem, path.name, "train", 500, 375, hashlib.sha256(path.read_bytes()).hexdigest()))
     table = pd.DataFrame(rows, columns=["image_id", "path", "split", "width", "height", "sha256"])
-    captions = pd.DataFrame({"caption_id": table["image_id"], "image_id": table["image_id"], "language": "en"})
-    captions = captions.assign(text="noise", split="train")
+    captions = pd.DataFrame({"caption_id": table["image_id"], "image_row": table.index, "language": "en"})
+    captions = captions.assign(text="noise")
     written = write_manifest(folder, dataset="noise", image_root=pictures, images=table, captions=captions, rejected=[])
     return read_manifest(written)
 

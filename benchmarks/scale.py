@@ -125,8 +125,8 @@ def write_data(size: Size) -> None:
     digests = pd.Series((sha256_bytes(b"%d" % number) for number in range(size.images)), dtype="str")
     images = images.assign(width=640, height=480, sha256=digests)
     owner = np.repeat(np.arange(size.images), size.captions)
-    captions = images[["image_id", "split"]].iloc[owner].reset_index(drop=True)
-    captions["caption_id"] = captions["image_id"] + "#" + pd.Series(np.arange(len(owner)) % size.captions).astype("str")
+    captions = pd.DataFrame({"image_row": owner, "caption_id": numbers.iloc[owner].reset_index(drop=True)})
+    captions["caption_id"] += "#" + pd.Series(np.arange(len(owner)) % size.captions).astype("str")
     texts = pd.Series(_sentences(len(owner)), dtype="str")
     captions = captions.assign(language="en", text=texts)
     options: dict[str, Any] = {"dataset": "synthetic", "image_root": size.folder, "rejected": []}

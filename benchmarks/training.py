@@ -24,7 +24,7 @@ import torch
 
 from benchmarks.inputs import peak_mb
 from benchmarks.loader import make, make_eight_bits
-from tests.tokens import token_table
+from tests.data_sets import token_table
 from vitcapr.batches.loader import Batch
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
 from vitcapr.batches.texts import PAD

@@ -1,21 +1,20 @@
 """A headless Chromium for tests, which needs chromedriver and selenium (extra ``browser``), and servers in threads."""
 
+import json
 import os
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
-from vitcapr.commands.web import PageServer
-
 PROGRAMS = {name: shutil.which(name, path=os.environ["MACHINE_PATH"]) for name in ("chromium", "chromedriver")}
 
 
-@contextmanager
-def chromium() -> Iterator[Any]:
+@pytest.fixture(scope="module")
+def driver() -> Iterator[Any]:
     """A driver that logs the console and all requests. The test is skipped where there is no Chromium."""
     pytest.importorskip("selenium", reason="pip install 'vitcapr[browser]'")
     for name, program in PROGRAMS.items():
@@ -36,6 +35,21 @@ def chromium() -> Iterator[Any]:
         opened.quit()
 
 
+def requested(driver: Any) -> list[str]:
+    """The addresses that pages have asked for since the last call."""
+    sent = [json.loads(entry["message"])["message"] for entry in driver.get_log("performance")]
+    return [one["params"]["request"]["url"] for one in sent if one["method"] == "Network.requestWillBeSent"]
+
+
+def until(driver: Any, holds: Callable[[], Any]) -> Any:
+    """Wait until something is true; returns it."""
+    from selenium.common.exceptions import StaleElementReferenceException
+    from selenium.webdriver.support.wait import WebDriverWait
+
+    waits = WebDriverWait(driver, 10, 0.02, ignored_exceptions=[StaleElementReferenceException])
+    return waits.until(lambda _: holds())
+
+
 def size(driver: Any, pixels: tuple[int, int]) -> None:
     """Set the width and height of the window."""
     metrics = {"width": pixels[0], "height": pixels[1], "deviceScaleFactor": 1, "mobile": False}
@@ -43,7 +57,7 @@ def size(driver: Any, pixels: tuple[int, int]) -> None:
 
 
 @contextmanager
-def running(server: PageServer) -> Iterator[PageServer]:
+def running(server: Any) -> Iterator[Any]:
     """The server answers inside the block."""
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

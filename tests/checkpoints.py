@@ -1,7 +1,6 @@
 """Small data sets and random checkpoints of the real model classes, made on the spot."""
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,13 +27,15 @@ PROCESSOR = {
 }
 
 
-def _save(model: PreTrainedModel, folder: Path, processor: dict[str, object] | None = None) -> Path:
+def save_checkpoint(model: PreTrainedModel, folder: Path, processor: dict[str, object] | None = None) -> Path:
+    """Save a model and a processor configuration to a folder, as a hub checkpoint has them."""
     model.save_pretrained(folder)
     (folder / "preprocessor_config.json").write_text(json.dumps(processor or PROCESSOR))
     return folder
 
 
-def _tiny_vit(**changes: object) -> ViTModel:
+def tiny_vit(**changes: object) -> ViTModel:
+    """A random ViT: 8 channels, 2 layers, pictures of 16 pixels in patches of 8."""
     torch.manual_seed(0)
     settings = {
         "hidden_size": 8,
@@ -63,6 +64,11 @@ def flip_bit(path: Path, at: int = 5) -> None:
     content = bytearray(path.read_bytes())
     content[at] ^= 1
     path.write_bytes(content)
+
+
+def snapshot(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder, hidden ones too, with its bytes."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def run_features(*arguments: object) -> str:
@@ -135,27 +141,5 @@ class Experiment:
 
 @pytest.fixture
 def experiment(tmp_path: Path) -> Experiment:
-    backbone = _save(_tiny_vit(), tmp_path / "noise-vit")
+    backbone = save_checkpoint(tiny_vit(), tmp_path / "noise-vit")
     return Experiment(tmp_path, make_dataset(tmp_path / "data", 11), backbone)
-
-
-@pytest.fixture
-def snapshot() -> Callable[[Path], dict[str, bytes]]:
-    """Every file below a folder, hidden ones too, with its bytes."""
-
-    def take(folder: Path) -> dict[str, bytes]:
-        return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-    return take
-
-
-@pytest.fixture
-def tiny_vit() -> Callable[..., ViTModel]:
-    """Makes a random ViT: 8 channels, 2 layers, pictures of 16 pixels in patches of 8; keywords change it."""
-    return _tiny_vit
-
-
-@pytest.fixture
-def save_checkpoint() -> Callable[..., Path]:
-    """Saves a model and a processor configuration to a folder, as a hub checkpoint has them."""
-    return _save

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-pytest_plugins = ["tests.checkpoints"]
+pytest_plugins = ["tests.checkpoints", "tests.browser"]
 
 PROGRAMS = (Path(__file__).parent / "programs.txt").read_text(encoding="utf-8")
 KEPT = {
@@ -81,7 +81,7 @@ settings.load_profile("no-deadline")
 SHARED = (
     ("tests/end_to_end/",),
     ("tests/experiment/test_edits.py", "tests/experiment/test_reruns.py", "tests/experiment/test_stores.py"),
-    ("tests/metrics/test_captions.py", "tests/metrics/test_java.py", "tests/metrics/test_paraphrases.py"),
+    ("tests/metrics/test_captions.py", "tests/metrics/test_java.py"),
 )
 """The tests of each group look at one fixture that takes long: runs of the whole DAG, a project that is computed,
 METEOR. Two workers would make two."""

@@ -1,16 +1,20 @@
 """Small data sets for tests."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from PIL import Image
 
 from vitcapr.files import sha256_file
 from vitcapr.formats.captions import Candidate, write_captions
+from vitcapr.formats.embeddings import Embeddings
 from vitcapr.formats.manifest import write_manifest
+from vitcapr.formats.tokens import TokenTable
 
 
 def write_data_set(
@@ -37,16 +41,16 @@ def write_data_set(
         (width, height), digest = (Image.open(file).size, sha256_file(file)) if file.is_file() else ((4, 4), "0" * 64)
         images.append((image, file.name, split, width, height, digest))
     seen: Counter[str] = Counter()
-    rows = []
+    rows, row_of = [], {image: row for row, image in enumerate(splits)}
     for image, language, text in captions:
-        rows.append((f"{image}#{seen[image]}", image, language, text, splits[image]))
+        rows.append((f"{image}#{seen[image]}", row_of[image], language, text))
         seen[image] += 1
     return write_manifest(
         folder,
         dataset=name,
         image_root=root,
         images=pd.DataFrame(images, columns=["image_id", "path", "split", "width", "height", "sha256"]),
-        captions=pd.DataFrame(rows, columns=["caption_id", "image_id", "language", "text", "split"]),
+        captions=pd.DataFrame(rows, columns=["caption_id", "image_row", "language", "text"]),
         rejected=[],
         **tables,
     )
@@ -54,11 +58,33 @@ def write_data_set(
 
 def write_texts(path: Path, texts: Mapping[str, str]) -> Path:
     """Write a caption of each image as ``decode`` does, without candidates beside it."""
-    captioned = []
-    for image, text in texts.items():
-        words = tuple(text.split())
-        log_probs = (-1.0,) * (len(words) + 1)
-        one = Candidate(caption=text, tokens=words, token_log_probs=log_probs, log_prob=sum(log_probs), score=-1.0)
-        captioned.append((image, [one]))
-    write_captions(path, captioned)
+    write_captions(path, [(image, [candidate(text)]) for image, text in texts.items()])
     return path
+
+
+def candidate(text: str, log_prob: float = -1.0, **more: float) -> Candidate:
+    """A caption whose words, and its end, have this log-probability each."""
+    words = tuple(text.split())
+    log_probs = (log_prob,) * (len(words) + 1)
+    values = {"log_prob": sum(log_probs), "score": 0.0, **more}
+    return Candidate(caption=text, tokens=words, token_log_probs=log_probs, **values)
+
+
+def angles(*degrees: float) -> NDArray[np.float32]:
+    """Unit vectors in the plane."""
+    radians = np.radians(degrees)
+    return np.stack([np.cos(radians), np.sin(radians)], axis=1).astype(np.float32)
+
+
+def embeddings_of(images: Sequence[Any], captions: Sequence[Any], owner: Sequence[int]) -> Embeddings:
+    """Those of all images and captions of a data set; ``owner`` has the image of each caption."""
+    vectors = (np.asarray(side, np.float32) for side in (images, captions))
+    rows = (np.asarray(places, np.int32) for places in (range(len(images)), range(len(captions)), owner))
+    return Embeddings(*vectors, *rows)
+
+
+def token_table(captions: Sequence[Sequence[int]], image_row: Sequence[int], caption_row: Sequence[int]) -> TokenTable:
+    """One list of word numbers a caption."""
+    ids = np.array([number for caption in captions for number in caption], np.int32)
+    offsets = np.cumsum([0, *map(len, captions)], dtype=np.int64)
+    return TokenTable(ids, offsets, np.asarray(image_row, np.int32), np.asarray(caption_row, np.int32))

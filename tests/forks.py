@@ -19,7 +19,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 SNAKEMAKE = ("snakemake.cli", "snakemake.profiles", "snakemake.report.html_reporter", "smart_open", "grimp")
 """What a run of Snakemake imports, our Snakefile included."""
@@ -55,6 +55,7 @@ class Forks:
         values = {"python": sys.executable, "folder": str(Path(__file__).parent), "address": self._address}
         self.python.write_text(PYTHON.format(**values), encoding="utf-8")
         self.python.chmod(0o755)
+        atexit.register(self._process.communicate)
 
     def run(
         self, *arguments: str, folder: Path, environment: Mapping[str, str] | None = None
@@ -76,23 +77,11 @@ class Forks:
                 stream.seek(0)
             return subprocess.CompletedProcess(arguments, code, out.read(), err.read())
 
-    def close(self) -> None:
-        self._process.communicate()
-        self._folder.cleanup()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
 
 @cache
 def snakemake_forks() -> Forks:
     """For tests that only run Snakemake; ``vitcapr`` is not imported and so is that of the request's folder."""
-    forks = Forks(*SNAKEMAKE)
-    atexit.register(forks.close)
-    return forks
+    return Forks(*SNAKEMAKE)
 
 
 def ask(address: str, request: Mapping[str, Any], streams: Sequence[int]) -> int:

@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 
 import vitcapr
-from vitcapr.pipeline.code import stage_code
-from vitcapr.pipeline.stage import each_stage
 
 PACKAGE = Path(vitcapr.__file__).parent
 
@@ -32,11 +30,3 @@ def test_importing_the_package_loads_nothing() -> None:
     program = "import sys, vitcapr; print([name for name in sys.modules if name.startswith(('vitcapr.', 'numpy'))])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
-
-
-def test_no_stage_reaches_the_interface() -> None:
-    """An edit of it must not make a result stale."""
-    for stage in each_stage():
-        assert not [
-            module for module in stage_code(stage.module) if module.startswith(("vitcapr.api", "vitcapr.commands"))
-        ]

@@ -1,7 +1,6 @@
 """Sources of features: which view of an image a batch shows, and the mean patch in memory."""
 
 import numpy as np
-import pytest
 import torch
 
 from vitcapr.batches.loader import Batch, Batches
@@ -50,13 +49,6 @@ def test_the_same_from_any_batch_on_and_another_view_in_another_epoch() -> None:
             assert torch.equal(again.features["cls"], batch.features["cls"])
     drawn, other = (AugmentedViews(VIEWS, 7, epoch)["cls"].gather(np.arange(IMAGES)) for epoch in (1, 2))
     assert 0.5 < (drawn != other).mean() < 0.8
-
-
-@pytest.mark.parametrize("processes", [2, 3])
-def test_several_processes_together_see_what_one_would(processes: int) -> None:
-    parts = [read(share=(rank, processes)) for rank in range(processes)]
-    for together, batch in zip(zip(*parts, strict=True), read(), strict=True):
-        assert torch.equal(torch.cat([part.features["cls"] for part in together]), batch.features["cls"])
 
 
 def test_a_single_view_is_the_store_itself() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.tokens import token_table
+from tests.data_sets import token_table
 from vitcapr.batches.loader import Batch, Batches
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
 from vitcapr.batches.texts import (

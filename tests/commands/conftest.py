@@ -1,28 +1,21 @@
 """A whole experiment, very small, as its rules lay it out: photographs, features, a captioner, two retrievers."""
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from PIL import Image
-from transformers import ViTConfig, ViTModel
 
 import vitcapr
-from tests.checkpoints import PROCESSOR, save_bert
+from tests.checkpoints import save_bert, save_checkpoint, tiny_vit
 from tests.data_sets import write_data_set
 
 IMAGES = 12
 THINGS = ["dog", "cat", "boat", "man", "girl", "bird"]
-SHAPE = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
 
 
 def write_backbones(backbones: Path) -> None:
-    torch.manual_seed(0)
-    vit = ViTConfig(**SHAPE, image_size=16, patch_size=8, initializer_range=0.5)
-    ViTModel(vit, add_pooling_layer=False).save_pretrained(backbones / "noise-vit")
-    (backbones / "noise-vit" / "preprocessor_config.json").write_text(json.dumps(PROCESSOR))
+    save_checkpoint(tiny_vit(num_hidden_layers=1, intermediate_size=8), backbones / "noise-vit")
     save_bert(backbones / "tiny-bert", ["a", "big", *THINGS], intermediate_size=8)
 
 

@@ -19,6 +19,7 @@ from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.decode import decode
 from vitcapr.stages.extract import extract
 
+pytestmark = pytest.mark.usefixtures("project")
 ATTENTION = "results/toy/captioners/patch_attention"
 
 
@@ -96,7 +97,6 @@ def test_the_very_captions_of_the_experiment(project: Path, captioner: str, deco
         assert row["log_prob"] == pytest.approx(entry["log_prob"], abs=1e-4)
 
 
-@pytest.mark.usefixtures("project")
 def test_a_line_a_caption_aligned() -> None:
     lines = run("photos/photo 0*.png", "-n", 2).splitlines()
     assert len(lines) == 20
@@ -121,7 +121,6 @@ def test_bad_images_are_a_line_each_and_the_others_are_captioned(
     assert "bad: absent.png: no such file" in printed.err
 
 
-@pytest.mark.usefixtures("project")
 def test_explained_beside_the_photograph(tmp_path: Path) -> None:
     shutil.copy("photos/photo 04.png", tmp_path / "a.png")
     first = json.loads(run(tmp_path, "--explain", "--json"))
@@ -135,7 +134,7 @@ def test_explained_beside_the_photograph(tmp_path: Path) -> None:
         run(tmp_path, "--explain", captioner="results/toy/captioners/baseline")
 
 
-@pytest.mark.usefixtures("project", "records")
+@pytest.mark.usefixtures("records")
 def test_the_widest_decoding_of_the_experiment_unless_one_is_named() -> None:
     name = "results/toy/captioners/baseline"
     assert choose_decoding(Path(ATTENTION).with_name("views"), None) == ("", DecodingConfig())
@@ -157,7 +156,7 @@ def test_the_widest_decoding_of_the_experiment_unless_one_is_named() -> None:
         run("photos", "--decoding", "log", captioner=name)
 
 
-@pytest.mark.usefixtures("project", "records")
+@pytest.mark.usefixtures("records")
 def test_samples_of_a_photograph_do_not_depend_on_the_others() -> None:
     decoded(Path.cwd(), ATTENTION, "drawn")
     photographs = [f"photos/photo {number:02d}.png" for number in (3, 7)]
@@ -179,7 +178,6 @@ def test_which_captioner(project: Path, tmp_path: Path, monkeypatch: pytest.Monk
         caption.main(images=[str(project / "photos")])
 
 
-@pytest.mark.usefixtures("project")
 def test_a_captioner_elsewhere_needs_options(tmp_path: Path) -> None:
     alone = shutil.copytree(ATTENTION, tmp_path / "captioner")
     with pytest.raises(UserError, match=r"vocabulary of the captioner not found .*give --vocabulary"):
@@ -189,7 +187,6 @@ def test_a_captioner_elsewhere_needs_options(tmp_path: Path) -> None:
     assert run("photos/photo 00.png", *told, captioner=str(alone)) == there
 
 
-@pytest.mark.usefixtures("project")
 def test_what_it_was_not_trained_with(tmp_path: Path) -> None:
     for name, place, message in (
         ("vocabulary", "results/toy/text/vocabulary.json", "another vocabulary"),

@@ -23,7 +23,7 @@ from vitcapr.commands.main import (
     temporary_files,
     typed,
 )
-from vitcapr.errors import UserError
+from vitcapr.errors import Preempted, UserError
 from vitcapr.pipeline.stage import stage_names
 
 HEAVY = ("torch", "transformers", "pandas", "matplotlib", "numpy", "zarr", "pyarrow")
@@ -166,6 +166,15 @@ def test_no_memory_is_one_line(program: Callable[[], None], capsys: pytest.Captu
     assert len(printed.splitlines()) == 1
     assert "memory" in printed
     assert "smaller batches need less memory" in printed
+
+
+def test_a_stopped_training_has_an_exit_code_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    def stop() -> None:
+        raise Preempted("training saved")
+
+    with pytest.raises(SystemExit) as end:
+        run_program(stop)
+    assert (end.value.code, capsys.readouterr().err) == (75, "stopped: training saved\n")
 
 
 def test_a_mistake_of_the_program_and_debugging_show_the_traceback() -> None:

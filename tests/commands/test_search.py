@@ -19,6 +19,7 @@ from vitcapr.formats.manifest import read_manifest, write_manifest
 from vitcapr.retrieval.embedder import Retriever, open_retriever
 from vitcapr.store.reader import FeatureStore, open_features
 
+pytestmark = pytest.mark.usefixtures("project")
 KINDS = ["words", "bert", "augmented_views"]
 RESULTS = Path("results/toy")
 
@@ -40,7 +41,6 @@ def opened(kind: str) -> Retriever:
     return open_retriever(folder, vocabulary=RESULTS / "text/vocabulary.json", device=torch.device("cpu"))
 
 
-@pytest.mark.usefixtures("project")
 @pytest.mark.parametrize("kind", KINDS)
 def test_words_find_the_images_with_the_largest_cosines(kind: str) -> None:
     retriever = opened(kind)
@@ -53,7 +53,6 @@ def test_words_find_the_images_with_the_largest_cosines(kind: str) -> None:
     assert [float(line[1]) for line in lines[1:]] == pytest.approx([cosines[row] for row in order], abs=6e-4)
 
 
-@pytest.mark.usefixtures("project")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_photograph_of_the_collection_is_its_own_nearest(kind: str) -> None:
     lines = run("--image", "photos/photo 08.png", "--captions", "-k", 3, kind=kind)
@@ -62,7 +61,6 @@ def test_a_photograph_of_the_collection_is_its_own_nearest(kind: str) -> None:
     assert [line[0] for line in lines] == ["rank", "1", "2", "3"] * 2
 
 
-@pytest.mark.usefixtures("project")
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_nearest_captions(kind: str) -> None:
     retriever = opened(kind)
@@ -78,7 +76,6 @@ def test_the_nearest_captions(kind: str) -> None:
     assert cosines[lines[0][3]] == pytest.approx(best[0], abs=2e-3)
 
 
-@pytest.mark.usefixtures("project")
 def test_only_one_split() -> None:
     assert sorted(line[2] for line in run("dog", "--split", "test")[1:]) == [
         f"photo {row:02d}.png" for row in (3, 7, 11)
@@ -87,7 +84,6 @@ def test_only_one_split() -> None:
         run("dog", "--split", "tset")
 
 
-@pytest.mark.usefixtures("project")
 def test_the_page_needs_nothing_else(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     run("--image", "photos/photo 08.png", "--captions", "-k", 3, "--html", page)
@@ -100,7 +96,6 @@ def test_the_page_needs_nothing_else(tmp_path: Path) -> None:
     assert page.read_bytes() == (tmp_path / "again.html").read_bytes()
 
 
-@pytest.mark.usefixtures("project")
 def test_the_second_search_embeds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     first = run("big cat", "--captions")
     for method in ("image_embedder", "caption_embedder"):
@@ -108,7 +103,6 @@ def test_the_second_search_embeds_nothing(monkeypatch: pytest.MonkeyPatch) -> No
     assert run("big cat", "--captions") == first
 
 
-@pytest.mark.usefixtures("project")
 def test_a_folder_that_cannot_be_written_is_searched_too(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = run("big cat")
     shutil.rmtree(RESULTS / "retrievers/words/search", ignore_errors=True)
@@ -123,7 +117,6 @@ def test_a_folder_that_cannot_be_written_is_searched_too(monkeypatch: pytest.Mon
         retriever.search("big cat", index="faiss")
 
 
-@pytest.mark.usefixtures("project")
 def test_faiss_finds_the_same() -> None:
     pytest.importorskip("faiss")
     assert [line[1] for line in run("big cat", "--index", "faiss")] == [line[1] for line in run("big cat")]
@@ -136,16 +129,10 @@ def test_a_retriever_searches_a_store_of_other_images_on_request(
 ) -> None:
     """No training: the features of the images come from the old store, or are computed."""
     data = read_manifest(RESULTS / "data/manifest.json")
-    some = data.images["split"] == "test"
-    ids = data.images["image_id"][some]
-    manifest = write_manifest(
-        tmp_path / "data",
-        dataset="toy",
-        image_root=data.image_root,
-        images=data.images[some],
-        captions=data.captions[data.captions["image_id"].isin(ids)],
-        rejected=[],
-    )
+    images, captions = (table[table["split"] == "test"] for table in (data.images, data.captions))
+    captions = captions.assign(image_row=images.index.get_indexer(captions["image_row"]))
+    tables = {"images": images, "captions": captions, "rejected": []}
+    manifest = write_manifest(tmp_path / "data", dataset="toy", image_root=data.image_root, **tables)
     monkeypatch.setenv("VITCAPR_STORES", str(project / "results/stores"))
     features = vitcapr.extract(manifest, "noise-vit", tmp_path / "features/vit", dtype="float32", chunk=4)
     found = run("dog", "--features", features, "--manifest", manifest)
@@ -154,7 +141,6 @@ def test_a_retriever_searches_a_store_of_other_images_on_request(
         run("dog", "--features", RESULTS / "features/mirrored/manifest.json")
 
 
-@pytest.mark.usefixtures("project")
 def test_mistakes_are_one_line() -> None:
     with pytest.raises(UserError, match="for words or for an image"):
         run()
@@ -166,7 +152,6 @@ def test_mistakes_are_one_line() -> None:
         run("dog", "--augmented-views", RESULTS / "features/vit", kind="augmented_views")
 
 
-@pytest.mark.usefixtures("project")
 def test_nothing_from_outside_steers_the_page_or_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     nasty = '<script>alert("x")</script>\x1b]0;title\x07\x9b31m'
     retriever = vitcapr.load_retriever(RESULTS / "retrievers/words")
@@ -184,7 +169,6 @@ def test_nothing_from_outside_steers_the_page_or_the_terminal(capsys: pytest.Cap
     assert r"\x1b]0;title\x07\x9b31m" in printed
 
 
-@pytest.mark.usefixtures("project")
 @pytest.mark.parametrize(("kind", "unknown"), [("words", "wyvern, qilin"), ("bert", None)])
 def test_words_that_the_retriever_did_not_learn_are_named(
     kind: str, unknown: str | None, capsys: pytest.CaptureFixture[str]
@@ -194,7 +178,6 @@ def test_words_that_the_retriever_did_not_learn_are_named(
     assert (f"not in the vocabulary of the retriever: {unknown}\n" in said) == (unknown is not None)
 
 
-@pytest.mark.usefixtures("project")
 def test_a_head_of_train_head_searches_a_data_set(tmp_path: Path) -> None:
     """It has no vocabulary and no experiment: the command names the data set and its stores."""
     images, texts = RESULTS / "features/vit", RESULTS / "text_features/bert"

@@ -1,14 +1,13 @@
 """The page of ``vitcapr serve`` in a real headless Chromium. It needs Chromium, chromedriver and selenium."""
 
-import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import vitcapr
-from tests.browser import chromium, running, size
+from tests.browser import requested, running, size, until
 from vitcapr.commands.caption_page import HEADERS, CaptionPage, Limits
 from vitcapr.commands.web import PageServer
 from vitcapr.data.photographs import open_image
@@ -18,12 +17,6 @@ pytestmark = pytest.mark.browser
 LIMITS = Limits(max_bytes=1_000_000)
 WIDE, NARROW = (1300, 900), (390, 800)
 MARKUP = "<img src=x onerror=document.title='taken'>"
-
-
-@pytest.fixture(scope="module")
-def driver() -> Iterator[Any]:
-    with chromium() as opened:
-        yield opened
 
 
 @pytest.fixture
@@ -42,20 +35,13 @@ def server(answers: CaptionPage) -> Iterator[PageServer]:
 def page(driver: Any, server: PageServer) -> Iterator[Any]:
     """The opened page. It may ask nobody but its server."""
     size(driver, WIDE)
-    driver.get_log("browser"), driver.get_log("performance")
+    driver.get_log("browser"), requested(driver)
     driver.get(server.url)
     until(driver, lambda: driver.execute_script("return document.querySelector('#models').textContent"))
     yield driver
-    sent = [json.loads(entry["message"])["message"] for entry in driver.get_log("performance")]
-    asked = [one["params"]["request"]["url"] for one in sent if one["method"] == "Network.requestWillBeSent"]
+    asked = requested(driver)
     assert {f"{server.url}about", f"{server.url}page.js"} <= set(asked)
     assert [url for url in asked if not url.startswith((server.url, "data:"))] == []
-
-
-def until(driver: Any, holds: Callable[[], Any]) -> Any:
-    from selenium.webdriver.support.wait import WebDriverWait
-
-    return WebDriverWait(driver, 10, 0.02).until(lambda _: holds())
 
 
 def texts(page: Any, selector: str) -> list[str]:
@@ -107,14 +93,14 @@ def test_caption_attention_and_nearest_captions(page: Any, answers: CaptionPage)
     assert [entry["message"] for entry in page.get_log("browser")] == []
 
 
-def test_what_is_refused_is_said(page: Any, tmp_path: Path) -> None:
-    for name, content, said in (
+def test_a_refusal_has_its_reason(page: Any, tmp_path: Path) -> None:
+    for name, content, message in (
         ("notes.png", b"no picture", "notes.png: this image cannot be used: not an image in a known format"),
         ("large.png", bytes(3_000_000), "large.png has 3 MB; the most is 1 MB."),
     ):
         (tmp_path / name).write_bytes(content)
         upload(page, tmp_path / name)
-        until(page, lambda expected=said: texts(page, "#status.bad") == [expected])
+        until(page, lambda expected=message: texts(page, "#status.bad") == [expected])
         assert not page.find_element("css selector", "#result").is_displayed()
 
 

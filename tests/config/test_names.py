@@ -1,6 +1,10 @@
-"""A name of the configuration is a folder, a wildcard and a word of a command: what could be more is refused."""
+"""A name of the configuration is a folder, a wildcard and a word of a command: what could be more is refused.
+
+Every spelling of a path is the same value.
+"""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 import pytest
@@ -9,7 +13,8 @@ from hypothesis import strategies as st
 
 from vitcapr.config.base import Section, parse
 from vitcapr.config.experiment import ExperimentConfig
-from vitcapr.config.names import check_name
+from vitcapr.config.features import BackboneConfig
+from vitcapr.config.names import check_name, one_spelling
 from vitcapr.errors import UserError
 
 HOSTILE = (
@@ -74,3 +79,18 @@ def test_a_name_that_passes_is_one_word_of_a_shell_and_one_folder(name: str) -> 
     assert name.isascii()
     assert set(name.lower()) <= set("abcdefghijklmnopqrstuvwxyz0123456789_.-")
     assert name[0] not in ".-"
+
+
+def test_spellings_of_one_path_are_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    spellings = ["x/y", "./x/y", "x//y/", f"{tmp_path}/x/y", f"{tmp_path}/./x/y/"]
+    assert {one_spelling(path) for path in spellings} == {"x/y"}
+    assert one_spelling("~/x") == "home/x"
+    assert one_spelling("/data/x/") == "/data/x"
+    assert BackboneConfig(source="store:./x/").source == "store:x"
+
+
+@pytest.mark.parametrize("name", ["", "google/vit-base", "trained", "hf://a//b", "../x", "link/../x"])
+def test_names_that_are_no_other_spelling_stay(name: str) -> None:
+    assert one_spelling(name) == name

@@ -153,12 +153,9 @@ def test_random_splits_are_drawn_by_the_seed(tmp_path: Path, pictures: dict[str,
     assert sorted(drawn[0].values()) == ["test"] * 3 + ["train"] * 18 + ["validation"] * 3
 
 
-@pytest.mark.parametrize("packed", [False, True])
-def test_karpathys_file_with_a_folder_or_a_zip(
-    tmp_path: Path, pictures: dict[str, bytes], write_files: Any, write_zip: Any, packed: bool
-) -> None:
+def test_karpathys_file_with_a_folder(tmp_path: Path, pictures: dict[str, bytes], write_files: Any) -> None:
     files = {f"flickr30k-images/{name}": content for name, content in pictures.items()}
-    images = write_zip(tmp_path / "i.zip", files) if packed else write_files(tmp_path / "i", files)
+    images = write_files(tmp_path / "i", files)
     text = karpathy(tmp_path / "dataset_flickr30k.json", [*NAMES, "gone.jpg"], [*SPLITS, "train"])
     manifest = run(tmp_path / "out", images, text=text)
     assert split_of(manifest) == CLEAN

@@ -1,4 +1,4 @@
-"""Beam search against the blackboard version and against the enumeration of every caption."""
+"""Beam search against the blackboard version and the enumeration of every caption; greedy decoding is a beam of one."""
 
 import itertools
 import math
@@ -9,10 +9,11 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference_beam import reference_beam_search, repeats
-from toy_captioners import END, PAD, START, UNKNOWN, MarkovCaptioner, RandomCaptioner
 
-from vitcapr.decoding.beam import beam_search
+from tests.decoding.reference_beam import reference_beam_search, repeats
+from tests.decoding.toy_captioners import END, PAD, START, UNKNOWN, MarkovCaptioner, RandomCaptioner
+from vitcapr.decoding.beam import beam_search, top_k
+from vitcapr.decoding.stepwise import _first_largest, greedy
 from vitcapr.errors import UserError
 
 SPECIALS = {"start": START, "end": END, "pad": PAD, "forbidden": [UNKNOWN]}
@@ -180,3 +181,71 @@ def test_contradictory_settings_are_an_error():
     model = MarkovCaptioner(torch.zeros(6, 6))
     with pytest.raises(UserError, match="every word is blocked"):
         captions(model, min_length=4, block_ngram=1)
+
+
+@settings(max_examples=80)
+@given(
+    images=st.integers(1, 12),
+    vocabulary=st.sampled_from([9, 40, 200]),
+    sharpness=st.sampled_from([0.1, 0.5, 1.5]),
+    max_length=st.integers(1, 9),
+    min_length=st.integers(0, 4),
+    block_ngram=st.integers(0, 3),
+    seed=st.integers(0, 10_000),
+)
+def test_greedy_equals_a_beam_of_one(images, vocabulary, sharpness, max_length, min_length, block_ngram, seed):
+    model = RandomCaptioner(vocabulary, sharpness=sharpness, seed=seed)
+    memory = model.images(images)
+    options = {
+        **SPECIALS,
+        "max_length": max_length,
+        "min_length": min(min_length, max_length),
+        "block_ngram": block_ngram,
+        "keep_attention": True,
+    }
+    for one, (other,) in zip(
+        greedy(model, memory, **options), beam_search(model, memory, beam_size=1, **options), strict=True
+    ):
+        assert one.tokens == other.tokens
+        assert one.token_log_probs == pytest.approx(other.token_log_probs, abs=1e-5)
+        assert one.log_prob == pytest.approx(other.log_prob, abs=1e-4)
+        assert one.score == one.log_prob == pytest.approx(sum(one.token_log_probs))
+        np.testing.assert_allclose(one.attention, other.attention, atol=1e-3)
+
+
+@given(
+    rows=st.lists(
+        st.lists(st.sampled_from([-math.inf, -2.0, -0.0, 0.0, 1.5]), min_size=7, max_size=7), min_size=1, max_size=5
+    )
+)
+def test_of_equal_words_the_first_is_taken(rows):
+    assert _first_largest(torch.tensor(rows)[:, None]).tolist() == [[row.index(max(row))] for row in rows]
+
+
+def test_a_diverged_model_is_an_error():
+    model = MarkovCaptioner(torch.full((6, 6), torch.nan))
+    with pytest.raises(UserError, match="not numbers"):
+        greedy(model, model.images(2), **SPECIALS, max_length=5)
+    with pytest.raises(UserError, match="not numbers"):
+        beam_search(model, model.images(2), **SPECIALS, max_length=5, beam_size=3)
+
+
+@given(st.data())
+def test_top_k_is_the_stable_sort(data):
+    size = data.draw(st.sampled_from([1, 5, 63, 64, 65, 300, 1000]))
+    k = data.draw(st.integers(1, min(size, 7)))
+    draw = torch.Generator().manual_seed(data.draw(st.integers(0, 1000)))
+    values = torch.randn(3, 2, size, generator=draw)
+    if data.draw(st.booleans()):
+        # Few distinct values, both zeros and minus infinity among them.
+        values = values.round() * data.draw(st.sampled_from([1.0, -1.0]))
+        values[values > 1] = -torch.inf
+    ordered, order = values.sort(dim=-1, descending=True, stable=True)
+    found, indices = top_k(values, k)
+    assert torch.equal(found, ordered[..., :k])
+    assert torch.equal(indices, order[..., :k])
+
+
+def test_top_k_of_minus_infinity_everywhere_gives_real_indices():
+    _, indices = top_k(torch.full((1, 130), -torch.inf), 2)
+    assert indices.tolist() == [[0, 1]]

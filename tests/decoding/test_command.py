@@ -74,14 +74,6 @@ def test_captions_and_attention(files, tmp_path):
     assert "4/4 captions" in (tmp_path / "log").read_text()
 
 
-def test_the_same_files_again(files, tmp_path):
-    run_stage(decode, **files, attention=tmp_path / "one.npz")
-    first = files["captions"].read_bytes()
-    run_stage(decode, **files, attention=tmp_path / "two.npz")
-    assert files["captions"].read_bytes() == first
-    assert (tmp_path / "one.npz").read_bytes() == (tmp_path / "two.npz").read_bytes()
-
-
 def test_samples_are_the_same_in_batches_of_any_size(files, tmp_path):
     """And n_best is not bound by the beam."""
 

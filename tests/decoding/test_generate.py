@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 from torch import Tensor
-from toy_captioners import END, PAD, START, UNKNOWN, RandomCaptioner
 
+from tests.decoding.toy_captioners import END, PAD, START, UNKNOWN, RandomCaptioner
 from tests.launches import OnDevice, no_waits
 from vitcapr.decoding.beam import beam_search
 from vitcapr.decoding.generate import attention_of, candidates_of, generate

@@ -5,8 +5,8 @@ from collections import Counter
 
 import pytest
 import torch
-from toy_captioners import END, PAD, START, UNKNOWN, MarkovCaptioner, RandomCaptioner
 
+from tests.decoding.toy_captioners import END, PAD, START, UNKNOWN, MarkovCaptioner, RandomCaptioner
 from vitcapr.decoding.sample import sample
 from vitcapr.decoding.stepwise import pick_class
 

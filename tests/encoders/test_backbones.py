@@ -1,18 +1,23 @@
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import huggingface_hub.constants
+import numpy as np
 import pytest
 import torch
+from PIL import Image
 from transformers import AutoConfig, AutoModel, PreTrainedModel, ViTModel
+from transformers.models.vit.image_processing_pil_vit import ViTImageProcessorPil
 
+from tests.checkpoints import save_checkpoint, tiny_vit
 from vitcapr.encoders.checkpoints import locate, stated_licence, weights_digest
 from vitcapr.encoders.image_towers import Backbone, model_image_size
+from vitcapr.encoders.preprocess import read_preprocessing
+from vitcapr.encoders.rollout import AttendingBackbone, roll_out
 from vitcapr.errors import UserError
 
-Save = Callable[..., Path]
-Make = Callable[..., ViTModel]
 SHAPE = {"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "initializer_range": 0.5}
 SHAPE |= {"intermediate_size": 16, "image_size": 32, "patch_size": 8}
 PREFIXES = {"vit": 1, "deit": 2, "dinov2": 1, "dinov2_with_registers": 5, "clip_vision_model": 1}
@@ -27,9 +32,7 @@ def random_model(family: str) -> PreTrainedModel:
 
 @pytest.mark.parametrize("size", [(32, 32), (48, 24)], ids=["own size", "interpolated positions"])
 @pytest.mark.parametrize("family", PREFIXES)
-def test_equals_the_models_own_forward_pass(
-    tmp_path: Path, family: str, size: tuple[int, int], save_checkpoint: Save
-) -> None:
+def test_equals_the_models_own_forward_pass(tmp_path: Path, family: str, size: tuple[int, int]) -> None:
     model, prefix = random_model(family), PREFIXES[family]
     backbone = Backbone(save_checkpoint(model, tmp_path), size, torch.float32)
     pixels = torch.randn(3, 3, *size)
@@ -68,9 +71,7 @@ def damaged(folder: Path) -> None:
         (changed(patch_size=7), "do not divide into patches"),
     ],
 )
-def test_a_checkpoint_that_does_not_do_is_one_line(
-    tmp_path: Path, save_checkpoint: Save, tiny_vit: Make, damage: Callable[[Path], None], said: str
-) -> None:
+def test_a_checkpoint_that_does_not_do_is_one_line(tmp_path: Path, damage: Callable[[Path], None], said: str) -> None:
     damage(save_checkpoint(tiny_vit(), tmp_path))
     with pytest.raises(UserError, match=said):
         Backbone(tmp_path, (16, 16), torch.float32)
@@ -85,7 +86,7 @@ def test_a_configuration_that_transformers_does_not_know_is_one_line(tmp_path: P
         model_image_size(tmp_path)
 
 
-def test_the_digest_follows_weights_and_configuration(tmp_path: Path, save_checkpoint: Save, tiny_vit: Make) -> None:
+def test_the_digest_follows_weights_and_configuration(tmp_path: Path) -> None:
     save_checkpoint(tiny_vit(), tmp_path)
     first = weights_digest(tmp_path)
     (tmp_path / "README.md").write_text("words")
@@ -96,7 +97,7 @@ def test_the_digest_follows_weights_and_configuration(tmp_path: Path, save_check
 
 
 def test_the_folder_of_backbones_comes_before_the_working_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, save_checkpoint: Save, tiny_vit: Make
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for place in ("backbones", "here"):
         save_checkpoint(tiny_vit(), tmp_path / place / "vit")
@@ -135,3 +136,68 @@ def test_the_licence_that_a_checkpoint_states(
     if config is not None:
         (tmp_path / "config.json").write_text(json.dumps(config))
     assert stated_licence(tmp_path) == licence
+
+
+def test_two_layers_by_hand():
+    # Heads that differ, whose mean is [[0, 1, 0], [0, 1, 0], [1, 0, 0]]; then one that looks at the last token.
+    heads = [
+        [[0, 1, 0], [0, 1, 0], [1, 0, 0]],
+        [[0, 1, 0], [0, 1, 0], [1, 0, 0]],
+    ]
+    first = torch.tensor([heads], dtype=torch.float32)
+    second = torch.tensor([[[[0, 0, 1.0]] * 3, [[0, 1.0, 0]] * 3]])
+    # (A + I) / 2: [[.5, .5, 0], [0, 1, 0], [.5, 0, .5]] and, for CLS, [.5, .25, .25]; their product's first row is
+    # [.375, .5, .125], of which the patches have 0.8 and 0.2.
+    assert roll_out([first, second], prefix=1)[0].tolist() == pytest.approx([0.8, 0.2])
+    assert roll_out([first, second], prefix=2)[0].tolist() == [1]
+
+
+@pytest.mark.parametrize("family", PREFIXES)
+def test_every_family_returns_its_attention_and_the_same_features(tmp_path, family):
+    folder = save_checkpoint(random_model(family), tmp_path)
+    backbone = AttendingBackbone(folder, (32, 32), torch.float32)
+    pixels = torch.randn(2, 3, 32, 32)
+    layers = backbone.attentions(pixels)
+    tokens = backbone.prefix + 16
+    assert [tuple(layer.shape) for layer in layers] == [(2, 2, tokens, tokens)] * 2
+    assert torch.stack(layers).sum(dim=-1) == pytest.approx(torch.ones(2, 2, 2, tokens).numpy(), abs=1e-5)
+    rolled = backbone.roll_out(pixels)
+    assert rolled.shape == (2, 4, 4)
+    assert rolled.sum(dim=(1, 2)).tolist() == pytest.approx([1, 1])
+    # Written out token by token.
+    flow = torch.eye(tokens)
+    for layer in layers:
+        flow = (layer[1].mean(dim=0) + torch.eye(tokens)) / 2 @ flow
+    expected = flow[0, backbone.prefix :] / flow[0, backbone.prefix :].sum()
+    torch.testing.assert_close(rolled[1].flatten(), expected)
+    alike = Backbone(folder, (32, 32), torch.float32).features(pixels)
+    torch.testing.assert_close(backbone.features(pixels), alike, rtol=1e-4, atol=1e-4)
+
+
+NAME = "vit-tiny-patch16-224-augreg"
+
+
+@pytest.mark.data
+def test_photographs_give_what_transformers_gives() -> None:
+    photographs = Path(os.environ.get("VITCAPR_DATA", "/absent")) / "flickr8k" / "Flicker8k_Dataset"
+    if not photographs.is_dir() or "VITCAPR_BACKBONES" not in os.environ:
+        pytest.skip(f"set VITCAPR_DATA (with flickr8k/Flicker8k_Dataset) and VITCAPR_BACKBONES (with {NAME})")
+    folder = locate(NAME, "main").folder
+    preprocessing, _ = read_preprocessing(folder, model_image_size(folder))
+    exact = Backbone(folder, preprocessing.size, torch.float32)
+    fast = Backbone(folder, preprocessing.size, torch.bfloat16)
+    images = [Image.open(path).convert("RGB") for path in sorted(photographs.glob("*.jpg"))[:3]]
+    pixels = np.empty((3, *preprocessing.size, 3), np.uint8)
+    for image, out in zip(images, pixels, strict=True):
+        preprocessing.prepare(image, out)
+    cls, patches = exact(preprocessing.normalise(torch.from_numpy(pixels), torch.float32))
+
+    processed = ViTImageProcessorPil.from_pretrained(folder)(images, return_tensors="pt")["pixel_values"]
+    model = ViTModel.from_pretrained(folder, add_pooling_layer=False).eval()
+    with torch.inference_mode():
+        hidden = model(processed).last_hidden_state
+    torch.testing.assert_close(cls, hidden[:, 0], rtol=1e-4, atol=1e-3)
+    torch.testing.assert_close(patches, hidden[:, 1:], rtol=1e-4, atol=1e-3)
+
+    rounded = fast(preprocessing.normalise(torch.from_numpy(pixels), torch.bfloat16))[1].float()
+    assert torch.nn.functional.cosine_similarity(rounded, patches, dim=-1).mean() > 0.99

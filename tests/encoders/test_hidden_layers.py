@@ -1,7 +1,6 @@
 """Hidden layers of a backbone, stored beside its output by one forward pass."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from PIL import Image
 from transformers import CLIPVisionModel, SiglipVisionModel, ViTModel
 
 import tests.encoders.convolutional as convolutional
+from tests.checkpoints import save_checkpoint, tiny_vit
 from tests.encoders.two_towers import clip, siglip
 from tests.store.test_growing import to_do, with_pictures
 from vitcapr.commands.estimate import numbers_per_image
@@ -22,7 +22,6 @@ from vitcapr.encoders.photographs import open_like
 from vitcapr.errors import UserError
 from vitcapr.store.statistics import statistics
 
-Snapshot = Callable[[Path], dict[str, bytes]]
 OF_LAYER_1 = ["cls", "cls_1", "patches", "patches_1"]
 
 
@@ -35,9 +34,7 @@ def encoder(folder: Path, **options: Any) -> Any:
     ("family", "model", "has_cls"),
     [("vit", ViTModel, True), ("clip", CLIPVisionModel, True), ("siglip", SiglipVisionModel, False)],
 )
-def test_a_layer_is_the_hidden_state_of_transformers(
-    tmp_path: Path, tiny_vit: Any, save_checkpoint: Any, family: str, model: Any, has_cls: bool
-) -> None:
+def test_a_layer_is_the_hidden_state_of_transformers(tmp_path: Path, family: str, model: Any, has_cls: bool) -> None:
     """hidden_states[k] is the output of layer k, and hidden_states[0] that of the embeddings."""
     makes = {"vit": lambda folder: save_checkpoint(tiny_vit(), folder), "clip": clip, "siglip": siglip}
     folder = makes[family](tmp_path / family)

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from torch.nn.functional import normalize
 from transformers import (
     Blip2ForConditionalGeneration,
     Blip2ForImageTextRetrieval,
@@ -86,9 +85,6 @@ def test_aligned_of_blip2_is_its_contrastive_half(checkpoints: dict[str, Path]) 
     torch.testing.assert_close(made["cls"], own.image_embeds.mean(1), rtol=0, atol=1e-5)
     similarity = torch.einsum("iqe,te->iqt", made["patches"], own.text_embeds).amax(1)
     torch.testing.assert_close(similarity, own.logits_per_image, rtol=0, atol=1e-5)
-    cosine = normalize(made["cls"], dim=-1) @ own.text_embeds.T * made["cls"].norm(dim=-1, keepdim=True)
-    mean = torch.einsum("iqe,te->iqt", made["patches"], own.text_embeds).mean(1)
-    torch.testing.assert_close(cosine, mean, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize(("name", "output"), [("clip", "aligned"), ("siglip", "aligned"), ("blip2_t5", "qformer")])

@@ -17,7 +17,7 @@ from transformers import (
 )
 
 from tests.encoders.two_towers import CHECKPOINTS, ROOM, SIZE, TEXTS, t5_tokenizer
-from vitcapr.encoders.text_encoders import TextEncoder, load_text_encoder, pool_tokens
+from vitcapr.encoders.text_encoders import TextEncoder, load_text_encoder
 from vitcapr.errors import UserError
 
 
@@ -120,14 +120,6 @@ def test_a_plain_t5_is_loaded_without_its_decoder(checkpoints: dict[str, Path], 
     expected = one_by_one(lambda text: whole.get_encoder()(**tokens(tmp_path, text)).last_hidden_state[0].mean(0))
     np.testing.assert_allclose(encoder.encode(TEXTS), expected, atol=1e-5)
     assert parameters(encoder.model) == parameters(whole.get_encoder())
-
-
-def test_pooling_by_hand() -> None:
-    hidden = torch.tensor([[[1.0, 0.0], [3.0, 2.0], [9.0, 9.0]], [[1.0, 1.0], [2.0, 2.0], [3.0, 6.0]]])
-    mask = torch.tensor([[1, 1, 0], [1, 1, 1]])
-    assert pool_tokens(hidden, mask, "mean").tolist() == [[2.0, 1.0], [2.0, 3.0]]
-    assert pool_tokens(hidden, mask, "cls").tolist() == [[1.0, 0.0], [1.0, 1.0]]
-    assert pool_tokens(hidden, mask, "last").tolist() == [[3.0, 2.0], [3.0, 6.0]]
 
 
 @pytest.mark.parametrize(

@@ -1,25 +1,18 @@
 """Toy runs of the three systems, shared by the tests that look at what they left."""
 
-import pkgutil
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-import vitcapr
 from tests.checkouts import copy_checkout
 from tests.end_to_end.inputs import write_inputs
-from tests.forks import SNAKEMAKE, Forks
-from tests.torture import runs
+from tests.forks import Forks
+from tests.torture.runs import package_forks
 
 TOYS = Path(__file__).parent / "toys"
-NETWORKS = (
-    *("torch._dynamo", "transformers.models.vit.modeling_vit", "transformers.models.bert.modeling_bert"),
-    *("transformers.models.auto.modeling_auto", "transformers.models.auto.tokenization_auto"),
-)
-"""What a job that opens a network imports from its libraries later."""
 
 Snakemake = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -32,12 +25,8 @@ def write_project(folder: Path) -> None:
 
 
 @pytest.fixture(scope="session")
-def forks() -> Iterator[Forks]:
-    """A process that has imported whatever a job imports, and knows which module of the package imports which."""
-    own = [module.name for module in pkgutil.walk_packages(vitcapr.__path__, "vitcapr.")]
-    own.remove("vitcapr.__main__")
-    with Forks(*SNAKEMAKE, *runs.LIBRARIES.split(), *NETWORKS, *own, "torture.inside") as forks:
-        yield forks
+def forks() -> Forks:
+    return package_forks()
 
 
 @pytest.fixture(scope="session")

@@ -1,13 +1,13 @@
 """Inputs of the toy experiments other than rendered scenes: a random ViT, text encoder, language model and word
 vectors."""
 
-import json
 import random
 from pathlib import Path
 
 import torch
-from transformers import BertConfig, BertModel, BertTokenizer, ViTConfig, ViTModel
+from transformers import BertConfig, BertModel, BertTokenizer
 
+from tests.checkpoints import save_checkpoint, tiny_vit
 from tests.models.networks import save_language_model
 
 SHAPE = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
@@ -33,10 +33,8 @@ LETTERS = [chr(code) for code in range(ord("a"), ord("z") + 1)]
 
 def write_inputs(folder: Path) -> None:
     """Write the folders ``vit``, ``bert`` and ``llama``, and ``vectors.txt`` in GloVe's format, 8 numbers a word."""
-    torch.manual_seed(0)
-    vit = ViTModel(ViTConfig(**SHAPE, image_size=56, patch_size=14), add_pooling_layer=False)
-    vit.save_pretrained(folder / "vit")
-    (folder / "vit" / "preprocessor_config.json").write_text(json.dumps(PROCESSOR), encoding="utf-8")
+    vit = tiny_vit(**SHAPE, image_size=56, patch_size=14, initializer_range=0.02)
+    save_checkpoint(vit, folder / "vit", PROCESSOR)
     torch.manual_seed(0)
     pieces = dict.fromkeys([*SPECIAL, *WORDS.split(), *LETTERS, *(f"##{letter}" for letter in LETTERS)])
     vocabulary = {piece: number for number, piece in enumerate(pieces)}

@@ -14,9 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 from PIL import Image
-from transformers import BertConfig, BertModel, BertTokenizer, ResNetConfig, ResNetModel, ViTConfig, ViTModel
+from transformers import BertConfig, BertModel, BertTokenizer, ResNetConfig, ResNetModel
 from transformers.models.convnext.image_processing_pil_convnext import ConvNextImageProcessorPil
 
+from tests.checkpoints import save_checkpoint, tiny_vit
 from tests.encoders.two_towers import WORDS as T5_WORDS
 from tests.encoders.two_towers import blip2_t5
 from tests.end_to_end import inputs
@@ -44,10 +45,8 @@ class Source:
 
 
 def write_vit(backbones: Path) -> None:
-    folder = backbones / "google" / "vit-base-patch16-224-in21k"
-    torch.manual_seed(0)
-    ViTModel(ViTConfig(**inputs.SHAPE, image_size=224, patch_size=16), add_pooling_layer=False).save_pretrained(folder)
-    (folder / "preprocessor_config.json").write_text(json.dumps(PROCESSOR))
+    vit = tiny_vit(**inputs.SHAPE, image_size=224, patch_size=16, initializer_range=0.02)
+    save_checkpoint(vit, backbones / "google" / "vit-base-patch16-224-in21k", PROCESSOR)
 
 
 def write_vectors(path: Path, dimension: int) -> None:

@@ -5,13 +5,12 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 import vitcapr
-from tests.checkpoints import make_dataset
+from tests.checkpoints import make_dataset, save_checkpoint, tiny_vit
 from tests.docs.blocks import REPOSITORY, blocks_of
 from tests.forks import Forks
 from vitcapr.commands.extract import app
@@ -20,7 +19,7 @@ PAGE = REPOSITORY / "docs/scale.md"
 
 
 @pytest.fixture
-def study(tmp_path: Path, tiny_vit: Any, save_checkpoint: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
+def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A data set of 300 images, the page's backbone, and where commands run."""
     save_checkpoint(tiny_vit(), tmp_path / "backbones/facebook/dinov2-small")
     make_dataset(tmp_path / "study/data", 300)

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.forks import Forks
-from tests.torture import artefacts, datasets, faults, foreign, kills, runs
+from tests.torture import artefacts, datasets, faults, foreign, kills
 from tests.torture.hostile import VALUES, grown
 from tests.torture.sandbox import jobs_of
 from tests.torture.tally import Tally
@@ -17,10 +16,7 @@ ROUNDS = 3
 pytestmark = pytest.mark.timeout(600)
 
 
-def test_a_sample_of_the_campaign_ends_well(
-    project: Path, tmp_path: Path, forks: Forks, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(runs, "_forks", lambda: forks)  # They have imported all that its own would.
+def test_a_sample_of_the_campaign_ends_well(project: Path, tmp_path: Path) -> None:
     tally, box = Tally(), tmp_path / "box"
     draw = random.Random(0)
     jobs = [next(job for job in jobs_of(project) if job.stage == stage) for stage in STAGES]

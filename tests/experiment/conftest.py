@@ -3,7 +3,6 @@
 import os
 import shutil
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,9 +16,6 @@ from tests.forks import snakemake_forks
 from vitcapr.commands.status import PlannedJob, parse_jobs
 from vitcapr.pipeline.code import digests
 from vitcapr.pipeline.records import CODE_DIGESTS
-
-# importlib mode leaves sys.path alone; the edits are a module beside the tests.
-sys.path.insert(0, str(Path(__file__).parent))
 
 
 @dataclass(frozen=True)
@@ -53,7 +49,7 @@ class Project:
 
     def jobs(self, *targets: str) -> list[PlannedJob]:
         """Those of a dry run, without figures that the edits do not list."""
-        from edits import DRAWN
+        from tests.experiment.edits import DRAWN
 
         jobs = parse_jobs(self.snakemake("--dry-run", "--nocolor", "--", *targets))
         return [job for job in jobs if job.rule in DRAWN or not job.rule.startswith("draw_")]

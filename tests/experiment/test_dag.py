@@ -1,6 +1,9 @@
 """The DAG itself: its style, its errors, what its jobs ask for, and how they are submitted."""
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +11,7 @@ import pytest
 import yaml
 
 from tests.experiment.conftest import rules_of
+from vitcapr.pipeline.code import HARMLESS, LIBRARIES
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -100,3 +104,52 @@ def test_a_fixed_weight_is_not_tuned(fresh: Any) -> None:
     (command,) = (line for line in text.splitlines() if "vitcapr stage rerank " in line)
     assert "--weight" not in command
     assert "captions/attention/beam/validation" not in text
+
+
+RULES = [REPOSITORY / "Snakefile", *sorted((REPOSITORY / "rules").glob("*.smk"))]
+
+
+def test_rules_run_only_the_quoted_commands_of_stages() -> None:
+    text = "\n".join(file.read_text() for file in RULES)
+    commands = re.findall(r"^\s+shell:\s+(.*)$", text, flags=re.MULTILINE)
+    assert set(commands) == {'"{params.command} --log {log:q}"'}
+    assert not re.search(r"^\s+(run|script|notebook|wrapper):", text, flags=re.MULTILINE)
+
+
+BLOCKER = """\
+import pkgutil
+import sys
+
+found = pkgutil.iter_modules
+pkgutil.iter_modules = lambda *given: [one for one in found(*given) if "_plugin_" not in one.name]
+
+
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {names!r}:
+            raise ModuleNotFoundError(f"{{name}} is not in an environment of Snakemake alone", name=name)
+
+
+sys.meta_path.insert(0, Refuse())
+"""
+
+
+SNAKEMAKES = {
+    *("jinja2", "pydantic", "snakemake", "snakemake_interface_logger_plugins", "typing_extensions", "yaml"),
+}
+"""The libraries of vitcapr that Snakemake brings."""
+
+
+def test_lint_needs_nothing_but_snakemake(tmp_path: Path) -> None:
+    blocked = (LIBRARIES.keys() | HARMLESS.keys()) - SNAKEMAKES
+    (tmp_path / "sitecustomize.py").write_text(BLOCKER.format(names=blocked), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "snakemake", "--lint", "--snakefile", "workflow/Snakefile"],
+        cwd=REPOSITORY,
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "in a good condition" in done.stderr + done.stdout

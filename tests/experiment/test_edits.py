@@ -3,7 +3,8 @@
 from typing import Any
 
 import pytest
-from edits import EDITS, PAGE, Edit, page
+
+from tests.experiment.edits import EDITS, PAGE, Edit, page
 
 TYPICAL = (
     "a comment in the beam search",

@@ -11,32 +11,15 @@ from pathlib import Path
 import pytest
 import yaml
 
-REPOSITORY = Path(__file__).parents[2]
+from tests.docs.blocks import REPOSITORY, blocks_of
+
 SMALL = """
 experiment: mine
 data: {scenes: {images: 20, size: 56, validation: 0.1, test: 0.1}}
 text: {vocabulary: {min_count: 1}}
 captioners: {attention: {backbone: vit}}
 """
-PREFIXED = """
-from vitcapr.experiment.packaged import SNAKEFILE
-
-
-configfile: "mine.yaml"
-
-
-module vitcapr:
-    snakefile:
-        SNAKEFILE
-    config:
-        config
-    prefix:
-        "study"
-
-
-use rule * from vitcapr
-"""
-VOCABULARY = "study/results/mine/text/vocabulary.json"
+VOCABULARY = "captioning/results/mine/text/vocabulary.json"
 
 Run = Callable[..., str]
 
@@ -81,14 +64,16 @@ def test_a_new_study_has_the_whole_workflow(run: Run, tmp_path: Path, site: Path
 @pytest.mark.timeout(300)
 def test_with_a_prefix_everything_lies_below_it(run: Run, tmp_path: Path) -> None:
     study = tmp_path / "study"
-    (study / "Snakefile").write_text(PREFIXED)
+    page = blocks_of(REPOSITORY / "docs/your-own-project.md")
+    shown = next(block.text for block in page if "module vitcapr:" in block.text)
+    (study / "Snakefile").write_text('configfile: "mine.yaml"\n' + shown.replace('config["captioning"]', "config"))
     (study / "mine.yaml").write_text(SMALL)
     before = {path.name for path in study.iterdir()}
     run("snakemake", "--cores", "2", "--", VOCABULARY)
-    assert {path.name for path in study.iterdir()} == {*before, "study", ".snakemake"}
-    assert (study / "study/results/mine/runs/vocabulary.json").exists()
-    assert (study / "study/results/.code.json").exists()
-    assert "is in use" in run("vitcapr", "gc", "--results", "study/results", "--configfile", "mine.yaml")
+    assert {path.name for path in study.iterdir()} == {*before, "captioning", ".snakemake"}
+    assert (study / "captioning/results/mine/runs/vocabulary.json").exists()
+    assert (study / "captioning/results/.code.json").exists()
+    assert "is in use" in run("vitcapr", "gc", "--results", "captioning/results", "--configfile", "mine.yaml")
     assert "Nothing to be done" in run("snakemake", "--cores", "2", "--", VOCABULARY)
 
 

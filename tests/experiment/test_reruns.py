@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from edits import ALL
+from tests.experiment.edits import ALL
 
 BEAM = "vitcapr/decoding/beam.py"
 

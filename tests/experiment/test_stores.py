@@ -34,14 +34,6 @@ def test_every_view_of_a_retriever_is_a_store_of_its_own(fresh: Any) -> None:
     assert text.count("--augmented-views ") == len(asking)
 
 
-def test_a_convolutional_backbone_is_attended_to_but_not_rolled_out(fresh: Any) -> None:
-    fresh.replace("config.yaml", "kind: auto", "kind: cnn")
-    text = fresh.snakemake("--dry-run", "--nocolor")
-    rules = rules_of(text)
-    assert {"extract", "draw_attention"} <= rules
-    assert "draw_rollout" not in rules
-
-
 def test_an_adopted_store_is_not_extracted(fresh: Any) -> None:
     store = fresh.root / "results" / "stores" / "0123456789abcdef"
     store.mkdir(parents=True)

@@ -13,7 +13,7 @@ import pytest
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 
-from tests.tokens import token_table
+from tests.data_sets import token_table
 from vitcapr.errors import UserError
 from vitcapr.formats.captions import (
     AttentionTable,
@@ -51,7 +51,8 @@ from vitcapr.formats.scores import (
 )
 from vitcapr.formats.tokens import TagTable, TokenTable, read_tokenizer, write_tokenizer
 from vitcapr.formats.training import gpu_csv, gpu_row, read_gpu_use, read_history, whole_rows, write_history
-from vitcapr.formats.vocabulary import read_word_vectors, write_word_vectors
+from vitcapr.formats.vocabulary import Vocabulary, read_word_vectors, write_word_vectors
+from vitcapr.metrics.bootstrap import plain_score
 
 FOREIGN = (
     b"",
@@ -86,7 +87,7 @@ READERS = {"english": {"tokenizer": TOKENIZER, "languages": ["en"], "pad": 0, "m
 
 
 def _metrics(path: Path) -> None:
-    scores = {"cider": {"value": 0.5, "low": None, "high": None, "n": 3}}
+    scores = {"cider": plain_score(1 / 3, 3)}
     write_metrics(path, dataset="d", split="test", model="m", decoding="", metrics=scores, protocol="p")
 
 
@@ -123,6 +124,7 @@ FORMATS: dict[str, tuple[Callable[[Path], Any], Callable[[Path], Any]]] = {
     "pools": (lambda path: write_pools(path, POOLS), read_pools),
     "tokens": (TOKENS.write, TokenTable.read),
     "tags": (TAGS.write, TagTable.read),
+    "vocabulary": (Vocabulary.build(["a", "dog"], min_count=1).write, Vocabulary.read),
     "vectors": (lambda path: write_word_vectors(path, VECTORS), read_word_vectors),
     "per_image": (lambda path: write_per_image(path, PER_IMAGE), read_per_image),
     "pairs": (lambda path: write_pair_table(path, PAIRS), lambda path: read_pair_table(path, ["a"])),
@@ -168,6 +170,8 @@ def test_json_comes_back(tmp_path: Path) -> None:
     for weight in (WEIGHT, BANK):
         weight.write(path)
         assert type(weight).read(path) == weight
+    _metrics(path)
+    assert read_metrics(path)["metrics"] == {"cider": {"value": 0.33333333, "low": None, "high": None, "n": 3}}
     write_comparison(path, COMPARISON)
     assert read_comparison(path) == {"format": "vitcapr-comparison-1", **COMPARISON}
     assert isinstance(read_comparison(path)["metrics"]["cider"]["before"], int)
@@ -203,6 +207,9 @@ def test_any_file_in_cocos_format_can_be_scored(tmp_path: Path) -> None:
         ("reranking", "vitcapr-reranking-weight-1", "vitcapr-query-bank-1", "not a weight of format"),
         ("bank", '"images": 3', '"images": 2.5', "images"),
         ("card", "vitcapr-model-2", "vitcapr-model-0", "not the card of a trained model"),
+        ("vocabulary", "vitcapr-vocabulary-1", "other", "not a vocabulary"),
+        ("vocabulary", '"dog"', '"cat"', "has changed since it was written"),
+        ("vocabulary", '"rare": {', '"rare": {"1": 1', "has changed since it was written"),
         ("paraphrases", '"entries": 3', '"entries": -1', "entries"),
         ("readers", '"pad": 0', '"pad": -1', "pad"),
         ("readers", '"tokenizer": "', '"tokenizer": "{}', "english.tokenizer"),
@@ -235,6 +242,10 @@ def test_arrays_come_back_from_their_files(tmp_path: Path) -> None:
     assert table.of_row(1) is None
     write_pools(path, POOLS)
     assert all(map(np.array_equal, read_pools(path), POOLS))
+    TOKENS.write(path)
+    tokens = TokenTable.read(path)
+    assert [tokens[row].tolist() for row in range(len(tokens))] == [[1, 5, 2], [1, 2]]
+    assert (tokens.image_row.tolist(), tokens.caption_row.tolist()) == ([0, 0], [0, 1])
     write_word_vectors(path, VECTORS)
     np.testing.assert_array_equal(read_word_vectors(path), VECTORS)
 
@@ -253,6 +264,10 @@ def test_arrays_come_back_from_their_files(tmp_path: Path) -> None:
         ("embeddings", {"images": np.full((2, 4), np.inf, np.float32)}, "an embedding is not finite"),
         ("ranks", {"i2t": np.array([1.0, 3.0])}, "i2t is of type float64"),
         ("pools", {"image_queries": np.zeros(0, int)}, "no queries set apart"),
+        ("tokens", {"offsets": np.array([0, 5])}, "not a table of captions"),
+        ("tokens", {"offsets": np.array([0, 3, 4])}, "not a table of captions"),
+        ("tokens", {"offsets": np.array([0, 6, 5])}, "not a table of captions"),
+        ("tokens", {"ids": np.zeros(5, np.int64)}, "not a table of captions"),
     ],
 )
 def test_arrays_that_do_not_fit_are_refused(
@@ -347,6 +362,7 @@ import resource, sys
 from pathlib import Path
 from vitcapr.formats.scores import read_per_image
 from vitcapr.errors import UserError
+from vitcapr.metrics.bootstrap import plain_score
 pages = int(Path("/proc/self/statm").read_text().split()[0])
 limit = pages * resource.getpagesize() + int(sys.argv[2]) * 2**20
 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))

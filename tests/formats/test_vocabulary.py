@@ -1,4 +1,3 @@
-import json
 from itertools import chain
 
 import pytest
@@ -78,21 +77,3 @@ def test_no_frequent_word_is_a_users_mistake():
 def test_a_caption_may_not_contain_a_special():
     with pytest.raises(ValueError, match="<end>"):
         build([["a", "<end>"]])
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"format": "other"}, "not a vocabulary"),
-        ({"words": ["<pad>", "<start>", "<end>", "<unk>", "a", "dog", "cat"]}, "has changed since it was written"),
-        ({"counts": [0, 0, 0, 1, 1, 1, 1]}, "has changed since it was written"),
-    ],
-)
-def test_a_damaged_file_is_one_line(tmp_path, change, message):
-    path = tmp_path / "vocabulary.json"
-    build().write(path)
-    path.write_text(json.dumps(json.loads(path.read_text()) | change))
-    with pytest.raises(UserError, match=message) as caught:
-        Vocabulary.read(path)
-    assert str(path) in str(caught.value)
-    assert "\n" not in str(caught.value)

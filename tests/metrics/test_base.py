@@ -1,12 +1,18 @@
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from tests.data_sets import write_data_set
+from vitcapr.commands import evaluate
+from vitcapr.config.base import parse_settings
+from vitcapr.config.metrics import ScoreSettings
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import Manifest, read_manifest
 from vitcapr.metrics import base, tokens
-from vitcapr.metrics.base import Caption, references_of
+from vitcapr.metrics.base import Caption, TokenisedCaptions, references_of
+from vitcapr.metrics.labels import COLUMNS
+from vitcapr.metrics.scoring import caption_metrics
 from vitcapr.metrics.tokens import tokenize_all
 
 
@@ -23,14 +29,6 @@ from vitcapr.metrics.tokens import tokenize_all
 def test_captions_that_cannot_be_scored(results: list[tuple[str, str]], message: str) -> None:
     with pytest.raises(UserError, match=message):
         base.check_candidates(dict(results), ["a", "b"])
-
-
-def test_a_caption_of_punctuation_alone_is_named() -> None:
-    with pytest.raises(UserError, match=r"no word in it \(image b, caption '...'\)"):
-        base.check_tokens([Caption("a", "x"), Caption("b", "...")], [["y"], ["z"]], ["x", ""])
-    with pytest.raises(UserError, match=r"no reference of an image has a word in it \(image a\)"):
-        base.check_tokens([Caption("a", "x")], [["", ""]], ["x"])
-    base.check_tokens([Caption("a", "x")], [["", "y"]], ["x"])
 
 
 @pytest.fixture
@@ -78,3 +76,22 @@ def test_another_language_has_characters_for_tokens_and_needs_no_java(monkeypatc
     assert found == (["一 个 男 人"], {"one": ["一 个 男 人 2 只 hunde", ""]})
     with pytest.raises(UserError, match="no word in it"):
         tokenize_all([Caption("one", "。")], {"one": ["一"]}, "zh", 7)
+
+
+@pytest.mark.parametrize("name", ["bleu", "rouge_l", "cider", "diversity"])
+def test_every_score_of_a_metric_has_a_label(name: str) -> None:
+    metric = caption_metrics()[name]
+    captions = TokenisedCaptions(["a dog", "a cat"], {"1": ["a dog"], "2": ["the cat"]}, ["A dog", "A cat"])
+    assert metric.measure(captions).keys() <= COLUMNS.keys()
+
+
+def test_the_configuration_knows_every_metric_and_no_other() -> None:
+    for name in caption_metrics():
+        assert parse_settings(ScoreSettings, f'{{"metrics": {{"caption": ["{name}"]}}}}').metrics.caption == [name]
+    with pytest.raises(UserError, match=r"should be 'bleu', 'chair', 'cider', .*'spice' .*it was \"blue\""):
+        parse_settings(ScoreSettings, '{"metrics": {"caption": ["blue"]}}')
+
+
+def test_the_help_of_evaluate_names_every_metric() -> None:
+    said = CliRunner().invoke(evaluate.app, ["--help"], env={"COLUMNS": "400", "TERM": "dumb"}).output
+    assert all(name in said for name in caption_metrics())

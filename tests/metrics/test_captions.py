@@ -1,4 +1,7 @@
+import gzip
 import math
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -7,9 +10,13 @@ from pycocoevalcap.cider.cider import Cider
 from pycocoevalcap.meteor.meteor import Meteor
 from pycocoevalcap.rouge.rouge import Rouge
 
+from vitcapr.errors import UserError
+from vitcapr.metrics import java
+from vitcapr.metrics.base import Caption
+from vitcapr.metrics.candidates import CandidateScores
 from vitcapr.metrics.captions.bleu import bleu
 from vitcapr.metrics.captions.cider import cider
-from vitcapr.metrics.captions.meteor import measure_of, meteor_of
+from vitcapr.metrics.captions.meteor import find_paraphrases, measure_of, meteor_of, write_paraphrases
 from vitcapr.metrics.captions.rouge_l import rouge_l
 
 Words = tuple[list[str], list[list[str]]]
@@ -80,3 +87,73 @@ def test_meteor_equals_pycocoevalcap(more_words: Words, meteor_statistics: list[
 
 def test_meteor_of_no_match_at_all_is_zero() -> None:
     assert meteor_of(np.array([3.0, 4.0, 1.0, 1.0, *[0.0] * 19])) == 0
+
+
+WORDS = [["a dog runs", "a brown dog runs fast"], ["two cats"], ["a man", "a man sits down", "the man on a bench"]]
+REFERENCES = [["a brown dog runs", "the dog runs fast"], ["two cats sleep", "cats"], ["a man on a bench", "man sits"]]
+
+
+@pytest.mark.parametrize("name", ["cider", "bleu_2"])
+def test_a_choice_scores_as_its_captions_do(name):
+    def score(texts):
+        return cider(texts, REFERENCES) if name == "cider" else bleu(texts, REFERENCES)[name]
+
+    candidates = CandidateScores(WORDS, score)
+    for choice in ([0, 0, 0], [1, 0, 2], [0, 0, 1]):
+        texts = [of_image[rank] for of_image, rank in zip(WORDS, choice, strict=True)]
+        assert candidates.of_choice(np.array(choice)) == score(texts).value
+    assert [len(scores) for scores in candidates.per_candidate] == [2, 1, 3]
+    assert candidates.per_candidate[2][1] == score(["a dog runs", "two cats", "a man sits down"]).per_image[2]
+
+
+IMAGES = {"1": ["a dog runs", "the dog"], "2": ["two cats"]}
+ENTRY = "0.5\na dog\nthe hound\n"
+
+
+@pytest.fixture
+def entries(fake_java: Callable[[str], None], tmp_path: Path) -> Callable[[str], None]:
+    """METEOR's program writes these bytes, compressed, and as many of the compressed ones as are kept."""
+
+    def give(text: str, *, cut: int | None = None) -> None:
+        stored = tmp_path / "stored.gz"
+        stored.write_bytes(gzip.compress(text.encode())[:cut])
+        fake_java(f'cp {stored} "$6"')
+
+    return give
+
+
+def test_meteor_is_the_same_by_the_paraphrases_of_its_references(
+    words: tuple[list[str], list[list[str]]], meteor_statistics: list[list[float]], tmp_path: Path
+) -> None:
+    candidates, references = words
+    images = {str(number): texts for number, texts in enumerate(references)}
+    count = write_paraphrases(tmp_path, images, timeout=300)
+    assert 0 < count < 20_000
+    table = find_paraphrases(tmp_path, images)
+    named = [Caption(image, text) for image, text in zip(images, candidates, strict=True)]
+    found = java.meteor_statistics(named, references, timeout=300, paraphrases=table)
+    assert found == meteor_statistics[: len(candidates)]
+
+
+def test_paraphrases_of_other_references_are_refused(entries: Callable[[str], None], tmp_path: Path) -> None:
+    entries(ENTRY)
+    assert write_paraphrases(tmp_path, IMAGES, timeout=20) == 1
+    assert find_paraphrases(tmp_path, IMAGES) == tmp_path / "table.gz"
+    with pytest.raises(UserError, match=r"of other references.*card\.json"):
+        find_paraphrases(tmp_path, IMAGES | {"2": ["two dogs"]})
+    whole = (tmp_path / "table.gz").read_bytes()
+    (tmp_path / "table.gz").write_bytes(whole[:-1])
+    with pytest.raises(UserError, match=r"missing or damaged .*table\.gz"):
+        find_paraphrases(tmp_path, IMAGES)
+    (tmp_path / "table.gz").unlink()
+    with pytest.raises(UserError, match=r"missing or damaged .*table\.gz"):
+        find_paraphrases(tmp_path, IMAGES)
+
+
+@pytest.mark.parametrize(("text", "cut"), [(ENTRY * 2, 30), (ENTRY + "0.5\n", None)])
+def test_half_a_table_is_not_kept(entries: Callable[..., None], tmp_path: Path, text: str, cut: int | None) -> None:
+    entries(text, cut=cut)
+    with pytest.raises(UserError, match=r"half a table .*table\.gz.*disk full"):
+        write_paraphrases(tmp_path, IMAGES, timeout=20)
+    assert not (tmp_path / "card.json").exists()
+    assert not (tmp_path / "table.gz").exists()

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.data_sets import write_data_set
+from tests.data_sets import embeddings_of, write_data_set
 from vitcapr.errors import UserError
 from vitcapr.formats.embeddings import Embeddings
 from vitcapr.formats.pairs import Pools
@@ -24,11 +24,9 @@ def embeddings() -> Embeddings:
     """Twelve images with three captions each, in few enough directions that scores tie; row 0 is of another split."""
     random = np.random.default_rng(0)
     owner = np.repeat(np.arange(IMAGES), EACH)
-    images = random.integers(-1, 2, (IMAGES, 3)).astype(np.float32)
-    captions = random.integers(-1, 2, (IMAGES * EACH, 3)).astype(np.float32)
-    return Embeddings(
-        images, captions, np.arange(1, IMAGES + 1, dtype=np.int32), np.arange(1, 37, dtype=np.int32), owner.astype("i4")
-    )
+    images, captions = (random.integers(-1, 2, (number, 3)) for number in (IMAGES, IMAGES * EACH))
+    found = embeddings_of(images, captions, owner)
+    return found._replace(image_row=found.image_row + 1, caption_row=found.caption_row + 1)
 
 
 POOLS = Pools(
@@ -131,10 +129,9 @@ def test_the_protocol_says_where_distractors_come_from() -> None:
 def test_any_caption_of_the_image_in_the_other_language_is_a_hit() -> None:
     english = [[1, 0], [0, 1], [1, 0]]  # of the images 0, 1 and 3
     chinese = [[0.6, 0.8], [1, 0], [0, 1], [1, 0]]  # of the images 0, 0, 1 and 2
-    captions = np.array([*english, *chinese], np.float32)
-    found = Embeddings(captions, captions, np.arange(7), np.arange(7), np.array([0, 1, 3, 0, 0, 1, 2]))
-    spoken = np.array(["en"] * 3 + ["zh"] * 4, object)
-    ranked = dict(rank_languages(found, spoken, ["en", "zh"]))
+    found = embeddings_of([*english, *chinese], [*english, *chinese], [0, 1, 3, 0, 0, 1, 2])
+    languages = np.array(["en"] * 3 + ["zh"] * 4, object)
+    ranked = dict(rank_languages(found, languages, ["en", "zh"]))
     assert ranked.keys() == {"en_to_zh", "zh_to_en"}
     asked = ranked["en_to_zh"]
     assert asked.ranks.tolist() == [2, 1]  # of image 0 the second caption is best, and that of image 2 equals it

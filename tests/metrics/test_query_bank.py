@@ -1,12 +1,11 @@
 """Scores less hubness: the formula, what it does to a hub, and that validation alone decides how much."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
+from tests.data_sets import embeddings_of
 from vitcapr.errors import UserError
-from vitcapr.formats.embeddings import Embeddings, QueryBankWeight
+from vitcapr.formats.embeddings import Embeddings
 from vitcapr.metrics import query_bank
 from vitcapr.metrics.query_bank import corrected, hubness, weigh, without_hubness
 from vitcapr.metrics.ranks import rank_matches
@@ -20,9 +19,7 @@ def pool(images: int, seed: int, noise: float = 0.3) -> Embeddings:
     seen = draw.normal(size=(images, WIDTH))
     owner = np.repeat(np.arange(images), 2)
     told = seen[owner] + noise * draw.normal(size=(2 * images, WIDTH))
-    unit = [(side / np.linalg.norm(side, axis=1, keepdims=True)).astype(np.float32) for side in (seen, told)]
-    rows = np.arange(2 * images, dtype=np.int32)
-    return Embeddings(*unit, rows[:images], rows, owner.astype(np.int32))
+    return embeddings_of(*(side / np.linalg.norm(side, axis=1, keepdims=True) for side in (seen, told)), owner)
 
 
 def with_hubs(found: Embeddings, pull: float) -> Embeddings:
@@ -81,15 +78,10 @@ def test_where_it_does_not_help_the_cosines_stay() -> None:
     assert np.array_equal(corrected(found, pool(30, 1), chosen).images[:, :WIDTH], found.images)
 
 
-def test_a_weight_is_of_its_bank(tmp_path: Path) -> None:
+def test_a_weight_is_of_its_bank() -> None:
     found, bank = pool(8, 0), pool(9, 1)
     chosen = weigh(found, bank, [5.0], [0.0, 1.0])
-    chosen.write(tmp_path / "weight.json")
-    assert QueryBankWeight.read(tmp_path / "weight.json") == chosen
     with pytest.raises(UserError, match="chosen with a bank of 9 images and 18 captions"):
         corrected(found, pool(10, 1), chosen)
     with pytest.raises(UserError, match="vectors of 5 numbers"):
         hubness(found, bank._replace(images=bank.images[:, :5], captions=bank.captions[:, :5]), 5.0)
-    (tmp_path / "weight.json").write_text('{"weight": 0.5}')
-    with pytest.raises(UserError, match="not a weight"):
-        QueryBankWeight.read(tmp_path / "weight.json")

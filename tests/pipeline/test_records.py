@@ -2,14 +2,17 @@
 
 import copy
 import json
+import sys
 from contextlib import nullcontext
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
+from vitcapr.pipeline import records
 from vitcapr.pipeline.records import FORMAT, FileFacts, check_as_written, check_together, find_makers, read_run
 
 FILE = Path("results/a/captions/captions.json")
@@ -177,3 +180,25 @@ def test_pieces_of_a_language_model_stand_beside_words() -> None:
     record("decode/beam", "2026-01-03", inputs={"results/a/text/pieces/lm/vocabulary.json": facts("vocabulary")})
     read = {FILE.as_posix(): facts("candidates"), "results/a/text/vocabulary.json": facts("vocabulary", "2")}
     check_together(read, find_makers(read))
+
+
+def counters(values: list[int]) -> Any:
+    """NVML of two GPUs; each reading takes the next value."""
+    nvml: Any = ModuleType("pynvml")
+    nvml.NVMLError, nvml.nvmlInit = RuntimeError, lambda: None
+    nvml.nvmlDeviceGetCount, nvml.nvmlDeviceGetHandleByIndex = lambda: 2, lambda number: number
+    nvml.nvmlDeviceGetTotalEnergyConsumption = lambda _: values.pop(0)
+    return nvml
+
+
+def test_energy_is_the_difference_of_two_readings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "GPU", tmp_path)
+    monkeypatch.setitem(sys.modules, "pynvml", counters([1000, 5000, 2500, 5000]))
+    start, why = records.gpu_millijoules()
+    assert why == ""
+    assert records.energy_since(start) == {"joules": {"gpu 0": 1.5, "gpu 1": 0.0}, "absent": {}}
+
+
+def test_a_missing_counter_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "GPU", tmp_path / "none")
+    assert records.energy_since({}) == {"joules": {}, "absent": {"gpu": "there is no NVIDIA GPU"}}

@@ -235,13 +235,20 @@ def test_diff_of_artefacts_goes_back_to_the_cause(toys: Toys) -> None:
 
 def test_diff_of_experiments_says_what_was_set_and_what_came_out(toys: Toys, said: Said) -> None:
     scores = "{0},d,test,m,beam,bleu_4,{1},,,3,p\n{0},d,test,m,beam,cider,1,,,3,p\n"
-    for name, rate, bleu in (("a", 0.5, 0.25), ("b", 0.25, 0.5)):
-        toys.run(rate, name)
-        Path(f"results/{name}/summary.csv").write_text(f"{','.join(COLUMNS)}\n{scores.format(name, bleu)}")
+    summaries = [Path(f"results/{name}/summary.csv") for name in ("a", "b")]
+    for path, rate, bleu in zip(summaries, (0.5, 0.25), (0.25, 0.5), strict=True):
+        toys.run(rate, path.parent.name)
+        path.write_text(f"{','.join(COLUMNS)}\n{scores.format(path.parent.name, bleu)}")
+    summaries[0].write_text(f"{summaries[0].read_text()}a,d,test,m,beam,meteor,1,,,3,p\n")
     text = said(diff.main, Path("results/a"), Path("results/b"))
     assert "train/model\n    rate 0.5 -> 0.25\n" in text
     assert "test m beam bleu_4  0.2500 -> 0.5000  +0.2500" in text
-    assert "1 scores are the same, 1 differ; 0 only in the first" in text
+    assert "1 scores are the same, 1 differ; 1 only in the first, 0 only in the second" in text
+    assert said(diff.main, *summaries).splitlines() == [
+        "results/a/summary.csv -> results/b/summary.csv",
+        "  test m beam bleu_4  0.2500 -> 0.5000  +0.2500",
+        "  1 scores are the same, 1 differ; 1 only in the first, 0 only in the second",
+    ]
     assert "0 jobs have equal outputs; 1 have equal code and settings but other outputs" in text
     with pytest.raises(UserError, match="cannot be compared"):
         diff.main(Path("results/a"), Path("results/b/out/copy"))

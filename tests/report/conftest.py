@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.data_sets import write_data_set
-from vitcapr.formats.captions import Candidate, write_captions
+from tests.data_sets import write_data_set, write_texts
 from vitcapr.pipeline.run import run_stage
 
 GRID = (3, 4)
@@ -27,14 +26,6 @@ def check_layout(figure, slack=0.5):
             across = min(box.x1, there.x1) - max(box.x0, there.x0)
             up = min(box.y1, there.y1) - max(box.y0, there.y0)
             assert across <= 2 * slack or up <= 2 * slack, (name, other)
-
-
-def candidate(words):
-    """A caption of these words, each with a log-probability of -1."""
-    log_probs = (-1.0,) * (len(words) + 1)
-    return Candidate(
-        caption=" ".join(words), tokens=tuple(words), token_log_probs=log_probs, log_prob=sum(log_probs), score=0.0
-    )
 
 
 @pytest.fixture
@@ -74,9 +65,8 @@ def dataset(tmp_path, picture):
     captions = [(name, "en", f"What a person wrote for {name} .") for name in names]
     manifest = write_data_set(tmp_path / "data", splits, captions, "toy", tmp_path, "{}.png")
     words = [[f"word{n}" for n in range(length)] for length in (2, 3, 4, 5, 6, 13)]
-    captioned = [(name, [candidate(said)]) for name, said in zip(names, words, strict=False)]
-    write_captions(tmp_path / "captions.json", captioned)
-    lengths = [len(said) for said in words]
+    write_texts(tmp_path / "captions.json", {name: " ".join(text) for name, text in zip(names, words, strict=False)})
+    lengths = [len(text) for text in words]
     weights = np.random.default_rng(0).dirichlet(np.ones(12), size=sum(lengths)).astype(np.float16)
     np.savez(
         tmp_path / "attention.npz",

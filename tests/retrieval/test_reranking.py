@@ -2,8 +2,6 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from vitcapr.errors import UserError
 from vitcapr.formats.captions import Candidate, DecodedCaption, write_captions
@@ -25,10 +23,6 @@ def candidate(caption, log_probs):
         log_prob=sum(log_probs),
         score=sum(log_probs),
     )
-
-
-def written(one):
-    return json.loads(one.model_dump_json())
 
 
 def n_best(image_id, candidates):
@@ -74,17 +68,6 @@ def test_equal_scores_keep_the_order_of_the_decoding(tmp_path):
     assert [c["caption"] for c in entry["candidates"]] == ["a", "b", "c"]
 
 
-def test_the_weight_of_the_best_score_and_of_equals_the_smallest():
-    terms = Terms(FOUND, COSINES, length_penalty=0.0)
-    grid = weights(4)
-    assert grid == [0.0, 0.25, 0.5, 0.75, 1.0]
-    weight, curve = choose_weight(terms, lambda chosen: float(chosen.sum()), "cider", grid)
-    assert weight == 0.5
-    assert curve[1] == {"weight": 0.25, "cider": 0.0, "changed": 0.0}
-    assert curve[2] == {"weight": 0.5, "cider": 1.0, "changed": 0.5}
-    assert choose_weight(terms, lambda chosen: -float(chosen.sum()), "cider", grid)[0] == 0.0
-
-
 def test_the_largest_weight_within_the_tolerance():
     terms = Terms(FOUND, COSINES, length_penalty=0.0)
     scores = [0.5, 0.58, 0.6, 0.6, 0.585, 0.57]
@@ -106,38 +89,6 @@ def test_cosines_are_those_of_the_own_image():
     first, second = candidate_cosines(images, captions, [2, 1])
     np.testing.assert_allclose(first, [1, 0])
     np.testing.assert_allclose(second, [0.8], rtol=1e-6)
-
-
-def test_reordered_captions_are_as_decoding_writes_them(tmp_path):
-    scores = [np.array([-0.35, -0.1750004]), np.array([-0.675, -np.inf])]
-    columns = [{"cosine": of_image} for of_image in COSINES]
-    path = tmp_path / "captions.json"
-    write_reordered(path, FOUND, scores, of_candidates=columns, oracle="yes")
-    first, second = json.loads(path.read_text())
-    assert first["caption"] == "a b"
-    assert first["oracle"] == "yes"
-    best, other = first["candidates"]
-    assert best == written(FOUND[0].candidates[1]) | {"score": -0.175, "cosine": 0.5}
-    assert {name: first[name] for name in best} == best
-    assert (other["caption"], other["score"], other["cosine"]) == ("a", -0.35, 0.1)
-    assert second["candidates"] == [written(FOUND[1].candidates[0]) | {"score": -0.675, "cosine": 0.3}]
-    assert read_n_best(path, ["two", "one"])[1].captions == ["a b", "a"]
-
-
-@given(
-    st.lists(
-        st.lists(st.tuples(st.floats(-9, 0), st.floats(-1, 1)), min_size=1, max_size=4),
-        min_size=1,
-        max_size=5,
-    ).filter(lambda images: max(map(len, images)) > 1),
-    st.floats(0, 1),
-)
-def test_the_first_is_the_best_of_each_image_for_any_weight(images, weight):
-    found = [n_best(str(i), [candidate(f"w{j}", [p]) for j, (p, _) in enumerate(c)]) for i, c in enumerate(images)]
-    terms = Terms(found, [np.array([cosine for _, cosine in c]) for c in images], 1.0)
-    for chosen, candidates in zip(terms.best(weight), images, strict=True):
-        naive = [round((1 - weight) * p + weight * c, 6) for p, c in candidates]
-        assert naive[chosen] == pytest.approx(max(naive), abs=2e-6)
 
 
 def test_captions_that_cannot_be_reordered_are_refused(tmp_path):

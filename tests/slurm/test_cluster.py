@@ -16,12 +16,12 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-import cluster
 import psutil
 import pytest
 import yaml
 
 from tests.checkouts import REPOSITORY, copy_checkout
+from tests.slurm import cluster
 
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(7200)]
 
@@ -279,6 +279,14 @@ class Story:
 
         self._until(caught)
         return held
+
+
+@pytest.fixture(scope="module")
+def programs_of_the_machine() -> Iterator[None]:
+    """A Slurm that is installed is on the PATH, which other tests do not see."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["MACHINE_PATH"]]))
+        yield
 
 
 @pytest.fixture(scope="module")

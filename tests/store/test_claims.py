@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.checkpoints import snapshot
 from vitcapr.errors import UserError
 from vitcapr.store.writer import LOCK, claimed
 
@@ -49,7 +50,7 @@ def test_other_chunks_are_free_and_the_same_ones_wait(tmp_path: Path) -> None:
             assert "waiting" in said[0]
 
 
-def test_two_that_extract_the_same_store_make_it_once(experiment: Any, snapshot: Callable[[Path], Any]) -> None:
+def test_two_that_extract_the_same_store_make_it_once(experiment: Any) -> None:
     """The second starts while the first has its chunks, and finds them finished when its turn comes."""
     one = experiment.extract("one")
     (store,) = (experiment.root / "results" / "stores").iterdir()

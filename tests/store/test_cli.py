@@ -1,7 +1,6 @@
 import json
 import os
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +9,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from tests.checkpoints import flip_bit, run_features
+from tests.checkpoints import flip_bit, run_features, snapshot
 from tests.commands.stores import write_store
 from vitcapr.commands import gc
 from vitcapr.errors import UserError
 from vitcapr.store.reader import open_features
-
-Snapshot = Callable[[Path], dict[str, bytes]]
 
 
 def age(folder: Path) -> None:
@@ -71,7 +68,7 @@ def test_verify_finds_one_changed_bit_and_extraction_repairs_it(experiment: Any)
     run_features("verify", store.manifest_path)
 
 
-def test_damaged_ids_are_found_and_repaired(experiment: Any, snapshot: Snapshot) -> None:
+def test_damaged_ids_are_found_and_repaired(experiment: Any) -> None:
     store = experiment.run()
     whole = snapshot(store.path.parent)
     ids = store.path / store.identity / "c" / "0" / "0"

@@ -12,6 +12,7 @@ from safetensors.torch import load_file, save_file
 from transformers import ViTModel
 from transformers.models.vit.image_processing_pil_vit import ViTImageProcessorPil
 
+from tests.checkpoints import snapshot
 from tests.launches import no_waits
 from vitcapr.errors import UserError
 from vitcapr.store import fill, writer
@@ -19,8 +20,6 @@ from vitcapr.store.fill import cut_batches
 from vitcapr.store.known_rows import KnownRows
 from vitcapr.store.layout import chunk_path, chunk_range
 from vitcapr.store.reader import open_features
-
-Snapshot = Callable[[Path], dict[str, bytes]]
 
 
 def stores(experiment: Any, name: str = "stores") -> Path:
@@ -56,7 +55,7 @@ def test_a_forward_pass_never_crosses_chunks() -> None:
     assert [rows.tolist() for rows in batches] == [[0, 1, 2], [3], [8, 9, 10]]
 
 
-def test_several_tasks_make_the_same_store_as_one(experiment: Any, snapshot: Snapshot) -> None:
+def test_several_tasks_make_the_same_store_as_one(experiment: Any) -> None:
     one = experiment.seal([experiment.extract("one", stores="s1")], "one", stores="s1")
     parts = [experiment.extract("many", task, 3, stores="s2") for task in (2, 0, 1)]
     many = experiment.seal(parts, "many", stores="s2")
@@ -67,7 +66,7 @@ def test_several_tasks_make_the_same_store_as_one(experiment: Any, snapshot: Sna
 
 @pytest.mark.parametrize("step", [1, 3, 5, 9])
 def test_dying_at_any_write_continues_to_the_same_bytes(
-    experiment: Any, snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch, step: int
+    experiment: Any, monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:
     """Three chunks of two arrays and a checksum each make nine writes; the process dies in each of them once."""
     experiment.seal([experiment.extract("whole", stores="s1")], "whole", stores="s1")
@@ -96,12 +95,6 @@ def test_dying_at_any_write_continues_to_the_same_bytes(
     assert sum(name.startswith("checksums/0") for name in before) == (step - 1) // 3
     experiment.seal([experiment.extract("again", stores="s2")], "again", stores="s2")
     assert snapshot(stores(experiment, "s1")) == snapshot(stores(experiment, "s2"))
-
-
-def test_a_finished_task_does_not_even_load_the_model(experiment: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = experiment.extract().read_bytes()
-    monkeypatch.setattr("vitcapr.encoders.photographs.load_image_encoder", lambda *_, **__: pytest.fail("loaded"))
-    assert experiment.extract().read_bytes() == first
 
 
 def test_a_feature_that_is_not_finite_names_the_image(experiment: Any) -> None:

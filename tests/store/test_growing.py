@@ -28,7 +28,7 @@ def with_pictures(experiment: Any, order: list[int], name: str) -> Any:
         dataset="noise",
         image_root=data.image_root,
         images=data.images.iloc[order],
-        captions=data.captions.iloc[order],
+        captions=data.captions.iloc[order].assign(image_row=range(len(order))),
         rejected=[],
     )
     return replace(experiment, manifest=manifest)

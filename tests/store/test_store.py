@@ -122,16 +122,6 @@ def test_ids_survive(ids: list[str]) -> None:
     assert decode_ids(encode_ids(ids)) == ids
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "uint8"])
-def test_metadata_is_what_zarr_reads(tmp_path: Path, dtype: str) -> None:
-    layout = ArrayLayout((7, 2, 3), 4, dtype, ("image", "patch", "channel"))
-    (tmp_path / "zarr.json").write_text(json.dumps(layout.metadata()))
-    array = zarr.open_array(tmp_path, mode="r")
-    assert (array.shape, array.chunks, array.dtype) == ((7, 2, 3), (4, 2, 3), np.dtype(dtype))
-    assert array.compressors == ()
-    assert ArrayLayout.from_metadata(layout.metadata()) == layout
-
-
 def test_programs_that_know_nothing_of_us_read_the_store(experiment: Any) -> None:
     store = experiment.run()
     patches, cls = np.asarray(store["patches"]), store["cls"][:]

@@ -23,7 +23,7 @@ import pytest
 from fsspec.registry import _registry
 from typer.testing import CliRunner
 
-from tests.checkpoints import flip_bit, run_features
+from tests.checkpoints import flip_bit, run_features, snapshot
 from tests.commands.stores import write_store
 from vitcapr.commands import features
 from vitcapr.errors import UserError
@@ -75,11 +75,7 @@ def same(pulled: Path, sealed: Path) -> None:
         assert not here.partial
         assert here.fingerprint == there.fingerprint
         assert here.image_ids == there.image_ids
-        assert contents(here.path) == contents(there.path)
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        assert snapshot(here.path) == snapshot(there.path)
 
 
 def test_push_and_pull_return_the_same_store(sealed: Path, tmp_path: Path) -> None:
@@ -91,7 +87,7 @@ def test_push_and_pull_return_the_same_store(sealed: Path, tmp_path: Path) -> No
     assert back.moved == CHUNKS + 1  # The ids too; the metadata are written anew.
     same(pulled, sealed)
     with open_features(sealed) as store:
-        assert contents(pulled.parent / "checksums") == contents(store.path.parent / "checksums")
+        assert snapshot(pulled.parent / "checksums") == snapshot(store.path.parent / "checksums")
     assert json.loads(pulled.read_text())["store"] == "features.zarr"
     assert not list(tmp_path.rglob("*.partial"))
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.torture.runs import attempt
-from tests.torture.sandbox import Job, files_below, leftovers
+from tests.torture.sandbox import Job, files_below, leftovers, link
 from tests.torture.tally import Tally
 
 IN_A_ROW = 3
@@ -89,11 +89,8 @@ def kill_snakemake(project: Path, box: Path, draw: random.Random, tally: Tally) 
     """Kill Snakemake while it makes some targets again, and have it finish them as a user would."""
     shutil.rmtree(box, ignore_errors=True)
     for path in files_below(project):
-        if "benchmarks" in path.parts:
-            continue  # Snakemake writes these in place.
-        place = box / path.relative_to(project)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        os.link(path, place)
+        if "benchmarks" not in path.parts:  # Snakemake writes these in place.
+            link(path, box / path.relative_to(project))
     targets = [target for target in TARGETS if (project / target).exists()]
     for target in targets:
         (box / target).unlink()
@@ -106,9 +103,8 @@ def kill_snakemake(project: Path, box: Path, draw: random.Random, tally: Tally) 
         stderr=subprocess.DEVNULL,
         start_new_session=True,
         env={**os.environ, "VITCAPR_RESULT_CACHE": "off"},
-        preexec_fn=lambda: signal.signal(
-            signal.SIGINT, signal.SIG_DFL
-        ),  # ignored, where the tests run in the background
+        # Where the tests run in the background, it is ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     time.sleep(draw.uniform(2, 15))
     died = run.poll() is None
@@ -123,21 +119,14 @@ def kill_snakemake(project: Path, box: Path, draw: random.Random, tally: Tally) 
         os.killpg(run.pid, signal.SIGKILL)
         problem = "Snakemake does not end"
     subprocess.run([*command, "--unlock"], cwd=box, capture_output=True, check=False)
-    again = subprocess.run(
-        [*command, "--cores", "2", "--rerun-incomplete", "--", *targets],
-        cwd=box,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
+    finishing = [*command, "--cores", "2", "--rerun-incomplete", "--", *targets]
+    again = subprocess.run(finishing, cwd=box, capture_output=True, text=True, check=False)
     if again.returncode:
-        problem = problem or again.stdout[-400:]
+        problem = problem or again.stderr[-400:]
     for path in files_below(project / "results" / "tiny"):
         name = path.relative_to(project)
-        if {"runs", "logs", "benchmarks"} & set(name.parts):
-            continue
-        if not (box / name).exists() or (box / name).read_bytes() != path.read_bytes():
+        same = (box / name).exists() and (box / name).read_bytes() == path.read_bytes()
+        if not same and not {"runs", "logs", "benchmarks"} & set(name.parts):
             problem = problem or f"{name} is missing or has other bytes"
     tally.add("kills, of Snakemake", how, problem, int(died))
     shutil.rmtree(box)

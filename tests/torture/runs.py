@@ -1,6 +1,5 @@
 """Runs of commands in a sandbox, in forks of one process that has imported everything; and whether a run ended well."""
 
-import atexit
 import json
 import os
 import pkgutil
@@ -13,12 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import vitcapr
-from tests.forks import Forks
+from tests.forks import SNAKEMAKE, Forks
 
 LIBRARIES = (
     "torch transformers pandas pyarrow.parquet matplotlib.pyplot scipy.stats sklearn.decomposition sklearn.manifold "
-    "h5py zarr PIL.Image nltk jieba.posseg safetensors.torch tokenizers grimp fsspec aiohttp yaml pydantic typer rich"
+    "h5py zarr PIL.Image nltk jieba.posseg safetensors.torch tokenizers grimp fsspec aiohttp yaml pydantic typer rich "
+    "torch._dynamo transformers.models.vit.modeling_vit transformers.models.bert.modeling_bert "
+    "transformers.models.auto.modeling_auto transformers.models.auto.tokenization_auto"
 )
+"""What a command imports from its libraries, those included that a network needs later."""
 SECONDS = 120
 """A run that takes longer hangs: the longest takes a few."""
 
@@ -68,12 +70,11 @@ class Run:
 
 
 @cache
-def _forks() -> Forks:
-    modules = [module.name for module in pkgutil.walk_packages(vitcapr.__path__, "vitcapr.")]
-    own = [name for name in modules if not name.endswith("__main__")]
-    forks = Forks(*LIBRARIES.split(), *own, "torture.inside")
-    atexit.register(forks.close)
-    return forks
+def package_forks() -> Forks:
+    """A process that has imported whatever a job imports, and knows which module of the package imports which."""
+    own = [module.name for module in pkgutil.walk_packages(vitcapr.__path__, "vitcapr.")]
+    own.remove("vitcapr.__main__")
+    return Forks(*SNAKEMAKE, *LIBRARIES.split(), *own, "torture.inside")
 
 
 def attempt(folder: Path, arguments: Sequence[str], beside: Sequence[Sequence[str]] = (), **request: Any) -> Run:
@@ -93,7 +94,7 @@ def attempt(folder: Path, arguments: Sequence[str], beside: Sequence[Sequence[st
         counter.write_bytes(bytes(8))
         asked = {"folder": str(folder), "arguments": [*map(str, words)], "counter": str(counter), "seconds": SECONDS}
         code = f"import json, torture.inside; torture.inside.run(json.loads({json.dumps(asked | request)!r}))"
-        done = _forks().run("-c", code, folder=folder, environment=environment)
+        done = package_forks().run("-c", code, folder=folder, environment=environment)
         return Run(done.returncode, int.from_bytes(counter.read_bytes(), "little"), done.stdout + done.stderr)
 
     with ThreadPoolExecutor() as pool:

@@ -87,9 +87,7 @@ class Job:
             name = path.relative_to(self.project).as_posix()
             if name in left_out or (self.stage in FROM_NOTHING and name.startswith("results/stores/")):
                 continue
-            place = folder / name
-            place.parent.mkdir(parents=True, exist_ok=True)
-            os.link(path, place)
+            link(path, folder / name)
         for name in (".code.json", "summary.csv"):  # written by the jobs of all experiments
             if (self.project / "results" / name).exists():
                 shutil.copy2(self.project / "results" / name, folder / "results")
@@ -125,6 +123,11 @@ class Job:
 
 def files_below(folder: Path) -> Iterator[Path]:
     return (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink())
+
+
+def link(file: Path, place: Path) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    os.link(file, place)
 
 
 def leftovers(folder: Path) -> list[str]:

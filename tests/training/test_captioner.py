@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import torch
 
+from tests.data_sets import token_table
 from tests.launches import watch_steps
 from tests.models.untrained import untrained
-from tests.tokens import token_table
 from tests.training.trained import StopsBefore, assert_continues, assert_same, train_in
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
 from vitcapr.config.captioner import CaptionerPhaseConfig, CaptionerTrainingConfig

@@ -1,6 +1,8 @@
 """The losses against loops over single pairs and the written equations, and by hand where a hand suffices."""
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from vitcapr.training.contrastive import (
     hinge_rank,
     info_nce,
     max_hinge,
+    mined_loss,
     pooled_loss,
     sigmoid,
     structure_loss,
@@ -75,21 +78,26 @@ def test_by_hand() -> None:
     assert float(max_hinge(similarity, owner, 0.1)) == pytest.approx(0.0, abs=1e-7)
 
 
-def test_one_caption_an_image_is_the_loss_of_clip() -> None:
-    generator = torch.Generator().manual_seed(0)
-    similarity = torch.rand(6, 6, generator=generator)
-    answers = torch.arange(6)
-    clip = sum(torch.nn.functional.cross_entropy(logits / 0.1, answers) for logits in (similarity, similarity.T)) / 2
-    torch.testing.assert_close(info_nce(similarity, answers, torch.tensor(0.1)), clip)
+TAU = torch.tensor(0.1)
 
 
-def test_a_single_image_has_nothing_to_learn_from() -> None:
-    similarity = torch.tensor([[0.3, 0.9]], requires_grad=True)
-    owner = torch.tensor([0, 0])
-    total = info_nce(similarity, owner, torch.tensor(0.1)) + max_hinge(similarity, owner, 0.2)
-    total.backward()
-    assert float(total.detach()) == 0
-    assert similarity.grad.abs().sum() == 0
+@pytest.mark.parametrize(
+    ("loss", "options"),
+    [
+        (info_nce, (TAU,)),
+        (max_hinge, (0.2,)),
+        (mined_loss, (TAU, "second")),
+        (pooled_loss, (TAU, None)),
+        (pooled_loss, (TAU, 0.25)),
+    ],
+)
+def test_a_single_image_has_nothing_to_learn_from(loss: Callable[..., Tensor], options: tuple[Any, ...]) -> None:
+    """The last batch of an epoch may hold one."""
+    similarity = torch.tensor([[0.9, -0.2]], requires_grad=True)
+    value = loss(similarity, torch.tensor([0, 0]), *options)
+    value.backward()
+    assert float(value) == 0
+    assert similarity.grad.tolist() == [[0.0, 0.0]]
 
 
 @given(batches(), st.floats(-5, 1))
@@ -113,9 +121,6 @@ def test_hinge_rank_is_equation_1_of_devise() -> None:
     assert float(hinge_rank(scores, torch.tensor([0, 1, 1]), 0.1)) == pytest.approx(expected, rel=1e-5)
 
 
-TAU = torch.tensor(0.1)
-
-
 def test_pooled_is_equation_4_of_peng() -> None:
     similarity = torch.tensor([[0.9, 0.1], [-0.2, 0.5]])
     true = math.exp(9) + math.exp(5)
@@ -137,16 +142,6 @@ def test_the_least_shift_makes_the_best_batch_zero() -> None:
     index = torch.arange(20)
     assert float(pooled_loss(best, index, TAU)) == pytest.approx(0, abs=1e-4)
     assert float(pooled_loss(best, index, TAU, 0.0)) == pytest.approx(math.log(19) - 20, rel=1e-5)
-
-
-@pytest.mark.parametrize("shift", [None, 0.25])
-def test_pooled_of_a_single_image_is_zero(shift: float | None) -> None:
-    """The last batch of an epoch may hold one."""
-    similarity = torch.tensor([[0.9, -0.2]], requires_grad=True)
-    loss = pooled_loss(similarity, torch.tensor([0, 0]), TAU, shift)
-    loss.backward()
-    assert float(loss) == 0
-    assert similarity.grad.tolist() == [[0.0, 0.0]]
 
 
 def test_the_gradient_goes_to_the_pair_that_already_matches() -> None:
@@ -207,3 +202,38 @@ def test_the_temperature_learns_nothing_from_structure() -> None:
     structure_loss(rows(6, 0), a, temperature, 2).backward()
     assert temperature.grad is None
     assert torch.isfinite(a.grad).all()
+
+
+def loss_of(similarity: list[list[float]], owner: list[int], rule: str, temperature: float = 0.1) -> float:
+    table, index = torch.tensor(similarity), torch.tensor(owner)
+    return float(mined_loss(table, index, torch.tensor(temperature), rule))  # type: ignore[arg-type]
+
+
+def surprise(true: float, hard: float, temperature: float = 0.1) -> float:
+    return math.log(1 + math.exp((hard - true) / temperature))
+
+
+def test_the_second_of_the_two_most_similar() -> None:
+    """The true caption first: the best wrong one. Third or worse: the second best wrong one. Second: none."""
+    rows = [
+        [0.9, 0.8, 0.1, 0.0],  # true caption 0 is first: 0.8
+        [0.7, 0.5, 0.6, 0.1],  # true caption 1 is third: 0.6
+        [0.1, 0.6, 0.5, 0.2],  # true caption 2 is second: none
+        [0.3, 0.2, 0.4, 0.3],  # true caption 3 ties with 0.3: counted behind 0.4, level with 0.3, so it is second: none
+    ]
+    expected = surprise(0.9, 0.8) + surprise(0.5, 0.6)
+    assert loss_of(rows, [0, 1, 2, 3], "second") == pytest.approx(expected / 4, rel=1e-5)
+    hardest = surprise(0.9, 0.8) + surprise(0.5, 0.7) + surprise(0.5, 0.6) + surprise(0.3, 0.4)
+    assert loss_of(rows, [0, 1, 2, 3], "hardest") == pytest.approx(hardest / 4, rel=1e-5)
+
+
+def test_other_captions_of_the_image_are_left_out() -> None:
+    rows = [[0.2, 0.9, 0.1], [0.0, 0.0, 0.5]]
+    expected = surprise(0.2, 0.1) + surprise(0.9, 0.1) + surprise(0.5, 0.0)
+    for rule in ("second", "hardest"):
+        assert loss_of(rows, [0, 0, 1], rule) == pytest.approx(expected / 3, rel=1e-5)
+
+
+def test_a_single_wrong_caption_before_the_true_one_leaves_none() -> None:
+    """Two captions in all: if the wrong one is first, the second is the true one."""
+    assert loss_of([[0.1, 0.4], [0.0, 0.9]], [0, 1], "second") == pytest.approx(surprise(0.9, 0.0) / 2, rel=1e-5)

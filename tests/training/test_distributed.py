@@ -17,8 +17,8 @@ import pytest
 import torch
 import torch._dynamo  # the optimiser's first step imports it, which every forked process would do for itself
 
+from tests.data_sets import token_table
 from tests.models.untrained import untrained
-from tests.tokens import token_table
 from tests.training.trained import feature_task, trainer
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
 from vitcapr.batches.texts import WordTexts

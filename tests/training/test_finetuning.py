@@ -14,9 +14,8 @@ import pytest
 import torch
 import yaml
 from safetensors.torch import load_file
-from transformers import ViTConfig, ViTModel
 
-from tests.checkpoints import PROCESSOR, make_dataset, save_bert
+from tests.checkpoints import make_dataset, save_bert, save_checkpoint, tiny_vit
 from tests.data_sets import write_data_set
 from vitcapr.batches.tokenised import TowerCaptions, TowerReader
 from vitcapr.errors import UserError
@@ -46,11 +45,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for language, text in (("en", f"picture number {number} of many"), ("zh", f"第{number}张图片"))
     ]
     write_data_set(folder / "data", splits, captions, "pairs", folder / "raw/pictures", "bild_{}.png")
-    torch.manual_seed(0)
-    sizes: dict[str, Any] = {"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "image_size": 16}
-    vit = ViTModel(ViTConfig(**sizes, intermediate_size=16, patch_size=8), add_pooling_layer=False)
-    vit.save_pretrained(folder / "vit")
-    (folder / "vit" / "preprocessor_config.json").write_text(json.dumps(PROCESSOR))
+    save_checkpoint(tiny_vit(initializer_range=0.02), folder / "vit")
     manifest = folder / "data" / "manifest.json"
     run_stage(
         extract_pixels,

@@ -65,10 +65,3 @@ def test_a_continued_training_appends_and_its_clock_goes_on(tmp_path, monkeypatc
     assert lines[1][0] >= 100
     assert lines[1][1:] == [10, 1, 48]
     assert len(lines) >= 3
-
-
-def test_without_a_gpu_the_file_says_so(tmp_path):
-    with sample_gpu_use(tmp_path / "gpu.csv", torch.device("cpu"), continued=True):
-        pass
-    header = "seconds,gpu_percent,memory_gib,memory_total_gib"
-    assert content(tmp_path / "gpu.csv") == ("# no GPU: trained on the CPU", header, [])

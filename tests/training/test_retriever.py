@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from tests.data_sets import token_table
 from tests.launches import watch_steps
-from tests.tokens import token_table
 from tests.training.trained import StopsBefore, assert_continues, feature_task, train_in
 from vitcapr.batches.loader import Batch
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures

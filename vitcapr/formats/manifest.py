@@ -138,8 +138,7 @@ def write_manifest(
         image_root: the folder or zip that the paths are relative to; written relative if inside ``directory``, so that
             such a data set can be moved, and absolute otherwise.
         images: rows in the data set's own order, which becomes the identity of each image.
-        captions: rows grouped by image, in the order of ``images``: with ``image_id`` and ``split``, or with
-            ``image_row`` alone, which saves their memory.
+        captions: rows grouped by image, in the order of ``images``: ``image_row`` stands for the id and the split.
         rejected: (item, reason) of everything that was left out; written sorted.
         objects: a row an object, where masks exist.
         decoders: the versions of the optional libraries that read an image.
@@ -152,8 +151,6 @@ def write_manifest(
     _check_not_empty(images, captions, removed, directory)
     check_columns(images, IMAGES)
     _check_images(images)
-    if "image_id" in captions:
-        captions = captions.assign(image_row=_find_images(images, captions))
     check_columns(captions.assign(image_id="", split=""), CAPTIONS)
     _check_captions(captions)
     tables = {"images.parquet": slices(images), "captions.parquet": _with_images(captions, images)}
@@ -262,14 +259,6 @@ def _check_unique(table: pd.DataFrame, column: str) -> None:
         raise ValueError(f"{column} '{twice.iloc[0]}' occurs twice")
 
 
-def _find_images(images: pd.DataFrame, captions: pd.DataFrame) -> np.ndarray:
-    """The row of the image of each caption."""
-    rows = _rows_in_order(images, captions, "caption")
-    if (images["split"].to_numpy()[rows] != captions["split"].to_numpy()).any():
-        raise ValueError("a caption is not in the split of its image")
-    return rows
-
-
 def _check_captions(captions: pd.DataFrame) -> None:
     _check_unique(captions, "caption_id")
     if (np.diff(captions["image_row"]) < 0).any():
@@ -286,20 +275,14 @@ def _with_images(captions: pd.DataFrame, images: pd.DataFrame) -> Iterator[pd.Da
 
 
 def _check_objects(images: pd.DataFrame, objects: pd.DataFrame) -> None:
-    _rows_in_order(images, objects, "object")
+    rows = find_texts(objects["image_id"], images["image_id"])
+    if (rows < 0).any():
+        raise ValueError(f"object '{objects['object_id'].iloc[int(np.argmin(rows))]}' has no image")
+    if (np.diff(rows) < 0).any():
+        raise ValueError("objects are not in the order of the images")
     if objects.duplicated(["image_id", "object_id"]).any():
         raise ValueError("an object occurs twice")
     _check_relative(objects["mask"].drop_duplicates())
-
-
-def _rows_in_order(images: pd.DataFrame, table: pd.DataFrame, item: str) -> np.ndarray:
-    """The row of the image of each row of ``table``."""
-    rows = find_texts(table["image_id"], images["image_id"])
-    if (rows < 0).any():
-        raise ValueError(f"{item} '{table[f'{item}_id'].iloc[int(np.argmin(rows))]}' has no image")
-    if (np.diff(rows) < 0).any():
-        raise ValueError(f"{item}s are not in the order of the images")
-    return rows
 
 
 def is_relative(path: str) -> bool:

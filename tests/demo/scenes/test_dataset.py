@@ -15,6 +15,7 @@ import pandas as pd
 import psutil
 from PIL import Image
 
+from tests.checkpoints import snapshot
 from vitcapr.config.data import ScenesConfig
 from vitcapr.demo.scenes.dataset import make_picture, original_of, split_of, write_scenes
 from vitcapr.demo.scenes.lexicon import COLORS
@@ -30,10 +31,6 @@ def write(directory: Path, images: int, processes: int = 1, seed: int = 1, size:
         return write_scenes(directory, scenes, processes, reporter)
 
 
-def contents(directory: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*") if path.is_file()}
-
-
 def pixels(png: bytes) -> np.ndarray:
     return np.asarray(Image.open(io.BytesIO(png)))
 
@@ -41,7 +38,7 @@ def pixels(png: bytes) -> np.ndarray:
 def test_the_same_seed_gives_the_same_bytes_in_any_number_of_processes(tmp_path: Path) -> None:
     write(tmp_path / "one", 40)
     write(tmp_path / "two", 40, processes=2)
-    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+    assert snapshot(tmp_path / "one") == snapshot(tmp_path / "two")
 
 
 def test_more_pictures_leave_the_first_as_they_are(tmp_path: Path) -> None:
@@ -49,7 +46,7 @@ def test_more_pictures_leave_the_first_as_they_are(tmp_path: Path) -> None:
     for name in ("images", "captions", "objects"):
         table = getattr(few, name)
         pd.testing.assert_frame_equal(table, getattr(many, name).iloc[: len(table)])
-    few_files, many_files = contents(tmp_path / "few"), contents(tmp_path / "many")
+    few_files, many_files = snapshot(tmp_path / "few"), snapshot(tmp_path / "many")
     for name, content in few_files.items():
         if name.startswith(("pictures/", "masks/")):
             assert many_files[name] == content

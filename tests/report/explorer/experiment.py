@@ -8,10 +8,11 @@ import pandas as pd
 from numpy.typing import NDArray
 from PIL import Image
 
+from tests.data_sets import candidate, embeddings_of
 from vitcapr.demo.claim_accuracy import claims_as_text
 from vitcapr.files import sha256_file
-from vitcapr.formats.captions import AttentionTable, Candidate, write_attention, write_captions
-from vitcapr.formats.embeddings import Embeddings, write_embeddings
+from vitcapr.formats.captions import AttentionTable, write_attention, write_captions
+from vitcapr.formats.embeddings import write_embeddings
 from vitcapr.formats.manifest import write_manifest
 from vitcapr.formats.scores import RankFile, write_comparison, write_metrics, write_per_image
 from vitcapr.metrics.ranks import rank_matches
@@ -61,10 +62,9 @@ def write_experiment(folder: Path, shade: int = 0) -> Path:
     texts = [text for truth in (*TRUTH, "a train") for text in (f"{truth}.", f"there is {truth}.")]
     captions = {
         "caption_id": [f"c{number}" for number in range(len(owners))],
-        "image_id": [ids[owner] for owner in owners],
+        "image_row": owners,
         "language": "en",
         "text": texts,
-        "split": [splits[owner] for owner in owners],
     }
     write_manifest(
         data,
@@ -103,8 +103,8 @@ def embed(number: int, model: str, texts: Sequence[str]) -> NDArray[np.float32]:
 def _write_system(folder: Path, ids: list[str], decoding: str, written: tuple[str, ...]) -> None:
     captioned = []
     for image, text in zip(ids, written, strict=True):
-        candidates = [candidate(text)] if decoding == "greedy" else [candidate(text), candidate("a thing")]
-        captioned.append((image, candidates))
+        texts = [text] if decoding == "greedy" else [text, "a thing"]
+        captioned.append((image, [candidate(each, float(np.log(0.5)), cosine=0.25) for each in texts]))
     write_captions(folder / f"captions/attention/{decoding}/test/captions.json", captioned)
     metrics = folder / f"metrics/attention/{decoding}/test"
     table = {"image_id": ids, "caption": written, "tokens": written, "cider": CIDER[decoding]}
@@ -115,22 +115,13 @@ def _write_system(folder: Path, ids: list[str], decoding: str, written: tuple[st
     write_metrics(metrics / "claims.json", metrics={"claims_true": {**score, "value": 0.5}}, **names)
 
 
-def candidate(text: str) -> Candidate:
-    """A caption of these words, each with a probability of a half."""
-    tokens = tuple(text.split())
-    log_probs = (float(np.log(0.5)),) * (len(tokens) + 1)
-    return Candidate(
-        caption=text, tokens=tokens, token_log_probs=log_probs, log_prob=sum(log_probs), score=0.0, cosine=0.25
-    )
-
-
 def _write_space(folder: Path) -> None:
     """Images are the axes. The captions of image 1 are nearer to image 0; all others to their own."""
     images = np.eye(IMAGES, dtype=np.float32)
     owner = np.repeat(np.arange(IMAGES), 2)
     captions = 0.8 * images[owner] + 0.6 * images[(owner + 1) % IMAGES]
     captions[2:4] = 0.6 * images[1] + 0.8 * images[0]
-    embedded = Embeddings(images, captions, np.arange(IMAGES), np.arange(len(owner)), owner)
+    embedded = embeddings_of(images, captions, owner)
     write_embeddings(folder / "embeddings/dual/test/embeddings.npz", embedded)
     ranks = folder / "metrics/retrieval/dual/test"
     found = rank_matches(images, captions, owner)

@@ -1,14 +1,13 @@
 """The explorer in a real headless Chromium, opened as a file. It needs Chromium, chromedriver and selenium."""
 
 import csv
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.browser import chromium, running, size
+from tests.browser import requested, running, size, until
 from tests.report.explorer.experiment import BEAM, HOSTILE, IDS, IMAGES, RERANKED, embed, read_results, write_experiment
 from vitcapr.commands.explore import explorer_server
 from vitcapr.formats.captions import read_results as read_coco
@@ -38,11 +37,7 @@ class Page:
         return self.driver.execute_script(script, *arguments)
 
     def until(self, holds: Callable[[], Any]) -> Any:
-        from selenium.common.exceptions import StaleElementReferenceException
-        from selenium.webdriver.support.wait import WebDriverWait
-
-        waits = WebDriverWait(self.driver, 10, 0.02, ignored_exceptions=[StaleElementReferenceException])
-        return waits.until(lambda _: holds())
+        return until(self.driver, holds)
 
     def all(self, selector: str) -> list[Any]:
         return list(self.driver.find_elements("css selector", selector))
@@ -87,12 +82,6 @@ class Page:
 
 
 @pytest.fixture(scope="module")
-def driver() -> Iterator[Any]:
-    with chromium() as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     results = write_experiment(tmp_path_factory.mktemp("results") / "toy")
     write_explorer(results / "explorer", Contents([read_results(results)], "test", embed), Reporter())
@@ -103,11 +92,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def page(driver: Any, folder: Path) -> Iterator[Page]:
     """No test may leave an error in the console, or a request for anything but files of the folder."""
     size(driver, WIDE)
-    driver.get_log("browser"), driver.get_log("performance")
+    driver.get_log("browser"), requested(driver)
     yield Page(driver, f"{folder.as_uri()}/index.html").open()
     assert [entry["message"] for entry in driver.get_log("browser")] == []
-    sent = [json.loads(entry["message"])["message"] for entry in driver.get_log("performance")]
-    asked = [one["params"]["request"]["url"] for one in sent if one["method"] == "Network.requestWillBeSent"]
+    asked = requested(driver)
     assert asked
     allowed = (folder.as_uri(), "data:", "about:")
     assert [url for url in asked if not url.startswith(allowed)] == []

@@ -11,6 +11,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from tests.browser import running
+from tests.checkpoints import snapshot
 from tests.report.explorer.experiment import IMAGES, write_experiment
 from vitcapr.commands.explore import app, explorer_server, main
 from vitcapr.errors import UserError
@@ -30,10 +31,6 @@ def explore(*arguments: object) -> str:
     return done.stdout
 
 
-def files_of(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
 def test_every_file_that_the_page_names_is_there(results: Path) -> None:
     page = (results / "explorer/index.html").read_text(encoding="utf-8")
     named = re.findall(r'(?:src|href)="([^#"]+)"', page)
@@ -47,7 +44,7 @@ def test_the_page_asks_for_nothing_from_elsewhere(results: Path) -> None:
     policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page)
     assert policy
     assert policy[1].startswith("default-src 'none'; script-src 'self' file:;")
-    for name, content in files_of(results / "explorer").items():
+    for name, content in snapshot(results / "explorer").items():
         if not name.endswith(".webp"):
             assert b"http:" not in content, name
             assert b"https:" not in content, name
@@ -67,9 +64,9 @@ def test_any_text_of_python_is_text_in_a_script(tmp_path: Path) -> None:
 
 
 def test_the_same_results_give_the_same_folder(results: Path) -> None:
-    before = files_of(results / "explorer")
+    before = snapshot(results / "explorer")
     printed = explore(results)
-    assert files_of(results / "explorer") == before
+    assert snapshot(results / "explorer") == before
     assert printed.startswith(f"{results}/explorer/index.html: {IMAGES} images, ")
     assert [path.name for path in results.iterdir() if path.name.endswith(".partial")] == []
 
@@ -87,11 +84,11 @@ def test_only_an_explorer_is_replaced(results: Path, tmp_path: Path) -> None:
 def test_an_error_leaves_the_earlier_folder(results: Path, tmp_path: Path) -> None:
     folder = tmp_path / "explorer"
     explore(results, "--output", folder)
-    before = files_of(folder)
+    before = snapshot(folder)
     other = write_experiment(tmp_path / "other", shade=7)
     with pytest.raises(UserError, match="another picture"):
         explore(results, other, "--output", folder)
-    assert files_of(folder) == before
+    assert snapshot(folder) == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["explorer", "other"]
 
 

@@ -1,26 +1,16 @@
 import numpy as np
 import pytest
 
-from vitcapr.formats.embeddings import Embeddings
+from tests.data_sets import angles, embeddings_of
 from vitcapr.report import direction
 from vitcapr.report.figures import embeddings
 from vitcapr.report.figures.embeddings import cosines, first_pairs, neighbourhoods, overlap
 
 
-def angles(*degrees):
-    """Unit vectors in the plane."""
-    radians = np.deg2rad(degrees)
-    return np.stack([np.cos(radians), np.sin(radians)], axis=1).astype(np.float32)
-
-
-def embedded(images, captions, owner):
-    return Embeddings(images, captions, np.arange(len(images)), np.arange(len(captions)), np.asarray(owner))
-
-
 @pytest.fixture
 def small():
     """Image 0 at 0 degrees with captions at 0 and 90, image 1 at 90 with a caption at 60, image 2 at 180 without."""
-    return embedded(angles(0, 90, 180), angles(0, 90, 60), [0, 0, 1])
+    return embeddings_of(angles(0, 90, 180), angles(0, 90, 60), [0, 0, 1])
 
 
 def blob(count, seed=0):
@@ -28,7 +18,7 @@ def blob(count, seed=0):
     images = generator.normal(size=(count, 8)).astype(np.float32)
     captions = np.repeat(images, 2, axis=0) + generator.normal(size=(2 * count, 8)).astype(np.float32)
     unit = [vectors / np.linalg.norm(vectors, axis=1, keepdims=True) for vectors in (images, captions)]
-    return embedded(*unit, np.repeat(np.arange(count), 2))
+    return embeddings_of(*unit, np.repeat(np.arange(count), 2))
 
 
 @pytest.mark.parametrize("block", [1, 2, 512])
@@ -48,7 +38,7 @@ def test_random_pairs_are_wrong_pairs(small):
 
 
 def test_an_image_that_owns_every_caption_has_no_wrong_one():
-    assert len(cosines(embedded(angles(0, 90), angles(0, 10), [0, 0]), 0).hard) == 1
+    assert len(cosines(embeddings_of(angles(0, 90), angles(0, 10), [0, 0]), 0).hard) == 1
 
 
 def test_overlap_is_the_area_that_two_histograms_share():
@@ -78,7 +68,7 @@ def test_a_line_joins_each_pair_and_the_map_is_always_the_same(monkeypatch):
 def test_components_of_points_on_a_line_explain_everything():
     flat = np.zeros((4, 3), np.float32)
     flat[:, 0] = [-2, -1, 1, 2]
-    figure = embeddings.principal_components(embedded(flat[:2], flat, [0, 0, 1, 1]))
+    figure = embeddings.principal_components(embeddings_of(flat[:2], flat, [0, 0, 1, 1]))
     assert figure.axes[0].get_xlabel() == "first component (100.0% of the variance)"
     assert figure.axes[0].get_title(loc="left") == "distance of the means 1.50"
     captions, images = figure.axes[0].collections

@@ -1,7 +1,8 @@
 import pytest
 
+from tests.data_sets import candidate
 from vitcapr.errors import UserError
-from vitcapr.formats.captions import Candidate, DecodedCaption
+from vitcapr.formats.captions import DecodedCaption
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.report.figures.examples import choose, open_images, rows_of_split
 
@@ -21,8 +22,7 @@ def test_a_higher_rank_comes_first():
 
 def test_images_that_every_model_captioned(dataset):
     manifest = read_manifest(dataset)
-    one = Candidate(caption="a", tokens=("a",), token_log_probs=(-1.0, -1.0), log_prob=-2.0, score=-2.0)
-    caption = DecodedCaption(image_id="any", caption="a", tokens=("a",), candidates=(one,))
+    caption = DecodedCaption(image_id="any", caption="a", tokens=("a",), candidates=(candidate("a"),))
     captions = {"one": {"i0": caption, "i2": caption, "i6": caption}, "two": {"i2": caption, "i3": caption}}
     assert rows_of_split(manifest, "test", captions) == [2]
     with pytest.raises(UserError, match="no image of the split train has a caption by one and two"):

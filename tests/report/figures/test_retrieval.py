@@ -2,15 +2,15 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tests.data_sets import embeddings_of
 from tests.report.conftest import check_layout
-from vitcapr.formats.embeddings import Embeddings
 from vitcapr.report import direction
 from vitcapr.report.direction import Match
 from vitcapr.report.figures.retrieval import find_failures, image_to_text, text_to_image
 
 IMAGES = np.eye(3, dtype=np.float32)
 CAPTIONS = np.array([[0.6, 0.8, 0], [0.8, 0, 0.6], [0, 1, 0], [0, 0.96, 0.28]], np.float32)
-EMBEDDED = Embeddings(IMAGES, CAPTIONS, np.arange(3), np.arange(4), np.array([0, 1, 1, 2]))
+EMBEDDED = embeddings_of(IMAGES, CAPTIONS, [0, 1, 1, 2])
 # Image 0 has caption 0 (0.6), caption 1 is nearer (0.8); image 1 has caption 2 (1.0); image 2's own 0.28 comes third.
 I2T, T2I = np.array([2, 1, 2]), np.array([2, 3, 1, 2])
 

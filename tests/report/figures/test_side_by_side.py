@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.data_sets import write_data_set
+from tests.data_sets import angles, embeddings_of, write_data_set
 from tests.report.conftest import check_layout
 from vitcapr.formats.embeddings import Embeddings, write_embeddings
 from vitcapr.formats.manifest import read_manifest
@@ -21,10 +21,7 @@ from vitcapr.report.figures.side_by_side import (
 @pytest.fixture
 def embedded():
     """Three images, two captions each, at known angles in a plane."""
-    angles = np.radians([0, 90, 180])
-    told = np.radians([5, 20, 30, 95, 170, 185])
-    images, captions = (np.stack([np.cos(a), np.sin(a)], axis=1).astype(np.float32) for a in (angles, told))
-    return Embeddings(images, captions, np.arange(3), np.arange(6), np.repeat(np.arange(3), 2))
+    return embeddings_of(angles(0, 90, 180), angles(5, 20, 30, 95, 170, 185), np.repeat(np.arange(3), 2))
 
 
 def test_the_first_matches_and_which_are_right(embedded):

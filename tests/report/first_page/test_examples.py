@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vitcapr.formats.embeddings import Embeddings
+from tests.data_sets import embeddings_of
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.report.direction import image_to_text, text_to_image
 from vitcapr.report.figures.examples import Choice, open_images
@@ -15,10 +15,7 @@ from vitcapr.report.first_page.examples import best_and_worst, captioned, highes
 def embedded():
     """Three images on the axes. Caption 0 is its image, 1 is halfway to image 1, 2 is nearer to image 0 than to its own
     image 1, 3 is opposite to its own."""
-    images = np.eye(3, dtype=np.float32)
-    captions = np.array([[1, 0, 0], [0.8, 0.6, 0], [0.6, 0.8, 0], [0.6, 0.8, -0.1]], dtype=np.float32)
-    owner = np.array([0, 0, 1, 2], dtype=np.int32)
-    return Embeddings(images, captions, np.arange(3, dtype=np.int32), np.arange(4, dtype=np.int32), owner)
+    return embeddings_of(np.eye(3), [[1, 0, 0], [0.8, 0.6, 0], [0.6, 0.8, 0], [0.6, 0.8, -0.1]], [0, 0, 1, 2])
 
 
 @pytest.fixture

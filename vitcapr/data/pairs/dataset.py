@@ -73,12 +73,13 @@ def write_pairs(
         what, remedy = f"the test split has all {len(split_of)} images", "lower data.pairs.test_images, or add images"
         raise UserError(what, where=directory, remedy=remedy)
     _write_beside(directory, table, recipe, reporter)
+    rows = images.index.get_indexer(pd.Index(table["image_row"]))
     return write_manifest(
         directory,
         dataset="pairs",
         image_root=source.root,
         images=images,
-        captions=table[["caption_id", "image_id", "language", "text", "split"]],
+        captions=table[["caption_id", "language", "text"]].assign(image_row=rows),
         rejected=refused,
         decoders=checked.decoders,
     )

@@ -197,10 +197,9 @@ def _write_picture(directory: Path, scenes: ScenesConfig, index: int) -> dict[st
     captions = [
         {
             "caption_id": f"{image_id}-{language}-{number}",
-            "image_id": image_id,
+            "image_row": index,
             "language": language,
             "text": text,
-            "split": split,
         }
         for language, texts in rendered.captions.items()
         for number, text in enumerate(texts)

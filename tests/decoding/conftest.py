@@ -1,5 +1,0 @@
-import sys
-from pathlib import Path
-
-# importlib mode leaves sys.path alone; the reference and the toy models are modules beside the tests.
-sys.path.insert(0, str(Path(__file__).parent))
