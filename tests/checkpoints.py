@@ -2,11 +2,13 @@
 
 import json
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+import typer
 from PIL import Image
 from transformers import BertConfig, BertModel, BertTokenizer, PreTrainedModel, ViTConfig, ViTModel
 from typer.testing import CliRunner
@@ -71,11 +73,14 @@ def snapshot(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def run_features(*arguments: object) -> str:
-    """What a command of ``vitcapr features`` prints."""
-    done = CliRunner().invoke(features.app, [str(argument) for argument in arguments], catch_exceptions=False)
-    assert done.exit_code == 0
-    return done.output
+def printed_by(app: typer.Typer, *arguments: object) -> str:
+    """What a command prints, which ends well."""
+    done = CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+run_features = partial(printed_by, features.app)
 
 
 def make_dataset(folder: Path, images: int) -> Path:

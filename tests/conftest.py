@@ -80,7 +80,7 @@ settings.load_profile("no-deadline")
 
 SHARED = (
     ("tests/end_to_end/",),
-    ("tests/experiment/test_edits.py", "tests/experiment/test_reruns.py", "tests/experiment/test_stores.py"),
+    ("tests/experiment/test_edits.py", "tests/experiment/test_reruns.py"),
     ("tests/metrics/test_captions.py", "tests/metrics/test_java.py"),
 )
 """The tests of each group look at one fixture that takes long: runs of the whole DAG, a project that is computed,

@@ -1,5 +1,6 @@
 """Small data sets for tests."""
 
+import io
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -54,6 +55,13 @@ def write_data_set(
         rejected=[],
         **tables,
     )
+
+
+def encoded(image: Image.Image, format: str = "PNG", **options: Any) -> bytes:
+    """The bytes of a picture file."""
+    stream = io.BytesIO()
+    image.save(stream, format, **options)
+    return stream.getvalue()
 
 
 def write_texts(path: Path, texts: Mapping[str, str]) -> Path:

@@ -97,7 +97,7 @@ def test_a_file_name_of_the_annotations_is_its_image(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("captions", "references", "said"),
+    ("captions", "references", "message"),
     [
         ([], REFERENCES, "there is no caption to score"),
         ([{"image_id": 139}], REFERENCES, "not a results file of COCO.*0.caption"),
@@ -109,11 +109,11 @@ def test_a_file_name_of_the_annotations_is_its_image(tmp_path: Path) -> None:
         ({139: "a"}, {139: ["b", ""]}, "an empty caption cannot be scored .*image 139"),
     ],
 )
-def test_a_mistake_is_one_line(captions: Any, references: Any, said: str, tmp_path: Path) -> None:
+def test_a_mistake_is_one_line(captions: Any, references: Any, message: str, tmp_path: Path) -> None:
     if isinstance(captions, list):
         (tmp_path / "results.json").write_text(json.dumps(captions))
         captions = tmp_path / "results.json"
-    with pytest.raises(UserError, match=said) as caught:
+    with pytest.raises(UserError, match=message) as caught:
         vitcapr.evaluate(captions, references, metrics=["bleu"], samples=0)
     assert "\n" not in str(caught.value)
 
@@ -145,7 +145,7 @@ def test_recall_by_hand(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("images", "texts", "options", "said"),
+    ("images", "texts", "options", "message"),
     [
         (np.ones((2, 3)), np.ones((4, 2)), {}, "3 dimensions and the texts 2"),
         (np.ones((2, 3)), np.ones((4, 3)), {}, "4 texts are not 1 for each of 2 images; give --captions-per-image 2"),
@@ -159,6 +159,6 @@ def test_recall_by_hand(tmp_path: Path) -> None:
         ("absent.npy", np.ones((2, 2)), {}, "no such file"),
     ],
 )
-def test_embeddings_that_do_not_fit(images: Any, texts: Any, options: dict[str, Any], said: str) -> None:
-    with pytest.raises(UserError, match=said):
+def test_embeddings_that_do_not_fit(images: Any, texts: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
         vitcapr.evaluate_retrieval(images, texts, samples=0, **options)

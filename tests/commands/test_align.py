@@ -118,7 +118,7 @@ def test_the_inputs_with_most_mutual_neighbours_are_chosen(
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"families": "cca,pca"}, "no family 'pca'"),
         ({"families": "cca@patches"}, "no inputs 'patches'"),
@@ -132,7 +132,7 @@ def test_the_inputs_with_most_mutual_neighbours_are_chosen(
         ({"turned": True}, "store has no 'text'"),
     ],
 )
-def test_mistakes(stores: tuple[Path, Path], tmp_path: Path, options: dict[str, object], said: str) -> None:
+def test_mistakes(stores: tuple[Path, Path], tmp_path: Path, options: dict[str, object], message: str) -> None:
     given = stores[::-1] if options.pop("turned", False) else stores
-    with pytest.raises(UserError, match=said):
+    with pytest.raises(UserError, match=message):
         align.main(*given, tmp_path / "out", seeds=1, **options)  # type: ignore[arg-type]

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from PIL import Image
-from typer.testing import CliRunner
 
+from tests.checkpoints import printed_by
 from vitcapr.api.model_files import choose_decoding
 from vitcapr.commands import caption
 from vitcapr.config.decoding import DecodingConfig
@@ -24,9 +24,7 @@ ATTENTION = "results/toy/captioners/patch_attention"
 
 
 def run(*arguments: object, captioner: str = ATTENTION) -> str:
-    done = CliRunner().invoke(caption.app, ["--captioner", captioner, *map(str, arguments)], catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    return done.stdout
+    return printed_by(caption.app, "--captioner", captioner, *arguments)
 
 
 @pytest.fixture

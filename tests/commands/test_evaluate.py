@@ -78,7 +78,7 @@ def test_retrieval(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_options_that_do_not_go_together(files: dict[str, Path]) -> None:
     results, references = files["results"], files["references"]
     pair = (results, results)
-    for options, said in (
+    for options, message in (
         ({}, "captions or of embeddings"),
         ({"results": results}, "give --references"),
         ({"results": results, "references": references, "embeddings": pair}, "captions or of embeddings"),
@@ -86,5 +86,5 @@ def test_options_that_do_not_go_together(files: dict[str, Path]) -> None:
         ({"results": results, "references": references, "as_json": True, "as_csv": True}, "give --json or --csv"),
         ({"results": results, "references": Path("absent.json")}, "no such file"),
     ):
-        with pytest.raises(UserError, match=said):
+        with pytest.raises(UserError, match=message):
             main(**options)  # type: ignore[arg-type]

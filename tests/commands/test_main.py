@@ -105,8 +105,8 @@ def test_help_and_mistakes_load_neither_torch_nor_pandas() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     mistakes = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
-    for line, said in zip(mistakes, [said for _, said in commands if said], strict=True):
-        assert said in line
+    for line, message in zip(mistakes, [message for _, message in commands if message], strict=True):
+        assert message in line
 
 
 def test_version() -> None:
@@ -138,9 +138,9 @@ def test_a_mistake_in_a_stage_is_one_line(
     with pytest.raises(SystemExit) as left:
         main()
     assert left.value.code == 2
-    said = capsys.readouterr().err
-    assert said.startswith("error: ")
-    assert said.count("\n") == 1
+    message = capsys.readouterr().err
+    assert message.startswith("error: ")
+    assert message.count("\n") == 1
 
 
 def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from typer.testing import CliRunner
 
 import vitcapr
+from tests.checkpoints import printed_by
 from vitcapr.commands import search, train_head
 from vitcapr.errors import UserError
 from vitcapr.formats import embeddings
@@ -27,9 +27,8 @@ RESULTS = Path("results/toy")
 def run(*arguments: object, kind: str = "words") -> list[list[str]]:
     """The cells of the printed lines."""
     folder = RESULTS / "retrievers" / kind
-    done = CliRunner().invoke(search.app, ["--retriever", *map(str, [folder, *arguments])], catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    return [re.split(r"  +", line.strip()) for line in done.stdout.splitlines()]
+    lines = printed_by(search.app, "--retriever", folder, *arguments).splitlines()
+    return [re.split(r"  +", line.strip()) for line in lines]
 
 
 def stores(kind: str) -> list[FeatureStore]:
@@ -174,8 +173,8 @@ def test_words_that_the_retriever_did_not_learn_are_named(
     kind: str, unknown: str | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     search.main(words=["A big wyvern, a", "Qilin!"], retriever=RESULTS / "retrievers" / kind)
-    said = capsys.readouterr().err
-    assert (f"not in the vocabulary of the retriever: {unknown}\n" in said) == (unknown is not None)
+    printed = capsys.readouterr().err
+    assert (f"not in the vocabulary of the retriever: {unknown}\n" in printed) == (unknown is not None)
 
 
 def test_a_head_of_train_head_searches_a_data_set(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """The page and its endpoint on a very small experiment, and uploads that are not photographs."""
 
-import io
 import json
 import os
 import re
@@ -24,6 +23,7 @@ from PIL import Image
 
 import vitcapr
 from tests.browser import running
+from tests.data_sets import encoded
 from vitcapr.commands.caption_page import HEADERS, CaptionPage, Limits
 from vitcapr.commands.web import PageServer
 from vitcapr.errors import UserError
@@ -68,9 +68,7 @@ def upload(*headers: str) -> bytes:
 
 
 def picture(kind: str, width: int, height: int) -> bytes:
-    file = io.BytesIO()
-    Image.new("RGB", (width, height)).save(file, kind)
-    return file.getvalue()
+    return encoded(Image.new("RGB", (width, height)), kind)
 
 
 def test_a_photograph_gets_the_caption_the_words_and_the_nearest_captions(server: PageServer, project: Path) -> None:

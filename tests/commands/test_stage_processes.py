@@ -53,16 +53,16 @@ def test_a_training_in_two_processes_is_stopped_and_continued(project: Path, tmp
     while not state.exists() and first.poll() is None and time.monotonic() < deadline:
         time.sleep(0.01)
     first.send_signal(signal.SIGUSR1)
-    said = first.communicate()[1]
-    assert first.returncode == 75, said
-    assert "stopped: training saved at epoch" in said
+    errors = first.communicate()[1]
+    assert first.returncode == 75, errors
+    assert "stopped: training saved at epoch" in errors
     assert not (output / "card.json").exists()
     second, log_path = start(output), output.with_suffix(".log")
     while "continuing at epoch" not in log_path.read_text() and second.poll() is None:
         time.sleep(0.01)
     os.killpg(second.pid, signal.SIGINT)
-    said = second.communicate()[1]
-    assert second.returncode == 0, said
+    errors = second.communicate()[1]
+    assert second.returncode == 0, errors
     log = log_path.read_text()
     assert log.count("continuing at epoch") == 1
     assert log.count("best epoch") == 1, "one process speaks"
@@ -81,8 +81,8 @@ def test_two_machines_train_what_two_processes_of_one_do(tmp_path: Path) -> None
     agent = ("torch.distributed.run", "--nnodes=2", "--nproc-per-node=1", *meeting, "-m", "--")
     process = (*agent, "vitcapr")
     machines = [start(tmp_path / "apart", *process, epochs=3) for _ in range(2)]
-    said = [machine.communicate()[1] for machine in machines]
-    assert [machine.returncode for machine in machines] == [0, 0], said
+    errors = [machine.communicate()[1] for machine in machines]
+    assert [machine.returncode for machine in machines] == [0, 0], errors
     together = start(tmp_path / "together", epochs=3)
     assert together.communicate()[1]
     assert together.returncode == 0

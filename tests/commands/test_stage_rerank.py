@@ -6,8 +6,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tests.data_sets import write_data_set
+from tests.data_sets import candidate, write_data_set
 from vitcapr.errors import UserError
+from vitcapr.formats.captions import write_captions
 from vitcapr.metrics import java
 from vitcapr.metrics.captions.cider import cider
 from vitcapr.pipeline.run import run_stage
@@ -23,29 +24,13 @@ TRUTH = {
     for name, color in zip(SPLITS, ("red", "blue", "tan", "gray", "pink"), strict=True)
 }
 WRONG = "a cat sleeps all day"
-LIKELY, UNLIKELY = [-0.1] * 6, [-0.6] * 6
-
-
-def candidate(caption, log_probs):
-    total = round(sum(log_probs), 6)
-    return {
-        "caption": caption,
-        "tokens": caption.split(),
-        "token_log_probs": log_probs,
-        "log_prob": total,
-        "score": total,
-    }
 
 
 def captions_of(split):
     """The wrong caption is the likelier one; t1 has a right one only."""
-    entries = []
     for name in (name for name, of in SPLITS.items() if of == split):
-        found = [candidate(TRUTH[name], UNLIKELY)]
-        if name != "t1":
-            found = [candidate(WRONG, LIKELY), *found]
-        entries.append({"image_id": name, **found[0], "candidates": found})
-    return entries
+        wrong = [] if name == "t1" else [candidate(WRONG, -0.1)]
+        yield name, [*wrong, candidate(TRUTH[name], -0.6)]
 
 
 class Texts:
@@ -78,7 +63,7 @@ class Store:
 def files(tmp_path, monkeypatch):
     write_data_set(tmp_path, SPLITS, [(name, "en", text) for name, text in TRUTH.items()])
     for split in ("validation", "test"):
-        (tmp_path / f"{split}.json").write_text(json.dumps(captions_of(split)))
+        write_captions(tmp_path / f"{split}.json", captions_of(split))
     (tmp_path / "best.safetensors").write_bytes(b"weights")
     retriever = SimpleNamespace(
         text_embedder=Texts(), image_embedder=lambda _: Images(), augmented_views=[], layer=None
@@ -144,7 +129,7 @@ def test_rerank_reorders_the_candidates(files, tmp_path):
     assert [c["caption"] for c in first["candidates"]] == [TRUTH["t0"], WRONG]
     assert [c["cosine"] for c in first["candidates"]] == [1, 0]
     assert [c["score"] for c in first["candidates"]] == pytest.approx([0.65 * -0.6 + 0.35, 0.65 * -0.1])
-    assert first["token_log_probs"] == UNLIKELY
+    assert first["token_log_probs"] == [-0.6] * 6
     assert second["caption"] == TRUTH["t1"]
     assert "weight 0.35, another caption for 1 of 2 images" in (tmp_path / "log").read_text()
     once = (tmp_path / "reranked.json").read_bytes()

@@ -76,7 +76,7 @@ def test_by_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("table", "said"),
+    ("table", "message"),
     [
         ({"image_id": ["x"], "caption_id": [CAPTIONS[0]]}, "no image of the store is called 'x'"),
         ({"image_id": [NAMES[0]], "caption_id": ["y"]}, "no caption of the store is called 'y'"),
@@ -87,9 +87,9 @@ def test_by_file(tmp_path: Path) -> None:
         ({"image_id": NAMES[:3], "caption_id": CAPTIONS[::2][:3]}, "too few images"),
     ],
 )
-def test_mistakes(tmp_path: Path, table: dict[str, list[str]], said: str) -> None:
+def test_mistakes(tmp_path: Path, table: dict[str, list[str]], message: str) -> None:
     pd.DataFrame(table).to_csv(tmp_path / "pairs.csv", index=False)
-    with pytest.raises(UserError, match=said):
+    with pytest.raises(UserError, match=message):
         pair_by_file(tmp_path / "pairs.csv", NAMES, CAPTIONS, seed=0)
 
 

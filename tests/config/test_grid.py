@@ -77,7 +77,7 @@ def test_those_of_one_entry_start_from_one_another() -> None:
 
 
 @pytest.mark.parametrize(
-    ("entry", "said"),
+    ("entry", "message"),
     [
         ({"retrievers": ["liner"], "vary": {"seed": [0]}}, "'liner', which is not defined .* did you mean 'linear'"),
         ({"retriever": ["linear"], "vary": {"seed": [0]}}, "unknown configuration key 'retriever' .* 'retrievers'"),
@@ -90,8 +90,8 @@ def test_those_of_one_entry_start_from_one_another() -> None:
         ({"vary": {"seed": [0]}}, "grid.0 multiplies nothing"),
     ],
 )
-def test_mistakes(entry: dict[str, Any], said: str) -> None:
-    with pytest.raises(UserError, match=said) as raised:
+def test_mistakes(entry: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message) as raised:
         expanded(entry)
     assert "mine.yaml" in str(raised.value)
 

@@ -1,6 +1,5 @@
 """Pictures and data sets of a few pixels, made by the tests themselves."""
 
-import io
 import os
 import zipfile
 from collections.abc import Callable
@@ -8,6 +7,8 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
+
+from tests.data_sets import encoded
 
 MakePicture = Callable[..., bytes]
 
@@ -17,10 +18,7 @@ def picture() -> MakePicture:
     """``picture(color, size, format)``: the bytes of a picture file of one colour."""
 
     def make(color: object = (200, 30, 60), size: tuple[int, int] = (6, 4), format: str = "JPEG", **save) -> bytes:
-        mode = "L" if isinstance(color, int) else "RGB"
-        stream = io.BytesIO()
-        Image.new(mode, size, color).save(stream, format, **save)
-        return stream.getvalue()
+        return encoded(Image.new("L" if isinstance(color, int) else "RGB", size, color), format, **save)
 
     return make
 

@@ -12,17 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from tests.data_sets import encoded
 from vitcapr.data.images import BadImage, ImageFacts, ImageSource, decode, decoders_of, inspect_all, thumbnail
 from vitcapr.data.photographs import find_photographs, open_photograph
 from vitcapr.progress import Reporter
 
 LIMIT = 100_000_000
-
-
-def encode(image: Image.Image, format: str = "PNG", **save) -> bytes:
-    stream = io.BytesIO()
-    image.save(stream, format, **save)
-    return stream.getvalue()
 
 
 def pixels(content: bytes) -> np.ndarray:
@@ -52,11 +47,11 @@ GREY = np.array([[0, 7], [128, 255]], np.uint8)
 @pytest.mark.parametrize(
     ("content", "grey"),
     [
-        (encode(Image.fromarray(GREY)), GREY),
-        (encode(Image.fromarray(np.array([[True, False]]))), np.array([[255, 0]])),
+        (encoded(Image.fromarray(GREY)), GREY),
+        (encoded(Image.fromarray(np.array([[True, False]]))), np.array([[255, 0]])),
         (b"P5 3 2 65535\n" + SIXTEEN_BITS.astype(">u2").tobytes(), EIGHT_BITS),
         *(
-            (encode(Image.fromarray(SIXTEEN_BITS.astype(order)), format), EIGHT_BITS)
+            (encoded(Image.fromarray(SIXTEEN_BITS.astype(order)), format), EIGHT_BITS)
             for order in ("<u2", ">u2")
             for format in ("PNG", "TIFF")
         ),
@@ -76,19 +71,19 @@ def test_grey_becomes_three_equal_channels_and_sixteen_bits_are_scaled_not_clipp
 )
 def test_pixels_of_unknown_range_are_refused(values, reason):
     with pytest.raises(BadImage, match=f"^{reason}$"):
-        decode(encode(Image.fromarray(values), "TIFF"), LIMIT)
+        decode(encoded(Image.fromarray(values), "TIFF"), LIMIT)
 
 
 def palette(transparency: int | bytes) -> bytes:
     image = Image.new("P", (3, 1))
     image.putpalette([10, 20, 30, 40, 50, 60, 70, 80, 90])
     image.putdata([0, 1, 2])
-    return encode(image, transparency=transparency)
+    return encoded(image, transparency=transparency)
 
 
 def even(mode: str, *color: int) -> bytes:
     options = {"format": "JPEG", "quality": 95} if mode == "CMYK" else {}
-    return encode(Image.new(mode, (8, 8), color), **options)
+    return encoded(Image.new(mode, (8, 8), color), **options)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +102,7 @@ def even(mode: str, *color: int) -> bytes:
         # half transparent: 10 * 128/255 + 255 * 127/255 = 132.0, 20 -> 137.0, 30 -> 142.1
         (palette(bytes([128, 255, 255])), [[132, 137, 142], [40, 50, 60], [70, 80, 90]], 1),
         (
-            encode(Image.fromarray(np.array([[[1, 2, 3], [4, 5, 6]]], np.uint8)), transparency=(1, 2, 3)),
+            encoded(Image.fromarray(np.array([[[1, 2, 3], [4, 5, 6]]], np.uint8)), transparency=(1, 2, 3)),
             [[255, 255, 255], [4, 5, 6]],
             0,
         ),
@@ -121,7 +116,7 @@ def test_colours_of_other_modes_and_transparency_over_white(content, seen, off):
 def test_of_an_animation_the_first_frame_counts(format):
     frames = [Image.new("RGB", (8, 8), color) for color in ((255, 0, 0), (0, 0, 255))]
     options = {"lossless": True} if format == "WEBP" else {}
-    content = encode(frames[0], format, save_all=True, append_images=frames[1:], **options)
+    content = encoded(frames[0], format, save_all=True, append_images=frames[1:], **options)
     assert np.abs(pixels(content).astype(int) - (255, 0, 0)).max() <= (3 if format == "MPO" else 0)
 
 
@@ -135,16 +130,16 @@ def test_pictures_are_turned_upright(format):
     exif = Image.Exif()
     exif[0x0112] = 6
     options = {"lossless": True, "exact": True} if format == "WEBP" else {}
-    content = encode(Image.fromarray(STORED), format, exif=exif, **options)
+    content = encoded(Image.fromarray(STORED), format, exif=exif, **options)
     assert (pixels(content) == UPRIGHT).all()
 
 
 def test_a_sixteen_bit_and_a_transparent_picture_are_turned_too():
     exif = Image.Exif()
     exif[0x0112] = 6
-    sixteen = encode(Image.fromarray(SIXTEEN_BITS), exif=exif)
+    sixteen = encoded(Image.fromarray(SIXTEEN_BITS), exif=exif)
     assert (pixels(sixteen) == EIGHT_BITS[::-1].T[:, :, None]).all()
-    transparent = encode(Image.fromarray(np.dstack([STORED, np.full((2, 3), 255, np.uint8)])), exif=exif)
+    transparent = encoded(Image.fromarray(np.dstack([STORED, np.full((2, 3), 255, np.uint8)])), exif=exif)
     assert (pixels(transparent) == UPRIGHT).all()
 
 
@@ -180,7 +175,7 @@ def test_the_limit_itself_is_allowed(picture):
 
 
 VALID = [
-    encode(Image.fromarray(np.random.default_rng(1).integers(0, 256, (9, 7, 3), dtype=np.uint8)), format)
+    encoded(Image.fromarray(np.random.default_rng(1).integers(0, 256, (9, 7, 3), dtype=np.uint8)), format)
     for format in ("JPEG", "PNG", "GIF", "TIFF", "WEBP", "BMP")
 ]
 
@@ -238,7 +233,9 @@ def test_all_are_inspected_in_order_and_bad_ones_do_not_stop_it(tmp_path, pictur
 
 
 def test_avif_is_read() -> None:
-    assert np.abs(pixels(encode(Image.new("RGB", (9, 7), (200, 30, 60)), "AVIF")).astype(int) - (200, 30, 60)).max() < 4
+    assert (
+        np.abs(pixels(encoded(Image.new("RGB", (9, 7), (200, 30, 60)), "AVIF")).astype(int) - (200, 30, 60)).max() < 4
+    )
 
 
 def test_heic_is_read_with_its_extra_and_names_it_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

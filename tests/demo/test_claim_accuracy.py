@@ -21,8 +21,9 @@ TRUTH = "On the grass, three small striped red balls are to the left of a big wh
 
 
 def values(*captions: str) -> dict[str, float]:
-    told = [read_caption(caption) for caption in captions]
-    return {name: measure.value for name, measure in claim_accuracy(told, [read_caption(TRUTH)] * len(told)).items()}
+    claims = [read_caption(caption) for caption in captions]
+    measures = claim_accuracy(claims, [read_caption(TRUTH)] * len(claims))
+    return {name: measure.value for name, measure in measures.items()}
 
 
 def test_the_truth_is_true() -> None:
@@ -30,7 +31,7 @@ def test_the_truth_is_true() -> None:
 
 
 @pytest.mark.parametrize(
-    ("caption", "wrong", "told"),
+    ("caption", "wrong", "recall"),
     [
         # The claims: two objects, two counts, two sizes, two colours, a texture, the relation and the place.
         ("four small striped red balls are left of a big white house on the grass", {"counts": 1 / 2}, 10 / 11),
@@ -41,10 +42,10 @@ def test_the_truth_is_true() -> None:
         ("a white house and a white house", {"objects": 1 / 2}, 3 / 11),
     ],
 )
-def test_a_wrong_claim_counts_in_its_kind(caption: str, wrong: dict[str, float], told: float) -> None:
+def test_a_wrong_claim_counts_in_its_kind(caption: str, wrong: dict[str, float], recall: float) -> None:
     found = values(caption)
     assert found["claims_true"] == 0
-    assert found["claim_recall"] == pytest.approx(told)
+    assert found["claim_recall"] == pytest.approx(recall)
     for kind in ("objects", "counts", "sizes", "textures", "colors", "relations", "places"):
         value = found[f"claims_{kind}"]
         assert value == pytest.approx(wrong[kind]) if kind in wrong else (value == 1 or math.isnan(value))

@@ -62,7 +62,7 @@ def damaged(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("damage", "said"),
+    ("damage", "message"),
     [
         (pickled, "only pickled weights"),
         (damaged, "the weights cannot be read"),
@@ -71,9 +71,9 @@ def damaged(folder: Path) -> None:
         (changed(patch_size=7), "do not divide into patches"),
     ],
 )
-def test_a_checkpoint_that_does_not_do_is_one_line(tmp_path: Path, damage: Callable[[Path], None], said: str) -> None:
+def test_a_bad_checkpoint_is_one_line(tmp_path: Path, damage: Callable[[Path], None], message: str) -> None:
     damage(save_checkpoint(tiny_vit(), tmp_path))
-    with pytest.raises(UserError, match=said):
+    with pytest.raises(UserError, match=message):
         Backbone(tmp_path, (16, 16), torch.float32)
 
 

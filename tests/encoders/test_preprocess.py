@@ -1,4 +1,3 @@
-import io
 import json
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from transformers.models.mobilenet_v2.image_processing_pil_mobilenet_v2 import M
 from transformers.models.siglip.image_processing_pil_siglip import SiglipImageProcessorPil
 from transformers.models.vit.image_processing_pil_vit import ViTImageProcessorPil
 
+from tests.data_sets import encoded
 from vitcapr.data.images import decode
 from vitcapr.encoders.preprocess import Preprocessing, read_preprocessing
 from vitcapr.errors import UserError
@@ -94,9 +94,8 @@ def test_large_jpeg_files_are_decoded_at_a_fraction_of_their_size(
     write(tmp_path, {"size": 224, "image_mean": [0.5] * 3, "image_std": [0.5] * 3})
     plain, scaled = (read_preprocessing(tmp_path, (99, 99), scaled_decoding=scaled)[0] for scaled in (False, True))
     smooth = np.random.default_rng(3).integers(0, 256, (5, 6, 3), dtype=np.uint8)
-    stream = io.BytesIO()
-    Image.fromarray(smooth).resize(size, Image.Resampling.BICUBIC).save(stream, format_)
-    whole, part = (decode(stream.getvalue(), 10**7, side) for side in (None, max(scaled.resize)))
+    content = encoded(Image.fromarray(smooth).resize(size, Image.Resampling.BICUBIC), format_)
+    whole, part = (decode(content, 10**7, side) for side in (None, max(scaled.resize)))
     assert (whole.size, part.size) == (size, decoded)
     assert np.abs(plain.prepared(whole).astype(int) - scaled.prepared(part)).max() <= 4
     assert scaled.describe() == {**plain.describe(), "scaled_decoding": True}

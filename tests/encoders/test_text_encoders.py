@@ -9,13 +9,13 @@ import torch
 from transformers import AutoTokenizer, BertModel
 
 from tests.checkpoints import save_bert
-from vitcapr.encoders.text_encoders import TextEncoder, WordVectorEncoder, load_text_encoder, locate_word_vectors
+from tests.encoders.two_towers import ROOM, load_text
+from vitcapr.encoders.text_encoders import WordVectorEncoder, locate_word_vectors
 from vitcapr.encoders.tokenizers import digest_with_tokenizer
 from vitcapr.errors import UserError
 
 WORDS = ["a", "dog", "cat", "runs", "sits", "on", "the", "grass", "##s", "red", "."]
 TEXTS = ["A dog runs on the grass .", "cat", "", "the cats sit", "a red red red dog runs and sits on a red cat ."]
-ROOM = 24
 
 
 def checkpoint(folder: Path) -> Path:
@@ -27,17 +27,6 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return checkpoint(tmp_path_factory.mktemp("bert"))
 
 
-def load(folder: Path, pool: str = "mean", max_length: int = ROOM, dtype: str = "float32") -> TextEncoder:
-    return load_text_encoder(
-        str(folder),
-        revision="main",
-        pool=pool,  # type: ignore[arg-type]
-        dtype=dtype,
-        device=torch.device("cpu"),
-        max_length=max_length,
-    )
-
-
 def hidden(folder: Path, text: str) -> np.ndarray:
     tokens = AutoTokenizer.from_pretrained(folder)(text, return_tensors="pt")
     with torch.inference_mode():
@@ -47,7 +36,7 @@ def hidden(folder: Path, text: str) -> np.ndarray:
 def test_vectors_are_those_of_transformers_alone(bert: Path) -> None:
     states = [hidden(bert, text) for text in TEXTS]
     assert len({len(state) for state in states}) == len(TEXTS)
-    mean, first = load(bert, "mean"), load(bert, "cls")
+    mean, first = load_text(bert, "mean"), load_text(bert, "cls")
     assert mean.dim == 8
     np.testing.assert_allclose(mean.encode(TEXTS), [state.mean(0) for state in states], atol=1e-5)
     np.testing.assert_allclose(first.encode(TEXTS), [state[0] for state in states], atol=1e-5)
@@ -57,7 +46,7 @@ def test_vectors_are_those_of_transformers_alone(bert: Path) -> None:
 
 @pytest.mark.parametrize("batch", [1, 2, 64])
 def test_a_sentence_does_not_depend_on_its_neighbours(bert: Path, batch: int) -> None:
-    encoder = load(bert)
+    encoder = load_text(bert)
     order = [3, 0, 4, 4, 1, 2]
     alone = np.concatenate([encoder.encode([TEXTS[index]]) for index in order])
     np.testing.assert_allclose(encoder.encode([TEXTS[index] for index in order], batch), alone, atol=1e-5)
@@ -65,7 +54,7 @@ def test_a_sentence_does_not_depend_on_its_neighbours(bert: Path, batch: int) ->
 
 
 def test_long_captions_are_cut(bert: Path) -> None:
-    encoder = load(bert, max_length=4)
+    encoder = load_text(bert, max_length=4)
     assert [len(tokens) for tokens in encoder.tokenize(TEXTS)] == [4, 3, 2, 4, 4]
     np.testing.assert_array_equal(encoder.encode(["the dog runs"]), encoder.encode(["the dog sits on grass"]))
 
@@ -102,12 +91,12 @@ def test_what_does_not_do_is_one_line(tmp_path: Path, damage: Callable[[Path], N
     folder = checkpoint(tmp_path)
     damage(folder)
     with pytest.raises(UserError, match=message):
-        load(folder)
+        load_text(folder)
 
 
 def test_more_tokens_than_the_model_reads(bert: Path) -> None:
     with pytest.raises(UserError, match="max_length 25 is more than the 24 tokens"):
-        load(bert, max_length=25)
+        load_text(bert, max_length=25)
 
 
 def test_a_caption_is_the_mean_of_its_words(tmp_path: Path) -> None:

@@ -16,8 +16,7 @@ from transformers import (
     T5ForConditionalGeneration,
 )
 
-from tests.encoders.two_towers import CHECKPOINTS, ROOM, SIZE, TEXTS, t5_tokenizer
-from vitcapr.encoders.text_encoders import TextEncoder, load_text_encoder
+from tests.encoders.two_towers import CHECKPOINTS, ROOM, SIZE, TEXTS, load_text, t5_tokenizer
 from vitcapr.errors import UserError
 
 
@@ -28,18 +27,6 @@ def parameters(model: torch.nn.Module) -> int:
 @pytest.fixture(scope="module")
 def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {name: make(tmp_path_factory.mktemp(name)) for name, make in CHECKPOINTS.items()}
-
-
-def load(folder: Path, pool: str = "mean", output: str = "hidden", dtype: str = "float32") -> TextEncoder:
-    return load_text_encoder(
-        str(folder),
-        revision="main",
-        pool=pool,  # type: ignore[arg-type]
-        dtype=dtype,
-        device=torch.device("cpu"),
-        max_length=ROOM,
-        output=output,  # type: ignore[arg-type]
-    )
 
 
 def tokens(folder: Path, text: str, **options: object) -> dict[str, torch.Tensor]:
@@ -65,7 +52,7 @@ def test_aligned_is_get_text_features(checkpoints: dict[str, Path], name: str, w
         return model.get_text_features(**given).pooler_output[0]
 
     expected = one_by_one(encode)
-    np.testing.assert_allclose(load(folder, output="aligned").encode(TEXTS), expected, atol=1e-5)
+    np.testing.assert_allclose(load_text(folder, output="aligned").encode(TEXTS), expected, atol=1e-5)
     assert np.abs(expected[0] - expected[1]).max() > 1e-2
 
 
@@ -74,7 +61,7 @@ def test_blip2_aligned_is_its_contrastive_half(checkpoints: dict[str, Path]) -> 
     whole = Blip2ForImageTextRetrieval.from_pretrained(folder).eval()
     pixels = torch.zeros(1, 3, SIZE, SIZE)
     expected = one_by_one(lambda text: whole(pixels, **tokens(folder, text)).text_embeds[0])
-    made = load(folder, output="aligned").encode(TEXTS)
+    made = load_text(folder, output="aligned").encode(TEXTS)
     np.testing.assert_allclose(made, expected, atol=1e-5)
     np.testing.assert_allclose(np.linalg.norm(made, axis=1), 1, atol=1e-5)
 
@@ -89,7 +76,7 @@ def test_hidden_of_blip2_is_its_t5_encoder(checkpoints: dict[str, Path], pool: s
         assert tokens(folder, text)["input_ids"][0, -1] == t5_tokenizer().eos_token_id
         return {"mean": hidden.mean(0), "cls": hidden[0], "last": hidden[-1]}[pool]
 
-    made = load(folder, pool)
+    made = load_text(folder, pool)
     np.testing.assert_allclose(made.encode(TEXTS), one_by_one(pooled), atol=1e-5)
     assert parameters(made.model) == parameters(encoder), "neither images nor a decoder are in memory"
 
@@ -108,7 +95,7 @@ def test_hidden_is_the_text_model(checkpoints: dict[str, Path], name: str, whole
             del given["attention_mask"]
         return text_model(**given).last_hidden_state[0][real].mean(0)
 
-    np.testing.assert_allclose(load(folder).encode(TEXTS), one_by_one(pooled), atol=1e-5)
+    np.testing.assert_allclose(load_text(folder).encode(TEXTS), one_by_one(pooled), atol=1e-5)
 
 
 def test_a_plain_t5_is_loaded_without_its_decoder(checkpoints: dict[str, Path], tmp_path: Path) -> None:
@@ -116,7 +103,7 @@ def test_a_plain_t5_is_loaded_without_its_decoder(checkpoints: dict[str, Path], 
     whole = T5ForConditionalGeneration(language).eval()
     whole.save_pretrained(tmp_path)
     t5_tokenizer().save_pretrained(tmp_path)
-    encoder = load(tmp_path)
+    encoder = load_text(tmp_path)
     expected = one_by_one(lambda text: whole.get_encoder()(**tokens(tmp_path, text)).last_hidden_state[0].mean(0))
     np.testing.assert_allclose(encoder.encode(TEXTS), expected, atol=1e-5)
     assert parameters(encoder.model) == parameters(whole.get_encoder())
@@ -131,4 +118,4 @@ def test_a_plain_t5_is_loaded_without_its_decoder(checkpoints: dict[str, Path], 
 )
 def test_what_a_checkpoint_does_not_have(checkpoints: dict[str, Path], name: str, output: str, message: str) -> None:
     with pytest.raises(UserError, match=message):
-        load(checkpoints[name], output=output)
+        load_text(checkpoints[name], output=output)

@@ -27,11 +27,18 @@ from transformers.models.blip.image_processing_pil_blip import BlipImageProcesso
 from transformers.models.clip.image_processing_pil_clip import CLIPImageProcessorPil
 from transformers.models.siglip.image_processing_pil_siglip import SiglipImageProcessorPil
 
+from vitcapr.encoders.text_encoders import load_text_encoder
+
 WORDS = ["a", "dog", "cat", "runs", "sits", "on", "the", "grass", "red", "."]
 TEXTS = ["a dog runs on the grass .", "cat", "the cat sits", "a red red red dog runs and sits on a red cat ."]
 SIZE, PATCH, QUERIES, ROOM = 16, 8, 3, 24
 SHAPE = {"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
 PICTURES = {"image_size": SIZE, "patch_size": PATCH}
+
+
+def load_text(folder: Path, pool: Any = "mean", max_length: int = ROOM, output: Any = "hidden") -> Any:
+    options = {"revision": "main", "dtype": "float32", "device": torch.device("cpu")}
+    return load_text_encoder(str(folder), pool=pool, max_length=max_length, output=output, **options)
 
 
 def clip_tokenizer() -> CLIPTokenizer:

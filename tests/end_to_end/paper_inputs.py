@@ -5,7 +5,6 @@ A checkpoint has the architecture, the picture size and the patches of the real 
 
 import base64
 import csv
-import io
 import json
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from transformers import BertConfig, BertModel, BertTokenizer, ResNetConfig, Res
 from transformers.models.convnext.image_processing_pil_convnext import ConvNextImageProcessorPil
 
 from tests.checkpoints import save_checkpoint, tiny_vit
+from tests.data_sets import encoded
 from tests.encoders.two_towers import WORDS as T5_WORDS
 from tests.encoders.two_towers import blip2_t5
 from tests.end_to_end import inputs
@@ -36,9 +36,7 @@ class Source:
         self._draw = np.random.default_rng(0)
 
     def jpeg(self) -> bytes:
-        stream = io.BytesIO()
-        Image.fromarray(self._draw.integers(0, 256, (30, 36, 3), dtype=np.uint8)).save(stream, "JPEG")
-        return stream.getvalue()
+        return encoded(Image.fromarray(self._draw.integers(0, 256, (30, 36, 3), dtype=np.uint8)), "JPEG")
 
     def caption(self, words: tuple[str, ...] = ENGLISH) -> str:
         return " ".join(self._draw.choice(words, 6)) + " ."

@@ -239,7 +239,8 @@ def page() -> str:
         "`vitcapr status` gives the same answer for your own edits.",
         "",
         "The run has two captioners, a retriever, a reranking and an oracle on rendered images. The last edits are of",
-        "a run on the user's own images, captions, word vectors and backbone. `draw_*` means all figures.",
+        "a run on the user's own images, captions, word vectors and backbone. `draw_*` means all figures but the two",
+        "of the words in captions, which have their names.",
         "",
         "A change of code triggers a re-run, except a change of comments, docstrings, layout or user-facing texts.",
         f"User-facing texts are the arguments of {_joined(sorted(MESSAGES))},",
@@ -267,13 +268,10 @@ def _spelled(edit: Edit) -> str:
     if edit.reruns in (ALL, PHOTOGRAPHS):
         return "everything"
     rules = {rule.removesuffix("_attentively") for rule in edit.reruns}
-    drawn = DRAWN if edit.of == "two" else DRAWN - MASKED
+    drawn = (DRAWN if edit.of == "two" else DRAWN - MASKED) - WORDS
     if rules >= drawn:
         rules = (rules - drawn) | {"draw_*"}
-    elif rules >= drawn - WORDS:
-        rules = (rules - drawn) | {f"draw_*, but not {' and '.join(sorted(WORDS))}"}
-    spelled = ", ".join(f"`{rule}`" for rule in sorted(rules, key=_place))
-    return spelled.replace(", but not ", "`, but not `").replace(" and ", "` and `")
+    return ", ".join(f"`{rule}`" for rule in sorted(rules, key=_place))
 
 
 def _place(rule: str) -> tuple[int, str]:

@@ -109,24 +109,24 @@ DATA_MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("values", "said"), CHECKPOINT_MISTAKES, ids=lambda value: value if type(value) is str else "")
-def test_a_checkpoint_or_file_that_ends_every_start(study: Path, values: dict[str, Any], said: str) -> None:
+@pytest.mark.parametrize(("values", "message"), CHECKPOINT_MISTAKES)
+def test_a_checkpoint_or_file_that_ends_every_start(study: Path, values: dict[str, Any], message: str) -> None:
     values = yaml.safe_load(write(study, **values).read_text())
     with pytest.raises(UserError) as error:
         Experiment.from_config(values, results=study / "results")
-    assert said in str(error.value)
+    assert message in str(error.value)
     assert str(error.value).isprintable()
 
 
-@pytest.mark.parametrize(("values", "said"), DATA_MISTAKES)
-def test_data_that_ends_the_check(study: Path, values: dict[str, Any], said: str | None) -> None:
+@pytest.mark.parametrize(("values", "message"), DATA_MISTAKES)
+def test_data_that_ends_the_check(study: Path, values: dict[str, Any], message: str | None) -> None:
     file = write(study, **values)
-    if said is None:
+    if message is None:
         check([file])
         return
     with pytest.raises(UserError) as error:
         check([file])
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 def test_all_mistakes_are_said_at_once(study: Path) -> None:

@@ -34,8 +34,8 @@ def test_every_edit_can_be_made(two: Any, photographs: Any) -> None:
 
 
 def test_the_page_is_up_to_date() -> None:
-    said = "docs/edits.md is out of date: python tests/experiment/edits.py"
-    assert PAGE.read_text(encoding="utf-8") == page(), said
+    message = "docs/edits.md is out of date: python tests/experiment/edits.py"
+    assert PAGE.read_text(encoding="utf-8") == page(), message
 
 
 def test_names_are_distinct() -> None:

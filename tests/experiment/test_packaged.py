@@ -81,7 +81,7 @@ def test_the_template_is_filled_in(run: Run, tmp_path: Path, site: Path) -> None
     (tmp_path / "my photographs").mkdir()
     (tmp_path / "captions.csv").touch()
     files = ("--photographs", "my photographs", "--captions", "captions.csv", "--backbone", "facebook/dinov2-small")
-    said = run("vitcapr", "init", "filled", *files, folder=tmp_path)
+    printed = run("vitcapr", "init", "filled", *files, folder=tmp_path)
     template = (tmp_path / "filled/experiments/template.yaml").read_text()
     values = yaml.safe_load(template)
     images, captions = str(tmp_path / "my photographs"), str(tmp_path / "captions.csv")
@@ -91,7 +91,7 @@ def test_the_template_is_filled_in(run: Run, tmp_path: Path, site: Path) -> None
         template.splitlines()[:9] == (site / "vitcapr/project/experiments/template.yaml").read_text().splitlines()[:9]
     )
     cited = re.findall(r"(?:docs|config)/[\w-]+\.md", (tmp_path / "filled/config.yaml").read_text())
-    assert f"are in {site}/vitcapr/project" in said
+    assert f"are in {site}/vitcapr/project" in printed
     assert [page for page in cited if not (site / "vitcapr/project" / page).is_file()] == []
 
 

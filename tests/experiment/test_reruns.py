@@ -1,8 +1,14 @@
-"""Edits that concern one of several models, job by job; what status says. Edits by rule: test_edits.py."""
+"""Edits that concern one of several models, job by job; what status says; stores that the DAG keeps or takes.
+
+Edits by rule: test_edits.py.
+"""
 
 import re
 from typing import Any
 
+import pytest
+
+from tests.experiment.conftest import rules_of
 from tests.experiment.edits import ALL
 
 BEAM = "vitcapr/decoding/beam.py"
@@ -27,25 +33,67 @@ def test_one_captioners_learning_rate_concerns_only_that_captioner(two: Any) -> 
 
 def test_status_names_the_edited_module(two: Any) -> None:
     two.append(BEAM, "\nMORE = 1\n")
-    said = two.status()
-    assert re.match(r"two: \d+ jobs to run\n", said)
-    assert re.search(r"decode attention/beam/test +its code changed \(vitcapr/decoding/beam.py\)\n", said)
-    assert re.search(r"and \d+ that follow from these", said)
+    printed = two.status()
+    assert re.match(r"two: \d+ jobs to run\n", printed)
+    assert re.search(r"decode attention/beam/test +its code changed \(vitcapr/decoding/beam.py\)\n", printed)
+    assert re.search(r"and \d+ that follow from these", printed)
 
 
 def test_status_names_the_changed_setting(two: Any) -> None:
     two.configure(decodings={"beam": {"beam_size": 6}}, metrics={"bootstrap_samples": 10})
-    said = two.status()
-    assert re.search(r"decode plain/beam/test +decoding.beam_size 5 -> 6\n", said)
-    assert re.search(r"score plain/greedy/test +metrics.bootstrap_samples 1000 -> 10\n", said)
+    printed = two.status()
+    assert re.search(r"decode plain/beam/test +decoding.beam_size 5 -> 6\n", printed)
+    assert re.search(r"score plain/greedy/test +metrics.bootstrap_samples 1000 -> 10\n", printed)
 
 
 def test_status_names_the_users_changed_files(photographs: Any) -> None:
     photographs.append("photographs/1.jpg", "another")
-    said = photographs.status()
-    assert "the content of data.flickr8k.images changed" in said
-    assert re.search(r"^and \d+ that follow", said, re.MULTILINE)
+    printed = photographs.status()
+    assert "the content of data.flickr8k.images changed" in printed
+    assert re.search(r"^and \d+ that follow", printed, re.MULTILINE)
 
 
 def test_status_when_nothing_is_to_be_done(two: Any) -> None:
     assert two.status() == "two: everything is up to date\n"
+
+
+def test_the_store_root_comes_from_one_place_and_re_runs_nothing(two: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VITCAPR_STORES", "/group/stores")
+    assert two.stale_jobs() == set()
+    text = two.snakemake("--dry-run", "--nocolor", "--printshellcmds", "--forceall", "--", "features")
+    assert text.count("--stores /group/stores") == 2
+    assert "results/stores" not in text
+
+
+def test_every_view_of_a_retriever_is_a_store_of_its_own(fresh: Any) -> None:
+    values = {
+        "backbones": {"mirrored": {"source": "trained", "mirror": True}},
+        "captioners": {"attention": {"backbone": "vit"}},
+        "retrievers": {"paper": {"backbone": "vit", "augmented_views": ["mirrored"]}},
+        "rerankings": {"reranked": {"decoding": "beam", "retriever": "paper"}},
+    }
+    text = fresh.plan(values)
+    features = "results/demo/features"
+    for name in ("vit", "mirrored"):
+        assert f"--part {features}/{name}/parts/0.json" in text
+        assert f"--sealed {features}/{name}/manifest.json" in text
+    both = rf"--features {features}/vit/manifest\.json .*--augmented-views {features}/mirrored/manifest\.json "
+    asking = re.findall(rf"vitcapr stage (\w+) .*{both}", text)
+    assert set(asking) == {"train_retriever", "embed", "tune_reranking", "rerank"}
+    assert text.count("--augmented-views ") == len(asking)
+
+
+def test_an_adopted_store_is_not_extracted(fresh: Any) -> None:
+    store = fresh.root / "results" / "stores" / "0123456789abcdef"
+    store.mkdir(parents=True)
+    (store / "manifest.json").touch()
+    values = {
+        "backbones": {"vit": {"source": "store:0123456789abcdef"}},
+        "captioners": {"attention": {"backbone": "vit"}},
+    }
+    text = fresh.plan(values)
+    rules = rules_of(text)
+    assert "adopt" in rules
+    assert rules.isdisjoint({"extract", "seal", "train_backbone", "draw_rollout"})
+    assert "draw_attention" in rules
+    assert re.search(r"stage adopt .*--store results/stores/0123456789abcdef/manifest\.json ", text)

@@ -36,16 +36,16 @@ def handler(monkeypatch, tmp_path):
     return make
 
 
-def record(message=None, event=None, level=logging.INFO, **told):
-    return logging.makeLogRecord({"msg": message, "event": event, "levelno": level, "levelname": "INFO", **told})
+def record(message=None, event=None, level=logging.INFO, **fields):
+    return logging.makeLogRecord({"msg": message, "event": event, "levelno": level, "levelname": "INFO", **fields})
 
 
 def job(number, rule, created, log=None, **wildcards):
     """The record of a job that begins."""
-    told = {"rule_msg": None, "local": False, "input": [], "output": [], "benchmark": None, "reason": "r"}
-    told |= {"priority": 0, "threads": 1, "is_checkpoint": False, "resources": {"mem_mb": 1}, "rule_name": rule}
+    fields = {"rule_msg": None, "local": False, "input": [], "output": [], "benchmark": None, "reason": "r"}
+    fields |= {"priority": 0, "threads": 1, "is_checkpoint": False, "resources": {"mem_mb": 1}, "rule_name": rule}
     wildcards = {"experiment": "demo", **wildcards}
-    return record("", LogEvent.JOB_INFO, jobid=number, wildcards=wildcards, created=created, log=log or [], **told)
+    return record("", LogEvent.JOB_INFO, jobid=number, wildcards=wildcards, created=created, log=log or [], **fields)
 
 
 def finished(number, created):
@@ -117,9 +117,9 @@ def test_a_line_a_step_and_the_scores_at_the_end(shows, tmp_path):
     assert lines[-2:] == [f"Scores: {results / 'summary.csv'}", f"Page:   {results / 'index.html'}"]
 
 
-def failed(log, **told):
-    told = {"jobid": 3, "aux": {}, "log": [str(log)], **told}
-    return record("Error in rule", LogEvent.JOB_ERROR, logging.ERROR, **told)
+def failed(log, **fields):
+    fields = {"jobid": 3, "aux": {}, "log": [str(log)], **fields}
+    return record("Error in rule", LogEvent.JOB_ERROR, logging.ERROR, **fields)
 
 
 @pytest.mark.parametrize(

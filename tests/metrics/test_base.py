@@ -93,5 +93,5 @@ def test_the_configuration_knows_every_metric_and_no_other() -> None:
 
 
 def test_the_help_of_evaluate_names_every_metric() -> None:
-    said = CliRunner().invoke(evaluate.app, ["--help"], env={"COLUMNS": "400", "TERM": "dumb"}).output
-    assert all(name in said for name in caption_metrics())
+    page = CliRunner().invoke(evaluate.app, ["--help"], env={"COLUMNS": "400", "TERM": "dumb"}).output
+    assert all(name in page for name in caption_metrics())

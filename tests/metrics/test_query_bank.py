@@ -18,8 +18,8 @@ def pool(images: int, seed: int, noise: float = 0.3) -> Embeddings:
     draw = np.random.default_rng(seed)
     seen = draw.normal(size=(images, WIDTH))
     owner = np.repeat(np.arange(images), 2)
-    told = seen[owner] + noise * draw.normal(size=(2 * images, WIDTH))
-    return embeddings_of(*(side / np.linalg.norm(side, axis=1, keepdims=True) for side in (seen, told)), owner)
+    captions = seen[owner] + noise * draw.normal(size=(2 * images, WIDTH))
+    return embeddings_of(*(side / np.linalg.norm(side, axis=1, keepdims=True) for side in (seen, captions)), owner)
 
 
 def with_hubs(found: Embeddings, pull: float) -> Embeddings:

@@ -215,8 +215,8 @@ def test_another_pool_is_refused(folder: Path, changed: dict[str, np.ndarray], c
 
 def test_a_picture_without_a_caption_in_the_language_is_in_no_pool(tmp_path: Path) -> None:
     """Every caption points exactly at its picture; the second picture has a Chinese caption only."""
-    spoken = [("a", "en"), ("a", "zh"), ("b", "zh"), ("c", "en"), ("c", "en")]
-    write_data_set(tmp_path, dict.fromkeys("abc", "test"), [(*caption, "dog") for caption in spoken])
+    languages = [("a", "en"), ("a", "zh"), ("b", "zh"), ("c", "en"), ("c", "en")]
+    write_data_set(tmp_path, dict.fromkeys("abc", "test"), [(*caption, "dog") for caption in languages])
     owner = np.array([0, 0, 1, 2, 2], np.int32)
     rows = {"image_row": np.arange(3, dtype=np.int32), "caption_row": np.arange(5, dtype=np.int32)}
     write_embeddings(tmp_path, captions=np.eye(3, dtype=np.float32)[owner], caption_image=owner, **rows)

@@ -65,14 +65,14 @@ def test_what_is_trained_is_what_is_stored(train: str) -> None:
 def test_a_prefix_begins_as_the_regression_onto_what_is_said_of_the_image(projector: str) -> None:
     model: Any = untrained("language_model", 11, 8, projector=projector).eval()
     features = {"patches": torch.randn(30, 4, 8), "cls": torch.randn(30, 8)}
-    said = torch.rand(30, 11).softmax(1)
+    shares = torch.rand(30, 11).softmax(1)
     halves = [
-        ({name: array[half] for name, array in features.items()}, said[half]) for half in (slice(20), slice(20, 30))
+        ({name: array[half] for name, array in features.items()}, shares[half]) for half in (slice(20), slice(20, 30))
     ]
     model.start_projector(halves)
     prefix = model.encode(features)["prefix"].flatten(0, 1)
     read = model.projector[:-1](torch.cat([features["cls"][:, None], features["patches"]], 1)).flatten(0, 1)
-    words = (said @ model.embedding.weight)[:, None].expand(-1, 5, -1).flatten(0, 1)
+    words = (shares @ model.embedding.weight)[:, None].expand(-1, 5, -1).flatten(0, 1)
     centred = read - read.mean(0)
     expected = (
         Ridge(alpha=float((centred**2).sum() / read.shape[1])).fit(read, words).predict(read) - words.mean(0).numpy()

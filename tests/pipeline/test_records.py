@@ -10,33 +10,13 @@ from typing import Any
 
 import pytest
 
+from tests.run_records import RECORD
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
 from vitcapr.pipeline import records
-from vitcapr.pipeline.records import FORMAT, FileFacts, check_as_written, check_together, find_makers, read_run
+from vitcapr.pipeline.records import FileFacts, check_as_written, check_together, find_makers, read_run
 
 FILE = Path("results/a/captions/captions.json")
-RECORD: dict[str, Any] = {
-    "format": FORMAT,
-    "stage": "decode",
-    "command": "python -m vitcapr stage decode",
-    "code": {"vitcapr.decoding.beam": "0123"},
-    "settings": {},
-    "values": {},
-    "inputs": {},
-    "outputs": {},
-    "made": {
-        **dict.fromkeys(("user", "host", "platform", "python"), "x"),
-        "started": "2026-01-01",
-        "seconds": 1.5,
-        "cpu_seconds": 1.0,
-        "threads": 1,
-        "peak_memory_mb": 10,
-        "energy": {"joules": {}, "absent": {}},
-        "libraries": {},
-    },
-    "result_cache": None,
-}
 
 
 @pytest.fixture(autouse=True)

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import pytest
 
+from tests.checkpoints import snapshot
 from vitcapr.commands import diff, gc, why
 from vitcapr.config.base import StageSettings
 from vitcapr.errors import UserError
@@ -84,12 +85,12 @@ def toys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Toys:
     return Toys()
 
 
-Said = Callable[..., str]
+Printed = Callable[..., str]
 Kept = Callable[..., None]
 
 
 @pytest.fixture
-def said(capsys: pytest.CaptureFixture[str]) -> Said:
+def printed(capsys: pytest.CaptureFixture[str]) -> Printed:
     """What a command prints."""
 
     def call(command: Callable[..., None], *arguments: Any, **options: Any) -> str:
@@ -109,10 +110,6 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> Kept:
         monkeypatch.setattr(gc, "output_files", lambda _: set(files))
 
     return configure
-
-
-def snapshot(folder: Path) -> dict[Path, bytes]:
-    return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 def test_a_record_says_what_was_read_and_written(toys: Toys) -> None:
@@ -197,22 +194,22 @@ def test_a_broken_cache_fails_no_stage(toys: Toys) -> None:
     assert "warning: not stored in the result cache" in Path("results/a/logs/train/model.log").read_text()
 
 
-def test_why_prints_the_record_and_its_inputs(toys: Toys, said: Said) -> None:
+def test_why_prints_the_record_and_its_inputs(toys: Toys, printed: Printed) -> None:
     toys.run(0.5)
-    story = said(why.main, Path("results/a/out/copy"))
+    story = printed(why.main, Path("results/a/out/copy"))
     for expected in (
         *("out/copy\n", "as it was made", "made by   copy, on ", "the same now"),
         *("\n  model/weights  (train/model, ", "\n    data.txt\n"),
     ):
         assert expected in story, story
-    assert "rate 0.5" in said(why.main, Path("results/a/model"), settings=True)
-    assert "results/a: 2 jobs" in said(why.main, Path("results/a"))
+    assert "rate 0.5" in printed(why.main, Path("results/a/model"), settings=True)
+    assert "results/a: 2 jobs" in printed(why.main, Path("results/a"))
     Path("results/a").rename("elsewhere")
-    story = said(why.main, Path("elsewhere/out/copy"))
+    story = printed(why.main, Path("elsewhere/out/copy"))
     assert "as it was made" in story
     assert "\n  model/weights  (train/model, " in story
     Path("elsewhere/out/copy").write_text("by hand")
-    assert "CHANGED since" in said(why.main, Path("elsewhere/out/copy"))
+    assert "CHANGED since" in printed(why.main, Path("elsewhere/out/copy"))
 
 
 def test_why_of_what_nothing_made_is_one_line(toys: Toys) -> None:
@@ -233,18 +230,18 @@ def test_diff_of_artefacts_goes_back_to_the_cause(toys: Toys) -> None:
     assert list(of_artefacts(jobs[0], jobs[0])) == []
 
 
-def test_diff_of_experiments_says_what_was_set_and_what_came_out(toys: Toys, said: Said) -> None:
+def test_diff_of_experiments_says_what_was_set_and_what_came_out(toys: Toys, printed: Printed) -> None:
     scores = "{0},d,test,m,beam,bleu_4,{1},,,3,p\n{0},d,test,m,beam,cider,1,,,3,p\n"
     summaries = [Path(f"results/{name}/summary.csv") for name in ("a", "b")]
     for path, rate, bleu in zip(summaries, (0.5, 0.25), (0.25, 0.5), strict=True):
         toys.run(rate, path.parent.name)
         path.write_text(f"{','.join(COLUMNS)}\n{scores.format(path.parent.name, bleu)}")
     summaries[0].write_text(f"{summaries[0].read_text()}a,d,test,m,beam,meteor,1,,,3,p\n")
-    text = said(diff.main, Path("results/a"), Path("results/b"))
+    text = printed(diff.main, Path("results/a"), Path("results/b"))
     assert "train/model\n    rate 0.5 -> 0.25\n" in text
     assert "test m beam bleu_4  0.2500 -> 0.5000  +0.2500" in text
     assert "1 scores are the same, 1 differ; 1 only in the first, 0 only in the second" in text
-    assert said(diff.main, *summaries).splitlines() == [
+    assert printed(diff.main, *summaries).splitlines() == [
         "results/a/summary.csv -> results/b/summary.csv",
         "  test m beam bleu_4  0.2500 -> 0.5000  +0.2500",
         "  1 scores are the same, 1 differ; 1 only in the first, 0 only in the second",
@@ -256,61 +253,61 @@ def test_diff_of_experiments_says_what_was_set_and_what_came_out(toys: Toys, sai
         diff.main(Path("results/a"), Path("results/c"))
 
 
-def test_gc_takes_what_no_rule_makes_and_no_setting_uses(toys: Toys, said: Said, kept: Kept) -> None:
+def test_gc_takes_what_no_rule_makes_and_no_setting_uses(toys: Toys, printed: Printed, kept: Kept) -> None:
     toys.run(0.25)
     toys.run(0.5)
     Path("results/a/model/notes.txt").write_text("mine")
     kept("a", "results/a/model/weights")
-    listed = said(gc.main)
+    listed = printed(gc.main)
     assert "a: copy  (" in listed
     assert "results/result_cache/" in listed
     assert "can be freed" in listed
-    assert "deleted" in said(gc.main, yes=True)
+    assert "deleted" in printed(gc.main, yes=True)
     assert not Path("results/a/out").exists()
     assert Path("results/a/model/weights").exists()
-    assert "in use" in said(gc.main)
+    assert "in use" in printed(gc.main)
     toys.run(0.25)
     assert toys.trainings == 3
 
 
-def test_gc_deletes_nothing_of_others(toys: Toys, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gc_deletes_nothing_of_others(toys: Toys, printed: Printed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VITCAPR_RESULT_CACHE", str(Path.cwd() / "shared"))
     toys.run(0.5)
     entries = snapshot(Path("shared"))
     Path("empty").mkdir()
-    assert "other projects may use" in said(gc.main, results=Path("empty"), yes=True)
+    assert "other projects may use" in printed(gc.main, results=Path("empty"), yes=True)
     assert snapshot(Path("shared")) == entries
     # Two files with one name of an experiment: each keeps its results.
     for name in ("one.yaml", "two.yaml"):
         Path(name).write_text("experiment: a\n")
     wanted = {"one.yaml": {"results/a/out/copy"}, "two.yaml": {"results/a/model/weights"}}
     monkeypatch.setattr(gc, "output_files", lambda files: wanted[files[0].name])
-    assert "in use" in said(gc.main, configfile=[Path("one.yaml"), Path("two.yaml")], yes=True)
+    assert "in use" in printed(gc.main, configfile=[Path("one.yaml"), Path("two.yaml")], yes=True)
 
 
-def test_gc_leaves_what_it_does_not_know_alone(toys: Toys, said: Said, kept: Kept) -> None:
+def test_gc_leaves_what_it_does_not_know_alone(toys: Toys, printed: Printed, kept: Kept) -> None:
     """Another experiment, a person's notes, and a folder without a store."""
     notes = toys.run(0.5) / "notes.txt"
     stored = Path("results/stores/mine/notes")
     stored.parent.mkdir(parents=True)
     for file in (notes, stored):
         file.write_text("mine")
-    assert "name it with --configfile" in said(gc.main, yes=True)
+    assert "name it with --configfile" in printed(gc.main, yes=True)
     kept("a", "results/a/out/copy")
-    assert "a: train/model" in said(gc.main, yes=True)
-    assert list(snapshot(Path("results/a/model"))) == [notes]
+    assert "a: train/model" in printed(gc.main, yes=True)
+    assert list(snapshot(Path("results/a/model"))) == [notes.name]
     assert stored.exists()
 
 
-def test_gc_of_a_copied_experiment_deletes_in_the_copy_alone(toys: Toys, said: Said, kept: Kept) -> None:
+def test_gc_of_a_copied_experiment_deletes_in_the_copy_alone(toys: Toys, printed: Printed, kept: Kept) -> None:
     toys.run(0.5)
     shutil.copytree("results/a", "results/copy")
     before = snapshot(Path("results/a"))
     kept("copy", "results/copy/out/copy")
-    said(gc.main, yes=True)
+    printed(gc.main, yes=True)
     assert snapshot(Path("results/a")) == before
-    left = ("logs/copy.log", "logs/train/model.log", "out/copy", "runs/copy.json")
-    assert [path.as_posix() for path in snapshot(Path("results/copy"))] == [f"results/copy/{name}" for name in left]
+    left = {"logs/copy.log", "logs/train/model.log", "out/copy", "runs/copy.json"}
+    assert snapshot(Path("results/copy")).keys() == left
 
 
 @pytest.mark.parametrize(
@@ -329,16 +326,16 @@ def test_a_record_with_an_output_outside_its_experiment_is_refused(toys: Toys, k
     assert Path("mine").exists()
 
 
-def test_gc_follows_no_link_out_of_its_experiment(toys: Toys, said: Said, kept: Kept) -> None:
+def test_gc_follows_no_link_out_of_its_experiment(toys: Toys, printed: Printed, kept: Kept) -> None:
     model = toys.run(0.5)
     model.rename("model")
     model.symlink_to(Path("model").resolve())
     Path("results/link").symlink_to("a")
     before = snapshot(Path("results/a")) | snapshot(Path("model"))
     kept("link")
-    said(gc.main, yes=True)
+    printed(gc.main, yes=True)
     assert snapshot(Path("results/a")) | snapshot(Path("model")) == before
     kept("a")
-    said(gc.main, yes=True)
+    printed(gc.main, yes=True)
     assert sorted(path.name for path in Path("model").rglob("*")) == ["checkpoint", "state", "weights"]
     assert not Path("results/a/out").exists()

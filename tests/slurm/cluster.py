@@ -2,13 +2,14 @@
 
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+import psutil
 
 SETTINGS = Path("/etc/slurm")  # it must be this one: the executor clears the variable that would name another
 OURS = "# Made by vitcapr's tests (make test-slurm), which take it away again.\n"
@@ -80,10 +81,12 @@ def slurm(scratch: Path) -> Iterator[None]:
             pids.append(Path("/run/munge/munged.pid"))
         subprocess.run(["slurmctld", "-c"], check=True)
         subprocess.run(["slurmd", "-N", names["host"]], check=True)
-        _wait_until_idle(scratch)
+        assert _becomes("idle", "sinfo", "-h", "-o", "%t"), (scratch / "slurmctld.log").read_text()[-3000:]
         yield
     finally:
-        _cancel_all()
+        # No job is left behind when the daemons end.
+        subprocess.run(["scancel", "--user=root"], check=False, capture_output=True)
+        _becomes("", "squeue", "--noheader")
         for file in pids:
             if file.exists():
                 _end(int(file.read_text()))
@@ -95,35 +98,23 @@ def ask(*command: str) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-def _wait_until_idle(scratch: Path) -> None:
+def _becomes(answer: str, *command: str) -> bool:
+    """Whether the words that a command prints are no others than ``answer``, within a minute."""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
-        state = subprocess.run(["sinfo", "-h", "-o", "%t"], capture_output=True, text=True, check=False).stdout
-        if state.split() and set(state.split()) == {"idle"}:
-            return
+        printed = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+        if set(printed.split()) == set(answer.split()):
+            return True
         time.sleep(0.5)
-    raise AssertionError((scratch / "slurmctld.log").read_text()[-3000:])
-
-
-def _cancel_all() -> None:
-    """So that no job is left behind when the daemons end."""
-    deadline = time.monotonic() + 60
-    subprocess.run(["scancel", "--user=root"], check=False, capture_output=True)
-    while time.monotonic() < deadline:
-        left = subprocess.run(["squeue", "--noheader"], capture_output=True, text=True, check=False)
-        if left.returncode or not left.stdout.strip():
-            return
-        time.sleep(0.5)
+    return False
 
 
 def _end(pid: int) -> None:
     """Ask a daemon to end and wait until it has."""
-    deadline = time.monotonic() + 30
-    try:
-        os.kill(pid, signal.SIGTERM)
-        while time.monotonic() < deadline:
-            os.kill(pid, 0)
-            time.sleep(0.2)
-    except ProcessLookupError:
-        return
-    os.kill(pid, signal.SIGKILL)
+    with suppress(psutil.NoSuchProcess):
+        daemon = psutil.Process(pid)
+        daemon.terminate()
+        try:
+            daemon.wait(30)
+        except psutil.TimeoutExpired:
+            daemon.kill()

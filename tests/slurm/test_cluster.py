@@ -93,25 +93,22 @@ class Run:
         command = [sys.executable, "-c", HEAD, "--nocolor", "--configfile", "small.yaml", "--set-threads", *threads]
         # Without the result cache, which would hand one run what the other has made.
         environment = {**os.environ, "PYTHONPATH": str(folder), "VITCAPR_RESULT_CACHE": "off", "OMP_NUM_THREADS": "1"}
-        with self._said.open("w") as said:
+        self._output = folder / "output.txt"
+        with self._output.open("w") as output:
             self._process = subprocess.Popen(
-                [*command, *arguments], cwd=folder, env=environment, stdout=said, stderr=subprocess.STDOUT
+                [*command, *arguments], cwd=folder, env=environment, stdout=output, stderr=subprocess.STDOUT
             )
-
-    @property
-    def _said(self) -> Path:
-        return self.folder / "said.txt"
 
     def until(self, condition: Callable[[], object], pause: float = 0.2) -> None:
         deadline = time.monotonic() + 1800
         while not condition():
-            assert self._process.poll() is None, self._said.read_text()[-6000:]
+            assert self._process.poll() is None, self._output.read_text()[-6000:]
             assert time.monotonic() < deadline, "waited for half an hour"
             time.sleep(pause)
 
     def has_made_all(self) -> bool:
         """Once it has ended."""
-        assert self._process.wait() == 0, self._said.read_text()[-6000:]
+        assert self._process.wait() == 0, self._output.read_text()[-6000:]
         return True
 
     def __enter__(self) -> "Run":
@@ -167,20 +164,8 @@ class Watch:
     def of(self, rule: str) -> list[dict[str, str]]:
         return [job for job in self.jobs.values() if rule_of(job) == rule]
 
-    def table(self) -> str:
-        """What each job got, a line a job."""
-        lines = ["| job | rule | partition | CPUs | memory | GPU | starts | end |", "|" + " --- |" * 8]
-        for number, job in self.jobs.items():
-            task = f", task {job['ArrayTaskId']}" if "ArrayTaskId" in job else ""
-            cells = [
-                *(number, f"`{rule_of(job)}`{task}", job["Partition"], job["NumCPUs"], job["MinMemoryNode"]),
-                *(job["GRES"] or "none", str(1 + int(job["Restarts"])), job["JobState"]),
-            ]
-            lines.append("| " + " | ".join(cells) + " |")
-        return "\n".join(lines)
-
-    def said(self, log: str) -> str:
-        """All that was said in the log by this job and those before it; every line has its time."""
+    def log(self, log: str) -> str:
+        """All lines of this job and of those before it, each with its time."""
         return "\n".join(self._lines[log])
 
     def running(self, rule: str) -> str:
@@ -207,7 +192,7 @@ class Story:
         self.devices: dict[str, str] = {}
         self.preempted: dict[str, str] = {}
 
-    def tell(self) -> None:
+    def run(self) -> None:
         site = ("--profile", "slurm", "--slurm-init-seconds-before-status-checks=2")
         with self.watch, Run(self.folder, *site) as run:
             self._until = run.until
@@ -304,8 +289,7 @@ def story(local: Run, tmp_path_factory: pytest.TempPathFactory) -> Story:
     scratch = tmp_path_factory.mktemp("slurm")
     story = Story(project(scratch / "project", local.folder), scratch / "daemons/slurmctld.log")
     with cluster.slurm(scratch / "daemons"):
-        story.tell()
-    print("", story.watch.table(), sep="\n")
+        story.run()
     return story
 
 
@@ -331,7 +315,7 @@ def test_the_tasks_of_an_extraction_ran_side_by_side_on_two_gpus(story: Story) -
 
 def test_a_killed_extraction_goes_on_and_the_other_task_keeps_its_output(story: Story) -> None:
     assert states(story, "extract") == ["COMPLETED", "COMPLETED", "FAILED"], "two tasks, and the killed one again"
-    left = re.findall(r", (\d+) of 100 images to do", story.watch.said(f"extract/vit.{story.killed}.log"))
+    left = re.findall(r", (\d+) of 100 images to do", story.watch.log(f"extract/vit.{story.killed}.log"))
     assert left[0] == "100"
     assert 0 < int(left[1]) <= 96, "of a chunk that was done nothing is lost"
 
@@ -344,8 +328,8 @@ def test_a_preempted_training_is_the_same_job_and_went_on(story: Story) -> None:
 
 
 def test_trainings_went_on_where_they_were_stopped(story: Story) -> None:
-    captioner = story.watch.said("train_captioner/attention.log")
-    retriever = story.watch.said("train_retriever/paper.log")
+    captioner = story.watch.log("train_captioner/attention.log")
+    retriever = story.watch.log("train_retriever/paper.log")
     assert states(story, "train_captioner") == ["CANCELLED", "COMPLETED", "FAILED"]
     assert states(story, "train_retriever") == ["COMPLETED", "FAILED"]
     assert captioner.count("continuing at epoch") == 3

@@ -41,13 +41,13 @@ def held_by_another(store: Path, first: int, last: int) -> Iterator[Callable[[],
 
 
 def test_other_chunks_are_free_and_the_same_ones_wait(tmp_path: Path) -> None:
-    said: list[str] = []
+    messages: list[str] = []
     with held_by_another(tmp_path, 2, 4) as release:
-        with claimed(tmp_path, range(2), said.append), claimed(tmp_path, range(4, 9), said.append):
-            assert said == []
+        with claimed(tmp_path, range(2), messages.append), claimed(tmp_path, range(4, 9), messages.append):
+            assert messages == []
         threading.Timer(0.3, release).start()
-        with claimed(tmp_path, range(3, 6), said.append):
-            assert "waiting" in said[0]
+        with claimed(tmp_path, range(3, 6), messages.append):
+            assert "waiting" in messages[0]
 
 
 def test_two_that_extract_the_same_store_make_it_once(experiment: Any) -> None:

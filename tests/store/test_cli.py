@@ -7,9 +7,8 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from tests.checkpoints import flip_bit, run_features, snapshot
+from tests.checkpoints import flip_bit, printed_by, run_features, snapshot
 from tests.commands.stores import write_store
 from vitcapr.commands import gc
 from vitcapr.errors import UserError
@@ -24,9 +23,7 @@ def age(folder: Path) -> None:
 
 
 def collect(results: Path, *options: str) -> str:
-    done = CliRunner().invoke(gc.app, ["--results", str(results), *options], catch_exceptions=False)
-    assert done.exit_code == 0
-    return done.output
+    return printed_by(gc.app, "--results", results, *options)
 
 
 def test_info_says_licences_and_sources(experiment: Any) -> None:

@@ -1,6 +1,5 @@
 """Pictures in Parquet files through the image half of a checkpoint, into a store and out of it."""
 
-import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +13,7 @@ import torch
 from PIL import Image
 
 import vitcapr
+from tests.data_sets import encoded
 from tests.encoders.two_towers import QUERIES, blip2_itm, blip2_t5, clip
 from vitcapr.data.images import ImageSource
 from vitcapr.encoders.photographs import open_like
@@ -29,10 +29,8 @@ IMAGES = 10
 
 
 def picture(number: int) -> bytes:
-    stream = io.BytesIO()
     pixels = np.random.default_rng(number).integers(0, 256, (20 + number, 24, 3), dtype=np.uint8)
-    Image.fromarray(pixels).save(stream, "PNG")
-    return stream.getvalue()
+    return encoded(Image.fromarray(pixels))
 
 
 @pytest.fixture

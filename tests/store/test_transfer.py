@@ -407,11 +407,11 @@ HOSTILE_ANSWERS = {
 def test_a_hostile_server_is_left(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("aiohttp", reason="pip install 'vitcapr[http]'")
     monkeypatch.setattr("vitcapr.store.transfer.MOST_OF_A_LIST", 1 << 20)
-    answer, said = HOSTILE_ANSWERS[name]
+    answer, message = HOSTILE_ANSWERS[name]
     with hostile_server(answer) as url:
         place = RemoteFolder(url, patience=1)
         tracemalloc.start()
-        with pytest.raises(UserError, match=said):
+        with pytest.raises(UserError, match=message):
             find_remote(place)
     assert tracemalloc.get_traced_memory()[1] < 20e6
     tracemalloc.stop()

@@ -1,12 +1,11 @@
 """Hostile artefacts: any file that a job reads, damaged. As the pipeline runs the job, all damage has to be found."""
 
-import json
 import random
 import shutil
 from pathlib import Path
 from typing import Any
 
-from tests.torture.hostile import damaged, replace_by_no_file, with_value, write_json
+from tests.torture.hostile import damage_file
 from tests.torture.runs import attempt
 from tests.torture.sandbox import Job, files_below
 from tests.torture.tally import Tally
@@ -25,21 +24,8 @@ def damage_an_input(job: Job, box: Path, new: Any, draw: random.Random) -> str |
     path = draw.choice(read)
     if any("features" in name for name in job.inputs) and chunks and draw.random() < 0.2:
         path = draw.choice(chunks)
-    content = path.read_bytes()
-    way = draw.random()
-    if way < 0.08:
-        what = replace_by_no_file(path, draw)
-        return f"{path.relative_to(box)}: {what}"
-    path.unlink()  # The file itself is the project's.
-    if path.suffix == ".json" and way < 0.6:
-        value = json.loads(content)
-        changed = with_value(value, new, draw)
-        if json.dumps(changed) == json.dumps(value):
-            return None
-        write_json(path, changed)
-        return f"{path.relative_to(box)}: {str(new)[:40]!r} in it"
-    path.write_bytes(damaged(content, draw))
-    return f"{path.relative_to(box)}: other bytes"
+    what = damage_file(path, new, draw)
+    return None if what is None else f"{path.relative_to(box)}: {what}"
 
 
 def read_damaged(job: Job, box: Path, new: Any, draw: random.Random, tally: Tally, by_hand: bool) -> None:

@@ -5,7 +5,6 @@ every picture is either an image of the manifest or in ``rejected.csv`` with its
 """
 
 import hashlib
-import io
 import json
 import random
 import re
@@ -19,7 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from PIL import Image
 
-from tests.torture.hostile import damaged, replace_by_no_file, with_value, write_json
+from tests.data_sets import encoded
+from tests.torture.hostile import damage_file, damaged
 from tests.torture.runs import attempt
 from tests.torture.tally import Tally
 
@@ -32,9 +32,7 @@ NAMES = ("../../../escape.jpg", "/etc/escape.jpg", "a\\..\\b.jpg", "a//b.jpg", "
 
 
 def picture(number: int, ending: str) -> bytes:
-    stream = io.BytesIO()
-    Image.new("RGB", (9 + number, 7), (30 * number, 90, 200)).save(stream, FORMATS[ending])
-    return stream.getvalue()
+    return encoded(Image.new("RGB", (9 + number, 7), (30 * number, 90, 200)), FORMATS[ending])
 
 
 def tokens() -> str:
@@ -157,16 +155,8 @@ def read_hostile_data_set(box: Path, new: Any, draw: random.Random, tally: Tally
     shutil.rmtree(box, ignore_errors=True)
     kind = draw.choice(KINDS)
     arguments, captions, pictures = write_data_set(kind, box)
-    way = draw.random()
-    path = draw.choice(captions if way < 0.6 else pictures)
-    if way < 0.1 or way > 0.9:
-        what = replace_by_no_file(path, draw)
-    elif path.suffix == ".json" and way < 0.45:
-        write_json(path, with_value(json.loads(path.read_text()), new, draw))
-        what = f"{str(new)[:40]!r} in it"
-    else:
-        path.write_bytes(damaged(path.read_bytes(), draw))
-        what = "other bytes"
+    path = draw.choice(captions if draw.random() < 0.6 else pictures)
+    what = damage_file(path, new, draw)
     judge(box, arguments, f"{kind} {path.name}: {what}", tally, (captions, pictures))
 
 

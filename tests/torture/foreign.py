@@ -9,7 +9,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from tests.torture.hostile import damaged, replace_by_no_file, with_value, write_json
+from tests.torture.hostile import damage_file, damaged, replace_by_no_file, write_json
 from tests.torture.runs import attempt
 from tests.torture.sandbox import files_below
 from tests.torture.tally import Tally
@@ -79,12 +79,7 @@ def pull_hostile(project: Path, box: Path, new: Any, draw: random.Random, tally:
     write_json(box / "place/manifest.json", {**manifest, "store": "features.zarr"})
     whole = {path.relative_to(box / "place").as_posix(): path.read_bytes() for path in files_below(box / "place")}
     file = box / "place/manifest.json" if draw.random() < 0.6 else draw.choice(list(files_below(box / "place")))
-    if file.suffix == ".json" and draw.random() < 0.8:
-        write_json(file, with_value(json.loads(file.read_text()), new, draw))
-    elif draw.random() < 0.2:
-        replace_by_no_file(file, draw)
-    else:
-        file.write_bytes(damaged(file.read_bytes(), draw))
+    what = damage_file(file, new, draw)
     run = attempt(box, ["features", "pull", "place", "here/deep"])
     problem = run.problem
     if run.code == 0:
@@ -95,5 +90,5 @@ def pull_hostile(project: Path, box: Path, new: Any, draw: random.Random, tally:
     strangers = {path.name for path in box.iterdir()} - {"place", "here"}
     if strangers:
         problem = f"wrote {sorted(strangers)}"
-    tally.add("inputs, stores to pull", f"{file.name} {str(new)[:40]!r}", problem)
+    tally.add("inputs, stores to pull", f"{file.name}: {what}", problem)
     shutil.rmtree(box)

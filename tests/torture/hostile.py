@@ -91,6 +91,22 @@ def write_json(path: Path, value: Any) -> None:
     path.write_text(json.dumps(value, ensure_ascii=True), encoding="utf-8")
 
 
+def damage_file(path: Path, new: Any, draw: random.Random) -> str | None:
+    """Replace a file, put ``new`` into it or change its bytes; returns what was done, None if it is as it was."""
+    way = draw.random()
+    if way < 0.1:
+        return replace_by_no_file(path, draw)
+    content = path.read_bytes()
+    path.unlink()  # It may be a link to another file.
+    if path.suffix != ".json" or way > 0.6:
+        path.write_bytes(damaged(content, draw))
+        return "other bytes"
+    value = json.loads(content)
+    changed = with_value(value, new, draw)
+    write_json(path, changed)
+    return None if json.dumps(changed) == json.dumps(value) else f"{str(new)[:40]!r} in it"
+
+
 def replace_by_no_file(path: Path, draw: random.Random) -> str:
     """Put something in the place of the file that is none; returns what."""
     path.unlink()

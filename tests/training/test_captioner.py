@@ -52,15 +52,15 @@ def model_of(kind: str) -> Captioner:
 
 
 def test_what_is_said_of_an_image_counts_rare_words_more() -> None:
-    said = {0: "a red boat boats", 1: "a dog", 3: "a red dog"}  # All say "a", the start and the end.
-    ((features, weights),) = said_of(STORE, TOKENS, np.array([*said]), ("cls",), len(VOCABULARY))
-    expected = torch.zeros(len(said), len(VOCABULARY))
-    for image, text in enumerate(said.values()):
+    texts = {0: "a red boat boats", 1: "a dog", 3: "a red dog"}  # All say "a", the start and the end.
+    ((features, weights),) = said_of(STORE, TOKENS, np.array([*texts]), ("cls",), len(VOCABULARY))
+    expected = torch.zeros(len(texts), len(VOCABULARY))
+    for image, text in enumerate(texts.values()):
         for word in text.split():
-            images = sum(word in other.split() for other in said.values())
-            expected[image, VOCABULARY.index[word]] = math.log(len(said) / images)
+            images = sum(word in other.split() for other in texts.values())
+            expected[image, VOCABULARY.index[word]] = math.log(len(texts) / images)
     torch.testing.assert_close(weights, expected / expected.sum(1, keepdim=True))
-    assert torch.equal(features["cls"], torch.from_numpy(STORE["cls"].values[[*said]]).float())
+    assert torch.equal(features["cls"], torch.from_numpy(STORE["cls"].values[[*texts]]).float())
 
 
 @pytest.mark.parametrize("kind", ["baseline", "patch_attention"])

@@ -201,11 +201,11 @@ def test_a_state_of_fewer_processes_is_not_continued(tmp_path: Path) -> None:
 
     def work(folder: Path) -> None:
         card: dict[str, Any] = {"settings": {}, "inputs": {}, "code": ""}
-        told = StringIO()
+        output = StringIO()
         train_from(
-            folder, captioner(0.3), RECIPE, card=card, device=CPU, dtype=torch.float32, reporter=Reporter(stream=told)
+            folder, captioner(0.3), RECIPE, card=card, device=CPU, dtype=torch.float32, reporter=Reporter(stream=output)
         )
-        assert ("starting afresh" in told.getvalue()) == (distributed.processes() == 2)
+        assert ("starting afresh" in output.getvalue()) == (distributed.processes() == 2)
 
     run_in(1, work, tmp_path)
     run_in(2, work, tmp_path)

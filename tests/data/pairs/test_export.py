@@ -1,6 +1,7 @@
 """What is written reads back as the same pairs, with the pictures in the table or beside it."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
-from typer.testing import CliRunner
 
+from tests.checkpoints import printed_by
 from vitcapr.commands import pairs
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import read_manifest
@@ -57,8 +58,7 @@ def content(manifest: Path) -> tuple[list[tuple[Any, ...]], list[str]]:
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
 def test_pictures_in_base64_read_back_identically(manifest: Path, tmp_path: Path, suffix: str) -> None:
     output = tmp_path / f"out{suffix}"
-    done = CliRunner().invoke(pairs.app, ["export", "--base64", "--manifest", str(manifest), "-o", str(output)])
-    assert done.exit_code == 0, done.output
+    printed_by(pairs.app, "export", "--base64", "--manifest", manifest, "-o", output)
     for number in range(4):
         (tmp_path / f"{number}.png").unlink()
     again = read_in(tmp_path / "second", output, "base64")
@@ -68,8 +68,7 @@ def test_pictures_in_base64_read_back_identically(manifest: Path, tmp_path: Path
 
 def test_paths_read_back_from_the_same_pictures(manifest: Path, tmp_path: Path) -> None:
     output = tmp_path / "paths" / "out.jsonl"
-    done = CliRunner().invoke(pairs.app, ["export", "--manifest", str(manifest), "-o", str(output)])
-    assert done.exit_code == 0, done.output
+    printed_by(pairs.app, "export", "--manifest", manifest, "-o", output)
     assert json.loads(output.read_text(encoding="utf-8").splitlines()[0]) == {
         "text": "Wow, a dog runs !",
         "image": "0.png",
@@ -84,12 +83,10 @@ def test_paths_read_back_from_the_same_pictures(manifest: Path, tmp_path: Path) 
 
 
 def test_what_cannot_be_written_is_one_line(manifest: Path, tmp_path: Path) -> None:
-    arguments = ["export", "--manifest", str(manifest), "--base64", "-o"]
-    done = CliRunner().invoke(pairs.app, [*arguments, str(tmp_path / "out.xlsx")])
-    assert isinstance(done.exception, UserError)
-    assert "unknown kind of table" in str(done.exception)
+    export = partial(printed_by, pairs.app, "export", "--manifest", manifest, "--base64", "-o")
+    with pytest.raises(UserError, match="unknown kind of table"):
+        export(tmp_path / "out.xlsx")
     (tmp_path / "2.png").unlink()
-    done = CliRunner().invoke(pairs.app, [*arguments, str(tmp_path / "out.csv")])
-    assert isinstance(done.exception, UserError)
-    assert "cannot read 2.png" in str(done.exception)
+    with pytest.raises(UserError, match=r"cannot read 2\.png"):
+        export(tmp_path / "out.csv")
     assert not (tmp_path / "out.csv").exists()

@@ -94,8 +94,8 @@ def test_every_caption_describes_the_scene() -> None:
     for index in range(300):
         scene = sample_scene(stream(7, index, 0))
         for caption in english.captions(scene, stream(7, index, 2)):
-            told = read_caption(caption)
-            assert (told.place, set(told.groups), told.relation) == facts(scene), caption
+            claims = read_caption(caption)
+            assert (claims.place, set(claims.groups), claims.relation) == facts(scene), caption
 
 
 @pytest.mark.parametrize(
@@ -124,5 +124,5 @@ def test_unstated_claims_are_none() -> None:
 
 
 def test_a_place_is_not_a_relation() -> None:
-    told = read_caption("Under a night sky, a big red car is on the right.")
-    assert (told.place, told.relation) == ("night", ("on_right", "car"))
+    claims = read_caption("Under a night sky, a big red car is on the right.")
+    assert (claims.place, claims.relation) == ("night", ("on_right", "car"))

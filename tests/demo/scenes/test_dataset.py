@@ -176,10 +176,10 @@ def test_a_killed_worker_is_one_line(tmp_path: Path) -> None:
     """As the kernel kills one when memory runs out."""
     with rendering(tmp_path) as (process, workers):
         workers[0].kill()
-        _, said = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert said.splitlines()[-1].startswith("error: a process that rendered pictures was killed; run it again")
-    assert "Traceback" not in said
+    assert errors.splitlines()[-1].startswith("error: a process that rendered pictures was killed; run it again")
+    assert "Traceback" not in errors
 
 
 def test_workers_end_with_their_parent(tmp_path: Path) -> None:

@@ -93,8 +93,8 @@ PAIRS = [(scene := sample_scene(stream(2, n, 0)), near_duplicate(scene, stream(2
 
 def wrong_claims(of: Scene, about: Scene) -> list[str]:
     """What the captions of one scene claim wrongly about the other."""
-    said, true = (read_caption(captions(scene, stream(0, 0, 0))[0]) for scene in (of, about))
-    return [claim.kind for claim in checked_claims(said, true) if not claim.right]
+    claimed, true = (read_caption(captions(scene, stream(0, 0, 0))[0]) for scene in (of, about))
+    return [claim.kind for claim in checked_claims(claimed, true) if not claim.right]
 
 
 def test_the_captions_of_the_two_differ_in_one_claim() -> None:

@@ -4,14 +4,14 @@ import json
 import re
 import urllib.error
 import urllib.request
+from functools import partial
 from pathlib import Path
 
 import pytest
 from PIL import Image
-from typer.testing import CliRunner
 
 from tests.browser import running
-from tests.checkpoints import snapshot
+from tests.checkpoints import printed_by, snapshot
 from tests.report.explorer.experiment import IMAGES, write_experiment
 from vitcapr.commands.explore import app, explorer_server, main
 from vitcapr.errors import UserError
@@ -25,10 +25,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def explore(*arguments: object) -> str:
-    done = CliRunner().invoke(app, [str(each) for each in arguments], catch_exceptions=False)
-    assert done.exit_code == 0
-    return done.stdout
+explore = partial(printed_by, app)
 
 
 def test_every_file_that_the_page_names_is_there(results: Path) -> None:

@@ -1,12 +1,12 @@
 """The sheets of augmented and encoded pictures."""
 
 import base64
-import io
 from types import SimpleNamespace
 
 import numpy as np
 from PIL import Image
 
+from tests.data_sets import encoded
 from vitcapr.batches.augment import Augmentation, single_changes
 from vitcapr.config.figures import FiguresConfig
 from vitcapr.config.finetuned_dual_encoder import AugmentationConfig
@@ -26,9 +26,7 @@ def test_a_column_a_change_and_a_row_an_image() -> None:
 
 def test_a_file_in_base64_beside_its_image() -> None:
     pixels = np.random.default_rng(0).integers(0, 256, (30, 40, 3), np.uint8)
-    file = io.BytesIO()
-    Image.fromarray(pixels).save(file, "PNG")
-    content = file.getvalue()
+    content = encoded(Image.fromarray(pixels))
     figure = encoding_sheet(content)
     assert np.array_equal(figure.axes[0].images[0].get_array(), pixels)
     texts = [text.get_text() for text in figure.texts]

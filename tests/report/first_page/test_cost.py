@@ -1,7 +1,8 @@
 from pathlib import Path
 
+from tests.run_records import RECORD
 from vitcapr.files import write_json
-from vitcapr.pipeline.records import FORMAT, read_runs
+from vitcapr.pipeline.records import read_runs
 from vitcapr.progress import format_seconds
 from vitcapr.report.first_page.cost import cost, cost_table
 
@@ -14,17 +15,11 @@ def record(folder, name, inputs, outputs, seconds=1.0, joules=None, restored=Non
     def described(places):
         return {f"results/x/{place}": {"option": "o", "sha256": "0" * 64, "size": 1} for place in places}
 
-    made = {
-        **{"user": "u", "host": "h", "platform": "Linux", "started": "2026-01-01T00:00:00+00:00"},
-        **{"seconds": seconds, "cpu_seconds": 2 * seconds, "threads": 1, "peak_memory_mb": int(1000 * seconds)},
-        **{"energy": {"joules": joules or {}, "absent": ABSENT}, "python": "3.11", "libraries": {}},
-    }
-    content = {
-        **{"format": FORMAT, "stage": name.partition("/")[0], "command": "", "code": {}, "settings": {}},
-        **{"values": {}, "inputs": described(inputs), "outputs": described(outputs), "made": made},
-        "result_cache": {"key": "k", "restored": restored},
-    }
-    write_json(folder / f"runs/{name}.json", content)
+    measured = {"seconds": seconds, "cpu_seconds": 2 * seconds, "peak_memory_mb": int(1000 * seconds)}
+    made = {**RECORD["made"], **measured, "energy": {"joules": joules or {}, "absent": ABSENT}, "platform": "Linux"}
+    files = {"inputs": described(inputs), "outputs": described(outputs), "made": made}
+    job = {"stage": name.partition("/")[0], "result_cache": {"key": "k", "restored": restored}}
+    write_json(folder / f"runs/{name}.json", {**RECORD, **files, **job})
 
 
 def test_the_jobs_behind_the_page_and_no_others(tmp_path):

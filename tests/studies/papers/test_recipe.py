@@ -49,10 +49,10 @@ def test_an_experiment_is_what_its_paper_prints(name: str, resolved: dict[str, A
 
 @pytest.mark.parametrize("name", PAGES)
 def test_an_experiment_sets_nothing_that_the_table_leaves_out(name: str) -> None:
-    told = {one.key for one in read_recipe(name).settings}
+    keys = {one.key for one in read_recipe(name).settings}
     leaves = dict.fromkeys(leaf for leaf in _leaves(read_yaml(REPOSITORY / f"experiments/{name}.yaml")))
     shared = re.compile(r"(captioners|retrievers|finetuned_dual_encoders)\.[\w-]+(\.\d+)?\.")
-    models = {shared.sub(r"\1.", key) for key in told}
+    models = {shared.sub(r"\1.", key) for key in keys}
     untold = [leaf for leaf in leaves if not NO_CLAIM.fullmatch(leaf) and shared.sub(r"\1.", leaf) not in models]
     assert untold == []
 
