@@ -11,7 +11,7 @@
 # make lint    what must be clean before a commit
 # make bench   speed, as ratios measured in one run
 # make bench-scale   what grows with the data, from tars to a head and the DAG: SIZES="1000000x1 1000000x5"
-# make bench-peers   the same tasks with CLIP_benchmark, WebDataset and clip-retrieval, which are fetched into .peers
+# make bench-peers   the same tasks with other programs, which are fetched into .peers
 # make bench-gpu   extraction, training and decoding on a GPU; a line where there is none
 # make bench-gpu-bundle   one archive that runs test-gpu and bench-gpu on a machine without a network
 #
@@ -85,8 +85,11 @@ bench-scale: venv-test
 
 bench-peers: venv-test
 	$(BIN)/python -m pip install --quiet --no-deps --upgrade --target .peers \
-	  clip-benchmark==1.6.2 webdataset==1.0.2 braceexpand==0.1.7 clip-retrieval==2.45.0
+	  clip-benchmark==1.6.2 webdataset==1.0.2 braceexpand==0.1.7 clip-retrieval==2.45.0 pylance==14.0.2 \
+	  lance-namespace==0.13.0 lance-namespace-urllib3-client==0.13.0 litdata==0.2.76 lightning-utilities==0.15.3 \
+	  boto3 botocore s3transfer jmespath obstore tifffile
 	PYTHONPATH=.peers $(BIN)/python -m benchmarks.peers
+	PYTHONPATH=.peers $(BIN)/python -m benchmarks.scale_peers
 
 bench-gpu: venv-test
 	$(BIN)/python -m benchmarks.gpu
