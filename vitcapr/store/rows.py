@@ -52,8 +52,8 @@ class Rows:
         digests = bytearray()
         if self.kind == "image":
             for part in self.table.batches("sha256"):
-                digests += bytes.fromhex("".join(part["sha256"]))
+                digests += bytes.fromhex("".join(part["sha256"].tolist()))
         else:
             for part in self.table.batches("text"):
-                digests += b"".join(sha256(text.encode()).digest() for text in part["text"])
+                digests += b"".join(sha256(text.encode()).digest() for text in part["text"].tolist())
         return np.frombuffer(digests, np.uint8).reshape(-1, sha256().digest_size)
