@@ -11,7 +11,7 @@ use rule cpu_job as data with:
         "results/{experiment}/logs/data.log",
     threads: 4
     resources:
-        mem_mb=4000,
+        mem_mb=8000,
         runtime=120,
     params:
         **dataset(sources=experiment.data_files),
