@@ -182,6 +182,8 @@ def test_objects_of_an_earlier_run_do_not_stay(tmp_path):
         ({"images": images().assign(path=["p", None, "q"])}, "column path has empty cells"),
         ({"captions": captions().assign(caption_id=["1", "2", "1", "4"])}, "caption_id '1' occurs twice"),
         ({"captions": captions().iloc[[2, 0, 1, 3]]}, "not in the order of the images"),
+        ({"captions": captions().assign(image_row=[-1, 0, 1, 2])}, "of an image that is not there"),
+        ({"captions": captions().assign(image_row=[0, 1, 2, 3])}, "of an image that is not there"),
         ({"captions": captions().assign(text=["a", " ", "b", "c"])}, "a caption is empty"),
         ({"objects": objects().assign(image_id="z")}, "object '0' has no image"),
         ({"objects": objects().assign(object_id=0)}, "an object occurs twice"),

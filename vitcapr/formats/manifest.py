@@ -152,7 +152,7 @@ def write_manifest(
     check_columns(images, IMAGES)
     _check_images(images)
     check_columns(captions.assign(image_id="", split=""), CAPTIONS)
-    _check_captions(captions)
+    _check_captions(captions, len(images))
     tables = {"images.parquet": slices(images), "captions.parquet": _with_images(captions, images)}
     if objects is not None:
         tables[OBJECTS_FILE] = slices(objects)
@@ -259,10 +259,10 @@ def _check_unique(table: pd.DataFrame, column: str) -> None:
         raise ValueError(f"{column} '{twice.iloc[0]}' occurs twice")
 
 
-def _check_captions(captions: pd.DataFrame) -> None:
+def _check_captions(captions: pd.DataFrame, images: int) -> None:
     _check_unique(captions, "caption_id")
-    if (np.diff(captions["image_row"]) < 0).any():
-        raise ValueError("captions are not in the order of the images")
+    if (np.diff(captions["image_row"], prepend=0, append=images - 1) < 0).any():
+        raise ValueError("captions are not in the order of the images, or of an image that is not there")
     if any(part["text"].str.strip().eq("").any() for part in slices(captions)):
         raise ValueError("a caption is empty")
 
