@@ -87,7 +87,7 @@ bench-peers: venv-test
 	$(BIN)/python -m pip install --quiet --no-deps --upgrade --target .peers \
 	  clip-benchmark==1.6.2 webdataset==1.0.2 braceexpand==0.1.7 clip-retrieval==2.45.0 pylance==14.0.2 \
 	  lance-namespace==0.13.0 lance-namespace-urllib3-client==0.13.0 litdata==0.2.76 lightning-utilities==0.15.3 \
-	  boto3 botocore s3transfer jmespath obstore tifffile
+	  boto3==1.44.8 botocore==1.44.8 s3transfer==0.19.3 jmespath==1.1.0 obstore==0.12.1 tifffile==2026.3.3
 	PYTHONPATH=.peers $(BIN)/python -m benchmarks.peers
 	PYTHONPATH=.peers $(BIN)/python -m benchmarks.scale_peers
 

@@ -147,7 +147,7 @@ def test_two_layers_by_hand():
     first = torch.tensor([heads], dtype=torch.float32)
     second = torch.tensor([[[[0, 0, 1.0]] * 3, [[0, 1.0, 0]] * 3]])
     # (A + I) / 2: [[.5, .5, 0], [0, 1, 0], [.5, 0, .5]] and, for CLS, [.5, .25, .25]; their product's first row is
-    # [.375, .5, .125], of which the patches have 0.8 and 0.2.
+    # [.375, .5, .125]. The shares of the two patches, the last two, are 0.8 and 0.2.
     assert roll_out([first, second], prefix=1)[0].tolist() == pytest.approx([0.8, 0.2])
     assert roll_out([first, second], prefix=2)[0].tolist() == [1]
 
