@@ -89,7 +89,7 @@ def explain(name: str, command: Any) -> Iterator[str]:
     yield from (f"## {name}", "", f"`{name} {usage}`", "", command.help or "", "")
     yield from ("| option | meaning |", "| --- | --- |")
     for parameter in command.params:
-        option, meaning = (text.replace("|", "\\|") for text in parameter.get_help_record(context))
+        option, meaning = (" ".join(text.replace("|", "\\|").split()) for text in parameter.get_help_record(context))
         yield f"| `{option}` | {meaning} |".replace("[default", "\\[default").replace("[required", "\\[required")
     yield ""
 

@@ -87,8 +87,9 @@ def extract(
         backbone: hub id or folder of the checkpoint.
         out: folder for the manifest of the features. Models know the backbone by the name of this folder.
         device: the device: auto, cpu or cuda.
-        batch, chunk: images per forward pass and per chunk of the store.
-        rank, of: which share of the images to compute, from 0, and how many shares there are.
+        batch: images per forward pass.
+        chunk: images per chunk of the store.
+        rank, of: the share of the images to compute, counted from 0, and the number of shares.
         settings: the keys of an entry of ``backbones``, such as ``image_size``.
 
     Raises:

@@ -88,4 +88,4 @@ def obtainable_table(needed: Mapping[str, Sequence[str]]) -> Table:
 
 
 def _whence(one: Obtainable | None) -> str:
-    return "" if one is None else f" ({one.what}, {one.size}, {one.licence}): {one.source}"
+    return "" if one is None or one.source == "yours" else f" ({one.what}, {one.size}, {one.licence}): {one.source}"

@@ -34,7 +34,7 @@ def main(
         str, typer.Option(help=f"{', '.join(CAPTION_METRICS)}; separated by commas.")
     ] = "bleu,meteor,rouge_l,cider",
     language: Annotated[
-        str, typer.Option(help="Language of the captions: en or, by characters and without METEOR, zh and others.")
+        str, typer.Option(help="Language of the captions; other than en: by characters and without METEOR.")
     ] = "en",
     embeddings: Annotated[
         tuple[Path, Path] | None,

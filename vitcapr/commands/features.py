@@ -26,7 +26,7 @@ app = typer.Typer(
     name="features", help=__doc__, add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True
 )
 
-Url = Annotated[str, typer.Argument(help="A folder, sftp://HOST/PATH, s3://BUCKET/PATH, gs://..., http://...")]
+Url = Annotated[str, typer.Argument(help="A folder, sftp://HOST/PATH, s3://BUCKET/PATH, gs://...; to pull, http://...")]
 Patience = Annotated[
     float, typer.Option("--timeout", min=0.1, help="Seconds without progress after which the transfer is given up.")
 ]

@@ -32,7 +32,7 @@ def main(
         str | None, typer.Option(help="Causal language model that sees no image: a hub id or a folder.")
     ] = None,
     alpha: Annotated[
-        float, typer.Option(min=0, help="Power of the likelihood without an image that a captioner's is divided by.")
+        float, typer.Option(min=0, help="Exponent of the likelihood without the image, which divides the likelihood.")
     ] = 1.0,
     samples: Annotated[int, typer.Option(min=0, help="Bootstrap samples for the intervals; 0 for none.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 0,

@@ -55,7 +55,7 @@ def main(
         bool, typer.Option("--yes", help="Delete the files; without this option they are only listed.")
     ] = False,
 ) -> None:
-    """List results that no experiment needs any more, with size and author; --yes deletes them."""
+    """List results that no experiment needs any more, with size and maker; --yes deletes them."""
     if not results.is_dir():
         raise UserError("no such folder", where=results, remedy="name the folder of all results with --results")
     doomed = []

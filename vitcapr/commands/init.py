@@ -24,7 +24,7 @@ def main(
     folder: Annotated[Path, typer.Argument(help="Folder of the study, new or empty.")],
     experiment: Annotated[str, typer.Option(help="Packaged experiment to copy.")] = "template",
     photographs: Annotated[
-        Path | None, typer.Option(exists=True, resolve_path=True, help="Your photographs, for the template.")
+        Path | None, typer.Option(exists=True, resolve_path=True, help="Folder or zip of photographs for the template.")
     ] = None,
     captions: Annotated[
         Path | None, typer.Option(exists=True, resolve_path=True, help="Table of their captions, for the template.")

@@ -32,7 +32,7 @@ def main(
     """Kendall's tau-b and tau-c, times 100, of each metric and the people's ratings, with paired differences.
 
     Experts: candidates that are references of their image are left out. CrowdFlower: all candidates are scored, and
-    the judged captions are no references of their image. These are the protocols of the CLIPScore paper.
+    the judged captions are not references of their image. These are the protocols of the CLIPScore paper.
     """
     if (expert is None) == (crowdflower is None):
         raise UserError("judgments are of experts or of CrowdFlower", remedy="give --expert FILE or --crowdflower FILE")

@@ -21,7 +21,7 @@ def _commands() -> None:
 
 @app.command()
 def export(
-    manifest: Annotated[Path, typer.Option(help="manifest.json of the data set")],
+    manifest: Annotated[Path, typer.Option(help="manifest.json of the data set.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The table to write: .csv, .tsv or .jsonl.")],
     base64: Annotated[
         bool,

@@ -39,7 +39,7 @@ class Only:
         return chosen in self.values if self.values else bool(chosen)
 
     def __str__(self) -> str:
-        return " ".join([self.key, " or ".join("null" if value is None else str(value) for value in self.values)])
+        return f"{self.key} {' or '.join('null' if value is None else str(value) for value in self.values)}".rstrip()
 
 
 class Entry:

@@ -151,7 +151,7 @@ class LanguageModelCaptionerConfig(CaptionerConfig):
     projector: Literal["linear", "mlp"] = "mlp"
     """From the features to the width of the language model; mlp: Linear - GELU - Linear, as in LLaVA 1.5."""
     train: Literal["projector", "lora", "all"] = "lora"
-    """The projector alone, with low-rank adapters (needs peft: pip install vitcapr[language-model]), or with all
+    """The projector alone, with low-rank adapters (needs peft: pip install 'vitcapr[language-model]'), or with all
     weights. What is not trained is kept in the arithmetic's data type, and not stored with the captioner."""
     lora: Annotated[LoraConfig, Only("train", "lora")] = LoraConfig()
     gradient_checkpointing: bool = False

@@ -33,8 +33,7 @@ V = TypeVar("V")
 
 
 class RunConfig(Section):
-    """The definitions that the workflow runs; by default all that the experiment names
-    (:func:`vitcapr.config.grid.complete`)."""
+    """The definitions that the workflow runs; by default all that the experiment names."""
 
     captioners: Annotated[list[str], Entry("captioners")] = []
     """Captioners to train and decode. If empty, decodings and rerankings must be empty too."""
@@ -78,6 +77,7 @@ class ExperimentConfig(Section):
     """Seed of every training that sets no seed of its own."""
     data: DataConfig = DataConfig()
     text: TextConfig = TextConfig()
+    """Cleaning of the captions, and selection of the words."""
     word_vectors: dict[Name, WordVectorsConfig] = {}
     backbones: dict[Name, BackboneConfig] = {}
     trained_backbone: TrainedBackboneConfig = TrainedBackboneConfig()
@@ -85,21 +85,26 @@ class ExperimentConfig(Section):
     pixels: PixelsConfig = PixelsConfig()
     tags: TagsConfig = TagsConfig()
     captioners: dict[CaptionerName, AnyCaptionerConfig] = {}
+    """Captioners and their training."""
     decodings: dict[Name, DecodingConfig] = {}
+    """Ways to generate captions; greedy and beam always exist."""
     text_encoders: dict[Name, TextEncoderConfig] = {}
     retrievers: dict[ModelName, RetrieverConfig] = {}
+    """Dual encoders on stored features, and their training."""
     alignments: dict[Name, AlignmentConfig] = {}
     embed: EmbedConfig = EmbedConfig()
     query_bank: QueryBankConfig = QueryBankConfig()
     tokenizers: dict[Name, TokenizerConfig] = {}
     finetuned_dual_encoders: dict[ModelName, FinetunedDualEncoderConfig] = {}
+    """Dual encoders whose image and text encoders are trained on decoded pictures."""
     rerankings: dict[Name, RerankingConfig] = {}
+    """New orders of the candidates of a decoding."""
     metrics: MetricsConfig = MetricsConfig()
+    """Scores of captions and their intervals."""
     figures: FiguresOrNone = FiguresConfig()
+    """Formats and contents of the figures."""
     grid: list[GridConfig] = []
-    """Definitions to multiply, for example over seeds. The list is empty after expansion."""
     variants: dict[Name, dict[Name, VariantConfig]] = {}
-    """The variants that the grid made, by section and name; filled in by the grid."""
     run: RunConfig = RunConfig()
 
     @model_validator(mode="before")

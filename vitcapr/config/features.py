@@ -23,8 +23,7 @@ class BackboneConfig(Section):
     """A backbone: a ViT or CNN of transformers, or the image encoder of CLIP, SigLIP or BLIP-2."""
 
     source: UserPath
-    """A hub id, a local folder (looked up under VITCAPR_BACKBONES first), or 'trained': the ViT that this workflow
-    trains."""
+    """A hub id, a local folder (looked up under VITCAPR_BACKBONES first), or 'trained': the ViT of the demo."""
     revision: str = "main"
     """Revision on the hub; give a commit to make the experiment reproducible."""
     kind: Kind = "auto"
@@ -50,8 +49,7 @@ class BackboneConfig(Section):
     interpolation: Literal["nearest", "bilinear", "bicubic", "lanczos"] | None = None
     """Interpolation for resizing; null: the checkpoint's."""
     mirror: bool = False
-    """Mirror the pictures left to right, as an augmented view for a retriever. Captions that say left or right become
-    wrong."""
+    """Mirror the pictures, as an augmented view for a retriever. Captions that say left or right become wrong."""
     scaled_decoding: bool = False
     """Decode JPEG files at a half, a quarter or an eighth of their size where they stay as large as the resized image.
     It changes the features a little (docs/performance.md) and takes less of a core for each photograph."""
@@ -96,8 +94,7 @@ class FeaturesConfig(Section):
     """Copy the features of pictures and captions that another store holds, if weights, preprocessing, arithmetic and
     code are the same. false: compute all."""
     near_duplicates: int = Field(10, ge=0)
-    """Number of most similar pairs of pictures or captions that the statistics of a store list; 0 skips the comparison
-    of all with all."""
+    """Number of near duplicates that the statistics of a store list; 0: do not compare all rows with all."""
     export: list[Literal["h5", "npz"]] = []
     """Formats to which every store is exported."""
 

@@ -37,7 +37,7 @@ class TokenizerConfig(Section):
     languages: list[Name] = Field(["en"], min_length=1)
     """Languages of the captions that it is trained on."""
     vocab_size: int = Field(8000, ge=100)
-    """Vocab size, special tokens included."""
+    """Number of pieces, special tokens included."""
     min_count: int = Field(2, ge=1)
     """Minimum count of a token."""
 
@@ -97,8 +97,7 @@ class FinetuningPhaseConfig(PhaseConfig):
     objective: Literal["info_nce", "pooled"] = "info_nce"
     """info_nce: contrastive loss in both directions; pooled: equation 4 of the BERT-ViT paper."""
     shift: Annotated[float | None, Only("objective", "pooled")] = None
-    """rho of equation 4; null: the smallest value for which the loss of a batch of this size cannot be
-    negative."""
+    """rho of equation 4; null: the smallest value with which the loss of such a batch is never negative."""
 
 
 class FinetuningConfig(TrainingConfig):
@@ -120,8 +119,7 @@ class FinetuningConfig(TrainingConfig):
     """Images, and captions, per forward pass of a tower (gradient caching); the loss is still over the whole batch. It
     saves memory and costs a second forward pass. null: the whole batch in one pass."""
     checkpoint_layers: bool = False
-    """Gradient checkpointing: store only the inputs of the layers and recompute the rest. It saves memory and costs
-    time."""
+    """Gradient checkpointing: keep only the inputs of the layers and recompute the rest. Less memory, more time."""
     compile: bool = False
     """Compile the towers with torch.compile."""
     epoch_batches: int | None = Field(None, ge=1)
@@ -137,8 +135,7 @@ class FinetunedDualEncoderConfig(TrainedConfig):
     text: dict[Name, FinetunedTextConfig] = Field(min_length=1)
     """Text towers by name. Exactly one tower reads each language."""
     embedding_dim: int | None = Field(None, ge=2)
-    """Width of the linear projections to the shared space; null: no projections (the paper), for towers of equal
-    width."""
+    """Width of the linear projections to the shared space; null: none (the paper), for towers of equal width."""
     temperature: float = Field(0.1, ge=0.01, le=1)
     """Temperature of the loss (the paper: 0.1); the initial value if it is learned."""
     learn_temperature: bool = False

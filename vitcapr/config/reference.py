@@ -61,7 +61,8 @@ def _sections(
     """
     yield place, section
     for key, field in section["properties"].items():
-        for path, names, chosen_by in _references(field, f"{place}.{key}" if place else key):
+        references = {tuple(names): (path, by) for path, names, by in _references(field, f"{place}.{key}".strip("."))}
+        for names, (path, chosen_by) in references.items():
             choices = [known[name] for name in names]
             if chosen_by is None:
                 yield from _sections(choices[0], known, path)
@@ -104,10 +105,10 @@ def _table(section: Mapping[str, Any], known: Mapping[str, Any]) -> Table:
     required = section.get("required", [])
     rows = []
     for key, field in section["properties"].items():
-        is_section = any(_references(field, key))
-        default = "" if key in required or is_section else f"`{json.dumps(field.get('default'), ensure_ascii=False)}`"
-        text = " ".join(str(field.get("description", "")).split())
-        rows.append(row(f"`{key}`", _type(field, known), default, text))
+        below: list[Mapping[str, Any]] = [known[name] for _, names, _ in _references(field, key) for name in names]
+        default = "" if key in required or below else f"`{json.dumps(field.get('default'), ensure_ascii=False)}`"
+        meaning = next((each["description"] for each in (field, *below) if "description" in each), "")
+        rows.append(row(f"`{key}`", _type(field, known), default, " ".join(meaning.split())))
     return Table("", ("key", "type", "default", "meaning"), tuple(rows), align="llll")
 
 

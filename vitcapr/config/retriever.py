@@ -198,8 +198,7 @@ class RetrieverConfig(TrainedConfig):
     bias: float = -10.0
     """Initial value of the learned bias of the objective sigmoid."""
     members: int = Field(1, ge=1)
-    """Number of dual encoders that are trained together, from different weights; the cosine of an image and a text is
-    the mean of theirs."""
+    """Number of dual encoders trained together, from different weights; a cosine is the mean of theirs."""
     image: ImageTowerConfig = ImageTowerConfig()
     text: AnyTextConfig = BagTextConfig()
     training: RetrieverTrainingConfig = RetrieverTrainingConfig()

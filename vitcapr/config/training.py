@@ -80,8 +80,7 @@ class TrainingConfig(Section):
     clip_norm: float | None = Field(5.0, gt=0)
     """Maximum norm of the gradient; null: no clipping."""
     precision: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
-    """Data type of the matrix products; auto: bfloat16 if the hardware supports it. Weights and similarities stay
-    float32."""
+    """Data type of the matrix products; auto: bfloat16 if the hardware supports it. Weights stay float32."""
     ema_decay: float = Field(0.0, ge=0, lt=1)
     """Decay of the moving average of the weights. The average is validated and kept; 0: the weights themselves."""
     patience: int | None = Field(None, ge=1)
