@@ -91,7 +91,7 @@ class Project:
         assert old in text, f"{file} has no {old!r}: the test must follow the file"
         path.write_text(text.replace(old, new, 1), encoding="utf-8")
 
-    def append(self, file: str, line: str) -> None:
+    def append(self, file: str, line: str = "\nMORE = 1\n") -> None:
         assert (self.root / file).is_file(), f"there is no {file}: the test must follow it"
         with (self.root / file).open("a", encoding="utf-8") as stream:
             stream.write(line)
@@ -150,28 +150,30 @@ PHOTOGRAPHS = {
 }
 
 
+def project_of(root: Path, values: dict[str, Any]) -> Project:
+    """A copy with an experiment's file of these values."""
+    copy_checkout(root, "vitcapr")
+    project = Project(root, f"{values['experiment']}.yaml")
+    project.add(str(project.configfile), yaml.safe_dump(values))
+    return project
+
+
 @pytest.fixture(scope="session")
 def finished_two(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    root = tmp_path_factory.mktemp("two") / "project"
-    copy_checkout(root, "vitcapr")
-    (root / "two.yaml").write_text(yaml.safe_dump(TWO_CAPTIONERS), encoding="utf-8")
-    project = Project(root, "two.yaml")
+    project = project_of(tmp_path_factory.mktemp("two") / "project", TWO_CAPTIONERS)
     project.finish()
     return project
 
 
 @pytest.fixture(scope="session")
 def finished_photographs(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    root = tmp_path_factory.mktemp("photographs") / "project"
-    copy_checkout(root, "vitcapr")
-    (root / "photographs.yaml").write_text(yaml.safe_dump(PHOTOGRAPHS), encoding="utf-8")
+    project = project_of(tmp_path_factory.mktemp("photographs") / "project", PHOTOGRAPHS)
+    for name in ("photographs", "text", "weights"):
+        (project.root / name).mkdir()
     for name in ("photographs/1.jpg", "photographs/2.jpg", "text/Flickr8k.token.txt", "weights/model.safetensors"):
-        path = root / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(f"first {name}\n", encoding="utf-8")
-    (root / "weights" / "config.json").write_text('{"model_type": "vit"}')
-    (root / "vectors.txt").write_text("dog 1 2\n", encoding="utf-8")
-    project = Project(root, "photographs.yaml")
+        project.add(name, f"first {name}\n")
+    project.add("weights/config.json", '{"model_type": "vit"}')
+    project.add("vectors.txt", "dog 1 2\n")
     project.finish()
     return project
 

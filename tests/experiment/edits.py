@@ -6,6 +6,8 @@ Write the page again after a change:  python tests/experiment/edits.py
 import os
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -68,20 +70,8 @@ class Edit:
     of: str = "two"
 
 
-def append(file: str, text: str = "\nMORE = 1\n") -> Callable[[Any], None]:
-    return lambda project: project.append(file, text)
-
-
-def add(file: str, text: str) -> Callable[[Any], None]:
-    return lambda project: project.add(file, text)
-
-
-def replace(file: str, old: str, new: str) -> Callable[[Any], None]:
-    return lambda project: project.replace(file, old, new)
-
-
-def configure(**values: object) -> Callable[[Any], None]:
-    return lambda project: project.configure(**values)
+append, add, replace, configure = (partial(methodcaller, name) for name in ("append", "add", "replace", "configure"))
+"""What a project does to its files, for later."""
 
 
 def touch(file: str, time: int) -> Callable[[Any], None]:
