@@ -24,7 +24,7 @@ def describe_data(
     report: Reporter,
     croissant: Out[kinds.CroissantFile],
 ) -> None:
-    """Describe the data set for other programs, with its licence and source. Write it beside the manifest."""
+    """Write croissant.json, the description of the data set for other programs, with licence and source."""
     from vitcapr.formats.croissant import write_croissant
     from vitcapr.formats.manifest import read_manifest
 

@@ -14,8 +14,8 @@ def measure_information(
     before: In[kinds.EmbeddingsFile] | None = None,
     model: ModelName = "",
 ) -> None:
-    """Measure the embeddings of a split by a trained model, and by the same model untrained where they are given; names
-    of the latter end in _before."""
+    """Measure entropy and mutual information of the embeddings of a split. With --before, also of the untrained model,
+    whose scores end in _before."""
     from vitcapr.formats.embeddings import read_embeddings
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.scores import write_metrics

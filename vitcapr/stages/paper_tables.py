@@ -31,7 +31,7 @@ def paper_tables(
     ranks: list[In[kinds.RanksFile]] | None = None,
     paper: Annotated[str, "Whose numbers: vitcap-r, blip2-flickr30k or bert-vit"] = "vitcap-r",
 ) -> None:
-    """Set the paper's numbers, this build's and the literature's side by side.
+    """Write the tables of a paper: its numbers, those of this build and those of the literature.
 
     Rows are matched by name. For vitcap-r: the captioners ``baseline`` and ``patch_attention`` under the decodings
     ``greedy``, ``beam`` and ``reranked``, and the retrievers ``paper`` and ``paper_hard_negatives``. For

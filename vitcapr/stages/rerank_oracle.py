@@ -15,7 +15,7 @@ def rerank_oracle(
     report: Reporter,
     captions: Annotated[Out[kinds.CaptionsFile], "captions.json, every entry marked as the oracle's"],
 ) -> None:
-    """Put the candidate first that the references like best: the ceiling of any reranking, and no result.
+    """Put the candidate with the best score first: an upper bound of every reranking, not a result.
 
     The references that choose are those that score, so the scores of these captions say only how much a perfect
     reranking of the same candidates could gain.

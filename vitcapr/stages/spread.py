@@ -25,7 +25,7 @@ def spread(
     pairs: Annotated[Out[kinds.TableFile], "spread_pairs.csv: models in pairs, seed by seed"],
     table: Annotated[Out[kinds.TableFile], "spread.md: both for people"],
 ) -> None:
-    """Say how far scores lie apart over seeds, and which models differ by more."""
+    """Compute mean and spread of the scores over seeds, and paired differences of models and decodings."""
     from vitcapr.files import write_text
     from vitcapr.formats.containers import frame_to_csv
     from vitcapr.formats.scores import read_summary

@@ -13,7 +13,7 @@ def summary(
     table: Annotated[Out[kinds.TableFile], "scores.md: the same for people"],
     metrics: list[In[kinds.MetricsFile]] | None = None,
 ) -> None:
-    """Collect the scores of an experiment, and put them into summary.csv of all experiments, a folder above."""
+    """Collect the scores of an experiment, also in the summary.csv of all experiments in the folder above."""
     from vitcapr.files import write_text
     from vitcapr.formats.scores import collect, read_metrics, tidy, write_summary
     from vitcapr.report.score_tables import scores_page
