@@ -107,7 +107,7 @@ def whole_extraction(
         writer = fill(plan, chunks, lambda: features, batch=batch, reuse=False, report=quiet)
         part = Path(folder) / "part.json"
         write_part(part, plan.fingerprint, writer, chunks)
-        seal([part], Path(folder), plan.rows.ids, Path(folder) / "manifest.json")
+        seal([part], Path(folder), plan.rows, Path(folder) / "manifest.json")
         seconds = time.perf_counter() - start
         log = (Path(folder) / "log").read_text(encoding="utf-8")
         waits.append(log[log.index("waited in") :].partition("\n")[0])

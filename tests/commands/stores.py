@@ -28,11 +28,11 @@ def write_store(
         for name, rows in arrays.items()
     }
     writer = StoreWriter(store_folder(root / "stores", str(attributes["fingerprint"])), layout)
-    writer.begin({"imported": {"kind": "test"}, **attributes}, ids, identity)
+    writer.begin({"imported": {"kind": "test"}, **attributes})
     for number in writer.chunks:
         rows = {name: values[number * chunk : (number + 1) * chunk] for name, values in arrays.items()}
         empty = chunk - len(next(iter(rows.values())))
         padded = {name: np.pad(block, [(0, empty), *[(0, 0)] * (block.ndim - 1)]) for name, block in rows.items()}
         writer.write(number, padded)
-    write_sealed(writer, root / sealed)
+    write_sealed(writer, ids, identity, root / sealed)
     return root / sealed

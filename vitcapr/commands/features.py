@@ -72,7 +72,7 @@ def verify(
         if problem := file.problem():
             damaged += 1
             typer.echo(f"bad: chunk {index} of {array} {problem}: {file.path}", err=True)
-            if delete:  # Extraction computes a chunk without a record, and writes the ids with any chunk.
+            if delete:  # Extraction computes a chunk without a record, and sealing writes the ids.
                 file.path.unlink(missing_ok=True)
                 checksum_path(group.parent, index).unlink(missing_ok=True)
     if damaged:

@@ -87,7 +87,7 @@ def images_to_extract(experiment: Experiment, backbone: str) -> str | None:
     known = KnownRows.none(len(images), config.features.chunk)
     if config.features.reuse:
         attributes = {**recipe.attributes, "code": code}
-        known = KnownRows.find(stores_root(results), attributes, images, config.features.chunk)
+        known = KnownRows.find(stores_root(results), attributes, images.digests(), config.features.chunk)
     return f"{int((known.source < 0).sum())} of {len(images)} images to extract"
 
 

@@ -15,9 +15,9 @@ def seal(
 ) -> None:
     """Check that the chunks of every task exist, and write the manifest that seals the feature store."""
     from vitcapr.formats.manifest import read_manifest
+    from vitcapr.store.rows import Rows
     from vitcapr.store.seal import seal as seal_parts
 
-    data = read_manifest(manifest)
-    written = seal_parts(parts, Path(stores), data.image_table.column("image_id"), sealed)
+    written = seal_parts(parts, Path(stores), Rows.of_images(read_manifest(manifest)), sealed)
     arrays = [f"{name} {' x '.join(map(str, array['shape']))}" for name, array in written["arrays"].items()]
     report.line(f"sealed {', '.join(arrays)}, store {written['store']}")

@@ -28,7 +28,7 @@ from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.store_manifest import FORMAT, SCALE
 from vitcapr.progress import Reporter
 from vitcapr.store.int8 import quantise, stored_dtype
-from vitcapr.store.known_rows import KnownRows, write_row_digests
+from vitcapr.store.known_rows import KnownRows, read_row_digests, write_row_digests
 from vitcapr.store.layout import ArrayLayout, checksum_path, rows_in
 from vitcapr.store.rows import Rows
 from vitcapr.store.writer import TERMS, StoreWriter, claimed, fingerprint_of, read_layouts, store_folder
@@ -74,12 +74,13 @@ class StorePlan:
         attributes = {**self._origin, "fingerprint": self.fingerprint, "code": self.code, TERMS: dict(self.terms)}
         return attributes if grid == NO_GRID else {**attributes, "grid": list(grid)}
 
-    def known_rows(self, reuse: bool = True) -> KnownRows:
-        """The rows that other stores of the same recipe hold; none without ``reuse``."""
+    def known_rows(self, chunks: range, reuse: bool) -> KnownRows:
+        """The rows of ``chunks`` that other stores of the same recipe hold; none without ``reuse``."""
+        wanted = read_row_digests(self.folder)[chunks.start * self.chunk : chunks.stop * self.chunk]
         if not reuse:
-            return KnownRows.none(len(self.rows), self.chunk)
+            return KnownRows.none(len(wanted), self.chunk, chunks.start)
         recipe = {**self.recipe, "code": self.code}
-        return KnownRows.find(self.stores, recipe, self.rows, self.chunk, except_for=self.folder)
+        return KnownRows.find(self.stores, recipe, wanted, self.chunk, chunks.start, except_for=self.folder)
 
 
 class RowEncoder(Protocol):
@@ -126,11 +127,12 @@ def fill(
     if begun.layouts and all(begun.checksums(index) for index in chunks):
         report.line(f"all {len(chunks)} chunks are in {plan.folder}")
         return begun
-    known, encoder, kind = plan.known_rows(reuse), load(), plan.rows.kind
+    encoder, kind = load(), plan.rows.kind
     writer = StoreWriter(plan.folder, _layouts(plan, encoder))
     with claimed(plan.folder, chunks, report.line):
-        writer.begin(plan.attributes(encoder.grid), plan.rows.ids, f"{kind}_id")
+        writer.begin(plan.attributes(encoder.grid))
         write_row_digests(plan.folder, plan.rows)
+        known = plan.known_rows(chunks, reuse)
         pending = [index for index in chunks if writer.checksums(index) is None]
         for index in pending:  # Not finished, whatever a killed process left.
             checksum_path(plan.folder, index).unlink(missing_ok=True)

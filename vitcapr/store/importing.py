@@ -71,7 +71,7 @@ def import_features(
     fingerprint = fingerprint_of({**origin, "arrays": layout_facts, "chunk": chunk, "format": FORMAT})
     writer = StoreWriter(store_folder(stores, fingerprint), layouts)
     with claimed(writer.folder, writer.chunks, say):
-        writer.begin({**origin, "fingerprint": fingerprint}, ids, identity)
+        writer.begin({**origin, "fingerprint": fingerprint})
         for index in writer.chunks:
             rows = range(index * chunk, min((index + 1) * chunk, len(ids)))
             if writer.checksums(index) is None:
@@ -80,7 +80,7 @@ def import_features(
                 )
             advance(len(rows))
     sealed = writer.folder / "manifest.json"
-    write_sealed(writer, sealed)
+    write_sealed(writer, ids, identity, sealed)
     return sealed
 
 

@@ -5,7 +5,7 @@ preprocessing, the arithmetic and the code. ``rows.npy`` beside the group holds 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -25,12 +25,12 @@ _DIGEST_BYTES = 32
 
 def write_row_digests(folder: Path, rows: Rows) -> None:
     """Write the digest of each row of the store in ``folder``, unless another task has: (N, 32) uint8."""
-    if len(_read_row_digests(folder)) != len(rows):
-        write_array(folder / ROWS, rows.digests)
+    if len(read_row_digests(folder)) != len(rows):
+        write_array(folder / ROWS, rows.digests())
 
 
-def _read_row_digests(folder: Path) -> np.ndarray:
-    """The digests of the rows; empty if the store has none."""
+def read_row_digests(folder: Path) -> np.ndarray:
+    """The digests of the rows, mapped; empty if the store has none."""
     try:
         check_is_file(folder / ROWS)
         table: np.ndarray = np.load(folder / ROWS, mmap_mode="r", allow_pickle=False)
@@ -71,47 +71,55 @@ class _Source(StoreWriter):
 
 @dataclass(frozen=True)
 class KnownRows:
-    """Where each row of a new store can be copied from.
+    """Where each row of some neighbouring chunks of a new store can be copied from.
 
     Attributes:
-        sources: the stores that hold at least one of its rows.
+        sources: the stores that hold at least one of the rows.
         source: (N,) the number of the source of each row, -1 for a row that has to be computed.
         row: (N,) the row in that source.
         chunk: rows in a chunk of the new store.
+        first: the number of the first chunk.
     """
 
     sources: tuple[_Source, ...]
     source: np.ndarray
     row: np.ndarray
     chunk: int
+    first: int
 
     @classmethod
-    def none(cls, rows: int, chunk: int) -> Self:
+    def none(cls, rows: int, chunk: int, first: int = 0) -> Self:
         """Every row has to be computed."""
-        return cls((), np.full(rows, -1), np.full(rows, -1), chunk)
+        return cls((), np.full(rows, -1), np.full(rows, -1), chunk, first)
 
     @classmethod
     def find(
-        cls, stores: Path, recipe: Mapping[str, Any], wanted: Rows, chunk: int, except_for: Path | None = None
+        cls,
+        stores: Path,
+        recipe: Mapping[str, Any],
+        wanted: np.ndarray,
+        chunk: int,
+        first: int = 0,
+        except_for: Path | None = None,
     ) -> Self:
         """Look through all stores in the folder ``stores``.
 
         Args:
             recipe: the attributes that a store must have for its rows to be those of the new store.
-            wanted: the rows of the new store.
+            wanted: (N, 32), the digests of the rows.
             except_for: the folder of a store that is no source, for instance the new one.
         """
         sources: list[_Source] = []
-        known = cls.none(len(wanted), chunk)
+        known = cls.none(len(wanted), chunk, first)
         for other in sorted(_held(stores, recipe, except_for), key=lambda store: (-len(store.rows), store.folder.name)):
             if sources and other.arrays != sources[0].arrays:
                 continue
-            rows = np.array([other.rows.get(digest.tobytes(), -1) for digest in wanted.digests])
+            rows = np.array([other.rows.get(digest.tobytes(), -1) for digest in wanted])
             new = (known.source < 0) & (rows >= 0)
             if new.any():
                 known.source[new], known.row[new] = len(sources), rows[new]
                 sources.append(other)
-        return cls(tuple(sources), known.source, known.row, chunk)
+        return replace(known, sources=tuple(sources))
 
     def missing(self, index: int) -> np.ndarray:
         """The rows of chunk ``index`` that have to be computed, increasing."""
@@ -145,14 +153,15 @@ class KnownRows:
 
     def twins(self, index: int) -> dict[str, Path]:
         """The chunk of another store that begins with the same row as chunk ``index``, all rows of which are known."""
-        other, row = self.sources[self.source[index * self.chunk]], int(self.row[index * self.chunk])
+        place = self._rows(index).start
+        other, row = self.sources[self.source[place]], int(self.row[place])
         return {
             name: chunk_path(other.group / name, row // layout.chunk, len(layout.shape))
             for name, layout in other.layouts.items()
         }
 
     def _rows(self, index: int) -> slice:
-        return slice(index * self.chunk, (index + 1) * self.chunk)
+        return slice((index - self.first) * self.chunk, (index - self.first + 1) * self.chunk)
 
 
 def _held(stores: Path, recipe: Mapping[str, Any], except_for: Path | None) -> Iterator[_Source]:
@@ -170,7 +179,7 @@ def _held(stores: Path, recipe: Mapping[str, Any], except_for: Path | None) -> I
             continue
         left_out = {name for layer in further for array in arrays_of_layer(layer) for name in (array, array + SCALE)}
         layouts = {name: layout for name, layout in read_layouts(folder).items() if name not in left_out}
-        digests = _read_row_digests(folder)
+        digests = read_row_digests(folder)
         if not layouts or any(layout.shape[0] != len(digests) for layout in layouts.values()):
             continue
         size, store = next(iter(layouts.values())).chunk, StoreWriter(folder, layouts)

@@ -1,7 +1,6 @@
 """The rows of a store: the images or the captions of a data set, in its order."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from hashlib import sha256
 
 import numpy as np
@@ -45,7 +44,6 @@ class Rows:
         texts: list[str] = self.table.rows(rows, column)[column].tolist()
         return texts
 
-    @cached_property
     def digests(self) -> np.ndarray:
         """(N, 32) uint8: SHA-256 of each file or of the words of each caption. Equal rows are copied from other
         stores."""

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from vitcapr.errors import UserError
-from vitcapr.files import read_json, sha256_file, write_json
-from vitcapr.formats.store_manifest import FORMAT, IDENTITIES, FeaturePart
-from vitcapr.store.layout import ArrayLayout, chunk_path, encode_ids
+from vitcapr.files import sha256_bytes, write_json
+from vitcapr.formats.store_manifest import FORMAT, FeaturePart
+from vitcapr.store.rows import Rows
 from vitcapr.store.writer import StoreWriter, copied_rows, read_layouts, remove_partials, store_folder
 
 _REMEDY = "run snakemake --forcerun extract --until seal: only what is missing is computed again"
@@ -19,12 +19,11 @@ def write_part(path: Path, fingerprint: str, writer: StoreWriter, chunks: range)
     FeaturePart(fingerprint, (chunks.start, chunks.stop), writer.all_checksums(chunks)).write(path)
 
 
-def seal(parts: Sequence[Path], stores: Path, image_ids: Collection[str], output: Path) -> dict[str, Any]:
+def seal(parts: Sequence[Path], stores: Path, images: Rows, output: Path) -> dict[str, Any]:
     """Check that the store of the parts is finished and holds these images, and write the sealed manifest.
 
     Args:
         parts: the ``part.json`` of every task, in any order.
-        image_ids: the data set's, in row order.
 
     Returns:
         What was written.
@@ -42,27 +41,26 @@ def seal(parts: Sequence[Path], stores: Path, image_ids: Collection[str], output
     writer = StoreWriter(folder, read_layouts(folder))
     if not writer.layouts or writer.attributes.get("fingerprint") != fingerprint:
         raise UserError("the store that the parts describe is gone", where=folder, remedy=_REMEDY)
-    id_path = chunk_path(writer.group / "image_id", 0, 2)
-    if not id_path.is_file() or id_path.read_bytes() != encode_ids(image_ids).tobytes():
+    if writer.attributes.get("images_sha256") != images.sha256:
         raise UserError("the store holds other images than the manifest", where=folder, remedy=_REMEDY)
     for index in writer.chunks:
         if writer.checksums(index) is None:
             raise UserError(f"chunk {index} is missing or cut short", where=folder, remedy=_REMEDY)
-    return write_sealed(writer, output)
+    return write_sealed(writer, images.ids, "image_id", output)
 
 
-def write_sealed(writer: StoreWriter, output: Path) -> dict[str, Any]:
-    """Write the sealed manifest of a finished store, and remove what killed processes left in it.
+def write_sealed(writer: StoreWriter, ids: Collection[str], identity: str, output: Path) -> dict[str, Any]:
+    """Write the ids and the sealed manifest of a finished store, and remove what killed processes left in it.
+
+    Args:
+        ids: of all rows; ``identity`` is ``image_id`` or ``caption_id``.
 
     Returns:
         What was written.
     """
     remove_partials(writer.folder)
     checksums = writer.all_checksums(writer.chunks)
-    identity = next(name for name in IDENTITIES if (writer.group / name).is_dir())
-    id_path = chunk_path(writer.group / identity, 0, 2)
-    attributes = writer.attributes
-    id_layout = ArrayLayout.from_metadata(read_json(writer.group / identity / "zarr.json"))
+    table, attributes = writer.write_ids(ids, identity), writer.attributes
     manifest = {
         "format": FORMAT,
         "fingerprint": attributes["fingerprint"],
@@ -73,7 +71,7 @@ def write_sealed(writer: StoreWriter, output: Path) -> dict[str, Any]:
             name: {"shape": list(layout.shape), "dtype": layout.dtype, "checksums": checksums[name]}
             for name, layout in writer.layouts.items()
         },
-        identity: {"shape": list(id_layout.shape), "checksum": sha256_file(id_path)},
+        identity: {"shape": list(table.shape), "checksum": sha256_bytes(table.tobytes())},
     }
     if "grid" in attributes:
         manifest["grid"] = attributes["grid"]

@@ -76,19 +76,23 @@ class StoreWriter:
         """The numbers of all chunks."""
         return range(next(iter(self.layouts.values())).chunks)
 
-    def begin(self, attributes: Mapping[str, Any], ids: Collection[str], identity: str = "image_id") -> None:
-        """Write what is not chunks: metadata and the id of each row. The same bytes from every task.
+    def begin(self, attributes: Mapping[str, Any]) -> None:
+        """Write the metadata. The same bytes from every task.
 
         A store that has the same attributes with other ``TERMS`` keeps its own.
         """
-        table = encode_ids(ids)
-        axes = (identity.removesuffix("_id"), "byte")
-        layouts = {**self.layouts, identity: ArrayLayout(table.shape, len(table), "uint8", axes)}
-        for name, layout in layouts.items():
+        for name, layout in self.layouts.items():
             _write_once(self.group / name / "zarr.json", readable_json(layout.metadata()).encode())
-        _write_once(chunk_path(self.group / identity, 0, 2), table.tobytes())
         if {**self.attributes, TERMS: None} != {**attributes, TERMS: None}:
             _write_once(self.group / "zarr.json", readable_json(group_metadata(attributes)).encode())
+
+    def write_ids(self, ids: Collection[str], identity: str) -> np.ndarray:
+        """Write the table of the ids of all rows, and return it; ``identity`` is ``image_id`` or ``caption_id``."""
+        table = encode_ids(ids)
+        layout = ArrayLayout(table.shape, len(table), "uint8", (identity.removesuffix("_id"), "byte"))
+        _write_once(self.group / identity / "zarr.json", readable_json(layout.metadata()).encode())
+        _write_once(chunk_path(self.group / identity, 0, 2), table.tobytes())
+        return table
 
     @property
     def attributes(self) -> dict[str, Any]:
