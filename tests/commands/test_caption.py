@@ -130,6 +130,10 @@ def test_explained_beside_the_photograph(tmp_path: Path) -> None:
     assert (tmp_path / "figures/a.png.attention.png").read_bytes() == (tmp_path / "a.png.attention.png").read_bytes()
     with pytest.raises(UserError, match="does not attend"):
         run(tmp_path, "--explain", captioner="results/toy/captioners/baseline")
+    (tmp_path / "other").mkdir()
+    shutil.copy(tmp_path / "a.png", tmp_path / "other")
+    with pytest.raises(UserError, match="two photographs have one file name"):
+        run(tmp_path, tmp_path / "other", "--explain", "--output-dir", tmp_path / "figures")
 
 
 @pytest.mark.usefixtures("records")

@@ -15,6 +15,7 @@ import torch
 from typer.testing import CliRunner
 
 import vitcapr
+from vitcapr.commands import extract
 from vitcapr.commands.main import (
     COMMANDS,
     main,
@@ -242,3 +243,9 @@ def test_a_command_takes_the_options_of_its_function() -> None:
     done = CliRunner().invoke(typed(command), ["here", "--views", "a", "--views", "b"])
     assert done.stdout == f"here {{'views': [{Path('a')!r}, {Path('b')!r}], 'size': 3}}\n"
     assert CliRunner().invoke(typed(command), ["--help"]).stdout.count("The number of both.") == 2
+
+
+@pytest.mark.parametrize("settings", ["5", "[1]", '{"batch": 3}', '{"data": "a"}'])
+def test_settings_of_an_extraction_are_keys_of_a_backbone(settings: str) -> None:
+    with pytest.raises(UserError, match="--settings"):
+        extract.main(Path("data"), "backbone", Path("out"), settings=settings)

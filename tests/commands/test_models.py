@@ -11,6 +11,8 @@ import fsspec
 import pytest
 
 import vitcapr
+from vitcapr.api.model_files import ModelFiles
+from vitcapr.api.model_page import model_page
 from vitcapr.api.published_model import INDEX, PAGE
 from vitcapr.commands.models import pull, push
 from vitcapr.errors import UserError
@@ -57,6 +59,12 @@ def test_the_page_has_data_set_backbone_and_use(project: Path, url: str) -> None
     assert page.startswith("---\nlibrary_name: vitcapr\npipeline_tag: image-to-text\n")
     assert "| data set | toy: images 6 train, 3 validation, 3 test |" in page
     assert "noise-vit" in page
+
+
+def test_the_page_of_a_model_on_imported_features(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    attributes = {"backbone": "theirs", "revision": None, "weights_sha256": None}
+    monkeypatch.setattr("vitcapr.api.model_page.read_sealed", lambda _: {"attributes": attributes})
+    assert "not known" in model_page(ModelFiles.open(project / CAPTIONER))
 
 
 @pytest.mark.parametrize("name", ["../escape.json", "text/../../x.json", "code/model.py"])

@@ -58,3 +58,9 @@ def test_a_tracker_that_is_missing_is_one_line(results: Path, monkeypatch: pytes
 def test_a_folder_without_models(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no trained model"):
         main(tmp_path)
+
+
+def test_a_model_that_was_not_trained_has_its_scores(results: Path) -> None:
+    write_history(results / "captioners" / "other" / "history.csv", [])
+    _, other = tracked_models(results)
+    assert list(other.numbers()) == [(0, {"score/test/beam/cider": 0.75})]

@@ -76,7 +76,7 @@ def test_three_row_groups_are_in_memory_and_no_file_appears(tmp_path: Path, monk
 
 def test_what_is_not_there_is_bad_and_what_is_broken_is_the_users(tmp_path: Path, picture: Picture) -> None:
     write(tmp_path / "t.parquet", [picture(), None], 1)
-    pq.write_table(pa.table({"caption": ["no picture"]}), tmp_path / "bare.parquet")
+    pq.write_table(pa.table({"image": ["a.jpg"], "caption": ["no picture"]}), tmp_path / "bare.parquet")
     (tmp_path / "torn.parquet").write_bytes((tmp_path / "t.parquet").read_bytes()[:-20])
     with ImageSource(tmp_path) as source:
         assert source.files() == ["bare.parquet", "t.parquet", "torn.parquet"]

@@ -68,3 +68,9 @@ def test_an_entry_writes_nowhere_else(cache: ResultCache, tmp_path: Path) -> Non
     (found,) = cache.entries()
     with pytest.raises(UserError, match="the stage does not write"):
         found.restore({"folder/weights": tmp_path / "again", "output": tmp_path / "there"})
+
+
+def test_a_result_that_cannot_be_stored_leaves_nothing(cache: ResultCache, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        cache.store("other", {"first": tmp_path / "captions", "second": tmp_path / "absent"}, RUN)
+    assert [path.name for path in cache.root.iterdir()] == ["k"]

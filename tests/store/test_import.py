@@ -205,3 +205,6 @@ def test_each_row_has_one_id(tmp_path: Path, ids: list[str], words: str) -> None
     np.save(tmp_path / "a.npy", VECTORS)
     with pytest.raises(UserError, match=words), open_foreign(tmp_path / "a.npy", ids):
         pass
+    np.save(tmp_path / "empty.npy", VECTORS[:0])
+    with pytest.raises(UserError, match="no features there"), open_foreign(tmp_path / "empty.npy", []):
+        pass

@@ -34,7 +34,7 @@ def model_page(model: ModelFiles) -> str:
         dataset=data["dataset"],
         counts=", ".join(f"{splits[split]} {split}" for split in SPLITS if splits.get(split)),
         backbone=attributes["backbone"] + (f", revision {attributes['revision']}" if attributes["revision"] else ""),
-        weights=attributes["weights_sha256"][:16],
+        weights=(attributes["weights_sha256"] or "not known")[:16],
         epoch=model.card["best_epoch"],
         architecture=", ".join(f"{key} {value}" for key, value in sorted(model.card["architecture"].items())),
         scores="Not scored." if scores is None else scores_page(scores[scores["model"] == model.folder.name]),

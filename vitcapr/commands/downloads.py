@@ -51,7 +51,8 @@ def models_of(experiment: Experiment) -> dict[str, str]:
 def missing_lines(experiment: Experiment) -> list[str]:
     """A line for every file and every checkpoint that is not on this machine, and where it is to be had."""
     known = {name: one for one in read_obtainable() for name in one.names}
-    lines = [f"missing: {key}: {path}{_whence(known.get(str(path)))}" for key, path in experiment.missing_files.items()]
+    missing = {key: path for key, path in experiment.user_files.items() if not path.exists()}
+    lines = [f"missing: {key}: {path}{_whence(known.get(str(path)))}" for key, path in missing.items()]
     for source in models_of(experiment):
         if not find_backbone(source).is_dir():
             if can_only_be_a_folder(source):

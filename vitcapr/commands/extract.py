@@ -8,6 +8,8 @@ import typer
 
 from vitcapr.api import steps
 from vitcapr.commands.main import takes, typed
+from vitcapr.config.base import parse
+from vitcapr.config.features import BackboneConfig
 from vitcapr.errors import UserError
 
 
@@ -33,8 +35,9 @@ def main(
         raise UserError(f"--rank {rank} is not below --of {of}", remedy="ranks are counted from 0")
     try:
         keys = dict(json.loads(settings))
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         raise UserError(f"--settings is not an object in JSON: {error}") from error
+    parse(BackboneConfig, {"source": backbone, **keys}, "--settings")  # A key such as batch is an option of its own.
     steps.extract(data, backbone, output, rank=rank, of=of, **options, **keys)
 
 

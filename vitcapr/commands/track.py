@@ -36,10 +36,10 @@ class TrackedModel:
     scores: dict[str, float]
 
     def numbers(self) -> Iterator[tuple[int, dict[str, float]]]:
-        """The numbers of each epoch, and with the last one again the scores."""
+        """The numbers of each epoch, and with the last one again the scores; epoch 0 if there was no training."""
         yield from self.curves.items()
         if self.scores:
-            yield max(self.curves), {f"score/{key}": value for key, value in self.scores.items()}
+            yield max(self.curves, default=0), {f"score/{key}": value for key, value in self.scores.items()}
 
 
 def main(

@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from vitcapr.data.images import SUFFIXES
-from vitcapr.data.tables import picture_path
+from vitcapr.data.tables import holds_bytes, picture_path
 from vitcapr.data.tars import Rejected, TarFiles
 from vitcapr.errors import UserError
 from vitcapr.files import check_is_file, read_json
@@ -202,7 +201,7 @@ def _parquet(file: Path, columns: Columns, inside: str | None) -> Iterator[dict[
     with pq.ParquetFile(file) as table:
         schema = table.schema_arrow
         chosen = columns.find(schema.names, file)
-        held = inside is not None and "image" in chosen and _holds_bytes(schema.field(chosen["image"]).type)
+        held = inside is not None and "image" in chosen and holds_bytes(schema.field(chosen["image"]).type)
         plain = {column: name for column, name in chosen.items() if not (held and column == "image")}
         row = 0
         for batch in table.iter_batches(batch_size=256, columns=list(plain.values()), use_threads=False):
@@ -210,12 +209,6 @@ def _parquet(file: Path, columns: Columns, inside: str | None) -> Iterator[dict[
                 path = {"image": picture_path(inside, row)} if held and inside is not None else {}
                 yield {column: cells[name] for column, name in plain.items()} | path
                 row += 1
-
-
-def _holds_bytes(kind: pa.DataType) -> bool:
-    if pa.types.is_struct(kind):
-        return bool(kind.get_field_index("bytes") >= 0)
-    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
 
 
 _READERS = {".csv": _csv, ".tsv": _csv, ".jsonl": _json_lines, ".parquet": _parquet, ".json": _json}

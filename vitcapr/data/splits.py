@@ -1,6 +1,5 @@
 """Splits: how files spell and tell them, how they are drawn where no file does, and the first images of each."""
 
-import difflib
 import hashlib
 import re
 from collections import Counter
@@ -11,7 +10,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from vitcapr.errors import UserError
+from vitcapr.errors import UserError, did_you_mean
 from vitcapr.formats.manifest import SPLITS
 
 Splits = Literal["auto", "given", "hash", "seeded"]
@@ -29,8 +28,7 @@ def parse_split(name: str, where: object) -> str:
     """The split of a spelling."""
     spelling = name.strip().lower()
     if spelling not in SPLIT_NAMES:
-        close = difflib.get_close_matches(spelling, SPLIT_NAMES, n=1)
-        remedy = f"did you mean '{close[0]}'?" if close else "a split is train, validation, test or none"
+        remedy = did_you_mean(spelling, SPLIT_NAMES, "a split is train, validation, test or none")
         raise UserError(f"unknown split '{name}'", where=where, remedy=remedy)
     return SPLIT_NAMES[spelling]
 

@@ -100,7 +100,16 @@ class TablePictures:
             self._table.cache_clear()
 
 
+def holds_bytes(kind: pa.DataType) -> bool:
+    """Whether a column of this type holds files, as bytes or in Hugging Face's form."""
+    if pa.types.is_struct(kind):
+        return bool(kind.get_field_index("bytes") >= 0)
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
+
+
 def _leaf(table: "pq.ParquetFile") -> str | None:
-    """The column of bytes: ``image.bytes`` in Hugging Face's form, or ``image``."""
-    paths = {table.schema.column(index).path for index in range(len(table.schema.names))}
-    return next((path for path in (f"{IMAGE}.bytes", IMAGE) if path in paths), None)
+    """The column of bytes: ``image.bytes`` in Hugging Face's form, or ``image``; None if there is none."""
+    schema = table.schema_arrow
+    if IMAGE not in schema.names or not holds_bytes(schema.field(IMAGE).type):
+        return None
+    return f"{IMAGE}.bytes" if pa.types.is_struct(schema.field(IMAGE).type) else IMAGE

@@ -63,10 +63,6 @@ class Experiment(Inputs, Targets):
             return []
         return [FigureRule(stage, stage.figure, self) for stage in each_stage() if stage.figure is not None]
 
-    @property
-    def missing_files(self) -> dict[str, Path]:
-        return {key: path for key, path in self.user_files.items() if not path.exists()}
-
 
 def load_experiment(*configfiles: Path) -> Experiment:
     """The experiment of ``configfiles``, merged as Snakemake merges them; without files, that of ``config.yaml``."""
@@ -104,7 +100,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
     try:
         values = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
-        raise UserError("no such configuration file", where=path) from error
+        raise UserError(f"the configuration cannot be read: {error.strerror}", where=path) from error
     except (RecursionError, ValueError, yaml.YAMLError) as error:
         raise UserError(f"not YAML in UTF-8: {error}", where=path) from error
     if not isinstance(values, dict):

@@ -27,11 +27,12 @@ def write_history(path: Path, history: History) -> None:
 
 
 def read_history(path: Path) -> pd.DataFrame:
-    """``epoch``, ``train_loss`` and what else was recorded; NaN where an epoch has no such number."""
+    """``epoch``, ``train_loss`` and what else was recorded; NaN where an epoch has no such number. No row where nothing
+    was trained."""
     with reading(path, "a history of training", _REMEDY):
         check_is_file(path)
         table = pd.read_csv(path)
-        if not {"epoch", "train_loss"} <= set(table.columns) or table.empty:
+        if not {"epoch", "train_loss"} <= set(table.columns):
             raise ValueError("it needs epoch and train_loss")
         return table
 

@@ -9,12 +9,13 @@ import os
 import secrets
 import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from vitcapr.errors import UserError
-from vitcapr.files import canonical_json, file_states, sha256_bytes, sha256_file, write_json
+from vitcapr.files import atomic_path, canonical_json, file_states, sha256_bytes, sha256_file, write_json
 from vitcapr.formats.records import read_format, reading
 
 FORMAT = "vitcapr-result-1"
@@ -82,17 +83,18 @@ class ResultCache:
             return
         target = self.root / key
         unfinished = self.root / f".{key}.{secrets.token_hex(4)}.partial"
-        for name, path in files.items():
-            place = unfinished / name
-            place.parent.mkdir(parents=True, exist_ok=True)
-            _link(path, place)
-        digests = {name: sha256_file(unfinished / name) for name in files}
-        write_json(unfinished / ENTRY, {"format": FORMAT, "run": dict(run), "files": digests})
-        shutil.rmtree(target, ignore_errors=True)
         try:
-            unfinished.rename(target)
-        except OSError:  # another process was first
-            shutil.rmtree(unfinished)
+            for name, path in files.items():
+                place = unfinished / name
+                place.parent.mkdir(parents=True, exist_ok=True)
+                _link(path, place)
+            digests = {name: sha256_file(unfinished / name) for name in files}
+            write_json(unfinished / ENTRY, {"format": FORMAT, "run": dict(run), "files": digests})
+            shutil.rmtree(target, ignore_errors=True)
+            with suppress(OSError):  # another process was first
+                unfinished.rename(target)
+        finally:
+            shutil.rmtree(unfinished, ignore_errors=True)
 
     def entries(self) -> list[CacheEntry]:
         """Raises:
@@ -133,11 +135,9 @@ def _restore(kept: Path, target: Path) -> None:
     A hard link shares its time with all other names of the file. A new time would make another experiment's result
     look new, so a file that is in use elsewhere is copied.
     """
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
-    if kept.stat().st_nlink == 1:
-        _link(kept, temporary)
-    else:
-        shutil.copyfile(kept, temporary)
-    os.utime(temporary)
-    temporary.replace(target)
+    with atomic_path(target) as temporary:
+        if kept.stat().st_nlink == 1:
+            _link(kept, temporary)
+        else:
+            shutil.copyfile(kept, temporary)
+        os.utime(temporary)

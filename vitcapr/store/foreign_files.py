@@ -67,6 +67,8 @@ def open_foreign(source: Path, ids: Sequence[str] | None = None, of: str = "imag
         raise UserError("no such file or folder", where=source)
     what, remedy = "features that can be read", "copy the file, or write it with plain arrays (numpy.save),"
     with reading(source, what, remedy), _opened(source, ids, of) as features:
+        if not features.ids:
+            raise UserError("no features there", where=source)
         if twice := [name for name, number in Counter(features.ids).items() if number > 1]:
             raise UserError(f"the id '{twice[0]}' is there twice", where=source, remedy="give each row its own id")
         yield features
@@ -179,9 +181,6 @@ def _ids_of(table: pd.DataFrame, where: Path, of: str) -> list[str]:
 
 def _one_each(kind: str, files: tuple[Path, ...], values: Mapping[str, Callable[[], np.ndarray]]) -> ForeignFeatures:
     ids = sorted(values)
-    where = files[0] if files else kind
-    if not ids:
-        raise UserError("no features there", where=where)
     return ForeignFeatures(kind, files, ids, {_PER_IMAGE: lambda row: np.asarray(values[ids[row]]())})
 
 

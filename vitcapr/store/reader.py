@@ -114,7 +114,8 @@ class FeatureArray:
         first, *rest = key if isinstance(key, tuple) else (key,)
         if first is Ellipsis:
             return np.asarray(np.asarray(self)[key])
-        rows = np.arange(len(self))[first]
+        whole = range(len(self)) if isinstance(first, int) else np.arange(len(self))
+        rows = np.asarray(whole[first])
         return self.gather(rows[None])[(0, *rest)] if rows.ndim == 0 else self.gather(rows)[(slice(None), *rest)]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:

@@ -13,6 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
+from vitcapr.errors import UserError
 from vitcapr.formats.training import read_history
 from vitcapr.report.figures import style
 
@@ -93,11 +94,11 @@ def training_curves(histories: Mapping[str, pd.DataFrame], kind: str = "captione
         kind: of the models; a key of :data:`PANELS`.
 
     Raises:
-        ValueError: there is nothing to draw.
+        UserError: there is nothing to draw.
     """
     panels = [panel for panel in PANELS[kind] if any(_has(h, c) for h in histories.values() for c in panel.columns)]
     if not panels:
-        raise ValueError("no history has a column that can be drawn")
+        raise UserError("no history has a column that can be drawn")
     handles = _handles(list(histories), any(panel.trained for panel in panels))
     columns = style.legend_columns([str(handle.get_label()) for handle in handles])
     legend_rows = -(-len(handles) // columns)
