@@ -1,6 +1,7 @@
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from safetensors.torch import load_file, save_file
 from transformers import ViTModel
 from transformers.models.vit.image_processing_pil_vit import ViTImageProcessorPil
 
-from tests.checkpoints import snapshot
+from tests.checkpoints import make_dataset, snapshot
 from tests.launches import no_waits
 from vitcapr.errors import UserError
 from vitcapr.store import fill, writer
@@ -187,6 +188,8 @@ def test_parts_that_do_not_fit_are_not_sealed(experiment: Any) -> None:
 
 def test_a_store_of_other_images_is_not_sealed(experiment: Any) -> None:
     part = experiment.extract()
-    chunk_path(stores(experiment) / "features.zarr" / "image_id", 0, 2).write_bytes(b"x")
     with pytest.raises(UserError, match="holds other images"):
-        experiment.seal([part])
+        replace(experiment, manifest=make_dataset(experiment.root / "other", 10)).seal([part])
+    ids = open_features(experiment.seal([part])).ids
+    chunk_path(stores(experiment) / "features.zarr" / "image_id", 0, 2).write_bytes(b"x")
+    assert open_features(experiment.seal([part])).ids == ids
