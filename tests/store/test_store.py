@@ -13,6 +13,7 @@ import zarr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.commands.stores import write_store
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
 from vitcapr.formats.manifest import read_manifest, write_manifest
@@ -240,3 +241,13 @@ def test_what_is_not_a_sealed_manifest_is_one_line(experiment: Any, tmp_path: Pa
         open_features(tmp_path / "absent.json")
     with pytest.raises(UserError, match="not a sealed feature manifest"):
         open_features(experiment.manifest)
+
+
+@pytest.mark.parametrize("kind", ["features", "text_features", "pixels"])
+def test_a_store_is_used_by_the_experiment_that_seals_it(tmp_path: Path, kind: str) -> None:
+    sealed = write_store(
+        tmp_path, {"cls": np.zeros((3, 2), np.float32)}, list("abc"), sealed=f"a/{kind}/b/manifest.json"
+    )
+    assert check.unused_stores(tmp_path) == []
+    sealed.unlink()
+    assert [store.path for store in check.unused_stores(tmp_path)] == [tmp_path / "stores" / ("c" * 16)]

@@ -131,11 +131,11 @@ class UnusedStore:
 
 
 def unused_stores(results: Path) -> list[UnusedStore]:
-    """The stores in ``results/stores`` that no ``results/*/features/*`` or ``results/*/text_features/*`` refers to, by
-    name. Folders that are not stores, and links, are left out.
+    """The stores in ``results/stores`` that no sealed manifest of an experiment and no part refers to, by name. Folders
+    that are not stores, and links, are left out.
     """
     used = set()
-    for kind in ("features", "text_features"):
+    for kind in ("features", "text_features", "pixels"):
         for sealed in results.glob(f"*/{kind}/*/manifest.json"):
             used.add((sealed.parent / read_sealed(sealed)["store"]).resolve().parent.name)
     for part in results.glob("*/features/*/parts/*.json"):
