@@ -117,11 +117,14 @@ def test_patches_are_pooled_or_left_out(experiment: Any, dtype: str) -> None:
         means = every[name][:].astype(np.float32).mean(1, keepdims=True)
         np.testing.assert_allclose(one[name][:].astype(np.float32), means, rtol=1e-2, atol=2e-2)
     assert np.array_equal(every["cls"][:], one["cls"][:])
-    none = experiment.run("none", store_dtype=dtype, patches="none")
-    assert (list(none), none.grid) == (["cls"], (0, 0))
+    none = experiment.run("none", layers=[1], store_dtype=dtype, patches="none")
+    assert (list(none), none.grid) == (["cls", "cls_1"], (0, 0))
+    of_layer = open_like(none.attributes, torch.device("cpu"), str(experiment.backbone), layer=1)
     picture = Image.open(experiment.root / "data/pictures/bild_3_ä.png").convert("RGB")
     alone = open_like(one.attributes, torch.device("cpu"), str(experiment.backbone)).encode([picture])
     np.testing.assert_allclose(alone["patches"][0], one["patches"][3].astype(np.float32), rtol=2e-3, atol=1e-3)
+    (cls,) = of_layer.encode([picture]).values()
+    np.testing.assert_allclose(cls[0], none["cls_1"][3].astype(np.float32), rtol=2e-3, atol=1e-3)
     with pytest.raises(UserError, match=r"2 x 2 patches, and they are to be pooled to 3 .*at most 2"):
         experiment.run("three", patches=3)
 

@@ -7,9 +7,10 @@ from vitcapr.errors import UserError
 from vitcapr.formats.scores import write_metrics
 from vitcapr.metrics.base import ORACLE
 from vitcapr.metrics.bootstrap import compare as compare_measures
-from vitcapr.metrics.bootstrap import plain_score, score_of
+from vitcapr.metrics.bootstrap import plain_score, ratio_measure, score_of
 from vitcapr.metrics.captions.bleu import METRIC as BLEU
 from vitcapr.metrics.captions.bleu import bleu
+from vitcapr.metrics.captions.chair import METRIC as CHAIR
 from vitcapr.metrics.captions.cider import cider
 from vitcapr.metrics.captions.diversity import length_mean
 from vitcapr.metrics.comparison import compare_systems, read_scored
@@ -26,11 +27,14 @@ BETTER = [f"a dog number n{i} runs on the {'wet' if i % 4 else 'green'} grass" f
 def scored(folder, name, written, protocol=PROTOCOL, dataset="toys"):
     """The two files of a system, as ``score`` leaves them."""
     measures = bleu(written, REFERENCES) | {"cider": cider(written, REFERENCES)}
-    measures["length_mean"] = length_mean([text.split() for text in written])
+    measures |= {
+        "length_mean": length_mean([text.split() for text in written]),
+        "chair_i": ratio_measure([0] * 40, [0] * 40),
+    }
     table = pd.DataFrame({"image_id": [f"i{n}" for n in range(40)], "caption": written, "tokens": written})
     for metric, measure in measures.items():
         table[metric] = measure.per_image
-    for metric, (column, _) in BLEU.corpus.items():
+    for metric, (column, _) in (BLEU.corpus | CHAIR.corpus).items():
         table[column] = list(measures[metric].statistics)
     metrics = {metric: score_of(measure, 10, 0) for metric, measure in measures.items()}
     metrics["vocabulary_used"] = plain_score(len({word for text in written for word in text.split()}), 40)
@@ -56,6 +60,7 @@ def test_a_comparison_by_its_parts(tmp_path):
     assert content["metrics"]["length_mean"]["difference"] == 0
     assert content["metrics"]["length_mean"]["verdict"] == "no difference shown"
     assert content["metrics"]["vocabulary_used"]["verdict"] == "not tested"
+    assert "chair_i" not in content["metrics"], "no caption mentions an object"
     assert compare_systems(after, before, 200, 3)["metrics"]["cider"]["verdict"] == "lower"
     assert compare_systems(before, after, 0, 3)["metrics"]["cider"]["verdict"] == "not tested"
 

@@ -14,6 +14,7 @@ from vitcapr.errors import UserError
 from vitcapr.formats.embeddings import Embeddings
 from vitcapr.formats.pairs import Pools
 from vitcapr.metrics.pools import joined, origin, rank_languages, rank_pools, rank_queries
+from vitcapr.metrics.ranks import negatives_before
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.score_pools import score_pools
 
@@ -52,6 +53,15 @@ def test_ranks_are_those_of_each_query_on_its_own() -> None:
         assert rank == 1 + (scores[~own] >= scores[own].max()).sum()
     assert (i2t.pool, t2i.pool) == (12, 7)
     assert len(set(i2t.ranks.tolist() + t2i.ranks.tolist())) > 2
+
+
+def test_distractors_of_one_image_make_no_further_positives() -> None:
+    """All distractors of a pool have the same image; a query has one positive, or two."""
+    random = np.random.default_rng(0)
+    counts = negatives_before(
+        random.normal(size=(2, 3)), random.normal(size=(9, 3)), np.arange(2), np.r_[0, 1, 1, [2] * 6]
+    )
+    assert counts.shape == (2, 2)
 
 
 def test_of_one_language_only_its_part_of_the_pools_is_ranked() -> None:

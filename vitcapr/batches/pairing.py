@@ -53,8 +53,10 @@ def pair_by_file(path: Path, image_ids: list[str], caption_ids: list[str], seed:
         UserError: the file is no such table, or a store does not have one of its ids.
     """
     try:
-        is_parquet = path.suffix == ".parquet"
-        table = read_parquet(path).to_pandas(use_threads=False) if is_parquet else pd.read_csv(path, dtype=str)
+        if path.suffix == ".parquet":
+            table = read_parquet(path).to_pandas(use_threads=False)
+        else:
+            table = pd.read_csv(path, dtype=str, keep_default_na=False)
     except (OSError, ValueError) as error:
         raise UserError("not a table of pairs", where=path, remedy=f"give Parquet or CSV ({error})") from error
     if not {"image_id", "caption_id"} <= set(table.columns):

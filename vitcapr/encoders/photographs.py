@@ -135,7 +135,7 @@ class PhotographEncoder:
         features = self._backbone.features(self._preprocessing.normalise(pixels, self._backbone.dtype))
         if self._layer is not None:
             of_layer = zip(("cls", "patches"), arrays_of_layer(self._layer), strict=True)
-            features = {name: features[array] for name, array in of_layer}
+            features = {name: features[array] for name, array in of_layer if array in features}
         return {name: self._as_stored(name, array).float() for name, array in features.items()}
 
     def _as_stored(self, name: str, features: Tensor) -> Tensor:

@@ -67,7 +67,7 @@ def image_vectors(features: Path, images: Sequence[str], encoder: SentenceVector
     """
     with open_features(features) as store:
         vectors = store.get("cls")
-        if vectors is None or store.attributes["output"] != "aligned" or vectors.shape[1] != encoder.encoder.dim:
+        if vectors is None or store.attributes.get("output") != "aligned" or vectors.shape[1] != encoder.encoder.dim:
             raise UserError(
                 "CLIPScore needs the vectors of the space that images and texts share",
                 where=features,

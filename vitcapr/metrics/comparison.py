@@ -41,7 +41,7 @@ def read_scored(metrics: Path, per_image: Path) -> Scored:
     scored = scored_system(report, read_per_image(per_image))
     for name, measure in scored.measures.items():
         value = report["metrics"][name]["value"]
-        if value is None or not abs(measure.value - value) <= 1e-6:
+        if not np.isclose(measure.value, np.nan if value is None else value, rtol=0, atol=1e-6, equal_nan=True):
             raise UserError(f"{name} is not that of {metrics}", where=per_image, remedy="give the files of one scoring")
     return scored
 

@@ -40,7 +40,8 @@ def negatives_before(
     """
     columns = np.asarray(candidates, np.float64).T
     rows = np.asarray(queries, np.float32)
-    most = np.bincount(candidate_image).max(initial=1) if len(candidate_image) else 1
+    images = max(query_image.max(initial=-1), candidate_image.max(initial=-1)) + 1
+    most = np.bincount(candidate_image, minlength=images)[query_image].max(initial=1)
     counts = np.zeros((len(rows), most), np.int64)
     block = max(1, _SCORES // max(1, columns.shape[1]))
     for start in range(0, len(rows), block):

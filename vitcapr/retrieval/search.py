@@ -60,12 +60,16 @@ def nearest_by_faiss(
     """As :func:`nearest`, from an index that :func:`write_faiss` wrote; may miss a point."""
     faiss = _faiss()
     index = faiss.read_index(str(path), faiss.IO_FLAG_MMAP)
-    k = min(k, index.ntotal if rows is None else len(rows))
-    options: dict[str, Any] = {"efSearch": max(SEARCH_BREADTH, k)}
+    allowed = index.ntotal if rows is None else len(rows)
+    k = min(k, allowed)
+    # Points of other rows are visited like those that may be returned.
+    options: dict[str, Any] = {"efSearch": max(SEARCH_BREADTH, k) * index.ntotal // allowed}
     if rows is not None:
         options["sel"] = faiss.IDSelectorBatch(rows)
-    result = index.search(np.ascontiguousarray(queries, np.float32), k, params=faiss.SearchParametersHNSW(**options))
-    return result[0], result[1]
+    query = np.ascontiguousarray(queries, np.float32)
+    scores, neighbours = index.search(query, k, params=faiss.SearchParametersHNSW(**options))
+    there = (neighbours >= 0).all(axis=0)
+    return scores[:, there], neighbours[:, there]
 
 
 def _faiss() -> Any:

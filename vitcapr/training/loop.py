@@ -245,13 +245,11 @@ class Trainer(Generic[Batch]):
         """random: the state of the generators of every process, by rank."""
         tensors = {
             **checkpoints.with_prefix("model", self.model.state_dict()),
-            **checkpoints.with_prefix("average", self.average.state()),
+            **checkpoints.with_prefix("average", self.average.weights),
             **checkpoints.with_prefix("optimizer", optimizer_tensors(self.optimizer)),
         }
         for number, state in enumerate(random):
             tensors |= checkpoints.with_prefix(_random_of(number), state)
-        # Tensors that share memory (the average without decay) are written twice: safetensors refuses aliases.
-        tensors = {name: tensor.clone() for name, tensor in tensors.items()}
         facts: dict[str, Any] = {
             "identity": self.identity,
             "position": asdict(self.position),

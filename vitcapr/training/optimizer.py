@@ -61,28 +61,31 @@ class WeightAverage:
     """Exponential moving average with a warm-up: the decay is at most (1 + n) / (10 + n) after n updates.
 
     A decay of 0 makes the average the weights themselves.
+
+    Attributes:
+        weights: the averaged weights by the model's own names; none without decay.
     """
 
     def __init__(self, model: nn.Module, decay: float) -> None:
         self._model, self._decay = model, decay
         self.updates = 0
-        self._weights = {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
+        self.weights = {name: tensor.detach().clone() for name, tensor in model.state_dict().items()} if decay else {}
 
     @torch.no_grad()
     def update(self) -> None:
         if self._decay:
             decay = min(self._decay, (1 + self.updates) / (10 + self.updates))
-            torch._foreach_lerp_(list(self._weights.values()), list(self._model.state_dict().values()), 1 - decay)
+            torch._foreach_lerp_(list(self.weights.values()), list(self._model.state_dict().values()), 1 - decay)
         self.updates += 1
 
     def state(self) -> dict[str, Tensor]:
         """The averaged weights by the model's own names."""
-        return self._weights if self._decay else self._model.state_dict()
+        return self.weights or self._model.state_dict()
 
     @torch.no_grad()
     def restore(self, weights: dict[str, Tensor], updates: int) -> None:
         self.updates = updates
-        for name, tensor in self._weights.items():
+        for name, tensor in self.weights.items():
             tensor.copy_(weights[name])
 
     @contextmanager
@@ -92,7 +95,7 @@ class WeightAverage:
             yield
             return
         own = {name: tensor.clone() for name, tensor in self._model.state_dict().items()}
-        self._model.load_state_dict(self._weights)
+        self._model.load_state_dict(self.weights)
         try:
             yield
         finally:

@@ -54,7 +54,7 @@ def test_texts_without_words_are_one_line(captions: list[str] | None, message: s
 
 @pytest.mark.parametrize("name", ["pairs.csv", "pairs.parquet"])
 def test_a_caption_without_a_text_has_no_words(tmp_path: Path, name: str) -> None:
-    images, ids, splits = list("abcd"), list("wxyz"), ["train", "train", "validation", "test"]
+    images, ids, splits = ["NA", *"bcd"], list("wxyz"), ["train", "train", "validation", "test"]
     table = pd.DataFrame({"image_id": images, "caption_id": ids, "split": splits, "text": ["a dog", None, "a", "b"]})
     table.to_csv(tmp_path / name, index=False) if name.endswith("csv") else table.to_parquet(tmp_path / name)
     pairing = pair_by_file(tmp_path / name, images, ids, seed=0)
