@@ -6,7 +6,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from vitcapr.errors import UserError
 from vitcapr.formats.scores import COLUMNS, write_summary
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.paper_tables import paper_tables
@@ -24,10 +23,10 @@ def summary(tmp_path: Path) -> Path:
     return tmp_path / "summary.csv"
 
 
-def write(summary: Path, folder: Path, paper: str = "vitcap-r", log: Path | None = None) -> None:
+def write(summary: Path, folder: Path, log: Path | None = None) -> None:
     endings = {"page": "md", "latex": "tex", "numbers": "csv"}
-    files = {name: folder / f"{paper}.{ending}" for name, ending in endings.items()}
-    run_stage(paper_tables, summary=summary, paper=paper, log=log, **files)
+    files = {name: folder / f"vitcap-r.{ending}" for name, ending in endings.items()}
+    run_stage(paper_tables, summary=summary, paper="vitcap-r", log=log, **files)
 
 
 def test_the_page_has_every_table(summary: Path, tmp_path: Path) -> None:
@@ -52,9 +51,3 @@ def test_every_published_number_as_printed(summary: Path, tmp_path: Path) -> Non
         "1.02", "percent", "0.0102", "section IV-B.2",
     ]  # fmt: skip
     assert "pool is not said" in number["notes"]
-
-
-def test_an_unknown_paper_writes_nothing(summary: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="no published numbers of 'x'"):
-        write(summary, tmp_path / "tables", paper="x")
-    assert not (tmp_path / "tables").exists()

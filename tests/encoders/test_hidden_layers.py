@@ -11,7 +11,6 @@ import zarr
 from PIL import Image
 from transformers import CLIPVisionModel, SiglipVisionModel, ViTModel
 
-import tests.encoders.convolutional as convolutional
 from tests.checkpoints import save_checkpoint, tiny_vit
 from tests.encoders.two_towers import clip, siglip
 from tests.store.test_growing import to_do, with_pictures
@@ -129,14 +128,11 @@ def test_patches_are_pooled_or_left_out(experiment: Any, dtype: str) -> None:
         experiment.run("three", patches=3)
 
 
-def test_a_layer_that_is_not_there_is_one_line(experiment: Any, tmp_path: Path) -> None:
+def test_a_layer_that_is_not_there_is_one_line(experiment: Any) -> None:
     with pytest.raises(UserError, match=r"no layer 9 .*it has 1, 2$"):
         experiment.run(layers=[1, 2]).at_layer(9)
     with pytest.raises(UserError, match=r"has 2 layers, and layer 12 is to be stored .*numbers from 1 to 2"):
         experiment.run(layers=[1, 12])
-    convolutional.save("resnet", tmp_path / "resnet")
-    with pytest.raises(UserError, match="a convolutional network has no layers"):
-        encoder(tmp_path / "resnet", layers=[1])
 
 
 def test_the_estimate_counts_the_layers() -> None:

@@ -220,15 +220,18 @@ def test_a_manifest_of_other_content_is_refused(tmp_path, change):
         read_manifest(path)
 
 
-def test_a_sealed_table_of_another_format_is_refused(tmp_path):
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda file: images().assign(width="1").to_parquet(file, index=False),
+        lambda file: file.write_bytes(b"PAR1 nothing"),
+    ],
+)
+def test_a_sealed_table_of_another_format_is_refused(tmp_path, damage):
     path, file = write(tmp_path), tmp_path / "images.parquet"
+    damage(file)
     content = json.loads(path.read_text())
-    for number in range(2):
-        if number:
-            file.write_bytes(b"PAR1 nothing")
-        else:
-            images().assign(width="1").to_parquet(file, index=False)
-        content["files"][file.name] = sha256_file(file)
-        path.write_text(json.dumps(content))
-        with pytest.raises(UserError, match="not a table of a data manifest"):
-            read_manifest(path).rows("train")
+    content["files"][file.name] = sha256_file(file)
+    path.write_text(json.dumps(content))
+    with pytest.raises(UserError, match="not a table of a data manifest"):
+        read_manifest(path).rows("train")

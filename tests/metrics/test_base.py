@@ -64,18 +64,12 @@ def test_words_go_back_to_their_captions(monkeypatch: pytest.MonkeyPatch) -> Non
     assert words == ["two cats", "dog", "cat"]
     assert reference_words == {"one": ["a dog", "dogs"], "two": ["cats"]}
     assert calls == [7]
-    with pytest.raises(UserError, match="no word in it"):
-        tokenize_all([Caption("one", ".")], references, "en", 7)
-    with pytest.raises(UserError, match="empty caption"):
-        tokenize_all([Caption("one", " ")], references, "en", 7)
 
 
 def test_another_language_has_characters_for_tokens_and_needs_no_java(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(tokens, "tokenize")
     found = tokenize_all([Caption("one", "一个男人。")], {"one": ["一个 男人，2只 Hunde", "!"]}, "zh", 7)
     assert found == (["一 个 男 人"], {"one": ["一 个 男 人 2 只 hunde", ""]})
-    with pytest.raises(UserError, match="no word in it"):
-        tokenize_all([Caption("one", "。")], {"one": ["一"]}, "zh", 7)
 
 
 @pytest.mark.parametrize("name", ["bleu", "rouge_l", "cider", "diversity"])

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,6 @@ from vitcapr.formats.scores import RankFile, Ranks
 from vitcapr.metrics import retrieval
 from vitcapr.metrics.bootstrap import interval, mean_measure, ratio_measure
 from vitcapr.metrics.query_bank import corrected
-from vitcapr.metrics.rank_files import read_ranks_of
 from vitcapr.metrics.ranks import Truth, rank_matches
 from vitcapr.metrics.retrieval_scoring import searched
 from vitcapr.pipeline.run import run_stage
@@ -253,13 +251,6 @@ def test_an_ablation_is_the_difference_on_the_same_images(folder: Path) -> None:
     assert "| plain | " in (folder / "ablations.md").read_text()
     with pytest.raises(UserError, match="no ranks of 'plain'"):
         run_stage(ablate, ranks=[files["full"]], settings=json.dumps(settings), **written)
-
-
-def test_comparison_of_two_pools_is_refused(folder: Path) -> None:
-    run(folder)
-    one = RankFile.read(folder / "embeddings-ranks.npz")
-    with pytest.raises(UserError, match="other images or captions"):
-        read_ranks_of(folder / "embeddings-ranks.npz", replace(one, image_row=one.image_row + 1))
 
 
 def test_what_was_searched_is_read_from_both_kinds_of_protocol() -> None:

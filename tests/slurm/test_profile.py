@@ -70,18 +70,10 @@ def test_a_training_requests_a_gpu_per_process_and_a_warning_signal(jobs: dict[s
 
 def gpu_rules() -> set[str]:
     """The rules that may ask for a GPU; one that another rule is made from has the same needs."""
-    found: set[str] = set()
-    for path in sorted((REPOSITORY / "rules").glob("*.smk")):
-        text = path.read_text(encoding="utf-8")
-        blocks = re.split(r"^(?=(?:rule|use rule) )", text, flags=re.MULTILINE)
-        for block in blocks:
-            name = re.match(r"(?:use )?rule (?:\w+ as )?(\w+)", block)
-            if name and re.search(r"^        (?:gpu=|\*\*stages\.\w+\.on_gpu\()", block, re.MULTILINE):
-                found.add(name[1])
-        for parent, name in re.findall(r"^use rule (\w+) as (\w+) with", text, re.MULTILINE):
-            if parent in found:
-                found.add(name)
-    return found
+    text = "\n".join(path.read_text(encoding="utf-8") for path in (REPOSITORY / "rules").glob("*.smk"))
+    rules = re.findall(r"^use rule (\w+) as (\w+) with:\n((?: +.*\n|\n)*)", text, re.MULTILINE)
+    asking = {name for _, name, body in rules if re.search(r"^        (?:gpu=|.*\.on_gpu\()", body, re.MULTILINE)}
+    return asking | {name for parent, name, _ in rules if parent in asking}
 
 
 def test_the_profile_knows_every_gpu_rule() -> None:

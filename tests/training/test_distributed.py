@@ -1,12 +1,9 @@
 """Two processes with half of every batch each learn what one learns from the whole."""
 
 import json
-import multiprocessing
 import os
 import signal
 import socket
-import sys
-import traceback
 from collections.abc import Callable, Iterator
 from io import StringIO
 from pathlib import Path
@@ -42,8 +39,6 @@ CPU = torch.device("cpu")
 PHASE = PhaseConfig(epochs=1, learning_rate=0.02, schedule="cosine", warmup_steps=2)
 RECIPE = TrainingConfig(phases=[PHASE] * 3, ema_decay=0.9, save_every_steps=2)
 
-DEADLINE = 90
-
 
 def run_in(processes: int, work: Callable[[Path], None], folder: Path) -> None:
     """``work(folder)`` in each process of a group; forked, because importing torch takes longer than the work.
@@ -59,22 +54,10 @@ def run_in(processes: int, work: Callable[[Path], None], folder: Path) -> None:
         if processes > 1:
             place = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": processes, "MASTER_PORT": port}
             os.environ.update({name: str(value) for name, value in place.items()}, MASTER_ADDR="127.0.0.1")
-        try:
-            with joined(torch.device("cpu")):
-                work(folder)
-        except BaseException:
-            traceback.print_exc()
-            sys.exit(1)
+        with joined(torch.device("cpu")):
+            work(folder)
 
-    context = multiprocessing.get_context("fork")
-    started = [context.Process(target=be, args=(rank,)) for rank in range(processes)]
-    for process in started:
-        process.start()
-    for process in started:
-        process.join(DEADLINE)
-        if process.exitcode is None:
-            process.kill()
-    assert [process.exitcode for process in started] == [0] * processes
+    torch.multiprocessing.start_processes(be, nprocs=processes, daemon=True, start_method="fork")
 
 
 def store() -> Any:
