@@ -58,7 +58,7 @@ test-slurm: venv-test
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -s -m slurm tests/slurm
 
 torture: venv-test
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -s -m torture tests/torture --minutes $(MINUTES) --seed $(SEED)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -s -m torture tests/end_to_end/test_torture.py --minutes $(MINUTES) --seed $(SEED)
 
 pages: venv
 	$(BIN)/vitcapr stage --markdown > docs/stages.md.new && mv docs/stages.md.new docs/stages.md

@@ -5,15 +5,13 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 import typer
-from PIL import Image
 from transformers import BertConfig, BertModel, BertTokenizer, PreTrainedModel, ViTConfig, ViTModel
 from typer.testing import CliRunner
 
-from tests.data_sets import write_data_set
+from tests.data_sets import write_data_set, write_noise
 from vitcapr.commands import features
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.extract import extract
@@ -85,15 +83,10 @@ run_features = partial(printed_by, features.app)
 
 def make_dataset(folder: Path, images: int) -> Path:
     """A manifest of ``images`` noisy pictures of several sizes, one caption each."""
-    generator = np.random.default_rng(0)
-    pictures = folder / "pictures"
-    pictures.mkdir(parents=True, exist_ok=True)
-    names = [f"{number}_ä" for number in range(images)]
-    for number, name in enumerate(names):
-        pixels = generator.integers(0, 256, (18 + number % 5, 20 + number % 7, 3), dtype=np.uint8)
-        Image.fromarray(pixels).save(pictures / f"bild_{name}.png")
+    pictures, names, file = folder / "pictures", [f"{number}_ä" for number in range(images)], "bild_{}.png".format
+    write_noise(pictures, [*map(file, names)])
     captions = [(name, "en", "noise") for name in names]
-    return write_data_set(folder, dict.fromkeys(names, "train"), captions, "noise", pictures, "bild_{}.png")
+    return write_data_set(folder, dict.fromkeys(names, "train"), captions, "noise", pictures, file)
 
 
 @dataclass(frozen=True)

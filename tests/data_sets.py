@@ -2,7 +2,7 @@
 
 import io
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ def write_data_set(
     captions: Iterable[tuple[str, str, str]],
     name: str = "toys",
     root: Path | None = None,
-    files: str = "{}",
+    files: Callable[[str], str] = str,
     **tables: Any,
 ) -> Path:
     """Write the manifest of images, which need no files.
@@ -33,12 +33,12 @@ def write_data_set(
         splits: by image id.
         captions: image id, language and text of each, grouped by image.
         root: folder of the images.
-        files: names of their files, made of their ids. Files that are there count with their sizes and digests.
+        files: the name of the file of an id. Files that are there count with their sizes and digests.
     """
     root = root or folder
     images = []
     for image, split in splits.items():
-        file = root / files.format(image)
+        file = root / files(image)
         (width, height), digest = (Image.open(file).size, sha256_file(file)) if file.is_file() else ((4, 4), "0" * 64)
         images.append((image, file.name, split, width, height, digest))
     seen: Counter[str] = Counter()
@@ -57,11 +57,30 @@ def write_data_set(
     )
 
 
+def coco_captions(files: Mapping[int, str], texts: Mapping[int, Sequence[str]]) -> dict[str, Any]:
+    """An annotation file of COCO. ``files`` has the names of the images' files."""
+    captions = [
+        {"id": 10 * image + number, "image_id": image, "caption": text}
+        for image, several in texts.items()
+        for number, text in enumerate(several)
+    ]
+    return {"images": [{"id": image, "file_name": name} for image, name in files.items()], "annotations": captions}
+
+
 def encoded(image: Image.Image, format: str = "PNG", **options: Any) -> bytes:
     """The bytes of a picture file."""
     stream = io.BytesIO()
     image.save(stream, format, **options)
     return stream.getvalue()
+
+
+def write_noise(folder: Path, names: Sequence[str]) -> None:
+    """Pictures of noise, of several sizes."""
+    draw = np.random.default_rng(0)
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, name in enumerate(names):
+        pixels = draw.integers(0, 256, (18 + number % 5, 20 + number % 7, 3), dtype=np.uint8)
+        Image.fromarray(pixels).save(folder / name)
 
 
 def write_texts(path: Path, texts: Mapping[str, str]) -> Path:

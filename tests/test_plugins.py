@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
 from safetensors.numpy import save_file
 
+from tests.data_sets import write_noise
 from tests.docs.blocks import blocks_of
 from tests.forks import snakemake_forks
 from vitcapr.errors import UserError
@@ -64,15 +64,10 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_they_work_from_photographs_to_scores(study: Path) -> None:
-    draw = np.random.default_rng(0)
-    (study / "photographs").mkdir()
-    rows = ["image,caption,split"]
-    for number in range(8):
-        Image.fromarray(draw.integers(0, 256, (20, 24, 3), dtype=np.uint8)).save(study / f"photographs/{number}.png")
-        rows.append(
-            f"{number}.png,A {('dog', 'cat')[number % 2]}.,{('train', 'train', 'validation', 'test')[number % 4]}"
-        )
-    (study / "captions.csv").write_text("\n".join(rows))
+    names, things, splits = [f"{number}.png" for number in range(8)], ("dog", "cat"), ("train", "train", "val", "test")
+    write_noise(study / "photographs", names)
+    rows = [f"{name},A {thing}.,{split}" for name, thing, split in zip(names, 4 * things, 2 * splits, strict=True)]
+    (study / "captions.csv").write_text("\n".join(["image,caption,split", *rows]))
     (study / "colours").mkdir()
     (study / "colours" / "config.json").write_text("{}")
     save_file({"nothing": np.zeros(1, np.float32)}, study / "colours" / "model.safetensors")

@@ -13,6 +13,7 @@ from pycocoevalcap.rouge.rouge import Rouge
 from pycocoevalcap.tokenizer.ptbtokenizer import PTBTokenizer
 
 import vitcapr
+from tests.data_sets import coco_captions
 from vitcapr.api.evaluation import METRICS
 from vitcapr.errors import UserError
 from vitcapr.metrics.java import JAVA
@@ -33,14 +34,7 @@ def results(path: Path, captions: dict[int, str]) -> Path:
 
 
 def annotations(path: Path) -> Path:
-    entries = [
-        {"id": 10 * image + number, "image_id": image, "caption": text}
-        for image, texts in REFERENCES.items()
-        for number, text in enumerate(texts)
-    ]
-    path.write_text(
-        json.dumps({"info": {}, "images": [{"id": 139, "file_name": "coco/139.jpg"}], "annotations": entries})
-    )
+    path.write_text(json.dumps({"info": {}, **coco_captions({139: "coco/139.jpg"}, REFERENCES)}))
     return path
 
 

@@ -2,16 +2,14 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
-from PIL import Image
 
 import vitcapr
 from tests.checkpoints import save_bert, save_checkpoint, tiny_vit
-from tests.data_sets import write_data_set
+from tests.data_sets import write_data_set, write_noise
 
 IMAGES = 12
-THINGS = ["dog", "cat", "boat", "man", "girl", "bird"]
+THINGS, STARTS = ["dog", "cat", "boat", "man", "girl", "bird"], ("A", "The big")
 
 
 def write_backbones(backbones: Path) -> None:
@@ -21,15 +19,11 @@ def write_backbones(backbones: Path) -> None:
 
 def write_photographs(data: Path, pictures: Path) -> None:
     """Twelve images of noise, "photo 00.png" and so on, with two captions each."""
-    draw = np.random.default_rng(0)
-    pictures.mkdir()
-    splits, captions = {}, []
-    for number in range(IMAGES):
-        name, size = f"{number:02d}", (18 + number % 5, 20 + number % 7, 3)
-        Image.fromarray(draw.integers(0, 256, size, dtype=np.uint8)).save(pictures / f"photo {name}.png")
-        splits[name] = ("train", "train", "validation", "test")[number % 4]
-        captions += [(name, "en", f"{start} {THINGS[number % 6]}.") for start in ("A", "The big")]
-    write_data_set(data, splits, captions, "toy", pictures, "photo {}.png")
+    splits = {f"{number:02d}": ("train", "train", "validation", "test")[number % 4] for number in range(IMAGES)}
+    file = "photo {}.png".format
+    write_noise(pictures, [*map(file, splits)])
+    captions = [(name, "en", f"{a} {thing}.") for name, thing in zip(splits, 2 * THINGS, strict=True) for a in STARTS]
+    write_data_set(data, splits, captions, "toy", pictures, file)
 
 
 @pytest.fixture(scope="session")
@@ -46,7 +40,8 @@ def _experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
             vitcapr.extract(data, "noise-vit", results / "features" / name, dtype="float32", chunk=4, mirror=mirror)
             for name, mirror in (("vit", False), ("mirrored", True))
         )
-        bert = vitcapr.extract_text(data, "tiny-bert", results / "text_features/bert", dtype="float32", device="cpu")
+        exact = {"dtype": "float32", "store_dtype": "float32", "device": "cpu"}
+        bert = vitcapr.extract_text(data, "tiny-bert", results / "text_features/bert", **exact)
         inputs = (data, vit, vitcapr.build_vocabulary(data, results / "text", vocabulary={"min_count": 1}))
         phases = {"phases": [{"epochs": 3, "batch_images": 4, "learning_rate": 0.01}], "precision": "float32"}
         for kind in ("patch_attention", "baseline"):

@@ -17,11 +17,9 @@ TOYS = Path(__file__).parent / "toys"
 Snakemake = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def write_project(folder: Path) -> None:
-    """A checkout with the toys' configurations and what they read, before anything has run."""
-    copy_checkout(folder, "experiments")
-    shutil.copytree(TOYS, folder, dirs_exist_ok=True)
-    write_inputs(folder)
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--minutes", type=float, default=40, help="Of the campaign (marker torture).")
+    parser.addoption("--seed", type=int, default=0, help="Of the campaign (marker torture).")
 
 
 @pytest.fixture(scope="session")
@@ -46,7 +44,9 @@ def snakemake(forks: Forks) -> Snakemake:
 def project(tmp_path_factory: pytest.TempPathFactory, snakemake: Snakemake) -> Path:
     """A checkout with all results of the captioning toy, ``tiny``."""
     folder = tmp_path_factory.mktemp("project")
-    write_project(folder)
+    copy_checkout(folder, "experiments")
+    shutil.copytree(TOYS, folder, dirs_exist_ok=True)
+    write_inputs(folder)
     done = snakemake(folder)
     assert done.returncode == 0, done.stdout
     return folder

@@ -4,25 +4,13 @@ vectors."""
 import random
 from pathlib import Path
 
-import torch
-from transformers import BertConfig, BertModel, BertTokenizer
-
-from tests.checkpoints import save_checkpoint, tiny_vit
+from tests import checkpoints
+from tests.checkpoints import save_bert, save_checkpoint, tiny_vit
 from tests.models.networks import save_language_model
 
 SHAPE = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
-PROCESSOR = {
-    "image_processor_type": "ViTImageProcessor",
-    "do_resize": True,
-    "size": {"height": 56, "width": 56},
-    "resample": 2,
-    "do_rescale": True,
-    "rescale_factor": 1 / 255,
-    "do_normalize": True,
-    "image_mean": [0.5, 0.5, 0.5],
-    "image_std": [0.5, 0.5, 0.5],
-}
-SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+EVEN = {"image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5]}
+PROCESSOR = {**checkpoints.PROCESSOR, **EVEN, "size": {"height": 56, "width": 56}}
 WORDS = (
     "a an the and of in on at to is are with left right above below under over beside between near large small big "
     "tiny red green blue yellow orange purple pink black white grey gray brown circle square triangle star cross ring "
@@ -35,12 +23,8 @@ def write_inputs(folder: Path) -> None:
     """Write the folders ``vit``, ``bert`` and ``llama``, and ``vectors.txt`` in GloVe's format, 8 numbers a word."""
     vit = tiny_vit(**SHAPE, image_size=56, patch_size=14, initializer_range=0.02)
     save_checkpoint(vit, folder / "vit", PROCESSOR)
-    torch.manual_seed(0)
-    pieces = dict.fromkeys([*SPECIAL, *WORDS.split(), *LETTERS, *(f"##{letter}" for letter in LETTERS)])
-    vocabulary = {piece: number for number, piece in enumerate(pieces)}
-    BertTokenizer(vocab=vocabulary, do_lower_case=True).save_pretrained(folder / "bert")
-    config = BertConfig(**SHAPE, vocab_size=len(vocabulary), max_position_embeddings=64, initializer_range=0.5)
-    BertModel(config).eval().save_pretrained(folder / "bert")
+    pieces = dict.fromkeys([*WORDS.split(), *LETTERS, *(f"##{letter}" for letter in LETTERS)])
+    save_bert(folder / "bert", list(pieces), **SHAPE, max_position_embeddings=64)
     save_language_model(folder / "llama", [WORDS, WORDS])
     numbers = random.Random(0)
     lines = (f"{word} {' '.join(f'{numbers.gauss(0, 1):.4f}' for _ in range(8))}\n" for word in WORDS.split())

@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 from PIL import Image
-from transformers import BertConfig, BertModel, BertTokenizer, ResNetConfig, ResNetModel
+from transformers import ResNetConfig, ResNetModel
 from transformers.models.convnext.image_processing_pil_convnext import ConvNextImageProcessorPil
 
-from tests.checkpoints import save_checkpoint, tiny_vit
-from tests.data_sets import encoded
+from tests.checkpoints import save_bert, save_checkpoint, tiny_vit
+from tests.data_sets import coco_captions, encoded
 from tests.encoders.two_towers import WORDS as T5_WORDS
 from tests.encoders.two_towers import blip2_t5
 from tests.end_to_end import inputs
@@ -79,17 +79,13 @@ def coco(data: Path, backbones: Path) -> None:
     for split, first, count in (("train2014", 1, 24), ("val2014", 100, 8)):
         folder = data / "coco" / split
         folder.mkdir(parents=True)
-        images = [{"id": n, "file_name": f"COCO_{split}_{n:012d}.jpg"} for n in range(first, first + count)]
-        for image in images:
-            (folder / str(image["file_name"])).write_bytes(source.jpeg())
-        captions = [
-            {"id": 10 * int(str(image["id"])) + number, "image_id": image["id"], "caption": source.caption()}
-            for image in images
-            for number in range(EACH)
-        ]
+        images = {number: f"COCO_{split}_{number:012d}.jpg" for number in range(first, first + count)}
+        for name in images.values():
+            (folder / name).write_bytes(source.jpeg())
+        captions = {image: [source.caption() for _ in range(EACH)] for image in images}
         path = data / "coco" / "annotations" / f"captions_{split}.json"
         path.parent.mkdir(exist_ok=True)
-        path.write_text(json.dumps({"images": images, "annotations": captions}))
+        path.write_text(json.dumps(coco_captions(images, captions)))
     write_vit(backbones)
 
 
@@ -136,6 +132,4 @@ def pairs(data: Path, backbones: Path) -> None:
     ResNetModel(ResNetConfig(hidden_sizes=[8, 16], depths=[1, 1], embedding_size=8)).save_pretrained(resnet)
     ConvNextImageProcessorPil(size={"shortest_edge": 224}).save_pretrained(resnet)
     bert = backbones / "google-bert" / "bert-base-multilingual-cased"
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", *ENGLISH, *sorted(set("".join(CHINESE)))]
-    BertTokenizer(vocab={piece: number for number, piece in enumerate(pieces)}).save_pretrained(bert)
-    BertModel(BertConfig(**inputs.SHAPE, vocab_size=len(pieces), max_position_embeddings=64)).save_pretrained(bert)
+    save_bert(bert, [".", *ENGLISH, *sorted(set("".join(CHINESE)))], **inputs.SHAPE, max_position_embeddings=64)

@@ -12,18 +12,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.docs.blocks import REPOSITORY, blocks_of
 from tests.forks import Forks
 
 pytestmark = pytest.mark.timeout(1800)
 
-REPOSITORY = Path(__file__).parents[2]
-README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-DEMO, EVALUATE = ((REPOSITORY / "docs" / f"{page}.md").read_text(encoding="utf-8") for page in ("demo", "evaluate"))
-PYTHON_API = (REPOSITORY / "docs" / "python-api.md").read_text(encoding="utf-8")
+PAGES = ("README.md", "docs/demo.md", "docs/evaluate.md", "docs/python-api.md")
+README, DEMO, EVALUATE, PYTHON_API = (REPOSITORY / page for page in PAGES)
 
 
-def blocks(language: str, page: str = README) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+def blocks(language: str, page: Path = README) -> list[str]:
+    return [block.text for block in blocks_of(page) if block.language == language]
 
 
 COMMANDS = [line for page in (README, DEMO, EVALUATE) for block in blocks("bash", page) for line in block.splitlines()]
@@ -74,7 +73,7 @@ def small(command: str) -> str:
 
 
 def test_the_readme_has_the_commands() -> None:
-    assert len(README.splitlines()) <= 110
+    assert len(README.read_text(encoding="utf-8").splitlines()) <= 110
     assert MAKE == ["make demo"]
     assert len(HERE) >= 15
     assert len(NEEDS_DATA) >= 2
@@ -124,10 +123,11 @@ def test_command_on_real_data(run: Run, command: str) -> None:
 
 
 def test_every_file_it_names_exists(project: Path) -> None:
-    links = re.findall(r"\]\((?!http)([^)#]+)\)", README)
+    links = re.findall(r"\]\((?!http)([^)#]+)\)", README.read_text(encoding="utf-8"))
     assert links
     missing = [link for link in links if not (REPOSITORY / link).exists()]
-    listed = re.findall(r"^\| `([^`]+)`(?:, `([^`]+)`)? \|", DEMO.split("## What it writes")[1], re.MULTILINE)
+    written = DEMO.read_text(encoding="utf-8").split("## What it writes")[1]
+    listed = re.findall(r"^\| `([^`]+)`(?:, `([^`]+)`)? \|", written, re.MULTILINE)
     made = [name for names in listed for name in names if name and "VITCAPR" not in name and "…" not in name]
     missing += [name for name in made if name != "report.html" and not (project / "results/tiny" / name).exists()]
     assert missing == []

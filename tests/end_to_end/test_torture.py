@@ -1,24 +1,31 @@
-"""The short form of the campaign of ``make torture``: some kills, faults and hostile inputs of every kind."""
+"""Kills, faults and hostile inputs of each kind in turn: a few of them, and the campaign of ``make torture``."""
 
+import itertools
+import os
 import random
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.torture import artefacts, datasets, faults, foreign, kills
 from tests.torture.hostile import VALUES, grown
-from tests.torture.sandbox import jobs_of
+from tests.torture.sandbox import Job, files_below, jobs_of
 from tests.torture.tally import Tally
 
 STAGES = ("decode", "extract", "train_captioner", "seal")
 ROUNDS = 3
+SLOW = ("check_claims", "score", "paraphrases", "data_scenes")
+"""Stages that start Java or other processes are killed; the others are attacked in every way."""
 
-pytestmark = pytest.mark.timeout(600)
 
-
+@pytest.mark.timeout(600)
 def test_a_sample_of_the_campaign_ends_well(project: Path, tmp_path: Path) -> None:
-    tally, box = Tally(), tmp_path / "box"
-    draw = random.Random(0)
+    tally, box, draw = Tally(), tmp_path / "box", random.Random(0)
     jobs = [next(job for job in jobs_of(project) if job.stage == stage) for stage in STAGES]
     faults.close_the_output(project, tally)
     for job in jobs:
@@ -34,3 +41,70 @@ def test_a_sample_of_the_campaign_ends_well(project: Path, tmp_path: Path) -> No
     assert not tally.problems, str(tally)
     assert tally.count("kills") > 2
     assert tally.count("inputs") >= 4 * ROUNDS
+
+
+Attack = Callable[[Path, random.Random, Tally], None]
+
+
+def attacks(project: Path, jobs: list[Job], first: int) -> list[Attack]:
+    """One of each kind, in a sandbox."""
+    values = grown(VALUES, 1000, first)
+    quick = [job for job in jobs if job.stage not in SLOW]
+    stores = [job for job in jobs if "--part" in job.arguments]
+
+    def damage(box: Path, draw: random.Random, tally: Tally, by_hand: bool) -> None:
+        artefacts.read_damaged(draw.choice(quick), box, draw.choice(values), draw, tally, by_hand)
+
+    return [
+        partial(damage, by_hand=True),
+        lambda box, draw, tally: datasets.read_hostile_data_set(box, draw.choice(values), draw, tally),
+        lambda box, draw, tally: faults.suffer_and_finish(draw.choice(quick), box, faults.draw_fault(draw, 40), tally),
+        partial(damage, by_hand=False),
+        foreign.import_hostile,
+        datasets.read_hostile_zip,
+        lambda box, draw, tally: foreign.pull_hostile(project, box, draw.choice(values), draw, tally),
+        lambda box, draw, tally: kills.kill_among_writers(draw.choice(stores), box, draw, tally),
+    ]
+
+
+def work(project: Path, jobs: list[Job], first: int, until: float, tally: Tally) -> None:
+    """Kill and attack on every core until the time is up."""
+    numbers, each = itertools.count(), attacks(project, jobs, first)
+
+    def worker(box: Path) -> None:
+        while time.monotonic() < until:
+            number = next(numbers)
+            draw = random.Random(first * 1_000_000 + number)
+            try:
+                kills.kill_and_finish(jobs[number % len(jobs)], box, draw, tally, cached=number % 4 == 3)
+                each[number % len(each)](box, draw, tally)
+                if number % 40 == 10:
+                    kills.kill_snakemake(project, box, draw, tally)
+            except Exception:
+                tally.add("faults, of the campaign itself", str(number), traceback.format_exc())
+
+    boxes = [project.parent / f"box-{number}" for number in range(len(os.sched_getaffinity(0)))]
+    threads = [threading.Thread(target=worker, args=(box,)) for box in boxes]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+@pytest.mark.torture
+@pytest.mark.timeout(7200)
+def test_nothing_is_lost_and_nothing_is_let_in(toys: Path, pytestconfig: pytest.Config) -> None:
+    minutes, first = pytestconfig.getoption("--minutes"), pytestconfig.getoption("--seed")
+    began = time.monotonic()
+    whole = {path: path.read_bytes() for path in files_below(toys / "results")}
+    jobs, tally = jobs_of(toys), Tally()
+    faults.close_the_output(toys, tally)
+    try:
+        work(toys, jobs, first, began + 60 * minutes, tally)
+    finally:
+        load = " ".join(f"{value:.1f}" for value in os.getloadavg())
+        print(f"\n{len(jobs)} jobs, seed {first}, {(time.monotonic() - began) / 60:.1f} minutes, load {load}\n{tally}")
+    changed = [str(path) for path, content in whole.items() if not path.is_file() or path.read_bytes() != content]
+    assert not changed, "the project itself was changed"
+    assert not tally.problems
+    assert all(map(tally.count, ("kills", "faults", "inputs"))), "the time was up before everything was tried"

@@ -1,15 +1,15 @@
 """The commands of the first two tutorials, one after the other, on noise and with backbones that know nothing."""
 
 import csv
+import itertools
 import os
 import re
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
-from PIL import Image
 
+from tests.data_sets import write_noise
 from tests.docs.blocks import REPOSITORY, blocks_of, commands_of
 from tests.end_to_end.inputs import write_inputs
 from tests.forks import Forks
@@ -22,15 +22,12 @@ NOT_RUN = {"cd": "the folder is given", "head": "of the system"}
 
 
 def write_data(study: Path) -> None:
-    draw = np.random.default_rng(0)
-    (study / "photographs").mkdir()
+    names = [f"{number:04d}.png" for number in range(PHOTOGRAPHS)]
+    write_noise(study / "photographs", names)
     with (study / "captions.csv").open("w", newline="") as file:
         table = csv.writer(file)
         table.writerow(["image", "caption"])
-        for number in range(PHOTOGRAPHS):
-            name = f"{number:04d}.png"
-            Image.fromarray(draw.integers(0, 256, (30, 40, 3), dtype=np.uint8)).save(study / "photographs" / name)
-            thing = ["dog", "cat", "boat"][number % 3]
+        for name, thing in zip(names, itertools.cycle(["dog", "cat", "boat"])):
             table.writerows([[name, f"A {thing} on the left."], [name, f"There is a big {thing}."]])
     shutil.copy(study / "photographs" / "0000.png", study / "new.jpg")
 

@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,22 +26,15 @@ class Project:
 
     @property
     def environment(self) -> dict[str, str]:
-        environment = os.environ | {"PYTHONPATH": str(self.root), "COLUMNS": "200"}
-        environment.pop("VITCAPR_DATA", None)
-        environment.pop("VITCAPR_BACKBONES", None)
-        return environment
+        hidden = ("VITCAPR_DATA", "VITCAPR_BACKBONES")
+        kept = {name: value for name, value in os.environ.items() if name not in hidden}
+        return kept | {"PYTHONPATH": str(self.root), "COLUMNS": "200"}
 
-    @property
-    def _where(self) -> dict[str, Any]:
-        return {"folder": self.root, "environment": self.environment}
-
-    @property
-    def configured(self) -> list[str]:
-        return ["--configfile", self.configfile] if self.configfile else []
-
-    def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """A run of Snakemake."""
-        return snakemake_forks().run("-m", "snakemake", *self.configured, *arguments, **self._where)
+    def command(self, *arguments: str, program: Sequence[str] = ("snakemake",)) -> subprocess.CompletedProcess[str]:
+        """A run of Snakemake, or of another program, with the experiment's file."""
+        configured = ["--configfile", self.configfile] if self.configfile else []
+        words = (*program, *configured, *arguments)
+        return snakemake_forks().run("-m", *words, folder=self.root, environment=self.environment)
 
     def snakemake(self, *arguments: str) -> str:
         done = self.command(*arguments)
@@ -66,7 +60,7 @@ class Project:
         return {job.name for job in self.jobs()}
 
     def status(self) -> str:
-        done = snakemake_forks().run("-m", "vitcapr", "status", *self.configured, **self._where)
+        done = self.command(program=("vitcapr", "status"))
         assert done.returncode == 0, done.stderr
         return done.stdout
 

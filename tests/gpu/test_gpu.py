@@ -67,7 +67,8 @@ def photographs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         smooth = Image.fromarray(generator.integers(0, 256, (9, 12, 3), dtype=np.uint8))
         smooth.resize((640, 480), Image.Resampling.BICUBIC).save(folder / f"{number}.jpg")
     names = [str(number) for number in range(IMAGES)]
-    return write_data_set(folder, dict.fromkeys(names, "train"), [(name, "en", "a") for name in names], files="{}.jpg")
+    captions = [(name, "en", "a") for name in names]
+    return write_data_set(folder, dict.fromkeys(names, "train"), captions, files="{}.jpg".format)
 
 
 @pytest.fixture(scope="module")

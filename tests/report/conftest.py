@@ -63,7 +63,7 @@ def dataset(tmp_path, picture):
         picture.resize(size).save(tmp_path / f"{name}.png")
     splits = dict(zip(names, ["test"] * 6 + ["train"], strict=True))
     captions = [(name, "en", f"What a person wrote for {name} .") for name in names]
-    manifest = write_data_set(tmp_path / "data", splits, captions, "toy", tmp_path, "{}.png")
+    manifest = write_data_set(tmp_path / "data", splits, captions, "toy", tmp_path, "{}.png".format)
     words = [[f"word{n}" for n in range(length)] for length in (2, 3, 4, 5, 6, 13)]
     write_texts(tmp_path / "captions.json", {name: " ".join(text) for name, text in zip(names, words, strict=False)})
     lengths = [len(text) for text in words]

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.data_sets import write_data_set
 from vitcapr.errors import UserError
 from vitcapr.formats.tokens import TokenTable
 from vitcapr.formats.vocabulary import Vocabulary
@@ -12,6 +13,24 @@ from vitcapr.pipeline.run import run_stage
 from vitcapr.stages import vocabulary as vocabulary_stage
 from vitcapr.stages.data_photographs import data_photographs
 from vitcapr.stages.word_vectors import word_vectors
+
+
+@pytest.fixture
+def manifest(tmp_path):
+    """Four images, two captions each in English, one in Chinese for the first."""
+    splits = {"one": "train", "two": "validation", "three": "test", "four": "train"}
+    texts = [
+        ("one", "en", "A dog runs."),
+        ("one", "zh", "一只狗"),
+        ("one", "en", "The dog!"),
+        ("two", "en", "A cat runs"),
+        ("two", "en", "A cat"),
+        ("three", "en", "A cat"),
+        ("three", "en", "1 2 3"),
+        ("four", "en", "A dog and 2 cats"),
+        ("four", "en", "zebra"),
+    ]
+    return write_data_set(tmp_path / "data", splits, texts)
 
 
 @pytest.fixture

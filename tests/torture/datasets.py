@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from PIL import Image
 
-from tests.data_sets import encoded
+from tests.data_sets import coco_captions, encoded
 from tests.torture.hostile import damage_file, damaged
 from tests.torture.runs import attempt
 from tests.torture.tally import Tally
@@ -68,13 +68,9 @@ def write_data_set(kind: str, folder: Path) -> tuple[list[str], list[Path], list
         settings |= {"text": "text/captions.txt", "splits": "random"}
     elif kind == "coco":
         for split, names in (("train", PICTURES[:4]), ("val", PICTURES[4:])):
-            listed = [{"id": int(name[:12]), "file_name": name} for name in names]
-            captions = [
-                {"id": 10 * int(name[:12]) + number, "image_id": int(name[:12]), "caption": text}
-                for name in names
-                for number, text in enumerate(TEXTS[name])
-            ]
-            files[f"captions_{split}2017.json"] = json.dumps({"images": listed, "annotations": captions})
+            listed = {int(name[:12]): name for name in names}
+            captions = coco_captions(listed, {image: TEXTS[name] for image, name in listed.items()})
+            files[f"captions_{split}2017.json"] = json.dumps(captions)
         settings["annotations"] = [f"text/{name}" for name in files]
     elif kind == "coco_karpathy":
         files, settings["karpathy"] = {"dataset_coco.json": json.dumps(karpathy())}, "text/dataset_coco.json"

@@ -5,32 +5,16 @@ import json
 import os
 import shlex
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-from tests.end_to_end.conftest import write_project
 
 FROM_NOTHING = ("extract", "extract_pixels", "extract_text")
 """Stages whose work lies in a store, which is not among the outputs that they declare."""
 MEASURED = ("seconds.csv", "tables.md")
 """What align writes with the processor time of each fit."""
 NOT_ARTEFACTS = ("runs", "logs", ".code.json", "result_cache", "writers.lock")
-
-
-def make_project(folder: Path) -> None:
-    """A checkout with all results of the toys, which together run every rule."""
-    folder.mkdir(parents=True)
-    write_project(folder)
-    for experiment in ("tiny", "towers", "pairs"):
-        command = [sys.executable, "-m", "snakemake", "--cores", "2", "--max-threads", "1"]
-        done = subprocess.run(
-            [*command, "--configfile", f"{experiment}.yaml"], cwd=folder, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stderr
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for number, name in enumerate(splits)
         for language, text in (("en", f"picture number {number} of many"), ("zh", f"第{number}张图片"))
     ]
-    write_data_set(folder / "data", splits, captions, "pairs", folder / "raw/pictures", "bild_{}.png")
+    write_data_set(folder / "data", splits, captions, "pairs", folder / "raw/pictures", "bild_{}.png".format)
     save_checkpoint(tiny_vit(initializer_range=0.02), folder / "vit")
     manifest = folder / "data" / "manifest.json"
     run_stage(

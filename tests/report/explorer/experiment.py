@@ -8,12 +8,10 @@ import pandas as pd
 from numpy.typing import NDArray
 from PIL import Image
 
-from tests.data_sets import candidate, embeddings_of
+from tests.data_sets import candidate, embeddings_of, write_data_set
 from vitcapr.demo.claim_accuracy import claims_as_text
-from vitcapr.files import sha256_file
 from vitcapr.formats.captions import AttentionTable, write_attention, write_captions
 from vitcapr.formats.embeddings import write_embeddings
-from vitcapr.formats.manifest import write_manifest
 from vitcapr.formats.scores import RankFile, write_comparison, write_metrics, write_per_image
 from vitcapr.metrics.ranks import rank_matches
 from vitcapr.report.explorer.results import Claim, Results, read_experiment
@@ -52,28 +50,13 @@ def write_experiment(folder: Path, shade: int = 0) -> Path:
     """
     data = folder / "data"
     data.mkdir(parents=True)
-    ids, names = [*IDS, "train"], [f"{number}.png" for number in range(IMAGES + 1)]
-    for number, name in enumerate(names):
+    truths = dict(zip([*IDS, "train"], [*TRUTH, "a train"], strict=True))
+    files = {image: f"{number}.png" for number, image in enumerate(truths)}
+    for number, name in enumerate(files.values()):
         Image.new("RGB", (60, 40), (40 * number % 256, 120, shade)).save(data / name)
-    splits = ["test"] * IMAGES + ["train"]
-    images = {"image_id": ids, "path": names, "split": splits, "width": 60, "height": 40}
-    digests = [sha256_file(data / name) for name in names]
-    owners = np.repeat(np.arange(IMAGES + 1), 2)
-    texts = [text for truth in (*TRUTH, "a train") for text in (f"{truth}.", f"there is {truth}.")]
-    captions = {
-        "caption_id": [f"c{number}" for number in range(len(owners))],
-        "image_row": owners,
-        "language": "en",
-        "text": texts,
-    }
-    write_manifest(
-        data,
-        dataset="scenes",
-        image_root=data,
-        images=pd.DataFrame({**images, "sha256": digests}),
-        captions=pd.DataFrame(captions),
-        rejected=[],
-    )
+    captions = [(image, "en", f"{start}{truth}.") for image, truth in truths.items() for start in ("", "there is ")]
+    splits = dict.fromkeys(IDS, "test") | {"train": "train"}
+    write_data_set(data, splits, captions, "scenes", files=files.__getitem__)
     for decoding, written in (("greedy", BEAM), ("beam", BEAM), ("reranked", RERANKED)):
         _write_system(folder, IDS, decoding, written)
     beam, reranked = ({"model": "attention", "decoding": name, "protocol": ""} for name in ("beam", "reranked"))

@@ -1,11 +1,12 @@
-"""``vitcapr decode`` as a user runs it, on a random captioner and random features."""
+"""``vitcapr stage decode`` as a user runs it."""
 
 import json
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.commands.stores import write_store
 from tests.data_sets import write_data_set
 from tests.models.untrained import architecture, untrained
 from vitcapr.errors import UserError
@@ -14,39 +15,17 @@ from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.decode import decode
 
-IMAGES, PATCHES, WIDTH, ENTRIES = 9, 6, 8, 14
-WORDS = ["a", "dog", "runs", "on", "the", "grass", "while", "two", "cats", "sleep"]
 PLAIN = '{"decoding": {"beam_size": 3, "n_best": 2, "max_length": 6, "min_length": 1, "batch_images": 2}}'
-ENTRIES = len(WORDS) + 4
-
-
-def captioner(folder, kind, vocabulary=ENTRIES, width=WIDTH, seed=3):
-    sizes = {"embedding_dim": 5, "hidden_dim": 7}
-    weights = untrained(kind, vocabulary, width, seed, **sizes).state_dict()
-    write_model(folder, weights, {"architecture": architecture(kind, vocabulary, width, **sizes)})
-    return folder
-
-
-def dataset(folder, names):
-    splits = {name: "test" if number % 2 else "train" for number, name in enumerate(names)}
-    return write_data_set(folder, splits, [(name, "en", "a dog") for name in names], "toy", files="{}.png")
 
 
 @pytest.fixture
-def files(tmp_path):
-    names = [f"image{number}" for number in range(IMAGES)]
-    draw = np.random.default_rng(0)
-    arrays = {
-        "patches": draw.normal(size=(IMAGES, PATCHES, WIDTH)).astype(np.float16),
-        "cls": draw.normal(size=(IMAGES, WIDTH)).astype(np.float16),
-    }
-    vocabulary = Vocabulary.build(WORDS, min_count=1)
-    vocabulary.write(tmp_path / "vocabulary.json")
+def files(project: Path, tmp_path: Path) -> dict[str, Any]:
+    results = project / "results/toy"
     return {
-        "features": write_store(tmp_path, arrays, names, chunk=4, grid=[2, 3]),
-        "manifest": dataset(tmp_path / "data", names),
-        "vocabulary": tmp_path / "vocabulary.json",
-        "captioner": captioner(tmp_path / "captioner", "patch_attention"),
+        "features": results / "features/vit/manifest.json",
+        "manifest": results / "data/manifest.json",
+        "vocabulary": results / "text/vocabulary.json",
+        "captioner": results / "captioners/patch_attention",
         "split": "test",
         "captions": tmp_path / "captions.json",
         "settings": PLAIN,
@@ -56,11 +35,12 @@ def files(tmp_path):
 def test_captions_and_attention(files, tmp_path):
     run_stage(decode, **files, attention=tmp_path / "attention.npz", log=tmp_path / "log")
     entries = json.loads(files["captions"].read_text())
-    assert [entry["image_id"] for entry in entries] == ["image1", "image3", "image5", "image7"]
+    assert [entry["image_id"] for entry in entries] == ["03", "07", "11"]
+    words = Vocabulary.read(files["vocabulary"]).words
     for entry in entries:
         assert entry["caption"] == " ".join(entry["tokens"])
         assert 1 <= len(entry["tokens"]) <= 6
-        assert set(entry["tokens"]) <= set(WORDS)
+        assert set(entry["tokens"]) <= set(words[4:])
         assert len(entry["token_log_probs"]) == len(entry["tokens"]) + 1
         assert entry["log_prob"] == pytest.approx(sum(entry["token_log_probs"]), abs=1e-4)
         first, second = entry["candidates"]
@@ -68,10 +48,10 @@ def test_captions_and_attention(files, tmp_path):
         assert first["score"] >= second["score"]
     with np.load(tmp_path / "attention.npz") as stored:
         assert stored["offsets"].tolist() == np.cumsum([0, *(len(entry["tokens"]) for entry in entries)]).tolist()
-        assert stored["image_row"].tolist() == [1, 3, 5, 7]
-        assert stored["grid"].tolist() == [2, 3]
+        assert stored["image_row"].tolist() == [3, 7, 11]
+        assert stored["grid"].tolist() == [2, 2]
         np.testing.assert_allclose(stored["weights"].astype(float).sum(1), 1, atol=5e-3)
-    assert "4/4 captions" in (tmp_path / "log").read_text()
+    assert "3/3 captions" in (tmp_path / "log").read_text()
 
 
 def test_samples_are_the_same_in_batches_of_any_size(files, tmp_path):
@@ -86,9 +66,9 @@ def test_samples_are_the_same_in_batches_of_any_size(files, tmp_path):
             return json.loads(files["captions"].read_text()), stored["offsets"].tolist()
 
     found, offsets = written()
-    assert "4 images, 9 samples" in (tmp_path / "log").read_text()
+    assert "3 images, 9 samples" in (tmp_path / "log").read_text()
     assert offsets == np.cumsum([0, *(len(entry["tokens"]) for entry in found)]).tolist()
-    assert len({str(entry["candidates"]) for entry in found}) == 4
+    assert len({str(entry["candidates"]) for entry in found}) == 3
     drawn = [[one["tokens"] for one in entry["candidates"]] for entry in found]
     assert all(5 < len(image) <= 9 for image in drawn)
     for size in (1, 3):
@@ -99,9 +79,9 @@ def test_samples_are_the_same_in_batches_of_any_size(files, tmp_path):
 
 
 def test_the_baseline_reads_cls_and_has_no_attention(files, tmp_path):
-    files["captioner"] = captioner(tmp_path / "baseline", "baseline")
+    files["captioner"] = files["captioner"].with_name("baseline")
     run_stage(decode, **files)
-    assert len(json.loads(files["captions"].read_text())) == 4
+    assert len(json.loads(files["captions"].read_text())) == 3
     with pytest.raises(UserError, match="does not attend"):
         run_stage(decode, **files, attention=tmp_path / "attention.npz")
 
@@ -112,11 +92,16 @@ def test_inputs_that_do_not_belong_together_are_an_error(files, tmp_path):
             run_stage(decode, **{**files, **changes})
         return str(caught.value)
 
-    assert "has 20 words and the vocabulary 14" in message(
-        captioner=captioner(tmp_path / "words", "patch_attention", vocabulary=20)
-    )
-    assert "width 3, these are 8" in message(captioner=captioner(tmp_path / "width", "patch_attention", width=3))
-    assert "not those of the images of the data set" in message(manifest=dataset(tmp_path / "other", ["x", "y"]))
-    assert "no images in the split 'validation'" in message(split="validation")
+    def captioner(name, *sizes):
+        weights = untrained("patch_attention", *sizes).state_dict()
+        write_model(tmp_path / name, weights, {"architecture": architecture("patch_attention", *sizes)})
+        return tmp_path / name
+
+    words = len(Vocabulary.read(files["vocabulary"]))
+    assert f"has 20 words and the vocabulary {words}" in message(captioner=captioner("words", 20, 8))
+    assert "width 3, these are 8" in message(captioner=captioner("width", words, 3))
+    other = write_data_set(tmp_path / "other", dict.fromkeys("xy", "test"), [(name, "en", "a dog") for name in "xy"])
+    assert "not those of the images of the data set" in message(manifest=other)
+    assert "no images in the split 'none'" in message(split="none")
     assert "n_best 3 is larger than" in message(settings='{"decoding": {"beam_size": 2, "n_best": 3}}')
     assert not files["captions"].exists()
