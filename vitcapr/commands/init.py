@@ -60,6 +60,7 @@ def main(
     if not given:
         print("  snakemake --cores 2                       the demo of config.yaml, on 10,000 rendered pictures")
         print(f"  edit experiments/{source.name}, then")
+    print(f"  vitcapr config check --configfile experiments/{source.name}")
     print(f"  snakemake --cores 2 --configfile experiments/{source.name}")
     print(f"The pages that the comments name, such as docs/your-data.md, are in {WORKFLOW}")
 
