@@ -240,7 +240,7 @@ def annotations(function: ast.FunctionDef) -> dict[str, str]:
 
 
 def test_what_the_pages_add_does_what_they_say(tmp_path: Path) -> None:
-    metric = run_block("docs/adding-a-metric.md")["METRIC"]
+    metric = run_block("docs/plugins.md")["METRIC"]
     captions = TokenisedCaptions(["a dog", "a cat", "a man"], {"1": ["a dog", "dogs"], "2": ["cats"], "3": ["a man"]})
     assert metric.measure(captions)["exact_match"].value == pytest.approx(2 / 3)
     figure = run_block("docs/adding-a-figure.md")["caption_lengths_histogram"]([2, 2, 4])
