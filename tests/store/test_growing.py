@@ -86,7 +86,9 @@ def test_rows_come_from_several_stores(experiment: Any) -> None:
 
 
 def test_another_recipe_and_other_weights_copy_nothing(experiment: Any) -> None:
+    experiment.run("fewer", patches=2)
     experiment.run("old")
+    assert to_do(experiment).endswith("11 of 11 images to do")
     for change in ({"store_dtype": "float32"}, {"image_size": 32}, {"dtype": "bfloat16"}):
         experiment.run(f"new {change}", **change)
         assert to_do(experiment).endswith("11 of 11 images to do"), change

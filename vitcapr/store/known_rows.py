@@ -17,10 +17,12 @@ from vitcapr.formats.containers import write_array
 from vitcapr.formats.store_manifest import LAYERS, SCALE, arrays_of_layer
 from vitcapr.store.layout import GROUP, ArrayLayout, chunk_path, row_ranges
 from vitcapr.store.rows import Rows
-from vitcapr.store.writer import StoreWriter, read_layouts
+from vitcapr.store.writer import TERMS, StoreWriter, read_layouts
 
 ROWS = "rows.npy"
 _DIGEST_BYTES = 32
+_NOT_COMPARED = {"fingerprint", "images_sha256", "captions_sha256", "grid", TERMS, LAYERS, "hidden_layers"}
+"""Attributes that do not say how a row is computed; layers are compared apart."""
 
 
 def write_row_digests(folder: Path, rows: Rows) -> None:
@@ -164,16 +166,19 @@ class KnownRows:
         return slice((index - self.first) * self.chunk, (index - self.first + 1) * self.chunk)
 
 
+def _how_computed(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in attributes.items() if key not in _NOT_COMPARED}
+
+
 def _held(stores: Path, recipe: Mapping[str, Any], except_for: Path | None) -> Iterator[_Source]:
     """The stores of this recipe. One may hold more hidden layers than the recipe has; their arrays are left out."""
     layers = set(recipe.get(LAYERS, ()))
-    exact = {key: value for key, value in recipe.items() if key != LAYERS}
     for path in stores.glob(f"*/{GROUP}/zarr.json"):
         folder, attributes = path.parent.parent, read_json(path).get("attributes", {})
         further = set(attributes.get(LAYERS, ())) - layers
         if (
             folder == except_for
-            or any(key not in attributes or attributes[key] != value for key, value in exact.items())
+            or _how_computed(attributes) != _how_computed(recipe)
             or not layers <= set(attributes.get(LAYERS, ()))
         ):
             continue
