@@ -14,7 +14,7 @@ from PIL import Image
 from vitcapr.files import sha256_file
 from vitcapr.formats.captions import Candidate, write_captions
 from vitcapr.formats.embeddings import Embeddings
-from vitcapr.formats.manifest import write_manifest
+from vitcapr.formats.manifest import Manifest, write_manifest
 from vitcapr.formats.tokens import TokenTable
 
 
@@ -72,6 +72,12 @@ def encoded(image: Image.Image, format: str = "PNG", **options: Any) -> bytes:
     stream = io.BytesIO()
     image.save(stream, format, **options)
     return stream.getvalue()
+
+
+def rewrite(data: Manifest, folder: Path, **tables: Any) -> Path:
+    """Write the data set with other tables in the place of its own."""
+    whole = {"images": data.images, "captions": data.captions, "rejected": [], **tables}
+    return write_manifest(folder, dataset=data.dataset, image_root=data.image_root, **whole)
 
 
 def write_noise(folder: Path, names: Sequence[str]) -> None:

@@ -12,10 +12,11 @@ import torch
 
 import vitcapr
 from tests.checkpoints import printed_by
+from tests.data_sets import rewrite
 from vitcapr.commands import search, train_head
 from vitcapr.errors import UserError
 from vitcapr.formats import embeddings
-from vitcapr.formats.manifest import read_manifest, write_manifest
+from vitcapr.formats.manifest import read_manifest
 from vitcapr.retrieval.embedder import Retriever, open_retriever
 from vitcapr.store.reader import FeatureStore, open_features
 
@@ -130,8 +131,7 @@ def test_a_retriever_searches_a_store_of_other_images_on_request(
     data = read_manifest(RESULTS / "data/manifest.json")
     images, captions = (table[table["split"] == "test"] for table in (data.images, data.captions))
     captions = captions.assign(image_row=images.index.get_indexer(captions["image_row"]))
-    tables = {"images": images, "captions": captions, "rejected": []}
-    manifest = write_manifest(tmp_path / "data", dataset="toy", image_root=data.image_root, **tables)
+    manifest = rewrite(data, tmp_path / "data", images=images, captions=captions)
     monkeypatch.setenv("VITCAPR_STORES", str(project / "results/stores"))
     features = vitcapr.extract(manifest, "noise-vit", tmp_path / "features/vit", dtype="float32", chunk=4)
     found = run("dog", "--features", features, "--manifest", manifest)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.commands.stores import write_store
 from tests.data_sets import write_data_set
 from tests.models.untrained import architecture, untrained
 from vitcapr.errors import UserError
@@ -78,14 +79,6 @@ def test_samples_are_the_same_in_batches_of_any_size(files, tmp_path):
     assert [[one["tokens"] for one in entry["candidates"]] for entry in other] != drawn
 
 
-def test_the_baseline_reads_cls_and_has_no_attention(files, tmp_path):
-    files["captioner"] = files["captioner"].with_name("baseline")
-    run_stage(decode, **files)
-    assert len(json.loads(files["captions"].read_text())) == 3
-    with pytest.raises(UserError, match="does not attend"):
-        run_stage(decode, **files, attention=tmp_path / "attention.npz")
-
-
 def test_inputs_that_do_not_belong_together_are_an_error(files, tmp_path):
     def message(**changes):
         with pytest.raises(UserError) as caught:
@@ -100,8 +93,13 @@ def test_inputs_that_do_not_belong_together_are_an_error(files, tmp_path):
     words = len(Vocabulary.read(files["vocabulary"]))
     assert f"has 20 words and the vocabulary {words}" in message(captioner=captioner("words", 20, 8))
     assert "width 3, these are 8" in message(captioner=captioner("width", words, 3))
+    arrays = {"patches": np.zeros((12, 4, 8), np.float16), "cls": np.zeros((12, 8), np.float16)}
+    gridless = write_store(tmp_path, arrays, [f"{number:02d}" for number in range(12)])
+    attending = {"captioner": captioner("same", words, 8), "attention": tmp_path / "attention.npz"}
+    assert "have no patch grid" in message(features=gridless, **attending)
+    plain = {"captioner": files["captioner"].with_name("baseline"), "attention": tmp_path / "attention.npz"}
+    assert "does not attend" in message(**plain)
     other = write_data_set(tmp_path / "other", dict.fromkeys("xy", "test"), [(name, "en", "a dog") for name in "xy"])
     assert "not those of the images of the data set" in message(manifest=other)
     assert "no images in the split 'none'" in message(split="none")
-    assert "n_best 3 is larger than" in message(settings='{"decoding": {"beam_size": 2, "n_best": 3}}')
     assert not files["captions"].exists()

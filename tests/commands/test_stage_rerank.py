@@ -6,17 +6,17 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from tests.commands.stores import write_store
 from tests.data_sets import candidate, write_data_set
 from vitcapr.errors import UserError
 from vitcapr.formats.captions import write_captions
 from vitcapr.metrics import java
 from vitcapr.metrics.captions.cider import cider
 from vitcapr.pipeline.run import run_stage
-from vitcapr.retrieval import augmented_views, reranking
+from vitcapr.retrieval import reranking
 from vitcapr.stages.rerank import rerank
 from vitcapr.stages.rerank_oracle import rerank_oracle
 from vitcapr.stages.tune_reranking import tune_reranking
-from vitcapr.store.reader import FeatureStore
 
 SPLITS = {"v0": "validation", "v1": "validation", "v2": "validation", "t0": "test", "t1": "test"}
 TRUTH = {
@@ -46,17 +46,9 @@ class Images:
         return np.eye(len(TRUTH) + 1, dtype=np.float32)[1 + rows]
 
 
-class Store:
-    """Of these images, as far as reranking looks at it."""
-
-    identity, manifest_path = "image_id", None
-    check_rows = FeatureStore.check_rows
-
-    def __init__(self, ids):
-        self.ids, self.attributes = ids, {"imported": {"kind": "test"}}
-
-    def at_layer(self, _):
-        return self
+def store(folder, ids):
+    """Features of these images, which the retriever here does not look at."""
+    return write_store(folder, {"cls": np.ones((len(ids), 2), np.float16)}, ids)
 
 
 @pytest.fixture
@@ -69,9 +61,8 @@ def files(tmp_path, monkeypatch):
         text_embedder=Texts(), image_embedder=lambda _: Images(), augmented_views=[], layer=None
     )
     monkeypatch.setattr(reranking, "open_retriever", lambda *_, **__: retriever)
-    monkeypatch.setattr(augmented_views, "open_features", lambda _: Store(list(SPLITS)))
     monkeypatch.setattr(java, "tokenize", lambda captions, _: [caption.text for caption in captions])
-    common = {"features": tmp_path / "features.json", "manifest": tmp_path / "manifest.json"}
+    common = {"features": store(tmp_path, list(SPLITS)), "manifest": tmp_path / "manifest.json"}
     return common | {"vocabulary": tmp_path / "vocabulary.json", "retriever": tmp_path}
 
 
@@ -177,18 +168,16 @@ def test_the_oracle_marks_what_it_chose(files, tmp_path):
     assert "a ceiling, no result" in (tmp_path / "log").read_text()
 
 
-def test_mistakes_are_errors(files, tmp_path, monkeypatch):
+def test_mistakes_are_errors(files, tmp_path):
     tune(files, tmp_path)
     with pytest.raises(UserError, match="not the captions of the split"):
         reranked(files, tmp_path, candidates=tmp_path / "validation.json")
     with pytest.raises(UserError, match="no trained retriever there"):
         reranked(files, tmp_path, retriever=tmp_path / "elsewhere")
-    with monkeypatch.context() as patch:
-        patch.setattr(augmented_views, "open_features", lambda _: Store(["x"]))
-        with pytest.raises(UserError, match="not those of the images of the data set toys"):
-            reranked(files, tmp_path)
+    with pytest.raises(UserError, match="not those of the images of the data set toys"):
+        reranked(files, tmp_path, features=store(tmp_path / "other", ["x"]))
     with pytest.raises(UserError, match="uses 0 augmented views of an image, but 1 are given"):
-        reranked(files, tmp_path, augmented_views=[tmp_path / "features.json"])
+        reranked(files, tmp_path, augmented_views=[files["features"]])
     (tmp_path / "best.safetensors").write_bytes(b"others")
     with pytest.raises(UserError, match=r"weight in .*weight\.json was chosen for another retriever"):
         reranked(files, tmp_path)

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import torch
 
+from tests.data_sets import rewrite
 from vitcapr.errors import UserError
-from vitcapr.formats.manifest import read_manifest, write_manifest
+from vitcapr.formats.manifest import read_manifest
 from vitcapr.formats.model import write_card
 from vitcapr.pipeline.run import run_stage
 from vitcapr.retrieval.embedder import Retriever, open_retriever
@@ -100,8 +101,7 @@ def test_a_retriever_of_words(tmp_path: Path) -> None:
 def test_captions_of_another_language_are_left_out(tmp_path: Path) -> None:
     data = read_manifest(MANIFEST)
     captions = data.captions.assign(language=["en", "zh"] * 12)
-    tables = {"images": data.images, "captions": captions, "rejected": []}
-    manifest = write_manifest(tmp_path / "data", dataset="toy", image_root=data.image_root, **tables)
+    manifest = rewrite(data, tmp_path / "data", captions=captions)
     found = embedded(RESULTS / "retrievers/words", tmp_path / "english.npz", manifest=manifest)
     assert found["caption_row"].tolist() == [6, 14, 22]
 

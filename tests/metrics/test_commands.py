@@ -13,6 +13,7 @@ from PIL import Image
 from tests.data_sets import write_data_set, write_texts
 from vitcapr.commands import table
 from vitcapr.errors import UserError
+from vitcapr.formats.captions import AttentionTable, write_attention
 from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.score import score
@@ -46,13 +47,11 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def write_attention(folder: Path, lengths: list[int]) -> None:
+def attend(folder: Path, lengths: list[int]) -> None:
     """Every word looks at the upper left patch only."""
-    weights = np.zeros((sum(lengths), 4), np.float16)
-    weights[:, 0] = 1
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    rows = np.array([1, 2], np.int32)
-    np.savez(folder / "attention.npz", weights=weights, offsets=offsets, image_row=rows, grid=np.array([2, 2]))
+    weights = np.eye(1, 4, dtype=np.float16).repeat(sum(lengths), axis=0)
+    table = AttentionTable(weights, np.cumsum([0, *lengths]), np.array([1, 2]), (2, 2))
+    write_attention(folder / "attention.npz", table)
 
 
 def run(stage: Callable[..., None], folder: Path, output: str, **values: object) -> dict[str, dict[str, float]]:
@@ -123,7 +122,7 @@ def test_captions_of_an_oracle_are_scored_under_its_name_only(folder: Path) -> N
 
 def test_ground(folder: Path) -> None:
     """All words look at the upper left quarter, where the dog of the first picture is; the second has cats below."""
-    write_attention(folder, [3, 4])
+    attend(folder, [3, 4])
     metrics = run_ground(folder)
     assert metrics["grounding"]["value"] == 0.5
     assert metrics["grounding_chance"]["value"] == pytest.approx((1 / 4 + 1 / 2) / 2)
@@ -132,13 +131,13 @@ def test_ground(folder: Path) -> None:
 
 
 def test_attention_of_another_decoding_is_refused(folder: Path) -> None:
-    write_attention(folder, [3, 3])
+    attend(folder, [3, 3])
     with pytest.raises(UserError, match="attention for 3 words for the 4 words"):
         run_ground(folder)
 
 
 def test_summary_and_table(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    write_attention(folder, [3, 4])
+    attend(folder, [3, 4])
     run_score(folder)
     run_ground(folder)
     files = [folder / "metrics.json", folder / "grounding.json"]

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from sklearn.metrics.pairwise import cosine_similarity
 from transformers import AutoTokenizer, BertModel, CLIPModel, CLIPProcessor
 
 from tests.checkpoints import Experiment, make_dataset, save_bert
@@ -42,6 +43,13 @@ def test_scores_of_known_angles() -> None:
     assert similar.value == pytest.approx(((1 + 0.5) / 2 + 1 + (-1 + 0) / 2) / 3)
 
 
+def score(captions: Path, manifest: Path, settings: dict[str, Any], **files: Path) -> dict[str, Any]:
+    chosen, output = json.dumps({**settings, "device": "cpu"}), manifest.with_name("similarity.json")
+    given = {"captions": captions, "manifest": manifest, "metrics": output, **files}
+    run_stage(score_similarity, split="train", settings=chosen, **given)
+    return read_metrics(output)
+
+
 @pytest.fixture
 def experiment(tmp_path: Path) -> Experiment:
     return Experiment(tmp_path, make_dataset(tmp_path / "data", len(CAPTIONS)), clip(tmp_path / "clip"))
@@ -53,20 +61,12 @@ def captions(experiment: Experiment) -> Path:
     return write_texts(experiment.root / "captions.json", dict(zip(images, CAPTIONS, strict=True)))
 
 
-def scored(experiment: Experiment, captions: Path, text: Path, **settings: Any) -> dict[str, Any]:
+def scored(experiment: Experiment, captions: Path, text: Path) -> dict[str, Any]:
     encoder = {"source": str(text), "output": "aligned", "dtype": "float32", "max_length": ROOM}
     metrics = {"clip_score": {"backbone": "clip", "text_encoder": "clip", "prompt": ""}, "bootstrap_samples": 20}
     store = experiment.run(source="clip", output="aligned", store_dtype="float32")
-    run_stage(
-        score_similarity,
-        captions=captions,
-        manifest=experiment.manifest,
-        split="train",
-        features=store.manifest_path,
-        metrics=experiment.root / "similarity.json",
-        settings=json.dumps({"metrics": metrics, "clip": encoder, "device": "cpu", **settings}),
-    )
-    return read_metrics(experiment.root / "similarity.json")
+    settings = {"metrics": metrics, "clip": encoder}
+    return score(captions, experiment.manifest, settings, features=store.manifest_path)
 
 
 def test_clip_score_is_the_cosine_of_the_whole_model(experiment: Experiment, captions: Path) -> None:
@@ -95,10 +95,8 @@ def test_another_model_is_refused(experiment: Experiment, captions: Path, tmp_pa
 
 def test_sentences_are_compared_by_a_text_encoder_alone(experiment: Experiment, captions: Path) -> None:
     bert = save_bert(experiment.root / "bert", WORDS)
-    settings = {"sentences": {"source": str(bert), "dtype": "float32", "max_length": 32}, "device": "cpu"}
-    files = {"captions": captions, "manifest": experiment.manifest, "metrics": experiment.root / "similarity.json"}
-    run_stage(score_similarity, split="train", settings=json.dumps(settings), **files)
-    found = read_metrics(experiment.root / "similarity.json")
+    settings = {"sentences": {"source": str(bert), "dtype": "float32", "max_length": 32}}
+    found = score(captions, experiment.manifest, settings)
     assert list(found["metrics"]) == ["sentence_similarity"]
     assert "pool=mean" in found["protocol"]
 
@@ -128,26 +126,17 @@ def bert(tmp_path: Path) -> Path:
 
 
 def bert_scored(manifest: Path, bert: Path, options: dict[str, Any], **encoder: Any) -> dict[str, Any]:
-    captions, output = manifest.parent / "captions.json", manifest.parent / "similarity.json"
-    write_texts(captions, dict(zip(read_manifest(manifest).images["image_id"], CAPTIONS, strict=True)))
+    images = read_manifest(manifest).images["image_id"]
+    captions = write_texts(manifest.with_name("captions.json"), dict(zip(images, CAPTIONS, strict=True)))
     settings = {
         "metrics": {"bert_score": {"text_encoder": "bert", **options}, "bootstrap_samples": 20},
         "bert": {"source": str(bert), "dtype": "float32", "max_length": 32, "batch": 3, **encoder},
-        "device": "cpu",
     }
-    run_stage(
-        score_similarity,
-        captions=captions,
-        manifest=manifest,
-        split="train",
-        metrics=output,
-        settings=json.dumps(settings),
-    )
-    return read_metrics(output)
+    return score(captions, manifest, settings)
 
 
 def plainly(bert: Path, layer: int, idf: bool) -> np.ndarray:
-    """(N, 3) from sentences encoded one by one, with loops over tokens."""
+    """(N, 3) from sentences encoded one by one."""
     tokenizer, model = AutoTokenizer.from_pretrained(bert), BertModel.from_pretrained(bert).eval()
     flat = [set(tokenizer(text)["input_ids"]) for texts in REFERENCES for text in texts]
 
@@ -157,22 +146,18 @@ def plainly(bert: Path, layer: int, idf: bool) -> np.ndarray:
         return math.log((len(flat) + 1) / (sum(token in ids for ids in flat) + 1)) if idf else 1.0
 
     @torch.inference_mode()
-    def read(text: str) -> tuple[list[float], list[torch.Tensor]]:
+    def read(text: str) -> tuple[list[float], torch.Tensor]:
         given = tokenizer(text, return_tensors="pt")
-        return [weight(token) for token in given["input_ids"][0].tolist()], list(
-            model(**given, output_hidden_states=True).hidden_states[layer][0]
-        )
-
-    def side(weights: list[float], own: list[torch.Tensor], other: list[torch.Tensor]) -> float:
-        best = [max(float(torch.cosine_similarity(a, b, dim=0)) for b in other) for a in own]
-        return sum(w * b for w, b in zip(weights, best, strict=True)) / sum(weights)
+        states = model(**given, output_hidden_states=True).hidden_states
+        return [weight(token) for token in given["input_ids"][0].tolist()], states[layer][0]
 
     rows = []
     for caption, texts in zip(CAPTIONS, REFERENCES, strict=True):
         each = []
         for text in texts:
             (w, a), (v, b) = read(caption), read(text)
-            p, r = side(w, a, b), side(v, b, a)
+            cosines = cosine_similarity(a, b)
+            p, r = np.average(cosines.max(axis=1), weights=w), np.average(cosines.max(axis=0), weights=v)
             each.append((p, r, 2 * p * r / (p + r)))
         rows.append(np.max(each, axis=0))
     return np.array(rows)

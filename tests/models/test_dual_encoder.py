@@ -252,14 +252,9 @@ def test_standardised_rows_have_mean_0_and_deviation_1() -> None:
 
 
 def test_a_model_keeps_what_it_is_standardised_by() -> None:
-    architecture = {
-        "embedding_dim": SPACE,
-        "temperature": 0.1,
-        "learn_temperature": False,
-        "image": {"feature_dim": WIDTH, "head": "mlp", "standardise": True},
-        "text": {"kind": "features", "feature_dim": WIDTH, "standardise": True},
-    }
-    one, other = build_dual_encoder(architecture).eval(), build_dual_encoder(architecture).eval()
+    image = {"feature_dim": WIDTH, "head": "mlp", "standardise": True}
+    text = {"kind": "features", "feature_dim": WIDTH, "standardise": True}
+    one, other = (build(image=image, text=text) for _ in range(2))
     one.image.standardise.measure([2 * features() + 1])
     one.text.standardise.measure([3 * features()])
     other.load_state_dict(one.state_dict())

@@ -3,6 +3,7 @@ import pytest
 from PIL import Image
 
 from tests.data_sets import write_data_set, write_texts
+from vitcapr.formats.captions import AttentionTable, write_attention
 from vitcapr.pipeline.run import run_stage
 
 GRID = (3, 4)
@@ -68,11 +69,5 @@ def dataset(tmp_path, picture):
     write_texts(tmp_path / "captions.json", {name: " ".join(text) for name, text in zip(names, words, strict=False)})
     lengths = [len(text) for text in words]
     weights = np.random.default_rng(0).dirichlet(np.ones(12), size=sum(lengths)).astype(np.float16)
-    np.savez(
-        tmp_path / "attention.npz",
-        weights=weights,
-        offsets=np.cumsum([0, *lengths]),
-        image_row=np.arange(6, dtype=np.int32),
-        grid=np.array(GRID),
-    )
+    write_attention(tmp_path / "attention.npz", AttentionTable(weights, np.cumsum([0, *lengths]), np.arange(6), GRID))
     return manifest

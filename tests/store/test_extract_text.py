@@ -9,9 +9,9 @@ import torch
 
 import vitcapr
 from tests.checkpoints import save_bert
-from tests.data_sets import write_data_set
+from tests.data_sets import rewrite, write_data_set
 from vitcapr.encoders.text_encoders import load_text_encoder
-from vitcapr.formats.manifest import read_manifest, write_manifest
+from vitcapr.formats.manifest import read_manifest
 
 IMAGES = 5
 
@@ -64,15 +64,7 @@ def test_only_new_captions_are_computed(files: dict[str, Path], capsys: pytest.C
     old = vitcapr.open_features(run(files))
     data = read_manifest(files["manifest"])
     captions = data.captions.assign(text=["a dog .", *data.captions["text"][1:9], "runs ."])
-    manifest = write_manifest(
-        files["root"] / "changed",
-        dataset="toy",
-        image_root=files["root"],
-        images=data.images,
-        captions=captions,
-        rejected=[],
-    )
-    changed = run({**files, "manifest": manifest})
+    changed = run({**files, "manifest": rewrite(data, files["root"] / "changed", captions=captions)})
     assert "2 of 10 captions to do" in capsys.readouterr().err
     new = vitcapr.open_features(changed)
     np.testing.assert_array_equal(new["text"][1:9], old["text"][1:9])

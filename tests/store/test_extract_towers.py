@@ -17,12 +17,9 @@ from tests.data_sets import encoded
 from tests.encoders.two_towers import QUERIES, blip2_itm, blip2_t5, clip
 from vitcapr.data.images import ImageSource
 from vitcapr.encoders.photographs import open_like
-from vitcapr.errors import UserError
 from vitcapr.formats.manifest import read_manifest
-from vitcapr.formats.model import write_card
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.data_photographs import data_photographs
-from vitcapr.stages.decode import decode
 from vitcapr.store.reader import FeatureStore, open_features
 
 IMAGES = 10
@@ -106,22 +103,3 @@ def test_a_mirrored_store_holds_the_features_of_flipped_pictures(manifest: Path,
         np.testing.assert_allclose(array[:], flipped[name].numpy(), atol=1e-5)
         np.testing.assert_allclose(array[:], seen[name].numpy(), atol=1e-5)
         assert np.abs(array[:] - as_they_are[name]).max() > 0.01
-
-
-def test_attention_has_no_place_without_a_grid(manifest: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = run(manifest, blip2_t5(tmp_path / "checkpoint"), output="qformer")
-    write_card(tmp_path, {"architecture": {"feature_dim": 4}})
-    attending = type("Attending", (), {"attends": True, "arrays": ()})()
-    monkeypatch.setattr("vitcapr.decoding.generate.open_captioner", lambda *_: attending)
-    monkeypatch.setattr("vitcapr.formats.vocabulary.Vocabulary.read", lambda _: [])
-    with pytest.raises(UserError, match="have no patch grid"):
-        run_stage(
-            decode,
-            features=store.manifest_path,
-            manifest=manifest,
-            vocabulary=tmp_path,
-            captioner=tmp_path,
-            split="test",
-            captions=tmp_path / "captions.json",
-            attention=tmp_path / "attention.npz",
-        )

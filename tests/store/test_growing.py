@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from tests.checkpoints import flip_bit, make_dataset
+from tests.data_sets import rewrite
 from vitcapr.errors import UserError
-from vitcapr.formats.manifest import read_manifest, write_manifest
+from vitcapr.formats.manifest import read_manifest
 from vitcapr.formats.store_manifest import read_sealed
 from vitcapr.store.check import sealed_files
 from vitcapr.store.layout import chunk_path
@@ -23,14 +24,8 @@ def with_pictures(experiment: Any, order: list[int], name: str) -> Any:
     """The experiment with these pictures of a larger data set, the first ``OLD`` of which it has."""
     folder = experiment.root / "more"
     data = read_manifest(folder / "manifest.json" if folder.exists() else make_dataset(folder, 15))
-    manifest = write_manifest(
-        experiment.root / name,
-        dataset="noise",
-        image_root=data.image_root,
-        images=data.images.iloc[order],
-        captions=data.captions.iloc[order].assign(image_row=range(len(order))),
-        rejected=[],
-    )
+    captions = data.captions.iloc[order].assign(image_row=range(len(order)))
+    manifest = rewrite(data, experiment.root / name, images=data.images.iloc[order], captions=captions)
     return replace(experiment, manifest=manifest)
 
 

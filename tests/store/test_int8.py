@@ -81,14 +81,3 @@ def test_a_manifest_without_scales_is_refused(experiment: Any) -> None:
     del content["arrays"]["patches_scale"]
     with pytest.raises(UserError, match=r"arrays\.patches is int8 and has no scale"):
         check_sealed(content, "here")
-
-
-def test_too_large_a_feature_names_the_image(experiment: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from vitcapr.encoders.image_towers import Backbone
-
-    features = Backbone.features
-    monkeypatch.setattr(
-        Backbone, "features", lambda self, pixels: {k: v * 1e6 for k, v in features(self, pixels).items()}
-    )
-    with pytest.raises(UserError, match="image '0_ä' are too large"):
-        experiment.run(store_dtype="int8")

@@ -14,9 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.commands.stores import write_store
+from tests.data_sets import rewrite
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
-from vitcapr.formats.manifest import read_manifest, write_manifest
+from vitcapr.formats.manifest import read_manifest
 from vitcapr.store import check, reader
 from vitcapr.store.layout import ArrayLayout, chunk_path, decode_ids, encode_ids
 from vitcapr.store.reader import FeatureArray, open_features
@@ -230,10 +231,9 @@ def test_a_pipe_in_the_store_is_not_waited_for(experiment: Any) -> None:
 def test_other_images_with_the_same_ids_are_other_rows(experiment: Any, tmp_path: Path) -> None:
     store, data = experiment.run(), read_manifest(experiment.manifest)
     store.check_rows("image_id", data)
-    options = {"dataset": "noise", "image_root": data.image_root, "captions": data.captions, "rejected": []}
     changed = data.images.assign(sha256=["0" * 64, *data.images["sha256"][1:]])
     with pytest.raises(UserError, match="features are of other images with the ids of the data set noise"):
-        store.check_rows("image_id", read_manifest(write_manifest(tmp_path / "other", images=changed, **options)))
+        store.check_rows("image_id", read_manifest(rewrite(data, tmp_path / "other", images=changed)))
 
 
 def test_what_is_not_a_sealed_manifest_is_one_line(experiment: Any, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from PIL import Image
 from tests.data_sets import embeddings_of
 from tests.report.conftest import check_layout
 from vitcapr.errors import UserError
+from vitcapr.formats.embeddings import write_embeddings
 from vitcapr.formats.model import CARD, write_card
 from vitcapr.formats.scores import RankFile, Ranks, write_metrics
 from vitcapr.report import direction
@@ -77,14 +78,7 @@ def retrieved(dataset, tmp_path):
     vectors = generator.normal(size=(2, 6, 4)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=-1, keepdims=True)
     rows = np.arange(6, dtype=np.int32)
-    np.savez(
-        tmp_path / "embeddings.npz",
-        images=vectors[0],
-        captions=vectors[1],
-        image_row=rows,
-        caption_row=rows,
-        caption_image=rows,
-    )
+    write_embeddings(tmp_path / "embeddings.npz", embeddings_of(*vectors, rows))
     ranks = Ranks(rows // 3 + 1, np.full(6, 2, np.int32), np.full(6, 0.5))
     RankFile(ranks, rows, rows, rows).write(tmp_path / "ranks.npz")
     return {"embeddings": tmp_path / "embeddings.npz", "manifest": dataset}

@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from tests.data_sets import write_data_set
+from tests.data_sets import embeddings_of, write_data_set
 from vitcapr.errors import UserError
+from vitcapr.formats.embeddings import write_embeddings
 from vitcapr.formats.scores import read_metrics
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.measure_information import measure_information
@@ -68,13 +69,11 @@ def data_of(folder, count):
     names = [f"i{number:02d}" for number in range(count)]
     captions = [(name, "en", "a dog") for name in names for _ in range(2)]
     manifest = write_data_set(folder, dict.fromkeys(names, "test"), captions)
-    draw, owner = np.random.default_rng(0), np.repeat(np.arange(count, dtype=np.int32), 2)
+    draw, owner = np.random.default_rng(0), np.repeat(np.arange(count), 2)
     pictures, noise = (draw.normal(size=(number, 8)).astype(np.float32) for number in (count, 2 * count))
     for name, texts in (("before", noise), ("after", pictures[owner] + 0.1 * noise)):
         unit = [vectors / np.linalg.norm(vectors, axis=1, keepdims=True) for vectors in (pictures, texts)]
-        rows = np.arange(2 * count, dtype=np.int32)
-        arrays = {"images": unit[0], "captions": unit[1], "image_row": rows[:count], "caption_row": rows}
-        np.savez(folder / f"{name}.npz", **arrays, caption_image=owner)
+        write_embeddings(folder / f"{name}.npz", embeddings_of(*unit, owner))
     embeddings = {name: folder / f"{name}.npz" for name in ("before", "after")}
     return {**embeddings, "manifest": manifest, "split": "test", "metrics": folder / "metrics.json"}
 
