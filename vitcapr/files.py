@@ -83,7 +83,8 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def write_text(path: Path, content: str) -> None:
-    write_bytes(path, content.encode("utf-8"))
+    """Write UTF-8. A file name need not be UTF-8: its odd bytes become escapes, which JSON reads as they were."""
+    write_bytes(path, content.encode("utf-8", "backslashreplace"))
 
 
 def canonical_json(value: Any) -> str:

@@ -121,7 +121,7 @@ class Reporter:
         self._log: TextIO | None = None
         if log is not None:
             log.parent.mkdir(parents=True, exist_ok=True)
-            self._log = log.open("a", encoding="utf-8")
+            self._log = log.open("a", encoding="utf-8", errors="backslashreplace")
 
     @cached_property
     def console(self) -> "Console":

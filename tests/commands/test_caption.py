@@ -134,6 +134,8 @@ def test_explained_beside_the_photograph(tmp_path: Path) -> None:
     shutil.copy(tmp_path / "a.png", tmp_path / "other")
     with pytest.raises(UserError, match="two photographs have one file name"):
         run(tmp_path, tmp_path / "other", "--explain", "--output-dir", tmp_path / "figures")
+    with pytest.raises(UserError, match="give --explain"):
+        run(tmp_path, "--output-dir", tmp_path / "figures")
 
 
 @pytest.mark.usefixtures("records")

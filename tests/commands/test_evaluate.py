@@ -84,6 +84,7 @@ def test_options_that_do_not_go_together(files: dict[str, Path]) -> None:
         ({"results": results, "references": references, "embeddings": pair}, "captions or of embeddings"),
         ({"embeddings": pair, "references": references}, "leave out --references"),
         ({"results": results, "references": references, "as_json": True, "as_csv": True}, "give --json or --csv"),
+        ({"results": results, "references": references, "captions_per_image": 5}, "leave out --captions-per-image"),
         ({"results": results, "references": Path("absent.json")}, "no such file"),
     ):
         with pytest.raises(UserError, match=message):

@@ -25,6 +25,7 @@ from vitcapr.commands.main import (
     typed,
 )
 from vitcapr.errors import Preempted, UserError
+from vitcapr.files import read_json, write_json
 from vitcapr.pipeline.stage import stage_names
 
 HEAVY = ("torch", "transformers", "pandas", "matplotlib", "numpy", "zarr", "pyarrow")
@@ -249,3 +250,12 @@ def test_a_command_takes_the_options_of_its_function() -> None:
 def test_settings_of_an_extraction_are_keys_of_a_backbone(settings: str) -> None:
     with pytest.raises(UserError, match="--settings"):
         extract.main(Path("data"), "backbone", Path("out"), settings=settings)
+
+
+def test_a_file_name_need_not_be_utf_8(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", "utf-8:strict")
+    folder = tmp_path / os.fsdecode(b"caf\xe9")
+    done = vitcapr_program("init", str(folder))
+    assert (done.returncode, done.stdout.partition("\n")[0]) == (0, rf"{tmp_path}/caf\udce9: a new study")
+    write_json(folder / "a.json", {"path": str(folder)})
+    assert read_json(folder / "a.json") == {"path": str(folder)}

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vitcapr.commands.main import Log, typed
+from vitcapr.commands.main import Log, typed, words_in
 from vitcapr.config.alignment import StudyConfig
 from vitcapr.config.base import described
 
@@ -55,8 +55,8 @@ def main(
         {
             "inputs": inputs or ["cls"],
             "choose_inputs": choose_inputs,
-            "families": [] if families is None else [word.strip() for word in families.split(",")],
-            "sizes": [] if sizes is None else list(map(_size, sizes.split(","))),
+            "families": words_in(families or ""),
+            "sizes": list(map(_size, words_in(sizes or ""))),
             "seeds": seeds,
             "query_bank": query_bank,
         },
@@ -76,7 +76,7 @@ def main(
 
 def _size(word: str) -> int | str | None:
     """A number of pairs, None for ``all``; what is neither is left to the settings to refuse."""
-    number = word.strip().replace("_", "")
+    number = word.replace("_", "")
     if number in ("all", "null"):
         return None
     return int(number) if number.isdecimal() else number

@@ -43,7 +43,9 @@ def main(
     """
     paths, bad, skipped = find_photographs(images)
     asked, rows = len(paths) + len(bad), []
-    if explain and output_dir and len({path.name for path in paths}) < len(paths):
+    if output_dir is not None and not explain:
+        raise UserError("--output-dir is the folder of what --explain draws", remedy="give --explain")
+    if output_dir is not None and len({path.name for path in paths}) < len(paths):
         raise UserError("two photographs have one file name", where=output_dir, remedy="leave out --output-dir")
     if paths:
         opened = load_captioner(captioner, n_best=n_best, **options)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vitcapr.commands.main import typed
+from vitcapr.commands.main import typed, words_in
 from vitcapr.config.metrics import CAPTION_METRICS
 from vitcapr.errors import UserError
 
@@ -66,6 +66,8 @@ def main(
     if embeddings is not None and (references is not None or against is not None or instances):
         remedy = "leave out --references, --against and --instances"
         raise UserError("embeddings are scored without references", remedy=remedy)
+    if embeddings is None and (captions_per_image is not None or image_of_text is not None):
+        raise UserError("captions name their images", remedy="leave out --captions-per-image and --image-of-text")
     if as_json and as_csv:
         raise UserError("the scores are printed in one form", remedy="give --json or --csv")
     given = [results, references, against, *(instances or ()), *(embeddings or ()), image_of_text]
@@ -80,8 +82,7 @@ def main(
     if embeddings is None:
         assert results is not None
         assert references is not None
-        names = [name.strip() for name in metrics.split(",") if name.strip()]
-        how: dict[str, Any] = {"metrics": names, "instances": instances or [], "language": language}
+        how: dict[str, Any] = {"metrics": words_in(metrics), "instances": instances or [], "language": language}
         scored = evaluate(results, references, against=against, **how, samples=samples, seed=seed)
     else:
         scored = evaluate_retrieval(

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.commands.main import Arrays, Sealed
+from vitcapr.commands.main import Arrays, Sealed, words_in
 from vitcapr.errors import UserError, printable
 from vitcapr.files import remove_remains, write_json
 from vitcapr.formats.store_manifest import read_sealed
@@ -112,7 +112,7 @@ def stats(
 ) -> None:
     """Print mean, variance, principal components, dead dimensions, vector lengths and near duplicates of a store."""
     with open_features(sealed.resolve()) as store:
-        names = arrays.split(",") if arrays else list(store)
+        names = words_in(arrays) if arrays else list(store)
         for name in names:
             store[name]  # Another store has no such array, and says so before anything is computed.
         from vitcapr.formats.terminal import print_listing
@@ -150,7 +150,7 @@ def pull(
     whole = store_folder(stores_root(), remote.manifest["fingerprint"])
     to = folder or whole.with_name(whole.name + ("-part" if arrays else ""))
     with Reporter() as reporter:
-        sealed = transfer.pull(remote, to, reporter, arrays.split(",") if arrays else None)
+        sealed = transfer.pull(remote, to, reporter, words_in(arrays) if arrays else None)
     with open_features(sealed) as store:
         typer.echo(str(store))
     typer.echo(f"sealed: {sealed}")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vitcapr.commands.main import typed
+from vitcapr.commands.main import typed, words_in
 from vitcapr.errors import UserError
 
 if TYPE_CHECKING:
@@ -47,8 +47,7 @@ def main(
         judged = drop_candidates(read_expert(expert), _corpus(captions))
     else:
         judged = drop_references(read_crowdflower(crowdflower), _corpus(captions))  # type: ignore[arg-type]
-    names = [name.strip() for name in metrics.split(",") if name.strip()]
-    evaluation = evaluate(judged.captions, judged.references, metrics=names, samples=0)
+    evaluation = evaluate(judged.captions, judged.references, metrics=words_in(metrics), samples=0)
     per_image = evaluation.per_image.set_index("image_id").loc[list(judged.captions)]
     scores = {name: per_image[name].to_numpy() for name in evaluation.scores["metric"] if name in per_image}
     vectors, protocol = _by_vectors(judged, encoder, retriever, photographs)

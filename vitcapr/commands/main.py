@@ -8,6 +8,7 @@ import collections.abc
 import ctypes
 import importlib
 import inspect
+import io
 import os
 import re
 import shutil
@@ -59,6 +60,8 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # The numbers of mallopt(3).
 def main() -> None:
     """Run ``vitcapr COMMAND ...``. It ends quietly if nobody reads its output any more, as after ``| head``."""
     prepare_process()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # A file name need not be UTF-8.
     try:
         try:
             _main()
@@ -102,6 +105,11 @@ def typed(command: Callable[..., Any]) -> typer.Typer:
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     app.command()(command)
     return app
+
+
+def words_in(option: str) -> list[str]:
+    """The words of an option, separated by commas."""
+    return [word.strip() for word in option.split(",") if word.strip()]
 
 
 def takes(function: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -312,5 +312,4 @@ def _csv(rejected: Sequence[tuple[str, str]]) -> str:
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(("item", "reason"))
     writer.writerows(rejected)
-    # A file name need not be UTF-8: its odd bytes are shown as escapes.
-    return stream.getvalue().encode("utf-8", "backslashreplace").decode("utf-8")
+    return stream.getvalue()

@@ -14,7 +14,6 @@ def data_pairs(settings: PairsSettings, report: Reporter, folder: Out[kinds.Pair
     from vitcapr.data.images import ImageSource
     from vitcapr.data.pairs.dataset import PairRecipe, write_pairs
     from vitcapr.data.pairs.sources import manifest_pairs, pairs_of_flickr8k, pairs_of_table
-    from vitcapr.data.pairs.table import ColumnNames
     from vitcapr.demo.scenes.dataset import write_scenes
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.pairs import write_cleaning
@@ -32,7 +31,7 @@ def data_pairs(settings: PairsSettings, report: Reporter, folder: Out[kinds.Pair
     else:
         listing, image_root = pairs_of_table(
             Path(pairs.table),
-            pairs.columns.to(ColumnNames),
+            pairs.columns.model_dump(),
             images=Path(pairs.images) if pairs.images else Path(pairs.table).parent,
             encoded=pairs.encoding == "base64",
             unpack_to=folder,

@@ -29,7 +29,7 @@ from vitcapr.formats.store_manifest import FORMAT, SCALE
 from vitcapr.progress import Reporter
 from vitcapr.store.int8 import quantise, stored_dtype
 from vitcapr.store.known_rows import KnownRows, read_row_digests, write_row_digests
-from vitcapr.store.layout import ArrayLayout, checksum_path, rows_in
+from vitcapr.store.layout import ArrayLayout, checksum_path
 from vitcapr.store.rows import Rows
 from vitcapr.store.writer import TERMS, StoreWriter, claimed, fingerprint_of, read_layouts, store_folder
 
@@ -136,8 +136,8 @@ def fill(
         pending = [index for index in chunks if writer.checksums(index) is None]
         for index in pending:  # Not finished, whatever a killed process left.
             checksum_path(plan.folder, index).unlink(missing_ok=True)
-        total, copied = rows_in(chunks, plan.chunk, len(plan.rows)), known.count(pending)
-        left = rows_in(pending, plan.chunk, len(plan.rows)) - copied
+        total, copied = len(known.source), known.count(pending)
+        left = sum(len(known.missing(index)) for index in pending)
         report.line(f"{encoder.summary}, {left} of {total} {kind}s to do; store {plan.folder}")
         if copied:
             names = ", ".join(source.folder.name for source in known.sources)

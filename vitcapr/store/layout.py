@@ -5,7 +5,7 @@ chunks are finished, and lies outside so that the group holds nothing but Zarr.
 """
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -112,11 +112,6 @@ def checksum_path(store: Path, index: int) -> Path:
 def chunk_range(chunks: int, task: int, tasks: int) -> range:
     """The chunks that ``task`` (from 0) of ``tasks`` owns: neighbours, sizes that differ by at most one."""
     return range(chunks * task // tasks, chunks * (task + 1) // tasks)
-
-
-def rows_in(chunks: Iterable[int], chunk: int, rows: int) -> int:
-    """How many of the ``rows`` rows of a store are in these chunks of ``chunk`` rows; the last one may have fewer."""
-    return sum(min((index + 1) * chunk, rows) - index * chunk for index in chunks)
 
 
 def row_ranges(rows: np.ndarray) -> list[list[int]]:

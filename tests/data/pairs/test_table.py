@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from vitcapr.data.collect import ListedCaption, ListedImage, Listing
-from vitcapr.data.pairs.table import ColumnNames, detect_language, list_table
+from vitcapr.data.pairs.table import COLUMNS, detect_language, list_table
 from vitcapr.errors import UserError
 
 ROWS = [
@@ -52,8 +52,13 @@ def listed(file: Path, encoded: bool = False, **names: str) -> tuple[Listing, li
         unpacked.append(content)
         return f"at/{len(unpacked)}"
 
-    columns = ColumnNames(**names)
-    return list_table(file, columns, encoded=encoded, existing={"a.jpg", "b.jpg"}, unpack=unpack), unpacked
+    return list_table(
+        file,
+        dict(zip(COLUMNS, COLUMNS, strict=True)) | names,
+        encoded=encoded,
+        existing={"a.jpg", "b.jpg"},
+        unpack=unpack,
+    ), unpacked
 
 
 def test_a_row_is_a_pair(tmp_path: Path) -> None:

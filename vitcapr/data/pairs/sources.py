@@ -1,5 +1,6 @@
 """Pairs in two languages from a table, and from data sets that have captions in both."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,7 @@ import pandas as pd
 from vitcapr.data.collect import Listing, caption_columns, take_rows
 from vitcapr.data.flickr8k import list_flickr8k, read_chinese
 from vitcapr.data.images import ImageSource
-from vitcapr.data.pairs.table import ColumnNames, list_table
+from vitcapr.data.pairs.table import list_table
 from vitcapr.files import sha256_bytes
 from vitcapr.formats.manifest import Manifest
 from vitcapr.progress import Reporter
@@ -18,7 +19,7 @@ PICTURES = "pictures"
 
 
 def pairs_of_table(
-    table: Path, columns: ColumnNames, *, images: Path, encoded: bool, unpack_to: Path, reporter: Reporter
+    table: Path, columns: Mapping[str, str], *, images: Path, encoded: bool, unpack_to: Path, reporter: Reporter
 ) -> tuple[Listing, Path]:
     """The rows of a table, and the root of its images.
 

@@ -4,8 +4,7 @@ import base64
 import csv
 import json
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -29,23 +28,12 @@ def detect_language(text: str) -> str:
     return "zh" if _HAN.search(text) else "en"
 
 
-@dataclass(frozen=True)
-class ColumnNames:
-    """What the columns are called; those of language, category and split need not be there."""
-
-    text: str = "text"
-    image: str = "image"
-    language: str = "language"
-    category: str = "category"
-    split: str = "split"
-
-    @classmethod
-    def names(cls) -> list[str]:
-        return [field.name for field in fields(cls)]
+COLUMNS = ("text", "image", "language", "category", "split")
+"""Those of language, category and split need not be there."""
 
 
 def list_table(
-    file: Path, columns: ColumnNames, *, encoded: bool, existing: set[str], unpack: Callable[[bytes], str]
+    file: Path, columns: Mapping[str, str], *, encoded: bool, existing: set[str], unpack: Callable[[bytes], str]
 ) -> Listing:
     """The pairs of a table, in its order. The split of an image is ``test`` if one of its rows says so, else ``none``.
 
@@ -53,6 +41,7 @@ def list_table(
     its bytes, so that the same picture in two rows is one.
 
     Args:
+        columns: what each of ``COLUMNS`` is called.
         encoded: the image column holds Base64 and not paths. Bytes, which Parquet can hold, are taken as they are.
         existing: the paths that exist below the image root.
         unpack: writes a picture's bytes below the image root, and says where.
@@ -60,7 +49,8 @@ def list_table(
     images: dict[str, ListedImage] = {}
     captions: list[ListedCaption] = []
     rejected: Rejected = []
-    table_columns = Columns({name: (getattr(columns, name),) for name in columns.names()}, ("text", "image"), _COLUMNS)
+    names = {column: (name,) for column, name in columns.items()}
+    table_columns = Columns(names, needed=("text", "image"), key="data.pairs.columns")
     for row in read_rows(file, table_columns, rejected, key="data.pairs.table"):
         try:
             text = row.cells.get("text") or ""
@@ -78,9 +68,6 @@ def list_table(
         category = row.text("category") or None
         captions.append(ListedCaption(f"row-{row.number}", image_id, text, language, category))
     return Listing.from_records(images.values(), captions, rejected)
-
-
-_COLUMNS = "data.pairs.columns"
 
 
 def _place(row: Row, encoded: bool, existing: set[str], unpack: Callable[[bytes], str]) -> tuple[str, str | None]:
@@ -142,7 +129,7 @@ def _rows(data: Manifest, manifest: Path, encoded: bool) -> Iterator[dict[str, s
                 held, path = str(caption.image_id), path_of[caption.image_id]
                 image = _encoded(source, path) if encoded else path
             values = (raw, image, caption.language, category, caption.split)
-            yield dict(zip(ColumnNames.names(), map(str, values), strict=True))
+            yield dict(zip(COLUMNS, map(str, values), strict=True))
 
 
 def _encoded(source: ImageSource, path: str) -> str:
@@ -155,6 +142,6 @@ def _encoded(source: ImageSource, path: str) -> str:
 def _writer(stream: IO[str], kind: str) -> Callable[[dict[str, str]], object]:
     if kind == ".jsonl":
         return lambda row: stream.write(json.dumps(row, ensure_ascii=False) + "\n")
-    table = csv.DictWriter(stream, ColumnNames.names(), delimiter="\t" if kind == ".tsv" else ",", lineterminator="\n")
+    table = csv.DictWriter(stream, COLUMNS, delimiter="\t" if kind == ".tsv" else ",", lineterminator="\n")
     table.writeheader()
     return table.writerow
