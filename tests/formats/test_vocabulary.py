@@ -75,5 +75,5 @@ def test_no_frequent_word_is_a_users_mistake():
 
 
 def test_a_caption_may_not_contain_a_special():
-    with pytest.raises(ValueError, match="<end>"):
+    with pytest.raises(UserError, match="<end>"):
         build([["a", "<end>"]])

@@ -89,7 +89,7 @@ class Manifest:
 
     def rows(self, split: str) -> np.ndarray:
         """The image rows of ``split``, increasing: (n,) int64."""
-        _check_split(split)
+        check_split(split)
         parts = [part.index[part["split"] == split] for part in self.image_table.batches("split")]
         return np.concatenate(parts).astype(np.int64)
 
@@ -110,7 +110,7 @@ class Manifest:
     def caption_parts(self, split: str | None = None, language: str | None = None) -> Iterator[pd.DataFrame]:
         """The captions of a split and a language a row group at a time; the index is the row number."""
         if split is not None:
-            _check_split(split)
+            check_split(split)
         for part in self.caption_table.batches():
             kept = np.ones(len(part), bool)
             if split is not None:
@@ -227,9 +227,12 @@ def read_manifest(path: str | Path) -> Manifest:
         )
 
 
-def _check_split(split: str) -> None:
+def check_split(split: str) -> None:
+    """Raises:
+    UserError: there is no such split.
+    """
     if split not in SPLITS:
-        raise ValueError(f"split '{split}' is not among {SPLITS}")
+        raise UserError(f"there is no split '{split}'", remedy=f"the splits are {', '.join(SPLITS)}")
 
 
 def _check_not_empty(
@@ -246,7 +249,7 @@ def _check_images(images: pd.DataFrame) -> None:
     for column in ("image_id", "path"):
         _check_unique(images, column)
     for split in images["split"].unique():
-        _check_split(split)
+        check_split(split)
     _check_relative(images["path"])
     if (images["width"] < 1).any() or (images["height"] < 1).any():
         raise ValueError("an image has no pixels")

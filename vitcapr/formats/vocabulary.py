@@ -76,12 +76,11 @@ class Vocabulary:
             splits: where the captions come from, for the signature.
 
         Raises:
-            UserError: no word is frequent enough.
-            ValueError: a caption contains one of the specials.
+            UserError: no word is frequent enough, or a caption contains one of the specials.
         """
         seen = Counter(words)
         if clash := sorted({*SPECIALS, UNKNOWN} & seen.keys()):
-            raise ValueError(f"a caption has the word {clash[0]}, which has a meaning of its own")
+            raise UserError(f"a caption has the word {clash[0]}, which has a meaning here", remedy="replace it there")
         lowest = min_count if inclusive else min_count + 1
         kept = sorted((word for word, count in seen.items() if count >= lowest), key=lambda word: (-seen[word], word))
         if not kept:

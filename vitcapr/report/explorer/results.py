@@ -10,7 +10,7 @@ import pandas as pd
 from vitcapr.errors import UserError
 from vitcapr.formats.captions import AttentionTable, DecodedCaption, read_attention, read_captions
 from vitcapr.formats.embeddings import Embeddings, read_embeddings
-from vitcapr.formats.manifest import SPLITS, Manifest, read_manifest
+from vitcapr.formats.manifest import Manifest, check_split, read_manifest
 from vitcapr.formats.scores import Ranks, Score, read_comparison, read_metrics, read_per_image
 from vitcapr.metrics.base import is_oracle
 from vitcapr.metrics.rank_files import read_ranks_of
@@ -87,9 +87,8 @@ def read_experiment(folder: Path, split: str, check_claims: CheckClaims | None =
     """
     if not folder.is_dir():
         raise UserError("no such folder", where=folder, remedy=_REMEDY)
-    if split not in SPLITS:
-        raise UserError(f"there is no split '{split}'", where="--split", remedy=f"the splits are {', '.join(SPLITS)}")
     data = read_manifest(folder / "data" / "manifest.json")
+    check_split(split)
     systems = [
         _system(folder, path, data, split, check_claims)
         for path in sorted(folder.glob(f"captions/*/*/{split}/captions.json"))
