@@ -44,10 +44,20 @@ def read_row_digests(folder: Path) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _Source(StoreWriter):
-    """Another store, with the row of each digest that one of its finished chunks holds."""
+    """Another store, with the digests of its rows and the numbers of its finished chunks."""
 
-    rows: dict[bytes, int]
+    digests: np.ndarray
+    finished: list[int]
     _checked: set[tuple[str, int]] = field(default_factory=set)
+
+    def find(self, wanted: np.ndarray) -> np.ndarray:
+        """The row of each wanted digest in a finished chunk, -1 for none: (N,)."""
+        sought = set(_words(wanted))
+        found: dict[bytes, int] = {}
+        for first in (index * self.size for index in self.finished):
+            here = enumerate(_words(self.digests[first : first + self.size]), first)
+            found |= {digest: row for row, digest in here if digest in sought}
+        return np.array([found.get(digest, -1) for digest in _words(wanted)])
 
     def chunk(self, name: str, index: int) -> np.ndarray:
         """A chunk, mapped; compared with its checksum when it is first used."""
@@ -113,10 +123,11 @@ class KnownRows:
         """
         sources: list[_Source] = []
         known = cls.none(len(wanted), chunk, first)
-        for other in sorted(_held(stores, recipe, except_for), key=lambda store: (-len(store.rows), store.folder.name)):
+        held = _held(stores, recipe, except_for)
+        for other in sorted(held, key=lambda store: (-len(store.finished) * store.size, store.folder.name)):
             if sources and other.arrays != sources[0].arrays:
                 continue
-            rows = np.array([other.rows.get(digest.tobytes(), -1) for digest in wanted])
+            rows = other.find(wanted)
             new = (known.source < 0) & (rows >= 0)
             if new.any():
                 known.source[new], known.row[new] = len(sources), rows[new]
@@ -146,11 +157,10 @@ class KnownRows:
         source, row = self.source[self._rows(index)], self.row[self._rows(index)]
         for number, other in enumerate(self.sources):
             mine = np.flatnonzero(source == number)
-            size = next(iter(other.layouts.values())).chunk
-            for part in np.unique(row[mine] // size):
-                here = mine[row[mine] // size == part]
+            for part in np.unique(row[mine] // other.size):
+                here = mine[row[mine] // other.size == part]
                 for name in other.layouts:
-                    buffers[name][here] = other.chunk(name, int(part))[row[here] - part * size]
+                    buffers[name][here] = other.chunk(name, int(part))[row[here] - part * other.size]
         return buffers
 
     def twins(self, index: int) -> dict[str, Path]:
@@ -187,7 +197,11 @@ def _held(stores: Path, recipe: Mapping[str, Any], except_for: Path | None) -> I
         digests = read_row_digests(folder)
         if not layouts or any(layout.shape[0] != len(digests) for layout in layouts.values()):
             continue
-        size, store = next(iter(layouts.values())).chunk, StoreWriter(folder, layouts)
-        chunks = [index for index in store.chunks if store.checksums(index) is not None]
-        rows = [row for index in chunks for row in range(index * size, min((index + 1) * size, len(digests)))]
-        yield _Source(folder, layouts, {digests[row].tobytes(): row for row in rows})
+        store = StoreWriter(folder, layouts)
+        yield _Source(folder, layouts, digests, [index for index in store.chunks if store.checksums(index) is not None])
+
+
+def _words(digests: np.ndarray) -> list[bytes]:
+    """A value for each digest; trailing zeros are left out."""
+    words: list[bytes] = digests.view(f"S{_DIGEST_BYTES}")[:, 0].tolist()
+    return words

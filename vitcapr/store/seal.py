@@ -65,7 +65,7 @@ def write_sealed(writer: StoreWriter, ids: Collection[str], identity: str, outpu
         "format": FORMAT,
         "fingerprint": attributes["fingerprint"],
         "store": Path(os.path.relpath(writer.group.resolve(), output.parent.resolve())).as_posix(),
-        "chunk": next(iter(writer.layouts.values())).chunk,
+        "chunk": writer.size,
         "attributes": attributes,
         "arrays": {
             name: {"shape": list(layout.shape), "dtype": layout.dtype, "checksums": checksums[name]}

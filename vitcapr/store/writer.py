@@ -76,6 +76,11 @@ class StoreWriter:
         """The numbers of all chunks."""
         return range(next(iter(self.layouts.values())).chunks)
 
+    @property
+    def size(self) -> int:
+        """Rows in a chunk."""
+        return next(iter(self.layouts.values())).chunk
+
     def begin(self, attributes: Mapping[str, Any]) -> None:
         """Write the metadata. The same bytes from every task.
 
