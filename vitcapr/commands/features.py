@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -30,18 +29,6 @@ Url = Annotated[str, typer.Argument(help="A folder, sftp://HOST/PATH, s3://BUCKE
 Patience = Annotated[
     float, typer.Option("--timeout", min=0.1, help="Seconds without progress after which the transfer is given up.")
 ]
-
-
-class Rows(StrEnum):
-    images = "images"
-    captions = "captions"
-
-
-class Format(StrEnum):
-    h5 = "h5"
-    npz = "npz"
-    clip_retrieval = "clip-retrieval"
-    webdataset = "webdataset"
 
 
 @app.command()
@@ -85,13 +72,13 @@ def verify(
 @app.command()
 def export(
     sealed: Sealed,
-    to: Annotated[Format, typer.Option("--to", help="File format.")],
+    to: Annotated[Literal["h5", "npz", "clip-retrieval", "webdataset"], typer.Option("--to", help="File format.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The file or folder to write.")],
 ) -> None:
     """Export a store to file formats of other programs."""
     from vitcapr.store import export as exporters
 
-    write = getattr(exporters, f"to_{to.name}")
+    write = getattr(exporters, f"to_{to.replace('-', '_')}")
     with Reporter() as reporter, open_features(sealed) as store:
         rows = sum(len(array) for array in store.values())
         with reporter.track(f"export {output.name}", rows, "rows") as tracker:
@@ -164,7 +151,7 @@ def import_store(
     data: Annotated[
         Path | None, typer.Option("--data", help="manifest.json of a data set; the rows are put in its order.")
     ] = None,
-    of: Annotated[Rows, typer.Option("--of", help="What each row describes.")] = Rows.images,
+    of: Annotated[Literal["images", "captions"], typer.Option("--of", help="What each row describes.")] = "images",
     name: Annotated[
         str | None, typer.Option("--name", help="Name of the backbone (default: name of the file).")
     ] = None,
@@ -184,13 +171,13 @@ def import_store(
     from vitcapr.store.foreign_files import open_foreign, read_ids
     from vitcapr.store.importing import import_features
 
-    identity = "image_id" if of is Rows.images else "caption_id"
+    identity = "image_id" if of == "images" else "caption_id"
     order = None
     if data is not None:
         manifest = read_manifest(data)
-        order = (manifest.image_table if of is Rows.images else manifest.caption_table).column(identity).tolist()
+        order = (manifest.image_table if of == "images" else manifest.caption_table).column(identity).tolist()
     given = read_ids(ids) if ids is not None else None
-    with Reporter() as reporter, open_foreign(source, given, of.value) as foreign:
+    with Reporter() as reporter, open_foreign(source, given, of) as foreign:
         if array is not None:
             foreign = foreign.only(array)
         with reporter.track(f"import {source.name}", len(order or foreign.ids), "rows") as tracker:
