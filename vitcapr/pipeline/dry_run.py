@@ -19,7 +19,6 @@ def dry_run(configfiles: Sequence[Path], *options: str) -> str:
         command += ["--configfile", *map(str, configfiles)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        messages = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
-        messages = messages[-1:] or [f"exit code {done.returncode}"]
-        raise UserError(f"snakemake --dry-run: {messages[0].removeprefix('error: ')}", where=Path.cwd())
+        lines = (done.stderr or done.stdout).strip().splitlines() or [f"exit code {done.returncode}"]
+        raise UserError(f"snakemake --dry-run: {lines[-1].strip().removeprefix('error: ')}", where=Path.cwd())
     return done.stdout + done.stderr

@@ -52,15 +52,8 @@ class Lineage:
         Raises:
             UserError: none did.
         """
-        inside = target.resolve().relative_to(self.experiment.resolve()).as_posix()
-        if inside == ".":
-            jobs = list(self.runs)
-        else:
-            jobs = [
-                run
-                for run in self.runs
-                if any(place == inside or place.startswith(f"{inside}/") for place in map(run.place, run.outputs))
-            ]
+        inside = target.resolve().relative_to(self.experiment.resolve())
+        jobs = [run for run in self.runs if any(Path(run.place(path)).is_relative_to(inside) for path in run.outputs)]
         if not jobs:
             remedy = "it was made before there were records, by hand, or not yet; snakemake --forcerun makes it again"
             raise UserError("no job is known to have made this", where=target, remedy=remedy)

@@ -203,5 +203,4 @@ def _held(stores: Path, recipe: Mapping[str, Any], except_for: Path | None) -> I
 
 def _words(digests: np.ndarray) -> list[bytes]:
     """A value for each digest; trailing zeros are left out."""
-    words: list[bytes] = digests.view(f"S{_DIGEST_BYTES}")[:, 0].tolist()
-    return words
+    return list(digests.view(f"S{_DIGEST_BYTES}")[:, 0].tolist())

@@ -48,12 +48,11 @@ def find_remote(place: RemoteFolder) -> RemoteStore:
     except (ValueError, RecursionError) as error:
         raise UserError("its manifest.json is not JSON", where=place.url) from error
     check_sealed(content, place.url)
-    store = RemoteStore(place, content)
-    for (array, _), file in sealed_files(store.manifest, Path()).items():
+    for (array, _), file in sealed_files(content, Path()).items():
         if file.size > _MOST_OF_A_FILE:
             what = f"a chunk of '{array}' would have {file.size} bytes, more than {_MOST_OF_A_FILE}"
             raise UserError(what, where=place.url)
-    return store
+    return RemoteStore(place, content)
 
 
 def push(sealed: Path, place: RemoteFolder, report: Reporter) -> None:
