@@ -194,7 +194,7 @@ def test_inputs_that_do_not_belong_together_are_an_error(tmp_path: Path) -> None
         train(tmp_path / "no", settings(FEATURES), text_features=VIT)
     with pytest.raises(UserError, match="give --text-features"):
         embedded(bert, tmp_path / "no.npz")
-    with pytest.raises(UserError, match="the split has no images or no captions"):
+    with pytest.raises(UserError, match="the split has no captions in the language"):
         embedded(folder, tmp_path / "no.npz", split="none")
     data = read_manifest(MANIFEST)
     with pytest.raises(UserError, match="not those of the captions"):

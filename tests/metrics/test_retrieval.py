@@ -265,4 +265,4 @@ def test_what_was_searched_is_read_from_both_kinds_of_protocol() -> None:
         "t2i": "5,000 captions among 1,000 images",
     }
     assert searched([whole, pools])["i2t"].splitlines() == [searched([one])["i2t"] for one in (whole, pools)]
-    assert searched(["tok:ptb"])["t2i"] == "pool not told"
+    assert searched(["tok:ptb"])["t2i"] == "pool unknown"

@@ -129,5 +129,5 @@ def test_what_does_not_fit_is_refused() -> None:
         rank_matches(images[:, :3], captions, owner)
     with pytest.raises(ValueError, match="captions of images 0 to 19"):
         rank_matches(images[:-1], captions, owner)
-    with pytest.raises(UserError, match=r"no caption to be found \(row 20 of the image"):
+    with pytest.raises(UserError, match=r"an image has no caption \(row 20 of the image"):
         rank_matches(np.concatenate([images, images[:1]]), captions, owner)

@@ -9,7 +9,6 @@ from vitcapr.retrieval.n_best import (
     Terms,
     choose_weight,
     read_n_best,
-    weights,
     write_reordered,
 )
 from vitcapr.retrieval.reranking import candidate_cosines
@@ -74,7 +73,7 @@ def test_the_largest_weight_within_the_tolerance():
 
     def chosen(tolerance):
         left = iter(scores)
-        return choose_weight(terms, lambda _: next(left), "cider", weights(5), tolerance)[0]
+        return choose_weight(terms, lambda _: next(left), "cider", 5, tolerance)[0]
 
     assert chosen(0.0) == 0.4
     assert chosen(0.01) == 0.6

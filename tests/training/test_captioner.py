@@ -19,7 +19,7 @@ from vitcapr.decoding.hypotheses import Hypothesis
 from vitcapr.formats.training import write_history
 from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.models.interface import Captioner
-from vitcapr.training.captioner import CaptionerTask, GreedyCider, SelfCriticalBatch, history_with_rewards, said_of
+from vitcapr.training.captioner import CaptionerTask, GreedyCider, SelfCriticalBatch, history_with_rewards, image_words
 
 IMAGES = 5
 CAPTIONS = [["a", "red", "boat"], ["boats"], ["a", "dog"], ["two", "dogs", "a", "boat"], ["a", "red", "dog"], ["boat"]]
@@ -51,9 +51,9 @@ def model_of(kind: str) -> Captioner:
     return untrained(kind, len(VOCABULARY), 6, embedding_dim=4, hidden_dim=5).eval()
 
 
-def test_what_is_said_of_an_image_counts_rare_words_more() -> None:
+def test_rare_words_of_an_image_count_more() -> None:
     texts = {0: "a red boat boats", 1: "a dog", 3: "a red dog"}  # All say "a", the start and the end.
-    ((features, weights),) = said_of(STORE, TOKENS, np.array([*texts]), ("cls",), len(VOCABULARY))
+    ((features, weights),) = image_words(STORE, TOKENS, np.array([*texts]), ("cls",), len(VOCABULARY))
     expected = torch.zeros(len(texts), len(VOCABULARY))
     for image, text in enumerate(texts.values()):
         for word in text.split():

@@ -29,13 +29,14 @@ from vitcapr.stages.finetune import finetune
 from vitcapr.stages.train_tokenizer import train_tokenizer
 from vitcapr.text.wordpiece import train_wordpiece
 
-IMAGES = 16
+IMAGES = 17
 TEXT = {"languages": ["en", "zh"], "tokenizer": "both", "layers": 1, "hidden_dim": 8, "heads": 2, "max_length": 12}
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Sixteen pictures with a caption in each of two languages, their pixels, a tokenizer and a random ViT."""
+    """Sixteen pictures with a caption in each of two languages, one with a German one, their pixels, a tokenizer and a
+    random ViT."""
     folder = tmp_path_factory.mktemp("finetuned")
     make_dataset(folder / "raw", IMAGES)
     splits = {f"{number}_ä": "train" if number < 11 else "validation" for number in range(IMAGES)}
@@ -43,7 +44,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (name, language, text)
         for number, name in enumerate(splits)
         for language, text in (("en", f"picture number {number} of many"), ("zh", f"第{number}张图片"))
+        if number < IMAGES - 1
     ]
+    captions.append((f"{IMAGES - 1}_ä", "de", "ein Bild"))
     write_data_set(folder / "data", splits, captions, "pairs", folder / "raw/pictures", "bild_{}.png".format)
     save_checkpoint(tiny_vit(initializer_range=0.02), folder / "vit")
     manifest = folder / "data" / "manifest.json"

@@ -8,7 +8,6 @@ from torch import nn
 
 from vitcapr.config.training import PhaseConfig
 from vitcapr.training.optimizer import (
-    Kind,
     WeightAverage,
     build_optimizer,
     optimizer_tensors,
@@ -41,7 +40,7 @@ def train(layers: nn.Module, optimizer: torch.optim.Optimizer, steps: range) -> 
 
 
 @pytest.mark.parametrize("kind", ["adam", "adamw", "sgd"])
-def test_training_goes_on_from_what_is_remembered(kind: Kind) -> None:
+def test_training_goes_on_from_what_is_remembered(kind: str) -> None:
     whole, stopped, continued = model(), model(), model()
     expected = train(whole, build_optimizer(kind, groups(whole), 0.01), range(6))
     first = build_optimizer(kind, groups(stopped), 0.01)

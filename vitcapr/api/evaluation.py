@@ -18,7 +18,7 @@ from vitcapr.formats.scores import Score
 from vitcapr.metrics.base import ORACLE, is_oracle, one_line
 from vitcapr.metrics.comparison import compare_systems, scored_system
 from vitcapr.metrics.retrieval_scoring import score_embeddings
-from vitcapr.metrics.scoring import score_captions, wanted_metrics
+from vitcapr.metrics.scoring import score_captions, select_metrics
 
 METRICS = ("bleu", "meteor", "rouge_l", "cider")
 TIMEOUT = 300
@@ -86,7 +86,7 @@ def evaluate(
     """
     files = [instances] if isinstance(instances, str | Path) else instances
     names = [*metrics, *(["chair"] if files else [])]
-    chosen = wanted_metrics([name for name in names if language == "en" or name not in FOR_ENGLISH])
+    chosen = select_metrics([name for name in names if language == "en" or name not in FOR_ENGLISH])
     objects = read_instances([Path(file) for file in files])
     texts, image_of_file = _references(references)
     written = _captions(captions, texts, image_of_file, "the captions")

@@ -36,20 +36,12 @@ class TowerReader:
         plain = Tokenizer.from_str(self.tokenizer.to_str())
         plain.no_padding()
         plain.no_truncation()
-        return {
-            "tokenizer": plain.to_str(),
-            "languages": list(self.languages),
-            "pad": self.pad,
-            "max_length": self.max_length,
-            "segments": self.segments,
-        }
+        return {**vars(self), "tokenizer": plain.to_str(), "languages": list(self.languages)}
 
     @classmethod
     def from_description(cls, values: Mapping[str, Any]) -> "TowerReader":
-        tokenizer = Tokenizer.from_str(values["tokenizer"])
-        return cls(
-            tokenizer, tuple(values["languages"]), values["pad"], values["max_length"], segments=values["segments"]
-        )
+        tokenizer, languages = Tokenizer.from_str(values["tokenizer"]), tuple(values["languages"])
+        return cls(**{**values, "tokenizer": tokenizer, "languages": languages})
 
     def read(self, texts: Sequence[str], raw: Sequence[str]) -> list[tuple[list[int], list[int], list[int]]]:
         """The tokens of each caption, special tokens included, cut to the maximum length; punctuation in ``raw`` marks

@@ -112,7 +112,7 @@ def load_part(
     part: Any,
     folder: Path,
     *,
-    dtype: "torch.dtype | None" = None,
+    dtype: "torch.dtype",
     config: Any = None,
     strip: str | None = None,
     optional: Sequence[str] = (),
@@ -122,7 +122,7 @@ def load_part(
 
     Args:
         part: a model class of transformers, or one of its ``Auto`` classes.
-        dtype: dtype of the weights in memory; None: float32.
+        dtype: dtype of the weights in memory.
         config: configuration of the part; None: that of the checkpoint.
         strip: prefix of the names of tensors that the checkpoint has and ``part`` does not have.
         optional: substrings of names of weights that may be missing.
@@ -131,7 +131,6 @@ def load_part(
     Raises:
         UserError: the checkpoint lacks weights of the part, or its weights are damaged.
     """
-    import torch
     import transformers
     from safetensors import SafetensorError
 
@@ -143,7 +142,7 @@ def load_part(
             folder,
             config=config,
             use_safetensors=True,
-            dtype=dtype or torch.float32,
+            dtype=dtype,
             key_mapping=renamed,
             output_loading_info=True,
             ignore_mismatched_sizes=True,  # They are reported, and refused below.

@@ -19,16 +19,13 @@ from transformers import (
 
 from vitcapr.encoders.base import NO_GRID, ImageEncoder
 from vitcapr.encoders.checkpoints import load_part, read_config
-from vitcapr.encoders.kinds import CONVOLUTIONAL, Output, Pool, weight_files
+from vitcapr.encoders.kinds import CONVOLUTIONAL, ITC_REMEDY, VIT_REMEDY, Output, Pool, weight_files
 from vitcapr.errors import UserError
 
 _VISION_PARTS: Mapping[str, Any] = {"clip": CLIPVisionModel, "blip-2": Blip2VisionModel}
 """The class of the image encoder in a checkpoint with a text encoder, by model type."""
 _IMAGENET_SIZE = (224, 224)
 _OPTIONAL_WEIGHTS = ("pooler", "mask_token")
-_VIT_REMEDY = "use a ViT, DeiT, DINOv2 or CLIP checkpoint"
-_FETCH_REMEDY = "fetch the checkpoint again"
-_ITC_REMEDY = "output: aligned needs a checkpoint with contrastive projections, such as Salesforce/blip2-itm-vit-g"
 
 
 def model_image_size(folder: Path) -> tuple[int, int]:
@@ -73,7 +70,7 @@ class Backbone:
             raise UserError(
                 f"a convolutional network ({config.model_type}) has no CLS token and no attention",
                 where=folder,
-                remedy=f"{_VIT_REMEDY}; for a backbone of kind: cnn no roll-out is drawn",
+                remedy=f"{VIT_REMEDY}; for a backbone of kind: cnn no roll-out is drawn",
             )
         self.grid, resized = _patch_grid(_vision(config), size, folder)
         self.model: torch.nn.Module = _load_vit(folder, config, dtype).to(self.device)
@@ -92,7 +89,7 @@ class Backbone:
                 f"the model's output {tuple(probe.shape)} is not a CLS token followed by {self.grid[0]} x "
                 f"{self.grid[1]} patches",
                 where=folder,
-                remedy=_VIT_REMEDY,
+                remedy=VIT_REMEDY,
             )
         self.prefix, self.dim = probe.shape[1] - patches, probe.shape[2]
         self.shapes = {"patches": (patches, self.dim), "cls": (self.dim,)}
@@ -149,9 +146,8 @@ def load_with_transformers(
     grid, resized = _patch_grid(vision, size, folder)
     options = {"interpolate_pos_encoding": True} if resized else {}
     if kind == "blip-2":
-        optional, remedy = ((), _ITC_REMEDY) if output == "aligned" else (("vision_projection",), _FETCH_REMEDY)
-        part = Blip2VisionModelWithProjection
-        model = load_part(part, folder, config=config, dtype=dtype, optional=optional, remedy=remedy).to(device)
+        needs: dict[str, Any] = {"remedy": ITC_REMEDY} if output == "aligned" else {"optional": ("vision_projection",)}
+        model = load_part(Blip2VisionModelWithProjection, folder, config=config, dtype=dtype, **needs).to(device)
         run = _query_tokens(model, None if output == "aligned" else pool, options)
         return ModelEncoder(model, run, NO_GRID, size, device, dtype)
     part, strip = (CLIPVisionModelWithProjection, None) if kind == "clip" else (SiglipVisionModel, "vision_model")

@@ -41,7 +41,8 @@ TOKENIZER = [
     *("vocab.txt", "vocab.json", "merges.txt", "*.model"),
 ]
 _ALIGNED = "use output: hidden, or a checkpoint of CLIP, SigLIP or BLIP-2"
-_VIT_REMEDY = "use a ViT, DeiT, DINOv2 or CLIP checkpoint"
+VIT_REMEDY = "use a ViT, DeiT, DINOv2 or CLIP checkpoint"
+ITC_REMEDY = "output: aligned needs a checkpoint with contrastive projections, such as Salesforce/blip2-itm-vit-g"
 
 
 def read_model_config(folder: Path) -> dict[str, Any]:
@@ -86,10 +87,10 @@ def check_image_encoder(
     if actual == "vit" and model != "vit":
         if missing := [key for key in ("image_size", "patch_size") if key not in vision]:
             what = f"a model of type {model} has no {missing[0]}: not a ViT"
-            raise UserError(what, where=folder / "config.json", remedy=_VIT_REMEDY)
+            raise UserError(what, where=folder / "config.json", remedy=VIT_REMEDY)
         if "depths" in vision:
             what = f"a model of type {model} has stages of several sizes, not a CLS token followed by patches"
-            raise UserError(what, where=folder / "config.json", remedy=_VIT_REMEDY)
+            raise UserError(what, where=folder / "config.json", remedy=VIT_REMEDY)
     weight_files(folder)
     if layers and actual == "cnn":
         remedy = "leave out layers, or use a ViT"
@@ -108,7 +109,7 @@ def check_image_tower(folder: Path, image_size: int | None) -> None:
     """Check a ViT that is to be fine-tuned as the image tower of a dual encoder; see :func:`check_image_encoder`."""
     kind = check_image_encoder(folder, "auto", "hidden", image_size=image_size)
     if kind in WITHOUT_CLS:
-        raise UserError(f"a network of kind {kind} has no CLS token to fine-tune", where=folder, remedy=_VIT_REMEDY)
+        raise UserError(f"a network of kind {kind} has no CLS token to fine-tune", where=folder, remedy=VIT_REMEDY)
 
 
 def check_text_encoder(folder: Path, output: str, max_length: int) -> None:

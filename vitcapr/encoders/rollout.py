@@ -12,6 +12,7 @@ from torch import Tensor
 
 from vitcapr.encoders.checkpoints import locate
 from vitcapr.encoders.image_towers import Backbone, model_image_size
+from vitcapr.encoders.kinds import VIT_REMEDY
 from vitcapr.encoders.preprocess import read_preprocessing
 from vitcapr.errors import UserError
 from vitcapr.progress import Reporter
@@ -32,13 +33,10 @@ def roll_out(attentions: Sequence[Tensor], prefix: int) -> Tensor:
     Returns:
         (B, T - prefix) float32.
     """
-    flow: Tensor | None = None
+    identity = torch.eye(attentions[0].shape[-1], device=attentions[0].device)
+    flow = identity
     for attention in attentions:
-        mean = attention.float().mean(dim=1)
-        layer = (mean + torch.eye(mean.shape[-1], device=mean.device)) / 2
-        flow = layer if flow is None else layer @ flow
-    if flow is None:
-        raise ValueError("attention of no layer")
+        flow = (attention.float().mean(dim=1) + identity) / 2 @ flow
     patches = flow[:, 0, prefix:]
     return patches / patches.sum(dim=1, keepdim=True)
 
@@ -81,7 +79,7 @@ class AttendingBackbone(Backbone):
             raise UserError(
                 f"the model does not return its attention over its {tokens} tokens",
                 where=folder,
-                remedy="use a ViT, DeiT, DINOv2 or CLIP checkpoint",
+                remedy=VIT_REMEDY,
             )
 
     @torch.inference_mode()

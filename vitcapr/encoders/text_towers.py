@@ -22,12 +22,11 @@ from transformers import (
 )
 
 from vitcapr.encoders.checkpoints import load_part, read_config
-from vitcapr.encoders.kinds import T5
+from vitcapr.encoders.kinds import ITC_REMEDY, T5
 
 Output = Literal["hidden", "aligned"]
 
 _OPTIONAL = ("pooler", "position_ids")
-_ITC_REMEDY = "output: aligned needs a checkpoint with contrastive projections, such as Salesforce/blip2-itm-vit-g"
 _LANGUAGE_REMEDY = "output: hidden needs a checkpoint with its language model; an itm checkpoint has output: aligned"
 
 
@@ -74,7 +73,7 @@ def load_text_model(folder: Path, output: Output, dtype: torch.dtype) -> TextMod
         vector = (lambda states: states.pooler_output) if output == "aligned" else None
         return TextModel(model, room, padded_to=room, vector=vector)
     if output == "aligned":  # BLIP-2's Q-Former read as a BERT: the vector is the projection of its first token.
-        model = load(Blip2TextModelWithProjection, config=config, remedy=_ITC_REMEDY)
+        model = load(Blip2TextModelWithProjection, config=config, remedy=ITC_REMEDY)
         room = config.qformer_config.max_position_embeddings
         return TextModel(model, room, vector=lambda states: states.text_embeds[:, 0])
     load = partial(load, optional=_OPTIONAL)

@@ -1,7 +1,7 @@
 """What tables show of every score, from ``labels.yaml`` and from plugins: its label, group, unit and decimals."""
 
 from collections.abc import Mapping
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
@@ -59,7 +59,7 @@ class ScoreColumn(NamedTuple):
 
 
 def _read() -> tuple[dict[str, ScoreGroup], dict[str, ScoreColumn]]:
-    content = yaml.safe_load(files("vitcapr.metrics").joinpath("labels.yaml").read_text(encoding="utf-8"))
+    content = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
     scores = content["scores"]
     for plugin in plugins("METRIC").values():
         scores |= plugin.constant("LABELS") or {}

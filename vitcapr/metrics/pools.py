@@ -59,8 +59,8 @@ def rank_queries(
     queries: npt.ArrayLike, candidates: npt.NDArray[np.float32], query_image: Rows, candidate_image: Rows
 ) -> QueryRanks:
     """Rank the candidates for each query; a candidate of the query's image is a match, and every query has one."""
-    pool, asked = finite(candidates, "candidate"), finite(queries, "query")
-    before = negatives_before(asked, pool, query_image, candidate_image)
+    pool = finite(candidates, "candidate")
+    before = negatives_before(finite(queries, "query"), pool, query_image, candidate_image)
     return QueryRanks(before[:, 0] + 1, query_image, len(pool))
 
 
@@ -86,14 +86,14 @@ def split_pools(embedded: Embeddings, pools: Pools) -> tuple[Embeddings, Embeddi
         UserError: a query's image is no candidate, or nothing of a pool was embedded.
     """
     texts = np.flatnonzero(np.isin(embedded.caption_row, pools.text_candidates))
-    asked = np.flatnonzero(np.isin(embedded.image_row, pools.image_queries))
-    asked = asked[np.isin(asked, embedded.caption_image[texts])]
+    queried = np.flatnonzero(np.isin(embedded.image_row, pools.image_queries))
+    queried = queried[np.isin(queried, embedded.caption_image[texts])]
     images = np.flatnonzero(np.isin(embedded.image_row, pools.image_candidates))
     queries = np.flatnonzero(np.isin(embedded.caption_row, pools.text_queries))
     owners = embedded.caption_image[queries]
-    if not len(asked) or not len(queries) or not np.isin(owners, images).all():
+    if not len(queried) or not len(queries) or not np.isin(owners, images).all():
         raise UserError("the pools are not of the images and captions that were embedded", remedy=REMEDY)
-    return _part(embedded, asked, texts), _part(embedded, images, queries)
+    return _part(embedded, queried, texts), _part(embedded, images, queries)
 
 
 def _part(whole: Embeddings, images: Rows, captions: Rows) -> Embeddings:

@@ -1,7 +1,8 @@
-"""Scores less what hubs get from everyone: querybank normalisation, with the training split as the bank.
+"""Query-bank correction of retrieval scores for hubs, with the training split as the bank.
 
-In spaces of many dimensions some images are near to all captions, and some captions to all images. How near is measured
-on the other side's training split, and a share of it taken off every score of that item:
+In spaces of many dimensions some images are near to all captions, and some captions to all images. The nearness of an
+item to the training split of the other modality is measured, and a share of it is subtracted from every score of the
+item:
 
     score(i, c) = <i, c> - w h(i) - w h(c),    h(x) = 1/b log mean over q in the bank of exp(b <x, q>)
 

@@ -42,7 +42,7 @@ def ablation_numbers(
 
     Args:
         files: ``ranks.npz`` by model and split.
-        pairs: the whole model and the one that lacks something; the difference is of the latter less the former.
+        pairs: the whole model and the one that lacks something; the difference is the second minus the first.
 
     Raises:
         UserError: a file is missing, or two models were scored on different images or captions.

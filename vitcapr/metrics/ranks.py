@@ -32,7 +32,7 @@ def negatives_before(
     Args:
         queries: (Q, E), finite; candidates: (C, E), finite.
         query_image: (Q,), candidate_image: (C,): the image of each. A candidate of the query's image is a positive.
-        advance: is told after every block how many scores it had; Q x C in all.
+        advance: called after each block with its number of scores; Q x C in all.
 
     Returns:
         (Q, R), R the greatest number of positives of a query; its best positive first. What stands beyond the
@@ -84,7 +84,7 @@ class Truth:
         offsets = np.searchsorted(owners, np.arange(images + 1))
         without = np.flatnonzero(np.diff(offsets) == 0)
         if len(without):
-            raise UserError("an image has no caption to be found", where=f"row {without[0]} of the image embeddings")
+            raise UserError("an image has no caption", where=f"row {without[0]} of the image embeddings")
         return cls(owners, offsets)
 
     @property
@@ -105,7 +105,7 @@ def rank_matches(
         images: (N, E) embeddings.
         captions: (M, E) embeddings, grouped in the order of the images.
         caption_image: (M,) the row in ``images`` of each caption's image.
-        advance: is told after every block how many scores it had; 2 x N x M in all.
+        advance: called after each block with its number of scores; 2 x N x M in all.
 
     Raises:
         UserError: an embedding is not finite, or an image has no caption.

@@ -24,11 +24,11 @@ def measures(ranks: Ranks, truth: Truth) -> dict[str, Measure]:
 
 def recall(ranks: Ranks, truth: Truth) -> dict[str, Measure]:
     """Recall@K: an image is a hit when any of its captions is among the first K, a caption when its image is."""
-    found: dict[str, Measure] = {}
+    scores: dict[str, Measure] = {}
     for depth in DEPTHS:
-        found[f"i2t_recall_{depth}"] = mean_measure(ranks.i2t <= depth)
-        found[f"t2i_recall_{depth}"] = ratio_measure(_by_image(ranks.t2i <= depth, truth), truth.captions_each)
-    return found
+        scores[f"i2t_recall_{depth}"] = mean_measure(ranks.i2t <= depth)
+        scores[f"t2i_recall_{depth}"] = ratio_measure(_by_image(ranks.t2i <= depth, truth), truth.captions_each)
+    return scores
 
 
 def rsum(ranks: Ranks, truth: Truth) -> dict[str, Measure]:

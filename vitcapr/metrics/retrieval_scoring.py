@@ -141,4 +141,4 @@ def searched(protocols: Iterable[str]) -> dict[str, str]:
         for direction, (queries, items) in pools.items():
             kinds = ("images", "captions") if direction == "i2t" else ("captions", "images")
             lines[direction][f"{int(queries):,} {kinds[0]} among {int(items):,} {kinds[1]}"] = None
-    return {direction: "\n".join(pools) or "pool not told" for direction, pools in lines.items()}
+    return {direction: "\n".join(pools) or "pool unknown" for direction, pools in lines.items()}

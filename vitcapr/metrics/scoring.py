@@ -36,7 +36,7 @@ class ScoredCaptions(NamedTuple):
     """How the numbers were made; without it they cannot be compared with anyone's."""
 
 
-def wanted_metrics(names: Sequence[str]) -> list[CaptionMetric]:
+def select_metrics(names: Sequence[str]) -> list[CaptionMetric]:
     """The metrics of these names, in the order of all.
 
     Raises:
@@ -89,12 +89,11 @@ def score_captions(
             rows[column] = list(measures[name].statistics)
     least, most = min(map(len, references.values())), max(map(len, references.values()))
     protocol = [
-        *(
-            f"tok:{tokenizer_name(language)}",
-            f"refs:{least}" + (f"-{most}" if most > least else ""),
-            f"images:{len(references)}",
-        ),
-        *(f"split:{split}", f"lang:{language}"),
+        f"tok:{tokenizer_name(language)}",
+        f"refs:{least}" + (f"-{most}" if most > least else ""),
+        f"images:{len(references)}",
+        f"split:{split}",
+        f"lang:{language}",
         *(metric.protocol for metric in metrics if metric.protocol),
         *interval_protocol(samples, seed),
     ]

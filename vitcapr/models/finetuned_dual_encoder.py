@@ -200,7 +200,7 @@ def layer_depths(encoder: nn.Module) -> tuple[dict[str, int], int]:
     lists = [(name, module) for name, module in encoder.named_modules() if isinstance(module, nn.ModuleList)]
     if not lists:
         raise ValueError("the model has no list of layers")
-    prefix, layers = max(lists, key=lambda found: len(found[1]))
+    prefix, layers = max(lists, key=lambda item: len(item[1]))
     depths: dict[str, int] = {}
     seen = False
     for name, _ in encoder.named_parameters():

@@ -56,26 +56,20 @@ class Embedder(Generic[Items]):
 
 
 def embed_split(
-    images: Embedder[Any],
-    captions: Embedder[Any],
-    rows: np.ndarray,
-    table: pd.DataFrame,
-    batch: int,
-    reporter: Reporter,
+    images: Embedder[Any], captions: Embedder[Any], table: pd.DataFrame, batch: int, reporter: Reporter
 ) -> Embeddings:
-    """Images and captions of a split.
+    """The captions of a table and their images; an image may have no caption in the languages of the table.
 
     Args:
         images, captions: the embedders of rows of images and of rows of captions.
-        rows: of the images, increasing.
         table: the captions, with ``caption_row`` and ``image_row``.
 
     Raises:
-        UserError: there are no images or no captions.
+        UserError: there are no captions.
     """
-    if not len(rows) or table.empty:
-        raise UserError("the split has no images or no captions")
-    caption_row = table["caption_row"].to_numpy()
+    if table.empty:
+        raise UserError("the split has no captions in the language that the model reads")
+    rows, caption_row = np.unique(table["image_row"]), table["caption_row"].to_numpy(copy=True)
     with reporter.track("embed", len(rows) + len(table), "images and captions") as tracker:
         return Embeddings(
             images=images.embed(rows, batch, tracker.advance),

@@ -98,9 +98,9 @@ class FinetunedEmbedder:
     def embed_split(
         self, store: FeatureStore, data: Manifest, split: str, pairs: Path | None, batch: int, reporter: Reporter
     ) -> Embeddings:
-        """The images of a split, and its captions in the languages of the towers; see :func:`captions_to_read`."""
+        """The captions of a split in the languages of the towers, and their images; see :func:`captions_to_read`."""
         captions = captions_to_read(data, self.languages, pairs, split)
-        return embed_split(self.images(store), self.captions(captions), data.rows(split), captions, batch, reporter)
+        return embed_split(self.images(store), self.captions(captions), captions, batch, reporter)
 
 
 def open_finetuned(

@@ -70,11 +70,6 @@ class Terms:
             self._cosines[row, :count] = of_image
             self._exists[row, :count] = True
 
-    @property
-    def decoded(self) -> NDArray[np.intp]:
-        """(B,): the choice of the decoding, the first candidate of every image."""
-        return np.zeros(len(self._exists), np.intp)
-
     def scores(self, weight: float) -> Float64s:
         """(B, n), minus infinity where an image has fewer candidates."""
         mixed = (1 - weight) * self._log_probs + weight * self._cosines
@@ -86,16 +81,11 @@ class Terms:
         return first
 
 
-def weights(steps: int) -> list[float]:
-    """``steps + 1`` weights from 0 to 1 at equal distances."""
-    return [round(step / steps, DECIMALS) for step in range(steps + 1)]
-
-
 def choose_weight(
     terms: Terms,
     score_of: Callable[[NDArray[np.intp]], float],
     name: str,
-    grid: Sequence[float],
+    steps: int,
     tolerance: float = 0.0,
 ) -> tuple[float, list[dict[str, float]]]:
     """The weight whose choice of candidates scores best; of equal ones the smallest.
@@ -103,7 +93,7 @@ def choose_weight(
     Args:
         score_of: the score of the split for a choice of one candidate an image.
         name: what that score is called.
-        grid: increasing weights.
+        steps: ``steps + 1`` weights from 0 to 1 are tried.
         tolerance: if above 0, the largest weight is chosen whose score is at most so far below the best.
 
     Returns:
@@ -111,7 +101,7 @@ def choose_weight(
         is not the first one of the decoding.
     """
     curve = []
-    for weight in grid:
+    for weight in np.linspace(0, 1, steps + 1).round(DECIMALS).tolist():
         chosen = terms.best(weight)
         changed = float(np.mean(chosen != 0))
         values = {"weight": weight, name: score_of(chosen), "changed": changed}

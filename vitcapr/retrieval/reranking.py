@@ -129,7 +129,7 @@ def rerank_split(
     blind = None if judge is None else blind_likelihoods(**judge, n_bests=n_bests, device=settings.device)
     terms = Terms(n_bests, cosines, length_penalty, blind, alpha)
     columns = {"cosine": cosines} if blind is None else {"cosine": cosines, "blind": blind}
-    beside = [dict(zip(columns, each, strict=True)) for each in zip(*columns.values(), strict=True)]
-    write_reordered(output, n_bests, list(terms.scores(weight)), of_candidates=beside)
+    extra = [dict(zip(columns, each, strict=True)) for each in zip(*columns.values(), strict=True)]
+    write_reordered(output, n_bests, list(terms.scores(weight)), of_candidates=extra)
     changed = int(np.count_nonzero(terms.best(weight)))
     reporter.line(f"rerank: weight {weight:g}, another caption for {changed} of {len(n_bests)} images")

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import numpy as np
+
 from vitcapr.config.reranking import WeighingConfig
 from vitcapr.formats.embeddings import RerankingWeight
 from vitcapr.formats.manifest import Manifest
@@ -9,7 +11,7 @@ from vitcapr.metrics.base import references_of
 from vitcapr.metrics.candidates import CandidateScores, scorer_of, tokenize_candidates
 from vitcapr.metrics.tokens import tokenizer_name
 from vitcapr.progress import Reporter
-from vitcapr.retrieval.n_best import Terms, choose_weight, read_n_best, weights
+from vitcapr.retrieval.n_best import Terms, choose_weight, read_n_best
 from vitcapr.retrieval.reranking import RetrieverFiles, blind_likelihoods
 
 SPLIT = "validation"
@@ -49,11 +51,11 @@ def tune_weight(
     name, curve, choices = weighing.select_by, [], []
     for alpha in [0.0] if blind is None else sorted(weighing.alphas):
         terms = Terms(n_bests, cosines, weighing.length_penalty, blind, alpha)
-        weight, points = choose_weight(terms, scores.of_choice, name, weights(weighing.grid_steps), weighing.tolerance)
+        weight, points = choose_weight(terms, scores.of_choice, name, weighing.grid_steps, weighing.tolerance)
         curve += [point if blind is None else {"alpha": alpha, **point} for point in points]
         choices.append((next(point[name] for point in points if point["weight"] == weight), alpha, weight))
     best, alpha, weight = max(choices, key=lambda choice: choice[0])  # Of equals the first, the smallest alpha.
-    first = scores.of_choice(terms.decoded)
+    first = scores.of_choice(np.zeros(len(n_bests), int))
     how = f"weight {weight:g}" if blind is None else f"weight {weight:g}, alpha {alpha:g}"
     reporter.line(f"tune_reranking: {how}, {name} {100 * best:.1f}; {100 * first:.1f} as decoded")
     tokens = tokenizer_name(language)

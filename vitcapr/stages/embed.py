@@ -23,8 +23,6 @@ def embed(
     text_features: In[kinds.TextFeaturesFile] | None = None,
 ) -> None:
     """Embed every image and caption of a split."""
-    import numpy as np
-
     from vitcapr.encoders.precision import resolve_device
     from vitcapr.formats.embeddings import write_embeddings
     from vitcapr.formats.manifest import read_manifest
@@ -36,8 +34,4 @@ def embed(
     stores = open_augmented_views(data, opened.augmented_views, features, augmented_views, opened.layer)
     captions = data.captions_of(split, opened.language)
     embed_images, embed_captions = opened.image_embedder(*stores), opened.caption_embedder(data, text_features)
-    # In a data set of several languages an image may have no caption in this language.
-    rows = np.unique(captions["image_row"])
-    write_embeddings(
-        embeddings, embed_split(embed_images, embed_captions, rows, captions, settings.embed.batch, report)
-    )
+    write_embeddings(embeddings, embed_split(embed_images, embed_captions, captions, settings.embed.batch, report))

@@ -30,10 +30,10 @@ def score(
     from vitcapr.formats.vocabulary import Vocabulary
     from vitcapr.metrics.base import captions_to_score, oracle_mark
     from vitcapr.metrics.labels import summarise
-    from vitcapr.metrics.scoring import score_captions, wanted_metrics
+    from vitcapr.metrics.scoring import score_captions, select_metrics
 
     options = settings.metrics
-    chosen = wanted_metrics(options.caption)
+    chosen = select_metrics(options.caption)
     data, results = read_manifest(manifest), read_results(captions)
     written, references, sample = captions_to_score(
         results, data, split, settings.language, options.sample_of(split), options.sampling_seed

@@ -108,8 +108,8 @@ def score_foils(pairs: Sequence[FoilPair], scores: Mapping[str, Array], samples:
             right = np.where(np.isclose(true, false, rtol=1e-6, atol=1e-6), CHANCE, true > false)[chosen]
             measures[name] = ratio_measure(np.bincount(numbers, right), np.bincount(numbers))
             bounds = interval(measures[name], samples, seed) or (np.nan, np.nan)
-            beside = count, int(numbers.max()) + 1, number, 1 - CHANCE * number / count
-            rows.append([name, split, measures[name].value, *bounds, *beside])
+            counts = count, int(numbers.max()) + 1, number, 1 - CHANCE * number / count
+            rows.append([name, split, measures[name].value, *bounds, *counts])
         for name, other in combinations(measures if samples else (), 2):
             differences.append([split, name, other, *compare(measures[name], measures[other], samples, seed)])
     columns = ["scorer", "split", "accuracy", "low", "high", "pairs", "images", "same_words", "order_blind"]

@@ -88,7 +88,7 @@ def train_captioner(
     train, validation = data.rows("train"), data.rows("validation")
     if start is None and isinstance(model, LanguageModelCaptioner):
         some = np.sort(np.random.default_rng(seed).permutation(train)[:_SAMPLE])
-        model.start_projector(said_of(store, tokens, some, model.arrays, len(words)))
+        model.start_projector(image_words(store, tokens, some, model.arrays, len(words)))
     task = CaptionerTask(
         model, store, tokens, training, train=train, validation=validation, seed=seed, device=device, vocabulary=words
     )
@@ -265,7 +265,7 @@ class GreedyCider:
         return float(Cider().compute_score(self._references, captions)[0])
 
 
-def said_of(
+def image_words(
     store: FeatureStore, tokens: TokenTable, rows: np.ndarray, arrays: Sequence[str], pieces: int
 ) -> Iterator[tuple[dict[str, Tensor], Tensor]]:
     """Blocks of images: their features, and the tf-idf (B, V) of the pieces of their captions, with a sum of 1.

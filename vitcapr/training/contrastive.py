@@ -122,9 +122,9 @@ def mined_loss(
         hard = torch.where(pairs >= first, first, torch.where(pairs >= second, nothing, second))
     else:
         hard = first
-    found = hard > -torch.inf
-    gap = torch.where(found, hard, pairs) - pairs
-    return torch.where(found, torch.nn.functional.softplus(gap / temperature), 0.0).mean()
+    has_hard = hard > -torch.inf
+    gap = torch.where(has_hard, hard, pairs) - pairs
+    return torch.where(has_hard, torch.nn.functional.softplus(gap / temperature), 0.0).mean()
 
 
 def pooled_loss(similarity: Tensor, image_index: Tensor, temperature: Tensor, shift: float | None = None) -> Tensor:
@@ -142,7 +142,7 @@ def pooled_loss(similarity: Tensor, image_index: Tensor, temperature: Tensor, sh
         shift: rho; None takes the least with which no batch of this size can be negative.
 
     Returns:
-        A scalar; 0 for the captions of a single image, which has nothing to be told from.
+        A scalar; 0 for the captions of a single image, which have no negatives.
     """
     logits = similarity / temperature
     own = own_captions(image_index, len(logits))

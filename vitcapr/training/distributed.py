@@ -110,7 +110,7 @@ def of_first(scores: dict[str, float]) -> dict[str, float]:
 def add_up_gradients(model: nn.Module) -> None:
     """Every process's gradients become the sum over all processes; one that a process lacks counts as zero there.
 
-    A weight that has none anywhere keeps none: an optimiser would move it by what it remembers.
+    A weight without a gradient in every process keeps none: with a gradient of 0, momentum would still move it.
     """
     if processes() == 1:
         return
@@ -126,7 +126,7 @@ def add_up_gradients(model: nn.Module) -> None:
 
 def nothing(model: nn.Module) -> Tensor:
     """The loss of an empty share: 0, with a gradient of 0 for the last weight: the first may be a temperature, which
-    some losses have not."""
+    some losses do not use."""
     return 0.0 * [parameter for parameter in model.parameters() if parameter.requires_grad][-1].sum()
 
 
@@ -139,7 +139,7 @@ def gather(rows: Tensor) -> Tensor:
     if processes() == 1:
         return rows
     if rows.is_floating_point() and torch.is_grad_enabled() and not rows.requires_grad:
-        # The way back is a conversation of all: one whose tower is frozen must answer those who have an empty share.
+        # All processes take part in the backward pass: one with a frozen tower, because others have an empty share.
         rows = rows.detach().requires_grad_()
     counts = _counts(len(rows))
     missing = rows.new_zeros(max(counts) - len(rows), *rows.shape[1:])
@@ -171,5 +171,5 @@ def _counts(count: int) -> list[int]:
 
 
 def _device() -> torch.device:
-    """Where the group's own small tensors live: NCCL moves nothing but what is on a GPU."""
+    """The device of the group's own small tensors: NCCL sends only what is on a GPU."""
     return torch.device("cuda" if dist.get_backend() == "nccl" else "cpu")

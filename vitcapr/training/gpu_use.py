@@ -54,7 +54,7 @@ def sample_gpu_use(
 
 
 def _use_and_memory(device: torch.device) -> tuple[float | None, float, float]:
-    """Use in percent, memory used and memory there is, in GiB; None for a use that this GPU does not tell."""
+    """Use in percent, memory used and memory there is, in GiB; None for the use if the GPU does not report it."""
     free, total = torch.cuda.mem_get_info(device)
     try:
         use: float | None = torch.cuda.utilization(device)

@@ -168,8 +168,8 @@ class Trainer(Generic[Batch]):
             tracker.advance(note=note)
             if not self._unread and distributed.any_of(bool(stop)):
                 self._save()
-                asked = stop.name or "a signal to another process"
-                raise Preempted(f"training saved at epoch {number}, batch {position.step}, after {asked}")
+                signal = stop.name or "a signal to another process"
+                raise Preempted(f"training saved at epoch {number}, batch {position.step}, after {signal}")
             if saves:
                 self._save()
         self._validate(number, phase, rate_at(settings, (epoch + 1) * steps - 1, settings.epochs * steps))
@@ -249,7 +249,7 @@ class Trainer(Generic[Batch]):
             **checkpoints.with_prefix("optimizer", optimizer_tensors(self.optimizer)),
         }
         for number, state in enumerate(random):
-            tensors |= checkpoints.with_prefix(_random_of(number), state)
+            tensors |= checkpoints.with_prefix(f"random-{number}", state)
         facts: dict[str, Any] = {
             "identity": self.identity,
             "position": asdict(self.position),
@@ -268,7 +268,7 @@ class Trainer(Generic[Batch]):
             return
         self.model.load_state_dict(checkpoints.below("model", tensors))
         restore_optimizer(self.optimizer, checkpoints.below("optimizer", tensors))
-        checkpoints.restore_random(checkpoints.below(_random_of(distributed.rank()), tensors))
+        checkpoints.restore_random(checkpoints.below(f"random-{distributed.rank()}", tensors))
         self.average.restore(checkpoints.below("average", tensors), facts["average_updates"])
         self.scaler.load_state_dict(facts["scaler"])
         self.position = Position(**facts["position"])
@@ -280,8 +280,3 @@ def rank(scores: Mapping[str, float], select_by: str) -> tuple[float, float]:
     """What the best epoch has most of: its score, then the smaller loss, which tells epochs of few images apart."""
     score, loss = scores[f"validation_{select_by}"], scores["validation_loss"]
     return (-score if select_by == "loss" else score), -loss
-
-
-def _random_of(number: int) -> str:
-    """Under which name the state of a process's random generators is saved."""
-    return f"random-{number}" if number else "random"

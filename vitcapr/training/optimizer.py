@@ -3,18 +3,16 @@
 import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from vitcapr.config.training import PhaseConfig
 
-Kind = Literal["adam", "adamw", "sgd"]
-
 
 def build_optimizer(
-    kind: Kind, groups: Iterable[tuple[list[nn.Parameter], float]], weight_decay: float
+    kind: str, groups: Iterable[tuple[list[nn.Parameter], float]], weight_decay: float
 ) -> torch.optim.Optimizer:
     """groups: weights, each group with the factor on its learning rate, ``scale``; the trainer sets ``lr``."""
     kinds = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "sgd": torch.optim.SGD}
@@ -24,14 +22,14 @@ def build_optimizer(
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """What it remembers of the gradients, by ``<parameter number>.<key>``."""
+    """Its state, by ``<parameter number>.<key>``."""
     states = optimizer.state_dict()["state"].items()
     tensors = {f"{number}.{key}": value for number, state in states for key, value in state.items()}
-    return {name: value for name, value in tensors.items() if value is not None}  # SGD names a momentum that it has not
+    return {name: value for name, value in tensors.items() if value is not None}  # SGD's momentum may be None.
 
 
 def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
-    """Go on from what :func:`optimizer_tensors` gave."""
+    """Restore the state that :func:`optimizer_tensors` returned."""
     states: dict[int, dict[str, Tensor]] = {}
     for name, tensor in tensors.items():
         number, _, key = name.partition(".")

@@ -26,15 +26,15 @@ def mentioned(caption: str) -> list[str]:
     A term of two words, such as "hot dog", is taken before its words. Singular and plural count.
     """
     words, terms = _WORD.findall(caption.lower()), _terms()
-    found: list[tuple[str, str]] = []
+    mentions: list[tuple[str, str]] = []
     place = 0
     while place < len(words):
         pair, word = " ".join(words[place : place + 2]), words[place]
         term = pair if pair in terms else word
-        found.append((term, terms.get(term, "")))
+        mentions.append((term, terms.get(term, "")))
         place += len(term.split())
-    toilet = any(category == "toilet" for _, category in found)
-    return [category for term, category in found if category and not (toilet and term in ("seat", "seats"))]
+    toilet = any(category == "toilet" for _, category in mentions)
+    return [category for term, category in mentions if category and not (toilet and term in ("seat", "seats"))]
 
 
 @cache

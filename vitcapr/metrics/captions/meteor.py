@@ -60,8 +60,8 @@ def meteor_of(sums: Array) -> Array:
 
     def weighed(content: Array, of_function: Array, words: Array, function_words: Array) -> Array:
         most = delta * (words - function_words) + (1 - delta) * function_words
-        found = delta * content.sum(axis=-1) + (1 - delta) * of_function.sum(axis=-1)
-        return _divide(found, most)
+        matches = delta * content.sum(axis=-1) + (1 - delta) * of_function.sum(axis=-1)
+        return _divide(matches, most)
 
     precision = weighed(content_matches, function_matches, length, function)
     recall = weighed(other_content, other_functions, other_length, other_function)

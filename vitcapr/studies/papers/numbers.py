@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from decimal import Decimal
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
@@ -145,5 +144,5 @@ def read_published(paper: str) -> Published:
 
 def published_files(paper: str) -> tuple[Path, ...]:
     """What :func:`read_published` reads, for a rule that must run again when a number is corrected."""
-    folder = Path(str(files("vitcapr.studies.papers"))) / "published"
+    folder = Path(__file__).parent / "published"
     return folder / f"{paper}.yaml", folder / "literature.yaml"

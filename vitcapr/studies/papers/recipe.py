@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,8 @@ from pydantic import BaseModel, ConfigDict
 
 from vitcapr.errors import UserError
 from vitcapr.formats.tables import Table, row
+
+_FOLDER = Path(__file__).parent / "published" / "recipes"
 
 
 class PrintedSetting(BaseModel):
@@ -32,15 +33,6 @@ class PrintedSetting(BaseModel):
     here: Any = None
     why: str = ""
 
-    @property
-    def differs(self) -> bool:
-        return "here" in self.model_fields_set
-
-    @property
-    def expected(self) -> Any:
-        """What the experiment file has to resolve to."""
-        return self.here if self.differs else self.printed
-
 
 class PaperRecipe(BaseModel):
     """The settings of one experiment file."""
@@ -53,14 +45,14 @@ class PaperRecipe(BaseModel):
 
 def recipe_names() -> list[str]:
     """The experiments that follow a paper."""
-    return sorted(path.stem for path in _folder().glob("*.yaml"))
+    return sorted(path.stem for path in _FOLDER.glob("*.yaml"))
 
 
 def read_recipe(experiment: str) -> PaperRecipe:
     """Raises:
     UserError: the experiment follows no paper.
     """
-    path = _folder() / f"{experiment}.yaml"
+    path = _FOLDER / f"{experiment}.yaml"
     if not path.is_file():
         known = ", ".join(recipe_names())
         raise UserError(f"the experiment '{experiment}' follows no paper", remedy=f"name one of {known}")
@@ -112,7 +104,3 @@ def _shown(value: Any) -> str:
     if value is None:
         return "none"
     return value if isinstance(value, str) else json.dumps(value)
-
-
-def _folder() -> Path:
-    return Path(str(files("vitcapr.studies.papers"))) / "published" / "recipes"

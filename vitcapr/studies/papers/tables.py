@@ -46,20 +46,15 @@ def paper_tables(
 
 
 def beside_the_paper(paper: str | None, summary: pd.DataFrame, systems: Mapping[str, str]) -> Noted[list[Table]] | None:
-    """The tables of a paper's scores beside those of this build, and the paper; None without a paper."""
+    """The tables that hold scores of the paper and of this build side by side, and the paper; None without a paper."""
     if paper is None:
         return None
     published = read_published(paper)
-    return Noted(score_tables_beside(paper, summary, systems), f"{published.title}. {published.citation}.")
-
-
-def score_tables_beside(paper: str, summary: pd.DataFrame, systems: Mapping[str, str]) -> list[Table]:
-    """The tables of :func:`paper_tables` that hold scores of the paper and of this build side by side."""
-    published = read_published(paper)
     builds = seed_average(build_rows(summary), systems)
     tables = [side_by_side(name, published, builds) for name in TABLE_NAMES[paper] if name in published.tables]
-    scored = [[line[0].text for line in t.rows if any(cell.text != NOTHING for cell in line[2:-1])] for t in tables]
-    return [table for table, sources in zip(tables, scored, strict=True) if {BUILD, "paper"} <= {*sources}]
+    scored = [{line[0].text for line in t.rows if any(cell.text != NOTHING for cell in line[2:-1])} for t in tables]
+    both = [table for table, sources in zip(tables, scored, strict=True) if {BUILD, "paper"} <= sources]
+    return Noted(both, f"{published.title}. {published.citation}.")
 
 
 def write_paper_tables(paper: str, tables: Sequence[Table], *, page: Path, latex: Path, numbers: Path) -> None:
