@@ -1,6 +1,7 @@
 """Hidden layers of a backbone, stored beside its output by one forward pass."""
 
 import json
+from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,9 @@ def test_a_model_of_a_layer_sees_it_as_its_features(experiment: Any, dtype: str)
     assert all(np.array_equal(seen[name][:], store[f"{name}_1"][:]) for name in seen)
     assert (seen.fingerprint, seen.ids, seen.grid) == (store.fingerprint, store.ids, store.grid)
     assert store.at_layer(None) is store
+    in_another_process = ForkingPickler.loads(ForkingPickler.dumps(seen))
+    assert list(in_another_process) == list(seen)
+    assert np.array_equal(in_another_process["cls"][:], seen["cls"][:])
     assert len(store) == 6
     alone = open_like(store.attributes, torch.device("cpu"), str(experiment.backbone), layer=1)
     picture = Image.open(experiment.root / "data/pictures/bild_3_ä.png").convert("RGB")

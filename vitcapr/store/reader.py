@@ -190,6 +190,7 @@ class FeatureStore(Mapping[str, FeatureArray]):
         check_store(manifest, self.path, manifest_path)
         self.identity = identity_in(manifest)
         self._manifest = manifest
+        self._layer: int | None = None
 
     @cached_property
     def ids(self) -> list[str]:
@@ -236,6 +237,7 @@ class FeatureStore(Mapping[str, FeatureArray]):
         if layer is None:
             return self
         view = copy(self)
+        view._layer = layer
         names = zip(("cls", "patches"), arrays_of_layer(layer), strict=True)
         view.arrays = {name: self[array] for name, array in names if array in self}
         if not view.arrays:
@@ -277,8 +279,8 @@ class FeatureStore(Mapping[str, FeatureArray]):
         return "\n".join([*lines, *(f"  {name}: {array.shape} {array.dtype}" for name, array in self.arrays.items())])
 
     def __reduce__(self) -> Any:
-        """Another process opens the store again."""
-        return open_features, (self.manifest_path,)
+        """Another process opens the store again, at the same layer."""
+        return _reopen, (self.manifest_path, self._layer)
 
     def close(self) -> None:
         for array in self.arrays.values():
@@ -289,6 +291,10 @@ class FeatureStore(Mapping[str, FeatureArray]):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _reopen(manifest: Path, layer: int | None) -> FeatureStore:
+    return open_features(manifest).at_layer(layer)
 
 
 def open_features(path: str | Path) -> FeatureStore:
