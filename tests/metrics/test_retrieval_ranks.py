@@ -48,26 +48,6 @@ def embeddings(images: int, dim: int, noise: float, seed: int = 0) -> tuple[np.n
     return left.astype(np.float32), right.astype(np.float32), owner
 
 
-def test_by_hand() -> None:
-    """Three images on the axes; the second caption of the first image lies nearer to the second image.
-
-    Scores:     c0   c1   c2   c3   c4
-    image 0      1   .6    0   .8   .6
-    image 1      0   .8    1    0   .8
-    image 2      0    0    0   .6    0
-    Own:         0    0    1    1    2
-    """
-    images = np.eye(3, dtype=np.float32)
-    captions = np.array([[1, 0, 0], [0.6, 0.8, 0], [0, 1, 0], [0.8, 0, 0.6], [0.6, 0.8, 0]], np.float32)
-    found = rank_matches(images, captions, [0, 0, 1, 1, 2])
-    # Image 0: c0 is best. Image 1: c2 is best. Image 2: c4 scores 0, as c0, c1 and c2 do, and c3 more.
-    assert found.i2t.tolist() == [1, 1, 5]
-    # c1: image 1 is before. c3: its image scores 0, the two others more. c4: 0, both others more.
-    assert found.t2i.tolist() == [1, 2, 1, 3, 3]
-    # Image 0 has two captions: c0 first; c1 (.6) after c3 (.8) and c4 (.6, a tie), so at 4. Image 1: c3 is last.
-    assert found.i2t_precision.tolist() == [0.5, 0.5, 0]
-
-
 @settings(max_examples=60)
 @given(data=st.data())
 def test_many_ties_in_blocks_of_any_size(data: st.DataObject) -> None:

@@ -72,15 +72,6 @@ def test_max_hinge_is_the_naive_one(batch: tuple[Tensor, list[int]], margin: flo
     assert float(found) == pytest.approx(naive_max_hinge(similarity, owner, margin), rel=1e-4, abs=1e-6)
 
 
-def test_by_hand() -> None:
-    """Two images, two captions: a true pair one nat above its rival each way."""
-    similarity = torch.tensor([[0.5, 0.4], [0.4, 0.5]])
-    owner = torch.tensor([0, 1])
-    assert float(info_nce(similarity, owner, torch.tensor(0.1))) == pytest.approx(math.log(1 + math.exp(-1)))
-    assert float(max_hinge(similarity, owner, 0.2)) == pytest.approx(0.2)
-    assert float(max_hinge(similarity, owner, 0.1)) == pytest.approx(0.0, abs=1e-7)
-
-
 TAU = torch.tensor(0.1)
 
 
