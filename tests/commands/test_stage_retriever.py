@@ -73,47 +73,47 @@ def test_a_retriever_of_words(tmp_path: Path) -> None:
     assert len(history) == 3
     assert history[0].startswith("epoch,phase,train_loss,validation_loss,validation_rsum,")
 
-    found = embedded(folder, tmp_path / "out" / "embeddings.npz", log=tmp_path / "log")
+    arrays = embedded(folder, tmp_path / "out" / "embeddings.npz", log=tmp_path / "log")
     data = read_manifest(MANIFEST)
-    assert found["image_row"].tolist() == [3, 7, 11]
-    captions = data.captions.iloc[found["caption_row"]]
+    assert arrays["image_row"].tolist() == [3, 7, 11]
+    captions = data.captions.iloc[arrays["caption_row"]]
     assert captions["image_id"].tolist() == [name for name in ("03", "07", "11") for _ in range(2)]
-    assert found["caption_image"].tolist() == [0, 0, 1, 1, 2, 2]
-    assert {name: array.dtype.name for name, array in found.items()} == {
+    assert arrays["caption_image"].tolist() == [0, 0, 1, 1, 2, 2]
+    assert {name: array.dtype.name for name, array in arrays.items()} == {
         "images": "float32",
         "captions": "float32",
         "image_row": "int32",
         "caption_row": "int32",
         "caption_image": "int32",
     }
-    assert found["images"].shape == (3, 5)
+    assert arrays["images"].shape == (3, 5)
     for name in ("images", "captions"):
-        np.testing.assert_allclose(np.linalg.norm(found[name], axis=1), 1, atol=1e-6)
+        np.testing.assert_allclose(np.linalg.norm(arrays[name], axis=1), 1, atol=1e-6)
     retriever = opened(folder)
     with open_features(VIT) as store:
         np.testing.assert_allclose(
-            retriever.image_embedder(store).embed(np.array([11, 3])), found["images"][[2, 0]], atol=1e-6
+            retriever.image_embedder(store).embed(np.array([11, 3])), arrays["images"][[2, 0]], atol=1e-6
         )
     again = retriever.text_embedder.embed(captions["text"].tolist()[::-1])
-    np.testing.assert_allclose(again[::-1], found["captions"], atol=1e-6)
+    np.testing.assert_allclose(again[::-1], arrays["captions"], atol=1e-6)
 
 
 def test_captions_of_another_language_are_left_out(tmp_path: Path) -> None:
     data = read_manifest(MANIFEST)
     captions = data.captions.assign(language=["en", "zh"] * 12)
     manifest = rewrite(data, tmp_path / "data", captions=captions)
-    found = embedded(RESULTS / "retrievers/words", tmp_path / "english.npz", manifest=manifest)
-    assert found["caption_row"].tolist() == [6, 14, 22]
+    arrays = embedded(RESULTS / "retrievers/words", tmp_path / "english.npz", manifest=manifest)
+    assert arrays["caption_row"].tolist() == [6, 14, 22]
 
 
 @pytest.mark.parametrize("kind", ["features", "features_and_words"])
 def test_a_retriever_of_text_features(tmp_path: Path, kind: str) -> None:
     """A caption's stored feature and the caption itself come to the same point."""
     folder = train(tmp_path / "bert", settings({**FEATURES, "kind": kind}), text_features=TEXT_FEATURES)
-    found = embedded(folder, tmp_path / "embeddings.npz", text_features=TEXT_FEATURES)
+    arrays = embedded(folder, tmp_path / "embeddings.npz", text_features=TEXT_FEATURES)
     retriever = opened(folder, text_encoder=BERT)
-    captions = read_manifest(MANIFEST).captions.iloc[found["caption_row"]]["text"].tolist()
-    np.testing.assert_allclose(retriever.text_embedder.embed(captions), found["captions"], atol=1e-5)
+    captions = read_manifest(MANIFEST).captions.iloc[arrays["caption_row"]]["text"].tolist()
+    np.testing.assert_allclose(retriever.text_embedder.embed(captions), arrays["captions"], atol=1e-5)
     assert retriever.card["text_encoder"]["source"] == "tiny-bert"
     assert retriever.text_embedder.embed([]).shape == (0, 5)
 
@@ -134,7 +134,7 @@ def test_a_retriever_of_word_vectors(tmp_path: Path) -> None:
     text = {"kind": "features", "encoder": "vectors", "head": "none"}
     devise = settings(text, embedding_dim=3, image={"head": "matrix"})
     folder = train(tmp_path / "devise", devise, text_features=stored)
-    found = embedded(folder, tmp_path / "embeddings.npz", text_features=stored)
+    arrays = embedded(folder, tmp_path / "embeddings.npz", text_features=stored)
     # "A man.", "The big man.", "A cat.", "The big cat.", "A bird.", "The big bird."
     expected = [
         [0.5**0.5, 0.5**0.5, 0],
@@ -144,7 +144,7 @@ def test_a_retriever_of_word_vectors(tmp_path: Path) -> None:
         [0.2**0.5, 0, 0.8**0.5],
         [0, 0, 1],
     ]
-    np.testing.assert_allclose(found["captions"], expected, atol=1e-3)
+    np.testing.assert_allclose(arrays["captions"], expected, atol=1e-3)
     retriever = opened(folder, text_encoder=str(vectors))
     np.testing.assert_allclose(retriever.text_embedder.embed(["Zebra!"]), [[0, 0.6, 0.8]], atol=1e-6)
     vectors.write_text("a 1 0 0\n", encoding="utf-8")
@@ -156,12 +156,12 @@ def test_a_retriever_of_two_views(tmp_path: Path) -> None:
     """It learns from both, and an image is the mean direction of what it makes of each."""
     view = [MIRRORED]
     folder = train(tmp_path / "two", settings(augmented_views=["mirrored"]), augmented_views=view)
-    found = embedded(folder, tmp_path / "embeddings.npz", augmented_views=view)
+    arrays = embedded(folder, tmp_path / "embeddings.npz", augmented_views=view)
     retriever, rows = opened(folder), np.array([3, 7, 11])
     alone = [retriever.image_embedder(open_features(path)).embed(rows) for path in (VIT, MIRRORED)]
     expected = alone[0] + alone[1]
-    np.testing.assert_allclose(found["images"], expected / np.linalg.norm(expected, axis=1)[:, None], atol=1e-6)
-    assert np.abs(found["images"] - alone[0]).max() > 0.01
+    np.testing.assert_allclose(arrays["images"], expected / np.linalg.norm(expected, axis=1)[:, None], atol=1e-6)
+    assert np.abs(arrays["images"] - alone[0]).max() > 0.01
     one = train(tmp_path / "one")
     assert (one / "best.safetensors").read_bytes() != (folder / "best.safetensors").read_bytes()
     card = json.loads((folder / "card.json").read_text())

@@ -96,9 +96,9 @@ def test_another_model_is_refused(experiment: Experiment, captions: Path, tmp_pa
 def test_sentences_are_compared_by_a_text_encoder_alone(experiment: Experiment, captions: Path) -> None:
     bert = save_bert(experiment.root / "bert", WORDS)
     settings = {"sentences": {"source": str(bert), "dtype": "float32", "max_length": 32}}
-    found = score(captions, experiment.manifest, settings)
-    assert list(found["metrics"]) == ["sentence_similarity"]
-    assert "pool=mean" in found["protocol"]
+    report = score(captions, experiment.manifest, settings)
+    assert list(report["metrics"]) == ["sentence_similarity"]
+    assert "pool=mean" in report["protocol"]
 
 
 REFERENCES = [["a dog", "the dog runs on grass"], ["red cat sits"], ["the cat sits", "a red dog", "grass"], ["a dog"]]

@@ -102,7 +102,7 @@ class TrainedRetriever:
         Args:
             text, image: the query, one of the two.
             split: search only this split.
-            index: ``exact``, or ``faiss`` for millions of images, which may miss one.
+            index: ``exact``, or ``faiss`` for millions of images, which may miss one. A split is searched exactly.
 
         Raises:
             UserError: the query is missing, the split does not exist, or faiss is not installed.
@@ -163,7 +163,7 @@ class TrainedRetriever:
             if not len(rows):
                 known = ", ".join(sorted(set(splits.tolist())))
                 raise UserError(f"no image is in the split '{split}'", remedy=f"the splits are {known}")
-        if index == "exact":
+        if index == "exact" or rows is not None:
             cosines, numbers = nearest(query, embedded.vectors, k, rows)
         else:
             if faiss is None:
@@ -171,7 +171,7 @@ class TrainedRetriever:
                 raise UserError("the index of faiss cannot be kept", remedy=remedy)
             if not faiss.is_file():
                 write_faiss(faiss, embedded.vectors)
-            cosines, numbers = nearest_by_faiss(faiss, query, k, rows)
+            cosines, numbers = nearest_by_faiss(faiss, query, k)
         nearest_rows = enumerate(zip(cosines[0].tolist(), embedded.rows(numbers[0].tolist()), strict=True), 1)
         columns = ["rank", "cosine", *embedded.table.column_names]
         return pd.DataFrame(

@@ -54,22 +54,14 @@ def write_faiss(path: Path, points: np.ndarray) -> None:
         faiss.write_index(index, str(temporary))
 
 
-def nearest_by_faiss(
-    path: Path, queries: np.ndarray, k: int, rows: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """As :func:`nearest`, from an index that :func:`write_faiss` wrote; may miss a point."""
+def nearest_by_faiss(path: Path, queries: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """As :func:`nearest` of all points, from an index that :func:`write_faiss` wrote; may miss a point."""
     faiss = _faiss()
     index = faiss.read_index(str(path), faiss.IO_FLAG_MMAP)
-    allowed = index.ntotal if rows is None else len(rows)
-    k = min(k, allowed)
-    # Points of other rows are visited like those that may be returned.
-    options: dict[str, Any] = {"efSearch": max(SEARCH_BREADTH, k) * index.ntotal // allowed}
-    if rows is not None:
-        options["sel"] = faiss.IDSelectorBatch(rows)
-    query = np.ascontiguousarray(queries, np.float32)
-    scores, neighbours = index.search(query, k, params=faiss.SearchParametersHNSW(**options))
-    there = (neighbours >= 0).all(axis=0)
-    return scores[:, there], neighbours[:, there]
+    k = min(k, index.ntotal)
+    breadth = faiss.SearchParametersHNSW(efSearch=max(SEARCH_BREADTH, k))
+    scores, neighbours = index.search(np.ascontiguousarray(queries, np.float32), k, params=breadth)
+    return scores, neighbours
 
 
 def _faiss() -> Any:

@@ -76,11 +76,11 @@ class StorePlan:
 
     def known_rows(self, chunks: range, reuse: bool) -> KnownRows:
         """The rows of ``chunks`` that other stores of the same recipe hold; none without ``reuse``."""
-        wanted = read_row_digests(self.folder)[chunks.start * self.chunk : chunks.stop * self.chunk]
+        digests = read_row_digests(self.folder)[chunks.start * self.chunk : chunks.stop * self.chunk]
         if not reuse:
-            return KnownRows.none(len(wanted), self.chunk, chunks.start)
+            return KnownRows.none(len(digests), self.chunk, chunks.start)
         recipe = {**self.recipe, "code": self.code}
-        return KnownRows.find(self.stores, recipe, wanted, self.chunk, chunks.start, except_for=self.folder)
+        return KnownRows.find(self.stores, recipe, digests, self.chunk, chunks.start, except_for=self.folder)
 
 
 class RowEncoder(Protocol):

@@ -50,14 +50,13 @@ class _Source(StoreWriter):
     finished: list[int]
     _checked: set[tuple[str, int]] = field(default_factory=set)
 
-    def find(self, wanted: np.ndarray) -> np.ndarray:
-        """The row of each wanted digest in a finished chunk, -1 for none: (N,)."""
-        sought = set(_words(wanted))
-        found: dict[bytes, int] = {}
+    def find(self, digests: np.ndarray) -> np.ndarray:
+        """The row of each digest in a finished chunk, -1 for none: (N,)."""
+        row_of = dict.fromkeys(_words(digests), -1)
         for first in (index * self.size for index in self.finished):
             here = enumerate(_words(self.digests[first : first + self.size]), first)
-            found |= {digest: row for row, digest in here if digest in sought}
-        return np.array([found.get(digest, -1) for digest in _words(wanted)])
+            row_of |= {digest: row for row, digest in here if digest in row_of}
+        return np.array([row_of[digest] for digest in _words(digests)])
 
     def chunk(self, name: str, index: int) -> np.ndarray:
         """A chunk, mapped; compared with its checksum when it is first used."""
@@ -109,7 +108,7 @@ class KnownRows:
         cls,
         stores: Path,
         recipe: Mapping[str, Any],
-        wanted: np.ndarray,
+        digests: np.ndarray,
         chunk: int,
         first: int = 0,
         except_for: Path | None = None,
@@ -118,16 +117,16 @@ class KnownRows:
 
         Args:
             recipe: the attributes that a store must have for its rows to be those of the new store.
-            wanted: (N, 32), the digests of the rows.
+            digests: (N, 32), those of the rows.
             except_for: the folder of a store that is no source, for instance the new one.
         """
         sources: list[_Source] = []
-        known = cls.none(len(wanted), chunk, first)
+        known = cls.none(len(digests), chunk, first)
         held = _held(stores, recipe, except_for)
         for other in sorted(held, key=lambda store: (-len(store.finished) * store.size, store.folder.name)):
             if sources and other.arrays != sources[0].arrays:
                 continue
-            rows = other.find(wanted)
+            rows = other.find(digests)
             new = (known.source < 0) & (rows >= 0)
             if new.any():
                 known.source[new], known.row[new] = len(sources), rows[new]

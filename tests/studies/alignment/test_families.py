@@ -156,7 +156,7 @@ def test_mutual_neighbours_are_the_shared_ones() -> None:
     expected = []
     for order in orders:
         neighbours = (NearestNeighbors(n_neighbors=3, metric="cosine").fit(rows) for rows in (x, y[order]))
-        near = (found.kneighbors(return_distance=False) for found in neighbours)
+        near = (index.kneighbors(return_distance=False) for index in neighbours)
         expected.append(np.mean([np.isin(*both).sum() / 3 for both in zip(*near, strict=True)]))
     assert mutual_neighbours(x, y, 3, orders) == pytest.approx(expected)
     assert mutual_neighbours(x, 2 * x, 3, orders[:1]) == 1
