@@ -8,7 +8,7 @@ from snakemake.utils import min_version
 
 from vitcapr.errors import UserError
 from vitcapr.terminal import show_steps
-from vitcapr.experiment.experiment import Experiment, names_of
+from vitcapr.experiment.experiment import Experiment, names_of, read_merged
 from vitcapr.experiment.targets import run_again
 from vitcapr.pipeline.paths import (
     leave_sigusr1_to_the_stages,
@@ -26,8 +26,11 @@ if not workflow.overwrite_configfiles:
     configfile: "config.yaml"
 
 
-configuration = names_of([Path(file) for file in workflow.overwrite_configfiles])
+configfiles = [Path(file) for file in workflow.overwrite_configfiles]
+configuration = names_of(configfiles)
 try:
+    # Refuses what Snakemake's own reader passes over, such as a key that stands twice.
+    read_merged(*configfiles)
     experiment = Experiment.from_config(
         config, where=configuration, results=results_folder(workflow)
     )

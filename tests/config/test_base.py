@@ -113,6 +113,12 @@ def test_another_encoding_is_one_line(tmp_path: Path, encoding: str) -> None:
     assert read_yaml(tmp_path / "x.yaml") == {"experiment": "a"}
 
 
+def test_a_key_that_stands_twice_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "x.yaml").write_text("captioners:\n  a: {backbone: vit}\n  a: {backbone: b}\n")
+    with pytest.raises(UserError, match=r"'a' stands twice in its section, in lines 2 and 3 \(.*x\.yaml\)"):
+        read_yaml(tmp_path / "x.yaml")
+
+
 @pytest.mark.parametrize("settings", ['{"a": ' * 100_000, '{"rate": Infinity}'])
 def test_settings_of_a_stage_are_bounded(settings: str) -> None:
     with pytest.raises(UserError):

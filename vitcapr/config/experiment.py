@@ -311,6 +311,12 @@ def _of_metrics(config: ExperimentConfig) -> Iterator[str]:
     encoder = None if bert is None else config.text_encoders.get(bert.text_encoder)
     if encoder is not None and encoder.output != "hidden":
         yield "metrics.bert_score.text_encoder: BERTScore compares tokens; name a text encoder with output: hidden"
+    if clip := config.metrics.clip_score:
+        image, text = config.backbones.get(clip.backbone), config.text_encoders.get(clip.text_encoder)
+        for key, half in (("backbone", image), ("text_encoder", text)):
+            # A store is checked when it is opened.
+            if half is not None and not half.source.startswith("store:") and half.output != "aligned":
+                yield f"metrics.clip_score.{key}: its output is '{half.output}'; CLIPScore needs output: aligned"
 
 
 def _shared_names(config: ExperimentConfig) -> Iterator[str]:

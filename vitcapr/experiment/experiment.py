@@ -95,10 +95,11 @@ def read_merged(*configfiles: Path) -> dict[str, Any]:
 
 def read_yaml(path: Path) -> dict[str, Any]:
     """Raises:
-    UserError: the file is missing or is not a YAML mapping.
+    UserError: the file is missing or is not a YAML mapping, or a key stands twice in a section.
     """
     try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
+        with path.open(encoding="utf-8-sig") as file:
+            values = yaml.load(file, _UniqueKeys)
     except OSError as error:
         raise UserError(f"the configuration cannot be read: {error.strerror}", where=path) from error
     except (RecursionError, ValueError, yaml.YAMLError) as error:
@@ -106,3 +107,16 @@ def read_yaml(path: Path) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise UserError("a configuration is a mapping of keys to values", where=path)
     return values
+
+
+class _UniqueKeys(yaml.SafeLoader):
+    """Of two equal keys YAML's own loader takes the last."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        first: dict[str, int] = {}
+        for key, _ in node.value:
+            line = key.start_mark.line + 1
+            if isinstance(key, yaml.ScalarNode) and first.setdefault(key.value, line) != line:
+                what = f"the key '{key.value}' stands twice in its section, in lines {first[key.value]} and {line}"
+                raise UserError(what, where=self.name, remedy="rename or remove one of them")
+        return super().construct_mapping(node, deep)

@@ -12,13 +12,15 @@ HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 """The ranges of Chinese characters, for a regular expression."""
 _HAN = re.compile(f"([{HAN}])")
 _SPACE_BESIDE_HAN = re.compile(f"(?<=[{HAN}]) | (?=[{HAN}])")
+_VARIATION_SELECTORS = {chr(code) for code in range(0xFE00, 0xFE10)}  # They follow a sign such as a heart.
 _UNITS = re.compile(f"[{HAN}]|[^\\W_{HAN}]+")
 
 
 def clean(text: str, non_letters: NonLetters = "remove") -> str:
     """``text`` in lower case, with non-letters treated as configured.
 
-    A letter is one in any script. Composed and decomposed accents are one spelling (NFC).
+    A letter is one in any script, with its marks: Hindi and Thai write most vowels as marks. Composed and decomposed
+    accents are one spelling (NFC).
 
     Args:
         non_letters: ``space`` puts a space for each ("t-shirt" -> "t shirt"), ``remove`` nothing ("t-shirt" ->
@@ -26,10 +28,15 @@ def clean(text: str, non_letters: NonLetters = "remove") -> str:
     """
     lower = unicodedata.normalize("NFC", text.lower())
     if non_letters == "space":
-        return "".join(sign if sign.isalpha() else " " for sign in lower)
+        return "".join(sign if _is_letter(sign) else " " for sign in lower)
     if non_letters == "remove":
-        return "".join(sign for sign in lower if sign.isalpha() or sign.isspace())
+        return "".join(sign for sign in lower if _is_letter(sign) or sign.isspace())
     return lower
+
+
+def _is_letter(sign: str) -> bool:
+    is_mark = unicodedata.category(sign) in ("Mn", "Mc") and sign not in _VARIATION_SELECTORS
+    return sign.isalpha() or is_mark
 
 
 def tokenize(text: str) -> list[str]:
