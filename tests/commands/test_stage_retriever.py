@@ -64,7 +64,7 @@ def opened(folder: Path, **options: Any) -> Retriever:
 def test_a_retriever_of_words(tmp_path: Path) -> None:
     folder = train(tmp_path / "words", log=tmp_path / "log")
     assert {path.name for path in folder.iterdir()} == {
-        *("best.safetensors", "card.json", "history.csv", "sweep.csv", "gpu.csv", "checkpoint"),
+        *("best.safetensors", "card.json", "history.csv", "sweep.csv", "gpu.csv"),
     }
     card = json.loads((folder / "card.json").read_text())
     assert card["text_encoder"] is None

@@ -66,7 +66,7 @@ THREADS = {
     **dict.fromkeys(("embed", "tune_reranking", "rerank", "score_retrieval"), 1),
 }
 """As many on Slurm as without: another number may add up in another order."""
-OF_ITS_RUN = {"logs", "benchmarks", "runs", "checkpoint", "gpu.csv", "checksums", ".code.json"}
+OF_ITS_RUN = {"logs", "benchmarks", "runs", "gpu.csv", "checksums", ".code.json"}
 """Files and folders that say when, where and how a file was made, or from which an unfinished one continues."""
 # Slurm's plugin looks at its jobs ten seconds later each time that none has ended; here it looks every two.
 HEAD = """
