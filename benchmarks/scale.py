@@ -72,7 +72,8 @@ class Size(NamedTuple):
         return read_manifest(self.manifest)
 
     def plan(self, rows: Rows) -> StorePlan:
-        return StorePlan(self.folder / "stores", rows, {"backbone": "synthetic"}, CHUNK, code="")
+        # Rows of another kind are no source of rows: a first extraction is measured.
+        return StorePlan(self.folder / "stores", rows, {"backbone": f"synthetic {rows.kind}"}, CHUNK, code="")
 
 
 class RandomVectors:
