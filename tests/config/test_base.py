@@ -113,10 +113,18 @@ def test_another_encoding_is_one_line(tmp_path: Path, encoding: str) -> None:
     assert read_yaml(tmp_path / "x.yaml") == {"experiment": "a"}
 
 
-def test_a_key_that_stands_twice_is_one_line(tmp_path: Path) -> None:
-    (tmp_path / "x.yaml").write_text("captioners:\n  a: {backbone: vit}\n  a: {backbone: b}\n")
-    with pytest.raises(UserError, match=r"'a' stands twice in its section, in lines 2 and 3 \(.*x\.yaml\)"):
+@pytest.mark.parametrize(
+    ("text", "lines"), [("b:\n  a: {c: 1}\n  a: {c: 2}\n", "2 and 3"), ("{a: 1, a: 2}", "1 and 1")]
+)
+def test_a_key_that_stands_twice_is_one_line(tmp_path: Path, text: str, lines: str) -> None:
+    (tmp_path / "x.yaml").write_text(text)
+    with pytest.raises(UserError, match=rf"'a' stands twice in its section, in lines {lines} \(.*x\.yaml\)"):
         read_yaml(tmp_path / "x.yaml")
+
+
+def test_a_merged_key_may_be_given_again(tmp_path: Path) -> None:
+    (tmp_path / "x.yaml").write_text("z: &z {a: 0}\nx: {y: &y {<<: *z, a: 1}}\nw: {<<: *y, a: 2}\n")
+    assert read_yaml(tmp_path / "x.yaml") == {"z": {"a": 0}, "x": {"y": {"a": 1}}, "w": {"a": 2}}
 
 
 @pytest.mark.parametrize("settings", ['{"a": ' * 100_000, '{"rate": Infinity}'])

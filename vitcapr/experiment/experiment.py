@@ -112,11 +112,14 @@ def read_yaml(path: Path) -> dict[str, Any]:
 class _UniqueKeys(yaml.SafeLoader):
     """Of two equal keys YAML's own loader takes the last."""
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        node: yaml.MappingNode = super().compose_mapping_node(anchor)
         first: dict[str, int] = {}
         for key, _ in node.value:
-            line = key.start_mark.line + 1
-            if isinstance(key, yaml.ScalarNode) and first.setdefault(key.value, line) != line:
-                what = f"the key '{key.value}' stands twice in its section, in lines {first[key.value]} and {line}"
-                raise UserError(what, where=self.name, remedy="rename or remove one of them")
-        return super().construct_mapping(node, deep)
+            if isinstance(key, yaml.ScalarNode):
+                line = key.start_mark.line + 1
+                if key.value in first:
+                    what = f"the key '{key.value}' stands twice in its section, in lines {first[key.value]} and {line}"
+                    raise UserError(what, where=self.name, remedy="rename or remove one of them")
+                first[key.value] = line
+        return node
