@@ -9,8 +9,8 @@ from vitcapr.config.captioner import BaselineConfig
 from vitcapr.config.decoding import DecodingConfig, SamplingConfig
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.grid import expand_grid
+from vitcapr.config.yaml_file import read_yaml
 from vitcapr.errors import UserError
-from vitcapr.experiment.experiment import read_yaml
 from vitcapr.stages.decode import DecodeSettings
 
 

@@ -27,7 +27,8 @@ from vitcapr.commands.stage import application
 from vitcapr.config.base import parse, parse_settings
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.grid import expand_grid
-from vitcapr.experiment.experiment import read_merged, read_yaml
+from vitcapr.config.yaml_file import read_yaml
+from vitcapr.experiment.experiment import read_merged
 from vitcapr.metrics.base import TokenisedCaptions
 from vitcapr.pipeline.stage import find_stage
 

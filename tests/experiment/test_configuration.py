@@ -22,7 +22,8 @@ from vitcapr.config.grid import expand_grid
 from vitcapr.config.reranking import RerankingConfig
 from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.config.text import WordVectorsConfig
-from vitcapr.experiment.experiment import Experiment, load_experiment, read_merged, read_yaml
+from vitcapr.config.yaml_file import read_yaml
+from vitcapr.experiment.experiment import Experiment, load_experiment, read_merged
 
 REPOSITORY = Path(__file__).parents[2]
 DEFAULT = REPOSITORY / "config.yaml"

@@ -13,8 +13,8 @@ from typing import Annotated
 import typer
 
 from vitcapr.commands.main import typed
+from vitcapr.config.yaml_file import read_yaml
 from vitcapr.errors import UserError
-from vitcapr.experiment.experiment import read_yaml
 from vitcapr.pipeline.dry_run import dry_run
 from vitcapr.pipeline.orphans import made_by, orphans, recorded_experiments, unused_entries
 from vitcapr.pipeline.records import Run, read_runs

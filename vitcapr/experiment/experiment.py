@@ -6,13 +6,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from vitcapr.config.base import parse
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.grid import expand_grid
 from vitcapr.config.names import from_here
-from vitcapr.errors import UserError, as_user_error
+from vitcapr.config.yaml_file import read_yaml
+from vitcapr.errors import as_user_error
 from vitcapr.experiment.checks import problems
 from vitcapr.experiment.figure_rules import FigureRule
 from vitcapr.experiment.inputs import Inputs
@@ -91,35 +90,3 @@ def read_merged(*configfiles: Path) -> dict[str, Any]:
     for path in configfiles or (Path("config.yaml"),):
         update_config(values, read_yaml(path))
     return values
-
-
-def read_yaml(path: Path) -> dict[str, Any]:
-    """Raises:
-    UserError: the file is missing or is not a YAML mapping, or a key stands twice in a section.
-    """
-    try:
-        with path.open(encoding="utf-8-sig") as file:
-            values = yaml.load(file, _UniqueKeys)
-    except OSError as error:
-        raise UserError(f"the configuration cannot be read: {error.strerror}", where=path) from error
-    except (RecursionError, ValueError, yaml.YAMLError) as error:
-        raise UserError(f"not YAML in UTF-8: {error}", where=path) from error
-    if not isinstance(values, dict):
-        raise UserError("a configuration is a mapping of keys to values", where=path)
-    return values
-
-
-class _UniqueKeys(yaml.SafeLoader):
-    """Of two equal keys YAML's own loader takes the last."""
-
-    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
-        node: yaml.MappingNode = super().compose_mapping_node(anchor)
-        first: dict[str, int] = {}
-        for key, _ in node.value:
-            if isinstance(key, yaml.ScalarNode):
-                line = key.start_mark.line + 1
-                if key.value in first:
-                    what = f"the key '{key.value}' stands twice in its section, in lines {first[key.value]} and {line}"
-                    raise UserError(what, where=self.name, remedy="rename or remove one of them")
-                first[key.value] = line
-        return node

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from vitcapr.commands.config import recipe_text
+from vitcapr.config.yaml_file import read_yaml
 from vitcapr.errors import UserError
-from vitcapr.experiment.experiment import load_experiment, read_yaml
+from vitcapr.experiment.experiment import load_experiment
 from vitcapr.studies.papers.recipe import PrintedSetting, read_recipe, recipe_names, value_at
 
 REPOSITORY = Path(__file__).parents[3]
