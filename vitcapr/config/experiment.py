@@ -313,10 +313,11 @@ def _of_metrics(config: ExperimentConfig) -> Iterator[str]:
         yield "metrics.bert_score.text_encoder: BERTScore compares tokens; name a text encoder with output: hidden"
     if clip := config.metrics.clip_score:
         image, text = config.backbones.get(clip.backbone), config.text_encoders.get(clip.text_encoder)
-        for key, half in (("backbone", image), ("text_encoder", text)):
-            # A store is checked when it is opened.
-            if half is not None and not half.source.startswith("store:") and half.output != "aligned":
-                yield f"metrics.clip_score.{key}: its output is '{half.output}'; CLIPScore needs output: aligned"
+        # A store is checked when it is opened.
+        if image is not None and not image.is_adopted and image.output != "aligned":
+            yield f"metrics.clip_score.backbone: its output is '{image.output}'; CLIPScore needs output: aligned"
+        if text is not None and text.output != "aligned":
+            yield f"metrics.clip_score.text_encoder: its output is '{text.output}'; CLIPScore needs output: aligned"
 
 
 def _shared_names(config: ExperimentConfig) -> Iterator[str]:

@@ -35,8 +35,7 @@ def clean(text: str, non_letters: NonLetters = "remove") -> str:
 
 
 def _is_letter(sign: str) -> bool:
-    is_mark = unicodedata.category(sign) in ("Mn", "Mc") and sign not in _VARIATION_SELECTORS
-    return sign.isalpha() or is_mark
+    return sign.isalpha() or (unicodedata.category(sign) in ("Mn", "Mc") and sign not in _VARIATION_SELECTORS)
 
 
 def tokenize(text: str) -> list[str]:

@@ -128,12 +128,12 @@ def train_into(
         "versions": {"python": platform.python_version(), "torch": version("torch")},
     }
     write_model(folder, best.weights, {**card, **outcome})
-    remove_checkpoints(folder / CHECKPOINT)
+    _remove_checkpoints(folder / CHECKPOINT)
     score = "nothing was trained" if end.best_score is None else f"{column} {end.best_score:.4f}"
     reporter.line(f"best epoch {end.best_epoch}: {score}")
 
 
-def remove_checkpoints(folder: Path) -> None:
+def _remove_checkpoints(folder: Path) -> None:
     """Remove what a training that has ended would continue from: four times the bytes of its model."""
     for state in folder.glob("**/state.safetensors"):  # First: a state without its best weights is an error.
         state.unlink()
