@@ -17,10 +17,11 @@ from vitcapr.errors import UserError
 from vitcapr.training.processes import run_processes, torchrun_arguments
 
 
-def start(output: Path, *command: str, epochs: int = 40) -> "subprocess.Popen[str]":
+def start(output: Path, *command: str, epochs: int = 400) -> "subprocess.Popen[str]":
     """Start a training in two processes: by itself, or by the ``command`` of a launcher for ``python -m``.
 
-    They ignore SIGINT, as what a shell starts in the background.
+    They ignore SIGINT, as what a shell starts in the background. By default it lasts longer than the two seconds after
+    which a signal is passed on.
     """
     results = Path("results/toy")
     phases = [{"epochs": epochs, "batch_images": 3, "learning_rate": 0.01}]
@@ -43,7 +44,7 @@ def start(output: Path, *command: str, epochs: int = 40) -> "subprocess.Popen[st
     )
 
 
-@pytest.mark.slow  # eight processes import torch: 45 s of one core
+@pytest.mark.slow  # eight processes import torch: a minute of one core
 def test_a_training_in_two_processes_is_stopped_and_continued(project: Path, tmp_path: Path) -> None:
     assert project == Path.cwd()
     output = tmp_path / "captioner"
@@ -66,7 +67,7 @@ def test_a_training_in_two_processes_is_stopped_and_continued(project: Path, tmp
     log = log_path.read_text()
     assert log.count("continuing at epoch") == 1
     assert log.count("best epoch") == 1, "one process speaks"
-    assert len((output / "history.csv").read_text().splitlines()) == 41
+    assert len((output / "history.csv").read_text().splitlines()) == 401
     assert json.loads((output / "card.json").read_text())["settings"]["captioner"]["training"]["processes"] == 2
 
 

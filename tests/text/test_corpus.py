@@ -20,7 +20,7 @@ def test_parts_give_the_counts_and_the_tokens_of_the_whole(unknown):
     corpus = Corpus(["train"])
     for rows in np.split(np.arange(40), [0, 7, 8, 25]):
         corpus.add(table.loc[rows], [words[row] for row in rows])
-    assert corpus.counts() == Counter(chain(*train))
+    assert corpus.counts == Counter(chain(*train))
     assert (corpus.captions, corpus.counted) == (40, len(train))
     vocabulary = Vocabulary.build(chain(*train), min_count=4, unknown=unknown)
     encoded = [vocabulary.encode(caption) for caption in words]

@@ -40,7 +40,7 @@ def pieces(
     corpus, cutter, cleaning = Corpus(["train"]), Pieces(model.source, model.revision), text.normalise.model_dump()
     for part in read_manifest(manifest).caption_parts(language=text.language):
         corpus.add(part, [cutter.cut(words_of(caption, **cleaning)) for caption in part["text"]])
-    built = Vocabulary.build(corpus.counts(), min_count=1, unknown=False, recipe=settings.canonical())
+    built = Vocabulary.build(corpus.counts, min_count=1, unknown=False, recipe=settings.canonical())
     signature = f"pieces:{source_name(model.source)},train,{len(built)}"
     built = replace(built, signature=signature, rows=cutter.rows(built.words[len(SPECIALS) :]))
     table = corpus.encode(built)

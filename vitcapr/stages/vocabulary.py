@@ -30,7 +30,7 @@ def vocabulary(
             remedy="check text.language and text.vocabulary.splits",
         )
     built = Vocabulary.build(
-        corpus.counts(),
+        corpus.counts,
         min_count=text.vocabulary.min_count,
         inclusive=text.vocabulary.threshold == "inclusive",
         unknown=text.vocabulary.unknown,
