@@ -66,6 +66,8 @@ def extractions(experiment: Experiment, jobs: list[PlannedJob]) -> list[str]:
 
 def images_to_extract(experiment: Experiment, backbone: str) -> str | None:
     """``100 of 600 images to extract``; None if the backbone is not in a local folder. It reads the manifest."""
+    import numpy as np
+
     from vitcapr.encoders.photographs import image_recipe
     from vitcapr.encoders.precision import resolve_device
     from vitcapr.formats.manifest import read_manifest
@@ -87,7 +89,8 @@ def images_to_extract(experiment: Experiment, backbone: str) -> str | None:
     known = KnownRows.none(len(images), config.features.chunk)
     if config.features.reuse:
         attributes = {**recipe.attributes, "code": code}
-        known = KnownRows.find(stores_root(results), attributes, images.digests(), config.features.chunk)
+        digests = np.concatenate(list(images.digests()))
+        known = KnownRows.find(stores_root(results), attributes, digests, config.features.chunk)
     return f"{int((known.source < 0).sum())} of {len(images)} images to extract"
 
 

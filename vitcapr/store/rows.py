@@ -1,5 +1,6 @@
 """The rows of a store: the images or the captions of a data set, in its order."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -44,14 +45,12 @@ class Rows:
         texts: list[str] = self.table.rows(rows, column)[column].tolist()
         return texts
 
-    def digests(self) -> np.ndarray:
-        """(N, 32) uint8: SHA-256 of each file or of the words of each caption. Equal rows are copied from other
-        stores."""
-        digests = bytearray()
+    def digests(self) -> Iterator[np.ndarray]:
+        """SHA-256 of each file or of the words of each caption, a row group at a time: (n, 32) uint8. Equal rows are
+        copied from other stores."""
         if self.kind == "image":
-            for part in self.table.batches("sha256"):
-                digests += bytes.fromhex("".join(part["sha256"].tolist()))
+            parts = (bytes.fromhex("".join(part["sha256"].tolist())) for part in self.table.batches("sha256"))
         else:
-            for part in self.table.batches("text"):
-                digests += b"".join(sha256(text.encode()).digest() for text in part["text"].tolist())
-        return np.frombuffer(digests, np.uint8).reshape(-1, sha256().digest_size)
+            texts = (part["text"].tolist() for part in self.table.batches("text"))
+            parts = (b"".join(sha256(text.encode()).digest() for text in part) for part in texts)
+        return (np.frombuffer(part, np.uint8).reshape(-1, sha256().digest_size) for part in parts)
