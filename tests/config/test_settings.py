@@ -8,6 +8,7 @@ import pytest
 
 from vitcapr.config.base import parse
 from vitcapr.config.data import DataConfig
+from vitcapr.config.features import BackboneConfig, FeaturesConfig
 from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.pipeline.stage import find_stage
 from vitcapr.stages.train_retriever import TrainRetrieverSettings
@@ -84,3 +85,10 @@ def settings_of(own: int | None) -> TrainRetrieverSettings:
     """Those of a job of an experiment with seed 7."""
     config = SimpleNamespace(seed=7, retrievers={"r": RetrieverConfig(backbone="vit", seed=own)})
     return TrainRetrieverSettings.from_config(config, SimpleNamespace(retriever="r"))
+
+
+def test_vectors_alone_have_larger_chunks() -> None:
+    keys = ({}, {"patches": 7}, {"patches": "none"}, {"output": "aligned"})
+    backbones = [parse(BackboneConfig, {"source": "x", **each}, where="") for each in keys]
+    assert [FeaturesConfig().images_in_chunk(each) for each in backbones] == [64, 64, 1024, 1024]
+    assert {FeaturesConfig(chunk=8).images_in_chunk(each) for each in backbones} == {8}

@@ -71,7 +71,7 @@ def extract(
     *,
     device: str = "auto",
     batch: int = 32,
-    chunk: int = 64,
+    chunk: int | None = None,
     rank: int = 0,
     of: int = 1,
     **settings: Any,
@@ -88,7 +88,7 @@ def extract(
         out: folder for the manifest of the features. Models know the backbone by the name of this folder.
         device: the device: auto, cpu or cuda.
         batch: images per forward pass.
-        chunk: images per chunk of the store.
+        chunk: images per chunk of the store; None: 1,024 with ``patches`` none or ``output`` aligned, else 64.
         rank, of: the share of the images to compute, counted from 0, and the number of shares.
         settings: the keys of an entry of ``backbones``, such as ``image_size``.
 

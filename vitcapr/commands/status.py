@@ -86,11 +86,11 @@ def images_to_extract(experiment: Experiment, backbone: str) -> str | None:
     recipe = image_recipe(source, device, name=settings.source, **changes)
     code = code_hash(job_code("vitcapr.stages.extract", {"backbone": settings.canonical()}, results / CODE_DIGESTS))
     images = Rows.of_images(read_manifest(Path(experiment.root, "data/manifest.json")))
-    known = KnownRows.none(len(images), config.features.chunk)
+    chunk = config.features.images_in_chunk(settings)
+    known = KnownRows.none(len(images), chunk)
     if config.features.reuse:
         attributes = {**recipe.attributes, "code": code}
-        digests = np.concatenate(list(images.digests()))
-        known = KnownRows.find(stores_root(results), attributes, digests, config.features.chunk)
+        known = KnownRows.find(stores_root(results), attributes, np.concatenate(list(images.digests())), chunk)
     return f"{int((known.source < 0).sum())} of {len(images)} images to extract"
 
 

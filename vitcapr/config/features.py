@@ -85,8 +85,8 @@ class FeaturesConfig(Section):
 
     tasks: int = Field(1, ge=1)
     """Number of independent jobs that fill one store."""
-    chunk: int = Field(64, ge=1)
-    """Images per chunk of the store."""
+    chunk: int | None = Field(None, ge=1)
+    """Images per chunk of the store; null: 1,024 for a backbone with patches: none or output: aligned, else 64."""
     batch: int = Field(32, ge=1)
     """Images per forward pass. On a CPU 16 or 32 is fastest, on a GPU more."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
@@ -97,6 +97,9 @@ class FeaturesConfig(Section):
     """Number of near duplicates that the statistics of a store list; 0: do not compare all rows with all."""
     export: list[Literal["h5", "npz"]] = []
     """Formats to which every store is exported."""
+
+    def images_in_chunk(self, backbone: BackboneConfig) -> int:
+        return self.chunk or (1024 if backbone.patches == "none" or backbone.output == "aligned" else 64)
 
 
 class TrainedBackboneConfig(Section):

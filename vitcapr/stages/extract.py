@@ -63,7 +63,7 @@ def extract(
     if recipe.note:
         report.line(recipe.note)
     terms = terms_of(data, settings.terms.licence, settings.terms.source, recipe.folder)
-    plan = StorePlan(Path(stores), Rows.of_images(data), recipe.attributes, cut.chunk, code, terms)
+    plan = StorePlan(Path(stores), Rows.of_images(data), recipe.attributes, cut.images_in_chunk(config), code, terms)
     chunks = chunk_range(plan.chunks, task, tasks)
     with ImageSource(data.image_root) as source:
         pixels = Pixels(data.image_table, source, recipe.preprocessing)

@@ -30,7 +30,8 @@ def write_row_digests(folder: Path, rows: Rows) -> None:
         described = {"descr": "|u1", "fortran_order": False, "shape": (len(rows), _DIGEST_BYTES)}
         with atomic_path(folder / ROWS) as temporary, temporary.open("wb") as stream:
             np.lib.format.write_array_header_1_0(stream, described)
-            stream.writelines(rows.digests())
+            for part in rows.digests():
+                stream.write(part.data)
 
 
 def read_row_digests(folder: Path) -> np.ndarray:

@@ -39,9 +39,7 @@ class Corpus:
         numbers, counted = self._numbers, captions["split"].isin(self._splits)
         self.counts.update(chain.from_iterable(compress(words, counted)))
         for caption in words:
-            self._words.append(_START)
-            self._words.extend(numbers.setdefault(word, 2 + len(numbers)) for word in caption)
-            self._words.append(_END)
+            self._words.extend((_START, *(numbers.setdefault(word, 2 + len(numbers)) for word in caption), _END))
             self._lengths.append(2 + len(caption))
         self._image_row.extend(captions["image_row"])
         self._caption_row.extend(captions.index)
