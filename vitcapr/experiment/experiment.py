@@ -51,8 +51,8 @@ class Experiment(Inputs, Targets):
         data = self.config.data
         images = f"{data.scenes.images:,} rendered images" if data.dataset == "scenes" else f"data set {data.dataset}"
         return (
-            f"{self.name}: {images}, {len(self.backbones)} backbone(s), {len(self.captioners)} captioner(s), "
-            f"{len(self.retrievers)} retriever(s), {len(self.captions_files)} set(s) of captions"
+            f"{self.name}: {images}; backbones: {len(self.backbones)}, captioners: {len(self.captioners)}, "
+            f"retrievers: {len(self.retrievers)}, sets of captions: {len(self.captions_files)}"
         )
 
     @cached_property
