@@ -190,17 +190,20 @@ def test_damage_of_any_kind_gives_a_picture_or_a_reason(content, edits, cut):
     damaged = bytearray(content)
     for place, value in edits:
         damaged[int(place * len(damaged))] = value
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            image = decode(bytes(damaged[: round(cut * len(damaged))]), max_pixels=10_000)
-        except BadImage as bad:
-            image, reason = None, bad.reason
-    if image is None:
-        assert "0x" not in reason, "an address in memory differs from run to run"
-        return
-    assert image.mode == "RGB"
-    assert image.width * image.height <= 10_000
+    reasons = []
+    for side in (None, 1):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                image = decode(bytes(damaged[: round(cut * len(damaged))]), 10_000, side)
+            except BadImage as bad:
+                assert "0x" not in bad.reason, "an address in memory differs from run to run"
+                reasons.append(bad.reason)
+            else:
+                assert image.mode == "RGB"
+                assert image.width * image.height <= 10_000
+    assert len(reasons) != 1, "inspected as sound, and not decoded later"
+    assert len(set(reasons)) < 2
 
 
 def test_many_threads_read_a_folder_and_a_zip_alike(tmp_path, picture, write_files, write_zip):
@@ -230,6 +233,20 @@ def test_all_are_inspected_in_order_and_bad_ones_do_not_stop_it(tmp_path, pictur
     assert found.pop(8) == ImageFacts(width=4, height=6, digest=hashlib.sha256(files["9.png"]).digest())
     assert [facts.width for facts in found] == [i + 1 for i in range(30) if i not in (7, 9)]
     assert "30/30 images" in (tmp_path / "log").read_text()
+
+
+@pytest.mark.parametrize("format", ["JPEG", "PNG", "TIFF", "WEBP"])
+def test_the_size_is_that_of_the_upright_picture(tmp_path, write_files, format):
+    files = {}
+    for orientation in range(1, 10):
+        exif = Image.Exif()
+        exif[0x0112] = orientation
+        files[f"{orientation}.{format}"] = encoded(Image.new("RGB", (10, 9)), format, exif=exif)
+    write_files(tmp_path, files)
+    with ImageSource(tmp_path) as source, Reporter(tmp_path / "log") as reporter:
+        sizes = [(facts.width, facts.height) for facts in inspect_all(source, list(files), LIMIT, reporter)]
+    assert sizes == [decode(content, LIMIT).size for content in files.values()]
+    assert {(10, 9), (9, 10)} == set(sizes)
 
 
 def test_avif_is_read() -> None:
