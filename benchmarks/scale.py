@@ -38,6 +38,7 @@ from vitcapr.data.collect import Checks, collect
 from vitcapr.data.readers import list_data_set
 from vitcapr.encoders.base import NO_GRID
 from vitcapr.files import sha256_bytes
+from vitcapr.formats.containers import text_columns
 from vitcapr.formats.manifest import Manifest, read_manifest, write_manifest
 from vitcapr.formats.tokens import TokenTable
 from vitcapr.pipeline.stage import find_stage
@@ -123,27 +124,29 @@ def write_data(size: Size) -> None:
     numbers = pd.Series(np.arange(size.images)).astype("string[pyarrow]").str.zfill(8).astype("str")
     split = np.resize(["train"] * 97 + ["validation", "validation", "test"], size.images)
     images = pd.DataFrame({"image_id": numbers, "path": numbers + ".jpg", "split": pd.Series(split, dtype="str")})
-    digests = pd.Series((sha256_bytes(b"%d" % number) for number in range(size.images)), dtype="str")
-    images = images.assign(width=640, height=480, sha256=digests)
+    images = images.assign(width=640, height=480, sha256=_digests(size.images))
     owner = np.repeat(np.arange(size.images), size.captions)
     captions = pd.DataFrame({"image_row": owner, "caption_id": numbers.iloc[owner].reset_index(drop=True)})
     captions["caption_id"] += "#" + pd.Series(np.arange(len(owner)) % size.captions).astype("str")
-    texts = pd.Series(_sentences(len(owner)), dtype="str")
-    captions = captions.assign(language="en", text=texts)
+    captions = captions.assign(language="en", text=_sentences(len(owner)))
     options: dict[str, Any] = {"dataset": "synthetic", "image_root": size.folder, "rejected": []}
     write_manifest(size.folder / "data", images=images, captions=captions, **options)
 
 
-def _sentences(number: int) -> Iterator[str]:
+def _digests(number: int) -> "pd.Series[str]":
+    return text_columns(((sha256_bytes(b"%d" % row),) for row in range(number)), ["sha256"])["sha256"]
+
+
+def _sentences(number: int) -> "pd.Series[str]":
     draw = np.random.default_rng(0)
-    for _ in range(0, number, 1000):
-        yield from (" ".join(WORDS[row]) for row in (len(WORDS) * draw.random((1000, 10)) ** 3).astype(int))
+    parts = ((len(WORDS) * draw.random((1000, 10)) ** 3).astype(int) for _ in range(0, number, 1000))
+    return text_columns(((" ".join(WORDS[row]),) for part in parts for row in part), ["text"])["text"]
 
 
 def sentences_only(size: Size) -> None:
-    """What the step before spends on making its input."""
-    pd.Series((sha256_bytes(b"%d" % number) for number in range(size.images)), dtype="str")
-    pd.Series(_sentences(size.images * size.captions), dtype="str")
+    """What the next step spends on making its input."""
+    _digests(size.images)
+    _sentences(size.images * size.captions)
 
 
 def read_data(size: Size) -> None:

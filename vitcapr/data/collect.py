@@ -19,7 +19,7 @@ from vitcapr.data.splits import share_limit
 from vitcapr.data.tars import Rejected
 from vitcapr.errors import UserError
 from vitcapr.formats.containers import find_texts, repeated, text_columns
-from vitcapr.formats.manifest import SPLITS, is_relative, write_manifest
+from vitcapr.formats.manifest import SPLITS, leads_outside, write_manifest
 from vitcapr.progress import Reporter
 
 
@@ -226,7 +226,7 @@ def _reasons_without_reading(path: "pd.Series[str]", captioned: np.ndarray) -> n
     """Why each image is left out before it is read; empty texts for the others."""
     reason = np.full(len(path), "", object)
     reason[~captioned] = "image without a caption"
-    reason[[not is_relative(name) for name in path.fillna("-")]] = "a name that is not relative, or not UTF-8"
+    reason[leads_outside(path.fillna("-"))] = "a name that is not relative, or not UTF-8"
     reason[path.isna()] = "no such file"
     rest = np.flatnonzero(reason == "")
     reason[rest[repeated(path.iloc[rest])]] = "another image has this file"

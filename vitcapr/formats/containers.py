@@ -104,7 +104,7 @@ def write_frame(path: Path, parts: "Iterable[pd.DataFrame]", schema: "pa.Schema"
     """
     with atomic_path(path) as temporary, pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
         for part in parts:
-            arrays = [pa.array(part[field.name].tolist(), field.type) for field in schema]
+            arrays = [pa.array(part[field.name], field.type) for field in schema]
             writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
 
 

@@ -7,7 +7,6 @@ written, written in a fixed order with fixed bytes, and checked again when read.
 import csv
 import hashlib
 import io
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,7 +25,7 @@ from vitcapr.formats.records import read_format, reading
 FORMAT = "vitcapr-manifest-1"
 OBJECTS_FILE = "objects.parquet"
 _REMEDY = "run the data stage"
-_ODD = re.compile(r"^$|^/|\\|\0|(?:^|/)\.\.(?:/|$)|[\ud800-\udfff]")
+_ODD = r"^$|^/|\\|\x00|(?:^|/)\.\.(?:/|$)"
 SPLITS = ("train", "validation", "test", "none")
 
 
@@ -288,15 +287,15 @@ def _check_objects(images: pd.DataFrame, objects: pd.DataFrame) -> None:
     _check_relative(objects["mask"].drop_duplicates())
 
 
-def is_relative(path: str) -> bool:
-    """Whether a path goes through ``/``, is text, which a file name need not be, and stays inside the image root, on
-    any system."""
-    return not _ODD.search(path)
+def leads_outside(paths: "pd.Series[str]") -> "pd.Series[bool]":
+    """Whether each path is empty, leaves the image root on some system, or has a backslash, as the escape of a name
+    that is not UTF-8 has."""
+    return paths.str.contains(_ODD)
 
 
 def _check_relative(paths: "pd.Series[str]") -> None:
-    if odd := [path for path in paths if not is_relative(path)]:
-        raise ValueError(f"path '{odd[0]}' is not relative to the image root")
+    if len(odd := paths[leads_outside(paths)]):
+        raise ValueError(f"path '{odd.iloc[0]}' is not relative to the image root")
 
 
 def _digest(table: pd.DataFrame) -> str:
