@@ -169,8 +169,8 @@ def inspect_all(
 ) -> Generator[ImageFacts | BadImage, None, None]:
     """Read each of ``paths``, in their order, on every core; what is wrong is yielded, not raised.
 
-    A JPEG file is read whole and decoded at an eighth of its size, which finds the same damage in half the time. Closing
-    the iterator early abandons the images not yet begun.
+    A JPEG file is read whole and decoded at an eighth of its size, which finds the same damage in half the time.
+    Closing the iterator early abandons the images not yet begun.
     """
 
     def inspect(path: str) -> ImageFacts | BadImage:
