@@ -93,7 +93,7 @@ WRONG = {
     "backbones: {b: {source: vit, layers: []}}": "at least 1 item",
     "backbones: {b: {source: vit, patches: 7, output: aligned}}": "patches: 7 needs output: hidden",
     "backbones: {b: {source: 'store:1', patches: none}}": "patches needs pictures",
-    "{backbones: {b: {source: v, patches: none}}, captioners: {a: {backbone: b}}}": "a reads patches; set backbones.b",
+    "{backbones: {b: {source: v, patches: none}}, captioners: {a: {backbone: b}}}": "or set backbones.b.patches",
     "{backbones: {b: {source: v, patches: none}}, retrievers: {r: {backbone: b}}}": "cls_mean reads patches",
     # Retrievers.
     RETRIEVER % "text: {kind: features}": "text.encoder': it must be given",

@@ -268,7 +268,7 @@ def _of_layers(config: ExperimentConfig, key: str, layers: Iterable[int], backbo
 def _of_patches(config: ExperimentConfig, key: str, backbones: Iterable[str]) -> Iterator[str]:
     for name in backbones:
         if name in config.backbones and config.backbones[name].patches == "none":
-            yield f"{key} reads patches; set backbones.{name}.patches to all or to the side of a grid"
+            yield f"{key} reads patches; choose what reads CLS, or set backbones.{name}.patches to all or to a number"
 
 
 def _of_views(config: ExperimentConfig, key: str, views: Iterable[str]) -> Iterator[str]:
