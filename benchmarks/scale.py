@@ -184,7 +184,7 @@ def fill_captions(size: Size) -> None:
     load = lambda: CaptionFeatures(rows, RandomVectors(), "float16", **options)  # noqa: E731
     writer = fill(plan, range(plan.chunks), load, batch=BATCH, reuse=True, report=REPORT)
     sealed = size.folder / "text_features/a/manifest.json"
-    write_sealed(writer, rows.ids, "caption_id", sealed)
+    write_sealed(writer, rows.id_parts(), "caption_id", sealed)
 
 
 def look(size: Size) -> None:

@@ -34,5 +34,5 @@ def write_store(
         empty = chunk - len(next(iter(rows.values())))
         padded = {name: np.pad(block, [(0, empty), *[(0, 0)] * (block.ndim - 1)]) for name, block in rows.items()}
         writer.write(number, padded)
-    write_sealed(writer, ids, identity, root / sealed)
+    write_sealed(writer, [ids], identity, root / sealed)
     return root / sealed

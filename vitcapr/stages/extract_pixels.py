@@ -55,4 +55,4 @@ def extract_pixels(
     with ImageSource(data.image_root) as source:
         pixels = Pixels(data.image_table, source, preprocessing)
         writer = fill(plan, range(plan.chunks), lambda: pixels, batch=chunk, reuse=settings.reuse, report=report)
-    write_sealed(writer, plan.rows.ids, "image_id", sealed)
+    write_sealed(writer, plan.rows.id_parts(), "image_id", sealed)

@@ -50,4 +50,4 @@ def extract_text(
         return CaptionFeatures(rows, recipe.load(), config.store_dtype, **options)
 
     writer = fill(plan, range(plan.chunks), load, batch=CHUNK, reuse=settings.reuse, report=report)
-    write_sealed(writer, rows.ids, "caption_id", sealed)
+    write_sealed(writer, rows.id_parts(), "caption_id", sealed)

@@ -80,7 +80,7 @@ def import_features(
                 )
             advance(len(rows))
     sealed = writer.folder / "manifest.json"
-    write_sealed(writer, ids, identity, sealed)
+    write_sealed(writer, [ids], identity, sealed)
     return sealed
 
 

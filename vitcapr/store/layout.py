@@ -5,7 +5,7 @@ chunks are finished, and lies outside so that the group holds nothing but Zarr.
 """
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -120,12 +120,18 @@ def row_ranges(rows: np.ndarray) -> list[list[int]]:
     return [[int(part[0]), int(part[-1]) + 1] for part in np.split(rows, breaks) if part.size]
 
 
-def encode_ids(ids: Collection[str]) -> np.ndarray:
+def encode_ids(parts: Iterable[Collection[str]]) -> np.ndarray:
     """``(N, L)`` uint8: each id in UTF-8, filled up with zeros; Zarr v3 has no string type that all readers know.
 
     Args:
-        ids: a list, or a column of a data frame.
+        parts: the ids, in lists or columns of data frames.
     """
+    tables = [_encode(ids) for ids in parts]
+    longest = max(table.shape[1] for table in tables)
+    return np.concatenate([np.pad(table, ((0, 0), (0, longest - table.shape[1]))) for table in tables])
+
+
+def _encode(ids: Collection[str]) -> np.ndarray:
     column = pa.table({"id": ids}).column("id").cast(pa.large_string()).combine_chunks()
     _, offsets, content = column.buffers()
     ends = np.frombuffer(offsets, np.int64)[column.offset :][: len(ids) + 1]

@@ -39,6 +39,10 @@ class Rows:
     def ids(self) -> "pd.Series[str]":
         return self.table.column(f"{self.kind}_id")
 
+    def id_parts(self) -> Iterator["pd.Series[str]"]:
+        """The ids, a row group at a time."""
+        return (part[f"{self.kind}_id"] for part in self.table.batches(f"{self.kind}_id"))
+
     def texts(self, rows: np.ndarray) -> list[str]:
         """The path of each image, or the words of each caption."""
         column = "path" if self.kind == "image" else "text"

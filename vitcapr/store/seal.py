@@ -1,7 +1,7 @@
 """From the tasks' parts to one sealed manifest: proof that every chunk is there."""
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,14 +46,14 @@ def seal(parts: Sequence[Path], stores: Path, images: Rows, output: Path) -> dic
     for index in writer.chunks:
         if writer.checksums(index) is None:
             raise UserError(f"chunk {index} is missing or cut short", where=folder, remedy=_REMEDY)
-    return write_sealed(writer, images.ids, "image_id", output)
+    return write_sealed(writer, images.id_parts(), "image_id", output)
 
 
-def write_sealed(writer: StoreWriter, ids: Collection[str], identity: str, output: Path) -> dict[str, Any]:
+def write_sealed(writer: StoreWriter, ids: Iterable[Collection[str]], identity: str, output: Path) -> dict[str, Any]:
     """Write the ids and the sealed manifest of a finished store, and remove what killed processes left in it.
 
     Args:
-        ids: of all rows; ``identity`` is ``image_id`` or ``caption_id``.
+        ids: of all rows, in parts; ``identity`` is ``image_id`` or ``caption_id``.
 
     Returns:
         What was written.

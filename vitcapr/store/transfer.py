@@ -106,7 +106,7 @@ def pull(remote: RemoteStore, folder: Path, report: Reporter, arrays: Collection
         }
         place.pull(wanted, report)
         writer.begin(sealed["attributes"])
-        writer.write_ids(read_ids(sealed, writer.group), identity)
+        writer.write_ids([read_ids(sealed, writer.group)], identity)
         manifest = {**sealed, "attributes": writer.attributes, "store": GROUP}
         if chosen != layouts.keys() or sealed.get("partial"):
             manifest |= {"partial": True, "arrays": {name: sealed["arrays"][name] for name in sorted(chosen)}}

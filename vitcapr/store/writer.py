@@ -91,8 +91,13 @@ class StoreWriter:
         if {**self.attributes, TERMS: None} != {**attributes, TERMS: None}:
             _write_once(self.group / "zarr.json", readable_json(group_metadata(attributes)).encode())
 
-    def write_ids(self, ids: Collection[str], identity: str) -> np.ndarray:
-        """Write the table of the ids of all rows, and return it; ``identity`` is ``image_id`` or ``caption_id``."""
+    def write_ids(self, ids: Iterable[Collection[str]], identity: str) -> np.ndarray:
+        """Write the table of the ids of all rows, and return it.
+
+        Args:
+            ids: see :func:`encode_ids`.
+            identity: ``image_id`` or ``caption_id``.
+        """
         table = encode_ids(ids)
         layout = ArrayLayout(table.shape, len(table), "uint8", (identity.removesuffix("_id"), "byte"))
         _write_once(self.group / identity / "zarr.json", readable_json(layout.metadata()).encode())
