@@ -161,7 +161,7 @@ def read_hostile_zip(box: Path, draw: random.Random, tally: Tally) -> None:
     shutil.rmtree(box, ignore_errors=True)
     arguments, _, pictures = write_data_set("flickr8k", box)
     file = box / "images.zip"
-    odd = draw.choice(NAMES)
+    odd = draw.choice(NAMES).encode("utf-8", "ignore").decode()
     with zipfile.ZipFile(
         file, "w", draw.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA))
     ) as zipped:

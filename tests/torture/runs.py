@@ -56,7 +56,8 @@ class Run:
 
     @property
     def traced(self) -> bool:
-        return "Traceback (most recent call last)" in self.printed
+        """Whether an error was not caught; one that Python ignores, as of a signal during a destructor, is no error."""
+        return self.printed.count("Traceback (most recent call last)") > self.printed.count("Exception ignored in")
 
     @property
     def problem(self) -> str | None:

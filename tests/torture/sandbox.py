@@ -75,7 +75,7 @@ class Job:
         for name in (".code.json", "summary.csv"):  # written by the jobs of all experiments
             if (self.project / "results" / name).exists():
                 shutil.copy2(self.project / "results" / name, folder / "results")
-        for name in ("vit", "bert", "vectors.txt"):
+        for name in ("vit", "bert", "llama", "vectors.txt"):
             (folder / name).symlink_to(self.project / name)
         return folder
 
@@ -86,7 +86,7 @@ class Job:
         for path in files_below(folder / "results"):
             name = path.relative_to(folder)
             whole = self.project / name
-            if any(part in NOT_ARTEFACTS for part in name.parts) or name.name.endswith(".partial"):
+            if {*NOT_ARTEFACTS, *MEASURED} & {*name.parts} or name.name.endswith(".partial"):
                 continue
             if not whole.exists():
                 return f"{name} is in no whole run"

@@ -12,6 +12,7 @@ from scipy.stats import spearmanr
 from tests.commands.stores import write_store
 from tests.data_sets import write_data_set
 from vitcapr.commands import align as command
+from vitcapr.errors import UserError
 from vitcapr.formats.scores import Score, write_metrics
 from vitcapr.pipeline.run import run_stage
 from vitcapr.report.figures.atlas import heat_map
@@ -19,7 +20,7 @@ from vitcapr.report.figures.learning_curve import alignment_curve
 from vitcapr.stages.align import align
 from vitcapr.stages.draw_alignment import draw_alignment
 from vitcapr.stages.draw_atlas import draw_atlas
-from vitcapr.studies.alignment.atlas import rank_correlation
+from vitcapr.studies.alignment.atlas import rank_correlation, read_atlas
 
 NAMES = [f"i{number:03}" for number in range(100)]
 SPLITS = ["train"] * 60 + ["validation"] * 20 + ["test"] * 20
@@ -100,6 +101,9 @@ def test_the_atlas_shows_what_the_alignments_measured(data: Path, tmp_path: Path
     assert (atlas["calibrated"] == pd.read_csv(made["similarity"])["calibrated"].item()).all()
     assert "| vit | cls | 50.0 (40.0-60.0) |" in (tmp_path / "atlas.md").read_text()
     assert min(picture.stat().st_size for picture in pictures) > 1000
+    made["similarity"].write_text("inputs\ncls\n")
+    with pytest.raises(UserError, match=r"not the tables of an alignment: .*calibrated"):
+        read_atlas(*({"vit/bert": made[kind]} for kind in kinds))
 
 
 def test_the_atlas_has_a_panel_for_each_text_encoder() -> None:

@@ -8,6 +8,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 
+from vitcapr.formats.records import reading
 from vitcapr.formats.scores import read_metrics
 from vitcapr.formats.tables import NOTHING, Cell, Table, number, row, to_page
 from vitcapr.metrics.labels import COLUMNS
@@ -32,14 +33,15 @@ def read_atlas(
     parts = []
     for encoders, path in intervals.items():
         image, text = encoders.split("/")
-        recalls = pd.read_csv(path)
-        recalls = recalls[recalls["pairs"] == recalls["pairs"].max()]
-        wide = recalls.pivot_table(index=["inputs", "family", "pairs"], columns="score", sort=False)
-        wide.columns = [score if kind == "value" else f"{score}_{kind}" for kind, score in wide.columns]
-        spent = pd.read_csv(seconds[encoders]).groupby(["inputs", "family", "pairs"])["cpu_seconds"].mean()
-        before = pd.read_csv(similarity[encoders])[["inputs", "calibrated"]]
-        part = wide.join(spent).reset_index().merge(before, on="inputs")
-        parts.append(part.assign(image=image, text=text))
+        with reading(path.parent, "the tables of an alignment", "run the align stage"):
+            recalls = pd.read_csv(path)
+            recalls = recalls[recalls["pairs"] == recalls["pairs"].max()]
+            wide = recalls.pivot_table(index=["inputs", "family", "pairs"], columns="score", sort=False)
+            wide.columns = [score if kind == "value" else f"{score}_{kind}" for kind, score in wide.columns]
+            spent = pd.read_csv(seconds[encoders]).groupby(["inputs", "family", "pairs"])["cpu_seconds"].mean()
+            before = pd.read_csv(similarity[encoders])[["inputs", "calibrated"]]
+            part = wide.join(spent).reset_index().merge(before, on="inputs")
+            parts.append(part.assign(image=image, text=text))
     bounds = [f"{score}{end}" for score in RECALLS for end in ("", "_low", "_high")]
     columns = [*KEYS, "text", "family", "pairs", "calibrated", *bounds, "cpu_seconds"]
     atlas: pd.DataFrame = pd.concat(parts, ignore_index=True)[columns]
