@@ -63,9 +63,8 @@ class _Source(StoreWriter):
         # Two different digests seldom agree in their first eight bytes.
         known, wanted = self.digests.view(np.uint64), digests.view(np.uint64)
         there = there[~pd.Index(known[there, 0]).duplicated(keep="last")]
-        place = pd.Index(known[there, 0]).get_indexer(wanted[:, 0])
-        row = there[place]
-        return np.where((place >= 0) & (known[row] == wanted).all(axis=1), row, -1)
+        row = there[pd.Index(known[there, 0]).get_indexer(wanted[:, 0])]
+        return np.where((known[row] == wanted).all(axis=1), row, -1)
 
     def chunk(self, name: str, index: int) -> np.ndarray:
         """A chunk, mapped; compared with its checksum when it is first used."""
