@@ -56,7 +56,7 @@ class Run:
 
     @property
     def traced(self) -> bool:
-        """Whether an error was not caught; one that Python ignores, as of a signal during a destructor, is no error."""
+        """Whether an error was not caught. Python prints a traceback and goes on if a signal comes in a destructor."""
         return self.printed.count("Traceback (most recent call last)") > self.printed.count("Exception ignored in")
 
     @property
