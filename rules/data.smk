@@ -14,7 +14,7 @@ use rule cpu_job as data with:
         mem_mb=8000,
         runtime=120,
     params:
-        **dataset(sources=experiment.data_files),
+        **dataset(),
 
 
 use rule cpu_job as describe_data with:

@@ -33,7 +33,6 @@ use rule gpu_job as extract with:
         **stages.extract(
             tasks=experiment.config.features.tasks,
             stores=experiment.stores,
-            sources=experiment.backbone_files,
         ),
 
 

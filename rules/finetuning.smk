@@ -33,7 +33,6 @@ use rule gpu_job as finetune with:
         **stages.finetune(
             source=experiment.backbone_source,
             tokenizers=experiment.tokenizer_names,
-            sources=experiment.checkpoints,
         ),
 
 
@@ -53,7 +52,7 @@ use rule gpu_job as embed_finetuned with:
     resources:
         **stages.embed_finetuned.on_gpu(runtime=120),
     params:
-        **stages.embed_finetuned(sources=experiment.checkpoints),
+        **stages.embed_finetuned(),
 
 
 use rule embed_finetuned as embed_untrained with:
@@ -72,7 +71,6 @@ use rule embed_finetuned as embed_untrained with:
         **stages.embed_finetuned(
             source=experiment.backbone_source,
             tokenizers=experiment.tokenizer_names,
-            sources=experiment.checkpoints,
         ),
 
 

@@ -12,7 +12,6 @@ use rule cpu_job as first_page with:
         "results/{experiment}/logs/first_page.log",
     params:
         **stages.first_page(
-            sources=experiment.first_page_files,
             split=experiment.page_split,
             command=run_again(
                 workflow.overwrite_configfiles, workflow.config_settings.config

@@ -27,7 +27,6 @@ use rule cpu_job as score with:
     params:
         **stages.score(
             model=lambda wildcards: wildcards.captioner,
-            sources=experiment.instance_files,
         ),
 
 
@@ -46,7 +45,6 @@ use rule gpu_job as score_similarity with:
     params:
         **stages.score_similarity(
             model=lambda wildcards: wildcards.captioner,
-            sources=experiment.scoring_files,
         ),
 
 
@@ -177,4 +175,4 @@ use rule cpu_job as paper_tables with:
     log:
         "results/{experiment}/logs/paper_tables/{paper}.log",
     params:
-        **stages.paper_tables(sources=experiment.published_numbers),
+        **stages.paper_tables(),

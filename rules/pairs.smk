@@ -16,9 +16,7 @@ use rule cpu_job as extract_pixels with:
         mem_mb=4000,
         runtime=120,
     params:
-        **stages.extract_pixels(
-            stores=experiment.stores, sources=experiment.backbone_files
-        ),
+        **stages.extract_pixels(stores=experiment.stores),
 
 
 use rule cpu_job as tag_words with:

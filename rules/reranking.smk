@@ -18,7 +18,7 @@ use rule gpu_job as tune_reranking with:
     resources:
         **stages.tune_reranking.on_gpu(runtime=60),
     params:
-        **stages.tune_reranking(sources=experiment.language_model_files),
+        **stages.tune_reranking(),
 
 
 use rule gpu_job as rerank with:

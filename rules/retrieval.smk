@@ -13,7 +13,6 @@ use rule gpu_job as extract_text with:
     params:
         **stages.extract_text(
             stores=experiment.stores,
-            sources=experiment.encoder_files,
         ),
 
 

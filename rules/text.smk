@@ -22,7 +22,7 @@ use rule cpu_job as pieces with:
     log:
         "results/{experiment}/logs/pieces/{captioner}.log",
     params:
-        **stages.pieces(sources=experiment.language_model_files),
+        **stages.pieces(),
 
 
 use rule cpu_job as word_vectors with:
@@ -34,4 +34,4 @@ use rule cpu_job as word_vectors with:
     log:
         "results/{experiment}/logs/word_vectors/{vectors}.log",
     params:
-        **stages.word_vectors(sources=experiment.word_vectors_file),
+        **stages.word_vectors(),

@@ -18,4 +18,4 @@ use rule gpu_job as train_captioner with:
     resources:
         **stages.train_captioner.on_gpu(runtime=720),
     params:
-        **stages.train_captioner(sources=experiment.language_model_files),
+        **stages.train_captioner(),

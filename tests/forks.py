@@ -9,6 +9,7 @@ import gc
 import importlib
 import json
 import multiprocessing
+import multiprocessing.util
 import os
 import runpy
 import select
@@ -32,6 +33,10 @@ from forks import ask
 request = {{"arguments": sys.argv[1:], "folder": os.getcwd(), "environment": dict(os.environ)}}
 sys.exit(ask({address!r}, request | {{"executable": {python!r}}}, (0, 1, 2)))
 """
+
+
+OPENED = "FORKS_OPENED"
+"""Environment variable: the folder in which every ``vitcapr stage`` notes the files that it opens for reading."""
 
 
 class Forks:
@@ -138,11 +143,31 @@ def run(
     os.environ.update(environment)
     sys.path[0] = folder
     sys.executable = executable
+    if OPENED in environment:
+        note_opened(Path(environment[OPENED]), arguments)
     kind, what, *sys.argv[1:] = arguments
     if kind == "-m":
         runpy.run_module(what, run_name="__main__", alter_sys=True)
     else:
         exec(compile(what, "<string>", "exec"), {"__name__": "__main__"})
+
+
+def note_opened(folder: Path, arguments: Sequence[str]) -> None:
+    """Write ``folder/<process>.json`` when the process ends: its arguments, and the files that it has read."""
+    if list(arguments[:3]) != ["-m", "vitcapr", "stage"]:
+        return
+    opened = set[str]()
+
+    def note(event: str, details: tuple[Any, ...]) -> None:
+        if event == "open" and isinstance(details[0], (str, Path)) and not set(details[1] or "") & set("wax+"):
+            opened.add(os.path.abspath(details[0]))  # noqa: PTH100 - resolve() would open files
+
+    def write() -> None:
+        content = json.dumps({"arguments": list(arguments), "opened": sorted(opened)})
+        (folder / f"{os.getpid()}.json").write_text(content, encoding="utf-8")
+
+    sys.addaudithook(note)
+    multiprocessing.util.Finalize(None, write, exitpriority=0)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ RECORD: dict[str, Any] = {
     "code": {"vitcapr.decoding.beam": "0123"},
     "settings": {},
     "values": {},
+    "sources": {},
     "inputs": {},
     "outputs": {},
     "made": {

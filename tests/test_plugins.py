@@ -15,37 +15,22 @@ from tests.docs.blocks import blocks_of
 from tests.forks import snakemake_forks
 from vitcapr.errors import UserError
 from vitcapr.pipeline.code import job_code
-from vitcapr.plugins import plugins
+from vitcapr.pipeline.plugin_code import plugin_code
+from vitcapr.plugins import _all_plugins, _defined, plugins
 
 REPOSITORY = Path(__file__).parents[1]
-EXAMPLES = ("exact_match", "louder", "means")
-"""The plugins that docs/plugins.md shows."""
+EXAMPLES = ("exact_match", "gru", "means")
+"""The plugins that docs/plugins.md shows; a script of a figure follows."""
+RULE = next(block.text for block in blocks_of(REPOSITORY / "docs/plugins.md") if block.text.startswith("rule lengths:"))
 CONFIG = """
-experiment: louder
-captioners: {mine: {backbone: vit, architecture: louder, gain: 3.0}}
-metrics: {caption: [bleu, exact_match]}
+experiment: mine
+data: {table: {images: photographs, captions: captions.csv}}
+text: {vocabulary: {min_count: 1}}
+backbones: {means: {source: colours, kind: means, dtype: float32}}
+captioners: {mine: {backbone: means, architecture: gru, layers: 2, training: {phases: {epochs: 1}}}}
+metrics: {caption: [bleu, exact_match], bootstrap_samples: 10}
+figures: none
 run: {captioners: [mine]}
-"""
-PROGRAM = """
-import vitcapr
-from vitcapr.config.reference import parameters_text
-from vitcapr.metrics.labels import COLUMNS
-
-assert "gain" in parameters_text() and "What the image is multiplied by." in parameters_text()
-assert COLUMNS["exact_match"].label == "exact match"
-data = vitcapr.prepare_data("photographs", "captions.csv", "study/data")
-words = vitcapr.build_vocabulary(data, "study/text", vocabulary={"min_count": 1})
-features = vitcapr.extract(data, "colours", "study/features/colours", kind="means", dtype="float32")
-assert vitcapr.open_features(features)["patches"].shape == (8, 4, 3)
-captioner = vitcapr.train_captioner(
-    data, features, words, "study/captioners/mine", architecture="louder", gain=3.0, training={"phases": {"epochs": 1}}
-)
-captions = vitcapr.decode(captioner, "test", "study/captions/test.json")
-opened = vitcapr.load_captioner(captioner)
-assert opened.caption("photographs/3.png")[0].caption
-references = {path: ["a dog"] for path in ("3.png", "7.png")}
-scored = vitcapr.evaluate(captions, references, metrics=["exact_match"])
-assert scored.scores["metric"].tolist() == ["exact_match"] and "exact_match:any" in scored.protocol
 """
 
 
@@ -53,8 +38,8 @@ assert scored.scores["metric"].tolist() == ["exact_match"] and "exact_match:any"
 def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "plugins").mkdir()
     shown = [block.text for block in blocks_of(REPOSITORY / "docs/plugins.md") if block.language == "python"]
-    for name, text in zip(EXAMPLES, shown, strict=True):
-        (tmp_path / "plugins" / f"{name}.py").write_text(text)
+    for name, text in zip([*(f"plugins/{name}" for name in EXAMPLES), "lengths"], shown, strict=True):
+        (tmp_path / f"{name}.py").write_text(text)
     (tmp_path / "plugins" / "_counting.py").touch()
     with (tmp_path / "plugins" / "exact_match.py").open("a") as metric:
         metric.write("\nfrom . import _counting\n")
@@ -63,7 +48,7 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_they_work_from_photographs_to_scores(study: Path) -> None:
+def write_data(study: Path) -> None:
     names, things, splits = [f"{number}.png" for number in range(8)], ("dog", "cat"), ("train", "train", "val", "test")
     write_noise(study / "photographs", names)
     rows = [f"{name},A {thing}.,{split}" for name, thing, split in zip(names, 4 * things, 2 * splits, strict=True)]
@@ -71,8 +56,32 @@ def test_they_work_from_photographs_to_scores(study: Path) -> None:
     (study / "colours").mkdir()
     (study / "colours" / "config.json").write_text("{}")
     save_file({"nothing": np.zeros(1, np.float32)}, study / "colours" / "model.safetensors")
-    done = subprocess.run([sys.executable, "-c", PROGRAM], cwd=study, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+
+
+def test_they_work_as_a_user_runs_them(study: Path) -> None:
+    """Every command is a process of its own, as typed: one process that imports in another order hides a circle."""
+
+    def run(*arguments: str) -> str:
+        done = snakemake_forks().run("-m", *arguments, folder=study / "mine")
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    assert snakemake_forks().run("-m", "vitcapr", "init", "mine", folder=study).returncode == 0
+    for name in ("plugins", "lengths.py"):
+        shutil.move(study / name, study / "mine" / name)
+    write_data(study / "mine")
+    (study / "mine/mine.yaml").write_text(CONFIG)
+    with (study / "mine/Snakefile").open("a") as rules:
+        rules.write(f"\n\n{RULE}")
+    run("snakemake", "--cores", "1", "--configfile", "mine.yaml")
+    run("snakemake", "lengths", "--cores", "1", "--configfile", "mine.yaml")
+    assert (study / "mine/results/mine/figures/lengths.png").stat().st_size
+    assert "exact match" in run("vitcapr", "table", "results/mine/summary.csv")
+    run("vitcapr", "caption", "photographs/3.png", "--captioner", "results/mine/captioners/mine")
+    captions, references = "results/mine/captions/mine/beam/test/captions.json", "results/mine/data/manifest.json"
+    run("vitcapr", "evaluate", captions, "--references", references, "--metrics", "exact_match", "--samples", "0")
+    assert "gain" not in run("vitcapr", "config", "parameters")
+    assert "Number of layers of the GRU." in run("vitcapr", "config", "parameters")
 
 
 @pytest.mark.parametrize(
@@ -81,12 +90,21 @@ def test_they_work_from_photographs_to_scores(study: Path) -> None:
         (
             "score",
             {"metrics": {"caption": ["bleu", "exact_match"]}},
-            {"plugins/exact_match.py", "plugins/_counting.py"},
+            {"plugins/exact_match.py", "plugins/_counting.py", "plugins/no_plugin.py"},
         ),
-        ("score", {"metrics": {"caption": ["bleu"]}}, set()),
-        ("train_captioner", {"captioner": {"architecture": "louder"}}, {"plugins/louder.py"}),
+        ("summary", {}, {"plugins/exact_match.py", "plugins/_counting.py", "plugins/no_plugin.py"}),  # labels
+        ("decode", {"metrics": {"caption": ["bleu"]}}, set()),
+        (
+            "train_captioner",
+            {"captioner": {"architecture": "gru"}},
+            {"plugins/gru.py", "plugins/_counting.py", "plugins/no_plugin.py"},
+        ),
         ("train_captioner", {"captioner": {"architecture": "baseline"}}, set()),
-        ("extract", {"backbone": {"kind": "means"}}, {"plugins/means.py"}),
+        (
+            "extract",
+            {"backbone": {"kind": "means"}},
+            {"plugins/means.py", "plugins/_counting.py", "plugins/no_plugin.py"},
+        ),
         ("extract", {"backbone": {"kind": "auto", "source": "means"}}, set()),
     ],
 )
@@ -96,6 +114,93 @@ def test_the_code_of_a_job_counts_the_plugins_that_it_uses(
 ) -> None:
     code = job_code(f"vitcapr.stages.{stage}", settings)
     assert {name for name in code if name.startswith("plugins/")} == counted
+
+
+METRIC_JOB = ("vitcapr.stages.score", {"metrics": {"caption": ["exact_match"]}})
+IMPORTS = {
+    "plugins/_pkg/__init__.py": "from ._pkg import V",
+    "plugins/_pkg/deep.py": "from ._pkg.deep import V",
+    "plugins/_helper.py": "from vitcapr_plugins._helper import V",
+    "plugins/means.py": "from .means import Means",
+    "beside.py": "import beside",
+    "package/part.py": "from package.part import V",
+    "plugins/words.txt": "",
+    "plugins/data/table.csv": "",
+}
+"""A file -> how the plugin imports it; what lies in its folder counts in any case."""
+
+
+@pytest.mark.parametrize("name", IMPORTS)
+def test_an_edit_of_what_a_plugin_uses_counts(study: Path, name: str) -> None:
+    path = study / name
+    path.parent.mkdir(exist_ok=True)
+    if not path.exists():
+        path.write_text("V = 1\n")
+    with (study / "plugins/exact_match.py").open("a") as metric:
+        metric.write(f"\n{IMPORTS[name]}\n")
+
+    def code() -> dict[str, str]:
+        for cached in (_all_plugins, _defined, plugin_code):
+            cached.cache_clear()
+        return job_code(*METRIC_JOB)
+
+    before = code()
+    path.write_text(path.read_text() + "V = 2\n")
+    assert [key for key, value in code().items() if before[key] != value] == [name]
+
+
+def test_an_import_of_nothing_known_is_refused(study: Path) -> None:
+    with (study / "plugins/exact_match.py").open("a") as metric:
+        metric.write("\nimport nowhere_at_all\n")
+    with pytest.raises(UserError, match="imports 'nowhere_at_all', which is neither a file of the study nor installed"):
+        job_code(*METRIC_JOB)
+
+
+READER = """
+from pathlib import Path
+
+from vitcapr.metrics.base import CaptionMetric, TokenisedCaptions
+from vitcapr.metrics.bootstrap import Measure, mean_measure
+
+def reading(captions: TokenisedCaptions) -> dict[str, Measure]:
+    {read}
+    return {{"reading": mean_measure([1.0 for _ in captions.tokenised])}}
+
+METRIC = CaptionMetric(reading, protocol="reading")
+"""
+READS = """
+import sys
+from pathlib import Path
+from vitcapr.metrics.scoring import select_metrics
+from vitcapr.pipeline.plugin_code import check_reads
+from vitcapr.metrics.base import TokenisedCaptions
+from types import SimpleNamespace
+(metric,) = select_metrics(["reading"])
+metric.measure(SimpleNamespace(tokenised=[["a"]]))
+check_reads([Path("results/a")])
+"""
+
+
+@pytest.mark.parametrize(
+    ("read", "refused"),
+    [
+        ('Path(__file__).with_name("words.txt").read_text()', None),
+        ('Path("results/a/data.txt").read_text()', None),
+        ('Path("words.txt").read_text()', "words.txt"),
+        ('import pandas; pandas.read_csv("words.txt")', "words.txt"),
+        ('import importlib; importlib.import_module("beside")', "beside.py"),
+    ],
+)
+def test_a_file_that_does_not_count_is_not_read_in_silence(study: Path, read: str, refused: str | None) -> None:
+    for name in ("plugins/words.txt", "words.txt", "results/a/data.txt", "beside.py"):
+        (study / name).parent.mkdir(parents=True, exist_ok=True)
+        (study / name).write_text("a\n" if name != "beside.py" else "")
+    (study / "plugins/reading.py").write_text(READER.format(read=read))
+    done = subprocess.run([sys.executable, "-c", READS], cwd=study, capture_output=True, text=True, check=False)
+    if refused is None:
+        assert done.returncode == 0, done.stderr
+    else:
+        assert f"the plugin has read {study / refused}, whose edits would run nothing again" in done.stderr
 
 
 def test_the_release_of_a_library_is_that_of_its_distribution(study: Path) -> None:
@@ -114,19 +219,11 @@ def test_an_entry_point_is_a_plugin(study: Path, monkeypatch: pytest.MonkeyPatch
     assert plugins("ENCODER")["colour"].load().image_size == (224, 224)
 
 
-def test_the_rules_take_a_metric(study: Path) -> None:
-    """A dry run reads the configuration, and checks every rule against its stage."""
-    assert snakemake_forks().run("-m", "vitcapr", "init", "mine", folder=study).returncode == 0
-    shutil.move(study / "plugins", study / "mine" / "plugins")
-    config = study / "mine" / "louder.yaml"
-    config.write_text(CONFIG)
-    command = ("-m", "snakemake", "-n", "--nocolor", "--configfile", config.name)
-    done = snakemake_forks().run(*command, folder=config.parent)
-    assert done.returncode == 0, done.stdout + done.stderr
-    config.write_text(CONFIG.replace("exact_match", "exact_macth").replace("gain", "gian"))
-    done = snakemake_forks().run(*command, folder=config.parent)
+def test_a_mistake_in_a_name_or_a_key_is_a_line(study: Path) -> None:
+    (study / "mine.yaml").write_text(CONFIG.replace("exact_match", "exact_macth").replace("layers", "leyers"))
+    done = snakemake_forks().run("-m", "vitcapr", "config", "check", "--configfile", "mine.yaml", folder=study)
     assert "exact_match" in done.stderr
-    assert "did you mean 'captioners.mine.gain'" in done.stderr
+    assert "did you mean 'captioners.mine.layers'" in done.stderr
 
 
 @pytest.mark.parametrize(

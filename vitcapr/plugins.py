@@ -1,17 +1,20 @@
-"""Metrics, captioners and backbone readers by name: those of the package, and plugins.
+"""Metrics, captioners and backbone readers by name: components of the package, and plugins.
 
-A plugin is a Python file in the folder ``plugins`` of the working folder, or a module that an installed distribution
-names as an entry point of the group ``vitcapr.plugins``. It defines one of :data:`KINDS`; a file that defines none is
-no plugin and is not run. The name of the file or of the entry point is the plugin's name in the configuration.
+A component is a module that defines one of :data:`KINDS`. The name of the module is its name in the configuration. A
+plugin is a component in a Python file of the folder ``plugins`` of the working folder, or in a module that an installed
+distribution names as an entry point of the group ``vitcapr.plugins``; then the entry point gives the name. Files of the
+folder that define none of the kinds are not run, unless a plugin imports them.
 """
 
 import ast
 import importlib
 import importlib.metadata
 import importlib.util
+import os
 import pkgutil
 import sys
 import types
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -20,14 +23,30 @@ from typing import Any
 from vitcapr.errors import UserError
 
 FOLDER, GROUP = "plugins", "vitcapr.plugins"
-KINDS = {
-    "METRIC": ("metrics", "caption"),
-    "CAPTIONER": ("captioner", "architecture"),
-    "ENCODER": ("backbone", "kind"),
-}
-"""What a plugin defines -> section and key of a stage's settings that name the plugin."""
-_LOCAL = "vitcapr_plugins"
+LOCAL = "vitcapr_plugins"
 """The package that the files in ``plugins`` are imported as, so that they can import one another."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of component.
+
+    Attributes:
+        section, key: of a stage's settings; the value names components.
+        packages: the packages with components of this kind, or with modules that belong to them.
+    """
+
+    section: str
+    key: str
+    packages: tuple[str, ...] = ()
+
+
+KINDS = {
+    "METRIC": Kind("metrics", "caption", ("vitcapr.metrics.captions",)),
+    "CAPTIONER": Kind("captioner", "architecture", ("vitcapr.models.architectures", "vitcapr.encoders.networks")),
+    "ENCODER": Kind("backbone", "kind"),
+}
+"""By the name that the module of a component defines."""
 
 
 @dataclass(frozen=True)
@@ -74,24 +93,56 @@ def plugins(kind: str) -> dict[str, Plugin]:
     Raises:
         UserError: a file is not Python, or two plugins have one name.
     """
-    return {plugin.name: plugin for plugin in _all_plugins(Path.cwd() / FOLDER) if plugin.kind == kind}
+    return {plugin.name: plugin for plugin in all_plugins() if plugin.kind == kind}
 
 
-def plugins_in(settings: dict[str, Any]) -> list[Plugin]:
+def plugins_in(settings: Mapping[str, Any]) -> list[Plugin]:
     """The plugins that the plain settings of a stage name."""
-    used = []
-    for kind, (section, key) in KINDS.items():
-        value = values.get(key) if isinstance(values := settings.get(section), dict) else None
-        names = [value] if isinstance(value, str) else value or []
-        used += [plugin for name, plugin in plugins(kind).items() if name in names]
-    return used
+    return [plugin for plugin in all_plugins() if plugin.name in _named(settings, plugin.kind)]
+
+
+def component_modules(settings: Mapping[str, Any]) -> list[str]:
+    """The modules of the package that belong to the components that the plain settings of a stage name."""
+    return [
+        f"{package}.{name}"
+        for kind, described in KINDS.items()
+        for package in described.packages
+        for name in modules_in(package)
+        if name in _named(settings, kind)
+    ]
+
+
+def load_component(kind: str, name: str) -> Any:
+    """What the component of this name defines.
+
+    Raises:
+        UserError: there is none, or it is of a plugin that cannot be imported.
+    """
+    if (plugin := plugins(kind).get(name)) is not None:
+        return plugin.load()
+    package = KINDS[kind].packages[0]
+    if name not in modules_in(package):
+        remedy = f"run in the folder of the study that has {FOLDER}/{name}.py, or install the plugin"
+        raise UserError(f"no {kind.lower()} is called '{name}'", remedy=remedy)
+    return getattr(importlib.import_module(f"{package}.{name}"), kind)
+
+
+def _named(settings: Mapping[str, Any], kind: str) -> list[str]:
+    """The names under the key of a kind, in the section of settings that has it."""
+    values = settings.get(KINDS[kind].section)
+    value = values.get(KINDS[kind].key) if isinstance(values, Mapping) else None
+    return [value] if isinstance(value, str) else value or []
+
+
+def all_plugins() -> tuple[Plugin, ...]:
+    return _all_plugins(Path.cwd() / FOLDER)
 
 
 @cache
 def _all_plugins(folder: Path) -> tuple[Plugin, ...]:
-    package = sys.modules.setdefault(_LOCAL, types.ModuleType(_LOCAL))
+    package = sys.modules.setdefault(LOCAL, types.ModuleType(LOCAL))
     package.__path__ = [str(folder)]
-    files = {path.stem: (f"{_LOCAL}.{path.stem}", path) for path in sorted(folder.glob("[!_.]*.py"))}
+    files = {path.stem: (f"{LOCAL}.{path.stem}", path) for path in sorted(folder.glob("[!_.]*.py"))}
     for point in importlib.metadata.entry_points(group=GROUP):
         spec = importlib.util.find_spec(point.value)
         if spec is None or spec.origin is None or point.name in files:
@@ -99,7 +150,48 @@ def _all_plugins(folder: Path) -> tuple[Plugin, ...]:
             raise UserError(f"plugin '{point.name}': {reason}", where=point.value, remedy="correct the entry point")
         files[point.name] = (point.value, Path(spec.origin))
     kinds = {name: next((kind for kind in KINDS if kind in _defined(path)), None) for name, (_, path) in files.items()}
+    if kinds:
+        _note_reads(tuple({str(folder), *(str(path.parent) for _, path in files.values())}))
     return tuple(Plugin(name, kind, *files[name]) for name, kind in kinds.items() if kind)
+
+
+_READS: set[tuple[Path, Path]] = set()
+
+
+def reads() -> set[tuple[Path, Path]]:
+    """The files that code of plugins has opened for reading in this process: (file of the plugin, opened file).
+
+    A file that a library opens for a plugin counts if it lies below the working folder and not in a folder of results.
+    """
+    return _READS
+
+
+def _note_reads(roots: tuple[str, ...]) -> None:
+    here, python = str(Path.cwd()) + os.sep, str(Path(os.__file__).parent) + os.sep
+
+    def note(event: str, arguments: tuple[Any, ...]) -> None:
+        if event != "open" or not isinstance(arguments[0], str) or _writes(*arguments[1:]):
+            return
+        opened = os.path.abspath(arguments[0])  # noqa: PTH100 - Path.resolve would open files itself
+        if opened.startswith(("/proc/", "/sys/", "/dev/")) or opened.endswith(".pyc"):
+            return
+        frame: types.FrameType | None = sys._getframe(1)
+        nearest = True
+        while frame is not None:
+            file = frame.f_code.co_filename
+            if file.startswith(roots):
+                if nearest or (opened.startswith(here) and f"{os.sep}results{os.sep}" not in opened):
+                    _READS.add((Path(file), Path(opened)))
+                return
+            if not file.startswith((python, "<")) or "site-packages" in file:
+                nearest = False
+            frame = frame.f_back
+
+    sys.addaudithook(note)
+
+
+def _writes(mode: str | None, flags: int) -> bool:
+    return not set(mode or "").isdisjoint("wax+") or bool(flags & (os.O_WRONLY | os.O_RDWR))
 
 
 @cache

@@ -1,5 +1,6 @@
 """Toy runs of the three systems, shared by the tests that look at what they left."""
 
+import os
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -9,7 +10,7 @@ import pytest
 
 from tests.checkouts import copy_checkout
 from tests.end_to_end.inputs import write_inputs
-from tests.forks import Forks
+from tests.forks import OPENED, Forks
 from tests.torture.runs import package_forks
 
 TOYS = Path(__file__).parent / "toys"
@@ -34,7 +35,10 @@ def snakemake(forks: Forks) -> Snakemake:
     def run(folder: Path, *arguments: str, experiment: str = "tiny") -> subprocess.CompletedProcess[str]:
         # The models are tiny: two jobs with a thread each are done sooner than one by one with two.
         options = ("--cores", "2", "--max-threads", "1", "--configfile", f"{experiment}.yaml")
-        done = forks.run("-m", "snakemake", *options, *arguments, folder=folder)
+        opened = folder / "opened"
+        opened.mkdir(exist_ok=True)
+        environment = {**os.environ, OPENED: str(opened)}
+        done = forks.run("-m", "snakemake", *options, *arguments, folder=folder, environment=environment)
         return subprocess.CompletedProcess(done.args, done.returncode, done.stdout + done.stderr, "")
 
     return run

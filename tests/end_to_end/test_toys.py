@@ -13,7 +13,7 @@ import pytest
 
 from tests.end_to_end.conftest import Snakemake
 from tests.forks import Forks
-from vitcapr.pipeline.records import GPU
+from vitcapr.pipeline.records import CODE_DIGESTS, GPU, read_run, record_of_log
 
 pytestmark = pytest.mark.timeout(1800)
 
@@ -41,6 +41,24 @@ def test_the_toys_run_every_rule(toys: Path, snakemake: Snakemake) -> None:
     rules = {line for line in done.stdout.splitlines() if line.isidentifier()}
     assert "data" in rules
     assert executed(toys) == rules - TARGETS - UNUSED
+
+
+def test_every_file_that_a_stage_opens_counts(toys: Path) -> None:
+    """A file without a digest in the record of the job could change and nothing would run again: what a stage opens is
+    an input, a file of the user, code, or sealed by an input, as pictures by a manifest and chunks by a store."""
+    uncounted = {}
+    for notes in (toys / "opened").iterdir():
+        noted = json.loads(notes.read_text(encoding="utf-8"))
+        arguments = noted["arguments"]
+        run = read_run(record_of_log(toys / arguments[arguments.index("--log") + 1]))
+        sealed = [toys / "results/stores", *(toys / "results" / name / "data" for name in TOYS)]
+        users = [toys / name for name in ("vit", "bert", "llama", "vectors.txt")] if run.sources else []
+        known = {str(toys / path) for path in (*run.inputs, *run.outputs)} | {str(toys / "results" / CODE_DIGESTS)}
+        for path in map(Path, noted["opened"]):
+            inside = path.is_relative_to(toys) and not path.is_relative_to(toys / "vitcapr")
+            if inside and str(path) not in known and not any(map(path.is_relative_to, [*sealed, *users])):
+                uncounted.setdefault(run.stage, set()).add(path.relative_to(toys).as_posix())
+    assert not uncounted
 
 
 @pytest.mark.parametrize("experiment", TOYS)

@@ -11,11 +11,10 @@ from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
-from vitcapr.pipeline.code import LIBRARIES, MESSAGES, OPTIONAL
+from vitcapr.pipeline.code import LIBRARIES
 
 PAGE = Path(__file__).parents[2] / "docs" / "edits.md"
 
-ALWAYS = LIBRARIES.keys() - OPTIONAL.keys()
 RERANKING = frozenset({"tune_reranking", "rerank", "draw_reranked"})
 PAGED = frozenset({"summary", "first_page"})
 COMPARED = PAGED | {"score", "compare"}
@@ -34,6 +33,7 @@ ALL = FEATURES | TEXT | {"data", "describe_data", "train_backbone", "paraphrases
 METEOR = AFTER_CAPTIONS | {"paraphrases"}
 RANKED = PAGED | {"score_retrieval", "draw_retrieved", "draw_recall"}
 SCORES = COMPARED | RANKED | {"score_grounding", "check_claims"}
+LABELLED = SCORES
 EXAMPLES = frozenset(
     {f"draw_{name}" for name in ("attention", "captions", "embeddings", "reranked", "retrieved", "rollout")}
 )
@@ -115,11 +115,6 @@ EDITS = (
     Edit("a comment in the beam search", append(BEAM, "\n# A remark.\n"), ()),
     Edit("a docstring in the captioners", append("vitcapr/models/captioners.py", '\n"""A remark."""\n'), ()),
     Edit("blank lines in the training loop", append("vitcapr/training/loop.py", "\n\n\n\n"), ()),
-    Edit("the text of an error", replace("vitcapr/decoding/hypotheses.py", "lower decoding.min_length or", ""), ()),
-    Edit("a line in the log of a stage", replace(GENERATE, "} images, ", "} pictures, "), ()),
-    Edit("how errors are printed", append("vitcapr/errors.py"), ()),
-    Edit("how mistakes in a configuration are explained", append("vitcapr/config/mistakes.py"), ()),
-    Edit("the progress bar", append("vitcapr/progress.py"), ()),
     Edit("the records that jobs leave", append("vitcapr/pipeline/run.py"), ()),
     Edit("the version number of vitcapr", append("vitcapr/__init__.py"), ()),
     Edit("the Slurm profile", append("profiles/slurm/profile.yaml", "\n# A remark.\n"), ()),
@@ -141,20 +136,16 @@ EDITS = (
     Edit("code of the contrastive loss", append("vitcapr/training/contrastive.py"), RETRIEVAL),
     Edit("code of ranks, which validate retrievers too", append("vitcapr/metrics/ranks.py"), RETRIEVAL),
     Edit("code of the beam search", append(BEAM), DECODING),
-    Edit(
-        "the condition of an error",
-        replace(GENERATE, "if not len(rows)", "if len(rows) < 1"),
-        DECODING,
-    ),
+    Edit("a line in the log of decoding", replace(GENERATE, "} images, ", "} pictures, "), DECODING),
     Edit("an option of decodings, in code", append("vitcapr/config/decoding.py"), DECODING),
     Edit("code of reranking", append("vitcapr/retrieval/n_best.py"), AFTER_CAPTIONS),
     Edit("code of METEOR", append("vitcapr/metrics/java.py"), METEOR),
     Edit(
         "a new metric of captions, switched off",
         add("vitcapr/metrics/captions/length.py", "METRIC = None\n"),
-        COMPARED,
+        (),
     ),
-    Edit("the label of a score", append("vitcapr/metrics/labels.yaml", "  mine: {label: mine}\n"), ()),
+    Edit("the label of a score", append("vitcapr/metrics/labels.yaml", "  mine: {label: mine}\n"), LABELLED),
     Edit("code of grounding", append("vitcapr/demo/grounding.py"), PAGED | {"score_grounding"}),
     Edit("how captions are checked", append("vitcapr/demo/claim_accuracy.py"), PAGED | {"check_claims"}),
     Edit("code of retrieval scores", append("vitcapr/metrics/retrieval.py"), RANKED),
@@ -164,7 +155,6 @@ EDITS = (
     ),
     Edit("another release of matplotlib", release("matplotlib"), DRAWN | {"first_page"}),
     Edit("another release of scikit-learn", release("scikit-learn"), {"draw_embeddings"}),
-    Edit("pillow-heif installed, without a HEIC image", release("pillow-heif"), ()),
     Edit("another release of pandas, which only carries tables", release("pandas"), ()),
     Edit("the licence of the data set", configure(data__licence="CC BY 4.0"), {"describe_data"}),
     Edit("dtype of the backbone", configure(backbones={"vit": {"dtype": "float32"}}), FEATURES),
@@ -232,14 +222,12 @@ def page() -> str:
         "a run on the user's own images, captions, word vectors and backbone. `draw_*` means all figures but the two",
         "of the words in captions, which have their names.",
         "",
-        "A change of code triggers a re-run, except a change of comments, docstrings, layout or user-facing texts.",
-        f"User-facing texts are the arguments of {_joined(sorted(MESSAGES))},",
-        "the lines that a stage reports, and the help of options. The text of other exceptions counts, because a",
-        "result may contain it: `rejected.csv` holds the reason for every rejected image.",
+        "A job runs again if the code that it imports has changed, messages included. Comments, docstrings and layout",
+        "do not count. The code of a metric, of an architecture of captioners and of a plugin counts where the",
+        "settings of the job name it.",
         "",
-        f"A new version of these libraries triggers a re-run: {_joined(sorted(LIBRARIES[name] for name in ALWAYS))}.",
-        "They can change a result, as can `pillow-heif` where a file of the user ends with .heic or .heif. The others",
-        "are in `vitcapr/pipeline/libraries.yaml`, each with a reason.",
+        f"A new version of these libraries triggers a re-run: {_joined(sorted(LIBRARIES.values()))}.",
+        "They can change a result. The others are in `vitcapr/pipeline/libraries.yaml`, each with a reason.",
         "",
         "| edit | runs again |",
         "| --- | --- |",

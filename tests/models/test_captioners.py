@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from tests.models.untrained import configured, untrained
-from vitcapr.config.captioner import AnyCaptionerConfig
+from vitcapr.config.architectures import AnyCaptionerConfig
 from vitcapr.config.mistakes import sections_by_choice, sections_in
 from vitcapr.models.captioners import CAPTIONERS
 from vitcapr.models.interface import Captioner

@@ -14,7 +14,7 @@ from tests.run_records import RECORD
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
 from vitcapr.pipeline import records
-from vitcapr.pipeline.records import FileFacts, check_as_written, check_together, find_makers, read_run
+from vitcapr.pipeline.records import FileFacts, check_as_written, check_together, find_makers, read_run, read_runs
 
 FILE = Path("results/a/captions/captions.json")
 
@@ -126,6 +126,16 @@ def test_records_of_other_paths_and_other_formats_say_nothing() -> None:
         check(other)
     Path("photos.zip").write_text("a user's own")
     check(Path("photos.zip"))
+
+
+def test_records_of_another_version_are_left_out_with_a_line(written: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    old = written.with_name("old.json")
+    old.write_text('{"format": "vitcapr-run-2"}')
+    assert [run.name for run in read_runs(Path("results/a"))] == ["decode/beam"]
+    assert "1 records of another version of vitcapr are left out" in capsys.readouterr().err
+    old.write_text('{"format": "another"}')
+    with pytest.raises(UserError, match="its format is another"):
+        read_runs(Path("results/a"))
 
 
 def facts(option: str, digest: str = "1") -> FileFacts:

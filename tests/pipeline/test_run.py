@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +16,7 @@ from vitcapr.formats.scores import COLUMNS
 from vitcapr.pipeline.comparison import of_artefacts, of_experiments
 from vitcapr.pipeline.lineage import Lineage
 from vitcapr.pipeline.records import read_run
-from vitcapr.pipeline.run import run_stage
+from vitcapr.pipeline.run import Job, run_stage
 from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
@@ -30,6 +30,9 @@ Model = Annotated[Path, "A folder of weights", ("weights",)]
 
 class Rate(StageSettings):
     rate: float
+
+    def user_files(self) -> Iterator[tuple[str, Path]]:
+        yield from (("prior", path) for path in [Path("prior.txt")] if path.exists())
 
 
 class Toys:
@@ -134,6 +137,38 @@ def test_a_result_is_computed_once_for_its_settings_and_inputs(toys: Toys) -> No
     Path("data.txt").write_text("other")
     toys.run(0.5)
     assert toys.trainings == 3
+
+
+def test_a_file_that_the_settings_name_counts_by_its_content(toys: Toys) -> None:
+    """Such as the weights of a language model, which no rule declares."""
+    for content, trainings in (("one", 1), ("two", 2), ("one", 2)):
+        Path("prior.txt").write_text(content)
+        toys.run(0.5)
+        assert toys.trainings == trainings
+    assert read_run(Path("results/a/runs/train/model.json")).sources.keys() == {"prior"}
+
+
+def test_the_names_and_the_order_of_inputs_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two folders with files of the same names must not be exchanged."""
+    monkeypatch.chdir(tmp_path)
+    paths = [Path(name, "store.json") for name in "ab"]
+    for path in paths:
+        path.parent.mkdir()
+        path.write_text(path.parent.name)
+
+    @stage(cached=True)
+    def join(read: dict[str, In[Source]], listed: list[In[Source]], target: Out[Source]) -> None:
+        """Join."""
+
+    join.function.__module__ = MODULE
+
+    def key(read: dict[str, Path], listed: list[Path]) -> str:
+        return Job(join, {"read": read, "listed": listed, "target": Path("c")}, None).key
+
+    a, b = paths
+    calls = [({"x": a, "y": b}, [a, b]), ({"x": b, "y": a}, [a, b]), ({"x": a, "y": b}, [b, a]), ({"x": a}, [a, b])]
+    assert len({key(read, listed) for read, listed in calls}) == len(calls)
+    assert key(*calls[0]) == key(*calls[0])
 
 
 def test_other_threads_train_again_and_diff_says_so(toys: Toys, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter
 
+from vitcapr.config.architectures import AnyCaptionerConfig
 from vitcapr.config.base import parse
-from vitcapr.config.captioner import AnyCaptionerConfig
 from vitcapr.config.decoding import DecodingConfig
 from vitcapr.config.features import TRAINED, BackboneConfig
 from vitcapr.config.retriever import RetrieverConfig

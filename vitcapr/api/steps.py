@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 from vitcapr.api.captioner import TrainedCaptioner, load_captioner
 from vitcapr.api.retriever import TrainedRetriever, load_retriever
 from vitcapr.config.base import parse
+from vitcapr.config.names import find_backbone
 from vitcapr.config.retriever import Head, RetrieverConfig
 from vitcapr.errors import UserError
 from vitcapr.files import canonical_json, sha256_file
-from vitcapr.pipeline.paths import find_backbone, stores_root
+from vitcapr.pipeline.paths import stores_root
 from vitcapr.pipeline.run import run_stage
 from vitcapr.pipeline.stage import find_stage
 from vitcapr.progress import Reporter

@@ -5,9 +5,10 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from vitcapr.config.features import BackboneConfig
+from vitcapr.config.names import find_backbone
 from vitcapr.encoders.kinds import read_model_config
 from vitcapr.experiment.experiment import Experiment
-from vitcapr.pipeline.paths import can_only_be_a_folder, find_backbone
+from vitcapr.pipeline.paths import can_only_be_a_folder
 from vitcapr.progress import format_bytes
 
 BYTES = {"int8": 1, "float16": 2, "float32": 4}

@@ -102,6 +102,19 @@ class Section(BaseModel):
         """The settings as plain JSON values with every default filled in, so that equal settings compare equal."""
         return self.model_dump(mode="json")
 
+    def user_files(self) -> Iterator[tuple[str, Path]]:
+        """The files and folders of the user that the section names, each with its key, such as ``backbone.source``.
+
+        A section that names files itself says so by a method of its own.
+        """
+        for name in type(self).model_fields:
+            value = getattr(self, name)
+            entries = value.items() if isinstance(value, Mapping) else [("", value)]
+            for entry, section in entries:
+                if isinstance(section, Section):
+                    prefix = f"{name}.{entry}" if entry else name
+                    yield from ((f"{prefix}.{key}", path) for key, path in section.user_files())
+
     def values(self, *without: str) -> dict[str, Any]:
         """The value of every key but those of ``without``, as arguments; a key without effect has its default."""
         arguments = {name: getattr(self, name) for name in type(self).model_fields if name not in without}

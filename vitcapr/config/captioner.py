@@ -1,13 +1,14 @@
 """Configuration of a captioner and of its training."""
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, Union
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from vitcapr.config.base import Entry, Only, Section, with_default
-from vitcapr.config.names import UserPath
+from vitcapr.config.base import Entry, Only, Section
+from vitcapr.config.names import UserPath, checkpoint_files
 from vitcapr.config.training import Layer, PhaseConfig, Schedule, TrainedConfig, TrainingConfig, one_or_more
-from vitcapr.plugins import plugins
 
 
 class CaptionerPhaseConfig(PhaseConfig):
@@ -127,6 +128,9 @@ class LanguageModelConfig(Section):
     revision: str = "main"
     """Revision on the hub; give a commit to make the experiment reproducible."""
 
+    def user_files(self) -> Iterator[tuple[str, Path]]:
+        yield from checkpoint_files(self.source)
+
 
 class PrefixConfig(Section):
     """What the language model reads of an image: CLS, then the patches, each through the projector."""
@@ -160,14 +164,3 @@ class LanguageModelCaptionerConfig(CaptionerConfig):
     @property
     def attends(self) -> bool:  # type: ignore[override]
         return self.prefix.grid != 0
-
-
-_CONFIGS = (PatchAttentionConfig, BaselineConfig, TransformerConfig, LanguageModelCaptionerConfig)
-if TYPE_CHECKING:
-    AnyCaptionerConfig = CaptionerConfig
-else:
-    AnyCaptionerConfig = Annotated[
-        Union[(*_CONFIGS, *(plugin.load("Config") for plugin in plugins("CAPTIONER").values()))],
-        Field(discriminator="architecture"),
-        with_default("architecture", "patch_attention"),
-    ]

@@ -277,8 +277,8 @@ class PairsSettings(PictureChecks, DataSettings):
     flickr8k: Flickr8kConfig = Flickr8kConfig()
     scenes: ScenesConfig = ScenesConfig()
 
-    def sources(self) -> dict[str, Path]:
-        return {key: path for key, path in super().sources().items() if key.startswith(_READ[self.pairs.source])}
+    def user_files(self) -> Iterator[tuple[str, Path]]:
+        yield from ((key, path) for key, path in super().user_files() if key.startswith(_READ[self.pairs.source]))
 
 
 class Terms(Section):

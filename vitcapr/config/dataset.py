@@ -77,12 +77,5 @@ class DataSettings(StageSettings):
             **{name: each.located() if isinstance(each, DatasetConfig) else each for name, each in values.items()}
         )
 
-    def sources(self) -> dict[str, Path]:
-        """The user's files and folders that the stage reads, by their keys in the configuration."""
-        sections = {name: getattr(self, name) for name in type(self).model_fields}
-        return {
-            f"data.{name}.{key}": path
-            for name, section in sections.items()
-            if isinstance(section, DatasetConfig)
-            for key, path in section.user_files()
-        }
+    def user_files(self) -> Iterator[tuple[str, Path]]:
+        yield from ((f"data.{key}", path) for key, path in super().user_files())

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 from pydantic import Field, model_validator
 
 from vitcapr.config.alignment import AlignmentConfig
+from vitcapr.config.architectures import AnyCaptionerConfig
 from vitcapr.config.base import Entry, Section
-from vitcapr.config.captioner import AnyCaptionerConfig
 from vitcapr.config.data import DataConfig
 from vitcapr.config.decoding import DecodingConfig
 from vitcapr.config.embed import EmbedConfig

@@ -1,11 +1,14 @@
 """Configuration of encoders, of the extraction of features, and of the small backbone that the workflow trains."""
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
 from vitcapr.config.base import Only, Section
-from vitcapr.config.names import ADOPTED, UserPath
+from vitcapr.config.dataset import find_data
+from vitcapr.config.names import ADOPTED, UserPath, checkpoint_files
 from vitcapr.plugins import plugins
 
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
@@ -65,6 +68,9 @@ class BackboneConfig(Section):
         if self.layers is not None and self.layers != sorted(set(self.layers)):
             raise ValueError(f"layers has to increase: {sorted(set(self.layers))}")
         return self
+
+    def user_files(self) -> Iterator[tuple[str, Path]]:
+        yield from checkpoint_files(None if self.source == TRAINED else self.source)
 
     @property
     def is_adopted(self) -> bool:
@@ -138,6 +144,12 @@ class TextEncoderConfig(Section):
     batch: int = Field(64, ge=1)
     """Captions per forward pass."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
+
+    def user_files(self) -> Iterator[tuple[str, Path]]:
+        if self.output == "word_vectors":
+            yield "source", find_data(self.source)
+        else:
+            yield from checkpoint_files(self.source)
 
     def arguments(self) -> dict[str, Any]:
         """The arguments with which the encoder is loaded and called, but for the device."""

@@ -1,12 +1,14 @@
 """Configuration of a fine-tuned dual encoder: a ViT and BERT-family text models trained together into one space."""
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from vitcapr.config.base import Entry, Only, Section, StageSettings
 from vitcapr.config.embed import EmbedConfig
-from vitcapr.config.names import Name, UserPath
+from vitcapr.config.names import Name, UserPath, checkpoint_files
 from vitcapr.config.training import PhaseConfig, SweepConfig, TrainedConfig, TrainingConfig, one_or_more
 
 _SCRATCH = Only("source", None)
@@ -68,6 +70,10 @@ class FinetunedTextConfig(Section):
     """Add an embedding of each word's part of speech to its token embeddings."""
     segments: bool = False
     """Read the first clause of a caption and the rest as two segments, with the token types 0 and 1."""
+
+    def user_files(self) -> Iterator[tuple[str, Path]]:
+        yield from checkpoint_files(self.source)
+
     title_weight: float = Field(1.0, ge=1)
     """Factor on the attention that tokens pay to titles, their marks included (《》, 〈〉 and <>); 1: no weight."""
     tokenizer: Annotated[str | None, Entry("tokenizers")] = None

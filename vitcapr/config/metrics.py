@@ -1,5 +1,7 @@
 """Configuration of the caption metrics and of their confidence intervals."""
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypedDict
 
 from pydantic import Field
@@ -79,6 +81,9 @@ class MetricsConfig(Section):
     bootstrap_seed: int = Field(0, ge=0)
     scorer_timeout: int = Field(300, ge=1)
     """Seconds without output after which a scorer is stopped with an error."""
+
+    def user_files(self) -> Iterator[tuple[str, Path]]:
+        yield from ((f"instances.{place}", find_data(path)) for place, path in enumerate(self.instances))
 
     def located(self) -> Self:
         """A copy with the paths of this machine."""

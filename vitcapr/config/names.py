@@ -1,10 +1,13 @@
 """Names and paths in a configuration: names become folders, wildcards and words of commands."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import AfterValidator
+
+from vitcapr.files import find_under
 
 LONGEST = 100
 _SOUND = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
@@ -64,6 +67,18 @@ def from_here(path: Path) -> str:
     """The path from the working folder on, if it is below it."""
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
+def find_backbone(source: str) -> Path:
+    """The path of a model's folder: under VITCAPR_BACKBONES if it exists there, else ``source``. For a hub id it does
+    not exist."""
+    return find_under("VITCAPR_BACKBONES", source)
+
+
+def checkpoint_files(source: str | None) -> Iterator[tuple[str, Path]]:
+    """The local folder of a checkpoint under the key ``source``; nothing for a hub id, whose revision counts."""
+    if source is not None and (folder := find_backbone(source)).is_dir():
+        yield "source", folder
 
 
 UserPath = Annotated[str, AfterValidator(one_spelling)]

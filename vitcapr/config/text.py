@@ -1,10 +1,13 @@
 """Configuration of the text: cleaning, vocabulary, word vectors and parts of speech."""
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
 
 from vitcapr.config.base import Section, StageSettings
+from vitcapr.config.dataset import find_data
 from vitcapr.config.names import Name, UserPath
 
 
@@ -37,6 +40,9 @@ class WordVectorsConfig(Section):
     dimension: int = Field(50, ge=1)
     seed: int = Field(0, ge=0)
     """Seed of the normal distribution that gives vectors to words missing from the file."""
+
+    def user_files(self) -> Iterator[tuple[str, Path]]:
+        yield "path", find_data(self.path)
 
 
 class TextConfig(Section):

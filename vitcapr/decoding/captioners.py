@@ -1,12 +1,12 @@
 """Trained captioners on disk."""
 
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from vitcapr.encoders.captioner_networks import open_network
 from vitcapr.errors import UserError
 from vitcapr.formats.model import CARD, read_card, read_model, rebuild
 from vitcapr.formats.vocabulary import Vocabulary
@@ -40,7 +40,9 @@ def _network(card: Mapping[str, Any], words: Vocabulary, dtype: torch.dtype) -> 
     """The network of a captioner's card: the checkpoint of its training, or of its name on another machine."""
     trained_with, given = card["language_model"], card["settings"]["captioner"]["language_model"]["source"]
     source = given if Path(given).is_dir() else trained_with["source"]
-    network, described = open_network(source, trained_with["revision"] or "main", words, dtype)
+    # By name: the code of language models concerns no other captioner.
+    networks = import_module("vitcapr.encoders.networks.language_model")
+    network, described = networks.open_network(source, trained_with["revision"] or "main", words, dtype)
     if described["weights_sha256"] != trained_with["weights_sha256"]:
         what, remedy = "the captioner was trained with other weights of its language model", "give the same checkpoint"
         raise UserError(what, where=source, remedy=remedy)

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
+from vitcapr.config.names import find_backbone
 from vitcapr.encoders.kinds import check_image_encoder, check_image_tower, check_text_encoder
 from vitcapr.errors import UserError
 from vitcapr.experiment.inputs import Inputs
 from vitcapr.experiment.selection import TRAIN, VALIDATION
-from vitcapr.pipeline.paths import find_backbone
 
 
 def problems(experiment: Inputs) -> Iterator[UserError]:

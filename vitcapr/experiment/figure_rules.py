@@ -75,9 +75,8 @@ class FigureRule:
 
     @property
     def params(self) -> dict[str, Any]:
-        sources = {} if self.figure.sources is None else {"sources": self.figure.sources(self.experiment)}
         stage = RuleStage(self.stage, self.experiment.config, self.experiment.results)
-        return {**stage(**sources, **self.figure.bound(self.experiment)), "caption": self.caption}
+        return {**stage(**self.figure.bound(self.experiment)), "caption": self.caption}
 
     def caption(self, wildcards: Any, threads: int) -> str:  # noqa: ARG002
         """The parameter ``threads`` keeps a changed caption from triggering a re-run in Snakemake."""

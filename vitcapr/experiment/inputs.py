@@ -1,25 +1,21 @@
 """What a job reads, by its wildcards: files of other jobs, and files of the user by their keys in the configuration."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 
-from vitcapr.config.dataset import DataSettings, find_data
+from vitcapr.config.base import Section
 from vitcapr.config.features import TRAINED
 from vitcapr.config.finetuned_dual_encoder import FinetunedDualEncoderConfig
-from vitcapr.config.names import ADOPTED
+from vitcapr.config.names import ADOPTED, find_backbone
 from vitcapr.config.reranking import RerankingConfig
 from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.config.scored import unique
 from vitcapr.encoders.kinds import OUTPUTS, WITHOUT_CLS, image_kind
 from vitcapr.experiment.selection import TRAIN, VALIDATION, Selection
 from vitcapr.formats.kinds import BACKBONE_FILES, MODEL_FILES
-from vitcapr.pipeline.paths import find_backbone, find_store, stores_root
+from vitcapr.pipeline.paths import find_store, stores_root
 from vitcapr.pipeline.rule import Wildcards
 from vitcapr.pipeline.stage import find_stage
-from vitcapr.report import first_page
-from vitcapr.studies.papers.numbers import published_files
 
 
 @dataclass(frozen=True)
@@ -195,73 +191,33 @@ class Inputs(Selection):
         dataset = self.config.data.dataset
         return f"data_{dataset}" if dataset in ("pairs", "scenes") else "data_photographs"
 
-    def data_files(self, wildcards: Wildcards) -> dict[str, Path]:
+    def data_files(self) -> dict[str, Path]:
         settings = find_stage(self.data_stage).settings
         assert settings is not None
-        assert issubclass(settings, DataSettings)
-        return settings.from_config(self.config, wildcards).sources()
-
-    def word_vectors_file(self, wildcards: Wildcards) -> dict[str, Path]:
-        name = wildcards.vectors
-        return {f"word_vectors.{name}.path": find_data(self.config.word_vectors[name].path)}
+        return dict(settings.from_config(self.config, None).user_files())
 
     def backbone_files(self, wildcards: Wildcards) -> dict[str, Path]:
         """The folder of a local backbone; empty for a hub id, whose revision is in the settings."""
-        name = self.backbone(wildcards)
-        folder = find_backbone(self.config.backbones[name].source)
-        return {f"backbones.{name}.source": folder} if folder.is_dir() and not self.is_trained(name) else {}
-
-    def checkpoints(self, wildcards: Wildcards) -> dict[str, Path]:
-        """The local folders of the checkpoints that a fine-tuned dual encoder starts from."""
-        folders = self.backbone_files(wildcards)
-        for name, tower in self._dual_encoder(wildcards).text.items():
-            if tower.source is not None and (folder := find_backbone(tower.source)).is_dir():
-                folders[f"finetuned_dual_encoders.{wildcards.finetuned}.text.{name}.source"] = folder
-        return folders
-
-    def language_model_files(self, wildcards: Wildcards) -> dict[str, Path]:
-        """The folder of a local language model; empty for a hub id, whose revision is in the settings."""
-        captioner, reranks = self.config.captioners[wildcards.captioner], hasattr(wildcards, "reranking")
-        model = getattr(self._reranking(wildcards).weighing if reranks else captioner, "language_model", None)
-        folder = None if model is None else find_backbone(model.source)
-        return {"language_model.source": folder} if folder is not None and folder.is_dir() else {}
-
-    def encoder_files(self, wildcards: Wildcards) -> dict[str, Path]:
-        """The folder of a local text encoder, or its word-vector file."""
-        return self._encoder_files([wildcards.encoder])
-
-    def scoring_files(self, _: Wildcards) -> dict[str, Path]:
-        """The folders of local text encoders that score captions."""
-        return self._encoder_files(self.scoring_encoders)
+        return dict(self.config.backbones[self.backbone(wildcards)].user_files())
 
     def vector_files(self, encoder: str) -> dict[str, Path]:
         """The word-vector file of a text encoder of word vectors; empty for others."""
         config = self.config.text_encoders[encoder]
-        return {f"text_encoders.{encoder}.source": find_data(config.source)} if config.output == "word_vectors" else {}
-
-    def instance_files(self, _: Wildcards) -> dict[str, Path]:
-        """The instance annotations that the metric chair reads."""
-        files = self.config.metrics.located().instances
-        return {f"metrics.instances.{place}": Path(path) for place, path in enumerate(files)}
-
-    def published_numbers(self, wildcards: Wildcards) -> dict[str, Path]:
-        return {path.name: path for path in published_files(wildcards.paper)}
-
-    def first_page_files(self, _: Wildcards) -> dict[str, Path]:
-        """The template, and the files of a paper's numbers."""
-        template = Path(str(first_page.__file__)).with_name("template.html")
-        paper = self.config.run.paper
-        return {path.name: path for path in (template, *(published_files(paper) if paper else ()))}
+        return self._keyed(f"text_encoders.{encoder}", config) if config.output == "word_vectors" else {}
 
     @property
     def user_files(self) -> dict[str, Path]:
         """The files and folders of the user that must exist before the experiment can run."""
-        files = self.data_files(None)
+        files = self.data_files() | self._keyed("metrics", self.config.metrics)
         for name in self.word_vectors:
-            files |= self.word_vectors_file(SimpleNamespace(vectors=name))
+            files |= self._keyed(f"word_vectors.{name}", self.config.word_vectors[name])
         for name in self.text_encoders:
             files |= self.vector_files(name)
-        return files | self.instance_files(None)
+        return files
+
+    @staticmethod
+    def _keyed(section: str, config: Section) -> dict[str, Path]:
+        return {f"{section}.{key}": path for key, path in config.user_files()}
 
     def _dual_encoder(self, wildcards: Wildcards) -> FinetunedDualEncoderConfig:
         return self.config.finetuned_dual_encoders[wildcards.finetuned]
@@ -285,10 +241,3 @@ class Inputs(Selection):
         else:
             captioner = self.config.captioners[captioner].start_from
         return f"{self.root}/metrics/{captioner}/{source}/{wildcards.split}"
-
-    def _encoder_files(self, names: Iterable[str]) -> dict[str, Path]:
-        files: dict[str, Path] = {}
-        for name in names:
-            folder = find_backbone(self.config.text_encoders[name].source)
-            files |= self.vector_files(name) or ({f"text_encoders.{name}.source": folder} if folder.is_dir() else {})
-        return files

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,19 +12,23 @@ from vitcapr.formats.scores import Score
 from vitcapr.metrics.base import Caption, CaptionMetric, TokenisedCaptions
 from vitcapr.metrics.bootstrap import Measure, interval_protocol, plain_score, score_of
 from vitcapr.metrics.tokens import tokenize_all, tokenizer_name
-from vitcapr.plugins import modules_in, plugins
+from vitcapr.plugins import KINDS, load_component, modules_in, plugins
 
-PACKAGE = "vitcapr.metrics.captions"
 _FIRST = ("bleu", "meteor", "rouge_l", "cider", "spice", "diversity")
 """Others follow by name."""
 
 
 @cache
 def caption_metrics() -> dict[str, CaptionMetric]:
-    """Every module of ``vitcapr.metrics.captions`` and every plugin by its name."""
-    names = sorted(modules_in(PACKAGE), key=lambda name: (_FIRST.index(name) if name in _FIRST else len(_FIRST), name))
-    metrics = {name: import_module(f"{PACKAGE}.{name}").METRIC for name in names}
-    return metrics | {name: plugin.load() for name, plugin in plugins("METRIC").items()}
+    """Every metric of captions of the package, and every plugin, by its name."""
+    return {name: load_component("METRIC", name) for name in metric_names()}
+
+
+def metric_names() -> list[str]:
+    """In the order in which their scores stand."""
+    (package,) = KINDS["METRIC"].packages
+    own = sorted(modules_in(package), key=lambda name: (_FIRST.index(name) if name in _FIRST else len(_FIRST), name))
+    return list(dict.fromkeys([*own, *plugins("METRIC")]))
 
 
 class ScoredCaptions(NamedTuple):
@@ -42,11 +45,11 @@ def select_metrics(names: Sequence[str]) -> list[CaptionMetric]:
     Raises:
         UserError: there is no such metric, or what it needs is not installed.
     """
-    if unknown := set(names) - caption_metrics().keys():
-        raise UserError(f"no metric is called '{min(unknown)}'", remedy=f"there are {', '.join(caption_metrics())}")
+    if unknown := set(names) - set(metric_names()):
+        raise UserError(f"no metric is called '{min(unknown)}'", remedy=f"there are {', '.join(metric_names())}")
     if not names:
         raise UserError("there is no metric to score by", remedy="chair, meteor and spice score English only")
-    metrics = [metric for name, metric in caption_metrics().items() if name in names]
+    metrics = [load_component("METRIC", name) for name in metric_names() if name in names]
     for metric in metrics:
         metric.check()
     return metrics

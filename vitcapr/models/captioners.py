@@ -1,21 +1,9 @@
-"""The captioners by the names of their architectures."""
+"""The captioners by the names of their architectures: modules of ``vitcapr.models.architectures``, and plugins."""
 
 from typing import Any
 
-from vitcapr.errors import UserError
 from vitcapr.models.interface import Captioner
-from vitcapr.models.language_model_captioner import LanguageModelCaptioner
-from vitcapr.models.lstm_captioners import BaselineCaptioner, PatchAttentionCaptioner
-from vitcapr.models.transformer_captioner import TransformerCaptioner
-from vitcapr.plugins import FOLDER, plugins
-
-CAPTIONERS: dict[str, type[Captioner]] = {
-    "baseline": BaselineCaptioner,
-    "patch_attention": PatchAttentionCaptioner,
-    "transformer": TransformerCaptioner,
-    "language_model": LanguageModelCaptioner,
-}
-"""By the ``architecture`` of ``vitcapr.config.captioner``, which has the defaults of their arguments."""
+from vitcapr.plugins import load_component
 
 
 def build_captioner(architecture: dict[str, Any], **network: Any) -> Captioner:
@@ -25,14 +13,8 @@ def build_captioner(architecture: dict[str, Any], **network: Any) -> Captioner:
         network: the ``network`` of a captioner with a pretrained language model.
 
     Raises:
-        UserError: it is of a plugin that is not here.
+        UserError: there is no such architecture, or it is of a plugin that is not here.
     """
     arguments = dict(architecture)
-    kind = arguments.pop("kind")
-    if kind in CAPTIONERS:
-        return CAPTIONERS[kind](**arguments, **network)
-    if kind not in plugins("CAPTIONER"):
-        remedy = f"run in the folder of the study that has {FOLDER}/{kind}.py, or install the plugin"
-        raise UserError(f"no captioner has the architecture '{kind}'", remedy=remedy)
-    captioner: Captioner = plugins("CAPTIONER")[kind].load()(**arguments)
+    captioner: Captioner = load_component("CAPTIONER", arguments.pop("kind"))(**arguments, **network)
     return captioner

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -68,9 +67,6 @@ class Experiment(Protocol):
     def backbone_source(self, wildcards: Any) -> str:
         """The hub id or folder of the backbone of a job."""
 
-    def backbone_files(self, wildcards: Any) -> dict[str, Path]:
-        """The folder of the backbone of a job, if the user has it on this machine."""
-
 
 @dataclass(frozen=True)
 class Figure:
@@ -84,7 +80,6 @@ class Figure:
         caption: the caption in the report.
         category, subcategory, labels: the position in the report.
         bound: values that are not wildcards, and the names of files that are passed by name.
-        sources: the user's files that the figure reads.
         tables: further outputs below ``results/<experiment>/figures``, by the stage's parameters.
         priority, mem_mb, runtime: the priority and the resources of the rule.
     """
@@ -97,7 +92,6 @@ class Figure:
     subcategory: str | None = None
     each: Callable[[Experiment], Iterable[Mapping[str, str]]] = lambda _: [{}]
     bound: Callable[[Experiment], dict[str, Any]] = lambda _: {}
-    sources: Callable[[Experiment], Callable[[Any], Mapping[str, Path]]] | None = None
     tables: Mapping[str, str] = field(default_factory=dict)
     priority: int = 0
     mem_mb: int = 4000

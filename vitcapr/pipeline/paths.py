@@ -6,16 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from vitcapr.files import find_under
-
 RESULTS = Path("results")
 """The folder of all results."""
-
-
-def find_backbone(source: str) -> Path:
-    """The path of a model's folder: under VITCAPR_BACKBONES if it exists there, else ``source``. For a hub id it does
-    not exist."""
-    return find_under("VITCAPR_BACKBONES", source)
 
 
 def can_only_be_a_folder(source: str) -> bool:

@@ -4,6 +4,8 @@ An output holds no time and no host, because the same work has to give the same 
 beside the outputs, ``results/<experiment>/runs/<rule>/<wildcards>.json``. Every job has one, named like its log.
 """
 
+import json
+import sys
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -16,7 +18,7 @@ from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
 from vitcapr.formats.records import read_format, reading
 
-FORMAT = "vitcapr-run-3"
+FORMAT = "vitcapr-run-4"
 RESULTS, RUNS, LOGS = "results", "runs", "logs"
 CODE_DIGESTS = ".code.json"
 """In the folder of all results: the digests that :func:`~vitcapr.pipeline.code.stage_code` remembers."""
@@ -66,6 +68,7 @@ class Run(BaseModel):
 
     Attributes:
         path: of the record.
+        sources: the digests of the files of the user, by their keys in the settings.
     """
 
     model_config = ConfigDict(frozen=True, strict=True)
@@ -76,6 +79,7 @@ class Run(BaseModel):
     code: dict[str, str]
     settings: dict[str, Any]
     values: dict[str, Any]
+    sources: dict[str, str]
     inputs: dict[str, FileFacts]
     outputs: dict[str, FileFacts]
     made: Made
@@ -152,8 +156,31 @@ def read_run(path: Path) -> Run:
 
 
 def read_runs(experiment: Path) -> list[Run]:
-    """The records of all jobs of an experiment, by name."""
-    return [read_run(path) for path in sorted((experiment / RUNS).rglob("[!.]*.json"))]
+    """The records of all jobs of an experiment, by name. Those of other versions of vitcapr are left out, with a line:
+    their jobs run again where their results are needed.
+
+    Raises:
+        UserError: a record is damaged.
+    """
+    runs, others = [], 0
+    for path in sorted((experiment / RUNS).rglob("[!.]*.json")):
+        try:
+            runs.append(read_run(path))
+        except UserError:
+            if not _is_of_another_version(path):
+                raise
+            others += 1
+    if others:
+        print(f"{experiment / RUNS}: {others} records of another version of vitcapr are left out", file=sys.stderr)
+    return runs
+
+
+def _is_of_another_version(path: Path) -> bool:
+    try:
+        form = str(json.loads(path.read_bytes())["format"])
+    except (OSError, ValueError, TypeError, KeyError):
+        return False
+    return form != FORMAT and form.startswith(FORMAT.rstrip("0123456789"))
 
 
 def file_facts(files: Mapping[str, list[Path]]) -> dict[str, FileFacts]:

@@ -2,21 +2,18 @@
 
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from vitcapr.config.base import StageSettings
 from vitcapr.config.experiment import ExperimentConfig
-from vitcapr.data.digests import content_digest
 from vitcapr.errors import UserError
 from vitcapr.files import canonical_json
-from vitcapr.pipeline.code import job_code, optional_libraries
-from vitcapr.pipeline.records import CODE_DIGESTS, RESULTS
+from vitcapr.pipeline.fingerprint import fingerprint
+from vitcapr.pipeline.records import RESULTS
 from vitcapr.pipeline.stage import COMMAND, Parameter, Role, Stage, find_stage, get_dotted, stage_names
-
-FILE_DIGESTS = ".digests.json"
-"""File in the folder of all results that caches the digests of the user's files."""
 
 EXPERIMENT = f"{RESULTS}/{{experiment}}"
 """The folder of an experiment, for the paths of rules."""
@@ -47,8 +44,6 @@ class RuleStage:
     """One stage, for the rules that run it.
 
     Attributes:
-        sources: the user's files that a job reads, by their configuration key. Their content counts, not their path or
-            modification time.
         bound: values that are not wildcards, and the names of files that are passed by name; each is a constant or a
             function of the wildcards.
     """
@@ -56,14 +51,11 @@ class RuleStage:
     stage: Stage
     config: ExperimentConfig
     results: Path
-    sources: Callable[[Wildcards], Mapping[str, Path]] = lambda _: {}
     bound: Mapping[str, Any] = field(default_factory=dict)
 
-    def __call__(
-        self, *, sources: Callable[[Wildcards], Mapping[str, Path]] = lambda _: {}, **bound: Any
-    ) -> dict[str, Any]:
+    def __call__(self, **bound: Any) -> dict[str, Any]:
         """The params of a rule: ``**stages.decode()``."""
-        job = replace(self, sources=sources, bound=bound)
+        job = replace(self, bound=bound)
         return {"command": job.command, "fingerprint": job.fingerprint}
 
     def folder(self, parameter: str, path: str) -> list[str]:
@@ -80,38 +72,37 @@ class RuleStage:
         The parameters ``input`` and ``output`` keep a changed command from triggering a re-run in Snakemake. The
         fingerprint decides about re-runs.
         """
-        values = {value.name: self._value(value.name, wildcards) for value in self.stage.of_role(Role.VALUE)}
+        values = self._values(wildcards)
         for role, files in ((Role.INPUT, input), (Role.OUTPUT, output)):
             for parameter in self.stage.of_role(role):
                 values[parameter.name] = self._files(parameter, _listed(files.get(parameter.name)), wildcards)
-        if self.stage.settings is not None:
-            values["settings"] = canonical_json(self._settings(wildcards))
+        if (settings := self._settings(wildcards)) is not None:
+            values["settings"] = canonical_json(settings.canonical())
         return shlex.join([*COMMAND, self.stage.name, *self.stage.arguments(values)])
 
     def fingerprint(self, wildcards: Wildcards) -> str:
-        """Everything that determines the outputs of a job except its declared inputs."""
-        bound = [name for name in self.bound if name not in self.stage.execution_only]
-        sources, digests = self.sources(wildcards), self.results / FILE_DIGESTS
-        settings = self.stage.result_settings(self._settings(wildcards))
-        code = job_code(self.stage.module, settings, self.results / CODE_DIGESTS)
+        """Everything that determines the outputs of a job except its declared inputs; of these, the names count."""
+        names = [parameter.name for parameter in self.stage.of_role(Role.INPUT) if parameter.by_name]
         return canonical_json(
             {
-                "code": code | optional_libraries(self.stage.module, sources.values()),
-                "settings": settings,
-                "values": {name: self._value(name, wildcards) for name in bound},
-                "sources": {key: content_digest(path, digests, key=key) for key, path in sources.items()},
+                **fingerprint(self.stage, self._settings(wildcards), self._values(wildcards), self.results),
+                "names": {name: self._value(name, wildcards) for name in names if name in self.bound},
             }
         )
 
     def _gpus(self, wildcards: Wildcards) -> int:
-        settings = self._settings(wildcards)
+        made = self._settings(wildcards)
+        settings = {} if made is None else made.canonical()
         if self.stage.device is None or get_dotted(settings, self.stage.device) == "cpu":
             return 0
         return 1 if self.stage.processes is None else int(get_dotted(settings, self.stage.processes))
 
-    def _settings(self, wildcards: Wildcards) -> dict[str, Any]:
+    def _settings(self, wildcards: Wildcards) -> StageSettings | None:
         model = self.stage.settings
-        return {} if model is None else model.from_config(self.config, wildcards).canonical()
+        return None if model is None else model.from_config(self.config, wildcards)
+
+    def _values(self, wildcards: Wildcards) -> dict[str, Any]:
+        return {value.name: self._value(value.name, wildcards) for value in self.stage.of_role(Role.VALUE)}
 
     def _value(self, name: str, wildcards: Wildcards) -> Any:
         """The value bound to a name, else the wildcard of this name, else None."""

@@ -22,7 +22,9 @@ from vitcapr.config.base import StageSettings, parse_settings
 from vitcapr.errors import UserError
 from vitcapr.files import remove_remains, write_json
 from vitcapr.pipeline import records
-from vitcapr.pipeline.code import LIBRARIES, code_hash, job_code
+from vitcapr.pipeline.code import LIBRARIES, code_hash
+from vitcapr.pipeline.fingerprint import fingerprint, user_files
+from vitcapr.pipeline.plugin_code import check_reads
 from vitcapr.pipeline.result_cache import cache_key, open_result_cache
 from vitcapr.pipeline.stage import COMMAND, CodeHash, Role, Stage, get_dotted
 from vitcapr.progress import Reporter, is_first_process, is_started_by_torchrun
@@ -62,9 +64,18 @@ class Job:
         return next((folder.parent.parent for folder in parents if folder.name == records.RUNS), None)
 
     @cached_property
+    def fingerprint(self) -> dict[str, Any]:
+        """All that determines the result except the inputs, made before the stage runs: files may change meanwhile."""
+        return fingerprint(self.stage, self.settings, self.values, self.results or Path())
+
+    @property
+    def user_files(self) -> dict[str, Path]:
+        return user_files(self.stage, self.settings, self.values)
+
+    @property
     def code(self) -> dict[str, str]:
-        remembered = None if self.results is None else self.results / records.CODE_DIGESTS
-        return job_code(self.stage.module, self.stage.result_settings(self.canonical), remembered)
+        code: dict[str, str] = self.fingerprint["code"]
+        return code
 
     @cached_property
     def inputs(self) -> dict[str, records.FileFacts]:
@@ -105,18 +116,15 @@ class Job:
     @cached_property
     def key(self) -> str:
         """The key in the result cache: a digest of everything that determines the result. Paths of files do not
-        count; the number of threads does, because it decides how sums are rounded."""
-        inputs = [[facts["option"], Path(path).name, facts["sha256"]] for path, facts in self.inputs.items()]
-        return cache_key(
-            {
-                "stage": self.stage.name,
-                "code": self.code,
-                "settings": self.stage.result_settings(self.canonical),
-                "values": {k: v for k, v in self.plain_values.items() if k not in self.stage.execution_only},
-                "inputs": sorted(inputs),
-                "threads": threads(),
-            }
-        )
+        count, but their names and their order do; the number of threads does, because it decides how sums are
+        rounded."""
+        inputs = [
+            [parameter.name, name, path.name, self.inputs[path.as_posix()]["sha256"]]
+            for parameter in self.stage.of_role(Role.INPUT)
+            for name, path in parameter.named(self.values[parameter.name])
+            if path.as_posix() in self.inputs
+        ]
+        return cache_key({"stage": self.stage.name, **self.fingerprint, "inputs": inputs, "threads": threads()})
 
     def check_inputs(self) -> None:
         """Raises:
@@ -207,6 +215,7 @@ def _run_recorded(job: Job, record: Path, results: Path) -> None:
         if changed := [path for path, facts in inputs.items() if now.get(path) != facts]:
             what = f"the file changed while {job.stage.name} ran"
             raise UserError(what, where=changed[0], remedy="run the same command again")
+        check_reads([*map(Path, inputs), *job.targets.values(), *job.user_files.values()])
         made = _made(started, time.monotonic() - begun, records.energy_since(counters))
         if cache is not None:
             try:
@@ -220,6 +229,7 @@ def _run_recorded(job: Job, record: Path, results: Path) -> None:
         "code": code,
         "settings": job.canonical,
         "values": job.plain_values,
+        "sources": job.fingerprint["sources"],
         "inputs": inputs,
         "outputs": job.outputs(),
         "made": made,

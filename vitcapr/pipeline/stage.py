@@ -63,7 +63,9 @@ Split = Annotated[str, "train, validation or test"]
 ModelName = Annotated[str, "Name of the model, for the tables"]
 DecodingName = Annotated[str, "Name of the decoding, for the tables"]
 Language = Annotated[str, "Language of the captions"]
-Source = Annotated[str, "Hub id or folder of the checkpoint"]
+CHECKPOINT = object()
+"""Marks a value that is a hub id or a folder of the user."""
+Source = Annotated[str, "Hub id or folder of the checkpoint", CHECKPOINT]
 StoreRoot = Annotated[str, "Folder of all feature stores"]
 
 
@@ -100,6 +102,8 @@ class Parameter:
     help: str
     files: tuple[str, ...] = ()
     """The files of a folder that a rule must list; empty for a file."""
+    is_checkpoint: bool = False
+    """Whether the value is a hub id or a folder of the user, whose content counts."""
 
     @property
     def option(self) -> str:
@@ -115,6 +119,16 @@ class Parameter:
         if isinstance(value, list):
             return [path for each in value for path in self.paths(each)]
         return [value / name for name in self.files] if self.files else [value]
+
+    def named(self, value: Any) -> list[tuple[str, Path]]:
+        """The files that a value of this parameter names, in its order, each with its name, or ""."""
+        if isinstance(value, dict):
+            return [(name, path) for name, each in value.items() for path in self.paths(each)]
+        return [("", path) for path in self.paths(value)]
+
+    def given(self, value: Any) -> Any:
+        """The value of a ``VALUE`` parameter, of its type; None stands for the default."""
+        return self.default if value is None else self.type(value)
 
     def words(self, value: Any) -> list[str]:
         """The words of the command line that give the parameter this value."""
@@ -246,10 +260,11 @@ def stage_names() -> tuple[str, ...]:
 
 def _parameter(parameter: inspect.Parameter, module: str) -> Parameter:
     annotation, help_text = parameter.annotation, ""
+    marks: list[Any] = []
     if isinstance(annotation, str):
         raise TypeError(f"{module}: annotations of a stage must be objects, not strings: {annotation}")
     if get_origin(annotation) is Annotated:
-        annotation, help_text, *_ = get_args(annotation)
+        annotation, help_text, *marks = get_args(annotation)
     optional = False
     if get_origin(annotation) in (Union, types.UnionType):
         inner = [part for part in get_args(annotation) if part is not type(None)]
@@ -264,7 +279,7 @@ def _parameter(parameter: inspect.Parameter, module: str) -> Parameter:
         value_type, kind_help, *listed = get_args(value_type)
         help_text, files = help_text or kind_help, listed[0] if listed else ()
     default = None if required else parameter.default
-    return Parameter(parameter.name, role, form, value_type, required, default, help_text, files)
+    return Parameter(parameter.name, role, form, value_type, required, default, help_text, files, CHECKPOINT in marks)
 
 
 def _read(annotation: Any) -> tuple[Role, Form, type[Any]]:

@@ -6,7 +6,8 @@ from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
 
-@stage(execution_only=SCORERS)
+# The metrics count: each says how its scores are made of the statistics of images.
+@stage(execution_only=SCORERS - {"metrics.caption"})
 def compare(
     before: Annotated[In[kinds.MetricsFile], "metrics.json of one system"],
     before_images: Annotated[In[kinds.PerImageFile], "per_image.parquet of the same system"],

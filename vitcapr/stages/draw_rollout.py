@@ -27,7 +27,6 @@ class RolloutSettings(FigureSettings):
         "backbone": experiment.trained_backbone,
     },
     bound=lambda experiment: {"source": experiment.backbone_source},
-    sources=lambda experiment: experiment.backbone_files,
     # The captions with attention whose backbone can be run again and has attention.
     each=lambda experiment: [
         one

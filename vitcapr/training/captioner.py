@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,6 @@ from vitcapr.config.captioner import (
     LanguageModelCaptionerConfig,
 )
 from vitcapr.decoding.stepwise import greedy
-from vitcapr.encoders.captioner_networks import open_network
 from vitcapr.encoders.precision import dtype_name, resolve_device, resolve_dtype
 from vitcapr.encoders.staging import to_device
 from vitcapr.errors import UserError
@@ -30,7 +30,6 @@ from vitcapr.formats.training import History
 from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.models.captioners import build_captioner
 from vitcapr.models.interface import Captioner
-from vitcapr.models.language_model_captioner import LanguageModelCaptioner
 from vitcapr.progress import Reporter
 from vitcapr.store.reader import FeatureStore
 from vitcapr.training import distributed
@@ -78,7 +77,9 @@ def train_captioner(
     if isinstance(captioner, LanguageModelCaptionerConfig):
         kept = torch.float32 if captioner.train == "all" else dtype
         source, revision = captioner.language_model.source, captioner.language_model.revision
-        network["network"], described["language_model"] = open_network(source, revision, words, kept)
+        # By name: the code of language models concerns no other captioner.
+        networks = import_module("vitcapr.encoders.networks.language_model")
+        network["network"], described["language_model"] = networks.open_network(source, revision, words, kept)
     torch.manual_seed(seed)
     model = build_captioner(architecture, **network)
     if word_vectors is not None:
@@ -86,9 +87,10 @@ def train_captioner(
     if start is not None:
         start_from(model, architecture, start)
     train, validation = data.rows("train"), data.rows("validation")
-    if start is None and isinstance(model, LanguageModelCaptioner):
+    if start is None and isinstance(captioner, LanguageModelCaptionerConfig):
         some = np.sort(np.random.default_rng(seed).permutation(train)[:_SAMPLE])
-        model.start_projector(image_words(store, tokens, some, model.arrays, len(words)))
+        start_projector: Any = model.start_projector
+        start_projector(image_words(store, tokens, some, model.arrays, len(words)))
     task = CaptionerTask(
         model, store, tokens, training, train=train, validation=validation, seed=seed, device=device, vocabulary=words
     )

@@ -13,7 +13,7 @@ import vitcapr
 from vitcapr.data.images import thumbnail
 from vitcapr.formats.manifest import SPLITS, Manifest
 
-TEMPLATE = Path(__file__).with_name("template.html")
+TEMPLATE = Path(__file__).with_suffix(".html")
 _SIDE = 260
 Content = TypeVar("Content")
 
@@ -71,7 +71,7 @@ def to_html(*, title: str, facts: Sequence[tuple[str, str]], folder: str, again:
         facts: the parts of the experiment: a name and a text each.
         folder: of the page, as a reader types it.
         again: the command that runs the experiment again, empty where it is not known.
-        sections: what ``template.html`` has a section for; an empty one is left out.
+        sections: what ``content.html`` has a section for; an empty one is left out.
     """
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, undefined=jinja2.Undefined

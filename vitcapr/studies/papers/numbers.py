@@ -144,5 +144,5 @@ def read_published(paper: str) -> Published:
 
 def published_files(paper: str) -> tuple[Path, ...]:
     """What :func:`read_published` reads, for a rule that must run again when a number is corrected."""
-    folder = Path(__file__).parent / "published"
+    folder = Path(__file__).with_suffix("")
     return folder / f"{paper}.yaml", folder / "literature.yaml"

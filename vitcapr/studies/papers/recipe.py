@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from vitcapr.errors import UserError
 from vitcapr.formats.tables import Table, row
 
-_FOLDER = Path(__file__).parent / "published" / "recipes"
+_FOLDER = Path(__file__).with_suffix("")
 
 
 class PrintedSetting(BaseModel):

@@ -185,3 +185,6 @@ def _attend(queries: Tensor, keys: Tensor, values: Tensor, hidden: Tensor | None
     scores = (queries @ keys.mT).float() * queries.shape[-1] ** -0.5
     weights = torch.softmax(scores if hidden is None else scores.masked_fill(hidden, -torch.inf), dim=-1)
     return weights.to(values.dtype) @ values, weights
+
+
+CAPTIONER = TransformerCaptioner

@@ -228,3 +228,6 @@ def _pooling(patches: Tensor, grid: int) -> Tensor:
         raise UserError(what, remedy="set prefix.grid to null")
     each = torch.eye(side * side, device=patches.device).view(-1, side, side)
     return nn.functional.adaptive_avg_pool2d(each, grid).flatten(1).T
+
+
+CAPTIONER = LanguageModelCaptioner

@@ -1,0 +1,55 @@
+"""What determines the outputs of a job except its declared inputs.
+
+It is made here alone: for the rule, which decides what runs again, and for the key in the result cache, which decides
+what is restored.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from vitcapr.config.base import StageSettings
+from vitcapr.config.names import checkpoint_files
+from vitcapr.data.digests import content_digest
+from vitcapr.pipeline.code import job_code
+from vitcapr.pipeline.records import CODE_DIGESTS, find_experiment_folder
+from vitcapr.pipeline.stage import Role, Stage
+
+FILE_DIGESTS = ".digests.json"
+"""File in the folder of all results that caches the digests of the user's files."""
+
+
+def fingerprint(
+    stage: Stage, settings: StageSettings | None, values: Mapping[str, Any], results: Path
+) -> dict[str, Any]:
+    """The code, settings and values of a job, and the digests of the files of the user that it reads. The paths and
+    times of these files do not count.
+
+    Args:
+        values: the arguments of the stage by parameter.
+        results: the folder of all results, where digests are cached.
+
+    Raises:
+        UserError: a file of the user cannot be read, or a plugin cannot be followed.
+    """
+    plain = {} if settings is None else stage.result_settings(settings.canonical())
+    given = [parameter for parameter in stage.of_role(Role.VALUE) if parameter.name not in stage.execution_only]
+    files = user_files(stage, settings, values)
+    return {
+        "code": job_code(stage.module, plain, results / CODE_DIGESTS),
+        "settings": plain,
+        "values": {parameter.name: parameter.given(values.get(parameter.name)) for parameter in given},
+        "sources": {key: content_digest(path, results / FILE_DIGESTS, key=key) for key, path in files.items()},
+    }
+
+
+def user_files(stage: Stage, settings: StageSettings | None, values: Mapping[str, Any]) -> dict[str, Path]:
+    """The files and folders of the user that a job reads, by their keys in its settings, or by its values."""
+    files = {} if settings is None else dict(settings.user_files())
+    for parameter in stage.of_role(Role.VALUE):
+        source = str(values.get(parameter.name) or "")
+        # The backbone that the experiment trains is an input.
+        if parameter.is_checkpoint and source and find_experiment_folder(source) is None:
+            files.update((parameter.name, folder) for _, folder in checkpoint_files(source))
+    without = tuple(f"{key}." for key in stage.execution_only)
+    return {key: path for key, path in files.items() if not f"{key}.".startswith(without)}
