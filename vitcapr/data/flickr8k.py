@@ -13,8 +13,9 @@ from vitcapr.data.archive import Archive, DamagedMember
 from vitcapr.data.collect import ListedCaption, ListedImage, Listing
 from vitcapr.data.images import SUFFIXES, ImageSource
 from vitcapr.data.splits import put_in_split, random_splits
-from vitcapr.data.tars import Rejected
+from vitcapr.data.tars import OddRow, Rejected
 from vitcapr.errors import UserError
+from vitcapr.files import decode_text, read_text
 
 OFFICIAL_LISTS = {
     "Flickr_8k.trainImages.txt": "train",
@@ -82,7 +83,7 @@ class _Texts(Archive):
 
     def read_text(self, name: str) -> str:
         try:
-            return self.read(self.names[name]).decode("utf-8-sig")
+            return decode_text(self.read(self.names[name]))
         except (OSError, DamagedMember, UnicodeDecodeError) as error:
             raise UserError(f"{_KEY}: {name} cannot be read: {error}", where=self._text) from error
 
@@ -114,7 +115,7 @@ def _parse_kaggle(content: str, name: str) -> tuple[list[ListedCaption], Rejecte
             captions.append(ListedCaption(f"{image_id}#{count[image_id]}", image_id, caption))
             count[image_id] += 1
         elif line:
-            rejected.append((f"{name}:{number}", "not a line 'image,caption'"))
+            rejected.append((f"{name}:{number}", OddRow("not a line 'image,caption'")))
     return captions, rejected
 
 
@@ -152,11 +153,11 @@ def parse_token_file(content: str, name: str) -> tuple[list[ListedCaption], Reje
         caption_id, tab, caption = line.partition("\t")
         image_id, hash_sign, _ = caption_id.rpartition("#")
         if "\r" in line.rstrip("\r"):
-            rejected.append((f"{name}:{number}", "a carriage return inside the line"))
+            rejected.append((f"{name}:{number}", OddRow("a carriage return inside the line")))
         elif tab and hash_sign:
             captions.append(ListedCaption(caption_id, image_id, caption))
         elif line.strip():
-            rejected.append((f"{name}:{number}", "not a line 'image#number<tab>caption'"))
+            rejected.append((f"{name}:{number}", OddRow("not a line 'image#number<tab>caption'")))
     return captions, rejected
 
 
@@ -172,7 +173,7 @@ def read_chinese(file: Path) -> tuple[list[ListedCaption], Rejected]:
     captions: list[ListedCaption] = []
     rejected: Rejected = []
     try:
-        lines = file.read_text(encoding="utf-8-sig").splitlines()
+        lines = read_text(file).splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"data.pairs.chinese: cannot be read: {error}", where=file) from error
     for number, line in enumerate(lines, start=1):
@@ -181,5 +182,5 @@ def read_chinese(file: Path) -> tuple[list[ListedCaption], Rejected]:
         if hash_sign:
             captions.append(ListedCaption(caption_id, image_id, text, "zh"))
         elif line.strip():
-            rejected.append((f"{file.name}:{number}", "not a line 'image#zhc#number caption'"))
+            rejected.append((f"{file.name}:{number}", OddRow("not a line 'image#zhc#number caption'")))
     return captions, rejected

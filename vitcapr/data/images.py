@@ -18,6 +18,7 @@ import numpy as np
 from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 
 from vitcapr.data.archive import Archive, DamagedMember
+from vitcapr.data.metadata import without_metadata
 from vitcapr.data.tables import NoPicture, TablePictures, in_table
 from vitcapr.data.tars import TarFiles, split_tar_path
 from vitcapr.progress import Reporter
@@ -130,14 +131,12 @@ def _decode(content: bytes, max_pixels: int, side: int | None) -> tuple[Image.Im
     if heif and not _reads_heif():
         raise BadImage("a HEIC image, which needs the extra heic: pip install 'vitcapr[heic]'")
     try:
-        with Image.open(io.BytesIO(content), formats=("HEIF",) if heif else FORMATS) as image:
-            width, height = image.size
-            if width * height > max_pixels:
-                raise BadImage(f"claims {width} x {height} pixels, more than {max_pixels}")
-            if side is not None:
-                image.draft(None, (side, side))
-            image.load()
-            return as_rgb(image), (height, width) if _is_turned(image) else (width, height)
+        try:
+            return _read(content, heif, max_pixels, side)
+        except (BadImage, MemoryError, Image.DecompressionBombError):
+            raise
+        except Exception:  # Whatever Pillow says of metadata: browsers show a picture whose metadata are damaged.
+            return _read(without_metadata(content), heif, max_pixels, side)
     except (BadImage, MemoryError):
         raise
     except UnidentifiedImageError as error:
@@ -147,6 +146,17 @@ def _decode(content: bytes, max_pixels: int, side: int | None) -> tuple[Image.Im
     # A damaged file makes Pillow's decoders raise almost anything: OSError, SyntaxError, struct.error, IndexError...
     except Exception as error:
         raise BadImage(f"damaged: {' '.join(str(error).split()) or type(error).__name__}") from error
+
+
+def _read(content: bytes, heif: bool, max_pixels: int, side: int | None) -> tuple[Image.Image, tuple[int, int]]:
+    with Image.open(io.BytesIO(content), formats=("HEIF",) if heif else FORMATS) as image:
+        width, height = image.size
+        if width * height > max_pixels:
+            raise BadImage(f"claims {width} x {height} pixels, more than {max_pixels}")
+        if side is not None:
+            image.draft(None, (side, side))
+        image.load()
+        return as_rgb(image), (height, width) if _is_turned(image) else (width, height)
 
 
 def as_rgb(image: Image.Image) -> Image.Image:

@@ -1,5 +1,7 @@
 """An embedding matrix that starts from published word vectors."""
 
+import codecs
+import json
 from collections.abc import Iterator, Mapping
 from math import isfinite
 from pathlib import Path
@@ -30,30 +32,24 @@ def read_vectors(path: Path, dimension: int, bad_lines: list[int]) -> Iterator[t
             where=path,
             remedy="correct word_vectors.dimension or name another file",
         )
-    with path.open("rb") as stream:
-        for number, raw in enumerate(stream, start=1):
+    for number, fields in enumerate(_read_fields(path), start=1):
+        if number == 1 and _is_header(fields):
+            continue
+        try:
             # The word may contain spaces (glove.840B has ". . ."), so the vector is counted from the end.
-            fields = raw.rstrip().split(b" ")
-            if number == 1 and _is_header(fields):
-                continue
-            try:
-                word = b" ".join(fields[:-dimension]).decode("utf-8")
-                vector = [float(part) for part in fields[-dimension:]]
-            except ValueError:
-                word, vector = "", []
-            if word and all(map(isfinite, vector)):
-                yield word, vector
-            else:
-                bad_lines.append(number)
+            word = b" ".join(fields[:-dimension]).decode("utf-8")
+            vector = [float(part) for part in fields[-dimension:]]
+        except ValueError:
+            word, vector = "", []
+        if word and all(map(isfinite, vector)):
+            yield word, vector
+        else:
+            bad_lines.append(number)
 
 
 def read_dimension(path: Path) -> int:
     """The dimension of the vectors of a file, read from its first line."""
-    try:
-        with path.open("rb") as stream:
-            fields = stream.readline().rstrip().split(b" ")
-    except OSError as error:
-        raise UserError("cannot read the word vectors", where=path, remedy="check word_vectors.path") from error
+    fields = next(_read_fields(path), [b""])
     if _is_header(fields):
         return int(fields[1])
     for count, part in enumerate(reversed(fields[1:])):
@@ -62,6 +58,20 @@ def read_dimension(path: Path) -> int:
         except ValueError:
             return count
     return len(fields) - 1
+
+
+def _read_fields(path: Path) -> Iterator[list[bytes]]:
+    """The parts of each line, between spaces. One damaged line in a million is no reason to refuse the file, so it is
+    read as bytes."""
+    try:
+        with path.open("rb") as stream:
+            if json.detect_encoding(stream.read(4)).startswith(("utf-16", "utf-32")):
+                raise UserError("the word vectors are not text in UTF-8", where=path, remedy="save them in UTF-8")
+            stream.seek(0)
+            for number, line in enumerate(stream):
+                yield (line if number else line.removeprefix(codecs.BOM_UTF8)).rstrip().split(b" ")
+    except OSError as error:
+        raise UserError("cannot read the word vectors", where=path, remedy="check word_vectors.path") from error
 
 
 def _is_header(fields: list[bytes]) -> bool:

@@ -11,7 +11,7 @@ from typing import IO, Any
 from vitcapr.data.collect import ListedCaption, ListedImage, Listing
 from vitcapr.data.images import BadImage, ImageSource
 from vitcapr.data.rows import Columns, Row, read_rows
-from vitcapr.data.tars import Rejected
+from vitcapr.data.tars import OddRow, Rejected
 from vitcapr.errors import UserError
 from vitcapr.files import atomic_path, sha256_bytes
 from vitcapr.formats.manifest import Manifest
@@ -61,7 +61,7 @@ def list_table(
                 raise ValueError(f"language '{language}' is neither en nor zh")
             image_id, path = _place(row, encoded, existing, unpack)
         except (ValueError, TypeError) as error:
-            rejected.append((row.place, str(error)))
+            rejected.append((row.place, OddRow(error)))
             continue
         if image_id not in images or row.text("split") == "test":
             images[image_id] = ListedImage(image_id, path, "test" if row.text("split") == "test" else "none")
