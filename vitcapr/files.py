@@ -72,11 +72,7 @@ def read_file(path: Path) -> bytes:
 
 
 def decode_text(content: bytes) -> str:
-    """UTF-8; or UTF-16 and UTF-32, as Windows writes them. A byte order mark is no part of the text.
-
-    Raises:
-        UnicodeDecodeError: it is neither.
-    """
+    """UTF-8, or UTF-16 as Windows writes it, without its byte order mark; a UnicodeDecodeError if it is neither."""
     return content.decode(json.detect_encoding(content))
 
 
@@ -124,28 +120,18 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def parse_json(text: str) -> Any:
-    """NaN and Infinity, which Python writes and JSON does not have, are missing values.
-
-    Raises:
-        ValueError: it is not JSON.
-        RecursionError: it is nested too deeply.
-    """
+    """JSON, or a ValueError or RecursionError. NaN and Infinity, which JSON lacks, are missing values."""
     return json.loads(text, parse_constant=lambda _: None)
 
 
 def read_field(entry: Any, name: str, *kinds: type) -> Any:
-    """A field of an entry of a user's JSON file. True is no whole number here.
-
-    Raises:
-        TypeError: the entry is not an object, or has no such field of these types.
-    """
+    """A field of an entry of a user's JSON file; a TypeError if the entry has no such field of these types."""
     if not isinstance(entry, dict):
         raise TypeError(f"not a JSON object: {entry!r:.40}")
     if name not in entry:
         raise TypeError(f"it has no '{name}'")
     if type(entry[name]) not in kinds:
-        right = " or ".join({str: "a text", int: "a whole number", list: "a list", dict: "an object"}[k] for k in kinds)
-        raise TypeError(f"'{name}' is {entry[name]!r:.40}, not {right}")
+        raise TypeError(f"'{name}' is {entry[name]!r:.40}, not of type {' or '.join(kind.__name__ for kind in kinds)}")
     return entry[name]
 
 

@@ -77,14 +77,13 @@ def list_coco(image_files: Iterable[str], annotations: Sequence[Path], key: str 
                             where=file,
                             remedy="name files of one year only",
                         )
-            before, odd_before = len(captions), len(rejected)
             for number, entry in enumerate(read_field(content, "annotations", list)):
                 with odd_entry(rejected, entry, ("id",), f"{file.name} annotations[{number}]"):
                     image = str(read_field(entry, "image_id", int, str))
                     identity = str(read_field(entry, "id", int, str)) if "id" in entry else f"{image}#{counted[image]}"
                     captions.append(ListedCaption(identity, image, read_field(entry, "caption", str)))
                     counted[image] += 1
-            check_entries(captions[before:], rejected[odd_before:])
+            check_entries(captions, rejected)
         except TypeError as error:
             raise UserError(
                 f"{key}: not a caption file of COCO: {error}",

@@ -131,32 +131,26 @@ def _decode(content: bytes, max_pixels: int, side: int | None) -> tuple[Image.Im
     if heif and not _reads_heif():
         raise BadImage("a HEIC image, which needs the extra heic: pip install 'vitcapr[heic]'")
     try:
-        try:
-            return _read(content, heif, max_pixels, side)
-        except (BadImage, MemoryError, Image.DecompressionBombError):
-            raise
-        except Exception:  # Whatever Pillow says of metadata: browsers show a picture whose metadata are damaged.
-            return _read(without_metadata(content), heif, max_pixels, side)
+        with Image.open(io.BytesIO(content), formats=("HEIF",) if heif else FORMATS) as image:
+            width, height = image.size
+            if width * height > max_pixels:
+                raise BadImage(f"claims {width} x {height} pixels, more than {max_pixels}")
+            if side is not None:
+                image.draft(None, (side, side))
+            image.load()
+            return as_rgb(image), (height, width) if _is_turned(image) else (width, height)
     except (BadImage, MemoryError):
         raise
-    except UnidentifiedImageError as error:
-        raise BadImage("not an image in a known format") from error
-    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-        raise BadImage("claims more pixels than Pillow opens") from error
     # A damaged file makes Pillow's decoders raise almost anything: OSError, SyntaxError, struct.error, IndexError...
     except Exception as error:
+        # Pillow also refuses a sound picture for large or damaged metadata.
+        if (bare := without_metadata(content)) != content:
+            return _decode(bare, max_pixels, side)
+        if isinstance(error, UnidentifiedImageError):
+            raise BadImage("not an image in a known format") from error
+        if isinstance(error, Image.DecompressionBombError | Image.DecompressionBombWarning):
+            raise BadImage("claims more pixels than Pillow opens") from error
         raise BadImage(f"damaged: {' '.join(str(error).split()) or type(error).__name__}") from error
-
-
-def _read(content: bytes, heif: bool, max_pixels: int, side: int | None) -> tuple[Image.Image, tuple[int, int]]:
-    with Image.open(io.BytesIO(content), formats=("HEIF",) if heif else FORMATS) as image:
-        width, height = image.size
-        if width * height > max_pixels:
-            raise BadImage(f"claims {width} x {height} pixels, more than {max_pixels}")
-        if side is not None:
-            image.draft(None, (side, side))
-        image.load()
-        return as_rgb(image), (height, width) if _is_turned(image) else (width, height)
 
 
 def as_rgb(image: Image.Image) -> Image.Image:

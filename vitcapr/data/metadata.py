@@ -1,18 +1,19 @@
-"""Takes the metadata out of PNG and JPEG files: Pillow refuses sound pictures because of large or damaged metadata."""
+"""Takes the metadata out of PNG and JPEG files."""
 
 import zlib
 from collections.abc import Iterator
 
-_PNG = b"\x89PNG\r\n\x1a\n"
-_COMMENT, _SCAN, _EXIF, _ADOBE = 0xFE, 0xDA, 0xE1, 0xEE
+_PNG, _JPEG = b"\x89PNG\r\n\x1a\n", b"\xff\xd8"
+_SCAN, _EXIF, _ADOBE, _COMMENT, _FILL = 0xDA, 0xE1, 0xEE, 0xFE, 0xFF
 
 
 def without_metadata(content: bytes) -> bytes:
-    """A PNG or JPEG file with no more than its pixels, transparency, colour transform and Exif need; others as they
-    are. Nothing is decompressed."""
-    if content.startswith(_PNG):
-        return b"".join(_png_chunks(content))
-    return b"".join(_jpeg_segments(content)) if content.startswith(b"\xff\xd8") else content
+    """The file with no more than what its pixels, transparency, colours and Exif need; other formats unchanged.
+
+    Nothing is decompressed.
+    """
+    parts = {_PNG: _png_chunks, _JPEG: _jpeg_segments}
+    return next((b"".join(parts[start](content)) for start in parts if content.startswith(start)), content)
 
 
 def _png_chunks(content: bytes) -> Iterator[bytes]:
@@ -21,28 +22,21 @@ def _png_chunks(content: bytes) -> Iterator[bytes]:
     start = len(_PNG)
     while start + 8 <= len(content):
         end = start + 12 + int.from_bytes(content[start : start + 4], "big")
-        chunk = content[start:end]
-        kind = chunk[4:8]
-        needed = not kind[0] & 0x20
-        if needed or (kind in (b"tRNS", b"eXIf") and zlib.crc32(chunk[4:-4]) == int.from_bytes(chunk[-4:], "big")):
+        chunk, kind = content[start:end], content[start + 4 : start + 8]
+        sound = kind in (b"tRNS", b"eXIf") and zlib.crc32(chunk[4:-4]) == int.from_bytes(chunk[-4:], "big")
+        if sound or not kind[0] & 0x20:
             yield chunk
         start = end
 
 
 def _jpeg_segments(content: bytes) -> Iterator[bytes]:
-    """Up to the first scan without comments and application data, but Exif and a whole segment of Adobe."""
-    yield content[:2]
-    start = 2
-    while start + 4 <= len(content) and content[start] == 0xFF and content[start + 1] != _SCAN:
-        marker = content[start + 1]
-        end = start + 2 + int.from_bytes(content[start + 2 : start + 4], "big")
-        if marker == 0xFF:  # A byte that fills.
-            end = start + 1
-        elif (
-            (marker != _COMMENT and not 0xE0 <= marker <= 0xEF)
-            or marker == _EXIF
-            or (marker == _ADOBE and end - start > 13)
-        ):
-            yield content[start:end]
-        start = end
+    """Without the comments and application data before the first scan, but for Exif and a whole segment of Adobe."""
+    yield _JPEG
+    start = len(_JPEG)
+    while start + 4 <= len(content) and content[start] == 0xFF and (kind := content[start + 1]) != _SCAN:
+        length = -1 if kind == _FILL else int.from_bytes(content[start + 2 : start + 4], "big")
+        droppable = kind in (_COMMENT, _FILL) or 0xE0 <= kind <= 0xEF
+        if not droppable or kind == _EXIF or (kind == _ADOBE and length >= 12):
+            yield content[start : start + 2 + length]
+        start += 2 + length
     yield content[start:]

@@ -8,7 +8,7 @@ import csv
 import difflib
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
@@ -21,7 +21,7 @@ from vitcapr.data.images import SUFFIXES
 from vitcapr.data.tables import holds_bytes, picture_path
 from vitcapr.data.tars import OddRow, Rejected, TarFiles
 from vitcapr.errors import UserError
-from vitcapr.files import check_is_file, decode_text, open_text, parse_json, read_json
+from vitcapr.files import check_is_file, decode_text, open_text, parse_json, read_field, read_json
 
 _SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
 _MISSING = ("nan", "none", "null", "<na>", "n/a", "#n/a")
@@ -178,25 +178,22 @@ def _csv(file: Path, columns: Columns, _: str | None) -> _Cells:
     csv.field_size_limit(sys.maxsize)
     with open_text(file) as stream:
         header = stream.readline()
-        named = re.fullmatch(r'"?sep=(.)"?\s*', header, re.IGNORECASE)
-        header = stream.readline() if named else header
-        separator = named[1] if named else _find_separator(header, columns, file)
-        names = next(csv.reader([header], delimiter=separator), [])
-        # Strict: an open quotation mark would swallow the rows up to the next one. A table of bars has no quotation
-        # marks around its cells.
-        spaced = separator != "|" and any(name.startswith(" ") for name in names)
-        rows = csv.reader(chain([header], stream), delimiter=separator, strict=True, skipinitialspace=spaced)
+        if excel := re.fullmatch(r'"?sep=(.)"?\s*', header, re.IGNORECASE):
+            header = stream.readline()
+        separator = excel[1] if excel else _find_separator(header, columns, file)
+        # Strict: an open quotation mark would swallow the rows up to the next one. The spaces of "a.jpg, "a dog, red""
+        # are no part of the cells; Flickr30k's "a.jpg| 0| "Dog" is written" has no quoted cells.
+        spaces = separator != "|" and f"{separator} " in header
+        rows = csv.reader(chain([header], stream), delimiter=separator, strict=True, skipinitialspace=spaces)
         names = [name.strip() for name in next(rows, [])]
-        where = f"{file}, separated by {_SEPARATORS.get(separator, separator)}"
-        places = {column: names.index(name) for column, name in columns.find(names, where).items()}
+        separated = f"separated by {_SEPARATORS.get(separator, separator)}"
+        places = {column: names.index(name) for column, name in columns.find(names, f"{file}, {separated}").items()}
         last = max(places[column] for column in columns.needed)
         for row in filter(None, rows):
             if any(row[len(names) :]):
                 yield OddRow("more cells than columns: a caption with the separator needs quotation marks")
             elif len(row) <= last:
-                yield OddRow(
-                    f"fewer cells than columns: {len(row)}, separated by {_SEPARATORS.get(separator, separator)}"
-                )
+                yield OddRow(f"fewer cells than columns: {len(row)}, {separated}")
             else:
                 yield {column: row[place] if place < len(row) else "" for column, place in places.items()}
 
@@ -213,26 +210,24 @@ def _find_separator(header: str, columns: Columns, file: Path) -> str:
 
 
 def _json_lines(file: Path, columns: Columns, _: str | None) -> _Cells:
-    def values() -> Iterator[Any]:
-        with open_text(file) as stream:
-            for number, line in enumerate(stream, start=1):
-                if line.strip():
-                    try:
-                        yield parse_json(line)
-                    except (ValueError, RecursionError) as error:
-                        yield OddRow(f"line {number} is not a JSON object: {error}")
+    with open_text(file) as stream:
+        numbered = enumerate(stream, start=1)
+        yield from _select((_parse_line(number, line) for number, line in numbered if line.strip()), columns, file)
 
-    yield from _select(values(), columns, file)
+
+def _parse_line(number: int, line: str) -> Any:
+    try:
+        return parse_json(line)
+    except (ValueError, RecursionError) as error:
+        return OddRow(f"line {number} is not a JSON object: {error}")
 
 
 def _json(file: Path, columns: Columns, _: str | None) -> _Cells:
     """A list of objects."""
-    if not isinstance(content := read_json(file), list):
-        raise TypeError(f"it is not a list of objects, but {content!r:.40}")
-    yield from _select(iter(content), columns, file)
+    yield from _select(read_field({"table": read_json(file)}, "table", list), columns, file)
 
 
-def _select(values: Iterator[Any], columns: Columns, where: Path) -> _Cells:
+def _select(values: Iterable[Any], columns: Columns, where: Path) -> _Cells:
     """Each object may have other keys."""
     seen: dict[str, None] = {}
     odd = None
