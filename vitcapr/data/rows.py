@@ -230,16 +230,17 @@ def _json(file: Path, columns: Columns, _: str | None) -> _Cells:
 def _select(values: Iterable[Any], columns: Columns, where: Path) -> _Cells:
     """Each object may have other keys."""
     seen: dict[str, None] = {}
-    odd = None
+    first = None
     for row in values:
         if isinstance(row, dict):
             seen |= dict.fromkeys(row)
             yield select(row, columns)
         else:
-            odd = row if isinstance(row, OddRow) else OddRow(f"not a JSON object: {row!r:.40}")
-            yield odd
-    if odd and not seen:
-        raise ValueError(odd)
+            reason = row if isinstance(row, OddRow) else OddRow(f"not a JSON object: {row!r:.40}")
+            first = first or reason
+            yield reason
+    if first and not seen:
+        raise ValueError(first)
     columns.find(list(seen), where)
 
 
