@@ -126,7 +126,7 @@ def _read_captions(file: Path) -> tuple[list[ListedCaption], Rejected, dict[str,
     count: Counter[str] = Counter()
     for row in read_rows(file, _TABLE, rejected, key="data.flickr30k.text"):
         name = row.name("image")
-        captions.append(ListedCaption(f"{name}#{row.text('number') or count[name]}", name, str(row.cells["caption"])))
+        captions.append(ListedCaption(f"{name}#{row.text('number') or count[name]}", name, row.text("caption")))
         count[name] += 1
     return captions, rejected, {}
 

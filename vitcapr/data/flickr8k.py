@@ -140,24 +140,27 @@ def pictures_by_name(image_files: Iterable[str]) -> dict[str, str]:
     return {PurePosixPath(path).name: path for path in pictures}
 
 
-def parse_token_file(content: str, name: str) -> tuple[list[ListedCaption], Rejected]:
-    """The captions of lines ``image#number<tab>caption``, and (item, reason) of every other line.
+def parse_token_file(
+    content: str, name: str, form: str = "image#number<tab>caption", language: str | None = None
+) -> tuple[list[ListedCaption], Rejected]:
+    """The captions of the lines, and (item, reason) of every line that has another form.
 
     Args:
         name: of the file, for the items.
+        form: of a line, with a tab or a space before the caption.
     """
     captions: list[ListedCaption] = []
     rejected: Rejected = []
     lines = content.split("\n") if "\n" in content else content.split("\r")
     for number, line in enumerate(lines, start=1):
-        caption_id, tab, caption = line.partition("\t")
+        caption_id, separator, caption = line.partition("\t" if "<tab>" in form else " ")
         image_id, hash_sign, _ = caption_id.rpartition("#")
         if "\r" in line.rstrip("\r"):
             rejected.append((f"{name}:{number}", OddRow("a carriage return inside the line")))
-        elif tab and hash_sign:
-            captions.append(ListedCaption(caption_id, image_id, caption))
+        elif separator and hash_sign:
+            captions.append(ListedCaption(caption_id, image_id.removesuffix("#zhc"), caption, language))
         elif line.strip():
-            rejected.append((f"{name}:{number}", OddRow("not a line 'image#number<tab>caption'")))
+            rejected.append((f"{name}:{number}", OddRow(f"not a line '{form}'")))
     return captions, rejected
 
 
@@ -166,21 +169,8 @@ def read_chinese(file: Path) -> tuple[list[ListedCaption], Rejected]:
     lines.
 
     X. Li, W. Lan, J. Dong, H. Liu: Adding Chinese Captions to Images. ICMR 2016.
-
-    Args:
-        file: lines ``image#zhc#number<space>caption``.
     """
-    captions: list[ListedCaption] = []
-    rejected: Rejected = []
     try:
-        lines = read_text(file).splitlines()
+        return parse_token_file(read_text(file), file.name, "image#zhc#number caption", "zh")
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"data.pairs.chinese: cannot be read: {error}", where=file) from error
-    for number, line in enumerate(lines, start=1):
-        caption_id, _, text = line.partition(" ")
-        image_id, hash_sign, _ = caption_id.partition("#")
-        if hash_sign:
-            captions.append(ListedCaption(caption_id, image_id, text, "zh"))
-        elif line.strip():
-            rejected.append((f"{file.name}:{number}", OddRow("not a line 'image#zhc#number caption'")))
-    return captions, rejected

@@ -36,13 +36,12 @@ def read_karpathy(
         numbered: the ids are COCO's numbers; otherwise an image's id is its file name, and a caption's is that name,
             ``#`` and its number.
     """
-    if not file.is_file():
-        raise UserError(f"{key}: no such file", where=file, remedy=f"it should name the file {expected}")
     images: dict[str, KarpathyImage] = {}
     captions: list[ListedCaption] = []
     rejected: Rejected = []
-    try:
-        for number, entry in enumerate(read_field(read_json(file), "images", list)):
+    form = "whose images have filename, split and sentences with raw; COCO's also cocoid, filepath and sentid"
+    with annotations_in(file, key, f"the file {expected}", f"name {expected}, {form}") as content:
+        for number, entry in enumerate(read_field(content, "images", list)):
             with odd_entry(rejected, entry, ("cocoid", "filename"), f"{file.name} images[{number}]"):
                 name = read_field(entry, "filename", str)
                 image = str(read_field(entry, "cocoid", int)) if numbered else name
@@ -59,13 +58,18 @@ def read_karpathy(
                         identity = str(read_field(sentence, "sentid", int)) if numbered else f"{name}#{place}"
                         captions.append(ListedCaption(identity, image, read_field(sentence, "raw", str)))
         check_entries(captions, rejected)
-    except TypeError as error:
-        raise UserError(
-            f"{key}: not the file {expected}: {error}",
-            where=file,
-            remedy="each image needs filename, split and sentences with raw; COCO's also cocoid, filepath and sentid",
-        ) from error
     return images, captions, rejected
+
+
+@contextmanager
+def annotations_in(file: Path, key: str, what: str, remedy: str) -> Iterator[Any]:
+    """The content of a JSON file, as long as it has the form of ``what``; otherwise a UserError that names ``key``."""
+    if not file.is_file():
+        raise UserError(f"{key}: no such file", where=file, remedy=remedy)
+    try:
+        yield read_json(file)
+    except TypeError as error:
+        raise UserError(f"{key}: not {what}: {error}", where=file, remedy=remedy) from error
 
 
 @contextmanager
