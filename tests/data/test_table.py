@@ -286,6 +286,22 @@ def test_what_is_no_caption_is_left_out(tmp_path: Path, images: Path, odd: objec
     assert "a caption is a text" in reason
 
 
+def test_cells_without_a_value_say_nothing(tmp_path: Path, images: Path) -> None:
+    lines = ["image,caption,language,split", "a.png,a,nan,train", "b.png,b,NULL,val", "sub/c.png,c,zh,none", "NaN,d,,"]
+    (tmp_path / "t.csv").write_text("\n".join([*lines, "a.png,None,,", "a.png,again,None,None"]))
+    manifest = run(tmp_path / "out", images=str(images), captions=str(tmp_path / "t.csv"))
+    assert captions_of(manifest) == [
+        ("a.png#0", "a.png", "en", "a", "train"),
+        ("a.png#1", "a.png", "en", "again", "train"),
+        ("b.png#0", "b.png", "en", "b", "validation"),
+        ("sub/c.png#0", "sub/c.png", "zh", "c", "none"),
+    ]
+    assert rejected(tmp_path / "out") == {
+        ("t.csv row 4", "row without an image"),
+        ("t.csv row 5", "no caption: the cell says 'None'"),
+    }
+
+
 @pytest.mark.parametrize(
     ("line", "reason"),
     [

@@ -161,7 +161,7 @@ def read_release(
                 rejected.append((path, OddRow(error)))
                 continue
             if not name:
-                rejected.append((path, "row without the name of its image"))
+                rejected.append((path, OddRow("row without the name of its image")))
                 continue
             if name in images and (len(texts) > 1 or numbers[name] == 0):
                 rejected.append((path, f"duplicate of image {name}"))

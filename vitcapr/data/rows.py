@@ -94,9 +94,10 @@ class Row:
     cells: Mapping[str, Any]
 
     def text(self, column: str) -> str:
-        """A cell without spaces around it; empty if there is none."""
+        """A cell without spaces around it; empty if there is none. ``none`` is the name of a split."""
         cell = self.cells.get(column)
-        return "" if cell is None else str(cell).strip()
+        text = "" if cell is None else str(cell).strip()
+        return "" if text != "none" and text.lower() in _MISSING else text
 
     def name(self, column: str) -> str:
         """The name of an image: a text or a whole number; empty if the cell is neither."""

@@ -176,7 +176,7 @@ def _list_captions(rows: Iterator[_Placed], root: Path, rejected: Rejected) -> I
         path = _below(folder, image, root) if image else None
         if path is None:
             reason = "path outside the folder of the images" if image else "row without an image"
-            rejected.append((f"{row.place}: {image}" if image else row.place, reason))
+            rejected.append((f"{row.place}: {image}" if image else row.place, OddRow(reason)))
             continue
         try:
             texts = captions_of(row.cells.get("caption"))

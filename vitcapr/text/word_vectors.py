@@ -1,7 +1,6 @@
 """An embedding matrix that starts from published word vectors."""
 
-import codecs
-import json
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping
 from math import isfinite
 from pathlib import Path
@@ -32,24 +31,30 @@ def read_vectors(path: Path, dimension: int, bad_lines: list[int]) -> Iterator[t
             where=path,
             remedy="correct word_vectors.dimension or name another file",
         )
-    for number, fields in enumerate(_read_fields(path), start=1):
-        if number == 1 and _is_header(fields):
-            continue
-        try:
+    with path.open("rb") as stream:
+        for number, raw in enumerate(stream, start=1):
             # The word may contain spaces (glove.840B has ". . ."), so the vector is counted from the end.
-            word = b" ".join(fields[:-dimension]).decode("utf-8")
-            vector = [float(part) for part in fields[-dimension:]]
-        except ValueError:
-            word, vector = "", []
-        if word and all(map(isfinite, vector)):
-            yield word, vector
-        else:
-            bad_lines.append(number)
+            fields = raw.rstrip().split(b" ")
+            if number == 1 and _is_header(fields):
+                continue
+            try:
+                word = b" ".join(fields[:-dimension]).decode("utf-8-sig" if number == 1 else "utf-8")
+                vector = [float(part) for part in fields[-dimension:]]
+            except ValueError:
+                word, vector = "", []
+            if word and all(map(isfinite, vector)):
+                yield word, vector
+            else:
+                bad_lines.append(number)
 
 
 def read_dimension(path: Path) -> int:
     """The dimension of the vectors of a file, read from its first line."""
-    fields = next(_read_fields(path), [b""])
+    try:
+        with path.open("rb") as stream:
+            fields = stream.readline().rstrip().split(b" ")
+    except OSError as error:
+        raise UserError("cannot read the word vectors", where=path, remedy="check word_vectors.path") from error
     if _is_header(fields):
         return int(fields[1])
     for count, part in enumerate(reversed(fields[1:])):
@@ -60,23 +65,9 @@ def read_dimension(path: Path) -> int:
     return len(fields) - 1
 
 
-def _read_fields(path: Path) -> Iterator[list[bytes]]:
-    """The parts of each line, between spaces. One damaged line in a million is no reason to refuse the file, so it is
-    read as bytes."""
-    try:
-        with path.open("rb") as stream:
-            if json.detect_encoding(stream.read(4)).startswith(("utf-16", "utf-32")):
-                raise UserError("the word vectors are not text in UTF-8", where=path, remedy="save them in UTF-8")
-            stream.seek(0)
-            for number, line in enumerate(stream):
-                yield (line if number else line.removeprefix(codecs.BOM_UTF8)).rstrip().split(b" ")
-    except OSError as error:
-        raise UserError("cannot read the word vectors", where=path, remedy="check word_vectors.path") from error
-
-
 def _is_header(fields: list[bytes]) -> bool:
     """word2vec's first line: how many words, and the dimension."""
-    return len(fields) == 2 and fields[0].isdigit() and fields[1].isdigit()
+    return len(fields) == 2 and fields[0].removeprefix(BOM_UTF8).isdigit() and fields[1].isdigit()
 
 
 def describe_coverage(coverage: Mapping[str, Any]) -> Iterator[str]:
