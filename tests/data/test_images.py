@@ -177,6 +177,7 @@ TURNED = png_chunk(b"eXIf", b"II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\
         png_chunk(b"acTL", b"ab"),
         png_chunk(b"acTL", struct.pack(">II", 2, 0)) + png_chunk(b"fcTL", bytes(26)),
     ],
+    ids=lambda chunks: chunks[4:8].decode(),
 )
 @pytest.mark.parametrize("place", ["before the pixels", "after the pixels"])
 def test_large_and_damaged_metadata_of_png_cost_nothing(chunks: bytes, place: str) -> None:
