@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
 
 from vitcapr.data.images import BadImage, ImageSource, decoders_of, inspect_all
 from vitcapr.data.splits import share_limit
-from vitcapr.data.tars import Rejected
+from vitcapr.data.tars import OddRow, Rejected
 from vitcapr.errors import UserError
 from vitcapr.formats.containers import find_texts, repeated, text_columns
 from vitcapr.formats.manifest import SPLITS, leads_outside, write_manifest
@@ -84,7 +84,8 @@ class Checks:
 
     Attributes:
         max_pixels: see :func:`vitcapr.data.images.decode`.
-        max_rejected: the share of the captioned images that may be left out.
+        max_rejected: the share that may be left out of the captioned images, and of the rows of captions, because they
+            cannot be read.
     """
 
     max_pixels: int = 100_000_000
@@ -134,13 +135,6 @@ def listed_photographs(
         yield source, listing
 
 
-def parse_text(value: Any) -> str:
-    """``value`` of a JSON file, where a text should be; anything else is a TypeError."""
-    if not isinstance(value, str):
-        raise TypeError(f"a text is {value!r:.40}")
-    return value
-
-
 def check(
     listing: Listing,
     source: ImageSource,
@@ -164,9 +158,11 @@ def check(
             have a caption; None keeps all.
 
     Raises:
-        UserError: more than ``max_rejected`` of the captioned images are left out.
+        UserError: more than ``max_rejected`` of the captioned images are left out, or of the rows of captions.
     """
     rejected = list(listing.rejected)
+    odd = [row for row in rejected if isinstance(row[1], OddRow)]
+    _raise_loss(odd, len(odd) + len(listing.captions), "rows of captions", checks, source)
     images, captions = listing.images, _usable_captions(listing, rejected)
     path, split = images["path"], pd.Categorical(images["split"], SPLITS)
     captioned = np.bincount(captions["image_row"], minlength=len(images)) > 0
@@ -237,12 +233,17 @@ def _check_loss(
     ids: "pd.Series[str]", reason: np.ndarray, captioned: np.ndarray, checks: Checks, source: ImageSource
 ) -> None:
     """Not too many of these rows may have a reason."""
-    lost = captioned[reason[captioned] != ""]
-    if len(lost) > checks.max_rejected * len(captioned):
-        counts = Counter(reason[lost]).most_common(3)
-        reasons = ", ".join(f"{number} x {reason}" for reason, number in counts)
+    rows = captioned[reason[captioned] != ""]
+    lost = list(zip(ids.iloc[rows], reason[rows], strict=True))
+    _raise_loss(lost, len(captioned), "captioned images", checks, source)
+
+
+def _raise_loss(lost: Rejected, number: int, what: str, checks: Checks, source: ImageSource) -> None:
+    if len(lost) > checks.max_rejected * number:
+        counts = Counter(reason for _, reason in lost).most_common(3)
+        reasons = ", ".join(f"{count} x {reason}" for reason, count in counts)
         raise UserError(
-            f"{len(lost)} of {len(captioned)} captioned images cannot be used, '{ids.iloc[lost[0]]}' first: {reasons}",
+            f"{len(lost)} of {number} {what} cannot be used, '{lost[0][0]}' first: {reasons}",
             where=source.root,
             remedy=f"repair them, or raise data.max_rejected, which is {checks.max_rejected:g}",
         )

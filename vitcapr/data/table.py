@@ -2,6 +2,7 @@
 
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -15,8 +16,9 @@ from vitcapr.data.images import SUFFIXES, ImageSource
 from vitcapr.data.rows import Columns, Row, captions_of, read_rows, read_webdataset
 from vitcapr.data.splits import Splits, make_splits, parse_split, put_in_split, splits_in
 from vitcapr.data.tables import in_table
-from vitcapr.data.tars import Rejected, split_tar_path
+from vitcapr.data.tars import OddRow, Rejected, split_tar_path
 from vitcapr.errors import UserError
+from vitcapr.files import open_text
 from vitcapr.formats.containers import text_columns
 
 EXPECTED = "name the folder or zip of the images"
@@ -101,8 +103,9 @@ def _is_coco(file: Path) -> bool:
     """Whether a file is in COCO's form: a JSON object. A list of objects is a table."""
     if file.suffix.lower() != ".json" or not file.is_file():
         return False
-    with file.open("rb") as stream:
-        return stream.read(100).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
+    with suppress(UnicodeDecodeError), open_text(file) as stream:
+        return stream.read(100).lstrip().startswith("{")
+    return False
 
 
 _Placed = tuple[Row, str, str | None]
@@ -173,12 +176,12 @@ def _list_captions(rows: Iterator[_Placed], root: Path, rejected: Rejected) -> I
         path = _below(folder, image, root) if image else None
         if path is None:
             reason = "path outside the folder of the images" if image else "row without an image"
-            rejected.append((f"{row.place}: {image}" if image else row.place, reason))
+            rejected.append((f"{row.place}: {image}" if image else row.place, OddRow(reason)))
             continue
         try:
             texts = captions_of(row.cells.get("caption"))
         except TypeError as error:
-            rejected.append((row.place, str(error)))
+            rejected.append((row.place, OddRow(error)))
             continue
         split = row.text("split") or split_of_file
         place = (parse_split(split, row.place), row.place) if split else (None, None)
