@@ -14,6 +14,7 @@ import numpy as np
 
 from vitcapr.api.model_files import ModelFiles, choose_decoding
 from vitcapr.api.published_model import find_model
+from vitcapr.arguments import checked
 from vitcapr.config.decoding import DecodingConfig
 from vitcapr.data.photographs import ImageLike, as_list, name_of, open_image
 from vitcapr.errors import UserError
@@ -86,11 +87,12 @@ class TrainedCaptioner:
     def folder(self) -> Path:
         return self.files.folder
 
-    def caption(self, images: ImageLike | Sequence[ImageLike], *, attention: bool = False) -> list[CaptionedImage]:
+    @checked
+    def caption(self, images: ImageLike, *, attention: bool = False) -> list[CaptionedImage]:
         """The captions of photographs of any size, in their order.
 
         Args:
-            images: paths or pictures of Pillow; one or several.
+            images: one or several of paths, pictures of Pillow, bytes of files, and RGB arrays (H, W, 3) of uint8.
             attention: keep where the captioner looked for each word of the best caption.
 
         Raises:

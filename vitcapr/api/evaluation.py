@@ -1,18 +1,19 @@
 """Scores of captions against references, and of embeddings for retrieval, of any system."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from pydantic import Field
 
 from vitcapr.config.metrics import FOR_ENGLISH
 from vitcapr.errors import UserError
 from vitcapr.formats.captions import CocoCaption, read_coco_references, read_instances, read_results
 from vitcapr.formats.embeddings import Embeddings, read_embeddings
+from vitcapr.formats.identity import match_images
 from vitcapr.formats.records import reading
 from vitcapr.formats.scores import Score
 from vitcapr.metrics.base import ORACLE, is_oracle, one_line
@@ -24,10 +25,14 @@ METRICS = ("bleu", "meteor", "rouge_l", "cider")
 TIMEOUT = 300
 """Seconds of silence after which the tokenizer or METEOR is stopped."""
 
-Captions = str | Path | Mapping[Any, str]
-"""A results file of COCO, or the caption of each image by its id."""
-References = str | Path | Mapping[Any, Sequence[str]]
-"""An annotations file of COCO, or the references of each image by its id."""
+Captions = Any
+"""A results file of COCO; or the caption of each image by its id, as a mapping or a series of pandas. A list of one
+caption is this caption."""
+References = Any
+"""An annotations file of COCO; or the references of each image by its id. A text is one reference."""
+Array = Any
+"""An array of numpy, torch or another library, or the path of a ``.npy`` file."""
+Count = Annotated[int, Field(ge=0)]
 
 
 @dataclass(frozen=True)
@@ -59,8 +64,8 @@ def evaluate(
     metrics: Sequence[str] = METRICS,
     instances: str | Path | Sequence[str | Path] = (),
     language: str = "en",
-    samples: int = 1000,
-    seed: int = 0,
+    samples: Count = 1000,
+    seed: Count = 0,
 ) -> Evaluation:
     """Score captions as COCO's evaluation does, with 95 % intervals over the images.
 
@@ -70,7 +75,8 @@ def evaluate(
         >>> vitcapr.evaluate("results.json", "captions_val2017.json").scores  # doctest: +SKIP
 
     Args:
-        captions: one for each image, by its id or by its ``file_name`` in the annotations.
+        captions: one for each image, by its id or by its ``file_name`` in the annotations; with other folders, by a
+            file name that is unique (:func:`vitcapr.formats.identity.match_images`).
         references: of these images, and perhaps of others.
         against: the captions of another system for the same images.
         metrics: names of modules of ``vitcapr.metrics.captions``; ``vitcapr evaluate --help`` lists them.
@@ -88,8 +94,8 @@ def evaluate(
     names = [*metrics, *(["chair"] if files else [])]
     chosen = select_metrics([name for name in names if language == "en" or name not in FOR_ENGLISH])
     objects = read_instances([Path(file) for file in files])
-    texts, image_of_file = _references(references)
-    written = _captions(captions, texts, image_of_file, "the captions")
+    texts, files_of_images = _references(references)
+    written = _captions(captions, texts, files_of_images, "the captions")
     scored_texts = {image: texts[image] for image in texts if image in written}
     name = Path(references).stem if isinstance(references, str | Path) else "references"
 
@@ -112,7 +118,7 @@ def evaluate(
     report, per_image = score(written)
     differences = None
     if against is not None:
-        other = _captions(against, texts, image_of_file, "the other captions")
+        other = _captions(against, texts, files_of_images, "the other captions")
         if other.keys() != written.keys():
             image = min(other.keys() ^ written.keys())
             raise UserError(
@@ -126,13 +132,13 @@ def evaluate(
 
 
 def evaluate_retrieval(
-    images: str | Path | ArrayLike,
-    texts: str | Path | ArrayLike | None = None,
+    images: Array,
+    texts: Array | None = None,
     *,
-    captions_per_image: int | None = None,
-    image_of_text: str | Path | ArrayLike | None = None,
-    samples: int = 1000,
-    seed: int = 0,
+    captions_per_image: Annotated[int, Field(ge=1)] | None = None,
+    image_of_text: Array | None = None,
+    samples: Count = 1000,
+    seed: Count = 0,
 ) -> Evaluation:
     """Recall@K, ranks and mAP@R of embeddings, in both directions, by cosine, with 95 % intervals over the images.
 
@@ -159,46 +165,79 @@ def evaluate_retrieval(
 
 
 def _captions(
-    captions: Captions, references: Mapping[str, Sequence[str]], image_of_file: Mapping[str, str], what: str
+    captions: Captions, references: Mapping[str, Sequence[str]], files: Mapping[str, str], what: str
 ) -> dict[str, CocoCaption]:
-    """By image id, without line breaks. A file name stands for the image of this name in the references."""
+    """By image id, without line breaks. A file name stands for its image in the references.
+
+    Args:
+        files: the file name of each image of the references, by its id.
+    """
     if isinstance(captions, str | Path):
-        where, by_image = str(captions), read_results(Path(captions))
+        where, written = str(captions), read_results(Path(captions))
     else:
-        where = what
-        by_image = {str(image): CocoCaption(image_id=str(image), caption=text) for image, text in captions.items()}
-    given = len(captions) if isinstance(captions, Mapping) else len(by_image)
-    by_image = {
-        image if image in references else image_of_file.get(PurePosixPath(image).name, image): one
-        for image, one in by_image.items()
-    }
-    if len(by_image) != given:
-        raise UserError("an image has two captions", where=where, remedy="keep one")
-    if not by_image:
+        where, texts = what, {image: _texts(one, image, what) for image, one in _by_image(captions, what).items()}
+        if several := [image for image, given in texts.items() if len(given) != 1]:
+            raise UserError(f"{len(texts[several[0]])} captions of an image", where=f"{what}, image {several[0]}")
+        written = {image: CocoCaption(image_id=image, caption=given[0]) for image, given in texts.items()}
+    if not written:
         raise UserError("there is no caption to score", where=where)
-    if unknown := by_image.keys() - references.keys():
-        raise UserError(
-            "a caption is of an image that has no reference",
-            where=f"{where}, image {min(unknown)}",
-            remedy="give the references of these images, or leave the caption out",
-        )
-    return {image: one.model_copy(update={"caption": one_line(one.caption)}) for image, one in by_image.items()}
+    names = [image for image in written if image not in references and image not in files] if files else written
+    ids = list(files or references)
+    places = match_images(names, list(files.values()) or ids, where)
+    by_image: dict[str, CocoCaption] = {}
+    for name, one in written.items():
+        image = ids[places[name]] if name in places else name
+        if image not in references:
+            unknown = len([name for name in written if name not in references and name not in places])
+            raise UserError(
+                f"{unknown} of {len(written)} captions are of images that have no reference",
+                where=f"{where}, image {name}",
+                remedy="give the references of these images, or leave the captions out",
+            )
+        if image in by_image:
+            raise UserError("an image has two captions", where=f"{where}, image {image} and {name}", remedy="keep one")
+        by_image[image] = one.model_copy(update={"caption": one_line(one.caption)})
+    return by_image
 
 
 def _references(references: References) -> tuple[dict[str, list[str]], dict[str, str]]:
-    """By image id, without line breaks; and file name -> image id."""
+    """By image id, without line breaks; and image id -> file name."""
     if isinstance(references, str | Path):
-        by_image, image_of_file = read_coco_references(Path(references))
+        by_image, files = read_coco_references(Path(references))
     else:
-        by_image, image_of_file = dict(references), {}
-    return {str(image): [one_line(text) for text in texts] for image, texts in by_image.items()}, image_of_file
+        what = "the references"
+        by_image, files = {image: _texts(one, image, what) for image, one in _by_image(references, what).items()}, {}
+    return {image: [one_line(text) for text in texts] for image, texts in by_image.items()}, files
+
+
+def _by_image(given: Any, what: str) -> dict[str, Any]:
+    """The entries of a mapping or of a series of pandas by image id, as text."""
+    if not isinstance(given, Mapping | pd.Series):
+        remedy = "give a file of COCO, or a dictionary of image ids"
+        raise UserError(f"{what} are a {type(given).__name__}", remedy=remedy)
+    entries: dict[str, Any] = {}
+    for image, entry in given.items():
+        if str(image) in entries:
+            raise UserError("an image is there twice", where=f"{what}, image {image}", remedy="keep one")
+        entries[str(image)] = entry
+    return entries
+
+
+def _texts(given: Any, image: str, what: str) -> list[str]:
+    """A text, or each of several."""
+    several = isinstance(given, Iterable) and not isinstance(given, str | bytes | Mapping)
+    texts = list(given) if several else [given]
+    if wrong := [text for text in texts if not isinstance(text, str)]:
+        remedy = "give a text or a list of texts for each image"
+        raise UserError(f"{wrong[0]!r:.60} is no text", where=f"{what}, image {image}", remedy=remedy)
+    return texts
 
 
 def _paired(
-    images: str | Path | ArrayLike,
-    texts: str | Path | ArrayLike | None,
+    images: Array,
+    texts: Array | None,
     captions_per_image: int | None,
-    image_of_text: str | Path | ArrayLike | None,
+    image_of_text: Array | None,
 ) -> Embeddings:
     """The embeddings of images and their texts, as unit vectors."""
     pictures, sentences = _vectors(images, "the image embeddings"), _vectors(texts, "the text embeddings")
@@ -218,7 +257,7 @@ def _paired(
     )
 
 
-def _vectors(values: str | Path | ArrayLike | None, what: str) -> np.ndarray:
+def _vectors(values: Array | None, what: str) -> np.ndarray:
     """(n, E) float32, each row of length 1."""
     array = _array(values, what)
     if array.ndim != 2 or not array.size or array.dtype.kind not in "fiu":
@@ -237,9 +276,7 @@ def _vectors(values: str | Path | ArrayLike | None, what: str) -> np.ndarray:
     return unit
 
 
-def _owners(
-    images: int, texts: int, captions_per_image: int | None, image_of_text: str | Path | ArrayLike | None
-) -> np.ndarray:
+def _owners(images: int, texts: int, captions_per_image: int | None, image_of_text: Array | None) -> np.ndarray:
     """(texts,) the image of each text."""
     if captions_per_image is not None and image_of_text is not None:
         raise UserError(
@@ -263,9 +300,13 @@ def _owners(
     return np.repeat(np.arange(images), each)
 
 
-def _array(values: str | Path | ArrayLike | None, what: str) -> np.ndarray:
+def _array(values: Array | None, what: str) -> np.ndarray:
     if not isinstance(values, str | Path):
-        return np.asarray(values)
+        with reading(what, "numbers", "give an array"):
+            if hasattr(values, "detach"):  # numpy knows neither the gradients of torch nor its bfloat16.
+                values = values.detach().cpu()
+                values = values.float() if values.is_floating_point() else values
+            return np.asarray(values)
     with reading(Path(values), "a .npy file of numbers", f"write {what} with numpy.save"):
         array = np.load(values, mmap_mode="r", allow_pickle=False)
         if not isinstance(array, np.ndarray):

@@ -40,10 +40,14 @@ def match_images(names: Iterable[str], known: Sequence[str], where: object = Non
     for name in names:
         fits = [place[name]] * max(1, repeated[name]) if name in place else _best(name, paths[name], known, alike)
         if len(fits) > 1:
-            raise UserError(f"'{name}' may be the image '{known[fits[0]]}' or '{known[fits[1]]}'", where=where, remedy=remedy)
+            raise UserError(
+                f"'{name}' may be the image '{known[fits[0]]}' or '{known[fits[1]]}'", where=where, remedy=remedy
+            )
         for row in fits:
             if row in owner:
-                raise UserError(f"'{owner[row]}' and '{name}' are both the image '{known[row]}'", where=where, remedy=remedy)
+                raise UserError(
+                    f"'{owner[row]}' and '{name}' are both the image '{known[row]}'", where=where, remedy=remedy
+                )
             matches[name], owner[row] = row, name
     return matches
 
