@@ -54,6 +54,6 @@ def test_a_name_by_hand(name: str, known: list[str], place: int | None) -> None:
 def test_what_is_not_unique_is_refused_by_the_names_of_both(
     names: list[str], known: list[str], both: list[str]
 ) -> None:
-    with pytest.raises(UserError, match="results.json") as caught:
+    with pytest.raises(UserError, match=r"results\.json") as caught:
         match_images(names, known, "results.json")
     assert all(name in str(caught.value) for name in both)

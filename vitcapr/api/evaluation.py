@@ -32,7 +32,8 @@ References = Any
 """An annotations file of COCO; or the references of each image by its id. A text is one reference."""
 Array = Any
 """An array of numpy, torch or another library, or the path of a ``.npy`` file."""
-Count = Annotated[int, Field(ge=0)]
+Samples = Annotated[int, Field(ge=0, le=1_000_000)]
+Seed = Annotated[int, Field(ge=0)]
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,8 @@ def evaluate(
     metrics: Sequence[str] = METRICS,
     instances: str | Path | Sequence[str | Path] = (),
     language: str = "en",
-    samples: Count = 1000,
-    seed: Count = 0,
+    samples: Samples = 1000,
+    seed: Seed = 0,
 ) -> Evaluation:
     """Score captions as COCO's evaluation does, with 95 % intervals over the images.
 
@@ -137,8 +138,8 @@ def evaluate_retrieval(
     *,
     captions_per_image: Annotated[int, Field(ge=1)] | None = None,
     image_of_text: Array | None = None,
-    samples: Count = 1000,
-    seed: Count = 0,
+    samples: Samples = 1000,
+    seed: Seed = 0,
 ) -> Evaluation:
     """Recall@K, ranks and mAP@R of embeddings, in both directions, by cosine, with 95 % intervals over the images.
 

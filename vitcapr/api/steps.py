@@ -9,6 +9,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic import InstanceOf
+from pydantic_core import to_jsonable_python
+
 from vitcapr.api.captioner import TrainedCaptioner, load_captioner
 from vitcapr.api.retriever import TrainedRetriever, load_retriever
 from vitcapr.config.base import parse
@@ -29,7 +32,11 @@ AnyPath = str | os.PathLike[str]
 
 def run(stage: str, settings: Mapping[str, Any], /, **values: Any) -> None:
     """Run the stage of this name with its settings as plain values."""
-    run_stage(find_stage(stage), settings=canonical_json(settings), **values)
+    try:
+        text = canonical_json(to_jsonable_python(settings))
+    except ValueError as error:
+        raise UserError(f"a setting is no text, number, list or dictionary: {error}", where=stage) from error
+    run_stage(find_stage(stage), settings=text, **values)
 
 
 def prepare_data(images: AnyPath, captions: AnyPath | list[AnyPath] | None, out: AnyPath, **settings: Any) -> Path:
@@ -192,12 +199,12 @@ def train_retriever(
         retriever["text"] = {"kind": "features", "encoder": _name(text_features), **settings.get("text", {})}
     files = _inputs(data, features, words)
     files["augmented_views"] = [_manifest(view) for view in augmented_views] or None
-    files["text_features"] = text_features and _manifest(text_features)
+    files["text_features"] = None if text_features is None else _manifest(text_features)
     run("train_retriever", {"retriever": retriever, "seed": seed}, retriever=Path(out), **files)
     return Path(out)
 
 
-def decode(captioner: TrainedCaptioner | AnyPath, split: str, out: AnyPath) -> Path:
+def decode(captioner: InstanceOf[TrainedCaptioner] | AnyPath, split: str, out: AnyPath) -> Path:
     """Caption every image of a split of the data set, and write ``captions.json`` in COCO's form.
 
     Args:
@@ -213,7 +220,7 @@ def decode(captioner: TrainedCaptioner | AnyPath, split: str, out: AnyPath) -> P
     return Path(out)
 
 
-def embed(retriever: TrainedRetriever | AnyPath, split: str, out: AnyPath, **settings: Any) -> Path:
+def embed(retriever: InstanceOf[TrainedRetriever] | AnyPath, split: str, out: AnyPath, **settings: Any) -> Path:
     """Embed every image and caption of a split of the data set. ``vitcapr.evaluate_retrieval(out)`` scores them.
 
     Args:
