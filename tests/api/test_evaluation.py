@@ -174,6 +174,16 @@ def test_a_mistake_is_one_line(captions: Any, references: Any, message: str, tmp
     assert "\n" not in str(caught.value)
 
 
+def test_one_id_of_two_images_is_refused(tmp_path: Path) -> None:
+    category = {"categories": [{"id": 1, "name": "dog"}], "annotations": [{"image_id": 139, "category_id": 1}]}
+    for name in ("train", "val"):
+        images = {"images": [{"id": 139, "file_name": f"{name}/1.jpg"}], **category}
+        (tmp_path / f"{name}.json").write_text(json.dumps(images))
+    given = [tmp_path / "train.json", tmp_path / "val.json"]
+    with pytest.raises(UserError, match=r"image 139 is 'train/1.jpg' and 'val/1.jpg' \(.*val.json\)"):
+        vitcapr.evaluate({139: "a dog"}, REFERENCES, instances=given)
+
+
 def test_tensors_are_arrays() -> None:
     values = torch.eye(3, requires_grad=True)
     scored = vitcapr.evaluate_retrieval(values, values.bfloat16(), samples=0)

@@ -16,7 +16,7 @@ from vitcapr.formats.embeddings import Embeddings, read_embeddings
 from vitcapr.formats.identity import match_images
 from vitcapr.formats.records import reading
 from vitcapr.formats.scores import Score
-from vitcapr.metrics.base import ORACLE, is_oracle, one_line
+from vitcapr.metrics.base import ENGLISH, ORACLE, is_oracle, one_line
 from vitcapr.metrics.comparison import compare_systems, scored_system
 from vitcapr.metrics.retrieval_scoring import score_embeddings
 from vitcapr.metrics.scoring import score_captions, select_metrics
@@ -92,8 +92,10 @@ def evaluate(
             two systems are not of the same images.
     """
     files = [instances] if isinstance(instances, str | Path) else instances
+    if files and language != ENGLISH:
+        raise UserError(f"CHAIR reads English, not '{language}'", remedy="leave out the instances")
     names = [*metrics, *(["chair"] if files else [])]
-    chosen = select_metrics([name for name in names if language == "en" or name not in FOR_ENGLISH])
+    chosen = select_metrics([name for name in names if language == ENGLISH or name not in FOR_ENGLISH])
     objects = read_instances([Path(file) for file in files])
     texts, files_of_images = _references(references)
     written = _captions(captions, texts, files_of_images, "the captions")
@@ -182,9 +184,8 @@ def _captions(
         written = {image: CocoCaption(image_id=image, caption=given[0]) for image, given in texts.items()}
     if not written:
         raise UserError("there is no caption to score", where=where)
-    names = [image for image in written if image not in references and image not in files] if files else written
-    ids = list(files or references)
-    places = match_images(names, list(files.values()) or ids, where)
+    names, ids = [name for name in written if name not in references and name not in files], list(files)
+    places = match_images(names, list(files.values()), where)
     by_image: dict[str, CocoCaption] = {}
     for name, one in written.items():
         image = ids[places[name]] if name in places else name

@@ -51,7 +51,9 @@ def read_foils(path: Path) -> list[FoilPair]:
     with reading(path, "compositional pairs", "give a file of SugarCrepe, VALSE or FOIL"):
         content = read_json(path)
         texts = _foil(content) if "annotations" in content else [_texts(entry) for entry in content.values()]
-        pairs = [FoilPair(path.stem, *map(str, each)) for each in texts if each]
+        pairs = [FoilPair(path.stem, *each) for each in texts if each]
+        if wrong := [pair for pair in pairs if not all(isinstance(text, str) for text in pair)]:
+            raise ValueError(f"no image, caption and foil: {wrong[0][1:]}")
     if not pairs:
         raise UserError("there is no pair", where=path)
     return pairs
