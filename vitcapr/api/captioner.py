@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from vitcapr.formats.captions import Candidate
     from vitcapr.models.interface import Captioner
 
+Device = Literal["auto", "cpu", "cuda"]
 BATCH = 16
 """Images in one forward pass."""
 NO_GRID = (0, 0)
@@ -81,7 +82,7 @@ class TrainedCaptioner:
     backbone: str | None
     decoding_name: str
     decoding: DecodingConfig
-    device: str
+    device: Device
 
     @property
     def folder(self) -> Path:
@@ -181,7 +182,7 @@ def load_captioner(
     n_best: int | None = None,
     beam_size: int | None = None,
     length_penalty: float | None = None,
-    device: str = "auto",
+    device: Device = "auto",
     vocabulary: str | Path | None = None,
     features: str | Path | None = None,
     backbone: str | None = None,

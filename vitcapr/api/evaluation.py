@@ -159,6 +159,10 @@ def evaluate_retrieval(
         UserError: the shapes do not fit, a row is zero or not finite, or an image has no text.
     """
     if texts is None and isinstance(images, str | Path):
+        if captions_per_image is not None or image_of_text is not None:
+            raise UserError(
+                "the file of embed says which image each text has", remedy="give nothing else", where=images
+            )
         embedded = read_embeddings(Path(images))
     else:
         embedded = _paired(images, texts, captions_per_image, image_of_text)
@@ -237,9 +241,9 @@ def _texts(given: Any, image: str, what: str) -> list[str]:
 
 def _paired(
     images: Array,
-    texts: Array | None,
+    texts: Array,
     captions_per_image: int | None,
-    image_of_text: Array | None,
+    image_of_text: Array,
 ) -> Embeddings:
     """The embeddings of images and their texts, as unit vectors."""
     pictures, sentences = _vectors(images, "the image embeddings"), _vectors(texts, "the text embeddings")
@@ -259,7 +263,7 @@ def _paired(
     )
 
 
-def _vectors(values: Array | None, what: str) -> np.ndarray:
+def _vectors(values: Array, what: str) -> np.ndarray:
     """(n, E) float32, each row of length 1."""
     array = _array(values, what)
     if array.ndim != 2 or not array.size or array.dtype.kind not in "fiu":
@@ -302,7 +306,7 @@ def _owners(images: int, texts: int, captions_per_image: int | None, image_of_te
     return np.repeat(np.arange(images), each)
 
 
-def _array(values: Array | None, what: str) -> np.ndarray:
+def _array(values: Array, what: str) -> np.ndarray:
     if not isinstance(values, str | Path):
         with reading(what, "numbers", "give an array"):
             if hasattr(values, "detach"):  # numpy knows neither the gradients of torch nor its bfloat16.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from vitcapr.api.captioner import BATCH
+from vitcapr.api.captioner import BATCH, Device
 from vitcapr.api.model_files import ModelFiles
 from vitcapr.api.published_model import find_model
 from vitcapr.arguments import checked
@@ -48,7 +48,7 @@ class TrainedRetriever:
     """
 
     files: ModelFiles
-    device: str
+    device: Device
     vocabulary: Path | None
     stores: Sequence[Path]
     manifest: Path
@@ -127,9 +127,9 @@ class TrainedRetriever:
         """The embedding (1, E) of a sentence or of an image.
 
         Raises:
-            UserError: neither or both are given.
+            UserError: neither or both are given, or the sentence is empty.
         """
-        if (text is None) == (image is None):
+        if (text is None) == (image is None) or text == "":
             raise UserError("a search is for words or for an image", remedy="give one of them")
         return self.embed_texts(text) if text is not None else self.embed_images([image] if image is not None else [])
 
@@ -255,7 +255,7 @@ class TrainedRetriever:
 def load_retriever(
     folder: str | Path | None = None,
     *,
-    device: str = "auto",
+    device: Device = "auto",
     vocabulary: str | Path | None = None,
     features: str | Path | None = None,
     augmented_views: Sequence[str | Path] | None = None,
