@@ -17,7 +17,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from vitcapr.arguments import checked
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file, write_json, write_text
 from vitcapr.formats.containers import TableFile, check_columns, find_texts, repeated, slices, write_frame
@@ -101,7 +100,6 @@ class Manifest:
             raise UserError(f"image '{unknown}' is not in the data set {self.dataset}")
         return rows
 
-    @checked
     def captions_of(self, split: str | None = None, language: str | None = None) -> pd.DataFrame:
         """The captions of a split and a language (None: all), in order. One column more than ``captions``:
         ``caption_row``."""
