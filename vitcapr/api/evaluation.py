@@ -1,6 +1,6 @@
 """Scores of captions against references, and of embeddings for retrieval, of any system."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,14 +9,14 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
+from vitcapr.api.caption_inputs import Captions, References, read_captions, read_references
 from vitcapr.config.metrics import FOR_ENGLISH
 from vitcapr.errors import UserError
-from vitcapr.formats.captions import CocoCaption, read_coco_references, read_instances, read_results
+from vitcapr.formats.captions import CocoCaption, read_instances
 from vitcapr.formats.embeddings import Embeddings, read_embeddings
-from vitcapr.formats.identity import match_images
 from vitcapr.formats.records import reading
 from vitcapr.formats.scores import Score
-from vitcapr.metrics.base import ENGLISH, ORACLE, is_oracle, one_line
+from vitcapr.metrics.base import ENGLISH, ORACLE, is_oracle
 from vitcapr.metrics.comparison import compare_systems, scored_system
 from vitcapr.metrics.retrieval_scoring import score_embeddings
 from vitcapr.metrics.scoring import score_captions, select_metrics
@@ -25,11 +25,6 @@ METRICS = ("bleu", "meteor", "rouge_l", "cider")
 TIMEOUT = 300
 """Seconds of silence after which the tokenizer or METEOR is stopped."""
 
-Captions = Any
-"""A results file of COCO; or the caption of each image by its id, as a mapping or a series of pandas. A list of one
-caption is this caption."""
-References = Any
-"""An annotations file of COCO; or the references of each image by its id. A text is one reference."""
 Array = Any
 """An array of numpy, torch or another library, or the path of a ``.npy`` file."""
 Samples = Annotated[int, Field(ge=0, le=1_000_000)]
@@ -97,8 +92,8 @@ def evaluate(
     names = [*metrics, *(["chair"] if files else [])]
     chosen = select_metrics([name for name in names if language == ENGLISH or name not in FOR_ENGLISH])
     objects = read_instances([Path(file) for file in files])
-    texts, files_of_images = _references(references)
-    written = _captions(captions, texts, files_of_images, "the captions")
+    texts, files_of_images = read_references(references)
+    written = read_captions(captions, texts, files_of_images, "the captions")
     scored_texts = {image: texts[image] for image in texts if image in written}
     name = Path(references).stem if isinstance(references, str | Path) else "references"
 
@@ -121,7 +116,7 @@ def evaluate(
     report, per_image = score(written)
     differences = None
     if against is not None:
-        other = _captions(against, texts, files_of_images, "the other captions")
+        other = read_captions(against, texts, files_of_images, "the other captions")
         if other.keys() != written.keys():
             image = min(other.keys() ^ written.keys())
             raise UserError(
@@ -169,74 +164,6 @@ def evaluate_retrieval(
     scored = score_embeddings(embedded, split="all", languages=["any"], samples=samples, seed=seed)
     ranks = pd.DataFrame({"image": np.arange(len(embedded.images)), "i2t_rank": scored.ranks.ranks.i2t})
     return Evaluation(_frame(scored.scores), ranks, scored.protocol)
-
-
-def _captions(
-    captions: Captions, references: Mapping[str, Sequence[str]], files: Mapping[str, str], what: str
-) -> dict[str, CocoCaption]:
-    """By image id, without line breaks. A file name stands for its image in the references.
-
-    Args:
-        files: the file name of each image of the references, by its id.
-    """
-    if isinstance(captions, str | Path):
-        where, written = str(captions), read_results(Path(captions))
-    else:
-        where, texts = what, {image: _texts(one, image, what) for image, one in _by_image(captions, what).items()}
-        if several := [image for image, given in texts.items() if len(given) != 1]:
-            raise UserError(f"{len(texts[several[0]])} captions of an image", where=f"{what}, image {several[0]}")
-        written = {image: CocoCaption(image_id=image, caption=given[0]) for image, given in texts.items()}
-    if not written:
-        raise UserError("there is no caption to score", where=where)
-    names, ids = [name for name in written if name not in references and name not in files], list(files)
-    places = match_images(names, list(files.values()), where)
-    by_image: dict[str, CocoCaption] = {}
-    for name, one in written.items():
-        image = ids[places[name]] if name in places else name
-        if image not in references:
-            unknown = len([name for name in written if name not in references and name not in places])
-            raise UserError(
-                f"{unknown} of {len(written)} captions are of images that have no reference",
-                where=f"{where}, image {name}",
-                remedy="give the references of these images, or leave the captions out",
-            )
-        if image in by_image:
-            raise UserError("an image has two captions", where=f"{where}, image {image} and {name}", remedy="keep one")
-        by_image[image] = one.model_copy(update={"caption": one_line(one.caption)})
-    return by_image
-
-
-def _references(references: References) -> tuple[dict[str, list[str]], dict[str, str]]:
-    """By image id, without line breaks; and image id -> file name."""
-    if isinstance(references, str | Path):
-        by_image, files = read_coco_references(Path(references))
-    else:
-        what = "the references"
-        by_image, files = {image: _texts(one, image, what) for image, one in _by_image(references, what).items()}, {}
-    return {image: [one_line(text) for text in texts] for image, texts in by_image.items()}, files
-
-
-def _by_image(given: Any, what: str) -> dict[str, Any]:
-    """The entries of a mapping or of a series of pandas by image id, as text."""
-    if not isinstance(given, Mapping | pd.Series):
-        remedy = "give a file of COCO, or a dictionary of image ids"
-        raise UserError(f"{what} are a {type(given).__name__}", remedy=remedy)
-    entries: dict[str, Any] = {}
-    for image, entry in given.items():
-        if str(image) in entries:
-            raise UserError("an image is there twice", where=f"{what}, image {image}", remedy="keep one")
-        entries[str(image)] = entry
-    return entries
-
-
-def _texts(given: Any, image: str, what: str) -> list[str]:
-    """A text, or each of several."""
-    several = isinstance(given, Iterable) and not isinstance(given, str | bytes | Mapping)
-    texts = list(given) if several else [given]
-    if wrong := [text for text in texts if not isinstance(text, str)]:
-        remedy = "give a text or a list of texts for each image"
-        raise UserError(f"{wrong[0]!r:.60} is no text", where=f"{what}, image {image}", remedy=remedy)
-    return texts
 
 
 def _paired(
