@@ -28,7 +28,12 @@ __all__ = ["__version__", *_HOMES]
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'vitcapr' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    value = getattr(import_module(_HOMES[name]), name)
+    if not isinstance(value, type):
+        from vitcapr.arguments import checked
+
+        value = checked(value)
+    return globals().setdefault(name, value)
 
 
 def __dir__() -> list[str]:

@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+import torch
 from pycocoevalcap.bleu.bleu import Bleu
 from pycocoevalcap.cider.cider import Cider
 from pycocoevalcap.rouge.rouge import Rouge
@@ -90,13 +92,73 @@ def test_a_file_name_of_the_annotations_is_its_image(tmp_path: Path) -> None:
         vitcapr.evaluate({"139.jpg": "a", 139: "b"}, references, metrics=["bleu"], samples=0)
 
 
+def test_a_caption_goes_to_the_image_of_its_path(tmp_path: Path) -> None:
+    """Six images of two folders with the same file names; the captions are references of the first three."""
+    texts = {
+        number: [f"a {word} in the street"] for number, word in enumerate(["dog", "cat", "bus", "cow", "car", "sea"])
+    }
+    files = {number: f"{'val' if number > 2 else 'train'}/{number % 3}.jpg" for number in texts}
+    (tmp_path / "refs.json").write_text(json.dumps(coco_captions(files, texts)))
+    given = {files[number]: texts[number][0] for number in (0, 1, 2)}
+    scored = vitcapr.evaluate(given, tmp_path / "refs.json", metrics=["bleu"], samples=0)
+    assert value(scored, "bleu_4") == pytest.approx(1)
+    assert scored.per_image["image_id"].tolist() == ["0", "1", "2"]
+    with pytest.raises(UserError, match=r"'1.jpg' may be the image 'train/1.jpg' or 'val/1.jpg' \(the captions\)"):
+        vitcapr.evaluate({"1.jpg": "a cat"}, tmp_path / "refs.json", metrics=["bleu"])
+
+
+def test_a_file_name_is_not_the_id_of_another_image(tmp_path: Path) -> None:
+    (tmp_path / "refs.json").write_text(json.dumps(coco_captions({1: "0.jpg", 2: "1.jpg"}, {1: ["a"], 2: ["b c"]})))
+    scored = vitcapr.evaluate({"1.jpg": "b c"}, tmp_path / "refs.json", metrics=["bleu"], samples=0)
+    assert scored.per_image["image_id"].tolist() == ["2"]
+    with pytest.raises(UserError, match=r"1 of 1 captions are of images that have no reference .*image 2.jpg"):
+        vitcapr.evaluate({"2.jpg": "b c"}, tmp_path / "refs.json", metrics=["bleu"])
+
+
+@pytest.mark.parametrize(
+    "captions",
+    [
+        {image: [text] for image, text in CAPTIONS.items()},
+        pd.Series(CAPTIONS),
+        {str(image): (text + "\ud83d",) for image, text in CAPTIONS.items()},
+    ],
+)
+def test_forms_of_captions(captions: Any) -> None:
+    given = {"metrics": ["bleu"], "samples": 0}
+    assert vitcapr.evaluate(captions, REFERENCES, **given).scores.equals(
+        vitcapr.evaluate(CAPTIONS, REFERENCES, **given).scores
+    )
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_text_is_one_reference(language: str) -> None:
+    captions, references = (
+        {0: "一只狗 a dog", 1: "公交车 a bus"},
+        {0: "一只狗在跑 one dog runs", 1: "一辆公交车 the bus"},
+    )
+    lists = {image: [text] for image, text in references.items()}
+    given = {"metrics": ["bleu", "cider"], "samples": 0, "language": language}
+    text, several = (vitcapr.evaluate(captions, each, **given) for each in (references, lists))
+    assert text.scores.equals(several.scores)
+    assert "refs:1|" in text.protocol
+
+
 @pytest.mark.parametrize(
     ("captions", "references", "message"),
     [
         ([], REFERENCES, "there is no caption to score"),
         ([{"image_id": 139}], REFERENCES, "not a results file of COCO.*0.caption"),
         ([{"image_id": 139, "caption": "a"}] * 2, REFERENCES, "an image has two captions .*image 139"),
-        ({1: "a cat"}, REFERENCES, "no reference .*image 1"),
+        ({1: "a cat", 139: "b"}, REFERENCES, "1 of 2 captions are of images that have no reference .*image 1"),
+        ({139: "a", "139": "b"}, REFERENCES, "an image is there twice .*image 139"),
+        ({139: ["a", "b"]}, REFERENCES, "2 captions of an image .*image 139"),
+        ({139: None}, REFERENCES, "None is no text .*image 139"),
+        ({139: float("nan")}, REFERENCES, "nan is no text .*image 139"),
+        ({139: "\ud83d"}, REFERENCES, "an empty caption cannot be scored .*image 139"),
+        ({139: "a"}, {139: ["b", None]}, "None is no text .the references, image 139"),
+        ({139: "a"}, {139: {"caption": "b"}}, "is no text .the references, image 139"),
+        ({139: "a"}, {139: ["b"], "139": ["c"]}, "an image is there twice .the references, image 139"),
+        (pd.DataFrame({"caption": ["a"]}), REFERENCES, "the captions are a DataFrame"),
         ({139: " "}, REFERENCES, "an empty caption cannot be scored .*image 139"),
         ({139: "..."}, REFERENCES, "no word in it .*image 139"),
         ({139: "a"}, {139: []}, "no reference of an image has a word .*image 139"),
@@ -110,6 +172,22 @@ def test_a_mistake_is_one_line(captions: Any, references: Any, message: str, tmp
     with pytest.raises(UserError, match=message) as caught:
         vitcapr.evaluate(captions, references, metrics=["bleu"], samples=0)
     assert "\n" not in str(caught.value)
+
+
+def test_one_id_of_two_images_is_refused(tmp_path: Path) -> None:
+    category = {"categories": [{"id": 1, "name": "dog"}], "annotations": [{"image_id": 139, "category_id": 1}]}
+    for name in ("train", "val"):
+        images = {"images": [{"id": 139, "file_name": f"{name}/1.jpg"}], **category}
+        (tmp_path / f"{name}.json").write_text(json.dumps(images))
+    given = [tmp_path / "train.json", tmp_path / "val.json"]
+    with pytest.raises(UserError, match=r"image 139 is 'train/1.jpg' and 'val/1.jpg' \(.*val.json\)"):
+        vitcapr.evaluate({139: "a dog"}, REFERENCES, instances=given)
+
+
+def test_tensors_are_arrays() -> None:
+    values = torch.eye(3, requires_grad=True)
+    scored = vitcapr.evaluate_retrieval(values, values.bfloat16(), samples=0)
+    assert scored.scores.equals(vitcapr.evaluate_retrieval(np.eye(3), np.eye(3), samples=0).scores)
 
 
 def test_other_mistakes(tmp_path: Path) -> None:
@@ -151,6 +229,8 @@ def test_recall_by_hand(tmp_path: Path) -> None:
         (np.ones((2, 2)), np.ones((2, 2)), {"image_of_text": [0.0, 1.0]}, "give 2 whole numbers"),
         (np.ones((2, 2)), np.ones((2, 2)), {"image_of_text": [0, 0]}, "an image has no caption"),
         ("absent.npy", np.ones((2, 2)), {}, "no such file"),
+        ([[1, 0], [1]], np.ones((2, 2)), {}, "not numbers: .*the image embeddings"),
+        (np.ones((2, 2)), np.ones((2, 2)), {"captions_per_image": 0}, "captions_per_image is wrong: int 0: "),
     ],
 )
 def test_embeddings_that_do_not_fit(images: Any, texts: Any, options: dict[str, Any], message: str) -> None:

@@ -4,10 +4,13 @@ import ast
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import vitcapr
+from vitcapr.arguments import checked
 
 PACKAGE = Path(vitcapr.__file__).parent
 
@@ -24,6 +27,53 @@ def test_every_name_is_there_and_typed() -> None:
         assert callable(getattr(vitcapr, name))
     with pytest.raises(AttributeError, match="has no attribute 'load_captoiner'"):
         _ = vitcapr.load_captoiner
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("evaluate", {"captions": {}, "references": {}, "metrics": "bleu"}),
+        ("evaluate", {"captions": {}, "references": {}, "samples": -1}),
+        ("evaluate_retrieval", {"images": [[1.0]], "texts": [[1.0]], "seed": 0.5}),
+        ("load_captioner", {"folder": 3}),
+        ("load_captioner", {"folder": "absent", "beam_size": 2.5}),
+        ("load_retriever", {"folder": ["absent"]}),
+        ("load_retriever", {"folder": "absent", "device": "gpu"}),
+        ("open_features", {"path": None}),
+        ("read_manifest", {}),
+        ("prepare_data", {"images": 3, "captions": None, "out": "out"}),
+        ("prepare_data", {"images": "absent", "captions": None, "out": "out", "limit": object()}),
+        ("build_vocabulary", {"data": "absent", "out": "out", "vocabulary": 3}),
+        ("extract", {"data": "absent", "backbone": None, "out": "out"}),
+        ("extract", {"data": "absent", "backbone": "absent", "out": "out", "batch": "many"}),
+        ("extract", {"data": "absent", "backbone": "absent", "out": "out", "rank": 2, "of": 2}),
+        ("seal", {"data": "absent"}),
+        ("extract_text", {"data": "absent", "encoder": "absent", "out": b"out"}),
+        ("train_captioner", {"data": "absent", "features": "f", "words": "w", "out": "out", "architecture": 3}),
+        ("train_retriever", {"data": "absent", "features": "f", "words": "w", "out": "out", "augmented_views": 3}),
+        ("train_head", {"images": "absent", "texts": "absent", "out": "out", "epochs": "many"}),
+        ("decode", {"captioner": object(), "split": "test", "out": "out"}),
+        ("embed", {"retriever": "absent", "split": None, "out": "out"}),
+    ],
+)
+def test_a_mistake_is_one_line(name: str, arguments: dict[str, Any], tmp_path: Path) -> None:
+    values = {key: tmp_path / "out" if value == "out" else value for key, value in arguments.items()}
+    with pytest.raises(vitcapr.UserError) as caught:
+        getattr(vitcapr, name)(**values)
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_checked_function_gets_plain_numbers() -> None:
+    @checked
+    def double(number: int, text: str | None = None) -> tuple[int, str | None]:
+        return 2 * number, text
+
+    assert double(np.int64(2), text="a") == (4, "a")
+    with pytest.raises(vitcapr.UserError, match=r"number is wrong: float 2\.5: .* \(double\(\)\)"):
+        double(2.5)  # type: ignore[arg-type]
+    with pytest.raises(vitcapr.UserError, match=r"unexpected keyword argument 'tetx' \(double\(\)\)"):
+        double(2, tetx="a")  # type: ignore[call-arg]
 
 
 def test_importing_the_package_loads_nothing() -> None:

@@ -39,12 +39,16 @@ def test_chinese_is_scored_by_characters(tmp_path: Path, capsys: pytest.CaptureF
     results.write_text(json.dumps([{"image_id": 1, "caption": "一个女人跑"}]))
     references.write_text(json.dumps({"annotations": [{"image_id": 1, "caption": "一个男人在跑。"}]}))
     main(results, references, language="zh", samples=0, as_json=True)
-    found = json.loads(capsys.readouterr().out)
+    printed = capsys.readouterr()
+    found = json.loads(printed.out)
+    assert printed.err == "not scored: meteor, for English only\n"
     assert found["metrics"]["bleu_1"]["value"] == pytest.approx(4 / 5 * math.exp(-1 / 5))
     assert found["metrics"].keys() == {"bleu_1", "bleu_2", "bleu_3", "bleu_4", "rouge_l", "cider"}
     assert found["protocol"].startswith("tok:characters|refs:1|images:1|split:references|lang:zh|bleu")
     with pytest.raises(UserError, match="there is no metric to score by"):
         main(results, references, language="zh", metrics="meteor")
+    with pytest.raises(UserError, match="CHAIR reads English, not 'zh'"):
+        main(results, references, language="zh", instances=[results])
 
 
 def test_csv_and_json_have_all_digits(
@@ -52,9 +56,12 @@ def test_csv_and_json_have_all_digits(
 ) -> None:
     given = {"metrics": "rouge_l", "samples": 10, "per_image": tmp_path / "images.csv"}
     main(files["other"], files["references"], as_csv=True, **given)  # type: ignore[arg-type]
-    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    printed = capsys.readouterr()
+    rows = list(csv.DictReader(io.StringIO(printed.out)))
+    assert printed.err == "Scored: the 2 images with a caption; 1 have none.\n"
     main(files["other"], files["references"], as_json=True, **given)  # type: ignore[arg-type]
     content = json.loads(capsys.readouterr().out)
+    assert content["without_captions"] == 1
     assert float(rows[0]["value"]) == content["metrics"]["rouge_l"]["value"] == pytest.approx(2 / 3)
     assert (tmp_path / "images.csv").read_text().splitlines()[0] == "image_id,caption,tokens,rouge_l"
 

@@ -72,9 +72,27 @@ def test_what_is_left_of_the_likelihood_without_the_text(monkeypatch: pytest.Mon
 
 def test_names_of_photographs_in_a_store() -> None:
     store = type("Store", (), {"image_ids": ["a.jpg", "b", "139"]})()
-    features = StoredFeatures(store, ["cls"], torch.device("cpu"))
-    names = ("a.jpg", "b.png", "COCO_val2014_000000000139.jpg", "000000000139.jpg", "c.jpg")
-    assert [name for name in names if name not in features] == ["c.jpg"]
+    names = ["a.jpg", "b.png", "COCO_val2014_000000000139.jpg", "c.jpg", "d_139.jpg"]
+    features = StoredFeatures(store, ["cls"], torch.device("cpu"), [names, ["000000000139.jpg"]])
+    assert [name for name in (*names, "000000000139.jpg") if name not in features] == ["c.jpg", "d_139.jpg"]
+    with pytest.raises(UserError, match=r"'x/a.jpg' and 'y/a.jpg' are both the image 'a.jpg'"):
+        StoredFeatures(store, ["cls"], torch.device("cpu"), [["x/a.jpg", "y/a.jpg"]])
+
+
+@pytest.mark.parametrize(
+    ("pairs", "models", "message"),
+    [
+        (["a/swap.json", "b/swap.json"], [Path("a")], "2 files of pairs are called 'swap'"),
+        (["swap.json"], [Path("e/captioners/a"), Path("e/captioners/a")], "2 models are called 'e/captioners/a'"),
+    ],
+)
+def test_names_that_would_be_one(pairs: list[str], models: list[Path], message: str, tmp_path: Path) -> None:
+    for path in pairs:
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        entry = {"filename": "a.jpg", "caption": "a dog", "negative_caption": "dog a"}
+        (tmp_path / path).write_text(json.dumps({"0": entry}))
+    with pytest.raises(UserError, match=message):
+        foils.main([tmp_path / path for path in pairs], captioner=models, photographs=tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["patch_attention", "baseline"])
@@ -84,7 +102,7 @@ def test_foils_by_a_captioner(kind: str, project: Path, capsys: pytest.CaptureFi
     captioner = Path("results/toy/captioners") / kind
     made = vitcapr.load_captioner(captioner, beam_size=1).caption("photos/photo 07.png")[0]
     for image, given in (("photo 07.png", (Path("photos"), None)), ("07.png", (None, STORE))):
-        one = foils._likelihood(captioner, *given)
+        one = foils._likelihood(captioner, *given, [[image]])
         assert one([image], [made.caption]) == pytest.approx([made.log_prob], rel=1e-3)
         assert [one.knows(caption) for caption in ("a dog", "a zebra")] == [True, False]
     pairs = [{"filename": f"{name}.png", "caption": "a dog", "negative_caption": "dog a"} for name in ("07", "08", "q")]

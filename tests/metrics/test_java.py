@@ -1,3 +1,4 @@
+import gzip
 import shutil
 import time
 from collections.abc import Callable
@@ -37,6 +38,24 @@ def test_tokens_equal_those_of_pycocoevalcap() -> None:
     ours = tokenize([Caption("1", text) for text in AWKWARD], timeout=300)
     theirs = PTBTokenizer().tokenize({number: [{"caption": text}] for number, text in enumerate(AWKWARD)})
     assert ours == [theirs[number][0] for number in range(len(AWKWARD))]
+
+
+def test_paths_with_spaces_and_accents(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """METEOR encodes the path of its table twice, and Java in the locale C reads no name beyond ASCII."""
+    folder = tmp_path / "my josé #1%20"
+    for name in ("tokenizer/stanford-corenlp-3.4.1.jar", "meteor/meteor-1.5.jar"):
+        (folder / name).parent.mkdir(parents=True)
+        shutil.copy(java.JARS / name, folder / name)
+    table = folder / "paraphrases.gz"
+    table.write_bytes(gzip.compress(b"0.5\nautomobile\nhorseless carriage\n"))
+    monkeypatch.setattr(java, "JARS", folder)
+    monkeypatch.setattr(java, "_METEOR", str(folder / "meteor/meteor-1.5.jar"))
+    monkeypatch.setattr(java, "_PARAPHRASES", table)
+    monkeypatch.setenv("LC_ALL", "C")
+    words = tokenize([Caption("1", "an Automobile."), Caption("1", "a horseless carriage")], timeout=300)
+    assert words == ["an automobile", "a horseless carriage"]
+    (counts,) = meteor_statistics([Caption("1", words[0])], [words[1:]], timeout=300)
+    assert counts[21:] == [1, 2]  # The paraphrase: one word of the caption, two of the reference.
 
 
 def test_separator_does_not_reach_meteor(fake_java: Callable[[str], None], tmp_path: Path) -> None:

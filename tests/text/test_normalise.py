@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vitcapr.text.normalise import clean, words_of
+from vitcapr.text.normalise import clean, units_of, words_of
 
 CAPTION = "Two dogs, aged 3, can't fetch the T-shirt_2 of O'Neill!"
 
@@ -29,6 +29,25 @@ CAPTION = "Two dogs, aged 3, can't fetch the T-shirt_2 of O'Neill!"
 )
 def test_words_by_hand(text, options, words):
     assert words_of(text, **options) == words.split()
+
+
+@pytest.mark.parametrize(
+    ("text", "units"),
+    [
+        ("एक लाल कुत्ता।", "एक लाल कुत्ता"),
+        ("ஒரு நாய், 2", "ஒரு நாய் 2"),
+        ("หมาสีแดง วิ่ง", "หมาสีแดง วิ่ง"),  # Thai writes no spaces between words.
+        ("כֶּלֶב אָדֹם", "כֶּלֶב אָדֹם"),
+        ("एक क्\u200dष می\u200cروم", "एक क्ष میروم"),  # Joiners are inside words.
+        ("cafe\u0301 it\u00b4s \u2764\ufe0f", "caf\u00e9 it s"),
+        ("一个NBA球员,3分!", "一 个 nba 球 员 3 分"),
+        ("t-shirt_2", "t shirt 2"),
+    ],
+)
+def test_units_by_hand(text, units):
+    assert units_of(text) == units.split()
+    if not any(map(str.isdigit, text)):  # A captioner learns no numbers by default.
+        assert units_of(text) == words_of(text, non_letters="space")
 
 
 @given(st.text(), st.sampled_from(["space", "remove"]))

@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from vitcapr.api.model_files import ModelFiles, choose_decoding
 from vitcapr.api.published_model import find_model
+from vitcapr.arguments import checked
 from vitcapr.config.decoding import DecodingConfig
 from vitcapr.data.photographs import ImageLike, as_list, name_of, open_image
 from vitcapr.errors import UserError
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from vitcapr.formats.captions import Candidate
     from vitcapr.models.interface import Captioner
 
+Device = Literal["auto", "cpu", "cuda"]
 BATCH = 16
 """Images in one forward pass."""
 NO_GRID = (0, 0)
@@ -80,17 +82,18 @@ class TrainedCaptioner:
     backbone: str | None
     decoding_name: str
     decoding: DecodingConfig
-    device: str
+    device: Device
 
     @property
     def folder(self) -> Path:
         return self.files.folder
 
-    def caption(self, images: ImageLike | Sequence[ImageLike], *, attention: bool = False) -> list[CaptionedImage]:
+    @checked
+    def caption(self, images: ImageLike, *, attention: bool = False) -> list[CaptionedImage]:
         """The captions of photographs of any size, in their order.
 
         Args:
-            images: paths or pictures of Pillow; one or several.
+            images: one or several of paths, pictures of Pillow, bytes of files, and RGB arrays (H, W, 3) of uint8.
             attention: keep where the captioner looked for each word of the best caption.
 
         Raises:
@@ -179,7 +182,7 @@ def load_captioner(
     n_best: int | None = None,
     beam_size: int | None = None,
     length_penalty: float | None = None,
-    device: str = "auto",
+    device: Device = "auto",
     vocabulary: str | Path | None = None,
     features: str | Path | None = None,
     backbone: str | None = None,

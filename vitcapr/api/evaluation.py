@@ -2,20 +2,21 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from pydantic import Field
 
+from vitcapr.api.caption_inputs import Captions, References, read_captions, read_references
 from vitcapr.config.metrics import FOR_ENGLISH
 from vitcapr.errors import UserError
-from vitcapr.formats.captions import CocoCaption, read_coco_references, read_instances, read_results
+from vitcapr.formats.captions import CocoCaption, read_instances
 from vitcapr.formats.embeddings import Embeddings, read_embeddings
 from vitcapr.formats.records import reading
 from vitcapr.formats.scores import Score
-from vitcapr.metrics.base import ORACLE, is_oracle, one_line
+from vitcapr.metrics.base import ENGLISH, ORACLE, is_oracle
 from vitcapr.metrics.comparison import compare_systems, scored_system
 from vitcapr.metrics.retrieval_scoring import score_embeddings
 from vitcapr.metrics.scoring import score_captions, select_metrics
@@ -24,10 +25,10 @@ METRICS = ("bleu", "meteor", "rouge_l", "cider")
 TIMEOUT = 300
 """Seconds of silence after which the tokenizer or METEOR is stopped."""
 
-Captions = str | Path | Mapping[Any, str]
-"""A results file of COCO, or the caption of each image by its id."""
-References = str | Path | Mapping[Any, Sequence[str]]
-"""An annotations file of COCO, or the references of each image by its id."""
+Array = Any
+"""An array of numpy, torch or another library, or the path of a ``.npy`` file."""
+Samples = Annotated[int, Field(ge=0, le=1_000_000)]
+Seed = Annotated[int, Field(ge=0)]
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,8 @@ def evaluate(
     metrics: Sequence[str] = METRICS,
     instances: str | Path | Sequence[str | Path] = (),
     language: str = "en",
-    samples: int = 1000,
-    seed: int = 0,
+    samples: Samples = 1000,
+    seed: Seed = 0,
 ) -> Evaluation:
     """Score captions as COCO's evaluation does, with 95 % intervals over the images.
 
@@ -70,7 +71,8 @@ def evaluate(
         >>> vitcapr.evaluate("results.json", "captions_val2017.json").scores  # doctest: +SKIP
 
     Args:
-        captions: one for each image, by its id or by its ``file_name`` in the annotations.
+        captions: one for each image, by its id or by its ``file_name`` in the annotations; with other folders, by a
+            file name that is unique (:func:`vitcapr.formats.identity.match_images`).
         references: of these images, and perhaps of others.
         against: the captions of another system for the same images.
         metrics: names of modules of ``vitcapr.metrics.captions``; ``vitcapr evaluate --help`` lists them.
@@ -85,11 +87,13 @@ def evaluate(
             two systems are not of the same images.
     """
     files = [instances] if isinstance(instances, str | Path) else instances
+    if files and language != ENGLISH:
+        raise UserError(f"CHAIR reads English, not '{language}'", remedy="leave out the instances")
     names = [*metrics, *(["chair"] if files else [])]
-    chosen = select_metrics([name for name in names if language == "en" or name not in FOR_ENGLISH])
+    chosen = select_metrics([name for name in names if language == ENGLISH or name not in FOR_ENGLISH])
     objects = read_instances([Path(file) for file in files])
-    texts, image_of_file = _references(references)
-    written = _captions(captions, texts, image_of_file, "the captions")
+    texts, files_of_images = read_references(references)
+    written = read_captions(captions, texts, files_of_images, "the captions")
     scored_texts = {image: texts[image] for image in texts if image in written}
     name = Path(references).stem if isinstance(references, str | Path) else "references"
 
@@ -112,7 +116,7 @@ def evaluate(
     report, per_image = score(written)
     differences = None
     if against is not None:
-        other = _captions(against, texts, image_of_file, "the other captions")
+        other = read_captions(against, texts, files_of_images, "the other captions")
         if other.keys() != written.keys():
             image = min(other.keys() ^ written.keys())
             raise UserError(
@@ -126,13 +130,13 @@ def evaluate(
 
 
 def evaluate_retrieval(
-    images: str | Path | ArrayLike,
-    texts: str | Path | ArrayLike | None = None,
+    images: Array,
+    texts: Array | None = None,
     *,
-    captions_per_image: int | None = None,
-    image_of_text: str | Path | ArrayLike | None = None,
-    samples: int = 1000,
-    seed: int = 0,
+    captions_per_image: Annotated[int, Field(ge=1)] | None = None,
+    image_of_text: Array | None = None,
+    samples: Samples = 1000,
+    seed: Seed = 0,
 ) -> Evaluation:
     """Recall@K, ranks and mAP@R of embeddings, in both directions, by cosine, with 95 % intervals over the images.
 
@@ -150,6 +154,10 @@ def evaluate_retrieval(
         UserError: the shapes do not fit, a row is zero or not finite, or an image has no text.
     """
     if texts is None and isinstance(images, str | Path):
+        if captions_per_image is not None or image_of_text is not None:
+            raise UserError(
+                "the file of embed says which image each text has", remedy="give nothing else", where=images
+            )
         embedded = read_embeddings(Path(images))
     else:
         embedded = _paired(images, texts, captions_per_image, image_of_text)
@@ -158,47 +166,11 @@ def evaluate_retrieval(
     return Evaluation(_frame(scored.scores), ranks, scored.protocol)
 
 
-def _captions(
-    captions: Captions, references: Mapping[str, Sequence[str]], image_of_file: Mapping[str, str], what: str
-) -> dict[str, CocoCaption]:
-    """By image id, without line breaks. A file name stands for the image of this name in the references."""
-    if isinstance(captions, str | Path):
-        where, by_image = str(captions), read_results(Path(captions))
-    else:
-        where = what
-        by_image = {str(image): CocoCaption(image_id=str(image), caption=text) for image, text in captions.items()}
-    given = len(captions) if isinstance(captions, Mapping) else len(by_image)
-    by_image = {
-        image if image in references else image_of_file.get(PurePosixPath(image).name, image): one
-        for image, one in by_image.items()
-    }
-    if len(by_image) != given:
-        raise UserError("an image has two captions", where=where, remedy="keep one")
-    if not by_image:
-        raise UserError("there is no caption to score", where=where)
-    if unknown := by_image.keys() - references.keys():
-        raise UserError(
-            "a caption is of an image that has no reference",
-            where=f"{where}, image {min(unknown)}",
-            remedy="give the references of these images, or leave the caption out",
-        )
-    return {image: one.model_copy(update={"caption": one_line(one.caption)}) for image, one in by_image.items()}
-
-
-def _references(references: References) -> tuple[dict[str, list[str]], dict[str, str]]:
-    """By image id, without line breaks; and file name -> image id."""
-    if isinstance(references, str | Path):
-        by_image, image_of_file = read_coco_references(Path(references))
-    else:
-        by_image, image_of_file = dict(references), {}
-    return {str(image): [one_line(text) for text in texts] for image, texts in by_image.items()}, image_of_file
-
-
 def _paired(
-    images: str | Path | ArrayLike,
-    texts: str | Path | ArrayLike | None,
+    images: Array,
+    texts: Array,
     captions_per_image: int | None,
-    image_of_text: str | Path | ArrayLike | None,
+    image_of_text: Array,
 ) -> Embeddings:
     """The embeddings of images and their texts, as unit vectors."""
     pictures, sentences = _vectors(images, "the image embeddings"), _vectors(texts, "the text embeddings")
@@ -218,7 +190,7 @@ def _paired(
     )
 
 
-def _vectors(values: str | Path | ArrayLike | None, what: str) -> np.ndarray:
+def _vectors(values: Array, what: str) -> np.ndarray:
     """(n, E) float32, each row of length 1."""
     array = _array(values, what)
     if array.ndim != 2 or not array.size or array.dtype.kind not in "fiu":
@@ -237,9 +209,7 @@ def _vectors(values: str | Path | ArrayLike | None, what: str) -> np.ndarray:
     return unit
 
 
-def _owners(
-    images: int, texts: int, captions_per_image: int | None, image_of_text: str | Path | ArrayLike | None
-) -> np.ndarray:
+def _owners(images: int, texts: int, captions_per_image: int | None, image_of_text: Array | None) -> np.ndarray:
     """(texts,) the image of each text."""
     if captions_per_image is not None and image_of_text is not None:
         raise UserError(
@@ -263,9 +233,13 @@ def _owners(
     return np.repeat(np.arange(images), each)
 
 
-def _array(values: str | Path | ArrayLike | None, what: str) -> np.ndarray:
+def _array(values: Array, what: str) -> np.ndarray:
     if not isinstance(values, str | Path):
-        return np.asarray(values)
+        with reading(what, "numbers", "give an array"):
+            if hasattr(values, "detach"):  # numpy knows neither the gradients of torch nor its bfloat16.
+                values = values.detach().cpu()
+                values = values.float() if values.is_floating_point() else values
+            return np.asarray(values)
     with reading(Path(values), "a .npy file of numbers", f"write {what} with numpy.save"):
         array = np.load(values, mmap_mode="r", allow_pickle=False)
         if not isinstance(array, np.ndarray):

@@ -290,5 +290,5 @@ def choose_decoding(captioner: Path, name: str | None, **changes: Any) -> tuple[
     else:
         values["sampling"] = None
         if changes.get("n_best") is None:
-            values["n_best"] = min(values["n_best"], values["beam_size"])
+            values["n_best"] = max(1, min(values["n_best"], values["beam_size"]))
     return name, parse(DecodingConfig, values, where=f"decoding {name}" if name else "decoding")

@@ -7,13 +7,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
+from pydantic import Field
 
-from vitcapr.api.captioner import BATCH
+from vitcapr.api.captioner import BATCH, Device
 from vitcapr.api.model_files import ModelFiles
 from vitcapr.api.published_model import find_model
+from vitcapr.arguments import checked
 from vitcapr.data.photographs import ImageLike, as_list, open_image
 from vitcapr.errors import UserError
 from vitcapr.files import read_json, sha256_file
@@ -46,7 +48,7 @@ class TrainedRetriever:
     """
 
     files: ModelFiles
-    device: str
+    device: Device
     vocabulary: Path | None
     stores: Sequence[Path]
     manifest: Path
@@ -59,11 +61,12 @@ class TrainedRetriever:
     def folder(self) -> Path:
         return self.files.folder
 
-    def embed_images(self, images: ImageLike | Sequence[ImageLike]) -> np.ndarray:
+    @checked
+    def embed_images(self, images: ImageLike) -> np.ndarray:
         """Photographs of any size in the space that images and texts share: (n, E) float32, unit length.
 
         Args:
-            images: paths or pictures of Pillow; one or several.
+            images: as for :meth:`TrainedCaptioner.caption`.
 
         Raises:
             UserError: a file is no usable picture.
@@ -82,16 +85,18 @@ class TrainedRetriever:
                 vectors.append(np.asarray(model.embed_augmented_views(by_view).cpu()))
         return np.concatenate(vectors)
 
+    @checked
     def embed_texts(self, texts: str | Sequence[str]) -> np.ndarray:
         """Sentences in the space that images and texts share: (n, E) float32, unit length."""
         return self._opened.text_embedder.embed([texts] if isinstance(texts, str) else list(texts))
 
+    @checked
     def search(
         self,
         text: str | None = None,
         *,
         image: ImageLike | None = None,
-        k: int = 10,
+        k: Annotated[int, Field(ge=1)] = 10,
         split: str | None = None,
         index: IndexKind = "exact",
     ) -> "pd.DataFrame":
@@ -122,9 +127,9 @@ class TrainedRetriever:
         """The embedding (1, E) of a sentence or of an image.
 
         Raises:
-            UserError: neither or both are given.
+            UserError: neither or both are given, or the sentence is empty.
         """
-        if (text is None) == (image is None):
+        if (text is None) == (image is None) or text == "":
             raise UserError("a search is for words or for an image", remedy="give one of them")
         return self.embed_texts(text) if text is not None else self.embed_images([image] if image is not None else [])
 
@@ -250,7 +255,7 @@ class TrainedRetriever:
 def load_retriever(
     folder: str | Path | None = None,
     *,
-    device: str = "auto",
+    device: Device = "auto",
     vocabulary: str | Path | None = None,
     features: str | Path | None = None,
     augmented_views: Sequence[str | Path] | None = None,

@@ -7,9 +7,12 @@ configuration, with its defaults. Progress goes to standard error. A repeated ca
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from vitcapr.api.captioner import TrainedCaptioner, load_captioner
+from pydantic import Field, InstanceOf
+from pydantic_core import to_jsonable_python
+
+from vitcapr.api.captioner import Device, TrainedCaptioner, load_captioner
 from vitcapr.api.retriever import TrainedRetriever, load_retriever
 from vitcapr.config.base import parse
 from vitcapr.config.names import find_backbone
@@ -28,9 +31,14 @@ if TYPE_CHECKING:
 AnyPath = str | os.PathLike[str]
 
 
-def run(stage: str, settings: Mapping[str, Any], /, **values: Any) -> None:
-    """Run the stage of this name with its settings as plain values."""
-    run_stage(find_stage(stage), settings=canonical_json(settings), **values)
+def run(out: AnyPath, stage: str, settings: Mapping[str, Any], /, **values: Any) -> Path:
+    """Run the stage of this name with its settings as plain values, and return the path of its result."""
+    try:
+        text = canonical_json(to_jsonable_python(settings))
+    except ValueError as error:
+        raise UserError(f"a setting is no text, number, list or dictionary: {error}", where=stage) from error
+    run_stage(find_stage(stage), settings=text, **values)
+    return Path(out)
 
 
 def prepare_data(images: AnyPath, captions: AnyPath | list[AnyPath] | None, out: AnyPath, **settings: Any) -> Path:
@@ -48,8 +56,7 @@ def prepare_data(images: AnyPath, captions: AnyPath | list[AnyPath] | None, out:
     """
     tables = [str(table) for table in captions] if isinstance(captions, list) else captions and str(captions)
     files = {"images": str(images), "captions": tables}
-    run("data_photographs", {"table": {**files, **settings}}, folder=Path(out))
-    return Path(out)
+    return run(out, "data_photographs", {"table": {**files, **settings}}, folder=Path(out))
 
 
 def build_vocabulary(data: AnyPath, out: AnyPath, **settings: Any) -> Path:
@@ -61,8 +68,7 @@ def build_vocabulary(data: AnyPath, out: AnyPath, **settings: Any) -> Path:
         settings: the keys of ``text``, such as ``vocabulary={"min_count": 3}``.
     """
     files = {"vocabulary": Path(out) / "vocabulary.json", "tokens": Path(out) / "tokens.npz"}
-    run("vocabulary", {"text": settings}, manifest=_manifest(data), **files)
-    return Path(out)
+    return run(out, "vocabulary", {"text": settings}, manifest=_manifest(data), **files)
 
 
 def extract(
@@ -70,11 +76,11 @@ def extract(
     backbone: str,
     out: AnyPath,
     *,
-    device: str = "auto",
+    device: Device = "auto",
     batch: int = 32,
     chunk: int | None = None,
-    rank: int = 0,
-    of: int = 1,
+    rank: Annotated[int, Field(ge=0)] = 0,
+    of: Annotated[int, Field(ge=1)] = 1,
     **settings: Any,
 ) -> Path:
     """Compute the features of every image of a data set with a frozen backbone.
@@ -96,6 +102,8 @@ def extract(
     Raises:
         UserError: the checkpoint is not found or not supported.
     """
+    if rank >= of:
+        raise UserError(f"rank {rank} is not below {of}, the number of shares", remedy="ranks are counted from 0")
     folder, sealed = find_backbone(backbone), _manifest(out)
     files = {"manifest": _manifest(data), "stores": str(stores_root(sealed.parent.parent))}
     part = sealed.parent / "parts" / f"{rank}.json"
@@ -104,7 +112,7 @@ def extract(
         "backbone": {"source": backbone, **settings},
         "features": {"device": device, "batch": batch, "chunk": chunk},
     }
-    run("extract", plain, part=part, task=rank, tasks=of, **files, **local)
+    run(out, "extract", plain, part=part, task=rank, tasks=of, **files, **local)
     return seal(data, out) if of == 1 else Path(out)
 
 
@@ -121,8 +129,7 @@ def seal(data: AnyPath, out: AnyPath) -> Path:
     stores = str(stores_root(sealed.parent.parent))
     # The newest says which store it is. The chunks are all checked, and earlier calls may have left other parts.
     parts = sorted(sealed.parent.glob("parts/*.json"), key=lambda path: path.stat().st_mtime_ns)[-1:]
-    run("seal", {}, parts=parts, sealed=sealed, manifest=_manifest(data), stores=stores)
-    return Path(out)
+    return run(out, "seal", {}, parts=parts, sealed=sealed, manifest=_manifest(data), stores=stores)
 
 
 def extract_text(data: AnyPath, encoder: str, out: AnyPath, **settings: Any) -> Path:
@@ -136,8 +143,7 @@ def extract_text(data: AnyPath, encoder: str, out: AnyPath, **settings: Any) -> 
     """
     sealed = _manifest(out)
     files = {"manifest": _manifest(data), "stores": str(stores_root(sealed.parent.parent)), "sealed": sealed}
-    run("extract_text", {"text_encoder": {"source": encoder, **settings}}, **files)
-    return Path(out)
+    return run(out, "extract_text", {"text_encoder": {"source": encoder, **settings}}, **files)
 
 
 def train_captioner(
@@ -163,8 +169,7 @@ def train_captioner(
     if word_vectors is not None:
         captioner["word_vectors"] = Path(word_vectors).name
         files["word_vectors"] = Path(word_vectors) / "vectors.npy"
-    run("train_captioner", {"captioner": captioner, "seed": seed}, captioner=Path(out), **files)
-    return Path(out)
+    return run(out, "train_captioner", {"captioner": captioner, "seed": seed}, captioner=Path(out), **files)
 
 
 def train_retriever(
@@ -193,12 +198,11 @@ def train_retriever(
         retriever["text"] = {"kind": "features", "encoder": _name(text_features), **settings.get("text", {})}
     files = _inputs(data, features, words)
     files["augmented_views"] = [_manifest(view) for view in augmented_views] or None
-    files["text_features"] = text_features and _manifest(text_features)
-    run("train_retriever", {"retriever": retriever, "seed": seed}, retriever=Path(out), **files)
-    return Path(out)
+    files["text_features"] = None if text_features is None else _manifest(text_features)
+    return run(out, "train_retriever", {"retriever": retriever, "seed": seed}, retriever=Path(out), **files)
 
 
-def decode(captioner: TrainedCaptioner | AnyPath, split: str, out: AnyPath) -> Path:
+def decode(captioner: InstanceOf[TrainedCaptioner] | AnyPath, split: str, out: AnyPath) -> Path:
     """Caption every image of a split of the data set, and write ``captions.json`` in COCO's form.
 
     Args:
@@ -210,11 +214,10 @@ def decode(captioner: TrainedCaptioner | AnyPath, split: str, out: AnyPath) -> P
     files = {"features": opened.features, "vocabulary": opened.vocabulary, "captioner": opened.folder}
     manifest = opened.files.file(None, "data/manifest.json", "--manifest")
     settings = {"decoding": opened.decoding.canonical()}
-    run("decode", settings, manifest=manifest, split=split, captions=Path(out), **files)
-    return Path(out)
+    return run(out, "decode", settings, manifest=manifest, split=split, captions=Path(out), **files)
 
 
-def embed(retriever: TrainedRetriever | AnyPath, split: str, out: AnyPath, **settings: Any) -> Path:
+def embed(retriever: InstanceOf[TrainedRetriever] | AnyPath, split: str, out: AnyPath, **settings: Any) -> Path:
     """Embed every image and caption of a split of the data set. ``vitcapr.evaluate_retrieval(out)`` scores them.
 
     Args:
@@ -231,8 +234,7 @@ def embed(retriever: TrainedRetriever | AnyPath, split: str, out: AnyPath, **set
         "vocabulary": opened.vocabulary,
         "text_features": opened.files.text_features(opened.text_features),
     }
-    run("embed", {"embed": settings}, retriever=opened.folder, split=split, embeddings=Path(out), **files)
-    return Path(out)
+    return run(out, "embed", {"embed": settings}, retriever=opened.folder, split=split, embeddings=Path(out), **files)
 
 
 def train_head(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vitcapr.commands.main import typed, words_in
-from vitcapr.config.metrics import CAPTION_METRICS
+from vitcapr.config.metrics import CAPTION_METRICS, FOR_ENGLISH
 from vitcapr.errors import UserError
 
 if TYPE_CHECKING:
@@ -96,6 +96,7 @@ def main(
         write_text(per_image, frame_to_csv(scored.per_image))
     if as_json:
         content: dict[str, Any] = {"metrics": _by_name(scored.scores), "protocol": scored.protocol}
+        content["without_captions"] = scored.without_captions
         if scored.differences is not None:
             content["differences"] = _by_name(scored.differences)
         print(json.dumps(content, indent=2, ensure_ascii=False))
@@ -103,6 +104,14 @@ def main(
         print(frame_to_csv(scored.scores if scored.differences is None else scored.differences), end="")
     else:
         print_scores(scored, str(results or "embeddings"), against)
+    if as_csv and scored.without_captions:
+        typer.echo(_coverage(scored), err=True)
+    if left_out := [name for name in words_in(metrics) if name in FOR_ENGLISH and language != "en"]:
+        typer.echo(f"not scored: {', '.join(left_out)}, for English only", err=True)
+
+
+def _coverage(scored: "Evaluation") -> str:
+    return f"Scored: the {len(scored.per_image)} images with a caption; {scored.without_captions} have none."
 
 
 def _by_name(frame: "pd.DataFrame") -> dict[str, dict[str, Any]]:
@@ -128,7 +137,7 @@ def print_scores(scored: "Evaluation", system: str, against: Path | None = None)
         rows = [row(label, cell.text, cell.interval or NOTHING) for label, cell in cells]
         print_listing(Table("", ("score", "value", "95 % interval"), tuple(rows)))
     if scored.without_captions:
-        print(f"\nScored: the {len(scored.per_image)} images with a caption; {scored.without_captions} have none.")
+        print(f"\n{_coverage(scored)}")
     print(f"\nProtocol: {scored.protocol}")
 
 

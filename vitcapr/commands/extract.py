@@ -31,8 +31,6 @@ def main(
     if seal:
         steps.seal(data, output)
         return
-    if rank >= of:
-        raise UserError(f"--rank {rank} is not below --of {of}", remedy="ranks are counted from 0")
     try:
         keys = dict(json.loads(settings))
     except (ValueError, TypeError) as error:

@@ -52,11 +52,16 @@ def main(
     from vitcapr.studies.compositional import read_foils, score_foils
     from vitcapr.studies.figures import draw_foils, write_figure, write_tables
 
-    listed = kept = [pair for path in pairs for pair in read_foils(path)]
+    _check_different([path.stem for path in pairs], "files of pairs")
+    by_file = [read_foils(path) for path in pairs]
+    listed = kept = [pair for each in by_file for pair in each]
     if retriever or not captioner:
         kept = [pair for pair in kept if photographs is None or (photographs / pair.image).is_file()]
-    times = Counter(folder.name for folder in [*(retriever or []), *(captioner or [])])
-    captioners = {_label(folder, times): _likelihood(folder, photographs, features) for folder in captioner or []}
+    models = [*(retriever or []), *(captioner or [])]
+    times = Counter(folder.name for folder in models)
+    _check_different([_label(folder, times) for folder in models], "models")
+    names = [[pair.image for pair in each] for each in by_file]
+    captioners = {_label(one, times): _likelihood(one, photographs, features, names) for one in captioner or []}
     for one in captioners.values():
         kept = [pair for pair in kept if pair.image in one.features]
     if not kept:
@@ -85,12 +90,23 @@ def main(
         write_figure(draw_foils(preferences.accuracies), output / "accuracy")
 
 
+def _check_different(names: list[str], what: str) -> None:
+    """Raises:
+    UserError: two of the names are equal.
+    """
+    for name, number in Counter(names).items():
+        if number > 1:
+            raise UserError(f"{number} {what} are called '{name}'", remedy="give each once, or rename one")
+
+
 def _label(folder: Path, times: Mapping[str, int]) -> str:
     """The name of a model; with its experiment and kind if another has this name, too."""
     return folder.name if times[folder.name] == 1 else "/".join(folder.resolve().parts[-3:])
 
 
-def _likelihood(folder: Path, photographs: Path | None, features: Path | None) -> "LikelihoodScorer":
+def _likelihood(
+    folder: Path, photographs: Path | None, features: Path | None, names: list[list[str]]
+) -> "LikelihoodScorer":
     import torch
 
     from vitcapr.api.captioner import load_captioner
@@ -109,7 +125,7 @@ def _likelihood(folder: Path, photographs: Path | None, features: Path | None) -
         return LikelihoodScorer(model, words, Photographs(encoder, photographs or Path()))
     store = open_features(given.features).at_layer(given.files.model.layer)
     check_features(model, given.folder, store, attends=False)
-    return LikelihoodScorer(model, words, StoredFeatures(store, model.arrays, device))
+    return LikelihoodScorer(model, words, StoredFeatures(store, model.arrays, device, names))
 
 
 def _cosines(folder: Path, photographs: Path, images: list[str], captions: list[str]) -> "Array":

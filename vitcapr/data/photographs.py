@@ -1,8 +1,9 @@
 """Photographs that a user names: files, folders, patterns that the shell has left alone, or images in memory."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING, Any
 
 from vitcapr.errors import UserError
 from vitcapr.files import read_file
@@ -10,8 +11,9 @@ from vitcapr.files import read_file
 if TYPE_CHECKING:
     from PIL import Image
 
-ImageLike = Union[str, Path, "Image.Image"]
-"""The path of an image, or an image in memory."""
+ImageLike = Any
+"""The path of an image, a picture of Pillow, the bytes of a file or an open file, or an RGB array (H, W, 3) of uint8;
+:func:`open_image` refuses everything else. Some functions take several of them."""
 
 FIGURE_SUFFIX = ".attention.png"
 """What is drawn beside a photograph ends so, and is not a photograph the next time its folder is read."""
@@ -66,24 +68,49 @@ def open_photograph(path: Path) -> "Image.Image":
     return decode(content, MAX_PIXELS)
 
 
-def as_list(images: ImageLike | Sequence[ImageLike]) -> list[ImageLike]:
-    """One image or several, as a list."""
-    return list(images) if isinstance(images, Sequence) and not isinstance(images, str) else [images]
+def as_list(images: ImageLike) -> list[ImageLike]:
+    """One image or several, as a list; an array of four axes is several."""
+    several = isinstance(images, Iterable) and not isinstance(images, str | os.PathLike | bytes | bytearray)
+    one = hasattr(images, "read") or getattr(images, "ndim", 1) in (2, 3)
+    return list(images) if several and not one else [images]
 
 
 def open_image(image: ImageLike) -> "Image.Image":
-    """The image upright and in RGB."""
-    from vitcapr.data.images import BadImage, as_rgb
+    """The image upright and in RGB.
+
+    Raises:
+        UserError: it is no usable picture.
+    """
+    import numpy as np
+    from PIL import Image
+
+    from vitcapr.data.images import BadImage, as_rgb, decode
 
     try:
-        return open_photograph(Path(image).expanduser()) if isinstance(image, str | Path) else as_rgb(image)
-    except BadImage as error:
-        raise UserError(f"this image cannot be used: {error.reason}", where=name_of(image) or None) from error
+        if isinstance(image, str | os.PathLike):
+            return open_photograph(Path(image).expanduser())
+        if isinstance(image, Image.Image):
+            return as_rgb(image)
+        content = image.read() if hasattr(image, "read") else image
+        if isinstance(content, bytes | bytearray):
+            return decode(bytes(content), MAX_PIXELS)
+        if (
+            isinstance(image, np.ndarray)
+            and image.dtype == np.uint8
+            and image.size
+            and image.ndim == 3
+            and image.shape[2] == 3
+        ):
+            return Image.fromarray(image)
+        what = f"{image.dtype} of shape {tuple(image.shape)}" if hasattr(image, "dtype") else type(image).__name__
+        raise BadImage(f"it is {what}, not a path, a picture of Pillow, bytes, or an array (H, W, 3) of uint8")
+    except (BadImage, OSError, ValueError) as error:
+        raise UserError(f"this image cannot be used: {error}", where=name_of(image) or None) from error
 
 
 def name_of(image: ImageLike) -> str:
     """The path as it was given; empty for an image in memory."""
-    return str(image) if isinstance(image, str | Path) else ""
+    return str(image) if isinstance(image, str | os.PathLike) else ""
 
 
 def _is_picture(path: Path) -> bool:

@@ -5,7 +5,7 @@ Image ids in COCO's files may be numbers or words. They are compared as text, so
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import numpy as np
@@ -155,13 +155,26 @@ def _by_image(entries: list[Entry], path: Path) -> dict[str, Entry]:
 
 def read_coco_references(path: Path) -> tuple[dict[str, list[str]], dict[str, str]]:
     """The references of every image of an annotations file, ``{"annotations": [{"image_id", "caption"}, ...]}``, by
-    image id; and file name -> image id, where the file has ``images``."""
+    image id; and image id -> file name, where the file has ``images``."""
     what = 'an annotations file of COCO, {"annotations": [{"image_id": 139, "caption": "a cat"}]}'
     references: dict[str, list[str]] = {}
     content = read_record(path, _ANNOTATIONS, what, "fetch the annotations")
     for entry in content.annotations:
         references.setdefault(entry.image_id, []).append(entry.caption)
-    return references, {PurePosixPath(image.file_name).name: image.id for image in content.images if image.file_name}
+    return references, _file_names(content.images, path, {})
+
+
+def _file_names(images: Iterable[_NamedImage], path: Path, known: dict[str, str]) -> dict[str, str]:
+    """Image id -> file name, added to those of other files.
+
+    Raises:
+        UserError: an id is that of two files.
+    """
+    for image in images:
+        if image.file_name and known.setdefault(image.id, image.file_name) != image.file_name:
+            what = f"image {image.id} is '{known[image.id]}' and '{image.file_name}'"
+            raise UserError(what, where=path, remedy="give every image an id of its own")
+    return known
 
 
 def read_instances(paths: Sequence[Path]) -> dict[str, frozenset[str]]:
@@ -171,8 +184,10 @@ def read_instances(paths: Sequence[Path]) -> dict[str, frozenset[str]]:
     """
     what = 'instance annotations of COCO, {"images", "annotations": [{"image_id", "category_id"}], "categories"}'
     objects: dict[str, frozenset[str]] = {}
+    files: dict[str, str] = {}
     for path in paths:
         content = read_record(path, _INSTANCES, what, "fetch the annotations")
+        _file_names(content.images, path, files)
         names = {category.id: category.name for category in content.categories}
         here: dict[str, set[str]] = {image.id: set() for image in content.images}
         for instance in content.annotations:

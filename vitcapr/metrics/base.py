@@ -83,8 +83,8 @@ class CaptionMetric:
 
 
 def one_line(text: str) -> str:
-    """``text`` with spaces for line breaks, as COCO's evaluation reads captions."""
-    return _LINE_BREAK.sub(" ", text)
+    """``text`` with spaces for line breaks, as COCO's evaluation reads captions, and without half surrogate pairs."""
+    return _LINE_BREAK.sub(" ", text.encode("utf-8", "ignore").decode("utf-8"))
 
 
 def references_of(data: Manifest, split: str, language: str) -> dict[str, list[str]]:

@@ -29,6 +29,7 @@ PUNCTUATION = frozenset(
 METEOR_STATISTICS = 23
 """Numbers METEOR 1.5 keeps of a segment: its counts of words, matches and chunks."""
 
+_PARAPHRASES = JARS / "meteor" / "data" / "paraphrase-en.gz"
 _METEOR = str(JARS / "meteor" / "meteor-1.5.jar")
 _SHORT_LIVED = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
 """Half the processor time of METEOR without its whole table: its thorough compiler costs more than it saves."""
@@ -63,8 +64,10 @@ def run_java(arguments: Sequence[str], given: str, timeout: float, output: str =
         source.write_text(given, encoding="utf-8", newline="\n")
         with source.open("rb") as stdin, answers.open("wb") as stdout, errors.open("wb") as stderr:
             command = [JAVA, "-Dfile.encoding=UTF-8", *arguments]
+            # Java reads file names by the locale: in C, it does not find a jar below /home/josé.
+            locale = {**os.environ, "LC_ALL": "C.UTF-8"}
             process = subprocess.Popen(
-                command, cwd=folder, stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True
+                command, cwd=folder, stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True, env=locale
             )
         try:
             written = 0
@@ -135,12 +138,13 @@ def meteor_statistics(
     Raises:
         UserError: the scorer failed or was silent; names the first caption without an answer.
     """
-    machine, table = ([], []) if paraphrases is None else (_SHORT_LIVED, ["-a", str(paraphrases.resolve())])
+    # METEOR would look for its table itself, and does not find it below a folder with a space.
+    machine, table = ([], _PARAPHRASES) if paraphrases is None else (_SHORT_LIVED, paraphrases.resolve())
     segments = (
         " ||| ".join(["SCORE", *(" ".join(text.replace("|||", " ").split()) for text in (*others, candidate.text))])
         for candidate, others in zip(candidates, references, strict=True)
     )
-    command = ["-Xmx2G", *machine, "-jar", _METEOR, "-", "-", "-stdio", "-l", "en", "-norm", *table]
+    command = ["-Xmx2G", *machine, "-jar", _METEOR, "-", "-", "-stdio", "-l", "en", "-norm", "-a", str(table)]
     run = run_java(command, "".join(f"{segment}\n" for segment in segments), timeout)
     statistics: list[list[float]] = []
     problem = run.problem or "ended early"
@@ -163,8 +167,7 @@ def filter_paraphrases(references: Sequence[str], output: Path, timeout: float) 
 
     METEOR's own ``FilterParaphrase``: an entry stays if either of its phrases occurs in a reference.
     """
-    table = str(JARS / "meteor" / "data" / "paraphrase-en.gz")
-    command = ["-cp", _METEOR, "FilterParaphrase", table, str(output.resolve()), "given.txt"]
+    command = ["-cp", _METEOR, "FilterParaphrase", str(_PARAPHRASES), str(output.resolve()), "given.txt"]
     run = run_java(command, "".join(f"{text}\n" for text in references), timeout)
     if run.problem:
         raise UserError(f"METEOR's FilterParaphrase {run.problem}", where=output, remedy=run.remedy)

@@ -3,7 +3,7 @@
 Source: Lin et al. 2023, "Revisiting the Role of Language Priors in Vision-Language Models", arXiv 2306.01879.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import chain
@@ -18,6 +18,7 @@ from vitcapr.batches.sources import read_rows
 from vitcapr.data.photographs import open_image
 from vitcapr.encoders.language_models import Pieces
 from vitcapr.encoders.photographs import PhotographEncoder
+from vitcapr.formats.identity import match_images
 from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.metrics.bootstrap import Array
 from vitcapr.models.interface import Captioner
@@ -44,22 +45,29 @@ class Photographs(NamedTuple):
 
 
 class StoredFeatures:
-    """Features from a store, where the id of an image is the name of its photograph, or the number in it for COCO."""
+    """Features from a store, by the names of the photographs.
 
-    def __init__(self, store: FeatureStore, arrays: Sequence[str], device: torch.device) -> None:
+    Args:
+        names: those of each file of pairs.
+
+    Raises:
+        UserError: a name may be that of two images of the store, or a file has two names of one image.
+    """
+
+    def __init__(
+        self, store: FeatureStore, arrays: Sequence[str], device: torch.device, names: Iterable[Iterable[str]]
+    ) -> None:
         self._read = partial(read_rows, store, arrays, device=device)
-        self._rows = {name: row for row, name in enumerate(store.image_ids)}
+        self._rows: dict[str, int] = {}
+        for each in names:
+            self._rows |= match_images(each, store.image_ids, "the photographs of the pairs")
 
     def __contains__(self, name: str) -> bool:
-        return self._id(name) in self._rows
+        return name in self._rows
 
     def __call__(self, names: Sequence[str]) -> dict[str, Tensor]:
-        rows = np.array([self._rows[self._id(name)] for name in names])
+        rows = np.array([self._rows[name] for name in names])
         return {name: array.float() for name, array in self._read(rows=rows).items()}
-
-    def _id(self, name: str) -> str:
-        stem = Path(name).stem
-        return next((one for one in (name, stem, stem.rpartition("_")[2].lstrip("0")) if one in self._rows), "")
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _HAN = re.compile(f"([{HAN}])")
 _SPACE_BESIDE_HAN = re.compile(f"(?<=[{HAN}]) | (?=[{HAN}])")
 _VARIATION_SELECTORS = {chr(code) for code in range(0xFE00, 0xFE10)}  # They follow a sign such as a heart.
-_UNITS = re.compile(f"[{HAN}]|[^\\W_{HAN}]+")
+_JOINERS = str.maketrans("", "", "\u200c\u200d")  # Persian and Indian scripts write them inside words.
 
 
 def clean(text: str, non_letters: NonLetters = "remove") -> str:
@@ -28,14 +28,15 @@ def clean(text: str, non_letters: NonLetters = "remove") -> str:
     """
     lower = unicodedata.normalize("NFC", text.lower())
     if non_letters == "space":
-        return "".join(sign if _is_letter(sign) else " " for sign in lower)
+        return "".join(sign if sign.isalpha() or _is_mark(sign) else " " for sign in lower.translate(_JOINERS))
     if non_letters == "remove":
-        return "".join(sign for sign in lower if _is_letter(sign) or sign.isspace())
+        return "".join(sign for sign in lower if sign.isalpha() or _is_mark(sign) or sign.isspace())
     return lower
 
 
-def _is_letter(sign: str) -> bool:
-    return sign.isalpha() or (unicodedata.category(sign) in ("Mn", "Mc") and sign not in _VARIATION_SELECTORS)
+def _is_mark(sign: str) -> bool:
+    """Whether the sign belongs to the letter before it: an accent or a vowel."""
+    return unicodedata.category(sign) in ("Mn", "Mc") and sign not in _VARIATION_SELECTORS
 
 
 def tokenize(text: str) -> list[str]:
@@ -56,12 +57,16 @@ def join_words(words: Iterable[str]) -> str:
 
 
 def units_of(text: str) -> list[str]:
-    """The Chinese characters of ``text``, and its runs of other letters and digits, in lower case.
+    """The Chinese characters of ``text``, and its runs of other letters with their marks and digits, in lower case.
 
-    >>> units_of("一个NBA球员,3分!")
-    ['一', '个', 'nba', '球', '员', '3', '分']
+    >>> units_of("一个NBA球员,3分!"), units_of("लाल कुत्ता, 2 बसें")
+    (['一', '个', 'nba', '球', '员', '3', '分'], ['लाल', 'कुत्ता', '2', 'बसें'])
     """
-    return _UNITS.findall(unicodedata.normalize("NFKC", text.lower()))
+    signs = [" "]
+    for sign in _HAN.sub(r" \1 ", unicodedata.normalize("NFKC", text.lower()).translate(_JOINERS)):
+        # A mark after a space is an accent that was typed as a sign: NFKC writes "´" so.
+        signs.append(sign if sign.isalnum() or (signs[-1] != " " and _is_mark(sign)) else " ")
+    return "".join(signs).split()
 
 
 @cache
