@@ -1,13 +1,18 @@
 """What a signature declares, and that every stage's declaration is sound."""
 
+import shlex
+import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Annotated, get_args
 
 import pytest
 
-from vitcapr.commands.stage import stages_page
+from vitcapr.commands.stage import _from_file, stages_page
 from vitcapr.config.base import Section, StageSettings
-from vitcapr.pipeline.stage import CodeHash, Form, In, Out, Role, Stage, each_stage, stage
+from vitcapr.config.experiment import ExperimentConfig
+from vitcapr.pipeline.rule import RuleStage
+from vitcapr.pipeline.stage import CodeHash, Form, In, Out, Role, Stage, each_stage, find_stage, stage
 from vitcapr.progress import Reporter
 
 STAGES = list(each_stage())
@@ -121,3 +126,16 @@ def _leads_somewhere(fields: dict[str, object], key: list[str]) -> bool:
         for section in get_args(fields[key[0]]) or [fields[key[0]]]
         if isinstance(section, type)
     )
+
+
+def test_a_command_of_thousands_of_files_is_read_from_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    files = [f"results/a/metrics/seed{number}/metrics.json" for number in range(3000)]
+    rule = RuleStage(find_stage("summary"), ExperimentConfig(experiment="a"), Path("results"))
+    outputs = {"summary": ["results/a/summary.csv"], "table": ["results/a/tables/scores.md"]}
+    command = rule.command(SimpleNamespace(), {"metrics": files}, outputs)
+    assert len(command) < 200
+    assert subprocess.run(["sh", "-c", f"echo {command} > said"], check=True).returncode == 0
+    words = _from_file(shlex.split(command)[5:])
+    assert [word for word in words if word.endswith("metrics.json")] == files
+    assert len(rule.command(SimpleNamespace(), {"metrics": files[:2]}, outputs).split()) > 10

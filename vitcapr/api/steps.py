@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import Field, InstanceOf
-from pydantic_core import to_jsonable_python
+from pydantic import Field, InstanceOf, TypeAdapter
 
 from vitcapr.api.captioner import Device, TrainedCaptioner, load_captioner
 from vitcapr.api.retriever import TrainedRetriever, load_retriever
@@ -34,7 +33,7 @@ AnyPath = str | os.PathLike[str]
 def run(out: AnyPath, stage: str, settings: Mapping[str, Any], /, **values: Any) -> Path:
     """Run the stage of this name with its settings as plain values, and return the path of its result."""
     try:
-        text = canonical_json(to_jsonable_python(settings))
+        text = canonical_json(TypeAdapter(Any).dump_python(settings, mode="json"))
     except ValueError as error:
         raise UserError(f"a setting is no text, number, list or dictionary: {error}", where=stage) from error
     run_stage(find_stage(stage), settings=text, **values)

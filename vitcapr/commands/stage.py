@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from pydantic import TypeAdapter
 
 from vitcapr.commands.main import Log
 from vitcapr.errors import UserError
+from vitcapr.formats.records import read_record
 from vitcapr.pipeline.run import run_stage
-from vitcapr.pipeline.stage import Form, Parameter, Role, Stage, each_stage, find_stage
+from vitcapr.pipeline.stage import FROM_FILE, Form, Parameter, Role, Stage, each_stage, find_stage
 
 _LOG = inspect.Parameter("log", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Log)
 
@@ -25,9 +27,19 @@ def app() -> None:
     if arguments == ["--markdown"]:
         print(stages_page(), end="")
         return
-    name = arguments[0]
-    sys.argv = [f"vitcapr stage {name}", *arguments[1:]]
+    name, *words = arguments
+    sys.argv = [f"vitcapr stage {name}", *_from_file(words)]
     application(find_stage(name))(prog_name=sys.argv[0])
+
+
+def _from_file(words: list[str]) -> list[str]:
+    """The words, with those of a file in place of ``--arguments FILE``: a rule with thousands of files has more words
+    than the system takes."""
+    if FROM_FILE not in words[:-1]:
+        return words
+    place = words.index(FROM_FILE)
+    listed = read_record(Path(words[place + 1]), TypeAdapter(list[str]), "a list of arguments", "run snakemake")
+    return [*words[:place], *listed, *words[place + 2 :]]
 
 
 def listing() -> str:

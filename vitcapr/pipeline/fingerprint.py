@@ -51,5 +51,6 @@ def user_files(stage: Stage, settings: StageSettings | None, values: Mapping[str
         # The backbone that the experiment trains is an input.
         if parameter.is_checkpoint and source and find_experiment_folder(source) is None:
             files.update((parameter.name, folder) for _, folder in checkpoint_files(source))
+    # A path that is execution only itself counts by its content; a section that is execution only names nothing.
     without = tuple(f"{key}." for key in stage.execution_only)
-    return {key: path for key, path in files.items() if not f"{key}.".startswith(without)}
+    return {key: path for key, path in files.items() if not key.startswith(without)}

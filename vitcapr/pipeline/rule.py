@@ -10,10 +10,15 @@ from typing import Any
 from vitcapr.config.base import StageSettings
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.errors import UserError
-from vitcapr.files import canonical_json
+from vitcapr.files import canonical_json, sha256_bytes, write_json
 from vitcapr.pipeline.fingerprint import fingerprint
 from vitcapr.pipeline.records import RESULTS
-from vitcapr.pipeline.stage import COMMAND, Parameter, Role, Stage, find_stage, get_dotted, stage_names
+from vitcapr.pipeline.stage import COMMAND, FROM_FILE, Parameter, Role, Stage, find_stage, get_dotted, stage_names
+
+LONGEST = 100_000
+"""Characters of a command; Linux takes 131,072 in one word, and a shell gets a command as one."""
+ARGUMENTS = ".arguments"
+"""Folder in the folder of all results with the arguments of longer commands."""
 
 EXPERIMENT = f"{RESULTS}/{{experiment}}"
 """The folder of an experiment, for the paths of rules."""
@@ -78,7 +83,14 @@ class RuleStage:
                 values[parameter.name] = self._files(parameter, _listed(files.get(parameter.name)), wildcards)
         if (settings := self._settings(wildcards)) is not None:
             values["settings"] = canonical_json(settings.canonical())
-        return shlex.join([*COMMAND, self.stage.name, *self.stage.arguments(values)])
+        words = self.stage.arguments(values)
+        command = shlex.join([*COMMAND, self.stage.name, *words])
+        if len(command) < LONGEST:
+            return command
+        listed = self.results / ARGUMENTS / f"{sha256_bytes(command.encode())[:16]}.json"
+        if not listed.exists():
+            write_json(listed, words)
+        return shlex.join([*COMMAND, self.stage.name, FROM_FILE, str(listed)])
 
     def fingerprint(self, wildcards: Wildcards) -> str:
         """Everything that determines the outputs of a job except its declared inputs; of these, the names count."""

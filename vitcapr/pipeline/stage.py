@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 
 STAGES = "vitcapr.stages"
 COMMAND = ("python", "-m", "vitcapr", "stage")
+FROM_FILE = "--arguments"
+"""The option that names a JSON file of further words of the command."""
 
 A = TypeVar("A", bound=Path)
 In = TypeAliasType("In", Path, type_params=(A,))
