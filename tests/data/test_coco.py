@@ -100,7 +100,7 @@ def test_one_folder_of_photographs_gives_the_same_rows(tmp_path, coco):
 def test_files_that_share_an_image_would_leak(coco, write_files):
     write_files(coco / "annotations", {"captions_val2014.json": TRAIN})
     with pytest.raises(UserError, match=r"image 30 is also in captions_train2017\.json .*files of one year"):
-        list_coco([], [coco / "annotations" / f"captions_{name}.json" for name in ("train2017", "val2014")])
+        list_coco([], {coco / "annotations" / f"captions_{name}.json": None for name in ("train2017", "val2014")})
 
 
 def karpathy_image(number: int, split: str, folder: str = "val2014") -> dict[str, object]:
@@ -199,4 +199,4 @@ def test_odd_ids_and_texts_are_refused(coco, old, new):
     file = coco / "annotations/captions_train2017.json"
     file.write_text(TRAIN.replace(old, new))
     with pytest.raises(UserError, match=r"not a caption file of COCO|not a JSON file"):
-        list_coco(["train2017/000000000004.jpg"], [file])
+        list_coco(["train2017/000000000004.jpg"], {file: None})

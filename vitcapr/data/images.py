@@ -18,7 +18,7 @@ import numpy as np
 from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 
 from vitcapr.data.archive import Archive, DamagedMember
-from vitcapr.data.tables import NoPicture, TablePictures, in_table
+from vitcapr.data.tables import NoPicture, TablePictures, split_table_path
 from vitcapr.data.tars import TarFiles, split_tar_path
 from vitcapr.progress import Reporter
 
@@ -73,7 +73,7 @@ class ImageSource:
             UserError: a tar or a Parquet file is damaged as a whole.
         """
         try:
-            if in_table(path):
+            if split_table_path(path):
                 return self._tables.read(path)
             if inside := split_tar_path(path):
                 return self.tars.read(*inside)
