@@ -176,9 +176,9 @@ def _list_captions(
     """Path of the image, text, language, split, place and table of each caption. The place is that of a split; the
     table counts if there are several."""
     forms: dict[str, str] = {}
-    for path in sorted(path for path in existing if not path.isascii()):
-        form = unicodedata.normalize("NFC", path)
-        forms[form] = "" if form in forms else path
+    for name in (name for name in existing if not name.isascii()):
+        form = unicodedata.normalize("NFC", name)
+        forms[form] = "" if form in forms else name
     for table in read:
         file = table.name if len(read) > 1 else None
         for row in table.rows:
