@@ -70,7 +70,7 @@ WRONG = {
     # Languages.
     "{text: {language: de}, captioners: {a: {backbone: vit}}}": "reads 'de', but the captions of data.scenes are in",
     "{data: {dataset: table, table: {images: a, language: zh}}, retrievers: {r: {backbone: vit}}}": (
-        "are in zh; set text.language, or data.table.language where no column has the language"
+        "are in zh; set text.language, or data.table.language: en where no column has the language"
     ),
     "data: {dataset: table, table: {images: a, splits: hash, columns: {split: part}}}": "columns.split has no effect",
     "{data: {dataset: table, table: {images: a, language: zh}}, captioners: {a: {backbone: vit}}}": "are in zh",
