@@ -56,7 +56,7 @@ def find_tables(
         members = ([f"{tar}/{path}" for path in source.tars.members(tar, rejected)] for tar in shards)
         samples = (sample for paths in members for sample in _samples(paths, str.partition).items())
         return [CaptionTable(None, _read_samples(samples, source, columns, rejected))]
-    texts = {"txt", "json", *columns.names["caption"]} if "caption" in columns.names else {"json"}
+    texts = {"txt", "json", *(name for names in columns.names.values() for name in names)}
     if beside := {
         key: fields for key, fields in _samples(files, str.rpartition).items() if _is_captioned(fields, texts)
     }:

@@ -87,7 +87,7 @@ def splits_in(names: Iterable[str], key: str) -> tuple[dict[str, str], str]:
         return {name: split for name, split in told.items() if split}, f"splits by name: {examples}"
     if len(first) > 1:
         raise UserError(f"some names have a split ({examples}), but '{first[None]}' has none", remedy=remedy)
-    return {}, examples and f"all names have one split ({examples}), so names give no splits"
+    return {}, examples and f"all names have one split ({examples}), so the splits are not by name"
 
 
 def random_splits(names: Iterable[str], seed: int, sizes: tuple[int, int, int]) -> dict[str, str]:
