@@ -249,7 +249,7 @@ def test_unicode_forms_of_a_name_are_one_name(
         ({"a.png": ""}, "image,caption\n,x\n", {}, "the first is 't.csv row 1': row without an image"),
         ({"a.png": ""}, "image,caption\na.png,x\n", {"columns": {"language": "lang"}}, "no column 'lang'"),
         ({"a.png": ""}, "image,caption,split\na.png,x,test\n", {"test": 0.2}, "data.table.test has no effect"),
-        ({"a.png": ""}, "image,caption,language\na.png,x,zh\n", {"language": "zh"}, "table.language has no effect"),
+        ({"a.png": ""}, "image,caption,language\na.png,x,zh\n", {"language": "ja"}, "table.language has no effect"),
         ({"t/a.png": "", "train/b.png": ""}, "image,caption\nt/a.png,x\ntrain/b.png,x\n", {}, "but 't' has none"),
     ],
 )

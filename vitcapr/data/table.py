@@ -79,8 +79,9 @@ def list_images(
             split_of, note = splits_in((table.name for table in read if table.name), _DRAWN) if by_name else ({}, "")
         images, captioned, in_rows = _list_rows(read, split_of, source.root, files, rejected)
         note = "" if in_rows else note
-    if language and len(captioned) and captioned["language"].notna().all():
-        raise UserError("data.table.language has no effect: every caption has its own language", remedy="remove it")
+    if language and len(captioned) and not (captioned["language"].isna() | (captioned["language"] == language)).any():
+        what = f"data.table.language has no effect: every caption has its own language, and none is in {language}"
+        raise UserError(what, remedy="remove it")
     there = images["path"].dropna()
     if by_name and images["split"].isna().all():
         folders = there.str.replace("/?[^/]*$", "", regex=True)
