@@ -10,7 +10,9 @@ from vitcapr.errors import UserError
 from vitcapr.files import (
     atomic_path,
     canonical_json,
+    open_text,
     read_json,
+    read_text,
     remove_remains,
     write_json,
     write_text,
@@ -56,5 +58,15 @@ def test_unreadable_json_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no such file"):
         read_json(tmp_path / "none.json")
     write_text(tmp_path / "bad.json", "{")
-    with pytest.raises(UserError, match="not a JSON file"):
+    with pytest.raises(UserError, match=r"not a JSON file: .*; correct it, or write or copy it again"):
         read_json(tmp_path / "bad.json")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32"])
+def test_text_of_every_editor_is_read(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "a.json"
+    path.write_bytes('{"a": "猫",\r\n "score": NaN, "b": -Infinity}'.encode(encoding))
+    assert read_json(path) == {"a": "猫", "score": None, "b": None}
+    assert read_text(path).startswith('{"a"')
+    with open_text(path) as stream:
+        assert stream.readline() == '{"a": "猫",\r\n'

@@ -1,4 +1,4 @@
-"""Atomic writes, JSON files and file digests."""
+"""Atomic writes, text and JSON files, and file digests."""
 
 import errno
 import glob
@@ -10,7 +10,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TextIO
 
 from vitcapr.errors import UserError
 
@@ -71,6 +71,24 @@ def read_file(path: Path) -> bytes:
         return stream.read()
 
 
+def decode_text(content: bytes) -> str:
+    """UTF-8, or UTF-16 as Windows writes it, without its byte order mark; a UnicodeDecodeError if it is neither."""
+    return content.decode(json.detect_encoding(content))
+
+
+def read_text(path: Path) -> str:
+    """The text of a file that a user wrote, as :func:`decode_text` reads it."""
+    return decode_text(read_file(path))
+
+
+def open_text(path: Path) -> TextIO:
+    """The same for a file that is too large for the memory. The line ends stay as they are."""
+    check_is_file(path)
+    with path.open("rb") as stream:
+        encoding = json.detect_encoding(stream.read(4))
+    return path.open(encoding=encoding, newline="")
+
+
 def check_is_file(path: Path) -> None:
     """For libraries that open a path themselves, and would wait for a pipe: an OSError if it is no regular file."""
     if not stat.S_ISREG(path.stat().st_mode):
@@ -101,23 +119,35 @@ def write_json(path: Path, value: Any) -> None:
     write_text(path, readable_json(value))
 
 
+def parse_json(text: str) -> Any:
+    """JSON, or a ValueError or RecursionError. NaN and Infinity, which JSON lacks, are missing values."""
+    return json.loads(text, parse_constant=lambda _: None)
+
+
+def read_field(entry: Any, name: str, *kinds: type) -> Any:
+    """A field of an entry of a user's JSON file; a TypeError if the entry has no such field of these types."""
+    if not isinstance(entry, dict):
+        raise TypeError(f"not a JSON object: {entry!r:.40}")
+    if name not in entry:
+        raise TypeError(f"it has no '{name}'")
+    if type(entry[name]) not in kinds:
+        raise TypeError(f"'{name}' is {entry[name]!r:.40}, not of type {' or '.join(kind.__name__ for kind in kinds)}")
+    return entry[name]
+
+
 def read_json(path: Path) -> Any:
     """Raises:
-    UserError: the file is missing, cannot be read, or is not JSON, in which all numbers are finite.
+    UserError: the file is missing, cannot be read, or is not JSON.
     """
     try:
-        return json.loads(read_file(path).decode("utf-8"), parse_constant=_refuse_constant)
+        return parse_json(read_text(path))
     except FileNotFoundError as error:
         raise UserError("no such file", where=path, remedy="run the stage that makes it") from error
     except OSError as error:
         raise UserError(f"the file cannot be read: {error.strerror}", where=path) from error
     except (ValueError, RecursionError) as error:
-        raise UserError("not a JSON file", where=path, remedy=f"delete it and make it again ({error})") from error
-
-
-def _refuse_constant(name: str) -> Any:
-    """Python's parser would take NaN and Infinity, which JSON does not have."""
-    raise ValueError(f"{name} is not a number of JSON")
+        remedy = "correct it, or write or copy it again"
+        raise UserError(f"not a JSON file: {error}", where=path, remedy=remedy) from error
 
 
 def sha256_bytes(content: bytes) -> str:

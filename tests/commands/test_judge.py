@@ -156,7 +156,7 @@ def files(tmp_path: Path) -> dict[str, Path]:
     }
     paths = {name: tmp_path / f"{name}.txt" for name in contents}
     for name, path in paths.items():
-        path.write_text(contents[name])
+        path.write_text(contents[name], encoding="utf-8-sig")
     return paths
 
 
@@ -170,7 +170,7 @@ def test_both_formats_are_read(files: dict[str, Path]) -> None:
 )
 def test_other_files_are_refused(tmp_path: Path, line: str) -> None:
     path = tmp_path / "expert.txt"
-    path.write_text(line)
+    path.write_text(line, encoding="utf-16")
     with pytest.raises(UserError, match="three ratings"):
         read_expert(path)
 

@@ -3,11 +3,14 @@ from pathlib import Path
 
 import pytest
 
-from vitcapr.data.coco import list_coco, list_images
+from vitcapr.data.coco import list_coco, list_images, list_karpathy
+from vitcapr.data.collect import Checks, check
 from vitcapr.data.images import ImageSource
+from vitcapr.data.readers import list_data_set
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.pipeline.run import run_stage
+from vitcapr.progress import Reporter
 from vitcapr.stages.data_photographs import data_photographs
 
 
@@ -147,6 +150,7 @@ def test_karpathys_split(tmp_path, picture, write_files, restval, split):
         ("captions_val2017.json", '{"info": {}}', "it has no 'images'"),
         ("captions_val2017.json", "[]", "not a caption file of COCO: .*not instances_"),
         ("captions_val2017.json", "{", "not a JSON file"),
+        ("captions_val2017.json", "[" * 100_000, "not a JSON file"),
     ],
 )
 def test_a_foreign_annotation_file_is_named(tmp_path, write_files, name, content, message):
@@ -186,17 +190,70 @@ def test_the_real_coco_captions(tmp_path, real_data):
 
 
 @pytest.mark.parametrize(
-    ("old", "new"),
+    ("old", "new", "item", "reason"),
     [
-        ('"id": 4', '"id": 4.5'),
-        ('"id": 4', '"id": true'),
-        ('"id": 4', '"id": 30.0'),
-        ('"Four."', "null"),
-        ('"Four."', "[" * 100_000),
+        ('"id": 4,', '"id": 4.5,', "000000000004.jpg", "'id' is 4.5, not of type int or str"),
+        ('"id": 4,', '"id": true,', "000000000004.jpg", "'id' is True, not of type int or str"),
+        ('"file_name": "000000000004.jpg"', '"coco_url": 1', "4", "it has no 'file_name'"),
+        (
+            '{"id": 4, "file_name": "000000000004.jpg"}',
+            "null",
+            "captions_train2017.json images[1]",
+            "not a JSON object",
+        ),
+        ('"Four."', "null", "3", "'caption' is None, not of type str"),
+        ('"Four."', "NaN", "3", "'caption' is None, not of type str"),
+        ('"Four."', '["Four."]', "3", "'caption' is ['Four.'], not of type str"),
+        ('"image_id": 4', '"image_id": [4]', "3", "'image_id' is [4], not of type int or str"),
+        ('"id": 3,', '"id": {},', "captions_train2017.json annotations[1]", "'id' is {}, not of type int or str"),
     ],
 )
-def test_odd_ids_and_texts_are_refused(coco, old, new):
+def test_an_odd_entry_is_left_out_and_listed(coco, old, new, item, reason):
     file = coco / "annotations/captions_train2017.json"
-    file.write_text(TRAIN.replace(old, new))
-    with pytest.raises(UserError, match=r"not a caption file of COCO|not a JSON file"):
-        list_coco(["train2017/000000000004.jpg"], {file: None})
+    assert TRAIN.count(old) == 1
+    file.write_text(TRAIN.replace(old, new), encoding="utf-8-sig")
+    listing = list_coco(["train2017/000000000004.jpg"], {file: None})
+    ((listed, why),) = listing.rejected
+    assert listed == item
+    assert why.startswith(reason)
+    assert listing.captions["text"][0] == "Thirty."
+
+
+def test_fields_that_are_not_read_may_hold_anything(coco):
+    file = coco / "annotations/captions_train2017.json"
+    odd = TRAIN.replace('"id": 3,', '"id": 3, "score": NaN, "bbox": [[{}]], "split": null, "tokens": -Infinity,')
+    file.write_text(odd.replace('"id": 4,', '"id": 4, "split": null, "license": {},'))
+    assert list(list_coco([], {file: None}).rejected) == []
+
+
+def test_so_many_odd_entries_stop_the_stage(coco):
+    """Of three annotations, one has no text: a third is more than a tenth. The file itself is sound."""
+    file = coco / "annotations/captions_train2017.json"
+    entry = {"id": 5, "image_id": 4, "caption": None}
+    file.write_text(json.dumps({**json.loads(TRAIN), "annotations": [*json.loads(TRAIN)["annotations"], entry]}))
+    message = "1 of 3 rows of captions cannot be used, '5' first: 1 x 'caption' is None.* raise data.max_rejected"
+    keys = {"annotations": [str(file)], "karpathy": None, "restval": True}
+    with Reporter() as reporter, list_data_set("coco", str(coco), **keys) as (source, listing):
+        check(listing, source, Checks(max_rejected=0.34), reporter)
+        with pytest.raises(UserError, match=message):
+            check(listing, source, Checks(), reporter)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "item", "reason"),
+    [
+        ('"Caption 0 of 3."', "null", "30", "'raw' is None, not of type str"),
+        ('"sentid": 30', '"sentid": "x"', "x", "'sentid' is 'x', not of type int"),
+        ('"split": "train"', '"split": "tarin"', "3", "unknown split 'tarin'"),
+        ('"cocoid": 3', '"cocoid": null', "COCO_val2014_000000000003.jpg", "'cocoid' is None, not of type int"),
+        ('"filepath": "val2014", "filename": "COCO_val2014_000000000003.jpg"', '"x": 0', "3", "it has no 'filename'"),
+    ],
+)
+def test_an_odd_entry_of_karpathys_file_is_listed(tmp_path, old, new, item, reason):
+    file = tmp_path / "dataset_coco.json"
+    content = json.dumps({"images": [karpathy_image(3, "train"), karpathy_image(8, "val")]})
+    assert content.count(old) == 1
+    file.write_text(content.replace(old, new), encoding="utf-8-sig")
+    listing = list_karpathy([], file, restval=True)
+    assert list(listing.rejected) == [(item, reason)]
+    assert "Caption 1 of 8." in list(listing.captions["text"])

@@ -181,6 +181,22 @@ def test_the_token_file_with_a_folder(tmp_path: Path, pictures: dict[str, bytes]
     assert "results_20130124.token:13,not a line 'image#number<tab>caption'" in rejected
 
 
+def test_the_table_of_kaggle_with_its_broken_row(tmp_path: Path, pictures: dict[str, bytes], write_files: Any) -> None:
+    images = write_files(tmp_path / "i", pictures)
+    lines = [f"{name}| {number}| {text}" for name in NAMES for number, text in enumerate(texts(name))]
+    lines[0], lines[3] = '9.jpg| 0| "Dog" is written .', "10.jpg| 1   Caption 1 of 10.jpg ."
+    text = tmp_path / "results.csv"
+    text.write_text("\n".join(["image_name| comment_number| comment", *lines]))
+    manifest = run(tmp_path / "out", images, text=text, lists=karpathy(tmp_path / "lists.json"))
+    assert split_of(manifest) == CLEAN
+    assert manifest.captions["caption_id"].tolist() == [
+        *("10.jpg#0", "2.jpg#0", "2.jpg#1", "3.jpg#0", "3.jpg#1", "4.jpg#0", "4.jpg#1", "9.jpg#0", "9.jpg#1")
+    ]
+    assert manifest.captions["text"].tolist()[-2:] == ['"Dog" is written .', "Caption 1 of 9.jpg ."]
+    rejected = (tmp_path / "out" / "rejected.csv").read_text().splitlines()
+    assert 'results.csv row 4,"fewer cells than columns: 2, separated by a bar"' in rejected
+
+
 def test_a_repeated_image_is_left_out(tmp_path: Path, pictures: dict[str, bytes]) -> None:
     pq.write_table(release(pictures, filename=["9.jpg", "2.jpg", "9.jpg"], split=["train"] * 3), tmp_path / "t.parquet")
     manifest = run(tmp_path / "out", tmp_path / "t.parquet")
@@ -202,7 +218,7 @@ def test_what_leaks_or_is_unknown_is_refused(tmp_path: Path, pictures: dict[str,
     [
         ("bare", {}, r"data\.flickr30k\.images: no Parquet files found"),
         ("bare", {"text": "gone.token"}, r"data\.flickr30k\.text: no such file .*results_20130124\.token"),
-        ("bare", {"text": "bare/readme.txt"}, r"data\.flickr30k\.text: cannot be read: its first line is not"),
+        ("bare", {"text": "bare/readme.txt"}, r"data\.flickr30k\.text\.image: .*separated by a comma"),
         ("bare", {"text": "wrong.json"}, r"data\.flickr30k\.text: not the file .*: it has no 'filename'"),
         ("bare", {"text": "t.token", "lists": "gone.json"}, r"data\.flickr30k\.lists: no such file"),
         ("foreign", {}, "has no column 'caption' or .*; there are image, words"),

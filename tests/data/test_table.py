@@ -5,9 +5,11 @@ import io
 import json
 import tarfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,6 +18,8 @@ import pytest
 from vitcapr.config.base import parse
 from vitcapr.config.data import PhotographsSettings, TableConfig
 from vitcapr.data.images import ImageSource
+from vitcapr.data.rows import Columns, read_rows
+from vitcapr.data.rows import captions_of as split_captions
 from vitcapr.data.table import make_splits
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import Manifest, read_manifest
@@ -83,6 +87,36 @@ def test_the_same_rows_from_every_kind_of_table(tmp_path: Path, images: Path, su
     assert rejected(tmp_path / "out") == set()
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".txt"])
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("first", ["", "sep={}\n", "\ufeffsep={}\r\n"])
+def test_every_separator_under_every_name(tmp_path: Path, suffix: str, separator: str, first: str) -> None:
+    lines = [
+        "number, image ,caption,other",
+        "0,a.png,a dog; red|blue\t!,",
+        "1,b.png,a cat",
+        "2,sub/c.png,a boat,x,,",
+        "3",
+    ]
+    written = [separator.join(f'"{cell}"' if "!" in cell else cell for cell in line.split(",")) for line in lines]
+    file = tmp_path / f"t{suffix}"
+    file.write_text(first.format(separator) + "\n".join(written))
+    columns, out = (
+        Columns({"image": ("image",), "caption": ("caption",)}, ("image", "caption")),
+        list[tuple[str, str]](),
+    )
+    rows = [(row.text("image"), row.text("caption")) for row in read_rows(file, columns, out, key="k")]
+    assert rows == [("a.png", "a dog; red|blue\t!"), ("b.png", "a cat"), ("sub/c.png", "a boat")]
+    name = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}[separator]
+    assert out == [(f"{file.name} row 4", f"fewer cells than columns: 1, separated by {name}")]
+
+
+def test_spaces_after_the_separator(tmp_path: Path, images: Path) -> None:
+    (tmp_path / "t.csv").write_text('image, caption, split\na.png, "a dog, red", train\nb.png, a cat, val\n')
+    manifest = run(tmp_path / "out", images=str(images), captions=str(tmp_path / "t.csv"))
+    assert manifest.captions["text"].tolist() == ["a dog, red", "a cat"]
+
+
 @pytest.mark.parametrize("options", [{"delimiter": ";"}, {"lineterminator": "\r"}, {"lineterminator": "\n"}])
 def test_csv_as_spreadsheets_and_old_macs_write_it(tmp_path: Path, images: Path, options: dict[str, str]) -> None:
     table = write_table(tmp_path / "t.csv", ROWS, **options)
@@ -99,6 +133,59 @@ def test_lists_of_captions_and_columns_of_other_names(tmp_path: Path, images: Pa
     manifest = run(tmp_path / "out", images=str(images), captions=str(table), columns=columns)
     assert manifest.captions["text"].tolist() == ["one", "two", "[no list"]
     assert rejected(tmp_path / "out") == {("sub/c.png", "image without a caption")}
+
+
+@pytest.mark.parametrize(
+    ("cell", "texts"),
+    [
+        ("['a', 'b']", ["a", "b"]),
+        ("('a', 'b')", ["a", "b"]),
+        ("('a',)", ["a"]),
+        ("""["it's" 'a "b"'\n 'c']""", ["it's", 'a "b"', "c"]),
+        (
+            str(np.array(["long enough to be broken into lines " * 2] * 3)),
+            ["long enough to be broken into lines " * 2] * 3,
+        ),
+        ("array(['a', 'b'], dtype=object)", ["a", "b"]),
+        ('{"a b","c"}', ["a b", "c"]),
+        ("['\\u732b \\'x\\'']", ["猫 'x'"]),
+        ('["a", null]', ["a", ""]),
+        ("[]", [""]),
+        *((text, [text]) for text in ("[sic] a dog", "[a dog]", "[it's a dog]", "(left) a dog", '("Stop" sign)')),
+        *(
+            (text, [text])
+            for text in ("[1] a dog", "{a, b}", "['stop' sign] a dog", "('a')", "a nan bread", "None left")
+        ),
+    ],
+)
+def test_a_cell_is_a_caption_or_a_printed_list(cell: str, texts: list[str]) -> None:
+    assert split_captions(cell) == texts
+
+
+@pytest.mark.parametrize(
+    ("cell", "reason"),
+    [
+        *((text, "the list must be JSON") for text in ("['a', None]", "['a', nan]", "['a', 1]", "[['a'], ['b']]")),
+        *(
+            (text, "the list must be JSON")
+            for text in ("['a dog's tail', 'b']", "['a', 'b", "[b'a']", r"['\N{x}', 'b']")
+        ),
+        *(
+            (text, "a caption is a text or a list of texts")
+            for text in ("[1, 2]", '[["a"]]', '["a", 2]', '{"raw": "a"}')
+        ),
+        *((text, "no caption: the cell says") for text in ("nan", "None", " NULL", "<NA>", "[nan]", "(None)", "#N/A")),
+    ],
+)
+def test_a_cell_that_is_neither_is_left_out(cell: str, reason: str) -> None:
+    with pytest.raises(TypeError, match=reason):
+        split_captions(cell)
+
+
+def test_a_list_is_read_in_linear_time() -> None:
+    for text in ("['" + "a" * 10**5, "['a'" + " " * 10**5 + "x", "[" + "'a' " * 10**5 + "x", "['" + "\\" * 10**5):
+        with suppress(TypeError):
+            split_captions(text)
 
 
 def test_a_folder_with_metadata_as_the_datasets_library_has_it(tmp_path: Path, images: Path) -> None:
@@ -190,13 +277,46 @@ def test_two_files_in_cocos_form(tmp_path: Path, images: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("odd", [True, 1.5, float("inf"), ["a", 1], {"x": "a"}])
+@pytest.mark.parametrize("odd", [True, 1.5, ["a", 1], {"x": "a"}])
 def test_what_is_no_caption_is_left_out(tmp_path: Path, images: Path, odd: object) -> None:
     rows = [{"image": f"{name}.png", "caption": name, "split": split} for name, split in (("a", "train"), ("b", "val"))]
     table = write_table(tmp_path / "t.jsonl", [*rows, {"image": "sub/c.png", "caption": odd}])
     assert run(tmp_path / "out", images=str(images), captions=str(table)).captions["text"].tolist() == ["a", "b"]
     (reason,) = [reason for place, reason in rejected(tmp_path / "out") if place == "t.jsonl row 3"]
     assert "a caption is a text" in reason
+
+
+def test_cells_without_a_value_say_nothing(tmp_path: Path, images: Path) -> None:
+    lines = ["image,caption,language,split", "a.png,a,nan,train", "b.png,b,NULL,val", "sub/c.png,c,zh,none", "NaN,d,,"]
+    (tmp_path / "t.csv").write_text("\n".join([*lines, "a.png,None,,", "a.png,again,None,None"]))
+    manifest = run(tmp_path / "out", images=str(images), captions=str(tmp_path / "t.csv"))
+    assert captions_of(manifest) == [
+        ("a.png#0", "a.png", "en", "a", "train"),
+        ("a.png#1", "a.png", "en", "again", "train"),
+        ("b.png#0", "b.png", "en", "b", "validation"),
+        ("sub/c.png#0", "sub/c.png", "zh", "c", "none"),
+    ]
+    assert rejected(tmp_path / "out") == {
+        ("t.csv row 4", "row without an image"),
+        ("t.csv row 5", "no caption: the cell says 'None'"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ('{"image": "sub/c.png", ', "line 2 is not a JSON object"),
+        ("null", "not a JSON object: None"),
+        ("[" * 10**5, "line 2 is not a JSON object"),
+    ],
+)
+def test_an_odd_line_is_left_out(tmp_path: Path, images: Path, line: str, reason: str) -> None:
+    rows = [{"image": f"{name}.png", "caption": name, "split": split} for name, split in (("a", "train"), ("b", "val"))]
+    lines = [json.dumps(rows[0]), line, json.dumps({**rows[1], "other": float("nan")})]
+    (tmp_path / "t.jsonl").write_text("\n".join(lines), encoding="utf-16")
+    manifest = run(tmp_path / "out", images=str(images), captions=str(tmp_path / "t.jsonl"))
+    assert manifest.captions["text"].tolist() == ["a", "b"]
+    assert dict(rejected(tmp_path / "out"))["t.jsonl row 2"].startswith(reason)  # type: ignore[arg-type]
 
 
 def test_columns_that_nobody_asks_for_are_not_read(tmp_path: Path, images: Path) -> None:
@@ -256,8 +376,11 @@ def test_everything_that_is_left_out_is_listed(
         ),
         ("image,caption\n", "no photograph with a caption is listed"),
         (b"image,caption\na.png,caf\xe9\n", "data.table.captions: not text in UTF-8: .*; save the table in"),
-        (b"\xff\xfei\x00m\x00", "not text in UTF-8"),
+        (b"\xff\xfei\x00m\x00", "there are im"),
+        (b"\xff\xfei\x00m", "not text in UTF-8"),
         (b"", "there are none"),
+        ("filepath\ttitle\tx\n", r"t.csv, separated by a tab\); .*; there are filepath, title, x"),
+        ("sep=;\nimage\tcaption\n", r"separated by a semicolon\); .*; there are image\\tcaption"),
         ('image,caption\na.png,"a dog\nb.png,a cat\nsub/c.png,a boat\n', "cannot be read after row 0: unexpected end"),
         ('image,caption\na.png,x\na.png,"a dog\nb.png,"a cat"\n', "cannot be read after row 1: .* expected after"),
         ("image,caption,caption\na.png,x,y\n", "two columns 'caption'"),
@@ -278,7 +401,8 @@ def test_a_mistake_is_one_line(tmp_path: Path, images: Path, text: str | bytes, 
         ({"captions": "gone.csv"}, r"data.table.captions: no such file .*gone.csv"),
         ({"captions": "captions.xlsx"}, "unknown kind of table"),
         ({"captions": "t.csv", "columns": {"caption": "image"}}, "image and caption are one column, 'image'"),
-        ({"captions": "bad.jsonl"}, "line 2 is not a JSON object"),
+        ({"captions": "bad.jsonl"}, "line 1 is not a JSON object"),
+        ({"captions": "bad.json"}, "'images' is 1, not of type list"),
         ({"captions": "bad.parquet"}, "cannot be read"),
     ],
 )
@@ -287,7 +411,8 @@ def test_a_mistake_in_the_settings_or_the_file_is_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     write_table(tmp_path / "t.csv", ROWS)
-    (tmp_path / "bad.jsonl").write_text('{"caption": "a", "image": "b"}\n{oh\n')
+    (tmp_path / "bad.jsonl").write_text('{"caption": "a", "image": "b"\n{oh\n')
+    (tmp_path / "bad.json").write_bytes('{"images": 1}'.encode("utf-16"))
     (tmp_path / "bad.parquet").write_text("no")
     with pytest.raises(UserError, match=message):
         run(tmp_path / "out", images=str(images), **given)

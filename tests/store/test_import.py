@@ -160,7 +160,7 @@ def test_what_does_not_fit_is_one_line(tmp_path: Path, data: Path) -> None:
     np.save(tmp_path / "bare.npy", VECTORS)
     with pytest.raises(UserError, match="give --ids"):
         imported(tmp_path / "bare.npy")
-    (tmp_path / "ids.txt").write_text("\n".join(IDS))
+    (tmp_path / "ids.txt").write_text("\n".join(IDS), encoding="utf-8-sig")
     with open_features(imported(tmp_path / "bare.npy", "--ids", tmp_path / "ids.txt")) as store:
         assert store.ids == IDS
 

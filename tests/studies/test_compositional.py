@@ -69,8 +69,11 @@ def test_a_difference_by_rounding_is_a_tie() -> None:
 )
 def test_forms(content: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "split.json"
-    path.write_text(json.dumps(content))
+    path.write_text(json.dumps(content), encoding="utf-8-sig")
     assert read_foils(path) == [FoilPair("split", "1.jpg", "a cat", "a dog")]
+    path.write_text(json.dumps(content).replace('"a cat"', "null"))
+    with pytest.raises(UserError, match=r"compositional pairs: 'caption' is None, not of type str \(entry \w+\)"):
+        read_foils(path)
 
 
 def test_the_cosine_of_image_and_caption() -> None:

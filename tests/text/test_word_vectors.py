@@ -50,6 +50,8 @@ def test_the_draw_is_the_seeded_normal_scaled_and_shifted(tmp_path, vocabulary):
     ("text", "expected"),
     [
         ("2 2\na 1 2\ndog 3 4\n", {"a": [1, 2], "dog": [3, 4]}),  # the header of word2vec
+        ("\ufeffa 1 2\ndog 3 4\n", {"a": [1, 2], "dog": [3, 4]}),
+        ("\ufeff2 2\na 1 2\ndog 3 4\n", {"a": [1, 2], "dog": [3, 4]}),
         ("7 1 2\n8 3 4\n", {"7": [1, 2], "8": [3, 4]}),
         ("dog 1 2\r\n. . . 3 4\r\nat name@x.org 5 6", {"dog": [1, 2], ". . .": [3, 4], "at name@x.org": [5, 6]}),
     ],

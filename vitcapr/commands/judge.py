@@ -62,12 +62,12 @@ def main(
 
 def _corpus(path: Path) -> "Corpus":
     from vitcapr.data.flickr8k import parse_token_file
-    from vitcapr.files import read_file
+    from vitcapr.files import read_text
     from vitcapr.formats.records import reading
     from vitcapr.studies.judgments import Corpus
 
     with reading(path, "a file of captions", "give Flickr8k.token.txt"):
-        listed, rejected = parse_token_file(read_file(path).decode("utf-8"), path.name)
+        listed, rejected = parse_token_file(read_text(path), path.name)
     if rejected:
         item, reason = rejected[0]
         raise UserError(reason, where=item, remedy="give Flickr8k.token.txt")

@@ -21,6 +21,7 @@ from pydantic import (
 )
 
 from vitcapr.errors import UserError, as_user_error
+from vitcapr.files import read_text
 
 D = TypeVar("D")
 
@@ -157,8 +158,8 @@ def parse_settings(model: type[S], text: str) -> S:
     if not text.lstrip().startswith("{"):
         source = Path(text)
         try:
-            text = Path(text).read_text(encoding="utf-8")
-        except OSError as error:
+            text = read_text(Path(text))
+        except (OSError, UnicodeDecodeError) as error:
             raise UserError("the settings are neither JSON text nor a readable file", where=text) from error
     try:
         values = json.loads(text)

@@ -77,7 +77,7 @@ class Flickr30kConfig(PhotographsConfig):
     images: UserPath = ""
     """Folder of the Parquet files (or one of these files), the folder flickr30k-images, or a zip of that folder."""
     text: UserPath | None = None
-    """dataset_flickr30k.json or results_20130124.token; null: the Parquet files hold the captions."""
+    """dataset_flickr30k.json, results_20130124.token or Kaggle's results.csv; null: the Parquet files have captions."""
     lists: UserPath | None = None
     """dataset_flickr30k.json, used only for its splits; needed if neither images nor text define splits."""
     splits: Literal["karpathy", "paper", "random", "whole"] = "karpathy"

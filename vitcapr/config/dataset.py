@@ -22,8 +22,8 @@ class PictureChecks(Section):
     max_pixels: int = Field(100_000_000, ge=1)
     """Maximum number of pixels in a picture; a larger picture is treated as a decompression bomb."""
     max_rejected: float = Field(0.1, ge=0, le=1)
-    """Maximum share of the captioned images that may be left out as missing or damaged; more stop the data stage. 0: a
-    single one stops it."""
+    """Maximum share of the captioned images that may be left out as missing or damaged, and of the captions that may be
+    left out because their row cannot be read; more stop the data stage. 0: a single one stops it."""
 
 
 class DatasetConfig(Section):

@@ -1,6 +1,5 @@
 """Captions beside the images: metadata files, WebDataset tars, text files with the names of the images, Parquet."""
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -10,8 +9,9 @@ from vitcapr.data import tables, tars
 from vitcapr.data.collect import one_line
 from vitcapr.data.images import SUFFIXES, BadImage, ImageSource
 from vitcapr.data.rows import Columns, Row, captions_of, read_rows
-from vitcapr.data.tars import Rejected
+from vitcapr.data.tars import OddRow, Rejected
 from vitcapr.errors import UserError
+from vitcapr.files import decode_text, parse_json
 
 KEY = "data.table.images"
 METADATA = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
@@ -141,17 +141,17 @@ def _read_samples(
             continue
         image = _choose_image(key, pictures, picture)
         try:
-            content = json.loads(source.read(fields["json"])) if "json" in fields else {}
+            content = parse_json(decode_text(source.read(fields["json"]))) if "json" in fields else {}
             content = content if isinstance(content, dict) else {"caption": content}
             there = {*content, *fields} - {"json", *pictures}
             chosen = {column: name for column, each in names.items() for name in each[::-1] if name in there}
-            texts = {name: source.read(fields[name]).decode("utf-8-sig") for name in chosen.values() if name in fields}
+            texts = {name: decode_text(source.read(fields[name])) for name in chosen.values() if name in fields}
             cells = {column: texts[name] if name in texts else content[name] for column, name in chosen.items()}
             other = next((content[name] for name in usual if name in content), None) if "txt" in texts else None
-            if other not in (None, texts["txt"]) and one_line(texts["txt"]) not in map(one_line, captions_of(other)):
+            if other is not None and one_line(texts["txt"]) not in map(one_line, captions_of(other)):
                 rejected.append((fields["json"], "not used: its caption is not that of the .txt file"))
         except (ValueError, TypeError, RecursionError, BadImage) as error:
-            rejected.append((key, f"captions cannot be read: {error}"))
+            rejected.append((key, OddRow(f"captions cannot be read: {error}")))
             continue
         seen |= dict.fromkeys((*fields, *content))
         unused = [

@@ -10,18 +10,18 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from vitcapr.data.collect import ListedCaption, ListedImage, Listing, parse_text
+from vitcapr.data.collect import ListedCaption, ListedImage, Listing
 from vitcapr.data.images import ImageSource
-from vitcapr.data.karpathy import SPLITS, parse_number, problem, read_karpathy
+from vitcapr.data.karpathy import SPLITS, annotations_in, check_entries, odd_entry, read_karpathy
 from vitcapr.data.splits import parse_split, split_in
 from vitcapr.data.tars import Rejected
 from vitcapr.errors import UserError
-from vitcapr.files import read_json
+from vitcapr.files import read_field
 
 EXPECTED = "name the folder that holds train2014/, val2014/, train2017/ or val2017/, or one of these"
 _KEY = "data.coco.annotations"
+_EXPECTED_FILES = "name captions_*.json, not instances_*, person_keypoints_* or image_info_*"
 
 
 def list_images(
@@ -70,35 +70,28 @@ def list_coco(image_files: Iterable[str], split_of: Mapping[Path, str | None], k
     counted: Counter[str] = Counter()
     for file, split in split_of.items():
         subset = "".join(re.findall(r"(?:train|val|test)\d*", file.name)[:1])
-        content = _read(file, key)
-        try:
-            for entry in content["images"]:
-                image = _id(entry["id"])
-                if image not in images:
-                    name = parse_text(entry["file_name"])
-                    path = find(existing, by_name, subset, name)
-                    own = parse_split(entry["split"], file) if "split" in entry else split
-                    images[image] = ListedImage(image, path, own or "none", None if path else name)
-                    file_of[image] = file
-                elif file_of[image] == file:
-                    rejected.append((image, "duplicate image id"))
-                else:
-                    raise UserError(
-                        f"{key}: image {image} is also in {file_of[image].name}",
-                        where=file,
-                        remedy="name files of one year only",
-                    )
-            for entry in content["annotations"]:
-                image, text = _id(entry["image_id"]), parse_text(entry["caption"])
-                identity = _id(entry["id"]) if "id" in entry else f"{image}#{counted[image]}"
-                captions.append(ListedCaption(identity, image, text))
-                counted[image] += 1
-        except (KeyError, TypeError, ValueError) as error:
-            raise UserError(
-                f"{key}: not a caption file of COCO: {problem(error)}",
-                where=file,
-                remedy="name captions_*.json, not instances_*, person_keypoints_* or image_info_*",
-            ) from error
+        with annotations_in(file, key, "a caption file of COCO", _EXPECTED_FILES) as content:
+            for number, entry in enumerate(read_field(content, "images", list)):
+                with odd_entry(rejected, entry, ("id", "file_name"), f"{file.name} images[{number}]"):
+                    image = str(read_field(entry, "id", int, str))
+                    if image not in images:
+                        name = read_field(entry, "file_name", str)
+                        path = find(existing, by_name, subset, name)
+                        own = parse_split(read_field(entry, "split", str), file) if entry.get("split") else split
+                        images[image] = ListedImage(image, path, own or "none", None if path else name)
+                        file_of[image] = file
+                    elif file_of[image] == file:
+                        rejected.append((image, "duplicate image id"))
+                    else:
+                        what = f"{key}: image {image} is also in {file_of[image].name}"
+                        raise UserError(what, where=file, remedy="name files of one year only")
+            for number, entry in enumerate(read_field(content, "annotations", list)):
+                with odd_entry(rejected, entry, ("id",), f"{file.name} annotations[{number}]"):
+                    image = str(read_field(entry, "image_id", int, str))
+                    identity = str(read_field(entry, "id", int, str)) if "id" in entry else f"{image}#{counted[image]}"
+                    captions.append(ListedCaption(identity, image, read_field(entry, "caption", str)))
+                    counted[image] += 1
+            check_entries(captions, rejected)
     in_order = sorted(images, key=lambda image: (int(image), "") if image.isdecimal() else (-1, image))
     return Listing.from_records([images[image] for image in in_order], captions, rejected)
 
@@ -123,11 +116,6 @@ def list_karpathy(image_files: Iterable[str], file: Path, *, restval: bool) -> L
     return Listing.from_records(images, captions, rejected)
 
 
-def _id(value: Any) -> str:
-    """An id that is a text or a whole number; 1.5 and true would become those of other images."""
-    return value if isinstance(value, str) else str(parse_number(value))
-
-
 def find(existing: set[str], by_name: Mapping[str, str], subset: str, file_name: str) -> str | None:
     """The path of an image, None if it is not there: in the folder ``subset`` or beside it; or the only file of this
     name, if its folder is not of another split than ``subset``. Unicode's forms of a letter are one letter."""
@@ -147,9 +135,3 @@ def names_once(paths: Iterable[str]) -> dict[str, str]:
     names = [unicodedata.normalize("NFC", posixpath.basename(path)) for path in paths]
     counted = Counter(names)
     return {name: path for name, path in zip(names, paths, strict=True) if counted[name] == 1}
-
-
-def _read(file: Path, key: str) -> Any:
-    if not file.is_file():
-        raise UserError(f"{key}: no such file", where=file, remedy="it should name captions_*.json files of COCO")
-    return read_json(file)

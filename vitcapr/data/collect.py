@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 import pandas as pd
 
 from vitcapr.data.images import BadImage, ImageSource, decoders_of, inspect_all
 from vitcapr.data.splits import share_limit
-from vitcapr.data.tars import Rejected
+from vitcapr.data.tars import OddRow, Rejected
 from vitcapr.errors import UserError
 from vitcapr.formats.containers import find_texts, repeated, text_columns
 from vitcapr.formats.manifest import SPLITS, leads_outside, write_manifest
@@ -91,7 +91,8 @@ class Checks:
 
     Attributes:
         max_pixels: see :func:`vitcapr.data.images.decode`.
-        max_rejected: the share of the captioned images that may be left out.
+        max_rejected: the share that may be left out of the captioned images, and of the rows of captions, because they
+            cannot be read.
     """
 
     max_pixels: int = 100_000_000
@@ -147,7 +148,7 @@ def _nothing_there(
 ) -> UserError:
     files = source.files()
     if len(images):
-        tried = _tried(images, 0)
+        tried = _tried(images, np.arange(1)).iloc[0]
         same = (file for file in files if PurePosixPath(file).name == PurePosixPath(tried).name)
         example = next(same, files[0] if files else None)
         there = f"there is '{example}'" if example else "there is no file"
@@ -160,17 +161,10 @@ def _nothing_there(
     return UserError(what, where=source.root, remedy=expected)
 
 
-def _tried(images: pd.DataFrame, row: int) -> str:
-    """The path of an image that was looked for."""
-    texts = images.reindex(columns=["path", "tried", "image_id"]).iloc[row]
-    return str(texts.dropna().iloc[0])
-
-
-def parse_text(value: Any) -> str:
-    """``value`` of a JSON file, where a text should be; anything else is a TypeError."""
-    if not isinstance(value, str):
-        raise TypeError(f"a text is {value!r:.40}")
-    return value
+def _tried(images: pd.DataFrame, rows: np.ndarray) -> "pd.Series[str]":
+    """The paths of these images that were looked for."""
+    texts = images.reindex(columns=["path", "tried", "image_id"]).iloc[rows]
+    return texts["path"].fillna(texts["tried"]).fillna(texts["image_id"])
 
 
 def check(
@@ -196,12 +190,12 @@ def check(
             have a caption; None keeps all.
 
     Raises:
-        UserError: more than ``max_rejected`` of the captioned images are left out.
+        UserError: more than ``max_rejected`` of the captioned images are left out, or of the rows of captions.
     """
     rejected = list(listing.rejected)
     images, captions = listing.images, _usable_captions(listing, rejected)
     path, split = images["path"], pd.Categorical(images["split"], SPLITS)
-    candidates, reason = _choose_images(images, captions, checks, source.root, limit)
+    candidates, reason = _choose_images(listing, captions, checks, source.root, limit)
     size = np.zeros((len(images), 2), np.int32)
     digest = np.zeros((len(images), 32), np.uint8)
     heif = False
@@ -254,9 +248,12 @@ def check(
 
 
 def _choose_images(
-    images: pd.DataFrame, captions: pd.DataFrame, checks: Checks, root: Path, limit: int | None
+    listing: Listing, captions: pd.DataFrame, checks: Checks, root: Path, limit: int | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """The rows of the images to read, and why each of the others is left out before that; else empty texts."""
+    odd = [row for row in listing.rejected if isinstance(row[1], OddRow)]
+    _raise_loss(odd, len(odd) + len(listing.captions), "rows of captions", checks, root)
+    images = listing.images
     captioned = np.bincount(captions["image_row"], minlength=len(images)) > 0
     reason = _reasons_without_reading(images["path"], captioned)
     _check_loss(images, reason, np.flatnonzero(captioned), checks, root)
@@ -276,12 +273,17 @@ def _reasons_without_reading(path: "pd.Series[str]", captioned: np.ndarray) -> n
 
 def _check_loss(images: pd.DataFrame, reason: np.ndarray, captioned: np.ndarray, checks: Checks, root: Path) -> None:
     """Not too many of these rows may have a reason."""
-    lost = captioned[reason[captioned] != ""]
-    if len(lost) > checks.max_rejected * len(captioned):
-        first, counts = _tried(images, lost[0]), Counter(reason[lost]).most_common(3)
-        reasons = ", ".join(f"{number} x {reason}" for reason, number in counts)
+    rows = captioned[reason[captioned] != ""]
+    lost = list(zip(_tried(images, rows), reason[rows], strict=True))
+    _raise_loss(lost, len(captioned), "captioned images", checks, root)
+
+
+def _raise_loss(lost: Rejected, number: int, what: str, checks: Checks, root: Path) -> None:
+    if len(lost) > checks.max_rejected * number:
+        counts = Counter(reason for _, reason in lost).most_common(3)
+        reasons = ", ".join(f"{count} x {reason}" for reason, count in counts)
         raise UserError(
-            f"{len(lost)} of {len(captioned)} captioned images cannot be used, '{first}' first: {reasons}",
+            f"{len(lost)} of {number} {what} cannot be used, '{lost[0][0]}' first: {reasons}",
             where=root,
             remedy=f"repair them, or raise data.max_rejected, which is {checks.max_rejected:g}",
         )
@@ -374,7 +376,7 @@ def collect(
 
 def listed_sizes(listing: Listing, root: Path, checks: Checks, limit: int | None) -> Counter[str]:
     """The number of images of each split that :func:`check` would read; its errors as far as no image is read."""
-    rows, _ = _choose_images(listing.images, _usable_captions(listing, []), checks, root, limit)
+    rows, _ = _choose_images(listing, _usable_captions(listing, []), checks, root, limit)
     return Counter(listing.images["split"].iloc[rows])
 
 

@@ -8,6 +8,7 @@ The Parquet releases on the Hugging Face hub have a row for each image, its byte
 named after their split. All of that is read from the small columns; no picture is.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Literal
@@ -19,13 +20,19 @@ from vitcapr.data.karpathy import read_karpathy
 from vitcapr.data.rows import Columns, captions_of, read_rows
 from vitcapr.data.splits import parse_split, put_in_split, random_splits, splits_in
 from vitcapr.data.tables import SUFFIX, picture_path
-from vitcapr.data.tars import Rejected
+from vitcapr.data.tars import OddRow, Rejected
 from vitcapr.errors import UserError
+from vitcapr.files import read_text
 
 Splits = Literal["karpathy", "paper", "random", "whole"]
 
 EXPECTED = "name the folder of the Parquet files, or the folder flickr30k-images or a zip of it"
 SIZES = (29000, 1014, 1000)
+_TABLE = Columns(
+    {"image": ("image_name", "image"), "number": ("comment_number",), "caption": ("comment", "caption")},
+    needed=("image", "caption"),
+    key="data.flickr30k.text",
+)
 _COLUMNS = Columns(
     {
         "caption": ("caption", "captions", "raw", "text"),
@@ -43,15 +50,15 @@ def list_images(
 
     Args:
         files: the paths that exist below the image root, relative to it.
-        text: ``dataset_flickr30k.json`` of Karpathy, or ``results_20130124.token``; None: the Parquet files hold the
-            captions, and the pictures stay in them.
+        text: ``dataset_flickr30k.json`` of Karpathy, ``results_20130124.token`` or Kaggle's ``results.csv``; None: the
+            Parquet files hold the captions, and the pictures stay in them.
         lists: ``dataset_flickr30k.json``, where the splits are to come from it.
         splits, seed: see :func:`with_splits`.
     """
     where = Path(text) if text else source.root
     if text:
         captions, rejected, given = (
-            _read_karpathy(where, "text") if where.suffix.lower() == ".json" else _parse_tokens(where)
+            _read_karpathy(where, "text") if where.suffix.lower() == ".json" else _read_captions(where)
         )
     elif tables := [name for name in files if name.endswith(SUFFIX)]:
         by_name = splits in ("karpathy", "paper") and not lists
@@ -105,16 +112,24 @@ def with_splits(
     return [image._replace(split=split_of.get(image.image_id, "none")) for image in images], captions
 
 
-def _parse_tokens(file: Path) -> tuple[list[ListedCaption], Rejected, dict[str, str]]:
+def _read_captions(file: Path) -> tuple[list[ListedCaption], Rejected, dict[str, str]]:
+    """The official token file, or the table that Kaggle has of it."""
     try:
-        content = file.read_text(encoding="utf-8-sig")
-        if "\t" not in content.partition("\n")[0]:
-            raise ValueError("its first line is not 'image#number<tab>caption'")
+        content = read_text(file)
     except (OSError, ValueError) as error:
         what = "no such file" if isinstance(error, FileNotFoundError) else f"cannot be read: {error}"
-        remedy = "name dataset_flickr30k.json or results_20130124.token"
+        remedy = "name dataset_flickr30k.json, results_20130124.token or results.csv"
         raise UserError(f"data.flickr30k.text: {what}", where=file, remedy=remedy) from error
-    return (*parse_token_file(content, file.name), {})
+    if "#" in content.partition("\n")[0].partition("\t")[0]:
+        return (*parse_token_file(content, file.name), {})
+    captions: list[ListedCaption] = []
+    rejected: Rejected = []
+    count: Counter[str] = Counter()
+    for row in read_rows(file, _TABLE, rejected, key="data.flickr30k.text"):
+        name = row.name("image")
+        captions.append(ListedCaption(f"{name}#{row.text('number') or count[name]}", name, row.text("caption")))
+        count[name] += 1
+    return captions, rejected, {}
 
 
 def _read_karpathy(file: Path, key: str) -> tuple[list[ListedCaption], Rejected, dict[str, str]]:
@@ -144,10 +159,10 @@ def read_release(
             try:
                 texts = captions_of(row.cells["caption"])
             except TypeError as error:
-                rejected.append((path, str(error)))
+                rejected.append((path, OddRow(error)))
                 continue
             if not name:
-                rejected.append((path, "row without the name of its image"))
+                rejected.append((path, OddRow("row without the name of its image")))
                 continue
             if name in images and (len(texts) > 1 or numbers[name] == 0):
                 rejected.append((path, f"duplicate of image {name}"))

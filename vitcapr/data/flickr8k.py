@@ -13,8 +13,9 @@ from vitcapr.data.archive import Archive, DamagedMember
 from vitcapr.data.collect import ListedCaption, ListedImage, Listing
 from vitcapr.data.images import SUFFIXES, ImageSource
 from vitcapr.data.splits import put_in_split, random_splits
-from vitcapr.data.tars import Rejected
+from vitcapr.data.tars import OddRow, Rejected
 from vitcapr.errors import UserError
+from vitcapr.files import decode_text, read_text
 
 OFFICIAL_LISTS = {
     "Flickr_8k.trainImages.txt": "train",
@@ -82,7 +83,7 @@ class _Texts(Archive):
 
     def read_text(self, name: str) -> str:
         try:
-            return self.read(self.names[name]).decode("utf-8-sig")
+            return decode_text(self.read(self.names[name]))
         except (OSError, DamagedMember, UnicodeDecodeError) as error:
             raise UserError(f"{_KEY}: {name} cannot be read: {error}", where=self._text) from error
 
@@ -114,7 +115,7 @@ def _parse_kaggle(content: str, name: str) -> tuple[list[ListedCaption], Rejecte
             captions.append(ListedCaption(f"{image_id}#{count[image_id]}", image_id, caption))
             count[image_id] += 1
         elif line:
-            rejected.append((f"{name}:{number}", "not a line 'image,caption'"))
+            rejected.append((f"{name}:{number}", OddRow("not a line 'image,caption'")))
     return captions, rejected
 
 
@@ -139,24 +140,27 @@ def pictures_by_name(image_files: Iterable[str]) -> dict[str, str]:
     return {PurePosixPath(path).name: path for path in pictures}
 
 
-def parse_token_file(content: str, name: str) -> tuple[list[ListedCaption], Rejected]:
-    """The captions of lines ``image#number<tab>caption``, and (item, reason) of every other line.
+def parse_token_file(
+    content: str, name: str, form: str = "image#number<tab>caption", language: str | None = None
+) -> tuple[list[ListedCaption], Rejected]:
+    """The captions of the lines, and (item, reason) of every line that has another form.
 
     Args:
         name: of the file, for the items.
+        form: of a line, with a tab or a space before the caption.
     """
     captions: list[ListedCaption] = []
     rejected: Rejected = []
     lines = content.split("\n") if "\n" in content else content.split("\r")
     for number, line in enumerate(lines, start=1):
-        caption_id, tab, caption = line.partition("\t")
+        caption_id, separator, caption = line.partition("\t" if "<tab>" in form else " ")
         image_id, hash_sign, _ = caption_id.rpartition("#")
         if "\r" in line.rstrip("\r"):
-            rejected.append((f"{name}:{number}", "a carriage return inside the line"))
-        elif tab and hash_sign:
-            captions.append(ListedCaption(caption_id, image_id, caption))
+            rejected.append((f"{name}:{number}", OddRow("a carriage return inside the line")))
+        elif separator and hash_sign:
+            captions.append(ListedCaption(caption_id, image_id.removesuffix("#zhc"), caption, language))
         elif line.strip():
-            rejected.append((f"{name}:{number}", "not a line 'image#number<tab>caption'"))
+            rejected.append((f"{name}:{number}", OddRow(f"not a line '{form}'")))
     return captions, rejected
 
 
@@ -165,21 +169,8 @@ def read_chinese(file: Path) -> tuple[list[ListedCaption], Rejected]:
     lines.
 
     X. Li, W. Lan, J. Dong, H. Liu: Adding Chinese Captions to Images. ICMR 2016.
-
-    Args:
-        file: lines ``image#zhc#number<space>caption``.
     """
-    captions: list[ListedCaption] = []
-    rejected: Rejected = []
     try:
-        lines = file.read_text(encoding="utf-8-sig").splitlines()
+        return parse_token_file(read_text(file), file.name, "image#zhc#number caption", "zh")
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"data.pairs.chinese: cannot be read: {error}", where=file) from error
-    for number, line in enumerate(lines, start=1):
-        caption_id, _, text = line.partition(" ")
-        image_id, hash_sign, _ = caption_id.partition("#")
-        if hash_sign:
-            captions.append(ListedCaption(caption_id, image_id, text, "zh"))
-        elif line.strip():
-            rejected.append((f"{file.name}:{number}", "not a line 'image#zhc#number caption'"))
-    return captions, rejected

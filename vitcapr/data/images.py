@@ -18,6 +18,7 @@ import numpy as np
 from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 
 from vitcapr.data.archive import Archive, DamagedMember
+from vitcapr.data.metadata import without_metadata
 from vitcapr.data.tables import NoPicture, TablePictures, split_table_path
 from vitcapr.data.tars import TarFiles, split_tar_path
 from vitcapr.progress import Reporter
@@ -140,12 +141,15 @@ def _decode(content: bytes, max_pixels: int, side: int | None) -> tuple[Image.Im
             return as_rgb(image), (height, width) if _is_turned(image) else (width, height)
     except (BadImage, MemoryError):
         raise
-    except UnidentifiedImageError as error:
-        raise BadImage("not an image in a known format") from error
-    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-        raise BadImage("claims more pixels than Pillow opens") from error
     # A damaged file makes Pillow's decoders raise almost anything: OSError, SyntaxError, struct.error, IndexError...
     except Exception as error:
+        # Pillow also refuses a sound picture for large or damaged metadata.
+        if (bare := without_metadata(content)) != content:
+            return _decode(bare, max_pixels, side)
+        if isinstance(error, UnidentifiedImageError):
+            raise BadImage("not an image in a known format") from error
+        if isinstance(error, Image.DecompressionBombError | Image.DecompressionBombWarning):
+            raise BadImage("claims more pixels than Pillow opens") from error
         raise BadImage(f"damaged: {' '.join(str(error).split()) or type(error).__name__}") from error
 
 

@@ -3,14 +3,15 @@
 A. Karpathy, L. Fei-Fei: Deep Visual-Semantic Alignments for Generating Image Descriptions. CVPR 2015.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from vitcapr.data.collect import ListedCaption, parse_text
-from vitcapr.data.tars import Rejected
+from vitcapr.data.collect import ListedCaption
+from vitcapr.data.tars import OddRow, Rejected
 from vitcapr.errors import UserError
-from vitcapr.files import read_json
+from vitcapr.files import read_field, read_json
 
 SPLITS = {"train": "train", "val": "validation", "test": "test"}
 """By their names in the files. COCO adds ``restval``."""
@@ -35,38 +36,55 @@ def read_karpathy(
         numbered: the ids are COCO's numbers; otherwise an image's id is its file name, and a caption's is that name,
             ``#`` and its number.
     """
-    if not file.is_file():
-        raise UserError(f"{key}: no such file", where=file, remedy=f"it should name the file {expected}")
     images: dict[str, KarpathyImage] = {}
     captions: list[ListedCaption] = []
     rejected: Rejected = []
-    try:
-        for entry in read_json(file)["images"]:
-            name = parse_text(entry["filename"])
-            image = str(parse_number(entry["cocoid"])) if numbered else name
-            if image in images:
-                rejected.append((image, "duplicate image id"))
-                continue
-            images[image] = KarpathyImage(entry["filepath"] if numbered else "", name, splits[entry["split"]])
-            for place, sentence in enumerate(entry["sentences"]):
-                identity = str(parse_number(sentence["sentid"])) if numbered else f"{name}#{place}"
-                captions.append(ListedCaption(identity, image, parse_text(sentence["raw"])))
-    except (KeyError, TypeError, ValueError) as error:
-        raise UserError(
-            f"{key}: not the file {expected}: {problem(error)}",
-            where=file,
-            remedy="each image needs filename, split and sentences with raw; COCO's also cocoid, filepath and sentid",
-        ) from error
+    form = "whose images have filename, split and sentences with raw; COCO's also cocoid, filepath and sentid"
+    with annotations_in(file, key, f"the file {expected}", f"name {expected}, {form}") as content:
+        for number, entry in enumerate(read_field(content, "images", list)):
+            with odd_entry(rejected, entry, ("cocoid", "filename"), f"{file.name} images[{number}]"):
+                name = read_field(entry, "filename", str)
+                image = str(read_field(entry, "cocoid", int)) if numbered else name
+                if image in images:
+                    rejected.append((image, "duplicate image id"))
+                    continue
+                folder = read_field(entry, "filepath", str) if numbered else ""
+                sentences, split = read_field(entry, "sentences", list), read_field(entry, "split", str)
+                if split not in splits:
+                    raise TypeError(f"unknown split '{split}'")
+                images[image] = KarpathyImage(folder, name, splits[split])
+                for place, sentence in enumerate(sentences):
+                    with odd_entry(rejected, sentence, ("sentid",) if numbered else (), f"{name}#{place}"):
+                        identity = str(read_field(sentence, "sentid", int)) if numbered else f"{name}#{place}"
+                        captions.append(ListedCaption(identity, image, read_field(sentence, "raw", str)))
+        check_entries(captions, rejected)
     return images, captions, rejected
 
 
-def parse_number(value: Any) -> int:
-    """``value`` of a JSON file, where an id should be; anything but a whole number is a TypeError."""
-    if type(value) is not int:
-        raise TypeError(f"an id is {value!r:.40}, not a whole number")
-    return value
+@contextmanager
+def annotations_in(file: Path, key: str, what: str, remedy: str) -> Iterator[Any]:
+    """The content of a JSON file, as long as it has the form of ``what``; otherwise a UserError that names ``key``."""
+    if not file.is_file():
+        raise UserError(f"{key}: no such file", where=file, remedy=remedy)
+    try:
+        yield read_json(file)
+    except TypeError as error:
+        raise UserError(f"{key}: not {what}: {error}", where=file, remedy=remedy) from error
 
 
-def problem(error: Exception) -> str:
-    """What an error at a JSON file says to the user."""
-    return f"it has no {error}" if isinstance(error, KeyError) else str(error)
+@contextmanager
+def odd_entry(rejected: Rejected, entry: Any, ids: Sequence[str], place: str) -> Iterator[None]:
+    """Leave out an entry that cannot be read; it is listed by the first of its ``ids``, or else by its place."""
+    try:
+        yield
+    except TypeError as error:
+        known = [entry[name] for name in ids if isinstance(entry, dict) and type(entry.get(name)) in (int, str)]
+        rejected.append((str(known[0] if known else place), OddRow(error)))
+
+
+def check_entries(captions: Sequence[ListedCaption], rejected: Rejected) -> None:
+    """Raises:
+    TypeError: no caption could be read, because the file has another form.
+    """
+    if not captions and (odd := [row for row in rejected if isinstance(row[1], OddRow)]):
+        raise TypeError(f"{odd[0][1]} ({odd[0][0]})")

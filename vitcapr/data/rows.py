@@ -3,26 +3,32 @@
 Only the columns that are asked for are read, so what stands in the others cannot stop it.
 """
 
+import ast
 import csv
 import difflib
-import json
 import re
 import sys
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 
 from vitcapr.data.tables import holds_bytes, picture_path
-from vitcapr.data.tars import Rejected
+from vitcapr.data.tars import OddRow, Rejected
 from vitcapr.errors import UserError
-from vitcapr.files import check_is_file, read_json
+from vitcapr.files import check_is_file, open_text, parse_json, read_field, read_json
 
-_TOO_MANY = "more cells than the header"
-"""The key of the cells of a CSV or TSV row that no column names."""
+_SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
+_MISSING = ("nan", "none", "null", "<na>", "n/a", "#n/a")
+"""How programs write in a table of text that there is no value."""
+_TEXT = r"""(?:'(?:[^'\\\r\n]|\\.)*'|"(?:[^"\\\r\n]|\\.)*")"""
+_LIST = re.compile(rf"(?:[\[{{]|\((?=\s*{_TEXT}\s*,))[\s,]*(?:{_TEXT}[\s,]*)*[\]}})]")
+"""A list, tuple or set of texts as Python, numpy or PostgreSQL print it; read in linear time."""
+_LIKE_LIST = re.compile(r"""(?:array\()?\[+\s*(?:np\.str_\(|[bru])?['"](?:.*['"]\s*,\s*['"]|.*\]\)?$)""", re.S)
 
 
 @dataclass(frozen=True)
@@ -39,14 +45,12 @@ class Columns:
     needed: Sequence[str]
     key: str = ""
 
-    def find(self, present: Sequence[str], where: Path) -> dict[str, str]:
+    def find(self, present: Sequence[str], where: object) -> dict[str, str]:
         """Column -> its name in a table that has the names ``present``.
 
         Raises:
-            UserError: a needed column is missing, two of them are one, or a name occurs twice.
+            UserError: a needed column is missing, two of them are one, or one occurs twice.
         """
-        if twice := [name for name, number in Counter(present).items() if number > 1]:
-            raise UserError(f"the table has two columns '{twice[0]}'", where=where, remedy="rename one of them")
         chosen = {
             column: next(name for name in names if name in present)
             for column, names in self.names.items()
@@ -55,12 +59,14 @@ class Columns:
         for column in self.needed:
             if column not in chosen:
                 raise self._missing(column, present, where)
+        if twice := [name for name in chosen.values() if present.count(name) > 1]:
+            raise UserError(f"the table has two columns '{twice[0]}'", where=where, remedy="rename one of them")
         if len({chosen[column] for column in self.needed}) < len(self.needed):
             what = f"{' and '.join(self.needed)} are one column, '{chosen[self.needed[0]]}'"
             raise UserError(what, where=where, remedy=f"correct {self.key}")
         return chosen
 
-    def _missing(self, column: str, present: Sequence[str], where: Path) -> UserError:
+    def _missing(self, column: str, present: Sequence[str], where: object) -> UserError:
         names = self.names[column]
         by_lower = {name.lower(): name for name in present}
         close = [match for name in names for match in difflib.get_close_matches(name, by_lower, n=1)]
@@ -72,7 +78,7 @@ class Columns:
         what = f"the table has no column {' or '.join(map(repr, names))}"
         if self.key:
             what = f"{self.key}.{column}: {what}"
-        return UserError(what, where=where, remedy=remedy + (", ".join(present) or "none"))
+        return UserError(what, where=where, remedy=remedy + (", ".join(present).replace("\t", r"\t") or "none"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +96,10 @@ class Row:
     cells: Mapping[str, Any]
 
     def text(self, column: str) -> str:
-        """A cell without spaces around it; empty if there is none."""
+        """A cell without spaces around it; empty if there is none. ``none`` is the name of a split."""
         cell = self.cells.get(column)
-        return "" if cell is None else str(cell).strip()
+        text = "" if cell is None else str(cell).strip()
+        return "" if text != "none" and text.lower() in _MISSING else text
 
     def name(self, column: str) -> str:
         """The name of an image: a text or a whole number; empty if the cell is neither."""
@@ -100,21 +107,35 @@ class Row:
 
 
 def captions_of(cell: Any) -> list[str]:
-    """One caption, or a list of captions; in CSV and TSV a list is written as JSON. An empty cell is an empty caption.
+    """One caption, or a list of captions. An empty cell is an empty caption.
+
+    In CSV and TSV a list is written as JSON, or as Python and numpy print a list of texts.
 
     Raises:
-        TypeError: it is something else, such as a number.
+        TypeError: it is something else, such as a number or a list of numbers; or it says that there is no value.
     """
-    if isinstance(cell, str) and cell.lstrip().startswith("["):
-        try:
-            parsed = json.loads(cell)
-        except (ValueError, RecursionError):
-            return [cell]
-        return captions_of(parsed)
+    if isinstance(cell, str) and cell.lstrip().startswith(("[", "{", "(", "array(")):
+        cell = _parse_list(cell.strip())
     cells = cell if isinstance(cell, list) else [cell]
-    if odd := [one for one in cells if not isinstance(one, str | None)]:
-        raise TypeError(f"a caption is a text or a list of texts, not {odd[0]!r:.40}")
+    for one in cells:
+        if not isinstance(one, str | None):
+            raise TypeError(f"a caption is a text or a list of texts, not {one!r:.40}")
+        if one and one.strip(" []()").lower() in _MISSING:
+            raise TypeError(f"no caption: the cell says {one.strip()!r}")
     return [one or "" for one in cells] or [""]
+
+
+def _parse_list(text: str) -> Any:
+    """What a cell that begins with a bracket holds; the text itself if it merely begins so."""
+    with suppress(ValueError, RecursionError):
+        return parse_json(text)
+    bare = re.sub(r"^array\(|(?:, dtype=\w+)?\)$", "", text) if text.startswith("array(") else text
+    with suppress(ValueError, SyntaxError):  # Of an escape that Python does not have.
+        if _LIST.fullmatch(bare):
+            return [ast.literal_eval(one) for one in re.findall(_TEXT, bare)]
+    if _LIKE_LIST.match(text):
+        raise TypeError(f"the list must be JSON, not {text!r:.40}")
+    return text
 
 
 def read_rows(file: Path, columns: Columns, rejected: Rejected, *, key: str, name: str | None = None) -> Iterator[Row]:
@@ -134,8 +155,8 @@ def read_rows(file: Path, columns: Columns, rejected: Rejected, *, key: str, nam
         check_is_file(file)
         for number, cells in enumerate(reader(file, columns, name), start=1):
             place = f"{name or file.name} row {number}"
-            if _TOO_MANY in cells:
-                rejected.append((place, "more cells than columns: a caption with the separator needs quotation marks"))
+            if isinstance(cells, OddRow):
+                rejected.append((place, cells))
             else:
                 yield Row(number, place, cells)
     except UserError:
@@ -151,46 +172,78 @@ def read_rows(file: Path, columns: Columns, rejected: Rejected, *, key: str, nam
         raise UserError(what, where=file, remedy="correct it, or write or copy it again") from error
 
 
-def _csv(file: Path, columns: Columns, _: str | None) -> Iterator[dict[str, Any]]:
-    """The separator is a semicolon if the header has semicolons and no comma, as spreadsheets write it."""
+_Cells = Iterator[dict[str, Any] | OddRow]
+
+
+def _csv(file: Path, columns: Columns, _: str | None) -> _Cells:
+    """CSV with any of the usual separators, or with the one that Excel's first line names, ``sep=;``."""
     # A picture in Base64 is far longer than the 131,072 characters that a cell may have by default.
     csv.field_size_limit(sys.maxsize)
-    with file.open(encoding="utf-8-sig", newline="") as stream:
+    with open_text(file) as stream:
         header = stream.readline()
-        separator = ";" if ";" in header and "," not in header else ","
-        stream.seek(0)
-        delimiter = "\t" if file.suffix.lower() == ".tsv" else separator
-        # Strict: an open quotation mark would swallow the rows up to the next one.
-        rows = csv.DictReader(stream, delimiter=delimiter, restval="", restkey=_TOO_MANY, strict=True)
-        chosen = columns.find(rows.fieldnames or (), file)
-        for row in rows:
-            yield row if _TOO_MANY in row else {column: row[name] for column, name in chosen.items()}
+        if excel := re.fullmatch(r'"?sep=(.)"?\s*', header, re.IGNORECASE):
+            header = stream.readline()
+        separator = excel[1] if excel else _find_separator(header, columns, file)
+        # Strict: an open quotation mark would swallow the rows up to the next one. The spaces of "a.jpg, "a dog, red""
+        # are no part of the cells; Flickr30k's "a.jpg| 0| "Dog" is written" has no quoted cells.
+        spaces = separator != "|" and f"{separator} " in header
+        rows = csv.reader(chain([header], stream), delimiter=separator, strict=True, skipinitialspace=spaces)
+        names = [name.strip() for name in next(rows, [])]
+        separated = f"separated by {_SEPARATORS.get(separator, separator)}"
+        places = {column: names.index(name) for column, name in columns.find(names, f"{file}, {separated}").items()}
+        last = max(places[column] for column in columns.needed)
+        for row in filter(None, rows):
+            if any(row[len(names) :]):
+                yield OddRow("more cells than columns: a caption with the separator needs quotation marks")
+            elif len(row) <= last:
+                yield OddRow(f"fewer cells than columns: {len(row)}, {separated}")
+            else:
+                yield {column: row[place] if place < len(row) else "" for column, place in places.items()}
 
 
-def _json_lines(file: Path, columns: Columns, _: str | None) -> Iterator[dict[str, Any]]:
-    def objects() -> Iterator[dict[str, Any]]:
-        with file.open(encoding="utf-8-sig") as stream:
-            for number, line in enumerate(stream, start=1):
-                if line.strip():
-                    try:
-                        yield dict(json.loads(line))
-                    except (ValueError, TypeError) as error:
-                        raise ValueError(f"line {number} is not a JSON object: {error}") from error
+def _find_separator(header: str, columns: Columns, file: Path) -> str:
+    """The separator with which a header has the columns that a table needs; without any, the most frequent one."""
 
-    yield from _select(objects(), columns, file)
+    def fit(separator: str) -> tuple[bool, int]:
+        present = {name.strip() for name in next(csv.reader([header], delimiter=separator), [])}
+        return all(present & set(columns.names[column]) for column in columns.needed), header.count(separator)
+
+    first = "\t" if file.suffix.lower() == ".tsv" else ","
+    return max([first, *_SEPARATORS], key=fit)
 
 
-def _json(file: Path, columns: Columns, _: str | None) -> Iterator[dict[str, Any]]:
+def _json_lines(file: Path, columns: Columns, _: str | None) -> _Cells:
+    with open_text(file) as stream:
+        numbered = enumerate(stream, start=1)
+        yield from _select((_parse_line(number, line) for number, line in numbered if line.strip()), columns, file)
+
+
+def _parse_line(number: int, line: str) -> Any:
+    try:
+        return parse_json(line)
+    except (ValueError, RecursionError) as error:
+        return OddRow(f"line {number} is not a JSON object: {error}")
+
+
+def _json(file: Path, columns: Columns, _: str | None) -> _Cells:
     """A list of objects."""
-    yield from _select((dict(row) for row in read_json(file)), columns, file)
+    yield from _select(read_field({"table": read_json(file)}, "table", list), columns, file)
 
 
-def _select(objects: Iterator[dict[str, Any]], columns: Columns, where: Path) -> Iterator[dict[str, Any]]:
+def _select(values: Iterable[Any], columns: Columns, where: Path) -> _Cells:
     """Each object may have other keys."""
     seen: dict[str, None] = {}
-    for row in objects:
-        seen |= dict.fromkeys(row)
-        yield select(row, columns)
+    first = None
+    for row in values:
+        if isinstance(row, dict):
+            seen |= dict.fromkeys(row)
+            yield select(row, columns)
+        else:
+            reason = row if isinstance(row, OddRow) else OddRow(f"not a JSON object: {row!r:.40}")
+            first = first or reason
+            yield reason
+    if first and not seen:
+        raise ValueError(first)
     columns.find(list(seen), where)
 
 
@@ -200,7 +253,7 @@ def select(row: Mapping[str, Any], columns: Columns) -> dict[str, Any]:
     return {column: row[name] for column, name in first.items() if name is not None}
 
 
-def _parquet(file: Path, columns: Columns, inside: str | None) -> Iterator[dict[str, Any]]:
+def _parquet(file: Path, columns: Columns, inside: str | None) -> _Cells:
     with pq.ParquetFile(file) as table:
         schema = table.schema_arrow
         chosen = columns.find(schema.names, file)
@@ -214,4 +267,4 @@ def _parquet(file: Path, columns: Columns, inside: str | None) -> Iterator[dict[
                 row += 1
 
 
-_READERS = {".csv": _csv, ".tsv": _csv, ".jsonl": _json_lines, ".parquet": _parquet, ".json": _json}
+_READERS = {".csv": _csv, ".tsv": _csv, ".txt": _csv, ".jsonl": _json_lines, ".parquet": _parquet, ".json": _json}

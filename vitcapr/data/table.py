@@ -3,6 +3,7 @@
 import posixpath
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,9 @@ from vitcapr.data.images import SUFFIXES, ImageSource
 from vitcapr.data.rows import Columns, captions_of, read_rows
 from vitcapr.data.splits import Splits, make_splits, parse_split, put_in_split, splits_in
 from vitcapr.data.tables import split_table_path
-from vitcapr.data.tars import Rejected, split_tar_path
+from vitcapr.data.tars import OddRow, Rejected, split_tar_path
 from vitcapr.errors import UserError
+from vitcapr.files import open_text
 from vitcapr.formats.containers import text_columns
 
 EXPECTED = f"name the folder or zip of the images with {IMAGES_KEY}; the paths in a table are relative to it"
@@ -115,8 +117,9 @@ def _is_coco(file: Path) -> bool:
     """Whether a file is in COCO's form: a JSON object. A list of objects is a table."""
     if file.suffix.lower() != ".json" or not file.is_file():
         return False
-    with file.open("rb") as stream:
-        return stream.read(100).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
+    with suppress(UnicodeDecodeError), open_text(file) as stream:
+        return stream.read(100).lstrip().startswith("{")
+    return False
 
 
 def _add_unnamed(
@@ -186,9 +189,9 @@ def _list_captions(
             image, cell = row.name("image"), row.cells.get("image")
             if not image or (path := _below(table.folder, image, root)) is None:
                 reason = "path outside the folder of the images" if image else "row without an image"
-                if not image and cell not in (None, ""):
+                if not image and not isinstance(cell, str | None):
                     reason = f"an image is one path or one picture, not {cell!r:.40}"
-                rejected.append((f"{row.place}: {image}" if image else row.place, reason))
+                rejected.append((f"{row.place}: {image}" if image else row.place, OddRow(reason)))
                 continue
             if path not in existing and not path.isascii():
                 path = forms.get(unicodedata.normalize("NFC", path), "") or path
@@ -196,7 +199,7 @@ def _list_captions(
                 cells = [cell for column, cell in row.cells.items() if column.startswith("caption")] or [None]
                 texts = [text for cell in cells for text in captions_of(cell)]
             except TypeError as error:
-                rejected.append((row.place, str(error)))
+                rejected.append((row.place, OddRow(error)))
                 continue
             split = parse_split(row.text("split"), row.place) if row.text("split") else None
             place = row.place if split or file else None

@@ -22,6 +22,12 @@ Rejected = list[tuple[str, str]]
 """(item, reason) of everything that is left out."""
 
 
+class OddRow(str):
+    """The reason why a row of the captions cannot be read. Their share is limited, as that of damaged images is."""
+
+    __slots__ = ()
+
+
 def split_tar_path(path: str) -> tuple[str, str] | None:
     """``(a/b.tar, c/d.jpg)`` of ``a/b.tar/c/d.jpg``; None for a path that leads into no tar."""
     tar, inside, member = path.partition(f"{SUFFIX}/")

@@ -75,12 +75,17 @@ class DecodedCaption(CocoCaption):
 
 class _NamedImage(_Record):
     id: Id
-    file_name: str = ""
+    file_name: Annotated[str, BeforeValidator(lambda value: value if isinstance(value, str) else "")] = ""
+
+
+class _Reference(_Record):
+    image_id: Id
+    caption: str
 
 
 class _Annotations(_Record):
     images: list[_NamedImage] = []
-    annotations: Annotated[list[CocoCaption], Field(min_length=1)]
+    annotations: Annotated[list[_Reference], Field(min_length=1)]
 
 
 class _Category(_Record):

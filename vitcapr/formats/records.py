@@ -4,7 +4,7 @@ It imports neither numpy nor pandas: the card of a model is read by commands tha
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self, TypeVar
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from vitcapr.errors import UserError
-from vitcapr.files import read_file, write_json
+from vitcapr.files import parse_json, read_text, write_json
 
 Content = TypeVar("Content")
 
@@ -50,16 +50,30 @@ def _reason(error: Exception) -> str:
     return f"{place}: {reason}" if place else reason
 
 
+def _entry(content: str, place: Sequence[int | str]) -> str:
+    """The id of the entry of a JSON text that a place lies in; empty if it has none."""
+    value: Any = parse_json(content) if place else None
+    for step in place:
+        if isinstance(value, dict) and (names := [name for name in ("image_id", "id") if name in value]):
+            return f"{names[0]} {value[names[0]]}: "
+        value = value.get(step) if isinstance(value, dict) else value[step]
+    return ""
+
+
 def read_record(path: Path, kind: TypeAdapter[Content], what: str, remedy: str) -> Content:
     """The content of a JSON file of a type."""
     with reading(path, what, remedy):
-        return kind.validate_json(read_file(path))
+        content = read_text(path)
+        try:
+            return kind.validate_json(content)
+        except ValidationError as error:
+            raise ValueError(_entry(content, error.errors()[0]["loc"]) + _reason(error)) from error
 
 
 def read_format(path: Path, form: str, what: str, remedy: str) -> dict[str, Any]:
     """The content of a JSON file that a stage wrote, if its ``format`` is ``form``."""
     with reading(path, f"{what} of format {form}", remedy):
-        content: dict[str, Any] = json.loads(read_file(path))
+        content: dict[str, Any] = parse_json(read_text(path))
         if content["format"] != form:
             raise ValueError(f"its format is {content['format']}")
         return content

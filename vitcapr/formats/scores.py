@@ -12,7 +12,7 @@ from filelock import FileLock, Timeout
 from pydantic import Field
 
 from vitcapr.errors import UserError
-from vitcapr.files import atomic_path, read_file, write_json, write_text
+from vitcapr.files import atomic_path, read_text, write_json, write_text
 from vitcapr.formats.containers import frame_to_csv, read_arrays, read_parquet, write_arrays
 from vitcapr.formats.records import JsonRecord, read_format, reading
 
@@ -226,7 +226,7 @@ def read_crowdflower(path: Path) -> list[Judgment]:
 def _judgments(path: Path, form: str, fits: Callable[[list[float]], bool], ratings: int) -> list[Judgment]:
     judgments = []
     with reading(path, "a file of judgments", "give the file"):
-        for number, line in enumerate(read_file(path).decode("utf-8").splitlines(), start=1):
+        for number, line in enumerate(read_text(path).splitlines(), start=1):
             if not line.strip():
                 continue
             try:

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from vitcapr.errors import UserError
-from vitcapr.files import check_is_file, read_file
+from vitcapr.files import check_is_file, read_text
 from vitcapr.formats.containers import read_parquet
 from vitcapr.formats.records import reading
 
@@ -196,7 +196,7 @@ def read_ids(path: Path) -> list[str]:
         UserError: the file is neither, or an id is not a text.
     """
     with reading(path, "a list of ids", 'write ["a.jpg", ...], or a line each,'):
-        content = read_file(path).decode("utf-8")
+        content = read_text(path)
         values = json.loads(content) if path.suffix == ".json" else content.splitlines()
         if not isinstance(values, list) or not all(isinstance(value, str) and value for value in values):
             raise ValueError("an id is not a text")

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from vitcapr.errors import UserError
-from vitcapr.files import read_json
+from vitcapr.files import read_field, read_json
 from vitcapr.formats.records import reading
 from vitcapr.metrics.bootstrap import Array, compare, interval, ratio_measure
 
@@ -50,27 +50,36 @@ def read_foils(path: Path) -> list[FoilPair]:
     """
     with reading(path, "compositional pairs", "give a file of SugarCrepe, VALSE or FOIL"):
         content = read_json(path)
-        texts = _foil(content) if "annotations" in content else [_texts(entry) for entry in content.values()]
-        pairs = [FoilPair(path.stem, *map(str, each)) for each in texts if each]
+        entries = _foil(content) if "annotations" in content else content.items()
+        pairs = [FoilPair(path.stem, *texts) for name, entry in entries if (texts := _texts(name, entry))]
     if not pairs:
         raise UserError("there is no pair", where=path)
     return pairs
 
 
-def _texts(entry: Mapping[str, Any]) -> tuple[str, ...]:
+def _texts(name: str, entry: Any) -> tuple[str, ...]:
     """Image, caption and foil of an entry of SugarCrepe or VALSE; nothing for one of VALSE that was not confirmed."""
-    if "mturk" in entry and entry["mturk"]["caption"] < _CONFIRMED:
-        return ()
-    names = ("image_file", "caption", "foil") if "foil" in entry else ("filename", "caption", "negative_caption")
-    return tuple(entry[name] for name in names)
+    try:
+        if "mturk" in entry and read_field(entry["mturk"], "caption", int) < _CONFIRMED:
+            return ()
+        names = ("image_file", "caption", "foil") if "foil" in entry else ("filename", "caption", "negative_caption")
+        return tuple(read_field(entry, each, str) for each in names)
+    except TypeError as error:
+        raise TypeError(f"{error} (entry {name})") from error
 
 
-def _foil(content: Mapping[str, Any]) -> list[tuple[str, ...]]:
-    """Those of FOIL: annotations of the same id are a caption and its foils."""
+def _foil(content: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """The entries of FOIL in VALSE's form: annotations of the same id are a caption and its foils."""
     files = {image["id"]: image["file_name"] for image in content["images"]}
     captions = {one["id"]: one["caption"] for one in content["annotations"] if not one["foil"]}
     foils = [one for one in content["annotations"] if one["foil"]]
-    return [(files[one["image_id"]], captions[one["id"]], one["caption"]) for one in foils]
+    return [
+        (
+            one["id"],
+            {"image_file": files.get(one["image_id"]), "caption": captions.get(one["id"]), "foil": one["caption"]},
+        )
+        for one in foils
+    ]
 
 
 class Preferences(NamedTuple):

@@ -1,5 +1,6 @@
 """An embedding matrix that starts from published word vectors."""
 
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping
 from math import isfinite
 from pathlib import Path
@@ -37,7 +38,7 @@ def read_vectors(path: Path, dimension: int, bad_lines: list[int]) -> Iterator[t
             if number == 1 and _is_header(fields):
                 continue
             try:
-                word = b" ".join(fields[:-dimension]).decode("utf-8")
+                word = b" ".join(fields[:-dimension]).decode("utf-8-sig" if number == 1 else "utf-8")
                 vector = [float(part) for part in fields[-dimension:]]
             except ValueError:
                 word, vector = "", []
@@ -66,7 +67,7 @@ def read_dimension(path: Path) -> int:
 
 def _is_header(fields: list[bytes]) -> bool:
     """word2vec's first line: how many words, and the dimension."""
-    return len(fields) == 2 and fields[0].isdigit() and fields[1].isdigit()
+    return len(fields) == 2 and fields[0].removeprefix(BOM_UTF8).isdigit() and fields[1].isdigit()
 
 
 def describe_coverage(coverage: Mapping[str, Any]) -> Iterator[str]:

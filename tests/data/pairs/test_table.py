@@ -107,7 +107,7 @@ def test_rows_that_are_no_pairs(tmp_path: Path) -> None:
     assert listing.rejected == [
         ("pairs.jsonl row 1", "no picture"),
         ("pairs.jsonl row 2", "language 'fr' is neither en nor zh"),
-        ("pairs.jsonl row 3", "a caption is a text, not True"),
+        ("pairs.jsonl row 3", "a caption is a text or a list of texts, not True"),
         *((f"pairs.jsonl row {number}", "no picture") for number in (4, 5, 6, 7)),
     ]
     assert len(listed(tmp_path / "pairs.jsonl", encoded=True)[0].rejected) == 7

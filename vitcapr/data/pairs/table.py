@@ -10,8 +10,8 @@ from typing import IO, Any
 
 from vitcapr.data.collect import ListedCaption, ListedImage, Listing
 from vitcapr.data.images import BadImage, ImageSource
-from vitcapr.data.rows import Columns, Row, read_rows
-from vitcapr.data.tars import Rejected
+from vitcapr.data.rows import Columns, Row, captions_of, read_rows
+from vitcapr.data.tars import OddRow, Rejected
 from vitcapr.errors import UserError
 from vitcapr.files import atomic_path, sha256_bytes
 from vitcapr.formats.manifest import Manifest
@@ -53,15 +53,15 @@ def list_table(
     table_columns = Columns(names, needed=("text", "image"), key="data.pairs.columns")
     for row in read_rows(file, table_columns, rejected, key="data.pairs.table"):
         try:
-            text = row.cells.get("text") or ""
-            if not isinstance(text, str):
-                raise TypeError(f"a caption is a text, not {text!r:.40}")
+            text, *more = captions_of(row.cells.get("text"))
+            if more:
+                raise TypeError("a list of captions: a pair has one")
             language = row.text("language") or detect_language(text)
             if language not in LANGUAGES:
                 raise ValueError(f"language '{language}' is neither en nor zh")
             image_id, path = _place(row, encoded, existing, unpack)
         except (ValueError, TypeError) as error:
-            rejected.append((row.place, str(error)))
+            rejected.append((row.place, OddRow(error)))
             continue
         if image_id not in images or row.text("split") == "test":
             images[image_id] = ListedImage(image_id, path, "test" if row.text("split") == "test" else "none")
