@@ -148,7 +148,7 @@ def _read_samples(
             texts = {name: source.read(fields[name]).decode("utf-8-sig") for name in chosen.values() if name in fields}
             cells = {column: texts[name] if name in texts else content[name] for column, name in chosen.items()}
             other = next((content[name] for name in usual if name in content), None) if "txt" in texts else None
-            if other not in (None, texts["txt"]) and one_line(texts["txt"]) not in map(one_line, captions_of(other)):
+            if other is not None and one_line(texts["txt"]) not in map(one_line, captions_of(other)):
                 rejected.append((fields["json"], "not used: its caption is not that of the .txt file"))
         except (ValueError, TypeError, RecursionError, BadImage) as error:
             rejected.append((key, f"captions cannot be read: {error}"))

@@ -186,7 +186,7 @@ def _list_captions(
             image, cell = row.name("image"), row.cells.get("image")
             if not image or (path := _below(table.folder, image, root)) is None:
                 reason = "path outside the folder of the images" if image else "row without an image"
-                if not image and cell not in (None, ""):
+                if not image and not isinstance(cell, str | None):
                     reason = f"an image is one path or one picture, not {cell!r:.40}"
                 rejected.append((f"{row.place}: {image}" if image else row.place, reason))
                 continue
