@@ -270,6 +270,27 @@ def test_what_does_not_fit_is_one_line(
     assert "\n" not in str(error.value)
 
 
+def test_a_column_wins_over_names(tmp_path: Path, pictures: list[bytes], write_files: Callable[..., Path]) -> None:
+    """Names that do not tell are no error then."""
+    write_files(tmp_path / "in", {f"{number}.png": pictures[number] for number in range(2)})
+    write_files(
+        tmp_path,
+        {"train.csv": "image,caption,split\n0.png,a,val\n", "extra.csv": "image,caption,split\n1.png,b,train\n"},
+    )
+    files = [str(tmp_path / name) for name in ("train.csv", "extra.csv")]
+    assert by_split(tmp_path / "out", images=str(tmp_path / "in"), captions=files) == {
+        "train": ["b"],
+        "validation": ["a"],
+    }
+    for name, number, split in (("train", 0, "val"), ("extra", 1, "train")):
+        entry = {"id": number, "file_name": f"{number}.png", "split": split}
+        content = {"images": [entry], "annotations": [{"image_id": number, "caption": name}]}
+        write_files(tmp_path, {f"{name}.json": json.dumps(content)})
+    files = [str(tmp_path / name) for name in ("train.json", "extra.json")]
+    manifest = by_split(tmp_path / "out", images=str(tmp_path / "in"), captions=files)
+    assert manifest == {"train": ["extra"], "validation": ["train"]}
+
+
 def test_captions_in_two_files(tmp_path: Path, pictures: list[bytes], write_files: Callable[..., Path]) -> None:
     write_files(tmp_path / "in", {f"{number}.png": pictures[number] for number in range(3)})
     one = "image,caption\n0.png,a\n0.png,a\n1.png,b\n2.png,c\n"

@@ -1,9 +1,10 @@
 """Captions beside the images: metadata files, WebDataset tars, text files with the names of the images, Parquet."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 from vitcapr.data import tables, tars
 from vitcapr.data.collect import one_line
@@ -17,13 +18,11 @@ KEY = "data.table.images"
 METADATA = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
 
 
-@dataclass(frozen=True)
-class CaptionTable:
-    """A table of captions.
+class CaptionTable(NamedTuple):
+    """A table of captions, whose rows are read once.
 
     Attributes:
         name: its path, if it may tell a split or repeat the captions of another table; else None.
-        rows: read once.
         folder: that the paths of its images are relative to, below the image root; it is empty or ends with ``/``.
     """
 

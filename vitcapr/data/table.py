@@ -61,14 +61,17 @@ def list_images(
     """
     named = [Path(file) for file in ([captions] if isinstance(captions, str) else captions or [])]
     by_name = splits in ("auto", "given")
-    split_of, note = splits_in(map(str, named), _DRAWN) if by_name else ({}, "")
-    rejected: Rejected = []
+    note, rejected = "", list[tuple[str, str]]()
     used: set[str] = set()
     if named and all(map(_is_coco, named)):
         if idle := [column for column, name in columns.items() if name is not None]:
             what = f"{_COLUMNS_KEY}.{idle[0]} has no effect on captions in COCO's form"
             raise UserError(what, where=named[0], remedy="remove it")
-        listing = list_coco(files, {file: split_of.get(str(file)) for file in named}, _CAPTIONS_KEY)
+        listing = list_coco(files, dict.fromkeys(named), _CAPTIONS_KEY)
+        if by_name and (listing.images["split"] == "none").all():
+            split_of, note = splits_in(map(str, named), _DRAWN)
+            if split_of:
+                listing = list_coco(files, {file: split_of[str(file)] for file in named}, _CAPTIONS_KEY)
         images, captioned = listing.images, listing.captions
         images = images.assign(split=images["split"].replace("none", None))
         rejected += listing.rejected
@@ -78,9 +81,7 @@ def list_images(
             read = [CaptionTable(str(file), read_rows(file, asked, rejected, key=_CAPTIONS_KEY)) for file in named]
         else:
             read = find_tables(source, files, asked, rejected, used)
-            split_of, note = splits_in((table.name for table in read if table.name), _DRAWN) if by_name else ({}, "")
-        images, captioned, in_rows = _list_rows(read, split_of, source.root, files, rejected)
-        note = "" if in_rows else note
+        images, captioned, note = _list_rows(read, by_name, source.root, files, rejected)
     if language and len(captioned) and not (captioned["language"].isna() | (captioned["language"] == language)).any():
         what = f"data.table.language has no effect: every caption has its own language, and none is in {language}"
         raise UserError(what, remedy="remove it")
@@ -140,16 +141,17 @@ def _add_unnamed(
 
 
 def _list_rows(
-    read: Sequence[CaptionTable], split_of: Mapping[str, str], root: Path, files: Collection[str], rejected: Rejected
-) -> tuple[pd.DataFrame, pd.DataFrame, bool]:
-    """Images and captions of a :class:`Listing`, in the order of the paths, and whether rows have splits; if none has
-    one, ``split_of`` counts, the splits of the tables. An image has one split, or none."""
+    read: Sequence[CaptionTable], by_name: bool, root: Path, files: Collection[str], rejected: Rejected
+) -> tuple[pd.DataFrame, pd.DataFrame, str]:
+    """Images and captions of a :class:`Listing`, in the order of the paths, and its note. If no row has a split, the
+    names of the tables give the splits. An image has one split, or none."""
     existing = set(files)
     rows = _list_captions(read, root, existing, rejected)
     captions = text_columns(rows, ("path", "text", "language", "split", "place", "file"))
     captions = take_rows(captions, captions["path"].argsort(kind="stable").to_numpy())
-    in_rows = bool(captions["split"].notna().any())
-    if split_of and not in_rows:
+    in_rows = not by_name or captions["split"].notna().any()
+    split_of, note = ({}, "") if in_rows else splits_in((table.name for table in read if table.name), _DRAWN)
+    if split_of:
         captions = captions.assign(split=captions["file"].map(split_of).astype("str"))
     if len(read) > 1 and captions["file"].notna().any():
         first_file = captions.groupby(["path", "text"], sort=False)["file"].transform("first")
@@ -171,7 +173,7 @@ def _list_rows(
         images.loc[absent, "path"] = None
     kept = take_rows(captions.assign(image_row=image_row), np.flatnonzero(~again))
     numbers = kept.groupby("image_row").cumcount().astype("string[pyarrow]").astype("str")
-    return images, kept[["text", "language", "image_row"]].assign(caption_id=kept["path"] + "#" + numbers), in_rows
+    return images, kept[["text", "language", "image_row"]].assign(caption_id=kept["path"] + "#" + numbers), note
 
 
 def _list_captions(
