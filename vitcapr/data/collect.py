@@ -163,7 +163,7 @@ def _nothing_there(
 
 def _tried(images: pd.DataFrame, rows: np.ndarray) -> "pd.Series[str]":
     """The paths of these images that were looked for."""
-    texts = images.reindex(columns=["path", "tried", "image_id"]).iloc[rows]
+    texts = images.reindex(columns=["path", "tried", "image_id"]).iloc[rows].astype("str")
     return texts["path"].fillna(texts["tried"]).fillna(texts["image_id"])
 
 
