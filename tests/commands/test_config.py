@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 from vitcapr.commands.config import app
 from vitcapr.commands.estimate import splits_and_languages
 from vitcapr.config.experiment import ExperimentConfig
+from vitcapr.errors import UserError
 from vitcapr.experiment.experiment import Experiment
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.pipeline.run import run_stage
@@ -55,14 +57,18 @@ def test_images_and_bytes_of_features_are_counted(tmp_path: Path) -> None:
     shape = {"model_type": "vit", "hidden_size": 192, "patch_size": 16, "image_size": 224}
     (tmp_path / "vit" / "config.json").write_text(json.dumps(shape))
     (tmp_path / "vit" / "model.safetensors").touch()
-    file = write(
-        tmp_path / "mine.yaml",
-        experiment="not_yet_run",
-        data={"dataset": "table", "table": {"images": f"{tmp_path}/images", "captions": f"{tmp_path}/t.csv"}},
-        backbones={"small": {"source": f"{tmp_path}/vit"}},
-        captioners={"mine": {"backbone": "small"}},
-        run={"splits": ["validation"]},
-    )
+    table = {"images": f"{tmp_path}/images", "captions": f"{tmp_path}/t.csv"}
+    values: dict[str, Any] = {
+        "experiment": "not_yet_run",
+        "data": {"dataset": "table", "table": table},
+        "backbones": {"small": {"source": f"{tmp_path}/vit"}},
+        "captioners": {"mine": {"backbone": "small"}},
+        "run": {"splits": ["validation"]},
+    }
+    file = write(tmp_path / "mine.yaml", **values)
+    with pytest.raises(UserError, match=r"1 of 3 captioned images cannot be used, '9\.png' first: 1 x no such file"):
+        config("check", "--configfile", file)
+    file = write(tmp_path / "mine.yaml", **{**values, "data": {**values["data"], "max_rejected": 1}})
     data, backbone, last = config("check", "--configfile", file).splitlines()
     assert data == "data: table, 2 images: 1 train, 1 validation"
     assert backbone == f"backbone small: {tmp_path}/vit; 151.3 kB of features"  # 2 x 197 x 192 x 2 bytes

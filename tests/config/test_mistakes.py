@@ -69,9 +69,10 @@ WRONG = {
     "data: {dataset: pairs, pairs: {source: flickr8k}}": "data.pairs.chinese and data.flickr8k.images and",
     # Languages.
     "{text: {language: de}, captioners: {a: {backbone: vit}}}": "reads 'de', but the captions of data.scenes are in",
-    "{text: {language: zh}, data: {dataset: table, table: {images: a}}, retrievers: {r: {backbone: vit}}}": (
-        "are in en; set data.table.language, or name a column with data.table.columns.language"
+    "{data: {dataset: table, table: {images: a, language: zh}}, retrievers: {r: {backbone: vit}}}": (
+        "are in zh; set text.language, or data.table.language: en where no column has the language"
     ),
+    "data: {dataset: table, table: {images: a, splits: hash, columns: {split: part}}}": "columns.split has no effect",
     "{data: {dataset: table, table: {images: a, language: zh}}, captioners: {a: {backbone: vit}}}": "are in zh",
     TOWERS % "source: b, languages: [fr]": "finetuned_dual_encoders.f reads 'fr', but",
     # Layers and views.

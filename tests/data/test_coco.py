@@ -103,7 +103,7 @@ def test_one_folder_of_photographs_gives_the_same_rows(tmp_path, coco):
 def test_files_that_share_an_image_would_leak(coco, write_files):
     write_files(coco / "annotations", {"captions_val2014.json": TRAIN})
     with pytest.raises(UserError, match=r"image 30 is also in captions_train2017\.json .*files of one year"):
-        list_coco([], [coco / "annotations" / f"captions_{name}.json" for name in ("train2017", "val2014")])
+        list_coco([], {coco / "annotations" / f"captions_{name}.json": None for name in ("train2017", "val2014")})
 
 
 def karpathy_image(number: int, split: str, folder: str = "val2014") -> dict[str, object]:
@@ -212,7 +212,7 @@ def test_an_odd_entry_is_left_out_and_listed(coco, old, new, item, reason):
     file = coco / "annotations/captions_train2017.json"
     assert TRAIN.count(old) == 1
     file.write_text(TRAIN.replace(old, new), encoding="utf-8-sig")
-    listing = list_coco(["train2017/000000000004.jpg"], [file])
+    listing = list_coco(["train2017/000000000004.jpg"], {file: None})
     ((listed, why),) = listing.rejected
     assert listed == item
     assert why.startswith(reason)
@@ -223,7 +223,7 @@ def test_fields_that_are_not_read_may_hold_anything(coco):
     file = coco / "annotations/captions_train2017.json"
     odd = TRAIN.replace('"id": 3,', '"id": 3, "score": NaN, "bbox": [[{}]], "split": null, "tokens": -Infinity,')
     file.write_text(odd.replace('"id": 4,', '"id": 4, "split": null, "license": {},'))
-    assert list(list_coco([], [file]).rejected) == []
+    assert list(list_coco([], {file: None}).rejected) == []
 
 
 def test_so_many_odd_entries_stop_the_stage(coco):

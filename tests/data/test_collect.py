@@ -50,7 +50,6 @@ def run(listing: Listing, folder: Path, limit: int | None = None) -> tuple[Path,
             source,
             folder / "out",
             dataset="tiny",
-            language="en",
             checks=Checks(max_pixels=100, max_rejected=1),
             limit=limit,
             reporter=reporter,
@@ -127,7 +126,7 @@ def test_the_same_picture_in_two_splits_is_said(folder: Path, capsys: pytest.Cap
     listing = Listing.from_records(images, [ListedCaption("1", "a", "A dog ."), ListedCaption("2", "b", "A cat .")])
     with ImageSource(folder) as source, Reporter() as reporter:
         assert len(check(listing, source, Checks(), reporter).images) == 2
-        joined = check(listing, source, Checks(), reporter, twins="join")
+        joined = check(listing, source, Checks(), reporter, join_copies=True)
     assert joined.images[["image_id", "split"]].values.tolist() == [["a", "test"]]
     assert joined.captions[["image_row", "text"]].values.tolist() == [[0, "A dog ."], [0, "A cat ."]]
     assert (

@@ -11,7 +11,7 @@ import pytest
 
 from vitcapr.data import tables
 from vitcapr.data.images import BadImage, ImageSource
-from vitcapr.data.tables import in_table, picture_path
+from vitcapr.data.tables import picture_path, split_table_path
 from vitcapr.errors import UserError
 
 Picture = Callable[..., bytes]
@@ -32,10 +32,10 @@ def colors(number: int) -> tuple[int, int, int]:
 
 def test_a_path_names_file_and_row() -> None:
     assert picture_path("data/test-0.parquet", 12) == "data/test-0.parquet/000012"
-    assert in_table("data/test-0.parquet/000012")
-    assert not in_table("data/test-0.parquet")
-    assert not in_table("data/000012")
-    assert not in_table("old.parquet/a.jpg")
+    assert split_table_path("data/test-0.parquet/000012") == ("data/test-0.parquet", "image", 12)
+    assert picture_path("x.parquet/0.parquet", 3, "jpg") == "x.parquet/0.parquet/jpg/000003"
+    assert split_table_path("x.parquet/0.parquet/jpg/000003") == ("x.parquet/0.parquet", "jpg", 3)
+    assert not any(map(split_table_path, ("data/t.parquet", "data/000012", "old.parquet/a.jpg")))
 
 
 @pytest.mark.parametrize("nested", [True, False])

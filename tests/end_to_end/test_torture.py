@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.torture import artefacts, datasets, faults, foreign, kills
+from tests.torture import artefacts, datasets, faults, foreign, kills, layouts
 from tests.torture.hostile import VALUES, grown
 from tests.torture.sandbox import Job, files_below, jobs_of
 from tests.torture.tally import Tally
@@ -43,6 +43,14 @@ def test_a_sample_of_the_campaign_ends_well(project: Path, tmp_path: Path) -> No
     assert tally.count("inputs") >= 4 * ROUNDS
 
 
+def test_data_sets_of_other_programs_are_read(tmp_path: Path) -> None:
+    tally = Tally()
+    for seed in range(10):
+        layouts.read_layout(tmp_path / "box", random.Random(seed), tally)
+    assert not tally.problems, str(tally)
+    assert tally.count("inputs") == 10
+
+
 Attack = Callable[[Path, random.Random, Tally], None]
 
 
@@ -63,6 +71,7 @@ def attacks(project: Path, jobs: list[Job], first: int) -> list[Attack]:
         foreign.import_hostile,
         datasets.read_hostile_zip,
         lambda box, draw, tally: foreign.pull_hostile(project, box, draw.choice(values), draw, tally),
+        layouts.read_layout,
         lambda box, draw, tally: kills.kill_among_writers(draw.choice(stores), box, draw, tally),
     ]
 

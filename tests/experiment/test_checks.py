@@ -103,7 +103,8 @@ CHECKPOINT_MISTAKES = [
 DATA_MISTAKES = [
     ({**with_backbone("vit"), "run": {}}, "no image is in the split 'test', which run.splits needs"),
     (SCENES, "no image is in the split 'test', which run.splits needs (data.scenes: 11 train, 1 validation)"),
-    (with_table(columns={"language": "tongue"}, language="de"), None),
+    (with_table(columns={"language": "tongue"}, language="en"), None),
+    (with_table(columns={"language": "tongue"}, language="de"), "data.table.language has no effect"),
     ({**with_table(columns={"language": "tongue"}), "text": {"language": "zh"}}, "text.language reads 'zh', but"),
     (with_table(splits="hash", validation=1e-9), "none of 3 images is in the validation split"),
 ]

@@ -29,12 +29,14 @@ def splits_and_languages(experiment: Experiment) -> tuple[Counter[str], Collecti
         return Counter(splits), section.languages
     if data.dataset == "pairs":
         return Counter(), section.languages
-    from vitcapr.data.collect import listed_sizes
+    from vitcapr.data.collect import Checks, listed_sizes
     from vitcapr.data.readers import list_data_set
 
-    with list_data_set(data.dataset, section.located().images, **section.located().keys()) as (_, listing):
-        languages = listing.captions["language"].fillna(getattr(section, "language", "en"))
-        return listed_sizes(listing, section.limit), sorted(languages.unique())
+    with list_data_set(data.dataset, section.located().images, **section.located().keys()) as (source, listing):
+        if listing.note:
+            print(listing.note)
+        languages = listing.captions["language"].fillna("en").unique()
+        return listed_sizes(listing, source.root, data.to(Checks), section.limit), sorted(languages)
 
 
 def backbone_lines(experiment: Experiment, images: int) -> Iterator[str]:

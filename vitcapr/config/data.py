@@ -43,7 +43,7 @@ class PhotographsConfig(DatasetConfig):
 
     def keys(self) -> dict[str, Any]:
         """The arguments of the reader: the keys of the section alone."""
-        return self.model_dump(exclude={"images", "limit", "language"})
+        return self.model_dump(exclude={"images", "limit"})
 
 
 class Flickr8kConfig(PhotographsConfig):
@@ -112,12 +112,13 @@ class TableColumns(Section):
     """Names of the columns; null: one of the usual names. The columns of language and split are optional."""
 
     image: str | None = None
-    """Path of the image, relative to images; null: image, file_name, filename, image_path, path or file."""
-    caption: str | None = None
-    """One caption, or a list of captions (in CSV and TSV: a JSON list); null: caption, captions or text."""
+    """Path of the image, relative to images, or its bytes (Parquet); null: image, file_name, filename, image_path, path
+    or file. In tars: the ending of the images, such as left.jpg."""
+    caption: str | list[str] | None = None
+    """One caption, or a list of captions (in CSV and TSV: a JSON list); several columns: [caption_0, caption_1]; null:
+    caption, captions or text."""
     language: str | None = None
-    """Language of the caption, such as en or zh; null: language, if there is such a column. Name the column if captions
-    of another language than data.table.language are read."""
+    """Language of the caption, such as en or zh; null: language, if there is such a column."""
     split: str | None = None
     """train, validation, test or none; null: split, if there is such a column."""
 
@@ -134,12 +135,12 @@ class TableConfig(PhotographsConfig):
     """CSV, TSV, JSON lines (.jsonl), Parquet, or JSON in COCO's form; or a list of such files, whose names may give
     their splits; null: the captions are in images."""
     columns: TableColumns = TableColumns()
-    language: str = "en"
-    """Language of the captions without a language of their own."""
+    language: str | None = None
+    """Language of the captions without a language of their own; null: en."""
     splits: Literal["auto", "given", "hash", "seeded"] = "auto"
-    """given: by the column split or by folders named train, validation and test; hash: by a hash of each image's path,
-    so that more images change no split; seeded: a random sample of exact size; auto: given if the table has splits,
-    else hash."""
+    """given: by the column split, or by the names of files and folders, such as train, val2017 and test-00000.parquet;
+    hash: by a hash of each image's path, so that more images change no split; seeded: a random sample of exact size;
+    auto: given if there are such splits, else hash."""
     validation: float = Field(0.1, gt=0, lt=0.5)
     """Share of the validation split (hash and seeded)."""
     test: float = Field(0.1, ge=0, lt=0.5)
@@ -149,7 +150,18 @@ class TableConfig(PhotographsConfig):
 
     @property
     def known_languages(self) -> tuple[str, ...] | None:
-        return (self.language,) if self.columns.language is None else None
+        return (self.language,) if self.language and self.columns.language is None else None
+
+    @model_validator(mode="after")
+    def _splits_are_drawn_or_given(self) -> Self:
+        if self.columns.split is not None and self.splits in ("hash", "seeded"):
+            raise ValueError(f"columns.split has no effect with splits: {self.splits}; remove one of them")
+        return self
+
+    def keys(self) -> dict[str, Any]:
+        shares = ("validation", "test", "seed")
+        changed = [key for key in shares if getattr(self, key) != type(self).model_fields[key].default]
+        return {**super().keys(), "changed": changed}
 
 
 class PairColumns(Section):

@@ -193,7 +193,7 @@ def missing_languages(config: ExperimentConfig, languages: Collection[str] | Non
         for language in read:
             if languages is not None and language not in languages:
                 there = f"the captions of data.{dataset} are in {' and '.join(languages)}"
-                remedy = "; set data.table.language, or name a column with data.table.columns.language"
+                remedy = f"; set {key}, or data.table.language: {language} where no column has the language"
                 yield f"{key} reads '{language}', but {there}{remedy if dataset == 'table' else ''}"
 
 

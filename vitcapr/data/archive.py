@@ -71,6 +71,10 @@ class Archive:
             else:
                 check_is_file(root)
                 self._zip = zipfile.ZipFile(root)
+                # Some programs of Windows write backslashes.
+                self._members = {
+                    member.filename.replace("\\", "/"): member for member in self._zip.infolist() if not member.is_dir()
+                }
         except FileNotFoundError as error:
             raise UserError("no such folder or zip", where=root) from error
         except PermissionError as error:
@@ -82,8 +86,7 @@ class Archive:
         """Paths relative to the root, with ``/``, sorted; hidden files and ``__MACOSX`` are left out."""
         if self._zip is None:
             return sorted(path for path, _ in scan(self.root))
-        members = (member.filename for member in self._zip.infolist() if not member.is_dir())
-        return sorted(name for name in members if not any(is_junk(part) for part in name.split("/")))
+        return sorted(name for name in self._members if not any(is_junk(part) for part in name.split("/")))
 
     def read(self, path: str) -> bytes:
         """The bytes of one file.
@@ -98,9 +101,10 @@ class Archive:
         try:
             # ZipFile counts its open members without a lock, and closes the file when a race brings the count to zero.
             with self._lock:
-                if self._zip.getinfo(path).file_size > MOST_BYTES:
+                member = self._members[path]
+                if member.file_size > MOST_BYTES:
                     raise DamagedMember(f"more than {MOST_BYTES} bytes")
-                return self._zip.read(path)
+                return self._zip.read(member)
         except KeyError as error:
             raise FileNotFoundError(path) from error
         except DamagedMember:

@@ -4,9 +4,11 @@ X. Chen et al.: Microsoft COCO Captions: Data Collection and Evaluation Server. 
 A. Karpathy, L. Fei-Fei: Deep Visual-Semantic Alignments for Generating Image Descriptions. CVPR 2015.
 """
 
+import posixpath
 import re
+import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from vitcapr.data.collect import ListedCaption, ListedImage, Listing
@@ -30,43 +32,53 @@ def list_images(
         return list_karpathy(files, Path(karpathy), restval=restval)
     if not annotations:
         raise UserError(f"{_KEY} is not set", remedy="list captions_*.json files, or set coco.karpathy")
-    for file in annotations:
-        if split_in(file) not in ("train", "validation"):
-            raise UserError(
-                f"{_KEY}: the file name does not tell whether it is train or val",
-                where=file,
-                remedy="name captions_train2014.json, captions_val2017.json and the like",
-            )
-    return list_coco(files, [Path(file) for file in annotations])
+    split_of = {Path(file): _split_of_name(file) for file in annotations}
+    return list_coco(files, split_of)
 
 
-def list_coco(image_files: Iterable[str], annotations: Sequence[Path], key: str = _KEY) -> Listing:
+def _split_of_name(file: str) -> str:
+    try:
+        split = split_in(Path(file).name)
+    except ValueError:
+        split = None
+    if split is None or split == "test":
+        raise UserError(
+            f"{_KEY}: the file name does not tell whether it is train or val",
+            where=file,
+            remedy="name captions_train2014.json, captions_val2017.json and the like",
+        )
+    return split
+
+
+def list_coco(image_files: Iterable[str], split_of: Mapping[Path, str | None], key: str = _KEY) -> Listing:
     """What files in COCO's form list, in the order of the image ids.
 
-    The split of an image is that of its entry or of the name of its file (``captions_val2017.json``), else ``none``.
-    COCO publishes no captions of its test images.
+    The split of an image is that of its entry, or that of its file, else ``none``. COCO publishes no captions of its
+    test images.
 
     Args:
-        image_files: the paths that exist below the image root; ``val2017/x.jpg`` is preferred to ``x.jpg``.
+        image_files: the paths that exist below the image root; see :func:`find`.
+        split_of: the split of each file.
         key: of the configuration, which names the files.
     """
     existing = set(image_files)
+    by_name = names_once(existing)
     images: dict[str, ListedImage] = {}
     file_of: dict[str, Path] = {}
     captions: list[ListedCaption] = []
     rejected: Rejected = []
     counted: Counter[str] = Counter()
-    for file in annotations:
+    for file, split in split_of.items():
         subset = "".join(re.findall(r"(?:train|val|test)\d*", file.name)[:1])
         with annotations_in(file, key, "a caption file of COCO", _EXPECTED_FILES) as content:
             for number, entry in enumerate(read_field(content, "images", list)):
                 with odd_entry(rejected, entry, ("id", "file_name"), f"{file.name} images[{number}]"):
                     image = str(read_field(entry, "id", int, str))
                     if image not in images:
-                        path = find(existing, subset, read_field(entry, "file_name", str))
-                        split = read_field(entry, "split", str) if entry.get("split") else None
-                        split = parse_split(split, file) if split else split_in(file.name)
-                        images[image] = ListedImage(image, path, split or "none")
+                        name = read_field(entry, "file_name", str)
+                        path = find(existing, by_name, subset, name)
+                        own = parse_split(read_field(entry, "split", str), file) if entry.get("split") else split
+                        images[image] = ListedImage(image, path, own or "none", None if path else name)
                         file_of[image] = file
                     elif file_of[image] == file:
                         rejected.append((image, "duplicate image id"))
@@ -96,12 +108,30 @@ def list_karpathy(image_files: Iterable[str], file: Path, *, restval: bool) -> L
     splits = {**SPLITS, "restval": "train" if restval else "none"}
     listed, captions, rejected = read_karpathy(file, "data.coco.karpathy", "dataset_coco.json", splits, numbered=True)
     images = [
-        ListedImage(image, find(existing, entry.folder, entry.name), entry.split)
+        ListedImage(
+            image, path := find(existing, {}, entry.folder, entry.name), entry.split, None if path else entry.name
+        )
         for image, entry in sorted(listed.items(), key=lambda item: int(item[0]))
     ]
     return Listing.from_records(images, captions, rejected)
 
 
-def find(existing: set[str], subset: str, file_name: str) -> str | None:
-    """The path of an image that lies in the folder ``subset`` or beside it; None if it is not there."""
-    return next((path for path in (f"{subset}/{file_name}", file_name) if path in existing), None)
+def find(existing: set[str], by_name: Mapping[str, str], subset: str, file_name: str) -> str | None:
+    """The path of an image, None if it is not there: in the folder ``subset`` or beside it; or the only file of this
+    name, if its folder is not of another split than ``subset``. Unicode's forms of a letter are one letter."""
+    for path in (f"{subset}/{file_name}", file_name):
+        if path in existing:
+            return path
+    only = by_name.get(unicodedata.normalize("NFC", file_name), "")
+    try:
+        splits = {split_in(posixpath.dirname(only)), split_in(subset)} - {None}
+    except ValueError:
+        return None
+    return only if only and len(splits) < 2 else None
+
+
+def names_once(paths: Iterable[str]) -> dict[str, str]:
+    """Path of each file name, in Unicode's form NFC, that is there once."""
+    names = [unicodedata.normalize("NFC", posixpath.basename(path)) for path in paths]
+    counted = Counter(names)
+    return {name: path for name, path in zip(names, paths, strict=True) if counted[name] == 1}

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Literal, NamedTuple, Self
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -24,11 +24,16 @@ from vitcapr.progress import Reporter
 
 
 class ListedImage(NamedTuple):
-    """An image that the data set names; ``path`` is relative to the image root with ``/``, None if it is not there."""
+    """An image that the data set names; ``path`` is relative to the image root with ``/``, None if it is not there.
+
+    Attributes:
+        tried: the path that is not there, if it is not the id.
+    """
 
     image_id: str
     path: str | None
     split: str
+    tried: str | None = None
 
 
 class ListedCaption(NamedTuple):
@@ -54,11 +59,13 @@ class Listing:
         captions: those of :class:`ListedCaption`, with ``image_row`` in place of ``image_id``, -1 for an unknown image;
             in the data set's own order, each text in one line. Ids may repeat and texts be empty.
         rejected: (item, reason) of what the reader could not even list.
+        note: a line for the user about the splits, or nothing.
     """
 
     images: pd.DataFrame
     captions: pd.DataFrame
     rejected: Sequence[tuple[str, str]] = field(default=())
+    note: str = ""
 
     @classmethod
     def from_records(
@@ -129,10 +136,35 @@ def listed_photographs(
     alone = path.suffix.lower() in (".tar", ".parquet")
     with ImageSource(path.parent if alone else path) as source:
         listing = list_images(source, [path.name] if alone else source.files())
-        if listing.images["path"].isna().all():
-            what = f"{key}: none of the {len(listing.images)} listed photographs was found"
-            raise UserError(what, where=path, remedy=expected)
+        rows = np.unique(listing.captions["image_row"])
+        captioned = listing.images.iloc[rows[rows >= 0]]
+        if captioned["path"].isna().all():
+            raise _nothing_there(captioned, listing.rejected, source, key, expected)
         yield source, listing
+
+
+def _nothing_there(
+    images: pd.DataFrame, rejected: Sequence[tuple[str, str]], source: ImageSource, key: str, expected: str
+) -> UserError:
+    files = source.files()
+    if len(images):
+        tried = _tried(images, np.arange(1)).iloc[0]
+        same = (file for file in files if PurePosixPath(file).name == PurePosixPath(tried).name)
+        example = next(same, files[0] if files else None)
+        there = f"there is '{example}'" if example else "there is no file"
+        what = f"{key}: none of the {len(images)} listed photographs was found; the first is '{tried}', and {there}"
+    else:
+        what = f"{key}: no photograph with a caption is listed"
+        if rejected:
+            item, reason = rejected[0]
+            what += f"; {len(rejected)} items are left out, the first is '{item}': {reason}"
+    return UserError(what, where=source.root, remedy=expected)
+
+
+def _tried(images: pd.DataFrame, rows: np.ndarray) -> "pd.Series[str]":
+    """The paths of these images that were looked for."""
+    texts = images.reindex(columns=["path", "tried", "image_id"]).iloc[rows].astype("str")
+    return texts["path"].fillna(texts["tried"]).fillna(texts["image_id"])
 
 
 def check(
@@ -141,7 +173,7 @@ def check(
     checks: Checks,
     reporter: Reporter,
     *,
-    twins: Literal["keep", "reject", "join"] = "keep",
+    join_copies: bool = False,
     limit: int | None = None,
 ) -> Checked:
     """Check every image and caption of ``listing``.
@@ -152,8 +184,8 @@ def check(
     or in a zip.
 
     Args:
-        twins: an image whose file has the same bytes as an earlier one is kept, is left out, or gives its captions to
-            the earlier one. The latter is in the test split if one of them is.
+        join_copies: an image whose file has the same bytes as an earlier one is left out and gives its captions to the
+            earlier one, which is in the test split if one of them is.
         limit: number of images to keep, the first of each split in proportion to its size, of those that are there and
             have a caption; None keeps all.
 
@@ -161,14 +193,9 @@ def check(
         UserError: more than ``max_rejected`` of the captioned images are left out, or of the rows of captions.
     """
     rejected = list(listing.rejected)
-    odd = [row for row in rejected if isinstance(row[1], OddRow)]
-    _raise_loss(odd, len(odd) + len(listing.captions), "rows of captions", checks, source)
     images, captions = listing.images, _usable_captions(listing, rejected)
     path, split = images["path"], pd.Categorical(images["split"], SPLITS)
-    captioned = np.bincount(captions["image_row"], minlength=len(images)) > 0
-    reason = _reasons_without_reading(path, captioned)
-    _check_loss(images["image_id"], reason, np.flatnonzero(captioned), checks, source)
-    candidates = _first_of_each_split(images["split"], np.flatnonzero(reason == ""), limit)
+    candidates, reason = _choose_images(listing, captions, checks, source.root, limit)
     size = np.zeros((len(images), 2), np.int32)
     digest = np.zeros((len(images), 32), np.uint8)
     heif = False
@@ -180,7 +207,7 @@ def check(
                 size[row] = facts.width, facts.height
                 digest[row] = np.frombuffer(facts.digest, np.uint8)
                 heif |= facts.heif
-    _check_loss(images["image_id"], reason, candidates, checks, source)
+    _check_loss(images, reason, candidates, checks, source.root)
     good = candidates[reason[candidates] == ""]
     first = good[_first_equal(digest, good)]
     twin, first = good[first != good], first[first != good]
@@ -190,23 +217,25 @@ def check(
     kept = np.zeros(len(images), bool)
     kept[good] = True
     image_row = captions["image_row"].to_numpy()
-    if twins != "keep":
-        kept[twin] = False
-    if twins == "reject":
-        reason[twin] = [f"the same image as {name}" for name in path.iloc[first]]
-    elif twins == "join" and len(twin):
+    if join_copies and len(twin):
         reporter.line(f"{len(twin)} files hold the picture of another file; their captions are given to that")
+        rejected += zip(images["image_id"].iloc[twin], "the same image as " + path.iloc[first], strict=True)
+        kept[twin] = False
         split[first[split[twin] == "test"]] = "test"
         target = np.arange(len(images))
         target[twin] = first
+        moved = target[image_row] != image_row
         image_row = target[image_row]
+        again = _repeated_captions(captions["text"], image_row, moved, first)
+        rejected += [(each, "the same caption of the same image") for each in captions["caption_id"].iloc[again]]
+        image_row[again] = twin[0]  # An image that is not kept.
     _reject(images["image_id"], reason, rejected)
     rejected += [(each, "caption of an image left out") for each in captions["caption_id"][(reason != "")[image_row]]]
     order = np.argsort(image_row, kind="stable")
     order = order[kept[image_row[order]]]
     rows = np.flatnonzero(kept)
     return Checked(
-        take_rows(images, rows).assign(
+        take_rows(images.drop(columns="tried", errors="ignore"), rows).assign(
             split=split[rows],
             width=size[rows, 0],
             height=size[rows, 1],
@@ -216,6 +245,19 @@ def check(
         rejected,
         decoders_of(heif),
     )
+
+
+def _choose_images(
+    listing: Listing, captions: pd.DataFrame, checks: Checks, root: Path, limit: int | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """The rows of the images to read, and why each of the others is left out before that; else empty texts."""
+    odd = [row for row in listing.rejected if isinstance(row[1], OddRow)]
+    _raise_loss(odd, len(odd) + len(listing.captions), "rows of captions", checks, root)
+    images = listing.images
+    captioned = np.bincount(captions["image_row"], minlength=len(images)) > 0
+    reason = _reasons_without_reading(images["path"], captioned)
+    _check_loss(images, reason, np.flatnonzero(captioned), checks, root)
+    return _first_of_each_split(images["split"], np.flatnonzero(reason == ""), limit), reason
 
 
 def _reasons_without_reading(path: "pd.Series[str]", captioned: np.ndarray) -> np.ndarray:
@@ -229,22 +271,20 @@ def _reasons_without_reading(path: "pd.Series[str]", captioned: np.ndarray) -> n
     return reason
 
 
-def _check_loss(
-    ids: "pd.Series[str]", reason: np.ndarray, captioned: np.ndarray, checks: Checks, source: ImageSource
-) -> None:
+def _check_loss(images: pd.DataFrame, reason: np.ndarray, captioned: np.ndarray, checks: Checks, root: Path) -> None:
     """Not too many of these rows may have a reason."""
     rows = captioned[reason[captioned] != ""]
-    lost = list(zip(ids.iloc[rows], reason[rows], strict=True))
-    _raise_loss(lost, len(captioned), "captioned images", checks, source)
+    lost = list(zip(_tried(images, rows), reason[rows], strict=True))
+    _raise_loss(lost, len(captioned), "captioned images", checks, root)
 
 
-def _raise_loss(lost: Rejected, number: int, what: str, checks: Checks, source: ImageSource) -> None:
+def _raise_loss(lost: Rejected, number: int, what: str, checks: Checks, root: Path) -> None:
     if len(lost) > checks.max_rejected * number:
         counts = Counter(reason for _, reason in lost).most_common(3)
         reasons = ", ".join(f"{count} x {reason}" for reason, count in counts)
         raise UserError(
             f"{len(lost)} of {number} {what} cannot be used, '{lost[0][0]}' first: {reasons}",
-            where=source.root,
+            where=root,
             remedy=f"repair them, or raise data.max_rejected, which is {checks.max_rejected:g}",
         )
 
@@ -272,6 +312,16 @@ def _reject(ids: "pd.Series[str]", reason: np.ndarray, rejected: Rejected) -> No
     rejected += zip(ids.iloc[rows], reason[rows], strict=True)
 
 
+def _repeated_captions(
+    texts: "pd.Series[str]", image_row: np.ndarray, moved: np.ndarray, targets: np.ndarray
+) -> np.ndarray:
+    """The rows of captions ``moved`` to an image among ``targets`` that has the same caption."""
+    rows = np.flatnonzero(np.isin(image_row, targets))
+    rows = rows[np.argsort(moved[rows], kind="stable")]
+    same: np.ndarray = pd.DataFrame({"image": image_row[rows], "text": texts.iloc[rows].array}).duplicated().to_numpy()
+    return np.asarray(rows[same & moved[rows]])
+
+
 def take_rows(frame: pd.DataFrame, rows: np.ndarray) -> pd.DataFrame:
     """These rows, numbered anew. Large tables are seldom copied: most data sets lose nothing."""
     same = len(rows) == len(frame) and (np.diff(rows) == 1).all()
@@ -293,27 +343,28 @@ def collect(
     directory: Path,
     *,
     dataset: str,
-    language: str,
     checks: Checks,
     limit: int | None,
     reporter: Reporter,
-    reject_duplicates: bool = False,
+    join_copies: bool = False,
 ) -> Path:
     """Write the manifest of the images and captions that hold, and ``rejected.csv``; the path of the manifest.
 
+    Captions that state no language are in English.
+
     Args:
-        language: of the captions that state none.
-        checks, limit: see :func:`check`.
-        reject_duplicates: leave out an image whose file has the same bytes as an earlier one.
+        checks, limit, join_copies: see :func:`check`.
     """
-    checked = check(listing, source, checks, reporter, twins="reject" if reject_duplicates else "keep", limit=limit)
+    if listing.note:
+        reporter.line(listing.note)
+    checked = check(listing, source, checks, reporter, join_copies=join_copies, limit=limit)
     images, captions = checked.images, checked.captions
     manifest = write_manifest(
         directory,
         dataset=dataset,
         image_root=source.root,
         images=images,
-        captions=captions[["caption_id", "image_row", "text"]].assign(language=captions["language"].fillna(language)),
+        captions=captions[["caption_id", "image_row", "text"]].assign(language=captions["language"].fillna("en")),
         rejected=checked.rejected,
         decoders=checked.decoders,
     )
@@ -323,11 +374,10 @@ def collect(
     return manifest
 
 
-def listed_sizes(listing: Listing, limit: int | None) -> Counter[str]:
-    """The number of images of each split that are there and have a caption, before any image is read."""
-    captioned = listing.captions["image_row"][listing.captions["text"] != ""].unique()
-    there = listing.images[listing.images["path"].notna() & listing.images.index.isin(captioned)]
-    return share_limit(Counter(there["split"]), limit)
+def listed_sizes(listing: Listing, root: Path, checks: Checks, limit: int | None) -> Counter[str]:
+    """The number of images of each split that :func:`check` would read; its errors as far as no image is read."""
+    rows, _ = _choose_images(listing, _usable_captions(listing, []), checks, root, limit)
+    return Counter(listing.images["split"].iloc[rows])
 
 
 def one_line(text: str) -> str:

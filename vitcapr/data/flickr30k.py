@@ -61,7 +61,8 @@ def list_images(
             _read_karpathy(where, "text") if where.suffix.lower() == ".json" else _read_captions(where)
         )
     elif tables := [name for name in files if name.endswith(SUFFIX)]:
-        images, captions, rejected, given = read_release(source.root, tables)
+        by_name = splits in ("karpathy", "paper") and not lists
+        images, captions, rejected, given = read_release(source.root, tables, by_name=by_name)
     else:
         raise UserError(
             "data.flickr30k.images: no Parquet files found",
@@ -137,7 +138,7 @@ def _read_karpathy(file: Path, key: str) -> tuple[list[ListedCaption], Rejected,
 
 
 def read_release(
-    root: Path, tables: Sequence[str]
+    root: Path, tables: Sequence[str], *, by_name: bool
 ) -> tuple[list[ListedImage], list[ListedCaption], Rejected, dict[str, str]]:
     """Every image and caption of ``tables``, Parquet files relative to ``root``, in the order given; what is left
     out; and image id -> split, empty where the files do not tell.
@@ -151,7 +152,7 @@ def read_release(
     splits: dict[str, str] = {}
     numbers: dict[str, int] = {}
     # "data/test-00000-of-00009.parquet" tells its split; all rows of lmms-lab's are in test, which tells nothing.
-    by_file = splits_in(tables)
+    by_file = splits_in(tables, "data.flickr30k.lists")[0] if by_name else {}
     for table in tables:
         for row in read_rows(root / table, _COLUMNS, rejected, key="data.flickr30k.images", name=table):
             path, name = picture_path(table, row.number - 1), PurePosixPath(row.name("name")).name
@@ -168,7 +169,7 @@ def read_release(
                 continue
             images.setdefault(name, ListedImage(name, path, "none"))
             split = row.text("split")
-            given = by_file[table] if split in ("", "none") else parse_split(split, root / table)
+            given = by_file.get(table) if split in ("", "none") else parse_split(split, root / table)
             if given is not None:
                 put_in_split(splits, name, given, root / table)
             first = numbers.setdefault(name, 0)

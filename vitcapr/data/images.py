@@ -19,7 +19,7 @@ from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 
 from vitcapr.data.archive import Archive, DamagedMember
 from vitcapr.data.metadata import without_metadata
-from vitcapr.data.tables import NoPicture, TablePictures, in_table
+from vitcapr.data.tables import NoPicture, TablePictures, split_table_path
 from vitcapr.data.tars import TarFiles, split_tar_path
 from vitcapr.progress import Reporter
 
@@ -74,7 +74,7 @@ class ImageSource:
             UserError: a tar or a Parquet file is damaged as a whole.
         """
         try:
-            if in_table(path):
+            if split_table_path(path):
                 return self._tables.read(path)
             if inside := split_tar_path(path):
                 return self.tars.read(*inside)

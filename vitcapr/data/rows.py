@@ -1,4 +1,4 @@
-"""Rows of the user's tables: CSV, TSV, JSON lines, JSON, Parquet, and tars of WebDataset. One reader for all of them.
+"""Rows of the user's tables: CSV, TSV, JSON lines, JSON and Parquet. One reader for all of them.
 
 Only the columns that are asked for are read, so what stands in the others cannot stop it.
 """
@@ -17,11 +17,10 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from vitcapr.data.images import SUFFIXES
 from vitcapr.data.tables import holds_bytes, picture_path
-from vitcapr.data.tars import OddRow, Rejected, TarFiles
+from vitcapr.data.tars import OddRow, Rejected
 from vitcapr.errors import UserError
-from vitcapr.files import check_is_file, decode_text, open_text, parse_json, read_field, read_json
+from vitcapr.files import check_is_file, open_text, parse_json, read_field, read_json
 
 _SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
 _MISSING = ("nan", "none", "null", "<na>", "n/a", "#n/a")
@@ -71,7 +70,10 @@ class Columns:
         names = self.names[column]
         by_lower = {name.lower(): name for name in present}
         close = [match for name in names for match in difflib.get_close_matches(name, by_lower, n=1)]
+        numbered = [name for name in present if re.fullmatch(rf"({'|'.join(names)})[_ ]?\d+", name.lower())]
         guess = f"did you mean '{by_lower[close[0]]}'? " if close else ""
+        if self.key and len(numbered) > 1:
+            guess = f"did you mean {self.key}.{column}: [{', '.join(numbered)}]? "
         remedy = f"{guess}name the column with {self.key}.{column}; there are " if self.key else "there are "
         what = f"the table has no column {' or '.join(map(repr, names))}"
         if self.key:
@@ -260,35 +262,9 @@ def _parquet(file: Path, columns: Columns, inside: str | None) -> _Cells:
         row = 0
         for batch in table.iter_batches(batch_size=256, columns=list(plain.values()), use_threads=False):
             for cells in batch.to_pylist():
-                path = {"image": picture_path(inside, row)} if held and inside is not None else {}
+                path = {"image": picture_path(inside, row, chosen["image"])} if held and inside is not None else {}
                 yield {column: cells[name] for column, name in plain.items()} | path
                 row += 1
 
 
 _READERS = {".csv": _csv, ".tsv": _csv, ".txt": _csv, ".jsonl": _json_lines, ".parquet": _parquet, ".json": _json}
-
-
-def read_webdataset(tars: TarFiles, tar: str, columns: Columns, rejected: Rejected) -> Iterator[Row]:
-    """A row for every sample of a tar: files with the same name up to the first dot, among them an image and ``.txt``
-    or ``.json``."""
-    samples: dict[str, dict[str, str]] = {}
-    for path in tars.members(tar, rejected):
-        folder, slash, name = path.rpartition("/")
-        stem, _, ending = name.partition(".")
-        samples.setdefault(f"{folder}{slash}{stem}", {})[ending.lower()] = path
-    for number, (key, by_ending) in enumerate(samples.items(), start=1):
-        place = f"{tar} {key}"
-        images = [path for ending, path in by_ending.items() if f".{ending}".endswith(SUFFIXES)]
-        if not images:
-            rejected.append((place, "sample without an image"))
-            continue
-        cells: dict[str, Any] = {}
-        try:
-            if "json" in by_ending:
-                cells = select(dict(parse_json(decode_text(tars.read(tar, by_ending["json"])))), columns)
-            if "txt" in by_ending:
-                cells["caption"] = decode_text(tars.read(tar, by_ending["txt"]))
-        except (ValueError, TypeError, RecursionError) as error:
-            rejected.append((place, OddRow(f"captions cannot be read: {error}")))
-            continue
-        yield Row(number, place, {**cells, "image": f"{tar}/{images[0]}"})

@@ -2,8 +2,9 @@
 
 import hashlib
 import re
+import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import PurePath
 from typing import Literal
 
@@ -17,7 +18,7 @@ Splits = Literal["auto", "given", "hash", "seeded"]
 _SPELLINGS = {
     "train": ("train", "training"),
     "validation": ("validation", "valid", "val", "dev"),
-    "test": ("test", "testing"),
+    "test": ("test", "testing", "eval", "evaluation"),
     "none": ("none",),
 }
 SPLIT_NAMES = {spelling: split for split, spellings in _SPELLINGS.items() for spelling in spellings}
@@ -44,15 +45,49 @@ def put_in_split(split_of: dict[str, str], image: str, split: str, where: object
 
 
 def split_in(name: str) -> str | None:
-    """The split that the name of a file or folder tells: ``captions_val2017.json`` -> ``validation``."""
-    splits = {SPLIT_NAMES[word] for word in re.findall("[a-z]+", PurePath(name).stem.lower()) if word in SPLIT_NAMES}
-    return splits.pop() if len(splits) == 1 else None
+    """The split that the name of a file or folder, or a path, tells: ``captions_val2017.json`` -> ``validation``.
+
+    As in the library datasets of Hugging Face, a keyword stands between the ends of names, digits or punctuation.
+
+    Raises:
+        ValueError: it tells two.
+    """
+    words = re.findall(r"[^\W\d_]+", name.lower())
+    splits = dict.fromkeys(SPLIT_NAMES[word] for word in words if word in SPLIT_NAMES)
+    if len(splits) > 1:
+        raise ValueError(f"the name '{name}' has two splits, {' and '.join(splits)}")
+    return next(iter(splits), None)
 
 
-def splits_in(names: Iterable[str]) -> dict[str, str | None]:
-    """:func:`split_in` of several names. Names that all tell one split, or none, tell nothing."""
-    splits = {name: split_in(name) for name in names}
-    return splits if len(set(splits.values())) > 1 else dict.fromkeys(splits)
+def splits_in(names: Iterable[str], key: str) -> tuple[dict[str, str], str]:
+    """The splits that the paths of several files or folders tell, and a line about them, empty if there is none.
+
+    The folders that all of them share do not count. Paths that all tell one split, or none, give no splits.
+
+    Args:
+        key: of the configuration, with the value that draws splits instead.
+
+    Raises:
+        UserError: one tells two splits, or one tells a split and another none.
+    """
+    paths = {name: PurePath(name).parts for name in names}
+    shared = max(0, min(map(len, paths.values()), default=0) - 1)
+    while len({parts[:shared] for parts in paths.values()}) > 1:
+        shared -= 1
+    remedy = f"rename it, give a column of splits, or set {key}"
+    try:
+        told = {name: split_in("/".join(parts[shared:])) for name, parts in paths.items()}
+    except ValueError as error:
+        if len(paths) == 1:
+            return {}, ""
+        raise UserError(str(error), remedy=remedy) from error
+    first = {split: "/".join(paths[name][shared:]) or "." for name, split in reversed(told.items())}
+    examples = ", ".join(f"'{first[split]}' is {split}" for split in SPLITS if split in first)
+    if None not in first and len(first) > 1:
+        return {name: split for name, split in told.items() if split}, f"splits by name: {examples}"
+    if len(first) > 1:
+        raise UserError(f"some names have a split ({examples}), but '{first[None]}' has none", remedy=remedy)
+    return {}, examples and f"all names have one split ({examples}), so the splits are not by name"
 
 
 def random_splits(names: Iterable[str], seed: int, sizes: tuple[int, int, int]) -> dict[str, str]:
@@ -74,6 +109,7 @@ def make_splits(
     images: "pd.Series[str]",
     given: "pd.Series[str]",
     how: Splits,
+    changed: Collection[str] = (),
     *,
     validation: float,
     test: float,
@@ -86,16 +122,21 @@ def make_splits(
 
     Args:
         images: the paths of the images that can be used.
-        given: the split of each image in the table, NaN where it has none.
+        given: the split of each image by a column or by names, NaN where it has none.
+        changed: those of the following arguments that the user has set.
         validation, test: shares of the images.
     """
     if how == "given" and given.isna().all():
-        remedy = "name data.table.columns.split, or use hash"
-        raise UserError("data.table.splits: the table gives no splits", remedy=remedy)
+        what = "data.table.splits: neither a column nor the names of files and folders give splits"
+        raise UserError(what, remedy="name data.table.columns.split, or use hash")
     if how == "given" or (how == "auto" and given.notna().any()):
+        if changed:
+            what = f"data.table.{sorted(changed)[0]} has no effect: a column or names give the splits"
+            raise UserError(what, remedy="remove it, or set data.table.splits: hash")
         splits = given.fillna("none")
     else:
-        digests = (hashlib.sha256(f"{seed}:{image}".encode()).digest() for image in images)
+        names = (unicodedata.normalize("NFC", image) for image in images)  # A Mac writes the other form.
+        digests = (hashlib.sha256(f"{seed}:{name}".encode()).digest() for name in names)
         ranks = np.fromiter((int.from_bytes(digest[:8], "big") for digest in digests), np.uint64, len(images))
         if how == "seeded":
             places = np.empty(len(images))
@@ -112,7 +153,7 @@ def make_splits(
         if not (splits == split).any():
             raise UserError(
                 f"none of {len(images)} images is in the {split} split",
-                remedy="training needs both train and validation; see data.table.splits",
+                remedy="training needs both train and validation; data.table.splits: seeded gives exact shares",
             )
     return splits
 

@@ -1,29 +1,30 @@
 """The user's own photographs and captions: rows of a table -> images, captions and splits."""
 
 import posixpath
-from collections.abc import Iterator, Mapping, Sequence
+import unicodedata
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from vitcapr.data import tables, tars
+from vitcapr.data.beside import KEY as IMAGES_KEY
+from vitcapr.data.beside import CaptionTable, find_tables, holds_rows
 from vitcapr.data.coco import list_coco
 from vitcapr.data.collect import ListedImage, Listing, one_line, take_rows
 from vitcapr.data.images import SUFFIXES, ImageSource
-from vitcapr.data.rows import Columns, Row, captions_of, read_rows, read_webdataset
+from vitcapr.data.rows import Columns, captions_of, read_rows
 from vitcapr.data.splits import Splits, make_splits, parse_split, put_in_split, splits_in
-from vitcapr.data.tables import in_table
+from vitcapr.data.tables import split_table_path
 from vitcapr.data.tars import OddRow, Rejected, split_tar_path
 from vitcapr.errors import UserError
 from vitcapr.files import open_text
 from vitcapr.formats.containers import text_columns
 
-EXPECTED = "name the folder or zip of the images"
-CAPTIONS_KEY, IMAGES_KEY = "data.table.captions", "data.table.images"
-METADATA = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
+EXPECTED = f"name the folder or zip of the images with {IMAGES_KEY}; the paths in a table are relative to it"
+_CAPTIONS_KEY, _COLUMNS_KEY, _DRAWN = "data.table.captions", "data.table.columns", "data.table.splits: hash"
 USUAL = {
     "image": ("image", "file_name", "filename", "image_path", "path", "file"),
     "caption": ("caption", "captions", "text"),
@@ -37,66 +38,80 @@ def list_images(
     files: Sequence[str],
     *,
     captions: str | Sequence[str] | None,
-    columns: Mapping[str, str | None],
+    columns: Mapping[str, str | Sequence[str] | None],
+    language: str | None,
     splits: Splits,
-    validation: float,
-    test: float,
-    seed: int,
+    changed: Collection[str],
+    **shares: Any,
 ) -> Listing:
     """The listing of the data set, in the order of the images' paths.
 
     An image's id is its path below the image root, and a caption's that path, ``#`` and its number; in COCO's form both
-    have the ids of the file.
+    have the ids of the file. A column gives the splits; without one, the names of the caption files; without those, the
+    names of the folders, tars and Parquet files that hold the images.
 
     Args:
         files: the paths that exist below the image root. An image that no row names is listed without a caption.
         captions: the file of the captions, or several; None: they are beside the images.
-        columns: the names of ``image``, ``caption``, ``language`` and ``split``; None: one of the usual names. Only
-            image and caption have to be there.
+        columns: the names of ``image``, ``caption`` (one or several), ``language`` and ``split``; None: one of the
+            usual names. Image, caption and each column that is named have to be there.
+        language: of the captions without one of their own; None: en.
+        changed: the keys of ``shares`` that the user has set.
+        shares: see :func:`make_splits`.
     """
-    rejected: Rejected = []
     named = [Path(file) for file in ([captions] if isinstance(captions, str) else captions or [])]
-    existing = set(files)
+    by_name = splits in ("auto", "given")
+    note, rejected = "", list[tuple[str, str]]()
+    used: set[str] = set()
     if named and all(map(_is_coco, named)):
-        listing = list_coco(files, named, CAPTIONS_KEY)
-        images = listing.images.assign(split=listing.images["split"].replace("none", None))
-        captioned = listing.captions
+        if idle := [column for column, name in columns.items() if name is not None]:
+            what = f"{_COLUMNS_KEY}.{idle[0]} has no effect on captions in COCO's form"
+            raise UserError(what, where=named[0], remedy="remove it")
+        listing = list_coco(files, dict.fromkeys(named), _CAPTIONS_KEY)
+        if by_name and (listing.images["split"] == "none").all():
+            split_of, note = splits_in(map(str, named), _DRAWN)
+            if split_of:
+                listing = list_coco(files, {file: split_of[str(file)] for file in named}, _CAPTIONS_KEY)
+        images, captioned = listing.images, listing.captions
+        images = images.assign(split=images["split"].replace("none", None))
         rejected += listing.rejected
     else:
-        names = {column: USUAL[column] if name is None else (name,) for column, name in columns.items()}
-        table_columns = Columns(names, needed=("image", "caption"), key="data.table.columns")
-        rows = (
-            _rows_of_files(named, table_columns, rejected)
-            if named
-            else _rows_beside(source, files, table_columns, rejected)
-        )
-        images, captioned = _list_rows(rows, source.root, existing, rejected)
-    present = images["path"].notna()
-    if not present.any():
-        first = images["image_id"].iloc[0] if len(images) else ""
-        raise UserError(
-            f"data.table: none of the {len(images)} images in {', '.join(map(str, named)) or source.root} was found",
-            where=source.root,
-            remedy=f"the paths are relative to data.table.images; the first is '{first}'",
-        )
-    there = images[present]
-    split = make_splits(there["path"], there["split"], splits, validation=validation, test=test, seed=seed)
-    images = images.assign(split=split)
-    unnamed = []
-    for path in sorted(existing.difference(images["path"])):
-        if path.lower().endswith(SUFFIXES):
-            unnamed.append(ListedImage(path, path, "none"))
-        elif path.endswith((tars.SUFFIX, tables.SUFFIX)) or PurePosixPath(path).name in METADATA:
-            continue  # It holds rows.
-        elif source.root / path not in named:
-            rejected.append((path, "not an image file"))
-    if unnamed:
-        images = pd.concat([images, text_columns(unnamed, ListedImage._fields)], ignore_index=True)
+        asked = _columns(columns, by_name)
+        if named:
+            read = [CaptionTable(str(file), read_rows(file, asked, rejected, key=_CAPTIONS_KEY)) for file in named]
+        else:
+            read = find_tables(source, files, asked, rejected, used)
+        images, captioned, note = _list_rows(read, by_name, source.root, files, rejected)
+    if language and len(captioned) and not (captioned["language"].isna() | (captioned["language"] == language)).any():
+        what = f"data.table.language has no effect: every caption has its own language, and none is in {language}"
+        raise UserError(what, remedy="remove it")
+    there = images["path"].dropna()
+    if by_name and images["split"].isna().all():
+        folders = there.str.replace("/?[^/]*$", "", regex=True)
+        by_folder, other = splits_in(folders.unique(), _DRAWN)
+        images = images.assign(split=folders.map(by_folder).astype("str").reindex(images.index))
+        note = other if by_folder else note or other
+    if len(there):
+        given = images["split"][there.index]
+        images = images.assign(split=make_splits(there, given, splits, changed, **shares).reindex(images.index))
+    images = _add_unnamed(images, set(files) - used, {str(file) for file in named}, source.root, rejected)
     order = images["path"].fillna(images["image_id"]).argsort(kind="stable").to_numpy()
     row = np.full(len(images) + 1, -1)
     row[order] = np.arange(len(images))
-    images = take_rows(images, order)
-    return Listing(images.fillna({"split": "none"}), captioned.assign(image_row=row[captioned["image_row"]]), rejected)
+    captioned = captioned.assign(image_row=row[captioned["image_row"]]).fillna({"language": language or "en"})
+    return Listing(take_rows(images, order).fillna({"split": "none"}), captioned, rejected, note)
+
+
+def _columns(names: Mapping[str, str | Sequence[str] | None], by_name: bool) -> Columns:
+    """Of several columns of captions each is needed: ``caption.0``, ``caption.1``."""
+    asked: dict[str, Sequence[str]] = {}
+    for column, name in names.items():
+        if column != "split" or by_name:
+            many = name if isinstance(name, list | tuple) else ()
+            asked |= {f"{column}.{place}": (each,) for place, each in enumerate(many)}
+            asked |= {} if many else {column: USUAL[column] if name is None else (str(name),)}
+    needed = [column for column in asked if column in ("image", "caption") or names[column.partition(".")[0]]]
+    return Columns(asked, needed, key=_COLUMNS_KEY)
 
 
 def _is_coco(file: Path) -> bool:
@@ -108,53 +123,45 @@ def _is_coco(file: Path) -> bool:
     return False
 
 
-_Placed = tuple[Row, str, str | None]
-"""A row; the folder that the path of its image is relative to, below the image root; the split that its file tells."""
-
-
-def _rows_of_files(named: Sequence[Path], columns: Columns, rejected: Rejected) -> Iterator[_Placed]:
-    split_of = splits_in(map(str, named))
-    for file in named:
-        for row in read_rows(file, columns, rejected, key=CAPTIONS_KEY):
-            yield row, "", split_of[str(file)]
-
-
-def _rows_beside(source: ImageSource, files: Sequence[str], columns: Columns, rejected: Rejected) -> Iterator[_Placed]:
-    """The rows that are in the folder of the images: metadata files, WebDataset tars, or Parquet files with images.
-
-    Metadata files in folders with the names of splits (``train/metadata.csv``, ``val2017/metadata.csv``) tell splits.
-    """
-    if metadata := [path for path in files if PurePosixPath(path).name in METADATA and path.count("/") <= 1]:
-        folders = {path: path.rpartition("/")[0] for path in metadata}
-        split_of = splits_in(folders.values())
-        for path, folder in folders.items():
-            for row in read_rows(source.root / path, columns, rejected, key=IMAGES_KEY, name=path):
-                yield row, f"{folder}/" if folder else "", split_of[folder]
-    elif shards := [path for path in files if path.endswith(tars.SUFFIX)]:
-        for path in shards:
-            yield from ((row, "", None) for row in read_webdataset(source.tars, path, columns, rejected))
-    elif parquet := [path for path in files if path.endswith(tables.SUFFIX)]:
-        for path in parquet:
-            for row in read_rows(source.root / path, columns, rejected, key=IMAGES_KEY, name=path):
-                yield row, "", None
-    else:
-        raise UserError(
-            f"{IMAGES_KEY}: no captions beside the images",
-            where=source.root,
-            remedy=f"set {CAPTIONS_KEY}, or put {' or '.join(METADATA[:2])} into the folder",
-        )
+def _add_unnamed(
+    images: pd.DataFrame, files: Collection[str], named: Collection[str], root: Path, rejected: Rejected
+) -> pd.DataFrame:
+    """Also the pictures that no row names; the other files of the folder that are not used are rejected."""
+    unnamed = []
+    containers = set(images["path"].dropna().map(_container)) if any(map(holds_rows, files)) else ()
+    for path in sorted(set(files).difference(images["path"], containers)):
+        if path.lower().endswith(SUFFIXES):
+            unnamed.append(ListedImage(path, path, "none"))
+        elif str(root / path) not in named:
+            reason = "not used: the captions are in other files" if holds_rows(path) else "not an image file"
+            rejected.append((path, reason))
+    if not unnamed:
+        return images
+    return pd.concat([images, text_columns(unnamed, ListedImage._fields)], ignore_index=True)
 
 
 def _list_rows(
-    rows: Iterator[_Placed], root: Path, existing: set[str], rejected: Rejected
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Images and captions of a :class:`Listing`, in the order of the paths; an image has the split that a row or its
-    file tells, else none."""
-    captions = text_columns(_list_captions(rows, root, rejected), ("path", "text", "language", "split", "place"))
+    read: Sequence[CaptionTable], by_name: bool, root: Path, files: Collection[str], rejected: Rejected
+) -> tuple[pd.DataFrame, pd.DataFrame, str]:
+    """Images and captions of a :class:`Listing`, in the order of the paths, and its note. If no row has a split, the
+    names of the tables give the splits. An image has one split, or none."""
+    existing = set(files)
+    rows = _list_captions(read, root, existing, rejected)
+    captions = text_columns(rows, ("path", "text", "language", "split", "place", "file"))
     captions = take_rows(captions, captions["path"].argsort(kind="stable").to_numpy())
+    in_rows = not by_name or captions["split"].notna().any()
+    split_of, note = ({}, "") if in_rows else splits_in((table.name for table in read if table.name), _DRAWN)
+    if split_of:
+        captions = captions.assign(split=captions["file"].map(split_of).astype("str"))
+    if len(read) > 1 and captions["file"].notna().any():
+        first_file = captions.groupby(["path", "text"], sort=False)["file"].transform("first")
+        again = ((captions["file"] != first_file) & (captions["text"] != "")).to_numpy()
+        reasons = "the same caption as in " + first_file[again]
+        rejected += zip(captions["place"][again], reasons, strict=True)
+    else:
+        again = np.zeros(len(captions), bool)
     first = (captions["path"] != captions["path"].shift()).to_numpy()
-    image_row, starts = np.cumsum(first) - 1, np.flatnonzero(first)
-    images = captions[["path"]][first].reset_index(drop=True)
+    image_row = np.cumsum(first) - 1
     with_split = captions.assign(image_row=image_row)[captions["split"].notna()]
     split = with_split.drop_duplicates("image_row").set_index("image_row")["split"]
     odd: Iterator[Any] = with_split[with_split["split"] != with_split["image_row"].map(split)].itertuples()
@@ -164,36 +171,47 @@ def _list_rows(
     images = pd.DataFrame({"image_id": paths, "path": paths, "split": split.reindex(paths.index)})
     if len(absent := [row for row, path in enumerate(paths) if _container(path) not in existing]):
         images.loc[absent, "path"] = None
-    numbers = pd.Series(np.arange(len(captions)) - starts[image_row]).astype("string[pyarrow]").astype("str")
-    ids = captions["path"] + "#" + numbers
-    return images, captions[["text", "language"]].assign(caption_id=ids, image_row=image_row)
+    kept = take_rows(captions.assign(image_row=image_row), np.flatnonzero(~again))
+    numbers = kept.groupby("image_row").cumcount().astype("string[pyarrow]").astype("str")
+    return images, kept[["text", "language", "image_row"]].assign(caption_id=kept["path"] + "#" + numbers), note
 
 
-def _list_captions(rows: Iterator[_Placed], root: Path, rejected: Rejected) -> Iterator[tuple[str | None, ...]]:
-    """Path of the image, text, language, split and place of each caption; without a split, the place is None."""
-    for row, folder, split_of_file in rows:
-        image = row.name("image")
-        path = _below(folder, image, root) if image else None
-        if path is None:
-            reason = "path outside the folder of the images" if image else "row without an image"
-            rejected.append((f"{row.place}: {image}" if image else row.place, OddRow(reason)))
-            continue
-        try:
-            texts = captions_of(row.cells.get("caption"))
-        except TypeError as error:
-            rejected.append((row.place, OddRow(error)))
-            continue
-        split = row.text("split") or split_of_file
-        place = (parse_split(split, row.place), row.place) if split else (None, None)
-        for text in texts:
-            yield (path, one_line(text), row.text("language").lower() or None, *place)
+def _list_captions(
+    read: Sequence[CaptionTable], root: Path, existing: Collection[str], rejected: Rejected
+) -> Iterator[tuple[str | None, ...]]:
+    """Path of the image, text, language, split, place and table of each caption. The place is that of a split; the
+    table counts if there are several."""
+    forms: dict[str, str] = {}
+    for name in (name for name in existing if not name.isascii()):
+        form = unicodedata.normalize("NFC", name)
+        forms[form] = "" if form in forms else name
+    for table in read:
+        file = table.name if len(read) > 1 else None
+        for row in table.rows:
+            image, cell = row.name("image"), row.cells.get("image")
+            if not image or (path := _below(table.folder, image, root)) is None:
+                reason = "path outside the folder of the images" if image else "row without an image"
+                if not image and not isinstance(cell, str | None):
+                    reason = f"an image is one path or one picture, not {cell!r:.40}"
+                rejected.append((f"{row.place}: {image}" if image else row.place, OddRow(reason)))
+                continue
+            if path not in existing and not path.isascii():
+                path = forms.get(unicodedata.normalize("NFC", path), "") or path
+            try:
+                cells = [cell for column, cell in row.cells.items() if column.startswith("caption")] or [None]
+                texts = [text for cell in cells for text in captions_of(cell)]
+            except TypeError as error:
+                rejected.append((row.place, OddRow(error)))
+                continue
+            split = parse_split(row.text("split"), row.place) if row.text("split") else None
+            place = row.place if split or file else None
+            for text in texts:
+                yield path, one_line(text), row.text("language").lower() or None, split, place, file
 
 
 def _container(path: str) -> str:
     """The file that holds an image: the image itself, a tar, or a Parquet file."""
-    if in_table(path):
-        return path.rpartition("/")[0]
-    inside = split_tar_path(path)
+    inside = split_table_path(path) or split_tar_path(path)
     return path if inside is None else inside[0]
 
 

@@ -21,18 +21,19 @@ class NoPicture(Exception):
     """The table has no such row, or no bytes in it; the message says which."""
 
 
-def picture_path(table: str, row: int) -> str:
-    """How a manifest names the picture in row ``row`` of ``table``, a Parquet file relative to the image root."""
-    return f"{table}/{row:06d}"
+def picture_path(table: str, row: int, column: str = IMAGE) -> str:
+    """How a manifest names the picture in a row of ``table``, a Parquet file relative to the image root."""
+    return f"{table}/{row:06d}" if column == IMAGE else f"{table}/{column}/{row:06d}"
 
 
-def in_table(path: str) -> bool:
-    """Whether ``path`` is of the form that :func:`picture_path` gives."""
-    table, _, row = path.rpartition("/")
-    return table.endswith(SUFFIX) and row.isdigit()
+def split_table_path(path: str) -> tuple[str, str, int] | None:
+    """Table, column and row of a path that :func:`picture_path` gives; None for another path."""
+    table, inside, place = path.rpartition(f"{SUFFIX}/")
+    column, _, row = place.rpartition("/")
+    return (f"{table}{SUFFIX}", column or IMAGE, int(row)) if inside and row.isdecimal() else None
 
 
-def open_table(path: Path) -> "pq.ParquetFile":
+def open_table(path: Path, column: str) -> "pq.ParquetFile":
     try:
         check_is_file(path)
         table = pq.ParquetFile(path)
@@ -40,10 +41,9 @@ def open_table(path: Path) -> "pq.ParquetFile":
         raise
     except (pa.ArrowException, OSError) as error:
         raise UserError("not a whole Parquet file", where=path, remedy="fetch or copy it again") from error
-    if _leaf(table) is None:
-        raise UserError(
-            "the Parquet file has no pictures", where=path, remedy=f"it needs a column '{IMAGE}' of bytes, or {{bytes}}"
-        )
+    if _leaf(table, column) is None:
+        remedy = f"it needs a column '{column}' of bytes, or {{bytes}}"
+        raise UserError("the Parquet file has no pictures", where=path, remedy=remedy)
     return table
 
 
@@ -63,15 +63,14 @@ class TablePictures:
             NoPicture: it has no such row, or nothing in it.
             UserError: the table is damaged, or no table of pictures.
         """
-        name, _, digits = path.rpartition("/")
+        name, column, row = split_table_path(path) or (path, IMAGE, 0)
         # One thread reads a group while the others wait for it: they want rows of the same one.
         with self._lock:
-            _, ends = self._table(name)
-            row = int(digits)
+            _, ends = self._table(name, column)
             group = int(np.searchsorted(ends, row, side="right"))
             if group == len(ends):
                 raise NoPicture(f"no row {row} in a table of {int(ends[-1]) if len(ends) else 0}")
-            pictures = self._group(name, group)
+            pictures = self._group(name, column, group)
             first = int(ends[group - 1]) if group else 0
         content = pictures[row - first].as_py()
         if isinstance(content, dict):
@@ -80,16 +79,16 @@ class TablePictures:
             raise NoPicture("the table names a picture and does not hold it")
         return bytes(content)
 
-    def _open(self, name: str) -> "tuple[pq.ParquetFile, np.ndarray]":
+    def _open(self, name: str, column: str) -> "tuple[pq.ParquetFile, np.ndarray]":
         """A table, and the number of rows up to the end of each of its row groups."""
-        table = open_table(self._root / name)
+        table = open_table(self._root / name, column)
         sizes = [table.metadata.row_group(group).num_rows for group in range(table.num_row_groups)]
         return table, np.cumsum(sizes, dtype=np.int64)
 
-    def _read_group(self, name: str, group: int) -> "pa.ChunkedArray":
-        table, _ = self._table(name)
+    def _read_group(self, name: str, column: str, group: int) -> "pa.ChunkedArray":
+        table, _ = self._table(name, column)
         try:
-            return table.read_row_group(group, columns=[_leaf(table)], use_threads=False).column(0)
+            return table.read_row_group(group, columns=[_leaf(table, column)], use_threads=False).column(0)
         except (pa.ArrowException, OSError) as error:
             what, where = f"row group {group} of the Parquet file is damaged", self._root / name
             raise UserError(what, where=where, remedy="fetch or copy it again") from error
@@ -107,9 +106,9 @@ def holds_bytes(kind: pa.DataType) -> bool:
     return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
 
 
-def _leaf(table: "pq.ParquetFile") -> str | None:
+def _leaf(table: "pq.ParquetFile", column: str) -> str | None:
     """The column of bytes: ``image.bytes`` in Hugging Face's form, or ``image``; None if there is none."""
     schema = table.schema_arrow
-    if IMAGE not in schema.names or not holds_bytes(schema.field(IMAGE).type):
+    if column not in schema.names or not holds_bytes(schema.field(column).type):
         return None
-    return f"{IMAGE}.bytes" if pa.types.is_struct(schema.field(IMAGE).type) else IMAGE
+    return f"{column}.bytes" if pa.types.is_struct(schema.field(column).type) else column

@@ -17,9 +17,8 @@ def data_photographs(settings: PhotographsSettings, report: Reporter, folder: Ou
             source,
             folder,
             dataset=name,
-            language=getattr(section, "language", "en"),
             checks=settings.to(Checks),
             limit=section.limit,
             reporter=report,
-            reject_duplicates=name == "table",
+            join_copies=name == "table",
         )

@@ -61,7 +61,7 @@ def write_pairs(
         listing: captions with their languages; the split of an image is ``test`` or ``none``.
         clean: (text, language) -> the text that is learnt, empty if nothing is left of it.
     """
-    checked = check(listing, source, checks, reporter, twins="join")
+    checked = check(listing, source, checks, reporter, join_copies=True)
     refused = checked.rejected
     table = _table(checked, clean, refused)
     if table.empty:
