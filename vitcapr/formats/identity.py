@@ -21,8 +21,8 @@ def match_names(ids: Sequence[str], names: Iterable[str], where: object = None) 
     leading folders that one of the two paths lacks.
 
     Examples:
-        >>> match_names(["cats/0.jpg", "dogs/0.jpg"], ["/photos/dogs/0.jpg", "/photos/cats/0.jpg"])
-        {'dogs/0.jpg': '/photos/dogs/0.jpg', 'cats/0.jpg': '/photos/cats/0.jpg'}
+        >>> match_names(["cats/0.jpg", "dogs/0.jpg"], ["/photos/cats/0.jpg"])
+        {'cats/0.jpg': '/photos/cats/0.jpg'}
 
     Raises:
         UserError: a name stands for several ids, or several names for one id.

@@ -11,18 +11,20 @@ import numpy as np
 
 from vitcapr.errors import UserError
 from vitcapr.files import DigestedFile, file_states, read_json
-from vitcapr.formats.store_manifest import FeaturePart, read_sealed
+from vitcapr.formats.store_manifest import IDENTITIES, FeaturePart, read_sealed
 from vitcapr.store.layout import (
     CHECKSUMS,
     GROUP,
     STORE_NAME_LENGTH,
     TEXT,
+    checksum_path,
     chunk_path,
     decode_ids,
     group_metadata,
     identity_in,
     layouts_in,
 )
+from vitcapr.store.writer import StoreWriter
 
 MOST_BYTES = 64 * 2**20
 """What is read of the chunks of a store when it is opened."""
@@ -45,6 +47,35 @@ def sealed_files(manifest: Mapping[str, Any], group: Path) -> dict[tuple[str, in
             path = chunk_path(group / name, index, len(layout.shape))
             files[name, index] = DigestedFile(path, layout.chunk_bytes, digest)
     return files
+
+
+def delete_damaged(
+    manifest: Mapping[str, Any], group: Path, damaged: Mapping[tuple[str, int], DigestedFile], where: Path
+) -> None:
+    """Delete chunks and the records that they are finished, so that extraction computes them again.
+
+    A manifest may come from elsewhere and lead to any store. So a chunk goes only if it differs from what its own store
+    recorded of it, and lies in the folder of this store. The table of ids stays: sealing and pulling write it again.
+
+    Raises:
+        UserError: the store is not that of the manifest, or its own record differs from the manifest; nothing is
+            deleted.
+    """
+    store, own = group.parent, {}
+    if (store / "manifest.json").is_file():
+        own = {key: file.sha256 for key, file in sealed_files(read_sealed(store / "manifest.json"), group).items()}
+    fingerprint = StoreWriter(store, {}).attributes.get("fingerprint")
+    chunks = {key: file for key, file in damaged.items() if key[0] not in IDENTITIES}
+    for (array, index), file in chunks.items():
+        record = checksum_path(store, index)
+        recorded = read_json(record).get(array) if record.is_file() else own.get((array, index))
+        inside = all(path.parent.resolve().is_relative_to(store) for path in (file.path, record))
+        if fingerprint != manifest["fingerprint"] or not inside or recorded not in (None, file.sha256):
+            remedy = "nothing was deleted; seal the store again, or pull it again"
+            raise UserError(f"the manifest is not the seal of the store {store}", where=where, remedy=remedy)
+    for (_, index), file in chunks.items():
+        file.path.unlink(missing_ok=True)
+        checksum_path(store, index).unlink(missing_ok=True)
 
 
 def read_ids(manifest: Mapping[str, Any], group: Path) -> list[str]:

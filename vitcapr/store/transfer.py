@@ -15,14 +15,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from vitcapr.errors import UserError
-from vitcapr.files import DigestedFile, readable_json, write_json
+from vitcapr.files import DigestedFile, readable_json, sha256_bytes, write_json
+from vitcapr.formats.records import reading
 from vitcapr.formats.store_manifest import SCALE, check_sealed, read_sealed
 from vitcapr.progress import Reporter
-from vitcapr.store.check import check_store, read_ids, sealed_files
-from vitcapr.store.layout import GROUP, checksum_path, identity_in, layouts_in
+from vitcapr.store.check import check_store, sealed_files
+from vitcapr.store.layout import GROUP, checksum_path, decode_ids, encode_ids, identity_in, layouts_in
 from vitcapr.store.remote_folder import MOST_OF_A_LIST, RemoteFolder
-from vitcapr.store.writer import StoreWriter, claimed
+from vitcapr.store.writer import TERMS, StoreWriter, claimed, read_layouts
 
 MANIFEST = "manifest.json"
 _MOST_OF_METADATA = 2**20
@@ -40,19 +43,26 @@ class RemoteStore:
 
 def find_remote(place: RemoteFolder) -> RemoteStore:
     """The sealed store in ``place``, wherever its manifest says that the group is."""
-    try:
-        content = json.loads(place.read(MANIFEST, MOST_OF_A_LIST))
-    except FileNotFoundError as error:
+    manifest = _read_manifest(place)
+    if manifest is None:
         what, remedy = "no manifest.json there", "check the address, or wait until the store is pushed whole"
-        raise UserError(what, where=place.url, remedy=remedy) from error
-    except (ValueError, RecursionError) as error:
-        raise UserError("its manifest.json is not JSON", where=place.url) from error
-    check_sealed(content, place.url)
-    for (array, _), file in sealed_files(content, Path()).items():
+        raise UserError(what, where=place.url, remedy=remedy)
+    for (array, _), file in sealed_files(manifest, Path()).items():
         if file.size > _MOST_OF_A_FILE:
             what = f"a chunk of '{array}' would have {file.size} bytes, more than {_MOST_OF_A_FILE}"
             raise UserError(what, where=place.url)
-    return RemoteStore(place, content)
+    return RemoteStore(place, manifest)
+
+
+def _read_manifest(place: RemoteFolder) -> dict[str, Any] | None:
+    """The sealed manifest in ``place``, if one is there."""
+    try:
+        content = json.loads(place.read(MANIFEST, MOST_OF_A_LIST))
+    except FileNotFoundError:
+        return None
+    except (ValueError, RecursionError) as error:
+        raise UserError("its manifest.json is not JSON", where=place.url) from error
+    return check_sealed(content, place.url)
 
 
 def push(sealed: Path, place: RemoteFolder, report: Reporter) -> None:
@@ -66,6 +76,8 @@ def push(sealed: Path, place: RemoteFolder, report: Reporter) -> None:
         raise UserError("the store is incomplete", where=sealed, remedy="pull all of it before it is pushed on")
     group = (sealed.parent / manifest["store"]).resolve()
     check_store(manifest, group, sealed)
+    if there := _read_manifest(place):
+        _refuse_other(there, manifest, place.url, "push to a folder of its own")
     with suppress(FileNotFoundError):
         if f'"{manifest["fingerprint"]}"'.encode() not in place.read(f"{GROUP}/zarr.json", _MOST_OF_METADATA):
             raise UserError("another store is there", where=place.url, remedy="push to a folder of its own")
@@ -90,23 +102,21 @@ def pull(remote: RemoteStore, folder: Path, report: Reporter, arrays: Collection
     """
     place, sealed, layouts = remote.place, remote.manifest, layouts_in(remote.manifest)
     chunks = StoreWriter(folder, layouts).chunks
-    identity, fingerprint = identity_in(sealed), sealed["fingerprint"]
+    identity = identity_in(sealed)
     chosen = _choose(remote, layouts if arrays is None else arrays)
+    ids = _ids(remote, folder)
     with claimed(folder, chunks, report.line):
-        if StoreWriter(folder, {}).attributes.get("fingerprint", fingerprint) != fingerprint:
+        if StoreWriter(folder, {}).attributes.get("fingerprint", sealed["fingerprint"]) != sealed["fingerprint"]:
             raise UserError("another store is there", where=folder, remedy="pull to another folder")
-        if (folder / MANIFEST).is_file():
-            chosen |= read_sealed(folder / MANIFEST)["arrays"].keys() & layouts.keys()
+        here = _finished(folder, identity)
+        _refuse_other(here, sealed, folder, "pull to another folder")
+        chosen |= here["arrays"].keys() & layouts.keys() if (folder / MANIFEST).is_file() else set()
         writer = StoreWriter(folder, {name: layout for name, layout in layouts.items() if name in chosen})
         files = sealed_files(sealed, writer.group)
-        wanted = {
-            _name(sealed["store"], files[key], writer.group): files[key]
-            for key in files
-            if key[0] in {identity, *chosen}
-        }
-        place.pull(wanted, report)
+        wanted = [file for (name, _), file in files.items() if name in chosen]
+        place.pull({_name(sealed["store"], file, writer.group): file for file in wanted}, report)
         writer.begin(sealed["attributes"])
-        writer.write_ids([read_ids(sealed, writer.group)], identity)
+        writer.write_ids([ids], identity)
         manifest = {**sealed, "attributes": writer.attributes, "store": GROUP}
         if chosen != layouts.keys() or sealed.get("partial"):
             manifest |= {"partial": True, "arrays": {name: sealed["arrays"][name] for name in sorted(chosen)}}
@@ -116,6 +126,76 @@ def pull(remote: RemoteStore, folder: Path, report: Reporter, arrays: Collection
                 write_json(checksum_path(folder, index), digests)
         write_json(folder / MANIFEST, manifest)
     return folder / MANIFEST
+
+
+def _ids(remote: RemoteStore, folder: Path) -> list[str]:
+    """The ids of the rows, checked before anything is written."""
+    identity = identity_in(remote.manifest)
+    file = sealed_files(remote.manifest, folder / GROUP)[identity, 0]
+    name = _name(remote.manifest["store"], file, folder / GROUP)
+    with reading(f"{remote.place.url}: {name}", "the ids of the rows", "push the store from a sound copy"):
+        content = remote.place.read(name, file.size) if file.problem() else file.path.read_bytes()
+        if sha256_bytes(content) != file.sha256:
+            raise ValueError("it does not have its checksum")
+        table = np.frombuffer(content, np.uint8).reshape(remote.manifest[identity]["shape"])
+        ids = decode_ids(table)
+        if len(set(ids)) != len(ids) or not all(ids) or not np.array_equal(encode_ids([ids]), table):
+            raise ValueError("an id is empty or there twice, or the table is not encoded as ours")
+        return ids
+
+
+def _finished(folder: Path, identity: str) -> dict[str, Any]:
+    """What is finished of a store in ``folder``, in the form of its manifest: as that says, or the checksum files."""
+    if (folder / MANIFEST).is_file():
+        sealed = read_sealed(folder / MANIFEST)
+        if sealed["store"] != GROUP:
+            raise UserError("the manifest of a store elsewhere is there", where=folder, remedy="pull to another folder")
+        return sealed
+    layouts = read_layouts(folder)
+    writer = StoreWriter(folder, layouts)
+    records = [writer.checksums(index) or {} for index in (writer.chunks if layouts else ())]
+    finished = {
+        name: {
+            "shape": list(layout.shape),
+            "dtype": layout.dtype,
+            "checksums": [record.get(name) for record in records],
+        }
+        for name, layout in layouts.items()
+    }
+    here = {"arrays": finished, "attributes": writer.attributes, "partial": not any(records)}
+    if layouts:
+        here["chunk"] = writer.size
+    table = writer.group / identity / "c/0/0"
+    return {**here, identity: {"checksum": DigestedFile.at(table).sha256}} if table.is_file() else here
+
+
+def _refuse_other(there: Mapping[str, Any], new: Mapping[str, Any], where: object, remedy: str) -> None:
+    """Raise a UserError where a finished part of a store is not as in the manifest that would replace it."""
+    if there["attributes"].get("fingerprint", new["fingerprint"]) != new["fingerprint"]:
+        raise UserError("another store is there", where=where, remedy=remedy)
+    if difference := _difference(there, new):
+        what = f"a store of this fingerprint is there, and {difference}; it is not written over"
+        raise UserError(what, where=where, remedy=remedy)
+
+
+def _difference(there: Mapping[str, Any], new: Mapping[str, Any]) -> str | None:
+    """The first difference of what two manifests of one fingerprint both have."""
+    if there["attributes"] and {**there["attributes"], TERMS: None} != {**new["attributes"], TERMS: None}:
+        return "its attributes differ"
+    if there.get("chunk", new["chunk"]) != new["chunk"]:
+        return "its chunks have other sizes"
+    if not (there.get("partial") or new.get("partial")) and there["arrays"].keys() != new["arrays"].keys():
+        return f"its arrays are {', '.join(there['arrays'])}"
+    for name in sorted(there["arrays"].keys() & new["arrays"].keys()):
+        old, other = there["arrays"][name], new["arrays"][name]
+        if (old["shape"], old["dtype"]) != (other["shape"], other["dtype"]):
+            return f"'{name}' is {old['dtype']} of shape {old['shape']}"
+        for index, (digest, wanted) in enumerate(zip(old["checksums"], other["checksums"], strict=True)):
+            if digest not in (None, wanted):
+                return f"chunk {index} of '{name}' differs"
+    identity = identity_in(new)
+    differ = identity in there and there[identity]["checksum"] != new[identity]["checksum"]
+    return f"the {identity}s differ" if differ else None
 
 
 def _choose(remote: RemoteStore, arrays: Collection[str]) -> set[str]:
