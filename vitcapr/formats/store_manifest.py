@@ -80,7 +80,7 @@ class Sealed(TypedDict, total=False):
     caption_id: SealedIds
 
 
-_SEALED = TypeAdapter(Sealed)
+_SEALED, _ATTRIBUTES = TypeAdapter(Sealed), TypeAdapter(Attributes)
 
 
 def arrays_of_layer(layer: int) -> tuple[str, str]:
@@ -107,6 +107,13 @@ def check_sealed(content: Any, where: Path | str) -> dict[str, Any]:
         for name in sealed["arrays"]:
             _check_array(name, sealed, rows=sealed[identities[0]]["shape"][0])
         return sealed
+
+
+def check_attributes(attributes: Any) -> None:
+    """Raises:
+    ValueError: they are not those of a store.
+    """
+    _ATTRIBUTES.validate_python(attributes)
 
 
 def _check_array(name: str, sealed: Mapping[str, Any], rows: int) -> None:
