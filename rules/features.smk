@@ -90,12 +90,11 @@ use rule cpu_job as export_features with:
     input:
         sealed="results/{experiment}/{stores}/manifest.json",
     output:
-        exported="results/{experiment}/{stores}/features.{file_format}",
+        exported="results/{experiment}/{stores}/features.h5",
     log:
-        "results/{experiment}/logs/export_features/{stores}.{file_format}.log",
+        "results/{experiment}/logs/export_features/{stores}.log",
     wildcard_constraints:
         stores=one_of(list(experiment.sealed_stores)),
-        file_format="h5|npz",
     resources:
         mem_mb=2000,
         runtime=120,

@@ -1,5 +1,7 @@
 import json
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -81,16 +83,41 @@ def test_exports_hold_the_same_numbers(experiment: Any, tmp_path: Path) -> None:
     (tmp_path / ".f.h5.0123abcd.partial").write_text("what a killed export left")
     run_features("export", store.manifest_path, "--to", "h5", "-o", tmp_path / "f.h5")
     assert not list(tmp_path.glob(".f.h5.*"))
-    run_features("export", store.manifest_path, "--to", "npz", "--output", tmp_path / "f.npz")
-    with h5py.File(tmp_path / "f.h5") as h5, np.load(tmp_path / "f.npz", allow_pickle=False) as npz:
+    with h5py.File(tmp_path / "f.h5") as h5:
         for name, array in store.items():
             np.testing.assert_array_equal(h5[name][:], array[:])
-            np.testing.assert_array_equal(npz[name], array[:])
-            assert h5[name].dtype == npz[name].dtype == np.float16
-        assert [value.decode() for value in h5["image_id"][:]] == npz["image_id"].tolist() == store.image_ids
-        assert json.loads(str(npz["attributes"])) == store.attributes
+            assert h5[name].dtype == np.float16
+        assert [value.decode() for value in h5["image_id"][:]] == store.image_ids
         assert h5.attrs["grid"].tolist() == [2, 2]
         assert json.loads(h5.attrs["preprocessing"]) == store.attributes["preprocessing"]
+
+
+EXPORTS = """
+import resource, signal, sys
+from pathlib import Path
+from vitcapr.errors import UserError
+from vitcapr.store.export import to_h5
+from vitcapr.store.reader import open_features
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+for limit in range(0, 9000, 700):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+    try:
+        to_h5(open_features(sys.argv[1]), Path(sys.argv[2]))
+        print("whole")
+    except UserError as error:
+        print(error.what)
+"""
+
+
+def test_an_h5_export_that_finds_no_room_ends_well(tmp_path: Path) -> None:
+    sealed = write_store(tmp_path, {"cls": np.ones((100, 32), np.float16)}, [str(row) for row in range(100)])
+    done = subprocess.run(
+        [sys.executable, "-c", EXPORTS, sealed, tmp_path / "f.h5"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == ["the file would be larger than files may be"] * 13
+    assert not list(tmp_path.glob("*f.h5*"))
 
 
 def test_gc_deletes_only_what_nothing_refers_to(experiment: Any) -> None:

@@ -71,7 +71,7 @@ def verify(
 @app.command()
 def export(
     sealed: Sealed,
-    to: Annotated[Literal["h5", "npz", "clip-retrieval", "webdataset"], typer.Option("--to", help="File format.")],
+    to: Annotated[Literal["h5", "clip-retrieval"], typer.Option("--to", help="File format.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The file or folder to write.")],
 ) -> None:
     """Export a store to file formats of other programs."""

@@ -95,8 +95,8 @@ class FeaturesConfig(Section):
     code are the same. false: compute all."""
     near_duplicates: int = Field(10, ge=0)
     """Number of near duplicates that the statistics of a store list; 0: do not compare all rows with all."""
-    export: list[Literal["h5", "npz"]] = []
-    """Formats to which every store is exported."""
+    export: list[Literal["h5"]] = []
+    """Formats to which every store is exported: h5."""
 
     def images_in_chunk(self, backbone: BackboneConfig) -> int:
         return self.chunk or (1024 if backbone.patches == "none" or backbone.output == "aligned" else 64)
