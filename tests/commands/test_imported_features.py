@@ -54,4 +54,3 @@ def test_a_model_reads_arrays_of_one_width() -> None:
     with pytest.raises(UserError, match="the model reads arrays of one width, these are cls 3, patches 6"):
         image = {"pool": "cls_mean"}
         vitcapr.train_retriever(RESULTS / "data", features, RESULTS / "text", "retriever", image=image, training=PHASES)
-

@@ -80,7 +80,7 @@ def test_damaged_ids_are_found_and_repaired(experiment: Any) -> None:
     assert snapshot(store.path.parent) == whole
 
 
-def absolute(store: Path, evil: Path) -> str:
+def absolute(store: Path, _: Path) -> str:
     return str(store)
 
 
@@ -129,7 +129,7 @@ def test_verify_deletes_damaged_chunks_of_a_pulled_part(experiment: Any, tmp_pat
     run_features("verify", tmp_path / "part")
 
 
-def test_names_steer_no_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_names_steer_no_terminal(tmp_path: Path) -> None:
     folder = tmp_path / "a\x1b[2J\x9b\u202e"
     sealed = write_store(folder, {"cls": np.ones((3, 4), np.float16)}, ["a\x1b[31m", "b", "c\u202e"])
     flip_bit(next(folder.glob("stores/*/features.zarr/cls/c/0/0")))

@@ -308,7 +308,7 @@ def test_the_path_below_the_folder_is_the_id(tmp_path: Path, cats_and_dogs: Path
 
 
 @pytest.mark.usefixtures("data")
-def test_what_is_not_imported_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str], data: Path) -> None:
+def test_what_is_not_imported_is_named(tmp_path: Path, data: Path) -> None:
     more = np.concatenate([VECTORS, VECTORS[:1]])
     np.savez(tmp_path / "f.npz", ids=np.array([*IDS, "z.jpg"]), cls=more, boxes=np.zeros(7), names=np.array(IDS))
     done = CliRunner().invoke(features.app, ["import", str(tmp_path / "f.npz"), "--data", str(data)])

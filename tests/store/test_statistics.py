@@ -125,9 +125,7 @@ def test_mistakes_are_one_line(sealed: Path) -> None:
         run_features("stats", sealed, "--scheduler", "fast")
 
 
-def test_the_lines_of_the_page_do_not_overflow(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_lines_of_the_page_do_not_overflow(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = Path("docs/moving-stores.md").read_text(encoding="utf-8")
     (code,) = (block for block in re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL) if "da.from_zarr" in block)
     values = np.full((128, 64, 128), 20, np.float16)  # The sum of a chunk is 81,920, more than a float16 holds.

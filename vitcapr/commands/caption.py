@@ -10,7 +10,7 @@ import typer
 from vitcapr.api.captioner import BATCH, load_captioner
 from vitcapr.commands.main import echo, takes, typed
 from vitcapr.data.photographs import FIGURE_SUFFIX, find_photographs
-from vitcapr.errors import UserError, printable
+from vitcapr.errors import UserError
 
 if TYPE_CHECKING:
     from PIL.Image import Image

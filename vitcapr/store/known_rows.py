@@ -210,7 +210,7 @@ def _held(
     """The stores of this recipe. One that cannot be read is left out: it may be damaged, or not be ours."""
     for folder in sorted(stores.glob("*")):
         group = folder / GROUP
-        begun = os.path.lexists(group / "zarr.json") or os.path.lexists(group) and not group.is_dir()
+        begun = os.path.lexists(group / "zarr.json") or (os.path.lexists(group) and not group.is_dir())
         if folder == except_for or not begun:
             continue
         try:
