@@ -51,6 +51,18 @@ use rule cpu_job as adopt with:
         **stages.adopt(),
 
 
+use rule adopt as adopt_text with:
+    input:
+        store=experiment.adopted_store,
+        manifest="results/{experiment}/data/manifest.json",
+    output:
+        sealed="results/{experiment}/text_features/{encoder}/manifest.json",
+    log:
+        "results/{experiment}/logs/adopt_text/{encoder}.log",
+    wildcard_constraints:
+        encoder=one_of(experiment.adopted_texts),
+
+
 use rule cpu_job as seal with:
     input:
         manifest="results/{experiment}/data/manifest.json",

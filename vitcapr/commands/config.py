@@ -8,7 +8,7 @@ import typer
 import yaml
 
 from vitcapr.commands.downloads import missing_lines, models_of, obtainable_table
-from vitcapr.commands.estimate import backbone_lines, splits_and_languages
+from vitcapr.commands.estimate import backbone_lines, splits_and_languages, text_encoder_lines
 from vitcapr.commands.main import Configfiles, echo
 from vitcapr.config.experiment import missing_languages
 from vitcapr.config.reference import parameters_text, schema_text
@@ -38,7 +38,7 @@ def check(configfile: Configfiles = None) -> None:
     listed = ", ".join(f"{sizes[split]} {split}" for split in SPLITS if sizes[split])
     dataset = experiment.config.data.dataset
     echo(f"data: {dataset}, {f'{sizes.total()} images: {listed}' if sizes else 'sampled when it is read'}")
-    for line in backbone_lines(experiment, sizes.total()):
+    for line in [*backbone_lines(experiment, sizes.total()), *text_encoder_lines(experiment)]:
         echo(line)
     echo(experiment.contents)
 

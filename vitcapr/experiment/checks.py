@@ -56,7 +56,7 @@ def _checkpoints(experiment: Inputs) -> Iterator[tuple[str, str, Callable[[Path]
         backbone = config.backbones[name]
         if not experiment.is_trained(name):
             yield f"backbones.{name}", backbone.source, partial(check_image_tower, image_size=backbone.image_size)
-    for name in dict.fromkeys([*experiment.text_encoders, *experiment.scoring_encoders]):
+    for name in dict.fromkeys([*experiment.extracted_texts, *experiment.scoring_encoders]):
         encoder = config.text_encoders[name]
         if encoder.output != "word_vectors":
             checked = partial(check_text_encoder, output=encoder.output, max_length=encoder.max_length)

@@ -271,8 +271,15 @@ class FeatureStore(Mapping[str, FeatureArray]):
         what, contents = f"{rows.kind}s", self.attributes.get(f"{rows.kind}s_sha256")
         if self.identity == identity and contents == rows.sha256:
             return
-        if self.identity != identity or self.ids != rows.ids.tolist():
-            problem = f"the features are not those of the {what} of the data set {data.dataset}"
+        ids = rows.ids.tolist()
+        if self.identity != identity or self.ids != ids:
+            known = set(self.ids) if self.identity == identity else set()
+            missing = [identifier for identifier in ids if identifier not in known]
+            problem = f"the features are not those of the {what} of the data set {data.dataset}: "
+            if missing:
+                problem += f"{len(missing)} of {len(ids)} have none, '{missing[0]}' first"
+            else:
+                problem += f"{len(known) - len(ids)} are of others" if len(known) > len(ids) else "another order"
         elif "imported" not in self.attributes:
             problem = f"the features are of other {what} with the ids of the data set {data.dataset}"
         else:
