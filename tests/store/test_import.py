@@ -171,6 +171,23 @@ def test_an_experiment_adopts_a_store_of_its_images(tmp_path: Path, data: Path) 
         run_stage(adopt, store=sealed, manifest=data, sealed=output)
 
 
+def test_an_experiment_adopts_a_store_of_its_captions(tmp_path: Path, data: Path) -> None:
+    ids = [f"{name}#0" for name in sorted(IDS)]
+    output = tmp_path / "results/demo/text_features/bert/manifest.json"
+    np.savez(tmp_path / "t.npz", ids=np.array(ids), text=VECTORS)
+    run_stage(adopt, store=imported(tmp_path / "t.npz", "--of", "captions"), manifest=data, sealed=output)
+    with open_features(output) as store:
+        assert (store.identity, store.ids) == ("caption_id", ids)
+    for names, words in (
+        (["a.jpg#0", "b.jpg#1"], "2 of 3 have none, 'b.jpg#0' first"),
+        ([*ids, "d.jpg#0"], "1 are of others"),
+        (ids[::-1], "another order"),
+    ):
+        np.savez(tmp_path / "t.npz", ids=np.array(names), text=np.ones((len(names), 4), np.float32))
+        with pytest.raises(UserError, match=words):
+            run_stage(adopt, store=imported(tmp_path / "t.npz", "--of", "captions"), manifest=data, sealed=output)
+
+
 def outside_storage(file: h5py.File, secret: Path) -> None:
     file.create_dataset("a", (3, 4), "f4", external=[(str(secret), 0, h5py.h5f.UNLIMITED)])
 

@@ -4,11 +4,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 from vitcapr.encoders.kinds import check_image_encoder, check_image_tower, check_text_encoder
 from vitcapr.errors import UserError
 from vitcapr.experiment.inputs import Inputs
 from vitcapr.experiment.selection import TRAIN, VALIDATION
+from vitcapr.formats.store_manifest import read_sealed
 from vitcapr.pipeline.paths import find_backbone
 
 
@@ -35,6 +37,7 @@ def problems(experiment: Inputs) -> Iterator[UserError]:
         elif path.is_dir() and experiment.results.resolve().is_relative_to(path.resolve()):
             remedy = "put the photographs into a folder of their own, because each result would change it"
             yield UserError(f"{key}: the folder contains the results", where=path, remedy=remedy)
+    yield from _without_encoder(experiment)
     for key, source, check in _checkpoints(experiment):
         # A checkpoint of the hub is not known before it is fetched.
         if (folder := find_backbone(source)).is_dir():
@@ -42,6 +45,18 @@ def problems(experiment: Inputs) -> Iterator[UserError]:
                 check(folder)
             except UserError as error:
                 yield UserError(f"{key}: {error.what}", where=error.where, remedy=error.remedy)
+
+
+def _without_encoder(experiment: Inputs) -> Iterator[UserError]:
+    """Rerankings embed new captions, which no encoder is known for where the features were imported."""
+    for name in experiment.rerankings:
+        retriever = experiment.config.rerankings[name].retriever
+        encoder = experiment.config.retrievers[retriever].text.text_encoder if retriever else None
+        if encoder in experiment.adopted_texts:
+            store = Path(experiment.adopted_store(SimpleNamespace(encoder=encoder)))
+            if store.is_file() and store.stat().st_size and "imported" in read_sealed(store)["attributes"]:
+                what = f"rerankings.{name}: its retriever reads imported text features, and no encoder is known for more"
+                yield UserError(what, where=store, remedy="name a text encoder that is a checkpoint")
 
 
 def _checkpoints(experiment: Inputs) -> Iterator[tuple[str, str, Callable[[Path], object]]]:
