@@ -136,4 +136,4 @@ def test_what_is_known_of_stores_is_said(tmp_path: Path, monkeypatch: pytest.Mon
     assert missing_lines(experiment) == []
     values["rerankings"] = {"reranked": {"decoding": "beam", "retriever": "bert"}}
     experiment = Experiment(ExperimentConfig.model_validate(values))
-    assert "no encoder is known for more" in [error.what for error in problems(experiment)][0]
+    assert "no encoder is known for more" in next(error.what for error in problems(experiment))

@@ -142,7 +142,9 @@ class TextEncoderConfig(Section):
 
     @model_validator(mode="after")
     def _a_store_has_no_settings(self) -> Self:
-        if self.is_adopted and (set_ := {name for name in self.canonical() if name != "source" and self._differs(name)}):
+        if self.is_adopted and (
+            set_ := {name for name in self.canonical() if name != "source" and self._differs(name)}
+        ):
             raise ValueError(f"{', '.join(sorted(set_))} without effect: {self.source} holds features")
         return self
 

@@ -55,7 +55,9 @@ def _without_encoder(experiment: Inputs) -> Iterator[UserError]:
         if encoder in experiment.adopted_texts:
             store = Path(experiment.adopted_store(SimpleNamespace(encoder=encoder)))
             if store.is_file() and store.stat().st_size and "imported" in read_sealed(store)["attributes"]:
-                what = f"rerankings.{name}: its retriever reads imported text features, and no encoder is known for more"
+                what = (
+                    f"rerankings.{name}: its retriever reads imported text features, and no encoder is known for more"
+                )
                 yield UserError(what, where=store, remedy="name a text encoder that is a checkpoint")
 
 

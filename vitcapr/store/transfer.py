@@ -22,8 +22,8 @@ from vitcapr.files import DigestedFile, readable_json, sha256_bytes, write_json
 from vitcapr.formats.records import reading
 from vitcapr.formats.store_manifest import SCALE, check_sealed, read_sealed
 from vitcapr.progress import Reporter
-from vitcapr.store.check import check_store, sealed_files
-from vitcapr.store.layout import GROUP, checksum_path, decode_ids, encode_ids, identity_in, layouts_in
+from vitcapr.store.check import check_store, own_digests, sealed_files
+from vitcapr.store.layout import GROUP, ArrayLayout, checksum_path, decode_ids, encode_ids, identity_in, layouts_in
 from vitcapr.store.remote_folder import MOST_OF_A_LIST, RemoteFolder
 from vitcapr.store.writer import TERMS, StoreWriter, claimed, read_layouts
 
@@ -77,7 +77,8 @@ def push(sealed: Path, place: RemoteFolder, report: Reporter) -> None:
     group = (sealed.parent / manifest["store"]).resolve()
     check_store(manifest, group, sealed)
     if there := _read_manifest(place):
-        _refuse_other(there, manifest, place.url, "push to a folder of its own")
+        own = {key: file.sha256 for key, file in sealed_files(there, Path()).items()}
+        _refuse_other(own, there["attributes"], layouts_in(there), manifest, place.url)
     with suppress(FileNotFoundError):
         if f'"{manifest["fingerprint"]}"'.encode() not in place.read(f"{GROUP}/zarr.json", _MOST_OF_METADATA):
             raise UserError("another store is there", where=place.url, remedy="push to a folder of its own")
@@ -106,11 +107,13 @@ def pull(remote: RemoteStore, folder: Path, report: Reporter, arrays: Collection
     chosen = _choose(remote, layouts if arrays is None else arrays)
     ids = _ids(remote, folder)
     with claimed(folder, chunks, report.line):
-        if StoreWriter(folder, {}).attributes.get("fingerprint", sealed["fingerprint"]) != sealed["fingerprint"]:
-            raise UserError("another store is there", where=folder, remedy="pull to another folder")
-        here = _finished(folder, identity)
-        _refuse_other(here, sealed, folder, "pull to another folder")
-        chosen |= here["arrays"].keys() & layouts.keys() if (folder / MANIFEST).is_file() else set()
+        _refuse_other(own_digests(folder), StoreWriter(folder, {}).attributes, read_layouts(folder), sealed, folder)
+        if (folder / MANIFEST).is_file():
+            here = read_sealed(folder / MANIFEST)
+            if here["store"] != GROUP:
+                what, remedy = "the manifest of a store elsewhere is there", "pull to another folder"
+                raise UserError(what, where=folder, remedy=remedy)
+            chosen |= here["arrays"].keys()
         writer = StoreWriter(folder, {name: layout for name, layout in layouts.items() if name in chosen})
         files = sealed_files(sealed, writer.group)
         wanted = [file for (name, _), file in files.items() if name in chosen]
@@ -144,58 +147,37 @@ def _ids(remote: RemoteStore, folder: Path) -> list[str]:
         return ids
 
 
-def _finished(folder: Path, identity: str) -> dict[str, Any]:
-    """What is finished of a store in ``folder``, in the form of its manifest: as that says, or the checksum files."""
-    if (folder / MANIFEST).is_file():
-        sealed = read_sealed(folder / MANIFEST)
-        if sealed["store"] != GROUP:
-            raise UserError("the manifest of a store elsewhere is there", where=folder, remedy="pull to another folder")
-        return sealed
-    layouts = read_layouts(folder)
-    writer = StoreWriter(folder, layouts)
-    records = [writer.checksums(index) or {} for index in (writer.chunks if layouts else ())]
-    finished = {
-        name: {
-            "shape": list(layout.shape),
-            "dtype": layout.dtype,
-            "checksums": [record.get(name) for record in records],
-        }
-        for name, layout in layouts.items()
-    }
-    here = {"arrays": finished, "attributes": writer.attributes, "partial": not any(records)}
-    if layouts:
-        here["chunk"] = writer.size
-    table = writer.group / identity / "c/0/0"
-    return {**here, identity: {"checksum": DigestedFile.at(table).sha256}} if table.is_file() else here
+def _refuse_other(
+    own: Mapping[tuple[str, int], str],
+    attributes: Mapping[str, Any],
+    layouts: Mapping[str, ArrayLayout],
+    new: Mapping[str, Any],
+    where: object,
+) -> None:
+    """Raise a UserError if a store is not the one that would be written over it.
 
-
-def _refuse_other(there: Mapping[str, Any], new: Mapping[str, Any], where: object, remedy: str) -> None:
-    """Raise a UserError where a finished part of a store is not as in the manifest that would replace it."""
-    if there["attributes"].get("fingerprint", new["fingerprint"]) != new["fingerprint"]:
+    Args:
+        own: the digests of its finished chunks and of its ids.
+    """
+    remedy = "choose another folder"
+    if attributes.get("fingerprint", new["fingerprint"]) != new["fingerprint"]:
         raise UserError("another store is there", where=where, remedy=remedy)
-    if difference := _difference(there, new):
-        what = f"a store of this fingerprint is there, and {difference}; it is not written over"
+    differences = ["its attributes differ"] * bool(attributes and _recipe(attributes) != _recipe(new["attributes"]))
+    differences += [f"it has '{name}'" for name, _ in own if name not in {*new["arrays"], identity_in(new)}]
+    for name, layout in layouts_in(new).items():
+        old = layouts.get(name, layout)
+        if (old.shape, old.chunk, old.dtype) != (layout.shape, layout.chunk, layout.dtype):
+            differences.append(f"'{name}' is {old.dtype} of shape {list(old.shape)}, {old.chunk} rows in a chunk")
+    for (name, index), file in sealed_files(new, Path()).items():
+        if own.get((name, index), file.sha256) != file.sha256:
+            differences.append(f"chunk {index} of '{name}' differs")
+    if differences:
+        what = f"a store of this fingerprint is there, and {differences[0]}; it is not written over"
         raise UserError(what, where=where, remedy=remedy)
 
 
-def _difference(there: Mapping[str, Any], new: Mapping[str, Any]) -> str | None:
-    """The first difference of what two manifests of one fingerprint both have."""
-    if there["attributes"] and {**there["attributes"], TERMS: None} != {**new["attributes"], TERMS: None}:
-        return "its attributes differ"
-    if there.get("chunk", new["chunk"]) != new["chunk"]:
-        return "its chunks have other sizes"
-    if not (there.get("partial") or new.get("partial")) and there["arrays"].keys() != new["arrays"].keys():
-        return f"its arrays are {', '.join(there['arrays'])}"
-    for name in sorted(there["arrays"].keys() & new["arrays"].keys()):
-        old, other = there["arrays"][name], new["arrays"][name]
-        if (old["shape"], old["dtype"]) != (other["shape"], other["dtype"]):
-            return f"'{name}' is {old['dtype']} of shape {old['shape']}"
-        for index, (digest, wanted) in enumerate(zip(old["checksums"], other["checksums"], strict=True)):
-            if digest not in (None, wanted):
-                return f"chunk {index} of '{name}' differs"
-    identity = identity_in(new)
-    differ = identity in there and there[identity]["checksum"] != new[identity]["checksum"]
-    return f"the {identity}s differ" if differ else None
+def _recipe(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    return {**attributes, TERMS: None}
 
 
 def _choose(remote: RemoteStore, arrays: Collection[str]) -> set[str]:
