@@ -1,40 +1,59 @@
+"""Names of images that other programs wrote."""
+
 import pytest
 
 from vitcapr.errors import UserError
-from vitcapr.formats.identity import match_names
+from vitcapr.formats.identity import match_images
 
-CATS_AND_DOGS = ["cats/000.jpg", "dogs/000.jpg"]
-
-
-@pytest.mark.parametrize(
-    ("ids", "names", "expected"),
-    [
-        (CATS_AND_DOGS, CATS_AND_DOGS[::-1], {name: name for name in CATS_AND_DOGS}),
-        (CATS_AND_DOGS, ["cats/000", "dogs/000"], dict(zip(CATS_AND_DOGS, ["cats/000", "dogs/000"], strict=True))),
-        (CATS_AND_DOGS, ["/x/cats/000.jpg", "/x/birds/000.jpg"], {"cats/000.jpg": "/x/cats/000.jpg"}),
-        (["train/0.jpg", "val/1.jpg"], ["1", "0"], {"train/0.jpg": "0", "val/1.jpg": "1"}),
-        (["1.5.jpg", "1.6.jpg"], ["1.5", "1.6"], {"1.5.jpg": "1.5", "1.6.jpg": "1.6"}),
-        (["a.jpg", "x/a.jpg"], ["a.jpg"], {"a.jpg": "a.jpg"}),
-        (["a.jpg", "x/a.jpg"], ["a", "x/a"], {"a.jpg": "a", "x/a.jpg": "x/a"}),
-        (["cats/0.jpg"], ["dogs/0.jpg"], {}),
-        (["cats/0.jpg"], ["bobcats/0.jpg"], {}),
-        (["./a.jpg"], ["a.jpg"], {"./a.jpg": "a.jpg"}),
-    ],
-)
-def test_the_whole_path_is_the_identity(ids: list[str], names: list[str], expected: dict[str, str]) -> None:
-    assert match_names(ids, names) == expected
+TWO = ["train/0000.jpg", "val/0000.jpg"]
 
 
 @pytest.mark.parametrize(
-    ("ids", "names", "words"),
+    ("name", "known", "place"),
     [
-        (CATS_AND_DOGS, ["000"], "'000' stands for cats/000.jpg and dogs/000.jpg"),
-        (CATS_AND_DOGS, ["000.jpg", "001.jpg"], "'000.jpg' stands for cats/000.jpg and dogs/000.jpg"),
-        (["a.jpg", "a.png"], ["a"], "'a' stands for a.jpg and a.png"),
-        (["a"], ["a.jpg", "a.png"], "'a' stands for a.jpg and a.png"),
-        (["cats/0.jpg"], ["/x/cats/0.jpg", "/y/cats/0.jpg"], "'cats/0.jpg' stands for /x/cats/0.jpg and /y/cats/0.jpg"),
+        ("train/0000.jpg", TWO, 0),
+        ("val/0000.jpg", TWO, 1),
+        ("/data/images/val/0000.jpg", TWO, 1),  # Another root.
+        ("./train/0000.jpg", TWO, 0),
+        ("train\\0000.jpg", TWO, 0),
+        ("val/0000", TWO, 1),
+        ("val/0000.png", TWO, 1),
+        ("train/0000.jpg", ["0000.jpg", "images/train/0000.jpg"], 1),
+        ("0000.jpg", ["train/0000.jpg", "0000.jpg"], 1),  # A whole path.
+        ("./0000.jpg", ["train/0000.jpg", "0000.jpg"], 1),
+        ("0000.jpg", ["a/0000.png", "b/0000.jpg"], 1),
+        ("0000", ["a/0000.jpg"], 0),
+        ("val2017/139.jpg", ["coco/139.jpg"], 0),  # Unique on both sides.
+        ("v1.2", ["v1.1.jpg", "v1.2.jpg"], 1),  # .2 is not a suffix.
+        ("COCO_val2014_000000000139.jpg", ["13", "139"], 1),
+        ("139", ["train/000000000139.jpg"], 0),
+        ("12.jpg", ["cat_12.jpg", "112.jpg"], None),
+        ("dog_000000000012.jpg", ["12"], None),
+        ("", ["a.jpg"], None),
     ],
 )
-def test_what_is_not_unique_is_refused(ids: list[str], names: list[str], words: str) -> None:
-    with pytest.raises(UserError, match=words):
-        match_names(ids, names)
+def test_a_name_by_hand(name: str, known: list[str], place: int | None) -> None:
+    assert match_images([name], known).get(name) == place
+
+
+@pytest.mark.parametrize(
+    ("names", "known", "both"),
+    [
+        (["0000.jpg"], TWO, TWO),
+        (["0000"], TWO, TWO),
+        (["test/0000.jpg"], TWO, TWO),
+        (["a/train/0000.jpg"], ["b/train/0000.jpg", "b/val/0000.jpg"], ["b/train", "b/val"]),
+        (["0000"], ["0000.jpg", "0000.png"], ["0000.jpg", "0000.png"]),
+        (["0000.jpg"], ["0000.jpg", "1.jpg", "0000.jpg"], ["0000.jpg"]),
+        (TWO, ["test/0000.jpg"], TWO),
+        (TWO, ["val/0000.jpg"], TWO),  # train/0000.jpg is another image.
+        (["0000.jpg", "0000.png"], ["0000.jpg"], ["0000.jpg", "0000.png"]),
+        (["train/0000.jpg", "/data/train/0000.jpg"], TWO, ["train/0000.jpg", "/data/train/0000.jpg"]),
+    ],
+)
+def test_what_is_not_unique_is_refused_by_the_names_of_both(
+    names: list[str], known: list[str], both: list[str]
+) -> None:
+    with pytest.raises(UserError, match=r"results\.json") as caught:
+        match_images(names, known, "results.json")
+    assert all(name in str(caught.value) for name in both)

@@ -288,10 +288,14 @@ def cats_and_dogs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("names", "words"),
     [
-        (["000", "001", "002"], "'000' stands for cats/000.jpg and dogs/000.jpg"),
+        (["000", "001", "002"], "'cats/000.jpg' and 'dogs/000.jpg' are both the image '000'"),
         (["cats/000.jpg", "cats/001.jpg", "cats/002.jpg"], "3 of 6 ids of the data set have no features, 'dogs/000"),
-        (["/x/cats/000", "/x/cats/001", "/x/cats/002"], "3 of 6 ids of the data set have no features, 'dogs/000"),
-        ([f"{kind}/{number:03}" for kind in ("cats", "bulldogs") for number in range(3)], "3 of 6 ids"),
+        (["/x/cats/000", "/x/cats/001", "/x/cats/002"], "'cats/000.jpg' and 'dogs/000.jpg' are both the image"),
+        (["cats/000", "cats/001", "cats/002", "birds/003"], "are both the image"),
+        (
+            [f"{kind}/{number:03}" for kind in ("cats", "bulldogs") for number in range(3)],
+            "3 of 6 ids|may be the image",
+        ),
     ],
 )
 def test_no_image_gets_the_features_of_another(

@@ -1,70 +1,80 @@
-"""Which of our images or captions a name in a file of another program stands for.
-
-The identity is the whole path below the folder of the data set. Other programs leave out the suffix or leading folders,
-or write the whole path from the root of their machine; a name that fits several ids is refused.
-"""
+"""Which image a name means, among the names that another program gave to the images."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
 from vitcapr.errors import UserError
 
-_SUFFIX = re.compile(r"\.[A-Za-z][A-Za-z0-9]{1,4}$")
-"""That of a file; the end of ``1.5`` is none."""
+_SUFFIX = re.compile(r"\.[A-Za-z]\w{1,4}$")
+_COCO_NUMBER = re.compile(r"^(?:COCO_\w+_)?(?=\d{12}$)0*(?=\d)")
 
 
-def match_names(ids: Sequence[str], names: Iterable[str], where: object = None) -> dict[str, str]:
-    """Id -> the name that stands for it; ids without a name are left out.
+def match_images(names: Iterable[str], known: Sequence[str], where: object = None) -> dict[str, int]:
+    """Name -> its place in ``known``, for every name that means an image there.
 
-    Names are compared whole. If none is an id, they are compared without suffix, and if none fits then, without the
-    leading folders that one of the two paths lacks.
+    An image is its path below the root. Equal paths are one image, and so are two paths of which one ends the other
+    with a folder and a file. Otherwise the file name counts, at last without its suffix, where it is unique on both
+    sides. ``COCO_val2014_000000000139.jpg`` is the image 139.
 
-    Examples:
-        >>> match_names(["cats/0.jpg", "dogs/0.jpg"], ["/photos/cats/0.jpg"])
-        {'cats/0.jpg': '/photos/cats/0.jpg'}
+    >>> match_images(["val/1.jpg", "/data/train/1.jpg", "2"], ["train/1.jpg", "val/1.jpg", "val/2.png"])
+    {'val/1.jpg': 1, '/data/train/1.jpg': 0, '2': 2}
+
+    Args:
+        where: the file of the names, for errors.
 
     Raises:
-        UserError: a name stands for several ids, or several names for one id.
+        UserError: a name may mean two images, or two names mean one image; the message has both.
     """
-    names, known = list(dict.fromkeys(names)), set(ids)
-    if exact := {name: name for name in names if name in known}:
-        return exact
-    own, other = _by_path(ids), _by_path(names)
-    pairs = [(path, path) for path in other if path in own]
-    if not pairs:
-        own_tails, other_tails = _by_tail(own), _by_tail(other)
-        pairs = [(path, tail) for tail in other for path in own_tails[tail]]
-        pairs += [(tail, path) for tail in own for path in other_tails[tail]]
-    matches: dict[str, str] = {}
-    taken: dict[str, str] = {}
-    for ours, theirs in pairs:
-        for identifier in own[ours]:
-            for name in other[theirs]:
-                if (before := taken.setdefault(name, identifier)) != identifier:
-                    raise _ambiguous(name, before, identifier, where)
-                if (before := matches.setdefault(identifier, name)) != name:
-                    raise _ambiguous(identifier, before, name, where)
+    names, place = list(dict.fromkeys(names)), {path: row for row, path in enumerate(known)}
+    paths = {name: _parts(name) for name in names if name not in place}
+    alike: dict[str, list[int]] = defaultdict(list)
+    stems = {path[-1] for path in paths.values()}
+    for row, path in enumerate(known if paths else ()):
+        if (stem := _stem(path)) in stems:
+            alike[stem].append(row)
+    repeated = Counter(known) if len(place) < len(known) else Counter()
+    matches: dict[str, int] = {}
+    owner: dict[int, str] = {}
+    remedy = "name every image once, by its path below the root"
+    for name in names:
+        fits = [place[name]] * max(1, repeated[name]) if name in place else _best(name, paths[name], known, alike)
+        if len(fits) > 1:
+            raise UserError(
+                f"'{name}' may be the image '{known[fits[0]]}' or '{known[fits[1]]}'", where=where, remedy=remedy
+            )
+        for row in fits:
+            if row in owner:
+                raise UserError(
+                    f"'{owner[row]}' and '{name}' are both the image '{known[row]}'", where=where, remedy=remedy
+                )
+            matches[name], owner[row] = row, name
     return matches
 
 
-def _ambiguous(name: str, first: str, second: str, where: object) -> UserError:
-    remedy = "give each image its whole path below the folder of the images"
-    return UserError(f"'{name}' stands for {first} and {second}", where=where, remedy=remedy)
+def _best(name: str, path: list[str], known: Sequence[str], alike: dict[str, list[int]]) -> list[int]:
+    """The rows that fit a name, of those with its stem: by the path if there are any, or else by the file name."""
+    fits = alike.get(path[-1], [])
+    if len(fits) > 1:
+        fits = [row for row in fits if _is_end(path, _parts(known[row]))] or fits
+    return [row for row in fits if _file(known[row]) == _file(name)] or fits
 
 
-def _by_path(names: Iterable[str]) -> dict[tuple[str, ...], list[str]]:
-    """The names of each path without suffix."""
-    paths = defaultdict(list)
-    for name in names:
-        paths[tuple(part for part in _SUFFIX.sub("", name).split("/") if part not in ("", "."))].append(name)
-    return paths
+def _is_end(one: list[str], other: list[str]) -> bool:
+    """Whether one of the paths ends with the other, which has a folder."""
+    length = min(len(one), len(other))
+    return one == other or (length > 1 and one[-length:] == other[-length:])
 
 
-def _by_tail(paths: Iterable[tuple[str, ...]]) -> dict[tuple[str, ...], list[tuple[str, ...]]]:
-    """The paths that end with each shorter path."""
-    tails = defaultdict(list)
-    for path in paths:
-        for first in range(1, len(path)):
-            tails[path[first:]].append(path)
-    return tails
+def _file(path: str) -> str:
+    return path.replace("\\", "/").rpartition("/")[2]
+
+
+def _stem(path: str) -> str:
+    return _COCO_NUMBER.sub("", _SUFFIX.sub("", _file(path)))
+
+
+def _parts(path: str) -> list[str]:
+    """The folders and the file without its suffix."""
+    folders = path.replace("\\", "/").rpartition("/")[0].split("/")
+    return [*(folder for folder in folders if folder not in ("", ".")), _stem(path)]

@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Callable, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
 
 from vitcapr.errors import UserError
 from vitcapr.files import canonical_json, sha256_bytes, sha256_file
-from vitcapr.formats.identity import match_names
+from vitcapr.formats.identity import match_images
 from vitcapr.formats.store_manifest import FORMAT
 from vitcapr.store.foreign_files import ForeignFeatures, Row
 from vitcapr.store.layout import ArrayLayout
@@ -96,14 +96,21 @@ def import_features(
 
 def _order(source: ForeignFeatures, ids: Sequence[str]) -> list[int]:
     """The row of ``source`` for each id."""
-    names = match_names(ids, source.ids, source.files[0])
-    missing = [identifier for identifier in ids if identifier not in names]
+    known = {identifier: row for row, identifier in enumerate(source.ids)}
+    exact = {identifier: known[identifier] for identifier in ids if identifier in known}
+    rows = exact or match_images(ids, source.ids, source.files[0])
+    missing = [name for name in ids if name not in rows or not _in_one_folder(name, source.ids[rows[name]])]
     if missing:
         remedy = f"its ids are like '{source.ids[0]}'"
         what = f"{len(missing)} of {len(ids)} ids of the data set have no features, '{missing[0]}' first"
         raise UserError(what, where=source.files[0], remedy=remedy)
-    place = {identifier: row for row, identifier in enumerate(source.ids)}
-    return [place[names[identifier]] for identifier in ids]
+    return [rows[identifier] for identifier in ids]
+
+
+def _in_one_folder(one: str, other: str) -> bool:
+    """Whether the folders of one path end those of the other: ``dogs/1.jpg`` is no image of ``cats``."""
+    folders = [[part for part in PurePosixPath(path).parent.parts if part != "/"] for path in (one, other)]
+    return all(first == second for first, second in zip(*map(reversed, folders), strict=False))
 
 
 def _arrays(
