@@ -103,7 +103,7 @@ def check_sealed(content: Any, where: Path | str) -> dict[str, Any]:
             raise ValueError(f"it has {len(identities)} of {' and '.join(IDENTITIES)}")
         for key in ("fingerprint", "grid"):
             if sealed["attributes"].get(key) != sealed.get(key):
-                raise ValueError(f"attributes.{key} is not its {key}")
+                raise ValueError(f"its attributes have another {key}")
         for name in sealed["arrays"]:
             _check_array(name, sealed, rows=sealed[identities[0]]["shape"][0])
         return sealed
