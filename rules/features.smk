@@ -50,6 +50,18 @@ use rule cpu_job as adopt with:
         **stages.adopt(),
 
 
+use rule adopt as adopt_text with:
+    input:
+        store=experiment.adopted_store,
+        manifest="results/{experiment}/data/manifest.json",
+    output:
+        sealed="results/{experiment}/text_features/{encoder}/manifest.json",
+    log:
+        "results/{experiment}/logs/adopt_text/{encoder}.log",
+    wildcard_constraints:
+        encoder=one_of(experiment.adopted_texts),
+
+
 use rule cpu_job as seal with:
     input:
         manifest="results/{experiment}/data/manifest.json",
@@ -89,12 +101,11 @@ use rule cpu_job as export_features with:
     input:
         sealed="results/{experiment}/{stores}/manifest.json",
     output:
-        exported="results/{experiment}/{stores}/features.{file_format}",
+        exported="results/{experiment}/{stores}/features.h5",
     log:
-        "results/{experiment}/logs/export_features/{stores}.{file_format}.log",
+        "results/{experiment}/logs/export_features/{stores}.log",
     wildcard_constraints:
         stores=one_of(list(experiment.sealed_stores)),
-        file_format="h5|npz",
     resources:
         mem_mb=2000,
         runtime=120,

@@ -8,6 +8,8 @@ use rule gpu_job as extract_text with:
         sealed="results/{experiment}/text_features/{encoder}/manifest.json",
     log:
         "results/{experiment}/logs/extract_text/{encoder}.log",
+    wildcard_constraints:
+        encoder=one_of(experiment.extracted_texts),
     resources:
         **stages.extract_text.on_gpu(runtime=240),
     params:

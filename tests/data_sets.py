@@ -40,7 +40,7 @@ def write_data_set(
     for image, split in splits.items():
         file = root / files(image)
         (width, height), digest = (Image.open(file).size, sha256_file(file)) if file.is_file() else ((4, 4), "0" * 64)
-        images.append((image, file.name, split, width, height, digest))
+        images.append((image, files(image), split, width, height, digest))
     seen: Counter[str] = Counter()
     rows, row_of = [], {image: row for row, image in enumerate(splits)}
     for image, language, text in captions:

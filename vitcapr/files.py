@@ -20,7 +20,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
     """A temporary file beside ``path``; it is renamed to ``path`` when the block ends without an error.
 
     Raises:
-        UserError: the disk is full; an earlier file at ``path`` is unchanged.
+        UserError: the disk is full, or the file would be too large; an earlier file at ``path`` is unchanged.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
     try:
@@ -32,6 +32,9 @@ def atomic_path(path: Path) -> Iterator[Path]:
     except Exception as error:
         # safetensors raises an error of its own, with the system's words.
         full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+        if isinstance(error, OSError) and error.errno == errno.EFBIG:
+            remedy = "raise the limit (ulimit -f) and run the same command again"
+            raise UserError("the file would be larger than files may be", where=path, remedy=remedy) from error
         if full or "No space left on device" in str(error):
             remedy = "free some space and run the same command again"
             raise UserError("no space left on the disk", where=path, remedy=remedy) from error

@@ -92,7 +92,7 @@ def _bar(console: "Console") -> "Progress":
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     return Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("{task.fields[rate]}"),
@@ -131,12 +131,12 @@ class Reporter:
         return Console(file=self._stream)
 
     def line(self, message: str, to_terminal: bool = True) -> None:
+        message = printable(message)
         if self._log is not None:
             self._log.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {message}\n")
             self._log.flush()
         if not (to_terminal and self._shows):
             return
-        message = printable(message)
         if self.live:
             self.console.print(message, markup=False, highlight=False, emoji=False, soft_wrap=True)
         else:
@@ -145,7 +145,7 @@ class Reporter:
     @contextmanager
     def track(self, description: str, total: int, unit: str, done: int = 0) -> Iterator[Tracker]:
         """Track ``total`` units of work. An earlier, interrupted run did ``done`` of them."""
-        tracker = Tracker(self, description, total, unit, done)
+        tracker = Tracker(self, printable(description), total, unit, done)
         try:
             yield tracker
         finally:

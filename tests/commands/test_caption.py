@@ -196,7 +196,8 @@ def test_what_it_was_not_trained_with(tmp_path: Path) -> None:
         ("vocabulary", "results/toy/text/vocabulary.json", "another vocabulary"),
         ("features", "results/toy/features/vit/manifest.json", "other features"),
     ):
-        content = json.loads(Path(place).read_text()) | {"fingerprint": "0" * 64, "attributes": {"backbone": "other"}}
+        content = json.loads(Path(place).read_text()) | {"fingerprint": "0" * 64}
+        content["attributes"] = {"backbone": "other", "fingerprint": "0" * 64, "grid": content.get("grid")}
         other = tmp_path / f"{name}.json"
         other.write_text(json.dumps(content))
         with pytest.raises(UserError, match=message):

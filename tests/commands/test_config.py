@@ -5,14 +5,18 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 from typer.testing import CliRunner
 
+from tests.commands.stores import write_store
 from vitcapr.commands.config import app
-from vitcapr.commands.estimate import splits_and_languages
+from vitcapr.commands.downloads import missing_lines
+from vitcapr.commands.estimate import backbone_lines, splits_and_languages, text_encoder_lines
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.errors import UserError
+from vitcapr.experiment.checks import problems
 from vitcapr.experiment.experiment import Experiment
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.pipeline.run import run_stage
@@ -108,3 +112,34 @@ def test_show_is_complete_and_reads_back_as_the_same() -> None:
 def test_the_committed_keys_and_their_schema_are_the_codes(file: str, command: str) -> None:
     """`make pages` writes them again."""
     assert (REPOSITORY / file).read_text(encoding="utf-8") == config(command)
+
+
+def test_what_is_known_of_stores_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VITCAPR_STORES", str(tmp_path / "stores"))
+    images = {"cls": np.zeros((3, 6), np.float16), "patches": np.zeros((3, 4, 6), np.float16)}
+    for identity, name, arrays, made in (
+        ("image_id", "c" * 16, images, {"grid": [2, 2], "backbone": "mine"}),
+        ("caption_id", "e" * 16, {"text": np.zeros((3, 8), np.float16)}, {"backbone": "bert"}),
+    ):
+        write_store(tmp_path, arrays, list("abc"), identity, sealed=f"stores/{name}/manifest.json", **made)
+    values = {
+        "experiment": "mine",
+        "backbones": {"vit": {"source": f"store:{'c' * 16}"}},
+        "text_encoders": {"bert": {"source": f"store:{'e' * 16}"}, "gone": {"source": "store:gone"}},
+        "captioners": {"attention": {"backbone": "vit"}},
+        "retrievers": {
+            name: {"backbone": "vit", "text": {"kind": "features", "encoder": name}} for name in ("bert", "gone")
+        },
+        "rerankings": {"reranked": {"decoding": "beam", "retriever": "gone"}},
+    }
+    experiment = Experiment(ExperimentConfig.model_validate(values))
+    assert [*backbone_lines(experiment, 3), *text_encoder_lines(experiment)] == [
+        "backbone vit: the feature store store:cccccccccccccccc: 3 images, cls 6, patches 4 x 6, grid 2 x 2; "
+        "imported as mine",
+        "text encoder bert: the feature store store:eeeeeeeeeeeeeeee: 3 captions, text 8; imported as bert",
+        "text encoder gone: the feature store store:gone is not there (gone/manifest.json)",
+    ]
+    assert missing_lines(experiment) == []
+    values["rerankings"] = {"reranked": {"decoding": "beam", "retriever": "bert"}}
+    experiment = Experiment(ExperimentConfig.model_validate(values))
+    assert "no encoder is known for more" in next(error.what for error in problems(experiment))

@@ -89,6 +89,7 @@ WRONG = {
     RETRIEVER % "augmented_views: [mirrored, mirrored]": "'mirrored' occurs twice",
     "backbones: {b: {source: 'store:1', mirror: true}}": "store:1 holds features",
     "backbones: {b: {source: 'store:1', layers: [6]}}": "layers needs pictures",
+    "text_encoders: {t: {source: 'store:1', pool: cls, batch: 8}}": "batch, pool without effect: store:1 holds",
     "backbones: {b: {source: vit, layers: [6], output: aligned}}": "layers: [6] needs output: hidden",
     "backbones: {b: {source: vit, layers: [9, 6]}}": "layers has to increase: [6, 9]",
     "backbones: {b: {source: vit, layers: []}}": "at least 1 item",

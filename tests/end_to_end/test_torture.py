@@ -27,6 +27,7 @@ SLOW = ("check_claims", "score", "paraphrases", "data_scenes")
 def test_a_sample_of_the_campaign_ends_well(project: Path, tmp_path: Path) -> None:
     tally, box, draw = Tally(), tmp_path / "box", random.Random(0)
     jobs = [next(job for job in jobs_of(project) if job.stage == stage) for stage in STAGES]
+    extraction = next(job for job in jobs if job.stage == "extract")
     faults.close_the_output(project, tally)
     for job in jobs:
         kills.kill_and_finish(job, box, draw, tally)
@@ -38,9 +39,13 @@ def test_a_sample_of_the_campaign_ends_well(project: Path, tmp_path: Path) -> No
         datasets.read_hostile_zip(box, draw, tally)
         foreign.import_hostile(box, draw, tally)
         foreign.pull_hostile(project, box, new, draw, tally)
+        foreign.import_corrected(box, draw, tally)
+        foreign.pull_over(project, box, draw, tally)
+        foreign.extract_beside_damaged(extraction, box, new, draw, tally)
+    print(tally)
     assert not tally.problems, str(tally)
     assert tally.count("kills") > 2
-    assert tally.count("inputs") >= 4 * ROUNDS
+    assert tally.count("inputs") >= 7 * ROUNDS
 
 
 def test_data_sets_of_other_programs_are_read(tmp_path: Path) -> None:
@@ -59,6 +64,7 @@ def attacks(project: Path, jobs: list[Job], first: int) -> list[Attack]:
     values = grown(VALUES, 1000, first)
     quick = [job for job in jobs if job.stage not in SLOW]
     stores = [job for job in jobs if "--part" in job.arguments]
+    extractions = [job for job in stores if job.stage == "extract"]
 
     def damage(box: Path, draw: random.Random, tally: Tally, by_hand: bool) -> None:
         artefacts.read_damaged(draw.choice(quick), box, draw.choice(values), draw, tally, by_hand)
@@ -73,6 +79,11 @@ def attacks(project: Path, jobs: list[Job], first: int) -> list[Attack]:
         lambda box, draw, tally: foreign.pull_hostile(project, box, draw.choice(values), draw, tally),
         layouts.read_layout,
         lambda box, draw, tally: kills.kill_among_writers(draw.choice(stores), box, draw, tally),
+        foreign.import_corrected,
+        lambda box, draw, tally: foreign.pull_over(project, box, draw, tally),
+        lambda box, draw, tally: foreign.extract_beside_damaged(
+            draw.choice(extractions), box, draw.choice(values), draw, tally
+        ),
     ]
 
 

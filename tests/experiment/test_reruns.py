@@ -97,3 +97,21 @@ def test_an_adopted_store_is_not_extracted(fresh: Any) -> None:
     assert rules.isdisjoint({"extract", "seal", "train_backbone", "draw_rollout"})
     assert "draw_attention" in rules
     assert re.search(r"stage adopt .*--store results/stores/0123456789abcdef/manifest\.json ", text)
+
+
+def test_an_adopted_store_of_captions_is_not_extracted(fresh: Any) -> None:
+    store = fresh.root / "results" / "stores" / "0123456789abcdef"
+    store.mkdir(parents=True)
+    (store / "manifest.json").touch()
+    values = {
+        "text_encoders": {"bert": {"source": "store:0123456789abcdef"}},
+        "captioners": {"attention": {"backbone": "vit"}},
+        "retrievers": {"paper": {"backbone": "vit", "text": {"kind": "features", "encoder": "bert"}}},
+        "rerankings": {"reranked": {"decoding": "beam", "retriever": "paper"}},
+    }
+    text = fresh.plan(values)
+    assert "adopt_text" in rules_of(text)
+    assert "extract_text" not in rules_of(text)
+    sealed = r"results/\w+/text_features/bert/manifest\.json"
+    assert re.search(rf"stage adopt .*--store results/stores/0123456789abcdef/manifest\.json .*--sealed {sealed}", text)
+    assert re.search(rf"stage train_retriever .*--text-features {sealed}", text)

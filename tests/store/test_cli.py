@@ -1,5 +1,8 @@
 import json
 import os
+import shutil
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -7,10 +10,11 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from tests.checkpoints import flip_bit, printed_by, run_features, snapshot
 from tests.commands.stores import write_store
-from vitcapr.commands import gc
+from vitcapr.commands import features, gc
 from vitcapr.errors import UserError
 from vitcapr.store.reader import open_features
 
@@ -76,21 +80,107 @@ def test_damaged_ids_are_found_and_repaired(experiment: Any) -> None:
     assert snapshot(store.path.parent) == whole
 
 
+def absolute(store: Path, _: Path) -> str:
+    return str(store)
+
+
+def relative(store: Path, evil: Path) -> str:
+    return os.path.relpath(store, evil)
+
+
+def linked(store: Path, evil: Path) -> str:
+    (evil / "features.zarr").symlink_to(store)
+    return "features.zarr"
+
+
+def linked_inside(store: Path, evil: Path) -> str:
+    (evil / "features.zarr").mkdir()
+    shutil.copy(store / "zarr.json", evil / "features.zarr")
+    for name in ("cls", "patches", "image_id"):
+        (evil / "features.zarr" / name).symlink_to(store / name)
+    return "features.zarr"
+
+
+@pytest.mark.parametrize("place", [absolute, relative, linked, linked_inside])
+def test_verify_deletes_nothing_of_another_store(experiment: Any, tmp_path: Path, place: Any) -> None:
+    """A forged manifest says that sound chunks of this store are damaged."""
+    store, evil = experiment.run(), tmp_path / "evil"
+    evil.mkdir()
+    manifest = json.loads(store.manifest_path.read_text())
+    for array in manifest["arrays"].values():
+        array["checksums"] = ["0" * 64 for _ in array["checksums"]]
+    manifest["image_id"]["checksum"] = "0" * 64
+    (evil / "manifest.json").write_text(json.dumps({**manifest, "store": place(store.path, evil)}))
+    before = snapshot(store.path.parent)
+    with pytest.raises(UserError, match=r"not the seal of the store|not a sealed feature manifest: store"):
+        run_features("verify", evil, "--delete")
+    assert snapshot(store.path.parent) == before
+
+
+def test_verify_deletes_damaged_chunks_of_a_pulled_part(experiment: Any, tmp_path: Path) -> None:
+    run_features("push", experiment.run().manifest_path, tmp_path / "place")
+    run_features("pull", tmp_path / "place", tmp_path / "part", "--arrays", "cls")
+    chunk = tmp_path / "part/features.zarr/cls/c/1/0"
+    flip_bit(chunk)
+    with pytest.raises(UserError, match="they were deleted"):
+        run_features("verify", tmp_path / "part", "--delete")
+    assert not chunk.exists()
+    run_features("pull", tmp_path / "place", tmp_path / "part", "--arrays", "cls")
+    run_features("verify", tmp_path / "part")
+
+
+def test_names_steer_no_terminal(tmp_path: Path) -> None:
+    folder = tmp_path / "a\x1b[2J\x9b\u202e"
+    sealed = write_store(folder, {"cls": np.ones((3, 4), np.float16)}, ["a\x1b[31m", "b", "c\u202e"])
+    flip_bit(next(folder.glob("stores/*/features.zarr/cls/c/0/0")))
+    done = [CliRunner().invoke(features.app, [command, str(sealed)]) for command in ("verify", "info")]
+    done.append(CliRunner().invoke(gc.app, ["--results", str(folder)]))
+    for each in done:
+        assert not set("\x1b\x9b\u202e") & set(each.output + str(each.exception)), each.output
+    assert "bad: chunk 0 of cls is damaged" in done[0].stderr
+    assert "u001b" in done[0].stderr or "x1b" in done[0].stderr
+
+
 def test_exports_hold_the_same_numbers(experiment: Any, tmp_path: Path) -> None:
     store = experiment.run()
     (tmp_path / ".f.h5.0123abcd.partial").write_text("what a killed export left")
     run_features("export", store.manifest_path, "--to", "h5", "-o", tmp_path / "f.h5")
     assert not list(tmp_path.glob(".f.h5.*"))
-    run_features("export", store.manifest_path, "--to", "npz", "--output", tmp_path / "f.npz")
-    with h5py.File(tmp_path / "f.h5") as h5, np.load(tmp_path / "f.npz", allow_pickle=False) as npz:
+    with h5py.File(tmp_path / "f.h5") as h5:
         for name, array in store.items():
             np.testing.assert_array_equal(h5[name][:], array[:])
-            np.testing.assert_array_equal(npz[name], array[:])
-            assert h5[name].dtype == npz[name].dtype == np.float16
-        assert [value.decode() for value in h5["image_id"][:]] == npz["image_id"].tolist() == store.image_ids
-        assert json.loads(str(npz["attributes"])) == store.attributes
+            assert h5[name].dtype == np.float16
+        assert [value.decode() for value in h5["image_id"][:]] == store.image_ids
         assert h5.attrs["grid"].tolist() == [2, 2]
         assert json.loads(h5.attrs["preprocessing"]) == store.attributes["preprocessing"]
+
+
+EXPORTS = """
+import resource, signal, sys
+from pathlib import Path
+from vitcapr.errors import UserError
+from vitcapr.store.export import to_h5
+from vitcapr.store.reader import open_features
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+for limit in range(0, 9000, 700):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+    try:
+        to_h5(open_features(sys.argv[1]), Path(sys.argv[2]))
+        print("whole")
+    except UserError as error:
+        print(error.what)
+"""
+
+
+def test_an_h5_export_that_finds_no_room_ends_well(tmp_path: Path) -> None:
+    sealed = write_store(tmp_path, {"cls": np.ones((100, 32), np.float16)}, [str(row) for row in range(100)])
+    done = subprocess.run(
+        [sys.executable, "-c", EXPORTS, sealed, tmp_path / "f.h5"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == ["the file would be larger than files may be"] * 13
+    assert not list(tmp_path.glob("*f.h5*"))
 
 
 def test_gc_deletes_only_what_nothing_refers_to(experiment: Any) -> None:

@@ -1,7 +1,5 @@
-import io
 import json
 import os
-import tarfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,9 +8,11 @@ import h5py
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 from tests.checkpoints import run_features
 from tests.data_sets import write_data_set
+from vitcapr.commands import features
 from vitcapr.errors import UserError
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.adopt import adopt
@@ -97,12 +97,10 @@ def test_partitions_of_clip_retrieval(tmp_path: Path, data: Path) -> None:
         np.testing.assert_array_equal(store["text"][:], 2 * VECTORS[[1, 0, 2]])
 
 
-@pytest.mark.parametrize("kind", ["h5", "npz"])
-def test_exports_come_back(tmp_path: Path, data: Path, kind: str) -> None:
+def test_an_export_comes_back(tmp_path: Path, data: Path) -> None:
     write_h5_big(tmp_path / "big.h5")
-    target = tmp_path / f"again.{kind}"
-    run_features("export", imported(tmp_path / "big.h5", "--data", data), "--to", kind, "-o", target)
-    with open_features(imported(target, "--grid", "2x3")) as store:
+    run_features("export", imported(tmp_path / "big.h5", "--data", data), "--to", "h5", "-o", tmp_path / "again.h5")
+    with open_features(imported(tmp_path / "again.h5", "--grid", "2x3")) as store:
         np.testing.assert_array_equal(store["patches"][:], GRIDS.reshape(3, 6, 4)[[1, 0, 2]])
         assert store.ids == ["a.jpg", "b.jpg", "c.jpg"]
 
@@ -116,21 +114,13 @@ def test_partitions_come_back(tmp_path: Path) -> None:
         assert store.ids == IDS
 
 
-def test_webdataset_shards_hold_a_member_an_image(tmp_path: Path, data: Path) -> None:
-    write_h5_big(tmp_path / "big.h5")
-    sealed = imported(tmp_path / "big.h5", "--data", data)
-    run_features("export", sealed, "--to", "webdataset", "-o", tmp_path / "shards")
-    with tarfile.open(tmp_path / "shards" / "000000.tar") as shard:
-        assert shard.getnames() == [f"00000000{row}.{kind}" for row in range(3) for kind in ("patches.npy", "json")]
-        content = shard.extractfile("000000001.patches.npy")
-        assert content is not None
-        np.testing.assert_array_equal(np.load(io.BytesIO(content.read())), GRIDS[0].reshape(6, 4))
-        described = shard.extractfile("000000001.json")
-        assert described is not None
-        assert json.load(described) == {"image_id": "b.jpg"}
-    (tmp_path / "shards" / "000001.tar").touch()
-    with pytest.raises(UserError, match=r"2 files like \*.tar lie there, and this store makes 1"):
-        run_features("export", sealed, "--to", "webdataset", "-o", tmp_path / "shards")
+@pytest.mark.usefixtures("data")
+def test_an_export_does_not_mix_with_another(tmp_path: Path) -> None:
+    np.savez(tmp_path / "v.npz", image_id=np.array(IDS), cls=VECTORS)
+    (tmp_path / "shared/text_emb").mkdir(parents=True)
+    (tmp_path / "shared/text_emb/text_emb_0.npy").touch()
+    with pytest.raises(UserError, match=r"text_emb_0.npy is of another store"):
+        run_features("export", imported(tmp_path / "v.npz"), "--to", "clip-retrieval", "-o", tmp_path / "shared")
 
 
 def test_pickled_values_are_refused(tmp_path: Path, data: Path) -> None:
@@ -181,6 +171,23 @@ def test_an_experiment_adopts_a_store_of_its_images(tmp_path: Path, data: Path) 
         run_stage(adopt, store=sealed, manifest=data, sealed=output)
 
 
+def test_an_experiment_adopts_a_store_of_its_captions(tmp_path: Path, data: Path) -> None:
+    ids = [f"{name}#0" for name in sorted(IDS)]
+    output = tmp_path / "results/demo/text_features/bert/manifest.json"
+    np.savez(tmp_path / "t.npz", ids=np.array(ids), text=VECTORS)
+    run_stage(adopt, store=imported(tmp_path / "t.npz", "--of", "captions"), manifest=data, sealed=output)
+    with open_features(output) as store:
+        assert (store.identity, store.ids) == ("caption_id", ids)
+    for names, words in (
+        (["a.jpg#0", "b.jpg#1"], "2 of 3 have none, 'b.jpg#0' first"),
+        ([*ids, "d.jpg#0"], "1 are of others"),
+        (ids[::-1], "another order"),
+    ):
+        np.savez(tmp_path / "t.npz", ids=np.array(names), text=np.ones((len(names), 4), np.float32))
+        with pytest.raises(UserError, match=words):
+            run_stage(adopt, store=imported(tmp_path / "t.npz", "--of", "captions"), manifest=data, sealed=output)
+
+
 def outside_storage(file: h5py.File, secret: Path) -> None:
     file.create_dataset("a", (3, 4), "f4", external=[(str(secret), 0, h5py.h5f.UNLIMITED)])
 
@@ -217,3 +224,124 @@ def test_each_row_has_one_id(tmp_path: Path, ids: list[str], words: str) -> None
     np.save(tmp_path / "empty.npy", VECTORS[:0])
     with pytest.raises(UserError, match="no features there"), open_foreign(tmp_path / "empty.npy", []):
         pass
+
+
+def write_two_layers(path: Path) -> None:
+    arrays = {"layer_a": VECTORS, "layer_b": 2 * VECTORS}
+    if path.suffix == ".h5":
+        write_h5(path, {**arrays, "ids": IDS})
+    elif path.suffix == ".npz":
+        np.savez(path, ids=np.array(IDS), **arrays)
+    else:
+        (path / "deep").mkdir(parents=True)
+        for row, name in enumerate(IDS):
+            np.savez(path / "deep" / f"{name}.npz", **{key: values[row] for key, values in arrays.items()})
+
+
+@pytest.mark.usefixtures("data")
+@pytest.mark.parametrize("kind", ["f.h5", "f.npz", "folder"])
+def test_another_array_is_another_store(tmp_path: Path, kind: str) -> None:
+    write_two_layers(tmp_path / kind)
+    for repeated in range(2):
+        for factor, array in ((1, "layer_a"), (2, "layer_b")):
+            with open_features(imported(tmp_path / kind, "--array", array)) as store:
+                order = [store.ids.index(name if kind != "folder" else f"deep/{name}") for name in IDS]
+                np.testing.assert_array_equal(store["cls"][:][order], factor * VECTORS)
+        assert len(list((tmp_path / "stores").iterdir())) == 2, repeated
+
+
+@pytest.mark.parametrize("kind", ["f.h5", "f.npz", "f.npy"])
+@pytest.mark.parametrize("with_data", [False, True])
+def test_corrected_ids_are_another_store(tmp_path: Path, data: Path, kind: str, with_data: bool) -> None:
+    if kind == "f.npy":
+        np.save(tmp_path / kind, VECTORS)
+    else:
+        (write_h5 if kind == "f.h5" else lambda path, arrays: np.savez(path, **arrays))(tmp_path / kind, {"x": VECTORS})
+    for order in (IDS[::-1], IDS):
+        (tmp_path / "ids.json").write_text(json.dumps(order), encoding="utf-8-sig")
+        options = ["--data", data] if with_data else []
+        with open_features(imported(tmp_path / kind, "--ids", tmp_path / "ids.json", *options)) as store:
+            assert store.ids == (sorted(IDS) if with_data else order)
+            np.testing.assert_array_equal(store["cls"][:], VECTORS[[order.index(name) for name in store.ids]])
+
+
+@pytest.mark.usefixtures("data")
+def test_every_option_that_decides_the_store_is_in_its_fingerprint(tmp_path: Path) -> None:
+    write_h5(tmp_path / "f.h5", {"grid": GRIDS.reshape(3, 6, 4), "more": VECTORS, "ids": IDS})
+    options = [[], ["--grid", "2x3"], ["--grid", "3x2"], ["--name", "x"], ["--array", "grid"], ["--array", "more"]]
+    options += [["--array", "more", "--of", "captions"]]
+    stores = {imported(tmp_path / "f.h5", *each) for each in options}
+    assert len(stores) == len(options)
+    assert {imported(tmp_path / "f.h5", *each) for each in options} == stores
+    with open_features(imported(tmp_path / "f.h5", "--grid", "3x2", "--array", "grid")) as store:
+        assert store.grid == (3, 2)
+
+
+@pytest.fixture
+def cats_and_dogs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("VITCAPR_STORES", str(tmp_path / "stores"))
+    ids = [f"{kind}/{number:03}.jpg" for kind in ("cats", "dogs") for number in range(3)]
+    captions = [(name, "en", "a") for name in ids]
+    return write_data_set(tmp_path / "data", dict.fromkeys(ids, "train"), captions)
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        (["000", "001", "002"], "'cats/000.jpg' and 'dogs/000.jpg' are both the image '000'"),
+        (["cats/000.jpg", "cats/001.jpg", "cats/002.jpg"], "3 of 6 ids of the data set have no features, 'dogs/000"),
+        (["/x/cats/000", "/x/cats/001", "/x/cats/002"], "'cats/000.jpg' and 'dogs/000.jpg' are both the image"),
+        (["cats/000", "cats/001", "cats/002", "birds/003"], "are both the image"),
+        (
+            [f"{kind}/{number:03}" for kind in ("cats", "bulldogs") for number in range(3)],
+            "3 of 6 ids|may be the image",
+        ),
+    ],
+)
+def test_no_image_gets_the_features_of_another(
+    tmp_path: Path, cats_and_dogs: Path, names: list[str], words: str
+) -> None:
+    np.savez(tmp_path / "f.npz", ids=np.array(names), cls=np.ones((len(names), 4), np.float32))
+    with pytest.raises(UserError, match=words):
+        imported(tmp_path / "f.npz", "--data", cats_and_dogs)
+
+
+@pytest.mark.parametrize("kind", ["clip", "npy", "npz", "h5"])
+def test_the_path_below_the_folder_is_the_id(tmp_path: Path, cats_and_dogs: Path, kind: str) -> None:
+    names = [f"{kind}/{number:03}" for kind in ("dogs", "cats") for number in range(3)]
+    values = np.arange(24, dtype=np.float32).reshape(6, 4)
+    source = tmp_path / kind
+    if kind == "clip":
+        for folder in ("img_emb", "metadata"):
+            (source / folder).mkdir(parents=True)
+        np.save(source / "img_emb/img_emb_0.npy", values)
+        table = pd.DataFrame({"image_path": [f"/home/me/{name}.jpg" for name in names]})
+        table.to_parquet(source / "metadata/metadata_0.parquet")
+    elif kind == "h5":
+        source = tmp_path / "f.h5"
+        write_h5(source, dict(zip(names, values, strict=True)))
+    else:
+        for name, row in zip(names, values, strict=True):
+            (source / name).parent.mkdir(parents=True, exist_ok=True)
+            np.save(source / name, row) if kind == "npy" else np.savez(source / name, feat=row)
+    with open_features(imported(source, "--data", cats_and_dogs)) as store:
+        np.testing.assert_array_equal(store["cls"][:], values[[3, 4, 5, 0, 1, 2]])
+
+
+@pytest.mark.usefixtures("data")
+def test_what_is_not_imported_is_named(tmp_path: Path, data: Path) -> None:
+    more = np.concatenate([VECTORS, VECTORS[:1]])
+    np.savez(tmp_path / "f.npz", ids=np.array([*IDS, "z.jpg"]), cls=more, boxes=np.zeros(7), names=np.array(IDS))
+    done = CliRunner().invoke(features.app, ["import", str(tmp_path / "f.npz"), "--data", str(data)])
+    assert "1 of 4 rows are not in the data set, 'z.jpg' first" in done.stderr
+    assert "not imported, without a vector for each row: boxes, names" in done.stderr
+
+
+def test_pickles_are_not_opened_and_the_line_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "f.pt").write_bytes(b"x")
+    with pytest.raises(UserError, match=r"torch.load\(FILE, weights_only=True\), write it with numpy.savez"):
+        imported(tmp_path / "f.pt")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder/a.pt").write_bytes(b"x")
+    with pytest.raises(UserError, match=r"the folder has .pt files .* torch.load\(FILE, weights_only=True\)"):
+        imported(tmp_path / "folder")

@@ -195,7 +195,7 @@ def test_of_a_large_store_a_few_chunks_are_read(experiment: Any, monkeypatch: py
         (lambda seal: seal["arrays"]["cls"].update(checksums=[]), "0 checksums for 11 rows"),
         (lambda seal: seal["arrays"]["cls"].update(dtype="uint8"), "that of the store: 'cls'"),
         (
-            lambda seal: seal["arrays"]["patches"].update(shape=[11, 2, 16]),
+            lambda seal: seal["arrays"]["patches"].update(shape=[11, 4, 4]),
             "that of the store: 'patches'",
         ),
         (lambda seal: seal.update(grid=[1, 4]), "its attributes"),

@@ -1,6 +1,7 @@
 """Push and pull: to a folder, over HTTP, and to servers of S3 and SFTP on this machine (marker ``network``)."""
 
 import gzip
+import hashlib
 import http.server
 import io
 import json
@@ -27,6 +28,7 @@ from tests.checkpoints import flip_bit, run_features, snapshot
 from tests.commands.stores import write_store
 from vitcapr.commands import features
 from vitcapr.errors import UserError
+from vitcapr.files import sha256_file
 from vitcapr.progress import Reporter
 from vitcapr.store.reader import open_features
 from vitcapr.store.remote_folder import RemoteFolder
@@ -84,7 +86,7 @@ def test_push_and_pull_return_the_same_store(sealed: Path, tmp_path: Path) -> No
     assert report.moved == FILES
     same(tmp_path / "elsewhere" / "noise", sealed)
     pulled = pull(find_remote(RemoteFolder(str(tmp_path / "elsewhere" / "noise"))), tmp_path / "b", back)
-    assert back.moved == CHUNKS + 1  # The ids too; the metadata are written anew.
+    assert back.moved == CHUNKS  # The ids were read before; the metadata are written anew.
     same(pulled, sealed)
     with open_features(sealed) as store:
         assert snapshot(pulled.parent / "checksums") == snapshot(store.path.parent / "checksums")
@@ -153,6 +155,65 @@ def test_another_store_is_not_overwritten(sealed: Path, tmp_path: Path) -> None:
         push(sealed, RemoteFolder(str(elsewhere)), Quiet())
     with pytest.raises(UserError, match="another store is there"):
         pull(find_remote(RemoteFolder(str(sealed.parent))), elsewhere, Quiet())
+
+
+def other_bytes(sealed: Path, place: Path, array: str = "cls", index: int = 1) -> None:
+    """A store of the same fingerprint with another chunk, sealed, in ``place``."""
+    push(sealed, RemoteFolder(str(place)), Quiet())
+    manifest = json.loads((place / "manifest.json").read_text())
+    chunk = place / f"features.zarr/{array}/c/{index}" / ("0" if array == "cls" else "0/0")
+    flip_bit(chunk)
+    manifest["arrays"][array]["checksums"][index] = sha256_file(chunk)
+    (place / "manifest.json").write_text(json.dumps(manifest))
+
+
+def test_a_finished_store_is_not_written_over(sealed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither an extracted store nor a pulled one, a part, or a pushed one."""
+    place, part, stores = tmp_path / "place", tmp_path / "part", sealed.parents[3] / "stores"
+    monkeypatch.setenv("VITCAPR_STORES", str(stores))
+    other_bytes(sealed, place)
+    push(sealed, RemoteFolder(str(tmp_path / "good")), Quiet())
+    pull(find_remote(RemoteFolder(str(tmp_path / "good"))), part, Quiet(), ["cls"])
+    pulled = pull(find_remote(RemoteFolder(str(tmp_path / "good"))), tmp_path / "whole", Quiet()).parent
+    before = snapshot(tmp_path)
+    words = r"and chunk 1 of 'cls' differs; it is not written over"
+    for arguments in (["pull", place], ["pull", place, part], ["pull", place, pulled], ["push", sealed, place]):
+        with pytest.raises(UserError, match=words):
+            run_features(*arguments)
+    # Another array of the same part is checked against what is there as well.
+    with pytest.raises(UserError, match=words):
+        run_features("pull", place, part, "--arrays", "patches")
+    assert snapshot(tmp_path) == before
+    with open_features(sealed) as store:
+        assert len(store.ids) == ROWS
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda content: content["attributes"].update(backbone="other"), "its attributes differ"),
+        (lambda content: content["arrays"].pop("cls"), "it has 'cls'"),
+        (lambda content: content["image_id"].update(checksum="0" * 64), "does not have its checksum"),
+        (lambda content: content["arrays"]["cls"].update(dtype="float32"), "'cls' is float16 of shape"),
+    ],
+)
+def test_other_metadata_are_not_written_over(
+    sealed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Any], Any], words: str
+) -> None:
+    monkeypatch.setenv("VITCAPR_STORES", str(sealed.parents[3] / "stores"))
+    push(sealed, RemoteFolder(str(tmp_path / "place")), Quiet())
+    url, before = tampered(tmp_path / "place", change), snapshot(sealed.parents[3])
+    with pytest.raises(UserError, match=words):
+        run_features("pull", url)
+    assert snapshot(sealed.parents[3]) == before
+
+
+def test_the_folder_of_a_sealed_manifest_is_no_place_to_pull_to(sealed: Path, tmp_path: Path) -> None:
+    push(sealed, RemoteFolder(str(tmp_path / "place")), Quiet())
+    before = sealed.read_bytes()
+    with pytest.raises(UserError, match="the manifest of a store elsewhere is there"):
+        run_features("pull", tmp_path / "place", sealed.parent)
+    assert sealed.read_bytes() == before
 
 
 def test_a_part_has_some_arrays(sealed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -316,6 +377,28 @@ HOSTILE_MANIFESTS = {
     "shape_negative": setting("arrays", "cls", "shape", value=[-11, 8]),
     "shape_huge": setting("arrays", "cls", "shape", value=[11, 10**30]),
     "ids_missing": lambda manifest: manifest.pop("image_id"),
+    "fingerprint_differs": setting("attributes", "fingerprint", value="0" * 64),
+    "fingerprint_missing": lambda manifest: manifest["attributes"].pop("fingerprint"),
+    "grid_differs": setting("grid", value=[1, 4]),
+    "grid_of_other_patches": lambda manifest: [part.update(grid=[3, 3]) for part in (manifest, manifest["attributes"])],
+    "grid_of_floats": lambda manifest: [part.update(grid=[2.0, 2.0]) for part in (manifest, manifest["attributes"])],
+    "grid_missing": lambda manifest: manifest["attributes"].pop("grid"),
+    "nan": setting("attributes", "mean", value=float("nan")),
+    "nan_deep": setting("attributes", "preprocessing", value={"mean": [0.5, float("inf")]}),
+    "shape_of_floats": setting("arrays", "cls", "shape", value=[11.0, 8.0]),
+    "shape_of_texts": setting("arrays", "cls", "shape", value=["11", "8"]),
+    "shape_of_a_vector": setting("arrays", "cls", "shape", value=[11]),
+    "chunk_of_a_float": setting("chunk", value=4.0),
+    "chunk_true": setting("chunk", value=True),
+    "layers_a_number": setting("attributes", "layers", value=5),
+    "backbone_a_list": setting("attributes", "backbone", value=["noise"]),
+    "attributes_a_text": setting("attributes", value="x"),
+    "store_absolute": setting("store", value="/tmp/features.zarr"),
+    "store_a_number": setting("store", value=7),
+    "partial_a_text": setting("partial", value="no"),
+    "further_key": setting("more", value=1),
+    "ids_checksum": setting("image_id", "checksum", value="0" * 64),
+    "ids_shape": setting("image_id", "shape", value=[11, 1]),
     "ids_two": setting("caption_id", value={"shape": [11, 4], "checksum": "0" * 64}),
     "nothing": lambda manifest: [manifest.pop(key) for key in list(manifest) if key != "format"],
 }
@@ -335,6 +418,27 @@ def test_a_hostile_manifest_writes_nothing(
     assert isinstance(done.exception, UserError) or "error: " in done.output, done.output
     assert "Traceback" not in done.output
     assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("ids", "words"),
+    [
+        (["a"] * ROWS, "an id is empty or there twice"),
+        ([*"abcdefghij", ""], "an id is empty or there twice"),
+        ([b"\xff", *(name.encode() for name in "abcdefghij")], "not the ids of the rows"),
+    ],
+)
+def test_hostile_ids_write_nothing(sealed: Path, tmp_path: Path, ids: list[Any], words: str) -> None:
+    push(sealed, RemoteFolder(str(tmp_path / "place")), Quiet())
+    table = b"".join((name if isinstance(name, bytes) else name.encode()).ljust(1, b"\0") for name in ids)
+    (tmp_path / "place/features.zarr/image_id/c/0/0").write_bytes(table)
+    url = tampered(
+        tmp_path / "place",
+        lambda content: content["image_id"].update(shape=[ROWS, 1], checksum=hashlib.sha256(table).hexdigest()),
+    )
+    with pytest.raises(UserError, match=words):
+        run_features("pull", url, tmp_path / "here")
+    assert not (tmp_path / "here").exists()
 
 
 def test_dots_lead_to_no_other_host() -> None:
@@ -427,10 +531,10 @@ def test_a_chunk_is_as_long_as_the_manifest_says(sealed: Path, tmp_path: Path) -
 
 def test_chunks_that_no_memory_holds_are_refused(sealed: Path, tmp_path: Path) -> None:
     push(sealed, RemoteFolder(str(tmp_path / "place")), Quiet())
-    url = tampered(tmp_path / "place", setting("arrays", "cls", "shape", value=[11, 2**36, 2**36]))
+    url = tampered(tmp_path / "place", setting("arrays", "cls", "shape", value=[11, 2**39]))
     metadata = tmp_path / "place/features.zarr/cls/zarr.json"
     content = json.loads(metadata.read_text())
-    content["shape"], content["chunk_grid"]["configuration"]["chunk_shape"] = [11, 2**36, 2**36], [4, 2**36, 2**36]
+    content["shape"], content["chunk_grid"]["configuration"]["chunk_shape"] = [11, 2**39], [4, 2**39]
     metadata.write_text(json.dumps(content))
     with pytest.raises(UserError, match="a chunk of 'cls' would have"):
         pull(find_remote(RemoteFolder(url)), tmp_path / "b", Quiet())

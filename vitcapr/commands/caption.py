@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vitcapr.api.captioner import BATCH, load_captioner
-from vitcapr.commands.main import takes, typed
+from vitcapr.commands.main import echo, takes, typed
 from vitcapr.data.photographs import FIGURE_SUFFIX, find_photographs
-from vitcapr.errors import UserError, printable
+from vitcapr.errors import UserError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -55,9 +55,9 @@ def main(
     elif rows:
         _print(rows)
     for name, number in skipped.items():
-        typer.echo(printable(f"skipped: {number} file(s) in {name} that are not images"), err=True)
+        echo(f"skipped: {number} file(s) in {name} that are not images", err=True)
     for name, reason in bad.items():
-        typer.echo(printable(f"bad: {name}: {reason}"), err=True)
+        echo(f"bad: {name}: {reason}", err=True)
     if bad:
         raise UserError(f"{len(bad)} of {asked} have no caption", remedy="see the lines above")
 
@@ -120,7 +120,7 @@ def _print(rows: Sequence[dict[str, Any]]) -> None:
     print_listing(Table("", ("", "", ""), tuple(lines), align="lrl"))
     for one in rows:
         if "attention" in one:
-            print(f"attention: {one['attention']}")
+            echo(f"attention: {one['attention']}")
 
 
 app = typed(main)

@@ -8,8 +8,8 @@ import typer
 import yaml
 
 from vitcapr.commands.downloads import missing_lines, models_of, obtainable_table
-from vitcapr.commands.estimate import backbone_lines, splits_and_languages
-from vitcapr.commands.main import Configfiles
+from vitcapr.commands.estimate import backbone_lines, splits_and_languages, text_encoder_lines
+from vitcapr.commands.main import Configfiles, echo
 from vitcapr.config.experiment import missing_languages
 from vitcapr.config.reference import parameters_text, schema_text
 from vitcapr.errors import UserError, as_user_error
@@ -29,7 +29,7 @@ def check(configfile: Configfiles = None) -> None:
     files = configfile or []
     where = names_of(files)
     for line in missing_lines(Experiment(read_config(*files))):
-        print(line)
+        echo(line)
     experiment = load_experiment(*files)
     sizes, languages = splits_and_languages(experiment)
     errors = [UserError(what, where=where) for what in missing_languages(experiment.config, languages)]
@@ -37,10 +37,10 @@ def check(configfile: Configfiles = None) -> None:
         raise as_user_error(errors)
     listed = ", ".join(f"{sizes[split]} {split}" for split in SPLITS if sizes[split])
     dataset = experiment.config.data.dataset
-    print(f"data: {dataset}, {f'{sizes.total()} images: {listed}' if sizes else 'sampled when it is read'}")
-    for line in backbone_lines(experiment, sizes.total()):
-        print(line)
-    print(experiment.contents)
+    echo(f"data: {dataset}, {f'{sizes.total()} images: {listed}' if sizes else 'sampled when it is read'}")
+    for line in [*backbone_lines(experiment, sizes.total()), *text_encoder_lines(experiment)]:
+        echo(line)
+    echo(experiment.contents)
 
 
 @app.command()

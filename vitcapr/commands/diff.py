@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.commands.main import typed
+from vitcapr.commands.main import echo, typed
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
 from vitcapr.formats.scores import read_summary
@@ -28,7 +28,7 @@ def main(
         lines = list(of_scores(read_scores(first), read_scores(second)))
     else:
         lines = compare(first, second)
-    print("\n".join([f"{first} -> {second}", *(f"  {line}" for line in lines)]))
+    echo("\n".join([f"{first} -> {second}", *(f"  {line}" for line in lines)]))
 
 
 def compare(first: Path, second: Path) -> list[str]:

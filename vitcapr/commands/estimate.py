@@ -5,10 +5,11 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from vitcapr.config.features import BackboneConfig
-from vitcapr.config.names import find_backbone
+from vitcapr.config.names import ADOPTED, find_backbone
 from vitcapr.encoders.kinds import read_model_config
 from vitcapr.experiment.experiment import Experiment
-from vitcapr.pipeline.paths import can_only_be_a_folder
+from vitcapr.formats.store_manifest import IDENTITIES, read_sealed
+from vitcapr.pipeline.paths import can_only_be_a_folder, find_store
 from vitcapr.progress import format_bytes
 
 BYTES = {"int8": 1, "float16": 2, "float32": 4}
@@ -45,7 +46,7 @@ def backbone_lines(experiment: Experiment, images: int) -> Iterator[str]:
     for name in experiment.backbones:
         backbone = config.backbones[name]
         if config.backbones[name].is_adopted:
-            yield f"backbone {name}: the feature store {backbone.source}"
+            yield f"backbone {name}: {describe_store(experiment, backbone.source)}"
             continue
         if experiment.is_trained(name):
             trained = config.trained_backbone
@@ -61,6 +62,26 @@ def backbone_lines(experiment: Experiment, images: int) -> Iterator[str]:
             f"{format_bytes(images * numbers * BYTES[backbone.store_dtype])} of features" if numbers and images else ""
         )
         yield f"backbone {name}: {place}; {size or 'size of the features not known yet'}"
+
+
+def text_encoder_lines(experiment: Experiment) -> Iterator[str]:
+    """A line for each text encoder whose features are a store."""
+    for name in experiment.adopted_texts:
+        yield f"text encoder {name}: {describe_store(experiment, experiment.config.text_encoders[name].source)}"
+
+
+def describe_store(experiment: Experiment, source: str) -> str:
+    """What is known of the store that is a source: its rows, its arrays with their widths, who made it."""
+    path = find_store(source.removeprefix(ADOPTED), experiment.results)
+    if not path.is_file():
+        return f"the feature store {source} is not there ({path})"
+    sealed = read_sealed(path)
+    made, identity = sealed["attributes"], next(name for name in IDENTITIES if name in sealed)
+    arrays = [f"{name} {' x '.join(map(str, array['shape'][1:]))}" for name, array in sealed["arrays"].items()]
+    grid = f", grid {sealed['grid'][0]} x {sealed['grid'][1]}" if "grid" in sealed else ""
+    by = "imported as" if "imported" in made else f"weights {(made.get('weights_sha256') or 'unknown')[:16]}, of"
+    rows = f"{sealed[identity]['shape'][0]} {identity.removesuffix('_id')}s"
+    return f"the feature store {source}: {rows}, {', '.join(arrays)}{grid}; {by} {made.get('backbone', 'unknown')}"
 
 
 def numbers_per_image(backbone: BackboneConfig, checkpoint: Mapping[str, Any]) -> int | None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vitcapr.commands.main import typed, words_in
+from vitcapr.commands.main import echo, typed, words_in
 from vitcapr.config.metrics import CAPTION_METRICS, FOR_ENGLISH
 from vitcapr.errors import UserError
 
@@ -127,18 +127,18 @@ def print_scores(scored: "Evaluation", system: str, against: Path | None = None)
     from vitcapr.report.score_tables import COMPARISON_COLUMNS, comparison_rows
 
     if scored.differences is not None:
-        print(f"before: {against}, after: {system}; scores times 100")
+        echo(f"before: {against}, after: {system}; scores times 100")
         rows = comparison_rows(_by_name(scored.differences))
         print_listing(Table("", COMPARISON_COLUMNS, tuple(rows), align="lrrrrrl"))
     else:
-        print(f"{system}: scores times 100, ranks as they are")
+        echo(f"{system}: scores times 100, ranks as they are")
         scores = [(COLUMNS[name], score) for name, score in _by_name(scored.scores).items() if name in COLUMNS]
         cells = [(column.label, column.cell(score)) for column, score in scores]
         rows = [row(label, cell.text, cell.interval or NOTHING) for label, cell in cells]
         print_listing(Table("", ("score", "value", "95 % interval"), tuple(rows)))
     if scored.without_captions:
-        print(f"\n{_coverage(scored)}")
-    print(f"\nProtocol: {scored.protocol}")
+        echo(f"\n{_coverage(scored)}")
+    echo(f"\nProtocol: {scored.protocol}")
 
 
 app = typed(main)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vitcapr.commands.main import typed
+from vitcapr.commands.main import echo, typed
 from vitcapr.errors import UserError
 from vitcapr.formats.model import CARD
 
@@ -50,13 +50,13 @@ def main(
     folder = output or results[0] / "explorer"
     write_explorer(folder, contents, report)
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-    print(f"{folder / 'index.html'}: {len(contents.gallery.images)} images, {format_bytes(size)}")
+    echo(f"{folder / 'index.html'}: {len(contents.gallery.images)} images, {format_bytes(size)}")
     if serve is not None:
         from vitcapr.commands.web import until_stopped
 
         with until_stopped():
             server = explorer_server(folder, serve)
-            print(f"{server.url} until Ctrl-C", flush=True)
+            echo(f"{server.url} until Ctrl-C")
             server.run()
 
 

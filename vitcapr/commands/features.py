@@ -7,16 +7,16 @@ from typing import Annotated, Literal
 
 import typer
 
-from vitcapr.commands.main import Arrays, Sealed, words_in
-from vitcapr.errors import UserError, printable
+from vitcapr.commands.main import Arrays, Sealed, echo, words_in
+from vitcapr.errors import UserError
 from vitcapr.files import remove_remains, write_json
 from vitcapr.formats.store_manifest import read_sealed
 from vitcapr.pipeline.comparison import leaves
 from vitcapr.pipeline.paths import stores_root
 from vitcapr.progress import Reporter, format_bytes
 from vitcapr.store import transfer
-from vitcapr.store.check import compute_again, sealed_files
-from vitcapr.store.layout import checksum_path, identity_in
+from vitcapr.store.check import compute_again, delete_damaged, sealed_files
+from vitcapr.store.layout import identity_in
 from vitcapr.store.reader import FeatureArray, open_features
 from vitcapr.store.remote_folder import RemoteFolder
 from vitcapr.store.writer import store_folder
@@ -43,7 +43,7 @@ def info(sealed: Sealed) -> None:
         ]
     width = max(len(label) for label, _ in rows)
     for label, value in rows:
-        typer.echo(printable(f"{label:{width}}  {value}"))
+        echo(f"{label:{width}}  {value}")
 
 
 @app.command()
@@ -54,25 +54,24 @@ def verify(
     path = sealed / "manifest.json" if sealed.is_dir() else sealed
     manifest = read_sealed(path)
     group = (path.parent / manifest["store"]).resolve()
-    files, damaged = sealed_files(manifest, group), 0
+    files, damaged = sealed_files(manifest, group), {}
     for (array, index), file in files.items():
         if problem := file.problem():
-            damaged += 1
-            typer.echo(f"bad: chunk {index} of {array} {problem}: {file.path}", err=True)
-            if delete:  # Extraction computes a chunk without a record, and sealing writes the ids.
-                file.path.unlink(missing_ok=True)
-                checksum_path(group.parent, index).unlink(missing_ok=True)
+            damaged[array, index] = file
+            echo(f"bad: chunk {index} of {array} {problem}: {file.path}", err=True)
     if damaged:
+        if delete:
+            delete_damaged(manifest, group, damaged, path)
         first = "they were deleted; " if delete else "delete them (--delete does), then "
         remedy = f"{first}run {compute_again(identity_in(manifest))}, which computes only what is missing"
-        raise UserError(f"{damaged} of {len(files)} chunks are damaged", where=path, remedy=remedy)
-    typer.echo(f"{len(files)} chunks, {format_bytes(sum(file.size for file in files.values()))}, all as sealed")
+        raise UserError(f"{len(damaged)} of {len(files)} chunks are damaged", where=path, remedy=remedy)
+    echo(f"{len(files)} chunks, {format_bytes(sum(file.size for file in files.values()))}, all as sealed")
 
 
 @app.command()
 def export(
     sealed: Sealed,
-    to: Annotated[Literal["h5", "npz", "clip-retrieval", "webdataset"], typer.Option("--to", help="File format.")],
+    to: Annotated[Literal["h5", "clip-retrieval"], typer.Option("--to", help="File format.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The file or folder to write.")],
 ) -> None:
     """Export a store to file formats of other programs."""
@@ -109,7 +108,7 @@ def stats(
             measured = {name: statistics(store, name, duplicates) for name in names}
         if output is not None:
             write_json(output, {"fingerprint": store.fingerprint, "arrays": measured})
-        backbone = str(store.attributes["backbone"])
+        backbone = str(store.attributes.get("backbone", "features"))
     for table in statistics_tables({backbone: measured}):
         print_listing(table)
 
@@ -120,7 +119,7 @@ def push(sealed: Sealed, url: Url, patience: Patience = 60.0) -> None:
     manifest = sealed / "manifest.json" if sealed.is_dir() else sealed
     with Reporter() as reporter:
         transfer.push(manifest, RemoteFolder(url, patience), reporter)
-    typer.echo(f"{read_sealed(manifest)['fingerprint'][:16]} is whole at {url}")
+    echo(f"{read_sealed(manifest)['fingerprint'][:16]} is whole at {url}")
 
 
 @app.command()
@@ -139,8 +138,8 @@ def pull(
     with Reporter() as reporter:
         sealed = transfer.pull(remote, to, reporter, words_in(arrays) if arrays else None)
     with open_features(sealed) as store:
-        typer.echo(str(store))
-    typer.echo(f"sealed: {sealed}")
+        echo(str(store))
+    echo(f"sealed: {sealed}")
 
 
 @app.command("import")
@@ -191,8 +190,8 @@ def import_store(
                 advance=tracker.advance,
                 say=reporter.line,
             )
-    typer.echo(f"sealed: {sealed}")
-    typer.echo(f"in an experiment: source: store:{sealed.parent.name}")
+    echo(f"sealed: {sealed}")
+    echo(f"in an experiment: source: store:{sealed.parent.name}")
 
 
 def _describe(array: FeatureArray) -> str:

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.commands.main import typed
+from vitcapr.commands.main import echo, typed
 from vitcapr.config.yaml_file import read_yaml
 from vitcapr.errors import UserError
 from vitcapr.pipeline.dry_run import dry_run
@@ -60,20 +60,20 @@ def main(
         raise UserError("no such folder", where=results, remedy="name the folder of all results with --results")
     doomed = []
     for item in leftovers(results, configurations(configfile or [])):
-        print(f"{format_bytes(item.size):>10}  {item.what}  ({item.origin}){f'  {item.kept}' if item.kept else ''}")
+        echo(f"{format_bytes(item.size):>10}  {item.what}  ({item.origin}){f'  {item.kept}' if item.kept else ''}")
         for path in item.paths:
-            print(f"{'':10}    {path}")
+            echo(f"{'':10}    {path}")
         if not item.kept:
             doomed.append(item)
     total = format_bytes(sum(item.size for item in doomed))
     if not doomed:
-        print(f"everything in {results} is in use")
+        echo(f"everything in {results} is in use")
     elif yes:
         for item in doomed:
             item.delete()
-        print(f"{total} deleted")
+        echo(f"{total} deleted")
     else:
-        print(f"{total} can be freed: run again with --yes")
+        echo(f"{total} can be freed: run again with --yes")
 
 
 def leftovers(results: Path, files: dict[str, list[list[Path]]]) -> Iterator[Leftover]:
@@ -83,7 +83,7 @@ def leftovers(results: Path, files: dict[str, list[list[Path]]]) -> Iterator[Lef
         runs = read_runs(experiment)
         if experiment.name not in files:
             alive += runs
-            print(f"{experiment}: its configuration is not known and it is left alone; name it with --configfile")
+            echo(f"{experiment}: its configuration is not known and it is left alone; name it with --configfile")
             continue
         needed = set[str]().union(*map(output_files, files[experiment.name]))
         left = orphans(experiment, runs, needed)

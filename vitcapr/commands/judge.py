@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vitcapr.commands.main import typed, words_in
+from vitcapr.commands.main import echo, typed, words_in
 from vitcapr.errors import UserError
 
 if TYPE_CHECKING:
@@ -53,8 +53,8 @@ def main(
     vectors, protocol = _by_vectors(judged, encoder, retriever, photographs)
     agreements = agreement({**scores, **vectors}, judged.judgments, samples, seed)
     _print(agreements, "c" if expert is not None else "b")
-    print(f"\n{len(judged.judgments)} candidates; {judged.changed}")
-    print(f"Protocol: {'|'.join([evaluation.protocol, *protocol])}")
+    echo(f"\n{len(judged.judgments)} candidates; {judged.changed}")
+    echo(f"Protocol: {'|'.join([evaluation.protocol, *protocol])}")
     if output is not None:
         write_tables(output, taus=agreements.taus, differences=agreements.differences)
         write_figure(draw_agreement(agreements), output / "taus")

@@ -22,7 +22,7 @@ from typing import Annotated, Any, get_args, get_origin
 import typer
 
 from vitcapr import __version__
-from vitcapr.errors import EXIT_BAD_INPUT, EXIT_NOT_READ, Preempted, UserError, did_you_mean
+from vitcapr.errors import EXIT_BAD_INPUT, EXIT_NOT_READ, Preempted, UserError, did_you_mean, printable
 from vitcapr.progress import is_first_process
 
 COMMANDS = (
@@ -85,7 +85,7 @@ def _main() -> None:
         run_program(importlib.import_module(f"vitcapr.commands.{command.replace('-', '_')}").app, debug)
     else:
         remedy = did_you_mean(command, COMMANDS, "vitcapr --help lists the commands")
-        print(f"error: no command '{command}'; {remedy}", file=sys.stderr)
+        echo(f"error: no command '{command}'; {remedy}", err=True)
         sys.exit(EXIT_BAD_INPUT)
 
 
@@ -105,6 +105,11 @@ def typed(command: Callable[..., Any]) -> typer.Typer:
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     app.command()(command)
     return app
+
+
+def echo(text: object = "", err: bool = False) -> None:
+    """Print lines for people, who may see names of files, images and authors in them."""
+    typer.echo(printable(str(text)), err=err)
 
 
 def words_in(option: str) -> list[str]:

@@ -7,6 +7,7 @@ import typer
 
 from vitcapr.api.model_files import ModelFiles
 from vitcapr.api.published_model import pull_model, push_model
+from vitcapr.commands.main import echo
 from vitcapr.progress import Reporter
 from vitcapr.store.remote_folder import RemoteFolder
 
@@ -20,13 +21,13 @@ Url = Annotated[str, typer.Argument(help="A folder, hf://OWNER/NAME, sftp://HOST
 def push(model: Model, url: Url) -> None:
     """Publish a model: its weights, what it needs of its experiment, and a page with its scores. No code."""
     push_model(model, RemoteFolder(url), Reporter())
-    print(f"published at {url}")
+    echo(f"published at {url}")
 
 
 @app.command()
 def pull(url: Url, folder: Annotated[Path, typer.Argument(help="The folder to copy it to.")]) -> None:
     """Fetch a published model. Every file is compared with its digest."""
-    print(f"the model is in {pull_model(RemoteFolder(url), folder, Reporter())}")
+    echo(f"the model is in {pull_model(RemoteFolder(url), folder, Reporter())}")
 
 
 @app.command()
@@ -34,4 +35,4 @@ def page(model: Model) -> None:
     """Print the page of a model: scores with intervals and protocol, data set, backbone, use."""
     from vitcapr.api.model_page import model_page
 
-    print(model_page(ModelFiles.open(model)), end="")
+    echo(model_page(ModelFiles.open(model)).rstrip("\n"))

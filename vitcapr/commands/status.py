@@ -10,7 +10,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from vitcapr.commands.main import Configfiles, typed
+from vitcapr.commands.main import Configfiles, echo, typed
 from vitcapr.experiment.experiment import Experiment, load_experiment
 from vitcapr.pipeline.comparison import code_changes, differences
 from vitcapr.pipeline.dry_run import dry_run
@@ -34,9 +34,9 @@ def main(
     files = configfile or []
     experiment = load_experiment(*files)
     jobs = parse_jobs(dry_run(files))
-    print("\n".join(describe(experiment.name, jobs, verbose)))
+    echo("\n".join(describe(experiment.name, jobs, verbose)))
     for line in extractions(experiment, jobs):
-        print(f"  {line}")
+        echo(f"  {line}")
 
 
 def parse_jobs(text: str) -> list[PlannedJob]:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from vitcapr.commands.main import typed
+from vitcapr.commands.main import echo, typed
 from vitcapr.errors import UserError
 from vitcapr.files import read_json
 from vitcapr.formats.model import CARD
@@ -63,7 +63,7 @@ def main(
     except ImportError as error:
         remedy = f"pip install 'vitcapr[{to}]'"
         raise UserError(f"{to} is not installed", where="--to", remedy=remedy) from error
-    print(f"{len(models)} models of {experiment}: {line}")
+    echo(f"{len(models)} models of {experiment}: {line}")
 
 
 def tracked_models(results: Path) -> Iterator[TrackedModel]:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.commands.main import typed
+from vitcapr.commands.main import echo, typed
 from vitcapr.errors import UserError
 from vitcapr.files import canonical_json, sha256_bytes
 from vitcapr.pipeline.code import job_code
@@ -27,7 +27,7 @@ def main(
     lineage = Lineage.of(target)
     runs = lineage.made(target)
     lines = explain(lineage, runs[0], settings) if len(runs) == 1 else overview(lineage, runs, target)
-    print("\n".join(lines))
+    echo("\n".join(lines))
 
 
 def explain(lineage: Lineage, run: Run, settings: bool = False) -> list[str]:

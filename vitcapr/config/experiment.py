@@ -305,6 +305,11 @@ def _of_metrics(config: ExperimentConfig) -> Iterator[str]:
     if ("chair" in config.metrics.caption) != bool(config.metrics.instances):
         yield "metrics.instances: name COCO's instances_*.json for the metric chair, and only for it"
     sentences, bert = config.metrics.sentence_similarity, config.metrics.bert_score
+    for key in ("sentence_similarity", "bert_score", "clip_score"):
+        used = getattr(config.metrics, key)
+        encoder = None if used is None else config.text_encoders.get(used.text_encoder)
+        if encoder is not None and encoder.is_adopted:
+            yield f"metrics.{key}.text_encoder: generated captions need an encoder, and {encoder.source} holds features"
     encoder = None if sentences is None else config.text_encoders.get(sentences.text_encoder)
     if encoder is not None and encoder.output == "word_vectors":
         yield "metrics.sentence_similarity.text_encoder: word vectors are no encoder of sentences"

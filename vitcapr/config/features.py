@@ -26,7 +26,8 @@ class BackboneConfig(Section):
     """A backbone: a ViT or CNN of transformers, or the image encoder of CLIP, SigLIP or BLIP-2."""
 
     source: UserPath
-    """A hub id, a local folder (looked up under VITCAPR_BACKBONES first), or 'trained': the ViT of the demo."""
+    """A hub id, a local folder (looked up under VITCAPR_BACKBONES first), 'trained': the ViT of the demo, or
+    'store:NAME': features that were pulled or imported."""
     revision: str = "main"
     """Revision on the hub; give a commit to make the experiment reproducible."""
     kind: Kind = "auto"
@@ -101,8 +102,8 @@ class FeaturesConfig(Section):
     code are the same. false: compute all."""
     near_duplicates: int = Field(10, ge=0)
     """Number of near duplicates that the statistics of a store list; 0: do not compare all rows with all."""
-    export: list[Literal["h5", "npz"]] = []
-    """Formats to which every store is exported."""
+    export: list[Literal["h5"]] = []
+    """Formats to which every store is exported: h5."""
 
     def images_in_chunk(self, backbone: BackboneConfig) -> int:
         return self.chunk or (1024 if backbone.patches == "none" or backbone.output == "aligned" else 64)
@@ -126,7 +127,7 @@ class TextEncoderConfig(Section):
 
     source: UserPath
     """A hub id or a local folder (looked up under VITCAPR_BACKBONES first); for word_vectors, a file in GloVe's format
-    (looked up under VITCAPR_DATA first)."""
+    (looked up under VITCAPR_DATA first); 'store:NAME': features of the captions that were pulled or imported."""
     revision: str = "main"
     """Revision on the hub; give a commit to make the experiment reproducible."""
     output: Literal["hidden", "aligned", "word_vectors"] = "hidden"
@@ -150,6 +151,21 @@ class TextEncoderConfig(Section):
             yield "source", find_data(self.source)
         else:
             yield from checkpoint_files(self.source)
+    @model_validator(mode="after")
+    def _a_store_has_no_settings(self) -> Self:
+        if self.is_adopted and (
+            set_ := {name for name in self.canonical() if name != "source" and self._differs(name)}
+        ):
+            raise ValueError(f"{', '.join(sorted(set_))} without effect: {self.source} holds features")
+        return self
+
+    def _differs(self, key: str) -> bool:
+        return bool(getattr(self, key) != type(self).model_fields[key].default)
+
+    @property
+    def is_adopted(self) -> bool:
+        """Whether the features come from a sealed store that was pulled or imported (``source: store:...``)."""
+        return self.source.startswith(ADOPTED)
 
     def arguments(self) -> dict[str, Any]:
         """The arguments with which the encoder is loaded and called, but for the device."""

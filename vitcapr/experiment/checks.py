@@ -4,12 +4,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 from vitcapr.config.names import find_backbone
 from vitcapr.encoders.kinds import check_image_encoder, check_image_tower, check_text_encoder
 from vitcapr.errors import UserError
 from vitcapr.experiment.inputs import Inputs
 from vitcapr.experiment.selection import TRAIN, VALIDATION
+from vitcapr.formats.store_manifest import read_sealed
 
 
 def problems(experiment: Inputs) -> Iterator[UserError]:
@@ -35,6 +37,7 @@ def problems(experiment: Inputs) -> Iterator[UserError]:
         elif path.is_dir() and experiment.results.resolve().is_relative_to(path.resolve()):
             remedy = "put the photographs into a folder of their own, because each result would change it"
             yield UserError(f"{key}: the folder contains the results", where=path, remedy=remedy)
+    yield from _without_encoder(experiment)
     for key, source, check in _checkpoints(experiment):
         # A checkpoint of the hub is not known before it is fetched.
         if (folder := find_backbone(source)).is_dir():
@@ -42,6 +45,20 @@ def problems(experiment: Inputs) -> Iterator[UserError]:
                 check(folder)
             except UserError as error:
                 yield UserError(f"{key}: {error.what}", where=error.where, remedy=error.remedy)
+
+
+def _without_encoder(experiment: Inputs) -> Iterator[UserError]:
+    """Rerankings embed new captions, which no encoder is known for where the features were imported."""
+    for name in experiment.rerankings:
+        retriever = experiment.config.rerankings[name].retriever
+        encoder = experiment.config.retrievers[retriever].text.text_encoder if retriever else None
+        if encoder in experiment.adopted_texts:
+            store = Path(experiment.adopted_store(SimpleNamespace(encoder=encoder)))
+            if store.is_file() and store.stat().st_size and "imported" in read_sealed(store)["attributes"]:
+                what = (
+                    f"rerankings.{name}: its retriever reads imported text features, and no encoder is known for more"
+                )
+                yield UserError(what, where=store, remedy="name a text encoder that is a checkpoint")
 
 
 def _checkpoints(experiment: Inputs) -> Iterator[tuple[str, str, Callable[[Path], object]]]:
@@ -56,7 +73,7 @@ def _checkpoints(experiment: Inputs) -> Iterator[tuple[str, str, Callable[[Path]
         backbone = config.backbones[name]
         if not experiment.is_trained(name):
             yield f"backbones.{name}", backbone.source, partial(check_image_tower, image_size=backbone.image_size)
-    for name in dict.fromkeys([*experiment.text_encoders, *experiment.scoring_encoders]):
+    for name in dict.fromkeys([*experiment.extracted_texts, *experiment.scoring_encoders]):
         encoder = config.text_encoders[name]
         if encoder.output != "word_vectors":
             checked = partial(check_text_encoder, output=encoder.output, max_length=encoder.max_length)

@@ -57,9 +57,12 @@ class Inputs(Selection):
         return [f"{self.root}/features/{wildcards.backbone}/parts/{task}.json" for task in tasks]
 
     def adopted_store(self, wildcards: Wildcards) -> str:
-        """The sealed manifest of the store that is a backbone's source."""
-        source = self.config.backbones[wildcards.backbone].source
-        return str(find_store(source.removeprefix(ADOPTED), self.results))
+        """The sealed manifest of the store that is the source of a backbone or a text encoder."""
+        of_captions = hasattr(wildcards, "encoder")
+        encoder = (
+            self.config.text_encoders[wildcards.encoder] if of_captions else self.config.backbones[wildcards.backbone]
+        )
+        return str(find_store(encoder.source.removeprefix(ADOPTED), self.results))
 
     def stores(self, _: Wildcards) -> str:
         """The folder of all stores."""

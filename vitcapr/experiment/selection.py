@@ -144,6 +144,15 @@ class Selection(ScoredModels):
         return unique(name for name in encoders if name is not None)
 
     @property
+    def adopted_texts(self) -> list[str]:
+        """The text encoders whose features are a store that exists."""
+        return [name for name in self.text_encoders if self.config.text_encoders[name].is_adopted]
+
+    @property
+    def extracted_texts(self) -> list[str]:
+        return [name for name in self.text_encoders if not self.config.text_encoders[name].is_adopted]
+
+    @property
     def scoring_encoders(self) -> list[str]:
         """The text encoders that score captions."""
         metrics = self.config.metrics

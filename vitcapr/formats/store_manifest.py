@@ -1,5 +1,8 @@
 """The sealed ``manifest.json`` of a store, checked: it may come from a server or a person who is not trusted."""
 
+import json
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Required
@@ -24,39 +27,60 @@ ArrayName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$"
 """It becomes a folder."""
 StoreName = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16}$")]
 Count = Annotated[int, Field(ge=1, lt=2**40)]
+Pair = Annotated[list[Count], Field(min_length=2, max_length=2)]
+_STRICT = ConfigDict(strict=True, extra="forbid")
+_DIMENSIONS = {"cls": 2, "text": 2, "patches": 3, "pixels": 4}
+"""Those of our arrays, the rows among them."""
 
 
+@with_config(ConfigDict(strict=True, extra="allow"))
+class Attributes(TypedDict, total=False):
+    """What a store says of itself, as far as every reader needs it."""
+
+    fingerprint: Required[Digest]
+    grid: Pair
+    backbone: str
+    revision: str | None
+    weights_sha256: str | None
+    layers: list[Count]
+    images_sha256: str
+    captions_sha256: str
+
+
+@with_config(_STRICT)
 class SealedArray(TypedDict):
     shape: Annotated[list[Count], Field(min_length=1, max_length=8)]
     dtype: Literal["float16", "float32", "int8", "uint8"]
     checksums: list[Digest]
 
 
+@with_config(_STRICT)
 class SealedIds(TypedDict):
     """The ids of the rows, a table of bytes."""
 
-    shape: tuple[Count, Count]
+    shape: Pair
     checksum: Digest
 
 
-@with_config(ConfigDict(extra="allow"))
+@with_config(_STRICT)
 class Sealed(TypedDict, total=False):
-    """What the manifest says that decides which files are read and written."""
+    """The manifest."""
 
     format: Required[Annotated[str, StringConstraints(pattern=f"^{FORMAT}$")]]
     fingerprint: Required[Digest]
-    store: Required[str]
+    store: Required[Annotated[str, StringConstraints(pattern=r"^[^/]")]]
+    """The path of the group from the folder of the manifest; never an absolute one."""
     chunk: Required[Count]
     arrays: Required[Annotated[dict[ArrayName, SealedArray], Field(min_length=1)]]
-    attributes: Required[dict[str, Any]]
-    grid: tuple[int, int]
+    attributes: Required[Attributes]
+    grid: Pair
     partial: bool
-    copied: dict[StoreName, list[tuple[int, int]]]
+    copied: dict[StoreName, list[Annotated[list[int], Field(min_length=2, max_length=2)]]]
     image_id: SealedIds
     caption_id: SealedIds
 
 
-_SEALED = TypeAdapter(Sealed)
+_SEALED, _ATTRIBUTES = TypeAdapter(Sealed), TypeAdapter(Attributes)
 
 
 def arrays_of_layer(layer: int) -> tuple[str, str]:
@@ -70,23 +94,42 @@ def read_sealed(path: Path) -> dict[str, Any]:
 
 
 def check_sealed(content: Any, where: Path | str) -> dict[str, Any]:
-    """``content`` of a manifest, if it is a sealed one."""
+    """``content`` of a manifest, if it is a sealed one that agrees with itself."""
     with reading(where, "a sealed feature manifest", "seal the store again, or pull it"):
-        sealed: dict[str, Any] = content
-        _SEALED.validate_python(sealed)
+        sealed: dict[str, Any] = dict(_SEALED.validate_python(content))
+        json.dumps(sealed["attributes"], allow_nan=False)
         identities = [name for name in IDENTITIES if name in sealed]
         if len(identities) != 1:
             raise ValueError(f"it has {len(identities)} of {' and '.join(IDENTITIES)}")
-        rows = sealed[identities[0]]["shape"][0]
-        for name, array in sealed["arrays"].items():
-            if name in IDENTITIES or array["shape"][0] != rows:
-                raise ValueError(f"arrays.{name} has not one row for each of the {rows} ids")
-            if len(array["checksums"]) != -(-rows // sealed["chunk"]):
-                raise ValueError(f"arrays.{name} has {len(array['checksums'])} checksums for {rows} rows")
-            scale = sealed["arrays"].get(f"{name}{SCALE}", {"shape": None})["shape"]
-            if array["dtype"] == "int8" and (len(array["shape"]) != 3 or scale != [rows, array["shape"][2]]):
-                raise ValueError(f"arrays.{name} is int8 and has no scale for each channel of each row")
+        for key in ("fingerprint", "grid"):
+            if sealed["attributes"].get(key) != sealed.get(key):
+                raise ValueError(f"its attributes have another {key}")
+        for name in sealed["arrays"]:
+            _check_array(name, sealed, rows=sealed[identities[0]]["shape"][0])
         return sealed
+
+
+def check_attributes(attributes: Any) -> None:
+    """Raises:
+    ValueError: they are not those of a store.
+    """
+    _ATTRIBUTES.validate_python(attributes)
+
+
+def _check_array(name: str, sealed: Mapping[str, Any], rows: int) -> None:
+    array = sealed["arrays"][name]
+    shape, int8 = array["shape"], array["dtype"] == "int8"
+    kind = name.removesuffix(SCALE).rstrip("0123456789").rstrip("_")
+    if name in IDENTITIES or shape[0] != rows:
+        raise ValueError(f"arrays.{name} has not one row for each of the {rows} ids")
+    if len(array["checksums"]) != -(-rows // sealed["chunk"]):
+        raise ValueError(f"arrays.{name} has {len(array['checksums'])} checksums for {rows} rows")
+    if int8 and (len(shape) != 3 or sealed["arrays"].get(f"{name}{SCALE}", {}).get("shape") != [rows, shape[2]]):
+        raise ValueError(f"arrays.{name} is int8 and has no scale for each channel of each row")
+    if kind in _DIMENSIONS and len(shape) != _DIMENSIONS[kind] - name.endswith(SCALE):
+        raise ValueError(f"arrays.{name} has {len(shape)} axes")
+    if kind == "patches" and not name.endswith(SCALE) and math.prod(sealed.get("grid", shape[1:2])) != shape[1]:
+        raise ValueError(f"arrays.{name} has {shape[1]} patches, and the grid is {sealed['grid']}")
 
 
 @dataclass(frozen=True)

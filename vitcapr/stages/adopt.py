@@ -23,4 +23,4 @@ def adopt(
         features.check_rows(features.identity, read_manifest(manifest))
         group = Path(os.path.relpath(features.path, sealed.parent.resolve())).as_posix()
         write_json(sealed, {**read_sealed(store), "store": group})
-        report.line(f"adopted {', '.join(features)} of {features.attributes['backbone']}, store {group}")
+        report.line(f"adopted {', '.join(features)} of {features.attributes.get('backbone', 'unknown')}, store {group}")

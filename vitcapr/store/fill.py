@@ -74,13 +74,15 @@ class StorePlan:
         attributes = {**self._origin, "fingerprint": self.fingerprint, "code": self.code, TERMS: dict(self.terms)}
         return attributes if grid == NO_GRID else {**attributes, "grid": list(grid)}
 
-    def known_rows(self, chunks: range, reuse: bool) -> KnownRows:
-        """The rows of ``chunks`` that other stores of the same recipe hold; none without ``reuse``."""
+    def known_rows(
+        self, chunks: range, arrays: Mapping[str, ArrayLayout], reuse: bool, say: Callable[[str], None]
+    ) -> KnownRows:
+        """The rows of ``chunks`` that other stores of the same recipe and arrays hold; none without ``reuse``."""
         digests = read_row_digests(self.folder)[chunks.start * self.chunk : chunks.stop * self.chunk]
         if not reuse:
             return KnownRows.none(len(digests), self.chunk, chunks.start)
         recipe = {**self.recipe, "code": self.code}
-        return KnownRows.find(self.stores, recipe, digests, self.chunk, chunks.start, except_for=self.folder)
+        return KnownRows.find(self.stores, recipe, digests, self.chunk, chunks.start, self.folder, arrays, say)
 
 
 class RowEncoder(Protocol):
@@ -132,8 +134,8 @@ def fill(
     with claimed(plan.folder, chunks, report.line):
         writer.begin(plan.attributes(encoder.grid))
         write_row_digests(plan.folder, plan.rows)
-        known = plan.known_rows(chunks, reuse)
         pending = [index for index in chunks if writer.checksums(index) is None]
+        known = plan.known_rows(chunks, writer.layouts, reuse, report.line).without_damaged(pending, report.line)
         for index in pending:  # Not finished, whatever a killed process left.
             checksum_path(plan.folder, index).unlink(missing_ok=True)
         total, copied = len(known.source), known.count(pending)

@@ -1,4 +1,4 @@
-"""Features in the files that the field writes: HDF5, NPZ, folders of ``.npy``, clip-retrieval's partitions.
+"""Features in the files that the field writes: HDF5, NPZ, folders of ``.npy`` or ``.npz``, clip-retrieval's partitions.
 
 Each reader gives the ids of the rows and, for every array, a function that reads one row; nothing is unpickled.
 """
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import h5py
@@ -25,6 +25,7 @@ Row = Callable[[int], np.ndarray]
 ID_NAMES = ("image_id", "caption_id", "ids", "id", "key")
 _PER_IMAGE = "features"
 """The name of an array that has none in its file, one entry an image."""
+_PICKLES = (".pt", ".pth", ".pkl", ".pickle", ".bin")
 
 
 @dataclass(frozen=True)
@@ -34,12 +35,14 @@ class ForeignFeatures:
     files: what was read, in order.
     ids: of each row.
     rows: array name -> a function that reads a row.
+    unused: names of arrays in the files that do not have a vector for each row.
     """
 
     kind: str
     files: tuple[Path, ...]
     ids: list[str]
     rows: Mapping[str, Row]
+    unused: Sequence[str] = ()
 
     def only(self, arrays: Sequence[str]) -> "ForeignFeatures":
         """Raises:
@@ -48,7 +51,7 @@ class ForeignFeatures:
         for name in arrays:
             if name not in self.rows:
                 raise UserError(f"no array '{name}'", where=self.files[0], remedy=f"there are {', '.join(self.rows)}")
-        return replace(self, rows={name: self.rows[name] for name in arrays})
+        return replace(self, rows={name: self.rows[name] for name in arrays}, unused=())
 
 
 @contextmanager
@@ -97,7 +100,11 @@ def _opened(source: Path, ids: Sequence[str] | None, of: str) -> Iterator[Foreig
     elif source.is_dir():
         yield _folder(source)
     else:
-        raise UserError("not a file of features that is known here", where=source, remedy="see docs/store.md")
+        remedy = "see docs/moving-stores.md"
+        if suffix in _PICKLES:
+            load = "torch.load(FILE, weights_only=True)"
+            remedy = f"a pickle can run code and is not opened: read it with {load}, write it with numpy.savez"
+        raise UserError("not a file of features that is known here", where=source, remedy=remedy)
 
 
 def _h5_arrays(source: Path, file: h5py.File) -> dict[str, h5py.Dataset]:
@@ -128,7 +135,8 @@ def _by_name(kind: str, source: Path, arrays: Mapping[str, Any], ids: Sequence[s
     # A member of an .npz cannot be mapped; each array is in memory once.
     whole = {name: arrays[name] for name in arrays if name != key and "/" not in name}
     rows = {name: array.__getitem__ for name, array in whole.items() if array.ndim > 1 and len(array) == len(ids)}
-    return ForeignFeatures(kind, (source,), list(ids), rows)
+    unused = sorted(set(arrays) - set(rows) - set(ID_NAMES))
+    return ForeignFeatures(kind, (source,), list(ids), rows, unused)
 
 
 def _whole(arrays: Mapping[str, Any], name: str) -> np.ndarray:
@@ -136,8 +144,33 @@ def _whole(arrays: Mapping[str, Any], name: str) -> np.ndarray:
 
 
 def _folder(source: Path) -> ForeignFeatures:
-    files = sorted(source.glob("*.npy"))
-    return _one_each("npy", tuple(files), {path.stem: partial(_mapped, path) for path in files})
+    """A file for each image, whose id is its path below the folder, without the suffix."""
+    files = {suffix: sorted(source.rglob(f"*{suffix}")) for suffix in (".npy", ".npz", *_PICKLES)}
+    there = [suffix for suffix, paths in files.items() if paths]
+    if len(there) != 1 or there[0] in _PICKLES:
+        what = f"the folder has {' and '.join(there) or 'no .npy or .npz'} files"
+        remedy = "give a folder with .npy or .npz files alone; convert pickles with torch.load(FILE, weights_only=True)"
+        raise UserError(what, where=source, remedy=remedy)
+    (suffix,) = there
+    paths = {path.relative_to(source).as_posix().removesuffix(suffix): path for path in files[suffix]}
+    kind, first = suffix[1:], files[suffix][0]
+    if kind == "npy":
+        return _one_each(kind, tuple(files[suffix]), {name: partial(_mapped, path) for name, path in paths.items()})
+    check_is_file(first)
+    with np.load(first, allow_pickle=False) as archive:
+        names = [name for name in archive if archive[name].dtype.kind == "f" and archive[name].ndim]
+        unused = [name for name in archive if name not in names]
+    ids = sorted(paths)
+    rows = {name: lambda row, name=name: _member(paths[ids[row]], name) for name in names}
+    return ForeignFeatures(kind, tuple(files[suffix]), ids, rows, unused)
+
+
+def _member(path: Path, name: str) -> np.ndarray:
+    check_is_file(path)
+    with np.load(path, allow_pickle=False) as archive:
+        if name not in archive:
+            raise UserError(f"no array '{name}'", where=path, remedy=f"there are {', '.join(archive)}")
+        return np.asarray(archive[name])
 
 
 def _clip_retrieval(source: Path, of: str) -> ForeignFeatures:
@@ -171,8 +204,7 @@ def _partitions(source: Path, stem: str, suffix: str) -> list[Path]:
 def _ids_of(table: pd.DataFrame, where: Path, of: str) -> list[str]:
     for column in ("caption_id",) if of == "captions" else ("image_id", "image_path", "key"):
         if column in table:
-            values = [str(value) for value in table[column]]
-            return [PurePosixPath(value).name for value in values] if column == "image_path" else values
+            return [str(value) for value in table[column]]
     columns = "caption_id" if of == "captions" else "image_id, image_path or key"
     raise UserError(
         f"the metadata have no column {columns}", where=where, remedy=f"they have {', '.join(map(str, table.columns))}"

@@ -9,6 +9,7 @@ import numpy as np
 
 from vitcapr.errors import UserError
 from vitcapr.files import canonical_json, sha256_bytes, sha256_file
+from vitcapr.formats.identity import match_images
 from vitcapr.formats.store_manifest import FORMAT
 from vitcapr.store.foreign_files import ForeignFeatures, Row
 from vitcapr.store.layout import ArrayLayout
@@ -33,21 +34,28 @@ def import_features(
 ) -> Path:
     """Write ``source`` into a store under ``stores``, its seal beside it.
 
-    Its attributes say from what it was imported, with a digest of these bytes; what computed the numbers is not known
-    here, so there is no digest of weights.
+    The attribute ``imported`` names everything that decides the rows: the digest of the files, their arrays, and the
+    digest of their ids with the order of the rows. What computed the numbers is not known here, so there is no digest
+    of weights.
 
     Args:
         name: name of the backbone in the attributes.
         ids: those of the data set, in row order; None keeps the order of the source.
         grid: rows and columns of patches, where the source has them in one axis; without it they have no place.
         advance: receives the number of rows written.
+        say: receives a line about rows and arrays that are not imported.
 
     Returns:
         The path of the sealed manifest.
     """
     order = range(len(source.ids)) if ids is None else _order(source, ids)
     ids = list(source.ids if ids is None else ids)
-    arrays, shapes, grid = _arrays(source, order[0], grid or (0, 0), identity)
+    unused = sorted(set(range(len(source.ids))) - set(order))
+    if unused:
+        say(f"{len(unused)} of {len(source.ids)} rows are not in the data set, '{source.ids[unused[0]]}' first")
+    if source.unused:
+        say(f"not imported, without a vector for each row: {', '.join(source.unused)}")
+    names, arrays, shapes, grid = _arrays(source, order[0], grid or (0, 0), identity)
     chunk = _CHUNK_OF_GRIDS if any(name.startswith("patches") for name in arrays) else _CHUNK_OF_VECTORS
     axis = identity.removesuffix("_id")
     layouts = {
@@ -62,6 +70,8 @@ def import_features(
         "imported": {
             "kind": source.kind,
             "files_sha256": sha256_bytes("\n".join(map(sha256_file, source.files)).encode()),
+            "arrays": names,
+            "rows_sha256": sha256_bytes(canonical_json(source.ids).encode() + np.array(order, "<i8").tobytes()),
         },
         f"{axis}s_sha256": sha256_bytes(canonical_json(ids).encode("utf-8")),
     }
@@ -85,24 +95,29 @@ def import_features(
 
 
 def _order(source: ForeignFeatures, ids: Sequence[str]) -> list[int]:
-    """The row of ``source`` for each id: the same id, or, where no two files share it, the same without the suffix."""
-    place = {identifier: row for row, identifier in enumerate(source.ids)}
-    if not any(identifier in place for identifier in ids):
-        stems = {PurePosixPath(identifier).stem: row for row, identifier in enumerate(source.ids)}
-        if len(stems) == len(source.ids):
-            place, ids = stems, [PurePosixPath(identifier).stem for identifier in ids]
-    missing = [identifier for identifier in ids if identifier not in place]
+    """The row of ``source`` for each id."""
+    known = {identifier: row for row, identifier in enumerate(source.ids)}
+    exact = {identifier: known[identifier] for identifier in ids if identifier in known}
+    rows = exact or match_images(ids, source.ids, source.files[0])
+    missing = [name for name in ids if name not in rows or not _in_one_folder(name, source.ids[rows[name]])]
     if missing:
         remedy = f"its ids are like '{source.ids[0]}'"
         what = f"{len(missing)} of {len(ids)} ids of the data set have no features, '{missing[0]}' first"
         raise UserError(what, where=source.files[0], remedy=remedy)
-    return [place[identifier] for identifier in ids]
+    return [rows[identifier] for identifier in ids]
+
+
+def _in_one_folder(one: str, other: str) -> bool:
+    """Whether the folders of one path end those of the other: ``dogs/1.jpg`` is no image of ``cats``."""
+    folders = [[part for part in PurePosixPath(path).parent.parts if part != "/"] for path in (one, other)]
+    return all(first == second for first, second in zip(*map(reversed, folders), strict=False))
 
 
 def _arrays(
     source: ForeignFeatures, first_row: int, grid: tuple[int, int], identity: str
-) -> tuple[dict[str, Row], dict[str, tuple[tuple[int, ...], str]], tuple[int, int]]:
-    """Our name -> how a row is read, and its shape and dtype; and the grid of patches."""
+) -> tuple[dict[str, str], dict[str, Row], dict[str, tuple[tuple[int, ...], str]], tuple[int, int]]:
+    """Our name -> the name in the source, how a row is read, and its shape and dtype; and the grid of patches."""
+    names: dict[str, str] = {}
     arrays: dict[str, Row] = {}
     shapes: dict[str, tuple[tuple[int, ...], str]] = {}
     where = source.files[0]
@@ -119,11 +134,11 @@ def _arrays(
             grid, shape = (first.shape[0], first.shape[1]), (first.shape[0] * first.shape[1], first.shape[2])
         if ours.startswith("patches") and grid != (0, 0) and grid[0] * grid[1] != shape[0]:
             raise UserError(f"{shape[0]} patches are not {grid[0]} x {grid[1]}", where=where, remedy="correct --grid")
-        arrays[ours] = row
+        names[ours], arrays[ours] = name, row
         shapes[ours] = (tuple(shape), "float16" if first.dtype.itemsize == 2 else "float32")
     if not arrays:
         raise UserError("no array has a row for each id", where=where, remedy="give the ids with --ids")
-    return arrays, shapes, grid
+    return names, arrays, shapes, grid
 
 
 def _chunk(row: Row, layout: ArrayLayout, order: Sequence[int], rows: range, ids: Sequence[str]) -> np.ndarray:

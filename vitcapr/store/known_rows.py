@@ -4,8 +4,9 @@ A row is known by its digest (of the image or the caption) and by the recipe of 
 preprocessing, the arithmetic and the code. ``rows.npy`` beside the group holds the digests of a store's rows.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,8 +14,9 @@ import numpy as np
 import pandas as pd
 
 from vitcapr.errors import UserError
-from vitcapr.files import atomic_path, check_is_file, read_json, sha256_bytes
-from vitcapr.formats.store_manifest import LAYERS, SCALE, arrays_of_layer
+from vitcapr.files import DigestedFile, atomic_path, check_is_file, read_json
+from vitcapr.formats.records import reading
+from vitcapr.formats.store_manifest import LAYERS, SCALE, arrays_of_layer, check_attributes
 from vitcapr.store.layout import GROUP, ArrayLayout, chunk_path, row_ranges
 from vitcapr.store.rows import Rows
 from vitcapr.store.writer import TERMS, StoreWriter, read_layouts
@@ -40,7 +42,7 @@ def read_row_digests(folder: Path) -> np.ndarray:
     try:
         check_is_file(folder / ROWS)
         table: np.ndarray = np.load(folder / ROWS, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError):
+    except Exception:  # NumPy raises almost anything at a damaged header.
         table = np.empty(0)
     sound = table.dtype == np.uint8 and table.ndim == 2 and table.shape[1] == _DIGEST_BYTES
     return table if sound else np.empty((0, _DIGEST_BYTES), np.uint8)
@@ -52,7 +54,6 @@ class _Source(StoreWriter):
 
     digests: np.ndarray
     finished: list[int]
-    _checked: set[tuple[str, int]] = field(default_factory=set)
 
     def find(self, digests: np.ndarray) -> np.ndarray:
         """The row of each digest in a finished chunk, -1 for none: (N,)."""
@@ -66,26 +67,22 @@ class _Source(StoreWriter):
         row = there[pd.Index(known[there, 0]).get_indexer(wanted[:, 0])]
         return np.where((known[row] == wanted).all(axis=1), row, -1)
 
-    def chunk(self, name: str, index: int) -> np.ndarray:
-        """A chunk, mapped; compared with its checksum when it is first used."""
+    def file(self, name: str, index: int) -> DigestedFile:
+        """A finished chunk, with the digest that the store recorded."""
         layout = self.layouts[name]
         path = chunk_path(self.group / name, index, len(layout.shape))
-        shape = (layout.chunk, *layout.shape[1:])
-        mapped = np.memmap(path, np.dtype(layout.dtype).newbyteorder("<"), "r", shape=shape)
-        if (name, index) not in self._checked:
-            recorded = self.checksums(index)
-            if recorded is None or recorded[name] != sha256_bytes(mapped.tobytes()):
-                raise UserError(
-                    f"chunk {index} of '{name}' is damaged, and rows of the new store were to be copied from it",
-                    where=path,
-                    remedy="delete it with vitcapr features verify --delete, or set features.reuse: false",
-                )
-            self._checked.add((name, index))
-        return mapped
+        return DigestedFile(path, layout.chunk_bytes, (self.checksums(index) or {}).get(name, ""))
+
+    def chunk(self, name: str, index: int) -> np.ndarray:
+        """A chunk, mapped."""
+        layout, path = self.layouts[name], self.file(name, index).path
+        with reading(path, "a chunk of a store", "run the same command"):
+            dtype, shape = np.dtype(layout.dtype).newbyteorder("<"), (layout.chunk, *layout.shape[1:])
+            return np.memmap(path, dtype, "r", shape=shape)
 
     @property
     def arrays(self) -> dict[str, tuple[Any, ...]]:
-        return {name: (layout.shape[1:], layout.dtype) for name, layout in self.layouts.items()}
+        return _arrays(self.layouts)
 
 
 @dataclass(frozen=True)
@@ -120,6 +117,8 @@ class KnownRows:
         chunk: int,
         first: int = 0,
         except_for: Path | None = None,
+        arrays: Mapping[str, ArrayLayout] | None = None,
+        say: Callable[[str], None] = lambda _: None,
     ) -> Self:
         """Look through all stores in the folder ``stores``.
 
@@ -127,12 +126,15 @@ class KnownRows:
             recipe: the attributes that a store must have for its rows to be those of the new store.
             digests: (N, 32), those of the rows.
             except_for: the folder of a store that is no source, for instance the new one.
+            arrays: those of the new store; None if they are not known.
+            say: receives a line about each store that cannot be read.
         """
         sources: list[_Source] = []
         known = cls.none(len(digests), chunk, first)
-        held = _held(stores, recipe, except_for)
+        held = list(_held(stores, recipe, except_for, say))
         for other in sorted(held, key=lambda store: (-len(store.finished) * store.size, store.folder.name)):
-            if sources and other.arrays != sources[0].arrays:
+            if arrays is not None and other.arrays != _arrays(arrays):
+                say(f"no rows are copied from {other.folder}: its arrays are {', '.join(other.arrays)} of other shapes")
                 continue
             rows = other.find(digests)
             new = (known.source < 0) & (rows >= 0)
@@ -140,6 +142,19 @@ class KnownRows:
                 known.source[new], known.row[new] = len(sources), rows[new]
                 sources.append(other)
         return replace(known, sources=tuple(sources))
+
+    def without_damaged(self, chunks: Sequence[int], say: Callable[[str], None]) -> Self:
+        """Without the rows of ``chunks`` whose source lies in a damaged chunk; these are computed."""
+        source, every = self.source.copy(), np.arange(len(self.source))
+        wanted = np.concatenate([every[:0], *(every[self._rows(index)] for index in chunks)])
+        for number, other in enumerate(self.sources):
+            rows = wanted[self.source[wanted] == number]
+            for part in np.unique(self.row[rows] // other.size):
+                files = (other.file(name, int(part)) for name in other.layouts)
+                if problem := next((f"{file.path} {why}" for file in files if (why := file.problem())), None):
+                    say(f"no rows are copied from this chunk: {problem}")
+                    source[rows[self.row[rows] // other.size == part]] = -1
+        return replace(self, source=source)
 
     def missing(self, index: int) -> np.ndarray:
         """The rows of chunk ``index`` that have to be computed, increasing."""
@@ -170,39 +185,56 @@ class KnownRows:
                     buffers[name][here] = other.chunk(name, int(part))[row[here] - part * other.size]
         return buffers
 
-    def twins(self, index: int) -> dict[str, Path]:
+    def twins(self, index: int) -> dict[str, DigestedFile]:
         """The chunk of another store that begins with the same row as chunk ``index``, all rows of which are known."""
         place = self._rows(index).start
         other, row = self.sources[self.source[place]], int(self.row[place])
-        return {
-            name: chunk_path(other.group / name, row // layout.chunk, len(layout.shape))
-            for name, layout in other.layouts.items()
-        }
+        return {name: other.file(name, row // other.size) for name in other.layouts}
 
     def _rows(self, index: int) -> slice:
         return slice((index - self.first) * self.chunk, (index - self.first + 1) * self.chunk)
+
+
+def _arrays(layouts: Mapping[str, ArrayLayout]) -> dict[str, tuple[Any, ...]]:
+    """The shape of a row of each array, and its dtype."""
+    return {name: (layout.shape[1:], layout.dtype) for name, layout in layouts.items()}
 
 
 def _how_computed(attributes: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in attributes.items() if key not in _NOT_COMPARED}
 
 
-def _held(stores: Path, recipe: Mapping[str, Any], except_for: Path | None) -> Iterator[_Source]:
-    """The stores of this recipe. One may hold more hidden layers than the recipe has; their arrays are left out."""
+def _held(
+    stores: Path, recipe: Mapping[str, Any], except_for: Path | None, say: Callable[[str], None]
+) -> Iterator[_Source]:
+    """The stores of this recipe. One that cannot be read is left out: it may be damaged, or not be ours."""
+    for folder in sorted(stores.glob("*")):
+        group = folder / GROUP
+        begun = os.path.lexists(group / "zarr.json") or (os.path.lexists(group) and not group.is_dir())
+        if folder == except_for or not begun:
+            continue
+        try:
+            with reading(folder, "a store whose rows can be copied", "extract or pull it"):
+                if source := _source(folder, recipe):
+                    yield source
+        except UserError as error:
+            say(f"no rows are copied from a store: {error}")
+
+
+def _source(folder: Path, recipe: Mapping[str, Any]) -> _Source | None:
+    """The store in ``folder`` if it is of this recipe. It may hold more hidden layers; their arrays are left out."""
+    attributes = read_json(folder / GROUP / "zarr.json")["attributes"]
+    check_attributes(attributes)
     layers = set(recipe.get(LAYERS, ()))
-    for path in stores.glob(f"*/{GROUP}/zarr.json"):
-        folder, attributes = path.parent.parent, read_json(path).get("attributes", {})
-        further = set(attributes.get(LAYERS, ())) - layers
-        if (
-            folder == except_for
-            or _how_computed(attributes) != _how_computed(recipe)
-            or not layers <= set(attributes.get(LAYERS, ()))
-        ):
-            continue
-        left_out = {name for layer in further for array in arrays_of_layer(layer) for name in (array, array + SCALE)}
-        layouts = {name: layout for name, layout in read_layouts(folder).items() if name not in left_out}
-        digests = read_row_digests(folder)
-        if not layouts or any(layout.shape[0] != len(digests) for layout in layouts.values()):
-            continue
-        store = StoreWriter(folder, layouts)
-        yield _Source(folder, layouts, digests, [index for index in store.chunks if store.checksums(index) is not None])
+    further = set(attributes.get(LAYERS, ())) - layers
+    if _how_computed(attributes) != _how_computed(recipe) or not layers <= set(attributes.get(LAYERS, ())):
+        return None
+    left_out = {name for layer in further for array in arrays_of_layer(layer) for name in (array, array + SCALE)}
+    layouts = {name: layout for name, layout in read_layouts(folder).items() if name not in left_out}
+    digests = read_row_digests(folder)
+    if not layouts or not len(digests):
+        return None
+    store = StoreWriter(folder, layouts)
+    if {(layout.shape[0], layout.chunk) for layout in layouts.values()} != {(len(digests), store.size)}:
+        raise ValueError(f"its arrays do not have the {len(digests)} rows of {ROWS}")
+    return _Source(folder, layouts, digests, [index for index in store.chunks if store.checksums(index) is not None])

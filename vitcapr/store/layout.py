@@ -76,9 +76,17 @@ class ArrayLayout:
 
     @classmethod
     def from_metadata(cls, metadata: Mapping[str, Any]) -> Self:
-        """The inverse of :meth:`metadata`."""
+        """The inverse of :meth:`metadata`.
+
+        Raises:
+            ValueError: the metadata are not of an array that this program writes. Other errors are possible.
+        """
         chunk = metadata["chunk_grid"]["configuration"]["chunk_shape"][0]
-        return cls(tuple(metadata["shape"]), chunk, metadata["data_type"], tuple(metadata["dimension_names"]))
+        layout = cls(tuple(metadata["shape"]), chunk, metadata["data_type"], tuple(metadata["dimension_names"]))
+        sizes = (chunk, *layout.shape)
+        if any(type(size) is not int or size < 1 for size in sizes) or layout.metadata() != metadata:
+            raise ValueError("other programs wrote it")
+        return layout
 
 
 def identity_in(manifest: Mapping[str, Any]) -> str:

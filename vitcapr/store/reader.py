@@ -7,7 +7,7 @@ memory.
 
 import re
 import resource
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -214,6 +214,15 @@ class FeatureStore(Mapping[str, FeatureArray]):
             what = f"the model reads features of width {width}, these are {actual} wide"
             raise UserError(what, where=self.path, remedy="give the features it was trained on")
 
+    def check_one_width(self, names: Iterable[str]) -> None:
+        """Raises:
+        UserError: the store lacks an array, or they differ in width: a model is built for one width.
+        """
+        widths = {name: self[name].shape[-1] for name in names}
+        if len(set(widths.values())) > 1:
+            what = f"the model reads arrays of one width, these are {', '.join(f'{n} {w}' for n, w in widths.items())}"
+            raise UserError(what, where=self.path, remedy="use features of one width, or a model that reads cls alone")
+
     def __iter__(self) -> Iterator[str]:
         return iter(self.arrays)
 
@@ -262,8 +271,15 @@ class FeatureStore(Mapping[str, FeatureArray]):
         what, contents = f"{rows.kind}s", self.attributes.get(f"{rows.kind}s_sha256")
         if self.identity == identity and contents == rows.sha256:
             return
-        if self.identity != identity or self.ids != rows.ids.tolist():
-            problem = f"the features are not those of the {what} of the data set {data.dataset}"
+        ids = rows.ids.tolist()
+        if self.identity != identity or self.ids != ids:
+            known = set(self.ids) if self.identity == identity else set()
+            missing = [identifier for identifier in ids if identifier not in known]
+            problem = f"the features are not those of the {what} of the data set {data.dataset}: "
+            if missing:
+                problem += f"{len(missing)} of {len(ids)} have none, '{missing[0]}' first"
+            else:
+                problem += f"{len(known) - len(ids)} are of others" if len(known) > len(ids) else "another order"
         elif "imported" not in self.attributes:
             problem = f"the features are of other {what} with the ids of the data set {data.dataset}"
         else:

@@ -15,14 +15,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from vitcapr.errors import UserError
-from vitcapr.files import DigestedFile, readable_json, write_json
+from vitcapr.files import DigestedFile, readable_json, sha256_bytes, write_json
+from vitcapr.formats.records import reading
 from vitcapr.formats.store_manifest import SCALE, check_sealed, read_sealed
 from vitcapr.progress import Reporter
-from vitcapr.store.check import check_store, read_ids, sealed_files
-from vitcapr.store.layout import GROUP, checksum_path, identity_in, layouts_in
+from vitcapr.store.check import check_store, own_digests, sealed_files
+from vitcapr.store.layout import GROUP, ArrayLayout, checksum_path, decode_ids, encode_ids, identity_in, layouts_in
 from vitcapr.store.remote_folder import MOST_OF_A_LIST, RemoteFolder
-from vitcapr.store.writer import StoreWriter, claimed
+from vitcapr.store.writer import TERMS, StoreWriter, claimed, read_layouts
 
 MANIFEST = "manifest.json"
 _MOST_OF_METADATA = 2**20
@@ -40,19 +43,26 @@ class RemoteStore:
 
 def find_remote(place: RemoteFolder) -> RemoteStore:
     """The sealed store in ``place``, wherever its manifest says that the group is."""
-    try:
-        content = json.loads(place.read(MANIFEST, MOST_OF_A_LIST))
-    except FileNotFoundError as error:
+    manifest = _read_manifest(place)
+    if manifest is None:
         what, remedy = "no manifest.json there", "check the address, or wait until the store is pushed whole"
-        raise UserError(what, where=place.url, remedy=remedy) from error
-    except (ValueError, RecursionError) as error:
-        raise UserError("its manifest.json is not JSON", where=place.url) from error
-    check_sealed(content, place.url)
-    for (array, _), file in sealed_files(content, Path()).items():
+        raise UserError(what, where=place.url, remedy=remedy)
+    for (array, _), file in sealed_files(manifest, Path()).items():
         if file.size > _MOST_OF_A_FILE:
             what = f"a chunk of '{array}' would have {file.size} bytes, more than {_MOST_OF_A_FILE}"
             raise UserError(what, where=place.url)
-    return RemoteStore(place, content)
+    return RemoteStore(place, manifest)
+
+
+def _read_manifest(place: RemoteFolder) -> dict[str, Any] | None:
+    """The sealed manifest in ``place``, if one is there."""
+    try:
+        content = json.loads(place.read(MANIFEST, MOST_OF_A_LIST))
+    except FileNotFoundError:
+        return None
+    except (ValueError, RecursionError) as error:
+        raise UserError("its manifest.json is not JSON", where=place.url) from error
+    return check_sealed(content, place.url)
 
 
 def push(sealed: Path, place: RemoteFolder, report: Reporter) -> None:
@@ -66,6 +76,9 @@ def push(sealed: Path, place: RemoteFolder, report: Reporter) -> None:
         raise UserError("the store is incomplete", where=sealed, remedy="pull all of it before it is pushed on")
     group = (sealed.parent / manifest["store"]).resolve()
     check_store(manifest, group, sealed)
+    if there := _read_manifest(place):
+        own = {key: file.sha256 for key, file in sealed_files(there, Path()).items()}
+        _refuse_other(own, there["attributes"], layouts_in(there), manifest, place.url)
     with suppress(FileNotFoundError):
         if f'"{manifest["fingerprint"]}"'.encode() not in place.read(f"{GROUP}/zarr.json", _MOST_OF_METADATA):
             raise UserError("another store is there", where=place.url, remedy="push to a folder of its own")
@@ -90,23 +103,23 @@ def pull(remote: RemoteStore, folder: Path, report: Reporter, arrays: Collection
     """
     place, sealed, layouts = remote.place, remote.manifest, layouts_in(remote.manifest)
     chunks = StoreWriter(folder, layouts).chunks
-    identity, fingerprint = identity_in(sealed), sealed["fingerprint"]
+    identity = identity_in(sealed)
     chosen = _choose(remote, layouts if arrays is None else arrays)
+    ids = _ids(remote, folder)
     with claimed(folder, chunks, report.line):
-        if StoreWriter(folder, {}).attributes.get("fingerprint", fingerprint) != fingerprint:
-            raise UserError("another store is there", where=folder, remedy="pull to another folder")
+        _refuse_other(own_digests(folder), StoreWriter(folder, {}).attributes, read_layouts(folder), sealed, folder)
         if (folder / MANIFEST).is_file():
-            chosen |= read_sealed(folder / MANIFEST)["arrays"].keys() & layouts.keys()
+            here = read_sealed(folder / MANIFEST)
+            if here["store"] != GROUP:
+                what, remedy = "the manifest of a store elsewhere is there", "pull to another folder"
+                raise UserError(what, where=folder, remedy=remedy)
+            chosen |= here["arrays"].keys()
         writer = StoreWriter(folder, {name: layout for name, layout in layouts.items() if name in chosen})
         files = sealed_files(sealed, writer.group)
-        wanted = {
-            _name(sealed["store"], files[key], writer.group): files[key]
-            for key in files
-            if key[0] in {identity, *chosen}
-        }
-        place.pull(wanted, report)
+        wanted = [file for (name, _), file in files.items() if name in chosen]
+        place.pull({_name(sealed["store"], file, writer.group): file for file in wanted}, report)
         writer.begin(sealed["attributes"])
-        writer.write_ids([read_ids(sealed, writer.group)], identity)
+        writer.write_ids([ids], identity)
         manifest = {**sealed, "attributes": writer.attributes, "store": GROUP}
         if chosen != layouts.keys() or sealed.get("partial"):
             manifest |= {"partial": True, "arrays": {name: sealed["arrays"][name] for name in sorted(chosen)}}
@@ -116,6 +129,55 @@ def pull(remote: RemoteStore, folder: Path, report: Reporter, arrays: Collection
                 write_json(checksum_path(folder, index), digests)
         write_json(folder / MANIFEST, manifest)
     return folder / MANIFEST
+
+
+def _ids(remote: RemoteStore, folder: Path) -> list[str]:
+    """The ids of the rows, checked before anything is written."""
+    identity = identity_in(remote.manifest)
+    file = sealed_files(remote.manifest, folder / GROUP)[identity, 0]
+    name = _name(remote.manifest["store"], file, folder / GROUP)
+    with reading(f"{remote.place.url}: {name}", "the ids of the rows", "push the store from a sound copy"):
+        content = remote.place.read(name, file.size) if file.problem() else file.path.read_bytes()
+        if sha256_bytes(content) != file.sha256:
+            raise ValueError("it does not have its checksum")
+        table = np.frombuffer(content, np.uint8).reshape(remote.manifest[identity]["shape"])
+        ids = decode_ids(table)
+        if len(set(ids)) != len(ids) or not all(ids) or not np.array_equal(encode_ids([ids]), table):
+            raise ValueError("an id is empty or there twice, or the table is not encoded as ours")
+        return ids
+
+
+def _refuse_other(
+    own: Mapping[tuple[str, int], str],
+    attributes: Mapping[str, Any],
+    layouts: Mapping[str, ArrayLayout],
+    new: Mapping[str, Any],
+    where: object,
+) -> None:
+    """Raise a UserError if a store is not the one that would be written over it.
+
+    Args:
+        own: the digests of its finished chunks and of its ids.
+    """
+    remedy = "choose another folder"
+    if attributes.get("fingerprint", new["fingerprint"]) != new["fingerprint"]:
+        raise UserError("another store is there", where=where, remedy=remedy)
+    differences = ["its attributes differ"] * bool(attributes and _recipe(attributes) != _recipe(new["attributes"]))
+    differences += [f"it has '{name}'" for name, _ in own if name not in {*new["arrays"], identity_in(new)}]
+    for name, layout in layouts_in(new).items():
+        old = layouts.get(name, layout)
+        if (old.shape, old.chunk, old.dtype) != (layout.shape, layout.chunk, layout.dtype):
+            differences.append(f"'{name}' is {old.dtype} of shape {list(old.shape)}, {old.chunk} rows in a chunk")
+    for (name, index), file in sealed_files(new, Path()).items():
+        if own.get((name, index), file.sha256) != file.sha256:
+            differences.append(f"chunk {index} of '{name}' differs")
+    if differences:
+        what = f"a store of this fingerprint is there, and {differences[0]}; it is not written over"
+        raise UserError(what, where=where, remedy=remedy)
+
+
+def _recipe(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    return {**attributes, TERMS: None}
 
 
 def _choose(remote: RemoteStore, arrays: Collection[str]) -> set[str]:

@@ -15,15 +15,16 @@ import numpy as np
 
 from vitcapr.errors import UserError
 from vitcapr.files import (
+    DigestedFile,
     atomic_path,
     canonical_json,
     read_json,
     readable_json,
     sha256_bytes,
-    sha256_file,
     write_bytes,
     write_json,
 )
+from vitcapr.formats.records import reading
 from vitcapr.formats.store_manifest import IDENTITIES
 from vitcapr.store.layout import (
     GROUP,
@@ -123,6 +124,8 @@ class StoreWriter:
             if not path.is_file() or path.stat().st_size != layout.chunk_bytes:
                 return None
         checksums, names = read_json(recorded), self.layouts.keys()
+        if not isinstance(checksums, dict):
+            raise UserError("not a record of checksums", where=recorded, remedy="delete it and extract or pull again")
         return {name: str(checksums[name]) for name in names} if checksums.keys() >= names else None
 
     def all_checksums(self, chunks: range) -> dict[str, list[str]]:
@@ -137,7 +140,7 @@ class StoreWriter:
         index: int,
         arrays: Mapping[str, np.ndarray],
         copied: Mapping[str, list[list[int]]] | None = None,
-        twins: Mapping[str, Path] | None = None,
+        twins: Mapping[str, DigestedFile] | None = None,
     ) -> None:
         """Write chunk ``index`` of every array, each ``(chunk, ...)`` of the layout's dtype.
 
@@ -151,10 +154,10 @@ class StoreWriter:
             if len(content) != layout.chunk_bytes:
                 raise ValueError(f"chunk of '{name}': {len(content)} bytes instead of {layout.chunk_bytes}")
             checksums[name], path = sha256_bytes(content), chunk_path(self.group / name, index, len(layout.shape))
-            if twins and sha256_file(twins[name]) == checksums[name]:
+            if twins and twins[name].sha256 == checksums[name]:
                 with atomic_path(path) as temporary:
                     try:
-                        temporary.hardlink_to(twins[name])
+                        temporary.hardlink_to(twins[name].path)
                     except OSError:
                         temporary.write_bytes(content)
             else:
@@ -178,7 +181,8 @@ def read_layouts(folder: Path) -> dict[str, ArrayLayout]:
     layouts = {}
     for path in sorted((folder / GROUP).glob("*/zarr.json")):
         if path.parent.name not in IDENTITIES:
-            layouts[path.parent.name] = ArrayLayout.from_metadata(read_json(path))
+            with reading(path, "the metadata of an array", "delete it, then extract or pull the store"):
+                layouts[path.parent.name] = ArrayLayout.from_metadata(read_json(path))
     return layouts
 
 

@@ -69,7 +69,7 @@ def train_captioner(
     architecture = {
         "kind": captioner.architecture,
         "vocabulary": len(words),
-        "feature_dim": store["cls"].shape[-1],
+        "feature_dim": store["patches" if captioner.attends else "cls"].shape[-1],
         **captioner.arguments(),
     }
     network: dict[str, Any] = {}
@@ -82,6 +82,7 @@ def train_captioner(
         network["network"], described["language_model"] = networks.open_network(source, revision, words, kept)
     torch.manual_seed(seed)
     model = build_captioner(architecture, **network)
+    store.check_one_width(model.arrays)
     if word_vectors is not None:
         start_embedding(model.embedding, word_vectors, "the captioner's embedding_dim")
     if start is not None:

@@ -97,10 +97,13 @@ def train_retriever(
 
     text_dim = None if sentences is None else sentences["text"].shape[-1]
     text_encoder = None if sentences is None else describe_text_encoder(sentences)
+    architecture = architecture_of(retriever, stores[0]["cls"].shape[-1], text_dim=text_dim, vocabulary=vocabulary)
+    for store in stores:
+        store.check_one_width(build_dual_encoder(dict(architecture)).image_arrays)
     train_dual_encoder(
         folder,
         retriever,
-        architecture_of(retriever, stores[0]["cls"].shape[-1], text_dim=text_dim, vocabulary=vocabulary),
+        architecture,
         stores,
         texts_of(retriever.text, table, sentences),
         train=train,
