@@ -136,7 +136,7 @@ def run(
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
-    sys.path[0] = folder
+    sys.path[:1] = [folder, *filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))]
     sys.executable = executable
     kind, what, *sys.argv[1:] = arguments
     if kind == "-m":

@@ -10,6 +10,7 @@ import pytest
 
 from tests.experiment.conftest import rules_of
 from tests.experiment.edits import ALL
+from tests.plans.dry_runs import commands
 
 BEAM = "vitcapr/decoding/beam.py"
 
@@ -60,7 +61,7 @@ def test_status_when_nothing_is_to_be_done(two: Any) -> None:
 def test_the_store_root_comes_from_one_place_and_re_runs_nothing(two: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VITCAPR_STORES", "/group/stores")
     assert two.stale_jobs() == set()
-    text = two.snakemake("--dry-run", "--nocolor", "--printshellcmds", "--forceall", "--", "features")
+    text = commands(two.dry_run("--forceall", "--", "features"))
     assert text.count("--stores /group/stores") == 2
     assert "results/stores" not in text
 
@@ -72,7 +73,7 @@ def test_every_view_of_a_retriever_is_a_store_of_its_own(fresh: Any) -> None:
         "retrievers": {"paper": {"backbone": "vit", "augmented_views": ["mirrored"]}},
         "rerankings": {"reranked": {"decoding": "beam", "retriever": "paper"}},
     }
-    text = fresh.plan(values)
+    text = commands(fresh.plan(values))
     features = "results/demo/features"
     for name in ("vit", "mirrored"):
         assert f"--part {features}/{name}/parts/0.json" in text
@@ -91,8 +92,8 @@ def test_an_adopted_store_is_not_extracted(fresh: Any) -> None:
         "backbones": {"vit": {"source": "store:0123456789abcdef"}},
         "captioners": {"attention": {"backbone": "vit"}},
     }
-    text = fresh.plan(values)
-    rules = rules_of(text)
+    plan = fresh.plan(values)
+    rules, text = rules_of(plan), commands(plan)
     assert "adopt" in rules
     assert rules.isdisjoint({"extract", "seal", "train_backbone", "draw_rollout"})
     assert "draw_attention" in rules

@@ -1,6 +1,5 @@
 """List what nothing needs any more, and delete it."""
 
-import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -15,7 +14,7 @@ import typer
 from vitcapr.commands.main import typed
 from vitcapr.config.yaml_file import read_yaml
 from vitcapr.errors import UserError
-from vitcapr.pipeline.dry_run import dry_run
+from vitcapr.pipeline.dry_run import planned_dag
 from vitcapr.pipeline.orphans import made_by, orphans, recorded_experiments, unused_entries
 from vitcapr.pipeline.records import Run, read_runs
 from vitcapr.pipeline.result_cache import VARIABLE, open_result_cache
@@ -116,8 +115,8 @@ def configurations(given: list[Path]) -> dict[str, list[list[Path]]]:
 
 def output_files(configfiles: list[Path]) -> set[str]:
     """Every file that the rules make for an experiment."""
-    lines = re.findall(r"^    output: (.*)$", dry_run(configfiles, "--forceall"), flags=re.MULTILINE)
-    return {path for line in lines for path in line.split(", ")}
+    with planned_dag(configfiles) as dag:
+        return {str(file) for job in dag.jobs for file in job.output}
 
 
 def _owner(path: Path) -> str:

@@ -1,21 +1,25 @@
 """What a run of Snakemake shows: a line for each finished step, the errors, and at the end the scores.
 
-A dry run and the options ``--verbose``, ``--printshellcmds`` and ``--debug-dag`` show Snakemake's own output. The
-Snakefile calls :func:`show_steps`: a profile that names a logger plugin fails wherever the plugin is not installed.
+Snakemake finds this module by its name, and ``logger: vitcapr`` in a profile chooses it. The Snakefile logs a line with
+the folder ``results`` of its experiment. A dry run and the options ``--verbose``, ``--printshellcmds`` and
+``--debug-dag`` show Snakemake's own output. No text of Snakemake is read, only the fields of its records.
 """
 
 import io
 import logging
 import os
 import re
+import sys
+import textwrap
 import time
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from snakemake.logging import logger
-from snakemake.settings.types import ExecMode
+import snakemake
+from snakemake.logging import ColorizingTextHandler, DefaultFormatter
+from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from vitcapr.errors import UserError, printable
@@ -36,71 +40,48 @@ _COPIED = re.compile(r" (\d+ \w+ copied) from .*, (\d+) to compute$", re.MULTILI
 _TIME = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d ", re.MULTILINE)
 """Begins each message of a log; a message may have several lines."""
 _ENDED = "ended: "
-_KILLED = re.compile(r"(?:died with <Signals\.\w+: (\d+)>|non-zero exit status (\d+))\.?\s*$")
-_SHELLS = 128
-"""A shell reports a program that a signal ended with this exit status plus the signal."""
-_CHATTER = (
-    *("Assuming unrestricted", "Building DAG", "Using shell", "Select jobs", "Conda environments: ignored"),
-    *("Singularity containers: ignored", "host: ", "Complete log(s)", "Group jobs: inactive", "Elapsed time: "),
-)
-_SHELL = "CalledProcessError in file"
-"""The error of a command that failed, with the whole command; the error of its step follows."""
-_REPEATED = ("Exiting because a job execution failed", "WorkflowError:\nAt least one job did not complete")
-"""What the errors of the steps and the last line say."""
+_ABOVE = "the error is above"
+_KILLED = f"killed, often because the memory ran out, or {_ABOVE}"
+_LONGEST = 400
+"""Characters of a line of an executor, such as a whole call of ``sbatch``."""
+_NOTHING = "Nothing to be done (all requested files are present and up to date)."
+_SNAKEMAKE = Path(snakemake.__file__).parent
+"""Messages from here say nothing once a run has started; those of its executors do."""
 _WITH_SCORES = {"all", "summary", "first_page"}
 """The rules after which the scores are new."""
 
 
-def show_steps(workflow: Any, results: Path, contents: str) -> None:
-    """Show the steps of this run in place of Snakemake's own output, and at the end the scores in ``results``.
+class LogHandler(LogHandlerBase):
+    """Shows the records of a run. Snakemake calls it in a thread of its own."""
 
-    A handler that the user chose with ``--logger`` stays, and so does the output of the Snakemake that runs one job on
-    another machine.
+    writes_to_stream = True
+    has_formatter = True
+    writes_to_file = has_filter = needs_rulegraph = False
 
-    Args:
-        workflow: Snakemake's.
-        results: the folder ``results/<experiment>``.
-        contents: a line that says what the experiment is.
-    """
-    if workflow.exec_mode != ExecMode.DEFAULT:
-        return
-    for handler in list(logger.handlers):
-        if isinstance(handler, StepHandler):
-            handler.results.append(results)
-            handler.contents.append(contents)
-        elif handler.name == "DefaultStreamHandler":
-            logger.removeHandler(handler)
-            logger.addHandler(StepHandler(handler, workflow.output_settings, results, contents))
-
-
-class StepHandler(logging.Handler):
-    """Shows the records of a run where Snakemake's own handler would.
-
-    Args:
-        plain: Snakemake's own handler.
-        settings: Snakemake's ``OutputSettings``.
-        results: the folder whose scores are shown at the end; more can be added to the attribute of this name.
-    """
-
-    def __init__(self, plain: Any, settings: Any, results: Path, contents: str) -> None:
-        super().__init__()
-        self.filters = plain.filters
-        self.results, self.contents = [results], [contents]
-        self._plain, self._settings = plain, settings
+    def __post_init__(self) -> None:
+        settings: Any = self.common_settings
+        formatter = DefaultFormatter(settings.quiet, settings.show_failed_logs)
+        stream = sys.stdout if settings.stdout else sys.stderr
+        self._plain: Any = ColorizingTextHandler(settings.nocolor, stream, formatter)
         self._detailed = settings.verbose or settings.dryrun or settings.printshellcmds or settings.debug_dag
+        self._results: list[Path] = []
+        self._contents: list[str] = []
+        self._early: list[str] = []
         self._jobs: dict[int, logging.LogRecord] = {}
-        self._done = self._total = self._failures = self._without_work = self._signal = 0
+        self._failed: set[int] = set()
         self._ran: set[str] = set()
         self._before: dict[Path, bytes] = {}
+        self._total = self._done = 0
         self._began = time.time()
-        self._closed = False
+        self._exception = ""
+        self._started = self._over = self._closed = False
         self._live: Live | None = None
         if not self._detailed:
             os.environ.setdefault(*PROGRESS)
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            if self._detailed:
+            if self._detailed and not hasattr(record, "results"):
                 self._plain.emit(record)
             self._follow(record)
         except Exception:
@@ -109,38 +90,54 @@ class StepHandler(logging.Handler):
     def close(self) -> None:
         """End with the scores, if the run has made them and all of its results."""
         if not self._closed:
-            self._closed = True
             if self._live is not None:
                 self._live.stop()
-            if self._total and not self._settings.dryrun:
+            nothing = self._started and not (self._total or self._exception or self.common_settings.quiet)
+            for line in [*self._early, *([_NOTHING] if nothing else [])]:
+                self._print(line)
+            self._closed = True
+            if self._total and not self.common_settings.dryrun:
                 self._show_results()
         super().close()
 
     def _follow(self, record: logging.LogRecord) -> None:
-        event, values, message = getattr(record, "event", None), record.__dict__, str(record.msg or "")
-        if event is LogEvent.RUN_INFO:
-            self._without_work = values["stats"].get("all", 0)
-            self._total = values["stats"].get("total", 0) - self._without_work
-            summaries = [folder / "summary.csv" for folder in self.results]
-            self._before = {file: file.read_bytes() for file in summaries if file.is_file()}
-            for line in (*self.contents, _steps(self._total)):
-                self._print(line)
-        elif event is LogEvent.JOB_INFO:
-            self._jobs[values["jobid"]] = record
-            self._draw()
-        elif event is LogEvent.JOB_FINISHED:
-            self._finish(values["job_id"], record.created)
-        elif event is LogEvent.JOB_ERROR:
-            self._failures += 1
-            self._print_error(values)
-        elif event is LogEvent.ERROR and _SHELL in message:
-            self._signal = _signal(message)
-        elif event in (LogEvent.GROUP_ERROR, LogEvent.ERROR) or record.levelno >= logging.WARNING:
-            if not message.startswith(_REPEATED):
-                style = "bold red" if record.levelno >= logging.ERROR else "yellow"
-                self._print(self._plain.format(record), style)
-        elif event is None and message and not message.startswith(_CHATTER):
-            self._print(message)
+        values, message = record.__dict__, str(record.msg or "")
+        self._over = self._over or record.funcName == "log_workflow_runtime"
+        match values.get("event"):
+            case LogEvent.WORKFLOW_STARTED:
+                self._started = True
+                self._early.clear()
+            case LogEvent.RUN_INFO:
+                self._total = values["stats"].get("total", 0) - values["stats"].get("all", 0)
+                files = [folder / "summary.csv" for folder in self._results]
+                self._before = {file: file.read_bytes() for file in files if file.is_file()}
+                for line in (*self._contents, _steps(self._total)):
+                    self._print(line)
+            case LogEvent.JOB_INFO:
+                self._jobs[values["jobid"]] = record
+                if values["jobid"] in self._failed:
+                    self._print(f"{_name(record)} starts again")
+                self._draw()
+            case LogEvent.JOB_FINISHED:
+                self._finish(values["job_id"], record.created)
+            case LogEvent.JOB_ERROR:
+                self._print_error(values)
+            case LogEvent.ERROR:
+                self._exception = message
+                # The error of a rule comes before that of its job. The error of a run that is over repeats the others.
+                if values["exception"] != "RuleException" and not self._over:
+                    self._print(message, "bold red")
+            case event if event is LogEvent.GROUP_ERROR or record.levelno >= logging.WARNING:
+                if not (self._failed and record.levelno >= logging.ERROR and record.funcName == "schedule"):
+                    style = "bold red" if record.levelno >= logging.ERROR else "yellow"
+                    self._print(self._plain.format(record), style)
+            case None if "results" in values:
+                self._results.append(values["results"])
+                self._contents.append(message)
+            case None if not Path(record.pathname).is_relative_to(_SNAKEMAKE):
+                self._print(message)
+            case None if not self._started:
+                self._early.append(message)
 
     def _finish(self, jobid: int, now: float) -> None:
         job = self._jobs.pop(jobid, None)
@@ -157,32 +154,31 @@ class StepHandler(logging.Handler):
 
     def _print_error(self, values: dict[str, Any]) -> None:
         job = self._jobs.pop(values["jobid"], None)
-        name, reason = values["rule_name"] if job is None else _name(job), ""
+        self._failed.add(values["jobid"])
         logs = {log: _last_lines(log) for log in map(Path, values["log"])}
-        if self._signal:
-            reason = f"killed by signal {self._signal}" + ("; often the memory ran out" if self._signal == 9 else "")
-            self._signal = 0
-        else:  # What the stage said last is the reason, if it ended by itself.
-            last = [_TIME.split("\n".join(lines))[-1] for lines in logs.values()]
-            reason = "; ".join(words.removeprefix(_ENDED) for words in last if words.startswith(_ENDED))
-            logs = {log: [] if reason else lines for log, lines in logs.items()}
-        self._print(f"error in {name}{reason and ': '}{reason}", "bold red")
+        # What the stage said last is the reason, if it ended by itself. Else the executor knows more.
+        last = [_TIME.split("\n".join(lines))[-1] for lines in logs.values()]
+        ended = "; ".join(words.removeprefix(_ENDED) for words in last if words.startswith(_ENDED))
+        if values["rule_msg"]:
+            reason = "\n".join(textwrap.shorten(line, _LONGEST) for line in values["rule_msg"].splitlines())
+        elif values["shellcmd"] is None:
+            reason = self._exception
+        else:
+            reason = _KILLED if any(logs.values()) else _ABOVE
+        self._print(f"error in {values['rule_name'] if job is None else _name(job)}: {ended or reason}", "bold red")
         for key, value in values["aux"].items():
             self._print(f"  {key}: {value}")
         for log, lines in logs.items():
-            self._print(f"  log: {log}{'' if log.is_file() else ' (not written: the error is above)'}")
-            for line in lines:
+            self._print(f"  log: {log}{'' if lines else ' (not written)'}")
+            for line in [] if ended else lines:
                 self._print(f"    {line}")
 
     def _show_results(self) -> None:
         finished, took = self._done >= self._total, format_seconds(time.time() - self._began)
-        failed = f", {self._failures} failed" if self._failures else ""
-        self._print(
-            f"{_steps(self._total)} in {took}"
-            if finished
-            else f"{self._done} of {_steps(self._total)} in {took}{failed}"
-        )
-        for folder in self.results:
+        failed = f", {len(self._failed)} failed" if self._failed else ""
+        of_all = "" if finished else f"{self._done} of "
+        self._print(f"{of_all}{_steps(self._total)} in {took}{'' if finished else failed}")
+        for folder in self._results:
             summary, page = folder / "summary.csv", folder / "index.html"
             if summary.is_file() and finished and self._ran & _WITH_SCORES:
                 self._show_scores(summary)
@@ -215,10 +211,10 @@ class StepHandler(logging.Handler):
     def _console(self) -> "Console":
         from rich.console import Console
 
-        return Console(file=self._plain.stream, highlight=False, no_color=self._settings.nocolor or None)
+        return Console(file=self._plain.stream, highlight=False, no_color=self.common_settings.nocolor or None)
 
     def _print(self, text: str, style: str | None = None) -> None:
-        """Print a line, unless Snakemake's own handler shows the records. The end of the run is shown in any case."""
+        """Print a line, unless Snakemake's own output is shown. The end of the run is shown in any case."""
         if self._closed or not self._detailed:
             from rich.text import Text
 
@@ -277,11 +273,3 @@ def _last_message(job: logging.LogRecord) -> list[str]:
         if log is not None and log.stat().st_mtime >= job.created:  # An earlier run may have left lines.
             return [_TIME.sub("", line) for line in _last_lines(log)[-1:]]
     return []
-
-
-def _signal(message: str) -> int:
-    """The signal that ended the command of an error's message; 0 if none did."""
-    match = _KILLED.search(message)
-    if match is None:
-        return 0
-    return int(match[1]) if match[1] else max(int(match[2]) - _SHELLS, 0)
