@@ -52,7 +52,9 @@ def test_every_job_logs_and_says_what_it_needs(fresh: Any) -> None:
 def test_tasks_share_an_extraction_and_a_cpu_needs_no_gpu(fresh: Any) -> None:
     values = {"features": {"tasks": 3, "device": "cpu"}, "captioners": {"attention": {"backbone": "vit"}}}
     tasks = [job for job in fresh.plan(values, "--", "features") if job.rule_name == "extract"]
-    assert sorted(str(job.shellcmd).partition("--task ")[2][:11] for job in tasks) == [f"{k} --tasks 3" for k in range(3)]
+    assert sorted(str(job.shellcmd).partition("--task ")[2][:11] for job in tasks) == [
+        f"{k} --tasks 3" for k in range(3)
+    ]
     assert {job.resources["gpu"] for job in tasks} == {"0"}
 
 
@@ -139,7 +141,16 @@ def test_lint_needs_nothing_but_snakemake(tmp_path: Path) -> None:
     blocked = (LIBRARIES.keys() | HARMLESS.keys()) - SNAKEMAKES
     (tmp_path / "sitecustomize.py").write_text(BLOCKER.format(names=blocked), encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, "-m", "snakemake", "--lint", "--snakefile", "workflow/Snakefile", "--workflow-profile", "none"],
+        [
+            sys.executable,
+            "-m",
+            "snakemake",
+            "--lint",
+            "--snakefile",
+            "workflow/Snakefile",
+            "--workflow-profile",
+            "none",
+        ],
         cwd=REPOSITORY,
         env=os.environ | {"PYTHONPATH": str(tmp_path)},
         capture_output=True,

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from tests.plans.dry_runs import commands
 
 MATCHERS = {
     "experiment": "matched",

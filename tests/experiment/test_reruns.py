@@ -3,6 +3,7 @@
 Edits by rule: test_edits.py.
 """
 
+import base64
 import re
 from typing import Any
 
@@ -56,6 +57,18 @@ def test_status_names_the_users_changed_files(photographs: Any) -> None:
 
 def test_status_when_nothing_is_to_be_done(two: Any) -> None:
     assert two.status() == "two: everything is up to date\n"
+
+
+def test_status_says_which_job_runs(two: Any) -> None:
+    """Snakemake marks the outputs of a job that it starts, and locks those of the whole run."""
+    vocabulary = "results/two/text/vocabulary.json"
+    (two.root / vocabulary).unlink()
+    marker = two.root / ".snakemake/incomplete" / base64.b64encode(vocabulary.encode(), b"-_").decode()
+    marker.write_text('{"external_jobid": null}')
+    assert re.search(r"vocabulary +not computed yet\n", two.status())
+    (two.root / ".snakemake/locks/0.output.lock").write_text(f"{vocabulary}\n")
+    assert re.search(r"vocabulary +runs now\n", two.status())
+    assert "snakemake --unlock" in two.status()
 
 
 def test_the_store_root_comes_from_one_place_and_re_runs_nothing(two: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ import typer
 from vitcapr.commands.main import Configfiles, typed
 from vitcapr.experiment.experiment import Experiment, load_experiment
 from vitcapr.pipeline.dry_run import PlannedJob, planned_jobs
+from vitcapr.store.check import lost_stores
 
 _RUNNING = "Snakemake runs here. If it does not, it was killed: snakemake --unlock"
 
@@ -23,9 +24,14 @@ def main(
     files = configfile or []
     experiment = load_experiment(*files)
     jobs = planned_jobs(files)
-    print("\n".join(describe(experiment.name, jobs, verbose)))
+    lost = list(lost_stores(Path(experiment.root)))
+    if jobs or not lost:
+        print("\n".join(describe(experiment.name, jobs, verbose)))
     for line in extractions(experiment, jobs):
         print(f"  {line}")
+    options = "".join(f" --configfile {file}" for file in files)
+    for sealed, forced in lost:
+        print(f"the store of {sealed} is gone: snakemake --cores 2{options} {forced} makes it again, or pull it again")
 
 
 def extractions(experiment: Experiment, jobs: list[PlannedJob]) -> list[str]:

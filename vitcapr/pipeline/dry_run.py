@@ -61,25 +61,27 @@ def planned_jobs(configfiles: Sequence[Path]) -> list[PlannedJob]:
 
 def _name(job: Any) -> str:
     # The first wildcard is the experiment, which all jobs share.
-    return " ".join([job.rule.name.removesuffix("_attentively"), "/".join(list(job.wildcards_dict.values())[1:])]).strip()
+    return " ".join(
+        [job.rule.name.removesuffix("_attentively"), "/".join(list(job.wildcards_dict.values())[1:])]
+    ).strip()
 
 
 def _planned(dag: Any, name: str, job: Any) -> PlannedJob:
     reason, persistence = dag.reason(job), dag.workflow.persistence
     started = persistence._filter_incomplete_keys([persistence._get_key(file) for file in job.output])
-    runs = bool(started) and persistence.locked
-    own_input = sorted(map(str, reason.updated_input - reason.updated_input_run))
+    if started and persistence.locked:
+        return PlannedJob(job.rule.name, name, ("runs now",), runs=True)
+    newer = ", ".join(sorted(map(str, reason.updated_input - reason.updated_input_run)))
     causes = {
-        "runs now": runs,
-        "not computed yet": reason.missing_output and not runs,
-        "was interrupted": reason.forced and started and not runs,
-        "newer input: " + ", ".join(own_input): own_input,
+        "not computed yet": reason.missing_output,
+        "was interrupted": reason.forced and started,
+        f"newer input: {newer}": newer,
         "it reads other files than before": reason.input_changed,
         "its environment changed": reason.software_stack_changed,
         "its rule changed": reason.code_changed,
     }
     changes = _changes(reason.params_changed) if reason.params_changed else ()
-    return PlannedJob(job.rule.name, name, (*(cause for cause, is_one in causes.items() if is_one), *changes), runs)
+    return PlannedJob(job.rule.name, name, (*(cause for cause, is_one in causes.items() if is_one), *changes))
 
 
 def _changes(change: Any) -> Iterator[str]:
