@@ -6,12 +6,27 @@ from pathlib import Path
 import pytest
 
 from vitcapr.errors import EXIT_BAD_INPUT, UserError
-from vitcapr.progress import PROGRESS, Reporter, format_seconds
+from vitcapr.progress import PROGRESS, Reporter, format_seconds, print_lines
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0, "0:00"), (75.9, "1:15"), (3700, "1:01:40"), (-3, "0:00")])
 def test_durations(seconds: float, text: str) -> None:
     assert format_seconds(seconds) == text
+
+
+def test_a_terminal_wraps_lines_under_their_last_column(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "24")
+    stream = StringIO()
+    lines = ["  name    one two three four", "a sentence of more than a line", "/a-path/that-has-more-characters"]
+    print_lines(lines, stream)
+    assert stream.getvalue().splitlines() == lines
+    stream = StringIO()
+    stream.isatty = lambda: True  # type: ignore[method-assign]
+    print_lines(lines, stream)
+    assert stream.getvalue().splitlines() == [
+        *("  name    one two three", "          four"),
+        *("a sentence of more than", "  a line", "/a-path/that-has-more-characters"),
+    ]
 
 
 def test_lines_reach_the_log_and_the_stream(tmp_path: Path) -> None:

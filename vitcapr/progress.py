@@ -1,9 +1,12 @@
 """Progress, rate and remaining time: a live bar on a terminal, periodic lines in a log file."""
 
 import os
+import re
+import shutil
 import sys
+import textwrap
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -33,6 +36,21 @@ def format_bytes(count: int) -> str:
         if count >= factor:
             return f"{count / factor:.1f} {unit}"
     return f"{count} B"
+
+
+def print_lines(lines: Iterable[str], stream: TextIO | None = None) -> None:
+    """Print lines. A terminal gets them wrapped at spaces, under the start of their last column: what follows two
+    spaces. A pipe or a file gets them as they are."""
+    stream = stream or sys.stdout
+    width = shutil.get_terminal_size().columns
+    for line in "\n".join(lines).split("\n"):
+        column = re.match(r".*\S {2,}(?=\S)| *", line)
+        indent = column.end() if column and 0 < column.end() <= width // 2 else 2
+        if stream.isatty():
+            line = textwrap.fill(
+                line, width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
+            )
+        print(line, file=stream)
 
 
 def is_started_by_torchrun() -> bool:

@@ -47,7 +47,8 @@ def test_pictures_that_a_store_holds_are_not_counted(experiment: Experiment) -> 
 def test_a_store_that_was_deleted_is_named_with_the_rules_that_make_it_again() -> None:
     results = Path("results/a")
     make_dataset(results / "data", 5)
-    sealed = Path(vitcapr.extract(results / "data", "noise-vit", results / "features/vit", device="cpu"))
+    store = vitcapr.extract(results / "data", "noise-vit", results / "features/vit", device="cpu")
+    sealed = Path(store, "manifest.json")
     assert list(lost_stores(results)) == []
     shutil.rmtree("results/stores")
     assert list(lost_stores(results)) == [(sealed, "--forcerun extract --until seal")]

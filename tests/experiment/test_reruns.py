@@ -61,13 +61,13 @@ def test_status_when_nothing_is_to_be_done(two: Any) -> None:
 
 def test_status_says_which_job_runs(two: Any) -> None:
     """Snakemake marks the outputs of a job that it starts, and locks those of the whole run."""
-    vocabulary = "results/two/text/vocabulary.json"
-    (two.root / vocabulary).unlink()
-    marker = two.root / ".snakemake/incomplete" / base64.b64encode(vocabulary.encode(), b"-_").decode()
+    summary = "results/two/summary.csv"
+    (two.root / summary).unlink()
+    marker = two.root / ".snakemake/incomplete" / base64.b64encode(summary.encode(), b"-_").decode()
     marker.write_text('{"external_jobid": null}')
-    assert re.search(r"vocabulary +not computed yet\n", two.status())
-    (two.root / ".snakemake/locks/0.output.lock").write_text(f"{vocabulary}\n")
-    assert re.search(r"vocabulary +runs now\n", two.status())
+    assert re.search(r"summary +not computed yet\n", two.status())
+    (two.root / ".snakemake/locks/0.output.lock").write_text(f"{summary}\n")
+    assert re.search(r"summary +runs now\n", two.status())
     assert "snakemake --unlock" in two.status()
 
 

@@ -18,7 +18,7 @@ from vitcapr.pipeline.dry_run import planned_dag
 from vitcapr.pipeline.orphans import made_by, orphans, recorded_experiments, unused_entries
 from vitcapr.pipeline.records import Run, read_runs
 from vitcapr.pipeline.result_cache import VARIABLE, open_result_cache
-from vitcapr.progress import format_bytes
+from vitcapr.progress import format_bytes, print_lines
 from vitcapr.store.check import unused_stores
 
 DEFAULT = Path("config.yaml")
@@ -59,9 +59,9 @@ def main(
         raise UserError("no such folder", where=results, remedy="name the folder of all results with --results")
     doomed = []
     for item in leftovers(results, configurations(configfile or [])):
-        print(f"{format_bytes(item.size):>10}  {item.what}  ({item.origin}){f'  {item.kept}' if item.kept else ''}")
-        for path in item.paths:
-            print(f"{'':10}    {path}")
+        kept = f"  {item.kept}" if item.kept else ""
+        print_lines([f"{format_bytes(item.size):>10}  {item.what}  ({item.origin}){kept}"])
+        print_lines(f"{'':10}    {path}" for path in item.paths)
         if not item.kept:
             doomed.append(item)
     total = format_bytes(sum(item.size for item in doomed))
@@ -82,7 +82,9 @@ def leftovers(results: Path, files: dict[str, list[list[Path]]]) -> Iterator[Lef
         runs = read_runs(experiment)
         if experiment.name not in files:
             alive += runs
-            print(f"{experiment}: its configuration is not known and it is left alone; name it with --configfile")
+            print_lines(
+                [f"{experiment}: its configuration is not known and it is left alone; name it with --configfile"]
+            )
             continue
         needed = set[str]().union(*map(output_files, files[experiment.name]))
         left = orphans(experiment, runs, needed)

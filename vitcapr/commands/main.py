@@ -23,7 +23,7 @@ import typer
 
 from vitcapr import __version__
 from vitcapr.errors import EXIT_BAD_INPUT, EXIT_NOT_READ, Preempted, UserError, did_you_mean
-from vitcapr.progress import is_first_process
+from vitcapr.progress import is_first_process, print_lines
 
 COMMANDS = (
     *("init", "caption", "search", "serve", "evaluate", "extract", "train-head", "align", "judge", "foils", "models"),
@@ -77,7 +77,7 @@ def _main() -> None:
     debug = arguments[:1] == ["--debug"]
     command, *arguments = arguments[debug:] or ["--help"]
     if command in ("-h", "--help"):
-        print(usage())
+        print_lines([usage()])
     elif command == "--version":
         print(f"vitcapr {__version__}")
     elif command in COMMANDS:
@@ -192,7 +192,7 @@ def _out_of_memory(error: Exception) -> bool:
 def _end(message: str, code: int) -> None:
     """Print the message from process rank 0 only, and exit."""
     if is_first_process():
-        print(message, file=sys.stderr)
+        print_lines([message], sys.stderr)
     sys.exit(code)
 
 

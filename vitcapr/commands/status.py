@@ -9,6 +9,7 @@ import typer
 from vitcapr.commands.main import Configfiles, typed
 from vitcapr.experiment.experiment import Experiment, load_experiment
 from vitcapr.pipeline.dry_run import PlannedJob, planned_jobs
+from vitcapr.progress import print_lines
 from vitcapr.store.check import lost_stores
 
 _RUNNING = "Snakemake runs here. If it does not, it was killed: snakemake --unlock"
@@ -25,13 +26,11 @@ def main(
     experiment = load_experiment(*files)
     jobs = planned_jobs(files)
     lost = list(lost_stores(Path(experiment.root)))
-    if jobs or not lost:
-        print("\n".join(describe(experiment.name, jobs, verbose)))
-    for line in extractions(experiment, jobs):
-        print(f"  {line}")
-    options = "".join(f" --configfile {file}" for file in files)
-    for sealed, forced in lost:
-        print(f"the store of {sealed} is gone: snakemake --cores 2{options} {forced} makes it again, or pull it again")
+    lines = describe(experiment.name, jobs, verbose) if jobs or not lost else []
+    lines += [f"  {line}" for line in extractions(experiment, jobs)]
+    run = " ".join(["snakemake --cores 2", *(f"--configfile {file}" for file in files)])
+    lines += [f"the store of {sealed} is gone; pull it again, or run\n  {run} {forced}" for sealed, forced in lost]
+    print_lines(lines)
 
 
 def extractions(experiment: Experiment, jobs: list[PlannedJob]) -> list[str]:
