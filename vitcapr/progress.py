@@ -43,7 +43,7 @@ def print_lines(lines: Iterable[str], stream: TextIO | None = None) -> None:
     spaces. A pipe or a file gets them as they are."""
     stream = stream or sys.stdout
     width = shutil.get_terminal_size().columns
-    for line in "\n".join(lines).split("\n"):
+    for line in (line for text in lines for line in text.split("\n")):
         column = re.match(r".*\S {2,}(?=\S)| *", line)
         indent = column.end() if column and 0 < column.end() <= width // 2 else 2
         if stream.isatty():
@@ -180,7 +180,7 @@ class Reporter:
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         """The log, too, says why a stage ended. A user's error that goes to the log only ends the program here."""
         if error is not None:
-            self.line(f"ended: {error or type(error).__name__}", to_terminal=False)
+            self.line(f"ended: {str(error) or type(error).__name__}", to_terminal=False)
         self.close()
         if isinstance(error, UserError) and not self._shows:
             raise SystemExit(error.exit_code) from error

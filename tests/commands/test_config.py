@@ -44,7 +44,6 @@ def test_the_default_is_sound() -> None:
         "backbone vit: trained here on the 10,000 images, 5 epochs; 166.4 MB of features",
         "demo: 10,000 rendered images; backbones: 1, captioners: 1, retrievers: 3, sets of captions: 4",
         "config.yaml: no mistakes",
-        "config.yaml: no mistakes",
     ]
 
 
