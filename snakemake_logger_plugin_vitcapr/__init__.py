@@ -41,7 +41,7 @@ _TIME = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d ", re.MULTILINE)
 """Begins each message of a log; a message may have several lines."""
 _ENDED = "ended: "
 _ABOVE = "the error is above"
-_KILLED = f"killed, often because the memory ran out, or {_ABOVE}"
+_KILLED = f"interrupted, or killed (often because the memory ran out), or {_ABOVE}"
 _LONGEST = 400
 """Characters of a line of an executor, such as a whole call of ``sbatch``."""
 _NOTHING = "Nothing to be done (all requested files are present and up to date)."

@@ -46,6 +46,12 @@ def test_lines_reach_the_log_and_the_stream(tmp_path: Path) -> None:
     assert stream.getvalue().count("reading:") == 3
 
 
+def test_the_log_says_that_ctrl_c_ended_a_stage(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), Reporter(tmp_path / "stage.log", stream=StringIO()):
+        raise KeyboardInterrupt
+    assert (tmp_path / "stage.log").read_text().endswith(" ended: KeyboardInterrupt\n")
+
+
 def test_resumed_work_does_not_count_for_the_rate() -> None:
     reporter = Reporter(stream=StringIO())
     with reporter.track("reading", total=1_000_000, unit="images", done=999_000) as tracker:

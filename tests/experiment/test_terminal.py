@@ -17,7 +17,7 @@ from vitcapr.formats.scores import COLUMNS
 from vitcapr.metrics import spread
 from vitcapr.progress import PROGRESS, Reporter
 
-KILLED = "killed, often because the memory ran out, or the error is above"
+KILLED = "interrupted, or killed (often because the memory ran out), or the error is above"
 SNAKEMAKE = str(Path(snakemake.__file__).with_name("workflow.py"))
 
 
