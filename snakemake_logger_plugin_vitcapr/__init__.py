@@ -8,7 +8,6 @@ the folder ``results`` of its experiment. A dry run and the options ``--verbose`
 import io
 import logging
 import os
-import re
 import sys
 import textwrap
 import time
@@ -22,24 +21,14 @@ from snakemake.logging import ColorizingTextHandler, DefaultFormatter
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from vitcapr.errors import UserError, printable
+from snakemake_logger_plugin_vitcapr.stage_logs import counted, end_of_stage, last_lines, last_message
+from vitcapr.errors import UserError
 from vitcapr.progress import PROGRESS, format_seconds
 
 if TYPE_CHECKING:
     from rich.console import Console, Group
     from rich.live import Live
 
-ERROR_LINES = 20
-"""Of a failed step's log."""
-_TAIL = 16_384
-"""Bytes of a log that hold these lines."""
-_COUNTED = re.compile(r": (\d+)/\1 ([a-z]+) in \d")
-"""The last line of a :class:`~vitcapr.progress.Tracker`."""
-_COPIED = re.compile(r" (\d+ \w+ copied) from .*, (\d+) to compute$", re.MULTILINE)
-"""Of an extraction that copies rows of other stores."""
-_TIME = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d ", re.MULTILINE)
-"""Begins each message of a log; a message may have several lines."""
-_ENDED = "ended: "
 _ABOVE = "the error is above"
 _KILLED = f"interrupted, or killed (often because the memory ran out), or {_ABOVE}"
 _LONGEST = 400
@@ -141,24 +130,21 @@ class LogHandler(LogHandlerBase):
 
     def _finish(self, jobid: int, now: float) -> None:
         job = self._jobs.pop(jobid, None)
+        self._failed.discard(jobid)
         self._done = min(self._done + 1, self._total)
         if job is not None:
             self._ran.add(job.__dict__["rule_name"])
-            if log := _log(job):
-                lines = "\n".join(_last_lines(log))
-                counted = [f"{int(number):,} {unit}" for number, unit in _COUNTED.findall(lines)[-1:]]
-                counted = [f"{copied}, {left} computed" for copied, left in _COPIED.findall(lines)[-1:]] or counted
-                words = " · ".join([_name(job), *counted, format_seconds(now - job.created)])
+            if job.__dict__["log"]:
+                words = " · ".join([_name(job), *counted(_log(job)), format_seconds(now - job.created)])
                 self._print(f"[{self._done:>{len(str(self._total))}}/{self._total}] {words}")
         self._draw()
 
     def _print_error(self, values: dict[str, Any]) -> None:
         job = self._jobs.pop(values["jobid"], None)
         self._failed.add(values["jobid"])
-        logs = {log: _last_lines(log) for log in map(Path, values["log"])}
+        logs = {log: last_lines(log) for log in map(Path, values["log"])}
         # What the stage said last is the reason, if it ended by itself. Else the executor knows more.
-        last = [_TIME.split("\n".join(lines))[-1] for lines in logs.values()]
-        ended = "; ".join(words.removeprefix(_ENDED) for words in last if words.startswith(_ENDED))
+        ended = "; ".join(reason for log in logs if (reason := end_of_stage(log)))
         if values["rule_msg"]:
             reason = "\n".join(textwrap.shorten(line, _LONGEST) for line in values["rule_msg"].splitlines())
         elif values["shellcmd"] is None:
@@ -237,8 +223,13 @@ class LogHandler(LogHandlerBase):
 
         bar, took = Table.grid(padding=(0, 1)), format_seconds(time.time() - self._began)
         bar.add_row(ProgressBar(self._total, self._done, width=20), f"{self._done}/{self._total} steps in {took}")
-        steps = [" · ".join([_name(job), *_last_message(job)]) for job in list(self._jobs.values()) if _log(job)]
+        jobs = [job for job in list(self._jobs.values()) if job.__dict__["log"]]
+        steps = [" · ".join([_name(job), *last_message(_log(job), since=job.created)]) for job in jobs]
         return Group(bar, *(Text(f"  {step}", no_wrap=True, overflow="ellipsis") for step in steps))
+
+
+def _log(job: logging.LogRecord) -> Path:
+    return Path(job.__dict__["log"][0])
 
 
 def _steps(count: int) -> str:
@@ -250,26 +241,3 @@ def _name(job: logging.LogRecord) -> str:
     values = job.__dict__
     wildcards = (str(value) for name, value in values["wildcards"].items() if name != "experiment")
     return " ".join([values["rule_name"], *wildcards])
-
-
-def _log(job: logging.LogRecord) -> Path | None:
-    return Path(job.__dict__["log"][0]) if job.__dict__["log"] else None
-
-
-def _last_lines(log: Path) -> list[str]:
-    """The end of a log; empty where it cannot be read. The bar asks twice a second, so only the end is read."""
-    try:
-        with log.open("rb") as stream:
-            stream.seek(max(0, log.stat().st_size - _TAIL))
-            return printable(stream.read().decode(errors="replace")).splitlines()[-ERROR_LINES:]
-    except OSError:
-        return []
-
-
-def _last_message(job: logging.LogRecord) -> list[str]:
-    """What the log of a running step said last, without the time; nothing before it says something."""
-    log = _log(job)
-    with suppress(OSError):
-        if log is not None and log.stat().st_mtime >= job.created:  # An earlier run may have left lines.
-            return [_TIME.sub("", line) for line in _last_lines(log)[-1:]]
-    return []
