@@ -7,7 +7,6 @@ from pathlib import Path
 from snakemake.utils import min_version
 
 from vitcapr.errors import UserError
-from vitcapr.terminal import show_steps
 from vitcapr.experiment.experiment import Experiment, names_of, read_merged
 from vitcapr.experiment.targets import run_again
 from vitcapr.pipeline.paths import (
@@ -40,7 +39,9 @@ except UserError as error:
 stages = experiment.stages
 use_this_python()
 leave_sigusr1_to_the_stages()
-show_steps(workflow, results_folder(workflow) / experiment.name, experiment.contents)
+if workflow.is_main_process:
+    folder = results_folder(workflow) / experiment.name
+    logger.info(experiment.contents, extra={"results": folder})
 
 
 report: "workflow/report/workflow.rst"

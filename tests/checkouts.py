@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
-PARTS = ("Snakefile", "config.yaml", "rules", "workflow", "profiles", "envs")
+PARTS = ("Snakefile", "config.yaml", "rules", "workflow", "profiles", "envs", "snakemake_logger_plugin_vitcapr")
 """What Snakemake reads."""
 
 

@@ -141,7 +141,7 @@ def run(
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
-    sys.path[0] = folder
+    sys.path[:1] = [folder, *filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))]
     sys.executable = executable
     if OPENED in environment:
         note_opened(Path(environment[OPENED]), arguments)

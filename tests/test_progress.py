@@ -6,12 +6,27 @@ from pathlib import Path
 import pytest
 
 from vitcapr.errors import EXIT_BAD_INPUT, UserError
-from vitcapr.progress import PROGRESS, Reporter, format_seconds
+from vitcapr.progress import PROGRESS, Reporter, format_seconds, print_lines
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0, "0:00"), (75.9, "1:15"), (3700, "1:01:40"), (-3, "0:00")])
 def test_durations(seconds: float, text: str) -> None:
     assert format_seconds(seconds) == text
+
+
+def test_a_terminal_wraps_lines_under_their_last_column(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "24")
+    stream = StringIO()
+    lines = ["  name    one two three four", "a sentence of more than a line", "/a-path/that-has-more-characters"]
+    print_lines(*lines, stream=stream)
+    assert stream.getvalue().splitlines() == lines
+    stream = StringIO()
+    stream.isatty = lambda: True  # type: ignore[method-assign]
+    print_lines(*lines, stream=stream)
+    assert stream.getvalue().splitlines() == [
+        *("  name    one two three", "          four"),
+        *("a sentence of more than", "  a line", "/a-path/that-has-more-characters"),
+    ]
 
 
 def test_lines_reach_the_log_and_the_stream(tmp_path: Path) -> None:
@@ -29,6 +44,12 @@ def test_lines_reach_the_log_and_the_stream(tmp_path: Path) -> None:
     assert log[2].endswith("a [bracketed] message")
     assert "reading: 4/4 images in 0:00" in log[3]
     assert stream.getvalue().count("reading:") == 3
+
+
+def test_the_log_says_that_ctrl_c_ended_a_stage(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), Reporter(tmp_path / "stage.log", stream=StringIO()):
+        raise KeyboardInterrupt
+    assert (tmp_path / "stage.log").read_text().endswith(" ended: KeyboardInterrupt\n")
 
 
 def test_resumed_work_does_not_count_for_the_rate() -> None:

@@ -1,7 +1,10 @@
 """Progress, rate and remaining time: a live bar on a terminal, periodic lines in a log file."""
 
 import os
+import re
+import shutil
 import sys
+import textwrap
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,6 +36,23 @@ def format_bytes(count: int) -> str:
         if count >= factor:
             return f"{count / factor:.1f} {unit}"
     return f"{count} B"
+
+
+def print_lines(*texts: object, stream: TextIO | None = None) -> None:
+    """Print texts for people, with control characters as escapes: names of files, images and authors may stand in them.
+
+    A terminal gets them wrapped at spaces, under the start of their last column: what follows two
+    spaces. A pipe or a file gets them as they are."""
+    stream = stream or sys.stdout
+    width = shutil.get_terminal_size().columns
+    for line in printable("\n".join(map(str, texts))).split("\n") if texts else ():
+        column = re.match(r".*\S {2,}(?=\S)| *", line)
+        indent = column.end() if column and 0 < column.end() <= width // 2 else 2
+        if stream.isatty():
+            line = textwrap.fill(
+                line, width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
+            )
+        print(line, file=stream)
 
 
 def is_started_by_torchrun() -> bool:
@@ -162,7 +182,7 @@ class Reporter:
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         """The log, too, says why a stage ended. A user's error that goes to the log only ends the program here."""
         if error is not None:
-            self.line(f"ended: {error or type(error).__name__}", to_terminal=False)
+            self.line(f"ended: {str(error) or type(error).__name__}", to_terminal=False)
         self.close()
         if isinstance(error, UserError) and not self._shows:
             raise SystemExit(error.exit_code) from error

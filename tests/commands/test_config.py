@@ -45,10 +45,11 @@ def write(path: Path, **values: object) -> str:
 
 def test_the_default_is_sound() -> None:
     assert config("check").splitlines() == [
-        "data: scenes, 10000 images: 9000 train, 500 validation, 500 test",
+        "data: scenes, 10,000 images: 9,000 train, 500 validation, 500 test",
         # An image has CLS and 8 x 8 patches of 128 numbers, of 2 bytes each.
-        "backbone vit: trained here on the 10000 images, 5 epochs; 166.4 MB of features",
+        "backbone vit: trained here on the 10,000 images, 5 epochs; 166.4 MB of features",
         "demo: 10,000 rendered images; backbones: 1, captioners: 1, retrievers: 3, sets of captions: 4",
+        "config.yaml: no mistakes",
     ]
 
 
@@ -73,10 +74,11 @@ def test_images_and_bytes_of_features_are_counted(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"1 of 3 captioned images cannot be used, '9\.png' first: 1 x no such file"):
         config("check", "--configfile", file)
     file = write(tmp_path / "mine.yaml", **{**values, "data": {**values["data"], "max_rejected": 1}})
-    data, backbone, last = config("check", "--configfile", file).splitlines()
+    data, backbone, contents, last = config("check", "--configfile", file).splitlines()
     assert data == "data: table, 2 images: 1 train, 1 validation"
     assert backbone == f"backbone small: {tmp_path}/vit; 151.3 kB of features"  # 2 x 197 x 192 x 2 bytes
-    assert last == "not_yet_run: data set table; backbones: 1, captioners: 1, retrievers: 0, sets of captions: 2"
+    assert last == f"{file}: no mistakes"
+    assert contents == "not_yet_run: data set table; backbones: 1, captioners: 1, retrievers: 0, sets of captions: 2"
 
 
 def test_images_are_those_of_the_data_set_that_is_configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

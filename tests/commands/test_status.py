@@ -1,5 +1,6 @@
 """How many images a status says are left to extract."""
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -8,12 +9,16 @@ import pytest
 import vitcapr
 from tests.checkpoints import make_dataset
 from tests.commands.conftest import write_backbones
-from vitcapr.commands.status import PlannedJob, extractions
+from vitcapr.commands.status import extractions
 from vitcapr.config.base import parse
 from vitcapr.config.experiment import ExperimentConfig
+from vitcapr.errors import UserError
 from vitcapr.experiment.experiment import Experiment
+from vitcapr.pipeline.dry_run import PlannedJob
+from vitcapr.store.check import lost_stores
+from vitcapr.store.reader import open_features
 
-JOBS = [PlannedJob("extract", "extract vit/0", ""), PlannedJob("seal", "seal vit", "")]
+JOBS = [PlannedJob("extract", "extract vit/0", ()), PlannedJob("seal", "seal vit", ())]
 
 
 @pytest.fixture
@@ -38,8 +43,21 @@ def test_pictures_that_a_store_holds_are_not_counted(experiment: Experiment) -> 
     assert extractions(experiment, JOBS) == ["vit: 2 of 7 images to extract"]
 
 
+@pytest.mark.usefixtures("experiment")
+def test_a_store_that_was_deleted_is_named_with_the_rules_that_make_it_again() -> None:
+    results = Path("results/a")
+    make_dataset(results / "data", 5)
+    store = vitcapr.extract(results / "data", "noise-vit", results / "features/vit", device="cpu")
+    sealed = Path(store, "manifest.json")
+    assert list(lost_stores(results)) == []
+    shutil.rmtree("results/stores")
+    assert list(lost_stores(results)) == [(sealed, "--forcerun extract --until seal")]
+    with pytest.raises(UserError, match=r"the feature store is gone .*snakemake --forcerun extract --until seal"):
+        open_features(sealed)
+
+
 def test_nothing_is_counted_before_the_data_stage(experiment: Experiment) -> None:
-    assert extractions(experiment, [PlannedJob("data", "data", ""), *JOBS]) == []
+    assert extractions(experiment, [PlannedJob("data", "data", ()), *JOBS]) == []
 
 
 def test_without_an_extraction_torch_is_not_loaded(experiment: Experiment, monkeypatch: pytest.MonkeyPatch) -> None:

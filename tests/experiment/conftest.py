@@ -14,7 +14,7 @@ import yaml
 import vitcapr
 from tests.checkouts import copy_checkout
 from tests.forks import snakemake_forks
-from vitcapr.commands.status import PlannedJob, parse_jobs
+from tests.plans.dry_runs import DryJob, dry_run
 from vitcapr.pipeline.code import digests
 from vitcapr.pipeline.records import CODE_DIGESTS
 
@@ -41,20 +41,25 @@ class Project:
         assert done.returncode == 0, done.stderr[-3000:]
         return done.stdout + done.stderr
 
-    def jobs(self, *targets: str) -> list[PlannedJob]:
+    def dry_run(self, *arguments: str) -> list[DryJob]:
+        """The jobs of a dry run, with the experiment's file."""
+        configured = ["--configfile", self.configfile] if self.configfile else []
+        return dry_run(self.root, *configured, *arguments, environment=self.environment)
+
+    def jobs(self, *targets: str) -> list[DryJob]:
         """Those of a dry run, without figures that the edits do not list."""
         from tests.experiment.edits import DRAWN
 
-        jobs = parse_jobs(self.snakemake("--dry-run", "--nocolor", "--", *targets))
-        return [job for job in jobs if job.rule in DRAWN or not job.rule.startswith("draw_")]
+        jobs = self.dry_run("--", *targets)
+        return [job for job in jobs if job.rule_name in DRAWN or not job.rule_name.startswith("draw_")]
 
-    def plan(self, values: dict[str, Any], *arguments: str) -> str:
-        """A dry run of another experiment, with the commands of its jobs."""
+    def plan(self, values: dict[str, Any], *arguments: str) -> list[DryJob]:
+        """A dry run of another experiment."""
         (self.root / "planned.yaml").write_text(yaml.safe_dump({"experiment": "demo", **values}), encoding="utf-8")
-        return self.snakemake("--dry-run", "--nocolor", "--printshellcmds", "--configfile", "planned.yaml", *arguments)
+        return dry_run(self.root, "--configfile", "planned.yaml", *arguments, environment=self.environment)
 
     def stale_rules(self, *targets: str) -> set[str]:
-        return {job.rule for job in self.jobs(*targets)}
+        return {job.rule_name for job in self.jobs(*targets)}
 
     def stale_jobs(self) -> set[str]:
         return {job.name for job in self.jobs()}
@@ -66,13 +71,11 @@ class Project:
 
     def finish(self) -> None:
         """Put an empty file for every output and have Snakemake record that all is as it should be."""
-        text = self.snakemake("--dry-run", "--nocolor")
-        for line in text.splitlines():
-            if line.startswith("    output: "):
-                for name in line.removeprefix("    output: ").split(", "):
-                    path = self.root / name
-                    path.parent.mkdir(parents=True, exist_ok=True)
-                    path.touch()
+        for job in self.dry_run():
+            for name in job.output:
+                path = self.root / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.touch()
         self.snakemake("--touch", "--forceall", "--cores", "1")
 
     def copy(self, target: Path) -> "Project":
@@ -108,9 +111,9 @@ class Project:
         path.write_text(yaml.safe_dump(config), encoding="utf-8")
 
 
-def rules_of(text: str) -> set[str]:
+def rules_of(jobs: list[DryJob]) -> set[str]:
     """The rules of a dry run's jobs."""
-    return {line.split()[1].rstrip(":") for line in text.splitlines() if line.startswith("rule ")}
+    return {job.rule_name for job in jobs}
 
 
 TWO_CAPTIONERS = {

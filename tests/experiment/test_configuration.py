@@ -174,8 +174,7 @@ def test_an_experiment_becomes_a_dag(file: Path, fresh: Any, monkeypatch: pytest
         experiment = load_experiment(Path("experiments") / file.name)
     assert file.parent.name == ".test" or experiment.config.experiment == file.stem
     invent(experiment)
-    text = fresh.snakemake("--dry-run", "--nocolor", "--configfile", f"experiments/{file.name}")
-    rules = rules_of(text)
+    rules = rules_of(fresh.dry_run("--configfile", f"experiments/{file.name}"))
     assert {"data", "summary"} <= rules
     assert ("paper_tables" in rules) == (experiment.config.run.paper is not None)
     assert ("finetune" in rules) == bool(experiment.needed_dual_encoders)

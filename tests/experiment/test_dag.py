@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from tests.experiment.conftest import rules_of
+from tests.plans.dry_runs import commands
 from vitcapr.pipeline.code import HARMLESS, LIBRARIES
 
 REPOSITORY = Path(__file__).parents[2]
@@ -32,16 +33,15 @@ def test_a_wrong_configuration_is_one_line_with_its_file_before_anything_runs(fr
 
 
 def test_every_job_logs_and_says_what_it_needs(fresh: Any) -> None:
-    blocks = re.split(r"^rule (?=\w+:$)", fresh.snakemake("--dry-run", "--nocolor"), flags=re.MULTILINE)[1:]
-    jobs = {block.partition(":")[0]: block for block in blocks if "    output: " in block}
+    jobs = fresh.dry_run()
     assert jobs
-    for rule, block in jobs.items():
-        assert re.search(r"^    log: results/demo/logs/\S+\.log$", block, re.MULTILINE), rule
-        resources = re.search(r"^    resources: (.*)$", block, re.MULTILINE)
-        assert resources, rule
-        assert {"mem_mb", "runtime"} <= {item.partition("=")[0] for item in resources[1].split(", ")}, rule
-        assert "gpu=1" in resources[1] or rule not in ("extract", "train_captioner", "decode", "train_backbone")
-    written = re.findall(r"^    output: ([^,\n]+)", "\n".join(blocks), re.MULTILINE)
+    for job in jobs:
+        (log,) = job.log
+        assert re.fullmatch(r"results/demo/logs/\S+\.log", log), job.name
+        assert {"mem_mb", "runtime"} <= job.resources.keys(), job.name
+        on_gpu = job.rule_name in ("extract", "train_captioner", "decode", "train_backbone")
+        assert job.resources.get("gpu") == "1" or not on_gpu
+    written = [job.output[0] for job in jobs]
     # The scores of captions share a folder, and so do the figures of words and of caption lengths, the first page and
     # the summary, and the data set and its description.
     shared = ("/grounding.json", "/claims.json", "/figures/text/lengths.png", "/index.html", "/data/croissant.json")
@@ -51,11 +51,11 @@ def test_every_job_logs_and_says_what_it_needs(fresh: Any) -> None:
 
 def test_tasks_share_an_extraction_and_a_cpu_needs_no_gpu(fresh: Any) -> None:
     values = {"features": {"tasks": 3, "device": "cpu"}, "captioners": {"attention": {"backbone": "vit"}}}
-    text = fresh.plan(values, "--", "features")
-    assert [f"--task {task} --tasks 3" in text for task in range(4)] == [True, True, True, False]
-    extract = re.search(r"^rule extract:$.*?^    resources: (.*?)$", text, re.MULTILINE | re.DOTALL)
-    assert extract
-    assert "gpu=0" in extract[1]
+    tasks = [job for job in fresh.plan(values, "--", "features") if job.rule_name == "extract"]
+    assert sorted(str(job.shellcmd).partition("--task ")[2][:11] for job in tasks) == [
+        f"{k} --tasks 3" for k in range(3)
+    ]
+    assert {job.resources["gpu"] for job in tasks} == {"0"}
 
 
 def test_alignments_alone_train_no_model(fresh: Any) -> None:
@@ -64,8 +64,7 @@ def test_alignments_alone_train_no_model(fresh: Any) -> None:
         "text_encoders": {"bert": {"source": "nowhere"}},
         "alignments": {"few": {"image": "vit", "text": "bert"}},
     }
-    text = fresh.plan(values)
-    rules = rules_of(text)
+    rules = rules_of(fresh.plan(values))
     assert {"extract", "extract_text", "align", "draw_alignment", "summary", "first_page"} <= rules
     assert not rules & {"train_captioner", "train_retriever", "decode", "embed", "draw_gpu", "draw_curves"}
 
@@ -86,7 +85,7 @@ def test_a_named_target_stops_there(fresh: Any, target: str, last: str, absent: 
 def test_the_default_profile_takes_nothing_from_slurm() -> None:
     default = yaml.safe_load((REPOSITORY / "profiles/default/profile.yaml").read_text(encoding="utf-8"))
     slurm = yaml.safe_load((REPOSITORY / "slurm/profile.yaml").read_text(encoding="utf-8"))
-    assert set(default) <= {"rerun-incomplete", "show-failed-logs"}
+    assert set(default) <= {"rerun-incomplete", "show-failed-logs", "logger"}
     assert all(slurm[key] == default[key] for key in set(default) & set(slurm))
 
 
@@ -97,13 +96,11 @@ def test_a_fixed_weight_is_not_tuned(fresh: Any) -> None:
         "retrievers": {"pair": {"backbone": "vit"}},
         "rerankings": {"reranked": {"decoding": "beam", "retriever": "pair", "weight": 1.0}},
     }
-    text = fresh.plan(values)
-    rules = rules_of(text)
-    assert "rerank" in rules
-    assert "tune_reranking" not in rules
-    (command,) = (line for line in text.splitlines() if "vitcapr stage rerank " in line)
-    assert "--weight" not in command
-    assert "captions/attention/beam/validation" not in text
+    plan = fresh.plan(values)
+    assert "tune_reranking" not in rules_of(plan)
+    (rerank,) = (job for job in plan if job.rule_name == "rerank")
+    assert "--weight" not in str(rerank.shellcmd)
+    assert "captions/attention/beam/validation" not in commands(plan)
 
 
 RULES = [REPOSITORY / "Snakefile", *sorted((REPOSITORY / "rules").glob("*.smk"))]
@@ -144,7 +141,16 @@ def test_lint_needs_nothing_but_snakemake(tmp_path: Path) -> None:
     blocked = (LIBRARIES.keys() | HARMLESS.keys()) - SNAKEMAKES
     (tmp_path / "sitecustomize.py").write_text(BLOCKER.format(names=blocked), encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, "-m", "snakemake", "--lint", "--snakefile", "workflow/Snakefile"],
+        [
+            sys.executable,
+            "-m",
+            "snakemake",
+            "--lint",
+            "--snakefile",
+            "workflow/Snakefile",
+            "--workflow-profile",
+            "none",
+        ],
         cwd=REPOSITORY,
         env=os.environ | {"PYTHONPATH": str(tmp_path)},
         capture_output=True,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from vitcapr.commands.status import parse_jobs
+from tests.plans.dry_runs import commands
 
 MATCHERS = {
     "experiment": "matched",
@@ -37,8 +37,8 @@ MATCHERS = {
 
 def test_a_matcher_asks_for_pixels_tokenizer_and_tags(fresh: Any) -> None:
     (fresh.root / "vectors.txt").write_text("dog 1 2\n", encoding="utf-8")
-    text = fresh.plan(MATCHERS)
-    jobs = {job.name for job in parse_jobs(text)}
+    plan = fresh.plan(MATCHERS)
+    jobs, text = {job.name for job in plan}, commands(plan)
     splits, names = ("train", "validation"), ("small", "small-en", "small-zh", "words")
     assert {"extract_pixels vit", "train_tokenizer both", "tag_words", "finetune small"} <= jobs
     assert "figures/loss_curves/rates.png" in text
@@ -72,8 +72,8 @@ def test_pairs_draw_lengths_and_models_by_language_and_score_their_pools(fresh: 
     (fresh.root / "weights").mkdir()
     (fresh.root / "weights" / "config.json").write_text('{"model_type": "vit"}', encoding="utf-8")
     (fresh.root / "weights" / "model.safetensors").touch()
-    text = fresh.plan(config)
-    jobs = {job.name for job in parse_jobs(text)}
+    plan = fresh.plan(config)
+    jobs, text = {job.name for job in plan}, commands(plan)
     assert "figures/pairs/lengths.png" in text
     pooled = {
         f"score_pools {name}" for name in ("small", "small-en", "small-zh", "plain", "plain-en", "plain-zh", "words")

@@ -54,11 +54,11 @@ def run(site: Path, tmp_path: Path) -> Run:
 def test_a_new_study_has_the_whole_workflow(run: Run, tmp_path: Path, site: Path) -> None:
     found = {path.relative_to(tmp_path / "study").as_posix() for path in (tmp_path / "study").rglob("*")}
     assert found >= {"Snakefile", "config.yaml", "experiments/template.yaml", "profiles/slurm/profile.yaml"}
-    plan = run("snakemake", "--dry-run", "--profile", "profiles/slurm")
+    plan = run("snakemake", "--dry-run", "--profile", "slurm")
     assert "rule train_captioner:" in plan
     assert "results/demo/summary.csv" in plan
     assert f"Origin: {site}" in run("inspect", "vitcapr.experiment.packaged", "--details")
-    assert run("vitcapr", "config", "check").startswith("data: scenes, 10000 images")
+    assert run("vitcapr", "config", "check").startswith("data: scenes, 10,000 images")
 
 
 @pytest.mark.timeout(300)

@@ -3,6 +3,7 @@
 Edits by rule: test_edits.py.
 """
 
+import base64
 import re
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from tests.experiment.conftest import rules_of
 from tests.experiment.edits import ALL
+from tests.plans.dry_runs import commands
 
 BEAM = "vitcapr/decoding/beam.py"
 
@@ -57,10 +59,22 @@ def test_status_when_nothing_is_to_be_done(two: Any) -> None:
     assert two.status() == "two: everything is up to date\n"
 
 
+def test_status_says_which_job_runs(two: Any) -> None:
+    """Snakemake marks the outputs of a job that it starts, and locks those of the whole run."""
+    summary = "results/two/summary.csv"
+    (two.root / summary).unlink()
+    marker = two.root / ".snakemake/incomplete" / base64.b64encode(summary.encode(), b"-_").decode()
+    marker.write_text('{"external_jobid": null}')
+    assert re.search(r"summary +not computed yet\n", two.status())
+    (two.root / ".snakemake/locks/0.output.lock").write_text(f"{summary}\n")
+    assert re.search(r"summary +runs now\n", two.status())
+    assert "snakemake --unlock" in two.status()
+
+
 def test_the_store_root_comes_from_one_place_and_re_runs_nothing(two: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VITCAPR_STORES", "/group/stores")
     assert two.stale_jobs() == set()
-    text = two.snakemake("--dry-run", "--nocolor", "--printshellcmds", "--forceall", "--", "features")
+    text = commands(two.dry_run("--forceall", "--", "features"))
     assert text.count("--stores /group/stores") == 2
     assert "results/stores" not in text
 
@@ -72,7 +86,7 @@ def test_every_view_of_a_retriever_is_a_store_of_its_own(fresh: Any) -> None:
         "retrievers": {"paper": {"backbone": "vit", "augmented_views": ["mirrored"]}},
         "rerankings": {"reranked": {"decoding": "beam", "retriever": "paper"}},
     }
-    text = fresh.plan(values)
+    text = commands(fresh.plan(values))
     features = "results/demo/features"
     for name in ("vit", "mirrored"):
         assert f"--part {features}/{name}/parts/0.json" in text
@@ -91,8 +105,8 @@ def test_an_adopted_store_is_not_extracted(fresh: Any) -> None:
         "backbones": {"vit": {"source": "store:0123456789abcdef"}},
         "captioners": {"attention": {"backbone": "vit"}},
     }
-    text = fresh.plan(values)
-    rules = rules_of(text)
+    plan = fresh.plan(values)
+    rules, text = rules_of(plan), commands(plan)
     assert "adopt" in rules
     assert rules.isdisjoint({"extract", "seal", "train_backbone", "draw_rollout"})
     assert "draw_attention" in rules

@@ -3,24 +3,22 @@
 import io
 import logging
 import os
-import sys
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
+import snakemake
 from rich.console import Console
-from snakemake.logging import ColorizingTextHandler, DefaultFormatter, logger
-from snakemake.settings.types import ExecMode
+from snakemake.settings.types import OutputSettings
 from snakemake_interface_logger_plugins.common import LogEvent
 
+from snakemake_logger_plugin_vitcapr import LogHandler
 from vitcapr.formats.scores import COLUMNS
 from vitcapr.metrics import spread
 from vitcapr.progress import PROGRESS, Reporter
-from vitcapr.terminal import StepHandler, show_steps
 
-NAMES = ("printshellcmds", "nocolor", "debug_dag", "verbose", "dryrun")
-"""Of Snakemake's settings of its output."""
+KILLED = "interrupted, or killed (often because the memory ran out), or the error is above"
+SNAKEMAKE = str(Path(snakemake.__file__).with_name("workflow.py"))
 
 
 @pytest.fixture
@@ -29,14 +27,15 @@ def handler(monkeypatch, tmp_path):
     monkeypatch.setenv(PROGRESS[0], "terminal")
 
     def make(**settings):
-        plain = ColorizingTextHandler(stream=sys.stdout, formatter=DefaultFormatter())
-        chosen = SimpleNamespace(**{**dict.fromkeys(NAMES, False), **settings})
-        return StepHandler(plain, chosen, tmp_path / "results/demo", "demo: 40 rendered images")
+        handler = LogHandler(OutputSettings(stdout=True, **settings), None)
+        handler.emit(record("demo: 40 rendered images", results=tmp_path / "results/demo"))
+        return handler
 
     return make
 
 
 def record(message=None, event=None, level=logging.INFO, **fields):
+    fields = {"pathname": SNAKEMAKE, "funcName": "execute", **fields}
     return logging.makeLogRecord({"msg": message, "event": event, "levelno": level, "levelname": "INFO", **fields})
 
 
@@ -46,6 +45,9 @@ def job(number, rule, created, log=None, **wildcards):
     fields |= {"priority": 0, "threads": 1, "is_checkpoint": False, "resources": {"mem_mb": 1}, "rule_name": rule}
     wildcards = {"experiment": "demo", **wildcards}
     return record("", LogEvent.JOB_INFO, jobid=number, wildcards=wildcards, created=created, log=log or [], **fields)
+
+
+STARTED = record("Workflow has started!", LogEvent.WORKFLOW_STARTED)
 
 
 def finished(number, created):
@@ -89,6 +91,7 @@ def test_a_line_a_step_and_the_scores_at_the_end(shows, tmp_path):
     (results / "tables/spread_pairs.csv").write_text(f"{','.join(spread.PAIR_COLUMNS)}\n")
     text = shows(
         record("Building DAG of jobs..."),
+        STARTED,
         record("Job stats", LogEvent.RUN_INFO, stats={"extract": 2, "spread": 1, "all": 1, "total": 4}),
         record("Select jobs to execute..."),
         job(7, "extract", 1000.0, [str(log)], backbone="vit-tiny", task="0"),
@@ -117,39 +120,46 @@ def test_a_line_a_step_and_the_scores_at_the_end(shows, tmp_path):
     assert lines[-2:] == [f"Scores: {results / 'summary.csv'}", f"Page:   {results / 'index.html'}"]
 
 
-def failed(log, **fields):
-    fields = {"jobid": 3, "aux": {}, "log": [str(log)], **fields}
-    return record("Error in rule", LogEvent.JOB_ERROR, logging.ERROR, **fields)
+def failed(*logs, **fields):
+    fields = {"jobid": 3, "aux": {}, "log": [*map(str, logs)], "rule_msg": None, "shellcmd": "python", **fields}
+    return record("Error in rule", LogEvent.JOB_ERROR, logging.ERROR, rule_name="score", **fields)
 
 
 @pytest.mark.parametrize(
-    ("log", "status", "shown"),
+    ("log", "fields", "reason", "shows_log"),
     [
+        ("2026-11-23 07:00:00 begun\n2026-11-23 07:00:01 ended: 2 mistakes:\n  one\n", {}, "2 mistakes:\n  one", False),
+        ("2026-11-23 07:00:00 ended: by a signal\n2026-11-23 07:00:01 begun\n", {}, KILLED, True),
         (
-            "2026-11-23 07:00:00 begun\n2026-11-23 07:00:01 ended: 2 mistakes:\n  one\n  two\n",
-            "exit status 2",
-            ": 2 mistakes:\n  one\n  two",
+            "2026-11-23 07:00:00 begun\n",
+            {"rule_msg": "its state is 'OUT_OF_MEMORY'"},
+            "its state is 'OUT_OF_MEMORY'",
+            True,
         ),
-        ("2026-11-23 07:00:00 ended: an earlier run\n2026-11-23 07:00:01 begun\n", "exit status 1", ""),
-        (
-            "2026-11-23 07:00:00 ended: an earlier run\n",
-            "exit status 137",
-            ": killed by signal 9; often the memory ran out",
-        ),
-        ("", "exit status 139", ": killed by signal 11"),
+        ("", {"rule_msg": f"sbatch failed:\n  {'a word ' * 100}"}, f"sbatch failed:\n{'a word ' * 56}a [...]", False),
+        ("", {}, "the error is above", False),
+        ("", {"shellcmd": None}, "Traceback", False),
     ],
 )
-def test_the_reason_of_a_failure_is_shown_once(shows, tmp_path, log, status, shown):
+def test_the_reason_of_a_failure_is_shown_once(shows, tmp_path, log, fields, reason, shows_log):
     (tmp_path / "a.log").write_text(log)
-    command = f"RuleException:\nCalledProcessError in file x, line 5:\nCommand 'a' returned non-zero {status}."
     text = shows(
-        record(command, LogEvent.ERROR, logging.ERROR),
-        failed(tmp_path / "a.log", rule_name="score"),
-        record("WorkflowError:\nAt least one job did not complete successfully.", LogEvent.ERROR, logging.ERROR),
+        STARTED,
+        record("Traceback", LogEvent.ERROR, logging.ERROR, exception="RuleException"),
+        failed(tmp_path / "a.log", **fields),
+        record("Exiting because a job execution failed.", None, logging.ERROR, funcName="schedule"),
+        record("Elapsed time: 1", funcName="log_workflow_runtime"),
+        record("At least one job did not complete.", LogEvent.ERROR, logging.ERROR, exception="WorkflowError"),
     )
-    first, _, rest = text.partition(f"  log: {tmp_path}/a.log\n")
-    assert first == f"error in score{shown}\n"
-    assert rest == ("" if "mistakes" in shown else "".join(f"    {line}\n" for line in log.splitlines()))
+    first, _, rest = text.partition(f"  log: {tmp_path}/a.log{'' if log else ' (not written)'}\n")
+    assert first == f"error in score: {reason}\n"
+    assert rest == ("".join(f"    {line}\n" for line in log.splitlines()) if shows_log else "")
+
+
+def test_a_job_that_starts_again_and_an_error_of_the_workflow(shows, tmp_path):
+    again = job(3, "score", 1000.0, [str(tmp_path / "a.log")])
+    error = record("MissingRuleException", LogEvent.ERROR, logging.ERROR, exception="MissingRuleException")
+    assert shows(again, failed(), again, error).splitlines()[1:] == ["score starts again", "MissingRuleException"]
 
 
 def test_what_runs_fits_80_columns(handler, tmp_path):
@@ -169,26 +179,21 @@ def test_what_runs_fits_80_columns(handler, tmp_path):
     assert decoding.strip() == "decode beam"
 
 
-def test_an_error_before_there_is_a_log(shows, tmp_path):
-    text = shows(failed(tmp_path / "score.log", rule_name="score"))
-    assert text == f"error in score\n  log: {tmp_path}/score.log (not written: the error is above)\n"
-
-
 def test_warnings_and_unknown_messages_are_shown_in_full(shows):
     message = "a long warning " + "x" * 300
     text = shows(
         record(message, None, logging.WARNING),
-        record("Unlocked working directory."),
-        record("Using shell: /usr/bin/bash"),
+        record("Job 3 has been submitted with SLURM jobid 7", pathname="/site/snakemake_executor_plugin_slurm/a.py"),
         record("Provided cores: 2", LogEvent.RESOURCES_INFO),
+        record("Unlocked working directory."),
     )
-    assert text == f"{message}\nUnlocked working directory.\n"
+    assert text == f"{message}\nJob 3 has been submitted with SLURM jobid 7\nUnlocked working directory.\n"
 
 
 def test_no_scores_where_none_were_made(shows, tmp_path):
     summary(tmp_path / "results/demo")
-    message = "Nothing to be done (all requested files are present and up to date)."
-    assert shows(record(message)) == f"{message}\n"
+    nothing = "Nothing to be done (all requested files are present and up to date).\n"
+    assert shows(record("Building DAG of jobs..."), STARTED, record("Using shell: /usr/bin/bash")) == nothing
     text = shows(record("", LogEvent.RUN_INFO, stats={"total": 1}), job(1, "seal", 0.0), finished(1, 1.0))
     assert "1 step in " in text
     assert "attention, beam" not in text
@@ -233,19 +238,3 @@ def test_the_handler_asks_the_stages_for_that(handler, monkeypatch):
     assert PROGRESS[0] not in os.environ
     handler()
     assert os.environ[PROGRESS[0]] == PROGRESS[1]
-
-
-def test_snakemakes_handler_is_replaced_once_and_that_of_the_user_stays(monkeypatch, tmp_path):
-    """The Snakemake of one job keeps its output."""
-    own, users = ColorizingTextHandler(stream=sys.stdout), logging.NullHandler()
-    own.name = "DefaultStreamHandler"
-    monkeypatch.setattr(logger, "handlers", [users, own])
-    workflow = SimpleNamespace(exec_mode=ExecMode.REMOTE, output_settings=SimpleNamespace(**dict.fromkeys(NAMES, True)))
-    show_steps(workflow, tmp_path, "")
-    assert logger.handlers == [users, own]
-    workflow.exec_mode = ExecMode.DEFAULT
-    for name in ("one", "two"):
-        show_steps(workflow, tmp_path / name, "")
-    assert logger.handlers[0] is users
-    (steps,) = logger.handlers[1:]
-    assert steps.results == [tmp_path / "one", tmp_path / "two"]

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from tests.checkouts import REPOSITORY, copy_checkout
-from tests.forks import snakemake_forks
+from tests.plans.dry_runs import DryJob, dry_run
 
 PROFILE = yaml.safe_load((REPOSITORY / "profiles/slurm/profile.yaml").read_text(encoding="utf-8"))
 CONFIG = {
@@ -23,49 +23,40 @@ CONFIG = {
 
 
 @pytest.fixture(scope="module")
-def jobs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str]]:
-    """Threads and resources of every job of the whole DAG, by rule and wildcards."""
+def jobs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, DryJob]:
+    """Every job of the whole DAG, by its name."""
     folder = tmp_path_factory.mktemp("slurm")
     copy_checkout(folder)
     (folder / "mine.yaml").write_text(yaml.safe_dump(CONFIG), encoding="utf-8")
-    arguments = ("--nocolor", "--dry-run", "--cores=64", "--profile", "slurm", "--configfile", "mine.yaml")
-    done = snakemake_forks().run("-m", "snakemake", *arguments, folder=folder)
-    assert done.returncode == 0, done.stderr[-4000:]
-    found = {}
-    for block in re.split(r"^rule (?=\w+:$)", done.stdout + done.stderr, flags=re.MULTILINE)[1:]:
-        fields = dict(re.findall(r"^    (\w+): (.*)$", block, re.MULTILINE))
-        resources = dict(item.split("=", 1) for item in fields["resources"].split(", ") if "=" in item)
-        name = f"{block.partition(':')[0]}:{fields.get('wildcards', '')}"
-        found[name] = {"threads": fields.get("threads", "1"), **resources}
-    return found
+    plan = dry_run(folder, "--cores=64", "--profile", "slurm", "--configfile", "mine.yaml")
+    return {job.name: job for job in plan}
 
 
 def test_every_job_has_the_partition_of_its_rule_and_the_threads_of_the_profile(
-    jobs: dict[str, dict[str, str]],
+    jobs: dict[str, DryJob],
 ) -> None:
-    rules = {name.partition(":")[0] for name in jobs}
+    rules = {job.rule_name for job in jobs.values()}
     assert rules >= {"data", "extract", "extract_text", "train_captioner", "decode", "rerank", "embed", "score"}
     for name, job in jobs.items():
-        rule = name.partition(":")[0]
-        on_gpu = rule in PROFILE["set-resources"]
-        assert job["slurm_partition"] == ("gpu-l40s" if on_gpu else "cpu"), name
-        assert on_gpu or job.get("gpu", "0") == "0", name
-        assert job["nodes"] == "1", name
-        assert {"mem_mb", "runtime"} <= job.keys(), name
-        assert int(job["threads"]) == PROFILE["set-threads"].get(rule, int(job["threads"])), name
+        on_gpu = job.rule_name in PROFILE["set-resources"]
+        assert job.resources["slurm_partition"] == ("gpu-l40s" if on_gpu else "cpu"), name
+        assert on_gpu or job.resources.get("gpu", "0") == "0", name
+        assert job.resources["nodes"] == "1", name
+        assert {"mem_mb", "runtime"} <= job.resources.keys(), name
+        assert job.threads == PROFILE["set-threads"].get(job.rule_name, job.threads), name
 
 
-def test_the_papers_allocation(jobs: dict[str, dict[str, str]]) -> None:
+def test_the_papers_allocation(jobs: dict[str, DryJob]) -> None:
     """ViTCap-R: -G 1 -c 32 -p gpu-l40s -N 1."""
-    wanted = {"slurm_partition": "gpu-l40s", "nodes": "1", "gpu": "1", "threads": "32"}
-    for job in ("extract:experiment=mine, backbone=vit, task=0", "train_retriever:experiment=mine, retriever=pair"):
-        assert jobs[job].items() >= wanted.items()
+    for job in (jobs["extract vit/0"], jobs["train_retriever pair"]):
+        assert job.resources.items() >= {"slurm_partition": "gpu-l40s", "nodes": "1", "gpu": "1"}.items()
+        assert job.threads == 32
 
 
-def test_a_training_requests_a_gpu_per_process_and_a_warning_signal(jobs: dict[str, dict[str, str]]) -> None:
-    several = jobs["train_captioner:experiment=mine, captioner=several"]
+def test_a_training_requests_a_gpu_per_process_and_a_warning_signal(jobs: dict[str, DryJob]) -> None:
+    several = jobs["train_captioner several"].resources
     assert (several["gpu"], several["slurm_extra"]) == ("4", "--signal=USR1@300")
-    assert jobs["train_captioner:experiment=mine, captioner=on_cpu"]["gpu"] == "0"
+    assert jobs["train_captioner on_cpu"].resources["gpu"] == "0"
 
 
 def gpu_rules() -> set[str]:

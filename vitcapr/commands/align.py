@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vitcapr.commands.main import Log, echo, typed, words_in
+from vitcapr.commands.main import Log, typed, words_in
 from vitcapr.config.alignment import StudyConfig
 from vitcapr.config.base import described
 
@@ -94,9 +94,9 @@ def _write(found: "Compared", output: Path) -> None:
     write_text(output / "tables.md", found.page)
     write_figure(alignment_curve(found.scores), output / "recall")
     for table in found.tables:
-        echo(f"\n{table.title}")
+        print_lines(f"\n{table.title}")
         print_listing(table)
-    echo(f"\n{found.protocol}")
+    print_lines(f"\n{found.protocol}")
 
 
 app = typed(main)

@@ -1,6 +1,7 @@
 """Caption photographs: files, folders or patterns."""
 
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vitcapr.api.captioner import BATCH, load_captioner
-from vitcapr.commands.main import echo, takes, typed
+from vitcapr.commands.main import takes, typed
 from vitcapr.data.photographs import FIGURE_SUFFIX, find_photographs
 from vitcapr.errors import UserError
 
@@ -55,9 +56,9 @@ def main(
     elif rows:
         _print(rows)
     for name, number in skipped.items():
-        echo(f"skipped: {number} file(s) in {name} that are not images", err=True)
+        print_lines(f"skipped: {number} file(s) in {name} that are not images", stream=sys.stderr)
     for name, reason in bad.items():
-        echo(f"bad: {name}: {reason}", err=True)
+        print_lines(f"bad: {name}: {reason}", stream=sys.stderr)
     if bad:
         raise UserError(f"{len(bad)} of {asked} have no caption", remedy="see the lines above")
 
@@ -120,7 +121,7 @@ def _print(rows: Sequence[dict[str, Any]]) -> None:
     print_listing(Table("", ("", "", ""), tuple(lines), align="lrl"))
     for one in rows:
         if "attention" in one:
-            echo(f"attention: {one['attention']}")
+            print_lines(f"attention: {one['attention']}")
 
 
 app = typed(main)

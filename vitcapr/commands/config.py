@@ -9,13 +9,14 @@ import yaml
 
 from vitcapr.commands.downloads import missing_lines, models_of, obtainable_table
 from vitcapr.commands.estimate import backbone_lines, splits_and_languages, text_encoder_lines
-from vitcapr.commands.main import Configfiles, echo
+from vitcapr.commands.main import Configfiles
 from vitcapr.config.experiment import missing_languages
 from vitcapr.config.reference import parameters_text, schema_text
 from vitcapr.errors import UserError, as_user_error
 from vitcapr.experiment.checks import empty_splits
 from vitcapr.experiment.experiment import Experiment, load_experiment, names_of, read_config
 from vitcapr.formats.tables import to_markdown
+from vitcapr.progress import print_lines
 from vitcapr.studies.papers.recipe import read_recipe, recipe_table
 
 SPLITS = ("train", "validation", "test", "none")
@@ -28,19 +29,19 @@ def check(configfile: Configfiles = None) -> None:
     """Check a configuration: its keys, its values, its files and models; count images and bytes of features."""
     files = configfile or []
     where = names_of(files)
-    for line in missing_lines(Experiment(read_config(*files))):
-        echo(line)
+    print_lines(*missing_lines(Experiment(read_config(*files))))
     experiment = load_experiment(*files)
     sizes, languages = splits_and_languages(experiment)
     errors = [UserError(what, where=where) for what in missing_languages(experiment.config, languages)]
     if errors := [*errors, *(empty_splits(experiment, sizes) if sizes else ())]:
         raise as_user_error(errors)
-    listed = ", ".join(f"{sizes[split]} {split}" for split in SPLITS if sizes[split])
-    dataset = experiment.config.data.dataset
-    echo(f"data: {dataset}, {f'{sizes.total()} images: {listed}' if sizes else 'sampled when it is read'}")
-    for line in [*backbone_lines(experiment, sizes.total()), *text_encoder_lines(experiment)]:
-        echo(line)
-    echo(experiment.contents)
+    listed = ", ".join(f"{sizes[split]:,} {split}" for split in SPLITS if sizes[split])
+    size = f"{sizes.total():,} images: {listed}" if sizes else "sampled when it is read"
+    data, backbones = (
+        experiment.config.data.dataset,
+        [*backbone_lines(experiment, sizes.total()), *text_encoder_lines(experiment)],
+    )
+    print_lines(f"data: {data}, {size}", *backbones, experiment.contents, f"{where}: no mistakes")
 
 
 @app.command()

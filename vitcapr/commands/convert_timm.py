@@ -8,6 +8,7 @@ import typer
 from vitcapr.commands.main import typed
 from vitcapr.encoders.checkpoints import locate
 from vitcapr.encoders.timm_checkpoint import convert_timm
+from vitcapr.progress import print_lines
 
 
 def main(
@@ -17,7 +18,7 @@ def main(
 ) -> None:
     """Convert a plain ViT of timm to the format of transformers."""
     convert_timm(locate(source, revision).folder, folder)
-    typer.echo(f"in an experiment: source: {folder.name} (with VITCAPR_BACKBONES={folder.resolve().parent})")
+    print_lines(f"in an experiment: source: {folder.name} (with VITCAPR_BACKBONES={folder.resolve().parent})")
 
 
 app = typed(main)

@@ -5,12 +5,13 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.commands.main import echo, typed
+from vitcapr.commands.main import typed
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
 from vitcapr.formats.scores import read_summary
 from vitcapr.pipeline.comparison import Scores, of_artefacts, of_experiments, of_scores
 from vitcapr.pipeline.lineage import Lineage
+from vitcapr.progress import print_lines
 
 SUMMARY = "summary.csv"
 KINDS = "two folders of experiments, two artefacts, or two summaries"
@@ -28,7 +29,7 @@ def main(
         lines = list(of_scores(read_scores(first), read_scores(second)))
     else:
         lines = compare(first, second)
-    echo("\n".join([f"{first} -> {second}", *(f"  {line}" for line in lines)]))
+    print_lines(f"{first} -> {second}", *(f"  {line}" for line in lines))
 
 
 def compare(first: Path, second: Path) -> list[str]:

@@ -51,7 +51,7 @@ def backbone_lines(experiment: Experiment, images: int) -> Iterator[str]:
         if experiment.is_trained(name):
             trained = config.trained_backbone
             values = trained.model_dump(include={"hidden_size", "patch_size"}) | {"image_size": config.data.scenes.size}
-            place = f"trained here on the {images} images, {trained.epochs} epochs"
+            place = f"trained here on the {images:,} images, {trained.epochs} epochs"
         else:
             folder = find_backbone(backbone.source)
             values = read_model_config(folder)

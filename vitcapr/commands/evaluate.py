@@ -1,14 +1,16 @@
 """Score captions in COCO's format, or embeddings for retrieval, with intervals."""
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vitcapr.commands.main import echo, typed, words_in
+from vitcapr.commands.main import typed, words_in
 from vitcapr.config.metrics import CAPTION_METRICS, FOR_ENGLISH
 from vitcapr.errors import UserError
+from vitcapr.progress import print_lines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,9 +107,9 @@ def main(
     else:
         print_scores(scored, str(results or "embeddings"), against)
     if as_csv and scored.without_captions:
-        typer.echo(_coverage(scored), err=True)
+        print_lines(_coverage(scored), stream=sys.stderr)
     if left_out := [name for name in words_in(metrics) if name in FOR_ENGLISH and language != "en"]:
-        typer.echo(f"not scored: {', '.join(left_out)}, for English only", err=True)
+        print_lines(f"not scored: {', '.join(left_out)}, for English only", stream=sys.stderr)
 
 
 def _coverage(scored: "Evaluation") -> str:
@@ -127,18 +129,18 @@ def print_scores(scored: "Evaluation", system: str, against: Path | None = None)
     from vitcapr.report.score_tables import COMPARISON_COLUMNS, comparison_rows
 
     if scored.differences is not None:
-        echo(f"before: {against}, after: {system}; scores times 100")
+        print_lines(f"before: {against}, after: {system}; scores times 100")
         rows = comparison_rows(_by_name(scored.differences))
         print_listing(Table("", COMPARISON_COLUMNS, tuple(rows), align="lrrrrrl"))
     else:
-        echo(f"{system}: scores times 100, ranks as they are")
+        print_lines(f"{system}: scores times 100, ranks as they are")
         scores = [(COLUMNS[name], score) for name, score in _by_name(scored.scores).items() if name in COLUMNS]
         cells = [(column.label, column.cell(score)) for column, score in scores]
         rows = [row(label, cell.text, cell.interval or NOTHING) for label, cell in cells]
         print_listing(Table("", ("score", "value", "95 % interval"), tuple(rows)))
     if scored.without_captions:
-        echo(f"\n{_coverage(scored)}")
-    echo(f"\nProtocol: {scored.protocol}")
+        print_lines(f"\n{_coverage(scored)}")
+    print_lines(f"\nProtocol: {scored.protocol}")
 
 
 app = typed(main)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vitcapr.commands.main import echo, typed
+from vitcapr.commands.main import typed
 from vitcapr.errors import UserError
 from vitcapr.formats.model import CARD
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from vitcapr.commands.web import PageServer
-    from vitcapr.progress import Reporter
+    from vitcapr.progress import Reporter, print_lines
     from vitcapr.report.explorer.spaces import Embed
 
 
@@ -50,13 +50,13 @@ def main(
     folder = output or results[0] / "explorer"
     write_explorer(folder, contents, report)
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-    echo(f"{folder / 'index.html'}: {len(contents.gallery.images)} images, {format_bytes(size)}")
+    print_lines(f"{folder / 'index.html'}: {len(contents.gallery.images)} images, {format_bytes(size)}")
     if serve is not None:
         from vitcapr.commands.web import until_stopped
 
         with until_stopped():
             server = explorer_server(folder, serve)
-            echo(f"{server.url} until Ctrl-C")
+            print_lines(f"{server.url} until Ctrl-C")
             server.run()
 
 

@@ -1,5 +1,6 @@
 """Inspect, verify, move, import, export and tidy stored features."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -7,13 +8,13 @@ from typing import Annotated, Literal
 
 import typer
 
-from vitcapr.commands.main import Arrays, Sealed, echo, words_in
+from vitcapr.commands.main import Arrays, Sealed, words_in
 from vitcapr.errors import UserError
 from vitcapr.files import remove_remains, write_json
 from vitcapr.formats.store_manifest import read_sealed
 from vitcapr.pipeline.comparison import leaves
 from vitcapr.pipeline.paths import stores_root
-from vitcapr.progress import Reporter, format_bytes
+from vitcapr.progress import Reporter, format_bytes, print_lines
 from vitcapr.store import transfer
 from vitcapr.store.check import compute_again, delete_damaged, sealed_files
 from vitcapr.store.layout import identity_in
@@ -43,7 +44,7 @@ def info(sealed: Sealed) -> None:
         ]
     width = max(len(label) for label, _ in rows)
     for label, value in rows:
-        echo(f"{label:{width}}  {value}")
+        print_lines(f"{label:{width}}  {value}")
 
 
 @app.command()
@@ -58,14 +59,14 @@ def verify(
     for (array, index), file in files.items():
         if problem := file.problem():
             damaged[array, index] = file
-            echo(f"bad: chunk {index} of {array} {problem}: {file.path}", err=True)
+            print_lines(f"bad: chunk {index} of {array} {problem}: {file.path}", stream=sys.stderr)
     if damaged:
         if delete:
             delete_damaged(manifest, group, damaged, path)
         first = "they were deleted; " if delete else "delete them (--delete does), then "
         remedy = f"{first}run {compute_again(identity_in(manifest))}, which computes only what is missing"
         raise UserError(f"{len(damaged)} of {len(files)} chunks are damaged", where=path, remedy=remedy)
-    echo(f"{len(files)} chunks, {format_bytes(sum(file.size for file in files.values()))}, all as sealed")
+    print_lines(f"{len(files)} chunks, {format_bytes(sum(file.size for file in files.values()))}, all as sealed")
 
 
 @app.command()
@@ -119,7 +120,7 @@ def push(sealed: Sealed, url: Url, patience: Patience = 60.0) -> None:
     manifest = sealed / "manifest.json" if sealed.is_dir() else sealed
     with Reporter() as reporter:
         transfer.push(manifest, RemoteFolder(url, patience), reporter)
-    echo(f"{read_sealed(manifest)['fingerprint'][:16]} is whole at {url}")
+    print_lines(f"{read_sealed(manifest)['fingerprint'][:16]} is whole at {url}")
 
 
 @app.command()
@@ -138,8 +139,8 @@ def pull(
     with Reporter() as reporter:
         sealed = transfer.pull(remote, to, reporter, words_in(arrays) if arrays else None)
     with open_features(sealed) as store:
-        echo(str(store))
-    echo(f"sealed: {sealed}")
+        print_lines(str(store))
+    print_lines(f"sealed: {sealed}")
 
 
 @app.command("import")
@@ -190,8 +191,8 @@ def import_store(
                 advance=tracker.advance,
                 say=reporter.line,
             )
-    echo(f"sealed: {sealed}")
-    echo(f"in an experiment: source: store:{sealed.parent.name}")
+    print_lines(f"sealed: {sealed}")
+    print_lines(f"in an experiment: source: store:{sealed.parent.name}")
 
 
 def _describe(array: FeatureArray) -> str:

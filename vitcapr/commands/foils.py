@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vitcapr.commands.main import echo, typed
+from vitcapr.commands.main import typed
 from vitcapr.errors import UserError
+from vitcapr.progress import print_lines
 
 if TYPE_CHECKING:
     from vitcapr.metrics.bootstrap import Array
@@ -84,7 +85,7 @@ def main(
         scores["blind"] = alone
     preferences = score_foils(kept, scores, samples, seed)
     _print(preferences)
-    echo("\n" + "\n".join(notes))
+    print_lines("\n" + "\n".join(notes))
     if output is not None:
         write_tables(output, accuracy=preferences.accuracies, differences=preferences.differences)
         write_figure(draw_foils(preferences.accuracies), output / "accuracy")
@@ -156,7 +157,7 @@ def _print(preferences: "Preferences") -> None:
         gap = number(one["difference"], one["low"], one["high"], scale=100, signed=True)
         rows.append(row(f"{one['scorer']} - {one['other']}", gap, f"{one['p_value']:.3g}"))
     if rows:
-        echo()
+        print_lines("")
         print_listing(Table("", ("all pairs", "difference", "p"), tuple(rows)))
 
 

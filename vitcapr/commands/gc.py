@@ -1,6 +1,5 @@
 """List what nothing needs any more, and delete it."""
 
-import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -12,14 +11,14 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.commands.main import echo, typed
+from vitcapr.commands.main import typed
 from vitcapr.config.yaml_file import read_yaml
 from vitcapr.errors import UserError
-from vitcapr.pipeline.dry_run import dry_run
+from vitcapr.pipeline.dry_run import planned_dag
 from vitcapr.pipeline.orphans import made_by, orphans, recorded_experiments, unused_entries
 from vitcapr.pipeline.records import Run, read_runs
 from vitcapr.pipeline.result_cache import VARIABLE, open_result_cache
-from vitcapr.progress import format_bytes
+from vitcapr.progress import format_bytes, print_lines
 from vitcapr.store.check import unused_stores
 
 DEFAULT = Path("config.yaml")
@@ -60,20 +59,20 @@ def main(
         raise UserError("no such folder", where=results, remedy="name the folder of all results with --results")
     doomed = []
     for item in leftovers(results, configurations(configfile or [])):
-        echo(f"{format_bytes(item.size):>10}  {item.what}  ({item.origin}){f'  {item.kept}' if item.kept else ''}")
-        for path in item.paths:
-            echo(f"{'':10}    {path}")
+        kept = f"  {item.kept}" if item.kept else ""
+        print_lines(f"{format_bytes(item.size):>10}  {item.what}  ({item.origin}){kept}")
+        print_lines(*(f"{'':10}    {path}" for path in item.paths))
         if not item.kept:
             doomed.append(item)
     total = format_bytes(sum(item.size for item in doomed))
     if not doomed:
-        echo(f"everything in {results} is in use")
+        print_lines(f"everything in {results} is in use")
     elif yes:
         for item in doomed:
             item.delete()
-        echo(f"{total} deleted")
+        print_lines(f"{total} deleted")
     else:
-        echo(f"{total} can be freed: run again with --yes")
+        print_lines(f"{total} can be freed: run again with --yes")
 
 
 def leftovers(results: Path, files: dict[str, list[list[Path]]]) -> Iterator[Leftover]:
@@ -83,7 +82,7 @@ def leftovers(results: Path, files: dict[str, list[list[Path]]]) -> Iterator[Lef
         runs = read_runs(experiment)
         if experiment.name not in files:
             alive += runs
-            echo(f"{experiment}: its configuration is not known and it is left alone; name it with --configfile")
+            print_lines(f"{experiment}: its configuration is not known and it is left alone; name it with --configfile")
             continue
         needed = set[str]().union(*map(output_files, files[experiment.name]))
         left = orphans(experiment, runs, needed)
@@ -116,8 +115,8 @@ def configurations(given: list[Path]) -> dict[str, list[list[Path]]]:
 
 def output_files(configfiles: list[Path]) -> set[str]:
     """Every file that the rules make for an experiment."""
-    lines = re.findall(r"^    output: (.*)$", dry_run(configfiles, "--forceall"), flags=re.MULTILINE)
-    return {path for line in lines for path in line.split(", ")}
+    with planned_dag(configfiles) as dag:
+        return {str(file) for job in dag.jobs for file in job.output}
 
 
 def _owner(path: Path) -> str:

@@ -55,6 +55,7 @@ def main(
     shutil.copyfile(WORKFLOW / "config.yaml", folder / "config.yaml")
     for place in ("profiles", SCHEMAS):
         shutil.copytree(WORKFLOW / place, folder / place)
+    (folder / "slurm").symlink_to("profiles/slurm")  # snakemake --profile slurm
     print(f"{folder}: a new study")
     print(f"  cd {folder}")
     if not given:

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vitcapr.commands.main import echo, typed, words_in
+from vitcapr.commands.main import typed, words_in
 from vitcapr.errors import UserError
+from vitcapr.progress import print_lines
 
 if TYPE_CHECKING:
     from vitcapr.metrics.bootstrap import Array
@@ -53,8 +54,8 @@ def main(
     vectors, protocol = _by_vectors(judged, encoder, retriever, photographs)
     agreements = agreement({**scores, **vectors}, judged.judgments, samples, seed)
     _print(agreements, "c" if expert is not None else "b")
-    echo(f"\n{len(judged.judgments)} candidates; {judged.changed}")
-    echo(f"Protocol: {'|'.join([evaluation.protocol, *protocol])}")
+    print_lines(f"\n{len(judged.judgments)} candidates; {judged.changed}")
+    print_lines(f"Protocol: {'|'.join([evaluation.protocol, *protocol])}")
     if output is not None:
         write_tables(output, taus=agreements.taus, differences=agreements.differences)
         write_figure(draw_agreement(agreements), output / "taus")

@@ -22,8 +22,8 @@ from typing import Annotated, Any, get_args, get_origin
 import typer
 
 from vitcapr import __version__
-from vitcapr.errors import EXIT_BAD_INPUT, EXIT_NOT_READ, Preempted, UserError, did_you_mean, printable
-from vitcapr.progress import is_first_process
+from vitcapr.errors import EXIT_BAD_INPUT, EXIT_NOT_READ, Preempted, UserError, did_you_mean
+from vitcapr.progress import is_first_process, print_lines
 
 COMMANDS = (
     *("init", "caption", "search", "serve", "evaluate", "extract", "train-head", "align", "judge", "foils", "models"),
@@ -77,7 +77,7 @@ def _main() -> None:
     debug = arguments[:1] == ["--debug"]
     command, *arguments = arguments[debug:] or ["--help"]
     if command in ("-h", "--help"):
-        print(usage())
+        print_lines(usage())
     elif command == "--version":
         print(f"vitcapr {__version__}")
     elif command in COMMANDS:
@@ -85,7 +85,7 @@ def _main() -> None:
         run_program(importlib.import_module(f"vitcapr.commands.{command.replace('-', '_')}").app, debug)
     else:
         remedy = did_you_mean(command, COMMANDS, "vitcapr --help lists the commands")
-        echo(f"error: no command '{command}'; {remedy}", err=True)
+        print_lines(f"error: no command '{command}'; {remedy}", stream=sys.stderr)
         sys.exit(EXIT_BAD_INPUT)
 
 
@@ -105,11 +105,6 @@ def typed(command: Callable[..., Any]) -> typer.Typer:
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     app.command()(command)
     return app
-
-
-def echo(text: object = "", err: bool = False) -> None:
-    """Print lines for people, who may see names of files, images and authors in them."""
-    typer.echo(printable(str(text)), err=err)
 
 
 def words_in(option: str) -> list[str]:
@@ -197,7 +192,7 @@ def _out_of_memory(error: Exception) -> bool:
 def _end(message: str, code: int) -> None:
     """Print the message from process rank 0 only, and exit."""
     if is_first_process():
-        print(message, file=sys.stderr)
+        print_lines(message, stream=sys.stderr)
     sys.exit(code)
 
 

@@ -7,8 +7,7 @@ import typer
 
 from vitcapr.api.model_files import ModelFiles
 from vitcapr.api.published_model import pull_model, push_model
-from vitcapr.commands.main import echo
-from vitcapr.progress import Reporter
+from vitcapr.progress import Reporter, print_lines
 from vitcapr.store.remote_folder import RemoteFolder
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True)
@@ -21,13 +20,13 @@ Url = Annotated[str, typer.Argument(help="A folder, hf://OWNER/NAME, sftp://HOST
 def push(model: Model, url: Url) -> None:
     """Publish a model: its weights, what it needs of its experiment, and a page with its scores. No code."""
     push_model(model, RemoteFolder(url), Reporter())
-    echo(f"published at {url}")
+    print_lines(f"published at {url}")
 
 
 @app.command()
 def pull(url: Url, folder: Annotated[Path, typer.Argument(help="The folder to copy it to.")]) -> None:
     """Fetch a published model. Every file is compared with its digest."""
-    echo(f"the model is in {pull_model(RemoteFolder(url), folder, Reporter())}")
+    print_lines(f"the model is in {pull_model(RemoteFolder(url), folder, Reporter())}")
 
 
 @app.command()
@@ -35,4 +34,4 @@ def page(model: Model) -> None:
     """Print the page of a model: scores with intervals and protocol, data set, backbone, use."""
     from vitcapr.api.model_page import model_page
 
-    echo(model_page(ModelFiles.open(model)).rstrip("\n"))
+    print_lines(model_page(ModelFiles.open(model)).rstrip("\n"))

@@ -14,6 +14,7 @@ from vitcapr.errors import UserError
 from vitcapr.formats.records import read_record
 from vitcapr.pipeline.run import run_stage
 from vitcapr.pipeline.stage import FROM_FILE, Form, Parameter, Role, Stage, each_stage, find_stage
+from vitcapr.progress import print_lines
 
 _LOG = inspect.Parameter("log", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Log)
 
@@ -22,7 +23,7 @@ def app() -> None:
     """Run a stage, or list all."""
     arguments = sys.argv[1:]
     if not arguments or arguments[0] in ("-h", "--help"):
-        print(listing())
+        print_lines(listing())
         return
     if arguments == ["--markdown"]:
         print(stages_page(), end="")

@@ -1,27 +1,18 @@
 """Say what a run would compute again, and why."""
 
-import ast
-import json
-import re
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import typer
 
-from vitcapr.commands.main import Configfiles, echo, typed
+from vitcapr.commands.main import Configfiles, typed
 from vitcapr.experiment.experiment import Experiment, load_experiment
-from vitcapr.pipeline.comparison import code_changes, differences
-from vitcapr.pipeline.dry_run import dry_run
+from vitcapr.pipeline.dry_run import PlannedJob, planned_jobs
+from vitcapr.progress import print_lines
+from vitcapr.store.check import lost_stores
 
-
-class PlannedJob(NamedTuple):
-    """A job that Snakemake's dry run lists, and Snakemake's reason."""
-
-    rule: str
-    name: str
-    reason: str
+_RUNNING = "Snakemake runs here. If it does not, it was killed: snakemake --unlock"
 
 
 def main(
@@ -33,25 +24,13 @@ def main(
     """Print which stages a run would compute again, with the reasons. Computes nothing."""
     files = configfile or []
     experiment = load_experiment(*files)
-    jobs = parse_jobs(dry_run(files))
-    echo("\n".join(describe(experiment.name, jobs, verbose)))
-    for line in extractions(experiment, jobs):
-        echo(f"  {line}")
-
-
-def parse_jobs(text: str) -> list[PlannedJob]:
-    """The jobs in the output of a dry run, in its order, without target rules."""
-    jobs = []
-    for block in re.split(r"^(?:local)?rule (?=\w+:$)", text, flags=re.MULTILINE)[1:]:
-        rule = block.partition(":")[0]
-        fields = dict(re.findall(r"^    (\w+): (.*)$", block, flags=re.MULTILINE))
-        if "output" not in fields:
-            continue
-        wildcards = [item.partition("=")[2] for item in fields.get("wildcards", "").split(", ")]
-        # The first wildcard is the experiment, which all jobs share.
-        name = " ".join([rule.removesuffix("_attentively"), "/".join(wildcards[1:])]).strip()
-        jobs.append(PlannedJob(rule, name, fields.get("reason", "")))
-    return jobs
+    jobs = planned_jobs(files)
+    lost = list(lost_stores(Path(experiment.root)))
+    lines = describe(experiment.name, jobs, verbose) if jobs or not lost else []
+    lines += [f"  {line}" for line in extractions(experiment, jobs)]
+    run = " ".join(["snakemake --cores 2", *(f"--configfile {file}" for file in files)])
+    lines += [f"the store of {sealed} is gone; pull it again, or run\n  {run} {forced}" for sealed, forced in lost]
+    print_lines(*lines)
 
 
 def extractions(experiment: Experiment, jobs: list[PlannedJob]) -> list[str]:
@@ -98,54 +77,16 @@ def describe(experiment: str, jobs: list[PlannedJob], verbose: bool = False) -> 
     if not jobs:
         return [f"{experiment}: everything is up to date"]
     width = max(len(job.name) for job in jobs)
-    stale = {job.name: list(_causes(job.reason)) for job in jobs}
     lines = [f"{experiment}: {len(jobs)} jobs to run", ""]
-    lines += [f"  {name:{width}}  {'; '.join(causes)}" for name, causes in stale.items() if causes]
-    following = [name for name, causes in stale.items() if not causes]
+    lines += [f"  {job.name:{width}}  {'; '.join(job.causes)}" for job in jobs if job.causes]
+    following = [job.name for job in jobs if not job.causes]
     if following and verbose:
         lines += ["", "and because of these:", *(f"  {name}" for name in following)]
     elif following:
         lines += ["", f"and {len(following)} that follow from these (--verbose lists them)"]
+    if any(job.runs for job in jobs):
+        lines += ["", _RUNNING]
     return lines
-
-
-_CAUSES = {
-    "Missing output files": "not computed yet",
-    "Incomplete output files": "was interrupted",
-    "Updated input files": "newer input",
-    "Set of input files has changed": "it reads other files than before",
-    "Software environment definition has changed": "its environment changed",
-    "Code has changed": "its rule changed",
-    "Forced": "forced",
-}
-"""What Snakemake says, in our words."""
-
-
-def _causes(reason: str) -> Iterator[str]:
-    """A job's own reasons to run again; none if it only follows from other jobs."""
-    for snakemakes, ours in _CAUSES.items():
-        if snakemakes in reason:
-            files = reason.partition(f"{snakemakes}: ")[2].partition(";")[0].strip()
-            yield f"{ours}: {files}" if ours == "newer input" else ours
-    if "Params have changed" in reason:
-        yield from _changes(reason)
-
-
-def _changes(reason: str) -> Iterator[str]:
-    """What differs between the recorded and the present fingerprint of a job."""
-    literals = re.findall(r"'(?:[^'\\]|\\.)*'", reason.partition("Params have changed")[2])
-    recorded = [value for value in map(ast.literal_eval, literals) if value.startswith('{"code":')]
-    if len(recorded) < 2:
-        yield "its parameters changed"
-        return
-    # Snakemake prints the earlier values first and the present value last.
-    before, now = json.loads(recorded[0]), json.loads(recorded[-1])
-    yield from code_changes(before["code"], now["code"])
-    for key, old, new in differences(before["settings"], now["settings"]):
-        yield f"{key} {old} -> {new}"
-    for key in sorted(before["sources"].keys() | now["sources"].keys()):
-        if before["sources"].get(key) != now["sources"].get(key):
-            yield f"the content of {key} changed"
 
 
 app = typed(main)

@@ -8,13 +8,14 @@ from typing import Annotated, Literal
 
 import typer
 
-from vitcapr.commands.main import echo, typed
+from vitcapr.commands.main import typed
 from vitcapr.errors import UserError
 from vitcapr.files import read_json
 from vitcapr.formats.model import CARD
 from vitcapr.formats.scores import read_summary
 from vitcapr.formats.training import read_history
 from vitcapr.pipeline.comparison import leaves
+from vitcapr.progress import print_lines
 
 HISTORY = "history.csv"
 
@@ -63,7 +64,7 @@ def main(
     except ImportError as error:
         remedy = f"pip install 'vitcapr[{to}]'"
         raise UserError(f"{to} is not installed", where="--to", remedy=remedy) from error
-    echo(f"{len(models)} models of {experiment}: {line}")
+    print_lines(f"{len(models)} models of {experiment}: {line}")
 
 
 def tracked_models(results: Path) -> Iterator[TrackedModel]:

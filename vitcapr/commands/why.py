@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.commands.main import echo, typed
+from vitcapr.commands.main import typed
 from vitcapr.errors import UserError
 from vitcapr.files import canonical_json, sha256_bytes
 from vitcapr.pipeline.code import job_code
@@ -14,7 +14,7 @@ from vitcapr.pipeline.comparison import code_changes, is_module, leaves
 from vitcapr.pipeline.lineage import Lineage
 from vitcapr.pipeline.records import CODE_DIGESTS, Run
 from vitcapr.pipeline.stage import find_stage
-from vitcapr.progress import format_seconds
+from vitcapr.progress import format_seconds, print_lines
 
 _WIDTH = 10
 
@@ -26,8 +26,11 @@ def main(
     """Print the provenance of an artefact: stage, inputs, settings, machine and cost. Computes nothing."""
     lineage = Lineage.of(target)
     runs = lineage.made(target)
-    lines = explain(lineage, runs[0], settings) if len(runs) == 1 else overview(lineage, runs, target)
-    echo("\n".join(lines))
+    if len(runs) == 1:
+        print_lines(*explain(lineage, runs[0], settings))
+        print(f"  {runs[0].command}")  # Not wrapped: it is to be copied.
+    else:
+        print_lines(*overview(lineage, runs, target))
 
 
 def explain(lineage: Lineage, run: Run, settings: bool = False) -> list[str]:
@@ -48,7 +51,7 @@ def explain(lineage: Lineage, run: Run, settings: bool = False) -> list[str]:
         lines.append(_row("settings", f"{len(pairs)} values (--settings lists them)"))
     libraries = {"python": run.made["python"], **run.made["libraries"]}
     lines.append(_row("with", ", ".join(f"{name} {version}" for name, version in libraries.items())))
-    lines += ["", "from", *tree(lineage, run), "", "again", f"  {run.command}"]
+    lines += ["", "from", *tree(lineage, run), "", "again"]
     return lines
 
 

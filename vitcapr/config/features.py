@@ -151,6 +151,7 @@ class TextEncoderConfig(Section):
             yield "source", find_data(self.source)
         else:
             yield from checkpoint_files(self.source)
+
     @model_validator(mode="after")
     def _a_store_has_no_settings(self) -> Self:
         if self.is_adopted and (

@@ -2,7 +2,8 @@
 
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -109,6 +110,9 @@ def check_store(manifest: Mapping[str, Any], group: Path, where: Path) -> None:
     Raises:
         UserError: the store is not what was sealed.
     """
+    if not group.is_dir():
+        remedy = f"{compute_again(identity_in(manifest))} makes it again; pull a pulled store again"
+        raise UserError("the feature store is gone", where=group, remedy=remedy)
     _check_metadata(manifest, group, where)
     table, *chunks = sealed_files(manifest, group).items()
     random.Random().shuffle(chunks)
@@ -155,6 +159,17 @@ def compute_again(array: str) -> str:
     """The command that computes what a store lacks."""
     captions = array in (TEXT, "caption_id")
     return f"snakemake --forcerun {'extract_text --until extract_text' if captions else 'extract --until seal'}"
+
+
+def lost_stores(experiment: Path) -> Iterator[tuple[Path, str]]:
+    """The sealed manifests in the folder of an experiment whose store is gone, and the rules that make it again, as
+    Snakemake's options."""
+    rules = {"features": "extract --until seal", "text_features": "extract_text --until extract_text"}
+    for kind, forced in {**rules, "pixels": "extract_pixels --until extract_pixels"}.items():
+        for sealed in sorted(experiment.glob(f"{kind}/*/manifest.json")):
+            with suppress(UserError):  # A damaged manifest is an error of the stages that read it.
+                if not (sealed.parent / read_sealed(sealed)["store"]).is_dir():
+                    yield sealed, f"--forcerun {forced}"
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,48 @@
+"""The jobs of a dry run, as Snakemake's logger interface gives them."""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.forks import snakemake_forks
+
+
+@dataclass(frozen=True)
+class DryJob:
+    """A job that Snakemake would run.
+
+    Attributes:
+        shellcmd: its command; None for a target rule.
+    """
+
+    rule_name: str
+    output: list[str]
+    log: list[str]
+    threads: int
+    shellcmd: str | None
+    wildcards: dict[str, str]
+    resources: dict[str, str]
+
+    @property
+    def name(self) -> str:
+        """As ``vitcapr status`` names it."""
+        return " ".join([self.rule_name.removesuffix("_attentively"), "/".join([*self.wildcards.values()][1:])]).strip()
+
+
+def dry_run(folder: Path, *arguments: str, environment: Mapping[str, str] = os.environ) -> list[DryJob]:
+    """The jobs of ``snakemake --dry-run ARGUMENTS`` in a folder, without target rules."""
+    search = f"{Path(__file__).parent}{os.pathsep}{environment.get('PYTHONPATH', '')}"
+    options = ("--dry-run", "--logger", "plan", *arguments)
+    done = snakemake_forks().run(
+        "-m", "snakemake", *options, folder=folder, environment={**environment, "PYTHONPATH": search}
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    jobs = [DryJob(**json.loads(line)) for line in done.stdout.splitlines()]
+    return [job for job in jobs if job.output]
+
+
+def commands(jobs: list[DryJob]) -> str:
+    """The commands of the jobs, a line each."""
+    return "\n".join(str(job.shellcmd) for job in jobs)
