@@ -8,6 +8,7 @@ import typer
 from vitcapr.commands.main import Log, typed, words_in
 from vitcapr.config.alignment import StudyConfig
 from vitcapr.config.base import described
+from vitcapr.progress import print_lines
 
 if TYPE_CHECKING:
     from vitcapr.studies.alignment.comparison import Compared

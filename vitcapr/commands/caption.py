@@ -12,6 +12,7 @@ from vitcapr.api.captioner import BATCH, load_captioner
 from vitcapr.commands.main import takes, typed
 from vitcapr.data.photographs import FIGURE_SUFFIX, find_photographs
 from vitcapr.errors import UserError
+from vitcapr.progress import print_lines
 
 if TYPE_CHECKING:
     from PIL.Image import Image
