@@ -5,6 +5,7 @@ The numbers equal those of transformers' processors, and a test compares them. T
 """
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -30,6 +31,10 @@ PROCESSORS = ("preprocessor_config.json", "processor_config.json")
 _SHORTEST_EDGE_TYPES = ("clip", "bit", "siglip_", "chinese_clip", "bridgetower", "mobilenet")
 _CROPPED_SHARE = 224 / 256
 _UNCROPPED_FROM = 384
+_LARGEST_RESIZED = 64
+"""Up to this many times the pixels of the crop, a picture is resized whole; ``box`` changes some pixels by one."""
+_SUPPORT = 3
+"""Pixels on each side that the widest kernel (lanczos) reads."""
 
 
 @dataclass(frozen=True)
@@ -73,9 +78,11 @@ class Preprocessing:
             image = image.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
         height, width = self._resized(image.height, image.width)
         resample = INTERPOLATIONS[self.interpolation]
-        if (image.height, image.width) != (height, width):
+        if self.crop is not None and height * width > _LARGEST_RESIZED * self.crop[0] * self.crop[1]:
+            image = _resize_to_crop(image, (height, width), self.crop, resample)
+        elif (image.height, image.width) != (height, width):
             image = image.resize((width, height), resample)
-        if self.crop is not None and self.crop != (height, width):
+        if self.crop is not None and self.crop != (image.height, image.width):
             top, left = (height - self.crop[0]) // 2, (width - self.crop[1]) // 2
             image = image.crop((left, top, left + self.crop[1], top + self.crop[0]))
         out[...] = np.asarray(image)
@@ -102,6 +109,23 @@ class Preprocessing:
         factor, shift = to_device(rows, pixels.device)
         normalised = pixels.flatten(2).to(torch.float32).mul_(factor).sub_(shift).view(pixels.shape)
         return normalised.permute(0, 3, 1, 2).to(dtype)
+
+
+def _resize_to_crop(image: Image.Image, resized: tuple[int, int], crop: tuple[int, int], resample: int) -> Image.Image:
+    """The centre crop of the resized picture, computed from the pixels that it needs: a narrow picture whose shorter
+    side is enlarged has a longer side of millions of pixels."""
+    spans, parts = [], []
+    for length, whole, kept in zip((image.height, image.width), resized, crop, strict=True):
+        start = (whole - kept) // 2
+        first, last = start * length / whole, (start + kept) * length / whole
+        margin = _SUPPORT * max(1, math.ceil(length / whole))
+        begin, end = max(0, math.floor(first) - margin), min(length, math.ceil(last) + margin)
+        parts.append((begin, end))
+        spans.append((first - begin, last - begin))
+    (top, bottom), (left, right) = parts
+    (y, y_end), (x, x_end) = spans
+    part = image.crop((left, top, right, bottom))
+    return part.resize((crop[1], crop[0]), resample, box=(x, y, x_end, y_end))
 
 
 def read_preprocessing(
