@@ -15,6 +15,7 @@ from vitcapr.encoders.text_encoders import (
     WordVectorEncoder,
     load_text_encoder,
     locate_text_encoder,
+    pooling,
 )
 from vitcapr.errors import UserError
 from vitcapr.store.reader import open_features
@@ -24,19 +25,21 @@ class SentenceVectors:
     """Gives the vectors of sentences.
 
     Args:
-        prompt: precedes each sentence.
         encoder: the other arguments of :func:`load_text_encoder`.
 
     Attributes:
         name: the encoder and the first digits of its weights' digest, for a protocol.
         weights: SHA-256 of the weights.
+        pool: the pooling of its tokens.
         encoder: loaded when it is first used; its ``dim`` is D, the length of a vector.
     """
 
-    def __init__(self, source: str, *, batch: int, device: str, prompt: str = "", **encoder: Any) -> None:
-        self.weights = weights_digest(locate_text_encoder(source, encoder["revision"], encoder["output"]).folder)
+    def __init__(self, source: str, *, batch: int, device: str, **encoder: Any) -> None:
+        folder = locate_text_encoder(source, encoder["revision"], encoder["output"]).folder
+        self.weights = weights_digest(folder)
+        self.pool = pooling(folder, encoder["output"], encoder["pool"])
         self.name = f"{source_name(source)}@{self.weights[:12]}"
-        self._prompt, self._batch, self._output = prompt, batch, encoder["output"]
+        self._batch, self._output = batch, encoder["output"]
         self._load = lambda: load_text_encoder(source, device=resolve_device(device), **encoder)
 
     @cached_property
@@ -45,7 +48,7 @@ class SentenceVectors:
 
     def __call__(self, sentences: Sequence[str]) -> np.ndarray:
         """(n, D) float32."""
-        return self.encoder.encode([self._prompt + sentence for sentence in sentences], self._batch)
+        return self.encoder.encode(sentences, self._batch)
 
     def tokens(self, layer: int | None) -> tuple[TextEncoder, TokenVectors]:
         """The encoder, and the vectors of its tokens from a hidden layer, None for the last.

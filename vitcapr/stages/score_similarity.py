@@ -31,10 +31,11 @@ def score_similarity(
     compared = Compared(written, list(references.values()))
     if features is not None and settings.clip is not None and options.clip_score is not None:
         prompt = options.clip_score.prompt
-        clip = SentenceVectors(**settings.clip.arguments(), device=device, prompt=prompt)
+        clip = SentenceVectors(**{**settings.clip.arguments(), "prompt": prompt}, device=device)
         compared.by_clip(clip, image_vectors(features, list(references), clip), prompt)
     if settings.sentences is not None:
-        compared.by_sentences(SentenceVectors(**settings.sentences.arguments(), device=device), settings.sentences.pool)
+        sentences = SentenceVectors(**settings.sentences.arguments(), device=device)
+        compared.by_sentences(sentences, sentences.pool)
     if settings.bert is not None and options.bert_score is not None:
         bert = SentenceVectors(**settings.bert.arguments(), device=device)
         compared.by_tokens(bert, options.bert_score.layer, options.bert_score.idf)

@@ -130,7 +130,7 @@ def fill(
     encoder, kind = load(), plan.rows.kind
     writer = StoreWriter(plan.folder, _layouts(plan, encoder))
     with claimed(plan.folder, chunks, report.line):
-        writer.begin(plan.attributes(encoder.grid))
+        writer.begin({**plan.attributes(encoder.grid), **getattr(encoder, "remark", {})})
         write_row_digests(plan.folder, plan.rows)
         known = plan.known_rows(chunks, reuse)
         pending = [index for index in chunks if writer.checksums(index) is None]
