@@ -1,5 +1,6 @@
 """Image encoders by transformers: networks that map pixels to tokens or to a feature map, and BLIP-2."""
 
+import importlib.util
 import inspect
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,16 +14,22 @@ from transformers import Blip2VisionModel, Blip2VisionModelWithProjection
 from vitcapr.encoders.base import NO_GRID, ImageEncoder
 from vitcapr.encoders.checkpoints import load_half, load_part, read_config
 from vitcapr.encoders.guards import first_patch
-from vitcapr.encoders.kinds import ITC_REMEDY, VIT_REMEDY, Cls, Output, Pool, weight_files
+from vitcapr.encoders.kinds import ITC_REMEDY, VIT_REMEDY, Cls, Output, Pool, image_kind, open_clip_config, weight_files
 from vitcapr.errors import UserError
 
 _IMAGENET_SIZE = (224, 224)
+_TIMM_ARGUMENTS = ("architecture", "global_pool", "act_layer", "norm_layer")
+_TIMM_RESIZES = ("vit_", "deit", "eva", "beit")
+"""Architectures of timm that interpolate their position embeddings."""
 _STRIDES = (4, 8, 16, 32, 64)
 """Pixels of the picture for each row of a last stage, in networks with stages."""
 
 
 def model_image_size(folder: Path) -> tuple[int, int]:
     """Height and width in the model's configuration; 224 x 224 if it has none."""
+    if image_kind(folder) == "open-clip":
+        model, preprocessing = open_clip_config(folder)
+        return _pair(preprocessing.get("size", model["vision_cfg"].get("image_size", 224)))
     config = _vision(read_config(folder))
     if getattr(config, "pretrained_cfg", None):  # Of timm.
         return _pair(config.pretrained_cfg["input_size"][1:])
@@ -270,11 +277,27 @@ def _load(folder: Path, config: Any, size: tuple[int, int], dtype: torch.dtype) 
         return load_part(Blip2VisionModel, folder, config=config.vision_config, dtype=dtype, strip="vision_model")
     if hasattr(config, "mask_ratio"):
         config.mask_ratio = 0.0
-    if getattr(config, "pretrained_cfg", None) and model_image_size(folder) != size:
-        config.model_args = {**(config.model_args or {}), "dynamic_img_size": True}
+    if getattr(config, "pretrained_cfg", None):
+        _check_timm(config, folder)
+        arguments = {name: value for name, value in (config.model_args or {}).items() if name != "num_classes"}
+        if model_image_size(folder) != size and config.architecture.startswith(_TIMM_RESIZES):
+            arguments["dynamic_img_size"] = True
+        config.model_args = arguments
     model = load_half(folder, config, dtype, "image")
     names = ("vision_model", "image_model")
     return next((getattr(model, name) for name in names if hasattr(model, name)), model)
+
+
+def _check_timm(config: Any, folder: Path) -> None:
+    """Check that timm is installed and that its arguments open no other file or address."""
+    if importlib.util.find_spec("timm") is None:
+        remedy = "pip install 'vitcapr[timm]'"
+        raise UserError("timm, which reads this checkpoint, is not installed", where=folder, remedy=remedy)
+    values = {"architecture": config.architecture, **(config.model_args or {})}
+    unsafe = [name for name, value in values.items() if name not in _TIMM_ARGUMENTS and isinstance(value, str | dict)]
+    if unsafe or ":" in config.architecture:
+        what = f"the configuration of timm sets '{(unsafe or ['architecture'])[0]}', which may open another checkpoint"
+        raise UserError(what, where=folder / "config.json", remedy="leave it out there")
 
 
 def _does_not_run(size: tuple[int, int], folder: Path, error: Exception, remedy: str) -> UserError:

@@ -64,6 +64,12 @@ def read_model_config(folder: Path) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
+def open_clip_config(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The configuration of a model of open_clip and of its preprocessing."""
+    content = json.loads((folder / OPEN_CLIP_CONFIG).read_text(encoding="utf-8"))
+    return content["model_cfg"], content.get("preprocess_cfg", {})
+
+
 def image_kind(folder: Path) -> str:
     """A key of :data:`OUTPUTS`. What ``config.json`` does not tell is taken for a ViT."""
     config = read_model_config(folder)
@@ -140,15 +146,15 @@ def check_text_encoder(folder: Path, output: str, max_length: int) -> None:
             ``max_length``.
     """
     weight_files(folder)
+    if image_kind(folder) == "open-clip":
+        if output != "aligned":
+            raise UserError("an open_clip checkpoint has only output: aligned", where=folder, remedy="set it")
+        return
     if not any(path for pattern in TOKENIZER for path in folder.glob(pattern)):
         what = "the text encoder has no tokenizer"
         raise UserError(what, where=folder, remedy="put its tokenizer.json beside the weights")
     config = read_model_config(folder)
     model = str(config.get("model_type"))
-    if image_kind(folder) == "open-clip":
-        if output != "aligned":
-            raise UserError("an open_clip checkpoint has only output: aligned", where=folder, remedy="set it")
-        return
     if output == "aligned" and "aligned" not in OUTPUTS[image_kind(folder)]:
         raise UserError(f"a text encoder of kind {model} has no output 'aligned'", where=folder, remedy=_ALIGNED)
     language = str(config.get("text_config", {}).get("model_type"))

@@ -10,7 +10,6 @@ from vitcapr.encoders.image_towers import ModelEncoder
 from vitcapr.encoders.kinds import OPEN_CLIP_CONFIG, weight_files
 from vitcapr.encoders.text_towers import TextModel
 from vitcapr.errors import UserError
-from vitcapr.files import read_json
 
 
 def open_clip_images(folder: Path, size: tuple[int, int], dtype: torch.dtype, device: torch.device) -> ModelEncoder:
@@ -72,9 +71,3 @@ def _open(folder: Path, dtype: torch.dtype, device: torch.device, **options: Any
         what = f"open_clip {open_clip.__version__} does not read this checkpoint: {str(error)[:120]}"
         raise UserError(what, where=folder / OPEN_CLIP_CONFIG, remedy="fetch the checkpoint again") from error
     return model.to(device, dtype).eval().requires_grad_(False), tokenizer
-
-
-def open_clip_config(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The configuration of the model and of the preprocessing."""
-    content = read_json(folder / OPEN_CLIP_CONFIG)
-    return content.get("model_cfg", {}), content.get("preprocess_cfg", {})

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from PIL import Image
 
-from vitcapr.encoders.kinds import OPEN_CLIP_CONFIG
+from vitcapr.encoders.kinds import OPEN_CLIP_CONFIG, image_kind, open_clip_config, read_model_config
 from vitcapr.encoders.staging import to_device
 from vitcapr.errors import UserError
 from vitcapr.files import read_json
@@ -155,7 +155,7 @@ def read_preprocessing(
     Returns:
         The preprocessing, and a line for the user if something is assumed.
     """
-    content, path = _described(folder)
+    content, path = _described(folder, model_size)
     note = None
     if content is None:
         content = {"image_mean": [0.5] * 3, "image_std": [0.5] * 3}
@@ -171,21 +171,17 @@ def read_preprocessing(
     return changed, note
 
 
-def _described(folder: Path) -> tuple[Mapping[str, Any] | None, Path]:
+def _described(folder: Path, model_size: tuple[int, int]) -> tuple[Mapping[str, Any] | None, Path]:
     """The checkpoint's own words on its pictures, if it has any, and the file that they are in."""
     older, newer = (folder / name for name in PROCESSORS)
     if older.is_file():
         return read_json(older), older
     if newer.is_file():
         return read_json(newer).get("image_processor"), newer
-    for name in ("config.json", OPEN_CLIP_CONFIG):
-        content = read_json(folder / name) if (folder / name).is_file() else {}
-        if "pretrained_cfg" in content:
-            return _of_timm(content["pretrained_cfg"]), folder / name
-        if "preprocess_cfg" in content:
-            size = content["model_cfg"]["vision_cfg"].get("image_size", 224)
-            return _of_open_clip({"size": size, **content["preprocess_cfg"]}), folder / name
-    return None, newer
+    kind = image_kind(folder)
+    if kind == "open-clip":
+        return _of_open_clip({"size": model_size[0], **open_clip_config(folder)[1]}), folder / OPEN_CLIP_CONFIG
+    return (_of_timm(read_model_config(folder)["pretrained_cfg"]) if kind == "timm" else None), folder / "config.json"
 
 
 def _of_timm(stated: Mapping[str, Any]) -> dict[str, Any]:

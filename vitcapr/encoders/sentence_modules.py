@@ -62,7 +62,7 @@ def load_modules(
     """
     remedy = "set pool to mean, cls or last, which leaves out the modules of the checkpoint"
     try:
-        from sentence_transformers import models
+        from sentence_transformers.sentence_transformer import modules as library
     except ImportError as error:
         what = f"{MODULES} says how sentences are pooled, and sentence-transformers is not installed"
         remedy = f"pip install 'vitcapr[sentence-transformers]', or {remedy}"
@@ -74,7 +74,7 @@ def load_modules(
         if name not in _READ or Path(path).name != path or (name == "Dense" and not any(place.glob("*.safetensors"))):
             what = f"the module '{listed.get('type')}' in '{path}' is not read, or has no safetensors"
             raise UserError(what, where=folder / MODULES, remedy=remedy)
-        module_class = getattr(models, name)
+        module_class = getattr(library, name)
         module = module_class() if name == "Normalize" else module_class.load(str(place))
         modules.append(module.to(device, dtype).eval())
 
