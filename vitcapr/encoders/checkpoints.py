@@ -153,7 +153,8 @@ def load_half(folder: Path, config: Any, dtype: "torch.dtype", half: Literal["im
         return load(optional=_OPTIONAL)
     others = _NAMES["text" if half == "image" else "image"]
     for name in others:
-        if hasattr(part := getattr(config, f"{name}_config", None), "num_hidden_layers"):
+        part: Any = getattr(config, f"{name}_config", None)
+        if hasattr(part, "num_hidden_layers"):
             part.num_hidden_layers = 1  # Its other layers are neither made nor read.
     model = load(optional=(*_OPTIONAL, *others))
     for name, _ in list(model.named_children()):

@@ -87,7 +87,9 @@ class WithHiddenLayers:
         self._encoder, self._layers, self.model = encoder, tuple(layers), encoder.model
         self.grid, self.dtype, self.device = encoder.grid, encoder.dtype, encoder.device
         self.cls_is, self._token = getattr(encoder, "cls_is", None), getattr(encoder, "token", None)
-        modules = blocks(encoder.model) or []
+        modules: Any = blocks(encoder.model)
+        if modules is None:
+            raise UserError("the network has no list of layers", remedy="leave out layers")
         self._hidden: dict[int, Tensor] = {}
         for layer in self._layers:
             modules[layer - 1].register_forward_hook(partial(self._keep, layer))

@@ -110,6 +110,7 @@ class Backbone:
             cells = f"{self.grid[0]} x {self.grid[1]} patches row by row"
             what = f"the {tokens} tokens of the output are not a prefix and then {cells}"
             raise UserError(what, where=folder, remedy=VIT_REMEDY)
+        self._type = config.model_type
         self._choose(cls, pooled is not None)
         arrays = self.features(probe)
         self.shapes = {name: tuple(array.shape[1:]) for name, array in arrays.items()}
@@ -131,7 +132,7 @@ class Backbone:
         UserError: the network has no CLS token.
         """
         if not self.prefix:
-            what = f"the network ({self.model.config.model_type}) has no CLS token and no attention from it"
+            what = f"the network ({self._type}) has no CLS token and no attention from it"
             raise UserError(what, where=self._folder, remedy=f"{VIT_REMEDY}; with kind: cnn no roll-out is drawn")
 
     def _output(self, pixels: Tensor) -> tuple[Tensor, Tensor | None, tuple[int, int]]:

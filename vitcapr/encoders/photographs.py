@@ -19,9 +19,9 @@ from vitcapr.encoders.precision import DTYPES, dtype_name, resolve_dtype
 from vitcapr.encoders.preprocess import Preprocessing, read_preprocessing
 from vitcapr.encoders.staging import to_device
 from vitcapr.errors import UserError
+from vitcapr.formats.int8 import dequantise, quantise, stored_dtype
 from vitcapr.formats.store_manifest import LAYERS, arrays_of_layer
 from vitcapr.plugins import plugins
-from vitcapr.store.int8 import dequantise, quantise, stored_dtype
 
 
 @dataclass(frozen=True)

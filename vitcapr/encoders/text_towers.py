@@ -62,7 +62,7 @@ def load_text_model(folder: Path, output: Output, dtype: torch.dtype, device: to
         room = config.qformer_config.max_position_embeddings
         return TextModel(model, lambda **tokens: model(**tokens).text_embeds[:, 0], room)
     if kind == "blip-2":
-        options = {"strip": "language_model", "optional": ("pooler",), "remedy": _LANGUAGE_REMEDY}
+        options: dict[str, Any] = {"strip": "language_model", "optional": ("pooler",), "remedy": _LANGUAGE_REMEDY}
         model = load_part(AutoModelForTextEncoding, folder, dtype=dtype, config=text, **options)
         room = None
     elif kind in T5:

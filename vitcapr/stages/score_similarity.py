@@ -17,12 +17,13 @@ def score_similarity(
     decoding: DecodingName = "",
 ) -> None:
     """Score the captions of a split by the vectors of text encoders and, with --features, of an image encoder."""
-    from vitcapr.encoders.sentence_vectors import SentenceVectors, image_vectors
+    from vitcapr.encoders.sentence_vectors import SentenceVectors
     from vitcapr.formats.captions import read_results
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.metrics.base import captions_to_score, write_measures
     from vitcapr.metrics.labels import summarise
     from vitcapr.metrics.similarity import Compared
+    from vitcapr.store.image_vectors import image_vectors
 
     options, data, device = settings.metrics, read_manifest(manifest), settings.device
     written, references, sample = captions_to_score(

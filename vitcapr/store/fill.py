@@ -24,10 +24,10 @@ from vitcapr.encoders.checkpoints import stated_licence
 from vitcapr.encoders.precision import DTYPES
 from vitcapr.encoders.staging import copies_to_host, to_host
 from vitcapr.errors import UserError
+from vitcapr.formats.int8 import quantise, stored_dtype
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.store_manifest import FORMAT, SCALE
 from vitcapr.progress import Reporter
-from vitcapr.store.int8 import quantise, stored_dtype
 from vitcapr.store.known_rows import KnownRows, read_row_digests, write_row_digests
 from vitcapr.store.layout import ArrayLayout, checksum_path
 from vitcapr.store.rows import Rows
