@@ -1,7 +1,6 @@
 """Image encoders by transformers: networks that map pixels to tokens or to a feature map, and BLIP-2."""
 
 import importlib.util
-import inspect
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from vitcapr.encoders.base import NO_GRID, ImageEncoder
 from vitcapr.encoders.checkpoints import load_half, load_part, read_config
 from vitcapr.encoders.guards import first_patch
 from vitcapr.encoders.kinds import ITC_REMEDY, VIT_REMEDY, Cls, Output, Pool, image_kind, open_clip_config, weight_files
+from vitcapr.encoders.pixel_arguments import PixelArguments, pair, patch_size
 from vitcapr.errors import UserError
 
 _IMAGENET_SIZE = (224, 224)
@@ -29,15 +29,15 @@ def model_image_size(folder: Path) -> tuple[int, int]:
     """Height and width in the model's configuration; 224 x 224 if it has none."""
     if image_kind(folder) == "open-clip":
         model, preprocessing = open_clip_config(folder)
-        return _pair(preprocessing.get("size", model["vision_cfg"].get("image_size", 224)))
+        return pair(preprocessing.get("size", model["vision_cfg"].get("image_size", 224)))
     config = _vision(read_config(folder))
     if getattr(config, "pretrained_cfg", None):  # Of timm.
-        return _pair(config.pretrained_cfg["input_size"][1:])
+        return pair(config.pretrained_cfg["input_size"][1:])
     if config.model_type.startswith("siglip2"):
-        return _pair(round(config.num_patches**0.5) * config.patch_size)
+        return pair(round(config.num_patches**0.5) * config.patch_size)
     if hasattr(config, "vocab_size") and not hasattr(config, "num_channels"):
         raise UserError(f"a {config.model_type} does not read pictures", where=folder, remedy=VIT_REMEDY)
-    return _pair(getattr(config, "image_size", None) or _IMAGENET_SIZE)
+    return pair(getattr(config, "image_size", None) or _IMAGENET_SIZE)
 
 
 class Backbone:
@@ -79,7 +79,7 @@ class Backbone:
         weight_files(folder)
         self.size, self.dtype, self.device, self._folder = size, dtype, device or torch.device("cpu"), folder
         config = read_config(folder)
-        patch = _patch_size(_vision(config), size, folder)
+        patch = patch_size(_vision(config), size, folder)
         self.model: torch.nn.Module = _load(folder, config, size, dtype).to(self.device)
         if timm := getattr(self.model, "timm_model", None):
             patch = getattr(getattr(timm, "patch_embed", None), "patch_size", None)
@@ -159,40 +159,6 @@ class Backbone:
         return {"patches": patches, "cls": patches.mean(1) if self.token is None else hidden[:, self.token]}
 
 
-class PixelArguments:
-    """Makes the arguments of a model's function from pixels (B, 3, H, W)."""
-
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        size: tuple[int, int],
-        config: Any,
-        patch: tuple[int, int] | None,
-    ) -> None:
-        takes = inspect.signature(function).parameters
-        own = getattr(config, "image_size", None)
-        resized = own is not None and _pair(own) != size
-        self.options: Mapping[str, Any] = (
-            {"interpolate_pos_encoding": True} if resized and "interpolate_pos_encoding" in takes else {}
-        )
-        self._patch = patch if "spatial_shapes" in takes else None  # SigLIP 2 reads patches of any grid.
-        self._mask = next((name for name in ("pixel_attention_mask", "attention_mask") if name in takes), "")
-        self._patches = size[0] // patch[0] * (size[1] // patch[1]) if patch and "noise" in takes else 0
-
-    def __call__(self, pixels: Tensor) -> dict[str, Any]:
-        if self._patch is not None:
-            rows, columns = (length // side for length, side in zip(pixels.shape[2:], self._patch, strict=True))
-            cells = pixels.unflatten(3, (columns, -1)).unflatten(2, (rows, -1)).permute(0, 2, 4, 3, 5, 1)
-            grid = torch.tensor([[rows, columns]] * len(pixels), device=pixels.device)
-            mask = torch.ones(len(pixels), rows * columns, dtype=torch.int64, device=pixels.device)
-            return {"pixel_values": cells.flatten(3).flatten(1, 2), self._mask: mask, "spatial_shapes": grid}
-        inputs = {"pixel_values": pixels, **self.options}
-        if self._patches:  # MAE shuffles its patches by the order of this noise.
-            order = torch.arange(self._patches, device=pixels.device, dtype=torch.float32)
-            inputs["noise"] = order.expand(len(pixels), -1)
-        return inputs
-
-
 class ModelEncoder:
     """An image encoder made of a model and a function that runs it; its arrays have no place in the image."""
 
@@ -231,7 +197,7 @@ def load_with_transformers(
         return Backbone(folder, size, dtype, device, cls)
     config = read_config(folder)
     vision = _vision(config)
-    patch = _patch_size(vision, size, folder)
+    patch = patch_size(vision, size, folder)
     if kind == "blip-2":
         needs: dict[str, Any] = {"remedy": ITC_REMEDY} if output == "aligned" else {"optional": ("vision_projection",)}
         model = load_part(Blip2VisionModelWithProjection, folder, config=config, dtype=dtype, **needs).to(device)
@@ -310,19 +276,3 @@ def _vision(config: Any) -> Any:
     """The configuration of the image encoder."""
     part = getattr(config, "vision_config", getattr(config, "image_config", None))
     return config if part is None or isinstance(part, dict) else part
-
-
-def _patch_size(config: Any, size: tuple[int, int], folder: Path) -> tuple[int, int] | None:
-    """Height and width of a patch; None for a network with stages."""
-    value = getattr(config, "patch_size", None)
-    if value is None or hasattr(config, "depths") or hasattr(config, "hidden_sizes"):
-        return None
-    patch = _pair(value)
-    if size[0] % patch[0] or size[1] % patch[1]:
-        what = f"pictures of {size[0]} x {size[1]} do not divide into patches of {patch[0]} x {patch[1]}"
-        raise UserError(what, where=folder, remedy=f"set image_size to a multiple of {patch[0]}")
-    return patch
-
-
-def _pair(value: Any) -> tuple[int, int]:
-    return (int(value), int(value)) if isinstance(value, int) else (int(value[0]), int(value[1]))

@@ -5,17 +5,19 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from vitcapr.encoders.checkpoints import source_name, weights_digest
 from vitcapr.encoders.precision import resolve_device
 from vitcapr.encoders.text_encoders import (
     TextEncoder,
-    TokenVectors,
-    WordVectorEncoder,
     load_text_encoder,
     locate_text_encoder,
     pooling,
 )
+from vitcapr.encoders.tokenizers import by_length
+from vitcapr.encoders.word_vector_encoder import WordVectorEncoder
 from vitcapr.errors import UserError
 
 
@@ -48,7 +50,7 @@ class SentenceVectors:
         """(n, D) float32."""
         return self.encoder.encode(sentences, self._batch)
 
-    def tokens(self, layer: int | None) -> tuple[TextEncoder, TokenVectors]:
+    def tokens(self, layer: int | None) -> tuple[TextEncoder, "TokenVectors"]:
         """The encoder, and the vectors of its tokens from a hidden layer, None for the last.
 
         Raises:
@@ -58,3 +60,40 @@ class SentenceVectors:
             what = f"BERTScore compares tokens, and the text encoder has output: {self._output}"
             raise UserError(what, where=self.name, remedy="name a text encoder with output: hidden")
         return self.encoder, TokenVectors(self.encoder, layer, self._batch)
+
+
+class TokenVectors:
+    """Computes the vector of each token of sentences, in context.
+
+    Attributes:
+        special: the tokens that frame a sentence or fill it up.
+    """
+
+    def __init__(self, encoder: TextEncoder, layer: int | None, batch: int) -> None:
+        """Of an encoder of output ``hidden``; ``layer`` is counted from 1, None: the last one."""
+        self._encoder, self._layer, self._batch = encoder, layer, batch
+        tokenizer = encoder.tokenizer
+        ids = (tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id)
+        self.special = {token for token in (*ids, tokenizer.pad_token_id) if token is not None}
+        if layer is not None:
+            layers = len(self._states(encoder.tokenize(["a"]))) - 1
+            if layer > layers:
+                remedy = f"set layer to a number from 1 to {layers}, or leave it out"
+                raise UserError(f"the text encoder has {layers} layers, not {layer}", remedy=remedy)
+
+    def __call__(self, tokens: Sequence[Sequence[int]]) -> list[np.ndarray]:
+        """(T, D) float32 for each sentence of T tokens, in the given order."""
+        vectors = {}
+        for some in by_length(tokens, self._batch):
+            hidden = self._states([list(tokens[index]) for index in some])[-1 if self._layer is None else self._layer]
+            for index, padded in zip(some, hidden.float().cpu().numpy(), strict=True):
+                vectors[index] = padded[: len(tokens[index])]
+        return [vectors[index] for index in range(len(tokens))]
+
+    @torch.inference_mode()
+    def _states(self, tokens: list[list[int]]) -> list[Tensor]:
+        """The outputs of the embeddings and of each layer, or only that of the last layer."""
+        padded = self._encoder.tokenizer.pad({"input_ids": tokens}, padding_side="right", return_tensors="pt")
+        device = next(self._encoder.model.parameters()).device
+        output = self._encoder.model(**padded.to(device), output_hidden_states=self._layer is not None)
+        return [output.last_hidden_state] if self._layer is None else list(output.hidden_states)

@@ -27,12 +27,11 @@ from vitcapr.encoders.sentence_modules import load_modules, read_published
 from vitcapr.encoders.staging import to_device
 from vitcapr.encoders.text_towers import Output, TextModel, load_text_model
 from vitcapr.encoders.tokenizers import by_length, digest_with_tokenizer, locate_with_tokenizer, open_tokenizer
+from vitcapr.encoders.word_vector_encoder import WordVectorEncoder, locate_word_vectors
 from vitcapr.errors import UserError
-from vitcapr.files import find_under, read_json, sha256_file
-from vitcapr.text.normalise import words_of
-from vitcapr.text.word_vectors import read_dimension, read_vectors
+from vitcapr.files import read_json, sha256_file
 
-Pool = Literal["auto", "mean", "cls", "last"]
+Pool = Literal["auto", "modules.json", "mean", "cls", "last"]
 
 
 class TextEncoder:
@@ -123,91 +122,6 @@ POOLS = {"auto": _mean, "mean": _mean, "cls": _first, "last": _last}
 """From hidden states (B, T, D), padded on the right, and their mask (B, T), 1 for a real token, to (B, D)."""
 
 
-class WordVectorEncoder:
-    """Published word vectors, used as a :class:`TextEncoder`: a sentence is the mean of the vectors of its words.
-
-    It knows all words of the file, for any vocabulary. If a word occurs twice in the file, the first vector is used.
-    """
-
-    dtype = torch.float32
-
-    def __init__(self, path: Path) -> None:
-        self.dim = read_dimension(path)
-        self._rows: dict[str, int] = {}
-        vectors: list[np.ndarray] = []
-        for word, vector in read_vectors(path, self.dim, []):
-            if word not in self._rows:
-                self._rows[word] = len(vectors)
-                vectors.append(np.asarray(vector, np.float32))
-        if not vectors:
-            raise UserError("the file holds no word vectors", where=path, remedy="name a file in GloVe's format")
-        self.model = torch.nn.EmbeddingBag.from_pretrained(torch.from_numpy(np.stack(vectors)), mode="mean")
-
-    def encode(self, texts: Sequence[str], batch: int = 64) -> np.ndarray:
-        """The vector of each sentence, (n, D) float32: :meth:`tokenize`, then :meth:`encode_tokens`."""
-        vectors: np.ndarray = self.encode_tokens(self.tokenize(texts), batch).cpu().numpy()
-        return vectors
-
-    def tokenize(self, texts: Sequence[str]) -> list[list[int]]:
-        """The rows of the known words of each sentence, with repetitions."""
-        return [[self._rows[word] for word in words_of(text) if word in self._rows] for text in texts]
-
-    def encode_tokens(self, tokens: Sequence[list[int]], batch: int = 64) -> Tensor:  # noqa: ARG002
-        """The mean over each sentence, (n, D) float32; zero for a sentence without a known word."""
-        lengths = [len(of_sentence) for of_sentence in tokens]
-        offsets = torch.from_numpy(np.cumsum([0, *lengths])[:-1])
-        words = torch.tensor([row for of_sentence in tokens for row in of_sentence], dtype=torch.int64)
-        with torch.inference_mode():
-            means: Tensor = self.model(words, offsets)
-        return means
-
-
-class TokenVectors:
-    """Computes the vector of each token of sentences, in context.
-
-    Attributes:
-        special: the tokens that frame a sentence or fill it up.
-    """
-
-    def __init__(self, encoder: TextEncoder, layer: int | None, batch: int) -> None:
-        """Of an encoder of output ``hidden``; ``layer`` is counted from 1, None: the last one."""
-        self._encoder, self._layer, self._batch = encoder, layer, batch
-        tokenizer = encoder.tokenizer
-        ids = (tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id)
-        self.special = {token for token in (*ids, tokenizer.pad_token_id) if token is not None}
-        if layer is not None:
-            layers = len(self._states(encoder.tokenize(["a"]))) - 1
-            if layer > layers:
-                remedy = f"set layer to a number from 1 to {layers}, or leave it out"
-                raise UserError(f"the text encoder has {layers} layers, not {layer}", remedy=remedy)
-
-    def __call__(self, tokens: Sequence[Sequence[int]]) -> list[np.ndarray]:
-        """(T, D) float32 for each sentence of T tokens, in the given order."""
-        vectors = {}
-        for some in by_length(tokens, self._batch):
-            hidden = self._states([list(tokens[index]) for index in some])[-1 if self._layer is None else self._layer]
-            for index, padded in zip(some, hidden.float().cpu().numpy(), strict=True):
-                vectors[index] = padded[: len(tokens[index])]
-        return [vectors[index] for index in range(len(tokens))]
-
-    @torch.inference_mode()
-    def _states(self, tokens: list[list[int]]) -> list[Tensor]:
-        """The outputs of the embeddings and of each layer, or only that of the last layer."""
-        padded = self._encoder.tokenizer.pad({"input_ids": tokens}, padding_side="right", return_tensors="pt")
-        device = next(self._encoder.model.parameters()).device
-        output = self._encoder.model(**padded.to(device), output_hidden_states=self._layer is not None)
-        return [output.last_hidden_state] if self._layer is None else list(output.hidden_states)
-
-
-def locate_word_vectors(source: str) -> Path:
-    """The path of the file ``source``: under ``VITCAPR_DATA`` if it exists there, else as given."""
-    path = find_under("VITCAPR_DATA", source)
-    if not path.is_file():
-        remedy = "give its path, from here or from the folder that VITCAPR_DATA names"
-        raise UserError("there is no such file of word vectors", where=source, remedy=remedy)
-    return path
-
-
 def locate_text_encoder(source: str, revision: str, output: str = "hidden") -> Checkpoint:
     """Find ``source`` and its tokenizer; see :func:`vitcapr.encoders.checkpoints.locate`.
 
@@ -235,7 +149,8 @@ def load_text_encoder(
     Args:
         source: a hub id or a folder, looked up under ``VITCAPR_BACKBONES`` first.
         pool: pooling of hidden states: the ``mean`` of the real tokens (special tokens included), ``cls`` (the first),
-            ``last``, or ``auto``: what the modules of sentence-transformers in the checkpoint compute, else the mean.
+            ``last``, ``modules.json``: what the modules of sentence-transformers in the checkpoint compute, or ``auto``:
+            those modules, without them the mean.
         dtype: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
         max_length: maximum number of tokens of a sentence, special tokens included; longer sentences are cut.
         output: see :func:`vitcapr.encoders.text_towers.load_text_model`; ``word_vectors`` reads only
@@ -288,7 +203,7 @@ def _set_language(tokenizer: Any, language: str | None, folder: Path) -> None:
 
 def follows_modules(folder: Path, output: str, pool: str) -> bool:
     """Whether sentences are pooled as the checkpoint's ``modules.json`` says."""
-    return output == "hidden" and pool == "auto" and (folder / MODULES).is_file()
+    return output == "hidden" and pool in ("auto", MODULES) and (folder / MODULES).is_file()
 
 
 def reads_lowercase(folder: Path) -> bool:
@@ -342,7 +257,7 @@ def text_recipe(
     if not words:
         published = read_published(folder)
         more = {"prompt": published.prompt(prompt), "language": language, "lowercase": reads_lowercase(folder)}
-        attributes |= {name: value for name, value in more.items() if value}
+        attributes |= {name: value for name, value in more.items() if value or (name == "prompt" and published.default)}
         if published.prompts and not more["prompt"]:
             names = ", ".join(published.prompts)
             note = f"no prompt precedes the captions; the checkpoint has prompts named {names} (text_encoders: prompt)"
