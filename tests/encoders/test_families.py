@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from transformers import AutoConfig, AutoModel, AutoTokenizer, GemmaTokenizer
+from transformers import AutoConfig, AutoModel, AutoTokenizer, GemmaTokenizer, NllbTokenizer
 
 from tests.encoders.two_towers import bert_tokenizer
 from vitcapr.encoders.guards import blocks, check_images
@@ -155,27 +155,18 @@ def sentences(folder: Path, output: Any = "hidden", **options: Any) -> Any:
     return load_text_encoder(str(folder), output=output, **arguments)
 
 
-def test_a_network_that_draws_numbers_is_refused(tmp_path: Path) -> None:
-    class Random:
-        model, grid, shapes, dtype, device = torch.nn.Identity(), (0, 0), {"cls": (2,)}, torch.float32, CPU
+@pytest.mark.parametrize("run", [lambda means: torch.randn_like(means), lambda means: means - means.mean(0) + 1])
+def test_features_that_depend_on_more_than_the_picture_are_refused(tmp_path: Path, run: Any) -> None:
+    """On random numbers, and on the other pictures of the batch."""
 
-        def features(self, pixels: torch.Tensor) -> dict[str, torch.Tensor]:
-            return {"cls": torch.randn(len(pixels), 2)}
-
-    with pytest.raises(UserError, match="when it is encoded again"):
-        check_images(Random(), (4, 4), tmp_path)
-
-
-def test_a_network_that_mixes_the_pictures_of_a_batch_is_refused(tmp_path: Path) -> None:
-    class Mixed:
+    class Encoder:
         model, grid, shapes, dtype, device = torch.nn.Identity(), (0, 0), {"cls": (3,)}, torch.float32, CPU
 
         def features(self, pixels: torch.Tensor) -> dict[str, torch.Tensor]:
-            vectors = pixels.mean((2, 3))
-            return {"cls": vectors - vectors.mean(0) + 1}
+            return {"cls": run(pixels.mean((2, 3)))}
 
-    with pytest.raises(UserError, match="when it is in a batch"):
-        check_images(Mixed(), (4, 4), tmp_path)
+    with pytest.raises(UserError, match="a picture gets other cls"):
+        check_images(Encoder(), (4, 4), tmp_path)
 
 
 def test_the_patches_of_mae_are_in_order(tmp_path: Path) -> None:
@@ -236,6 +227,22 @@ def test_siglip_2_reads_lower_case_filled_to_its_length(tmp_path: Path, family: 
 
 
 def test_the_source_language_of_a_translation_model(tmp_path: Path) -> None:
-    save("bert", tmp_path)
+    """NLLB marks it by the first token, English by default."""
+    model = save("m2m_100", tmp_path)
+    pieces = ["<s>", "<pad>", "</s>", "<unk>", "\u2581", *string.ascii_lowercase, "eng_Latn", "fra_Latn"]
+    tokenizer = NllbTokenizer(
+        vocab={piece: row for row, piece in enumerate(pieces)}, merges=[], extra_special_tokens=["eng_Latn", "fra_Latn"]
+    )
+    tokenizer.save_pretrained(tmp_path)
+    english, french = (sentences(tmp_path, language=language) for language in (None, "fra_Latn"))
+    tokens = torch.tensor([french.tokenize(["un chien"])[0]])
+    assert tokens[0, 0] == tokenizer.convert_tokens_to_ids("fra_Latn")
+    with torch.inference_mode():
+        own = model.get_encoder()(input_ids=tokens).last_hidden_state.mean(1)
+    np.testing.assert_allclose(french.encode(["un chien"]), own, atol=1e-4)
+    assert np.abs(english.encode(["un chien"]) - french.encode(["un chien"])).max() > 1e-2
+    with pytest.raises(UserError, match="does not know language 'French'"):
+        sentences(tmp_path, language="French")
+    bert_tokenizer().save_pretrained(tmp_path)
     with pytest.raises(UserError, match="has no source language"):
         sentences(tmp_path, language="fra_Latn")

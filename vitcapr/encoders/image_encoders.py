@@ -79,7 +79,7 @@ class WithHiddenLayers:
     """An image encoder that also returns hidden layers, from the same forward pass as its last layer.
 
     Layer k, counted from 1, adds ``cls_k (D,)`` and ``patches_k (P, D)``: what layer k hands to the next one, before
-    any final normalisation. In a network without a CLS token, ``cls_k`` is the mean of the patches.
+    any final normalisation. Where ``cls`` is not a token, ``cls_k`` is the mean of the patches.
     """
 
     def __init__(self, encoder: ImageEncoder, layers: Sequence[int]) -> None:

@@ -149,8 +149,8 @@ def load_text_encoder(
     Args:
         source: a hub id or a folder, looked up under ``VITCAPR_BACKBONES`` first.
         pool: pooling of hidden states: the ``mean`` of the real tokens (special tokens included), ``cls`` (the first),
-            ``last``, ``modules.json``: what the modules of sentence-transformers in the checkpoint compute, or ``auto``:
-            those modules, without them the mean.
+            ``last``, ``modules.json``: what the modules of sentence-transformers compute, or ``auto``: these modules if
+            the checkpoint has them, else the mean.
         dtype: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
         max_length: maximum number of tokens of a sentence, special tokens included; longer sentences are cut.
         output: see :func:`vitcapr.encoders.text_towers.load_text_model`; ``word_vectors`` reads only
