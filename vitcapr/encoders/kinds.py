@@ -115,7 +115,8 @@ def check_image_encoder(
         what = f"a backbone of kind {actual} ({model}) has no output '{output}'"
         raise UserError(what, where=folder, remedy=f"set output to {' or '.join(OUTPUTS[actual])}")
     vision = config.get("vision_config", config)
-    if "vocab_size" in config and not config.keys() & {"vision_config", "image_size", "patch_size", "num_channels"}:
+    seen = {"vision_config", "image_size", "patch_size", "num_channels"}
+    if config.keys() & {"vocab_size", "max_position_embeddings"} and not config.keys() & seen:
         raise UserError(f"a model of type {model} does not read pictures", where=folder, remedy=VIT_REMEDY)
     weight_files(folder)
     if layers and actual == "cnn":
