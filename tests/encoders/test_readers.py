@@ -139,6 +139,9 @@ def test_open_clip_gives_its_own_vectors(tmp_path: Path, mode: str) -> None:
     np.testing.assert_allclose(texts.encode(TEXTS), own, atol=1e-5)
     with pytest.raises(UserError, match="20 tokens"):
         sentences(tmp_path / "clip", output="aligned", max_length=64)
+    (tmp_path / "clip/open_clip_pytorch_model.bin").write_bytes(b"pickle")
+    with pytest.raises(UserError, match="pickled weights"):
+        sentences(tmp_path / "clip", output="aligned", max_length=20)
     with pytest.raises(UserError, match="no output 'hidden'"):
         load_image_encoder(tmp_path / "clip", size=(32, 32), dtype=torch.float32, device=CPU)
 

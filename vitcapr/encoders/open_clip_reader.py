@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from vitcapr.encoders.image_towers import ModelEncoder
-from vitcapr.encoders.kinds import OPEN_CLIP_CONFIG, weight_files
+from vitcapr.encoders.kinds import OPEN_CLIP_CONFIG, open_clip_config, weight_files
 from vitcapr.encoders.text_towers import TextModel
 from vitcapr.errors import UserError
 
@@ -60,6 +60,9 @@ def _open(folder: Path, dtype: torch.dtype, device: torch.device, **options: Any
         raise UserError(
             "open_clip, which reads this checkpoint, is not installed", where=folder, remedy=remedy
         ) from error
+    if ":" in str(open_clip_config(folder)[0].get("vision_cfg", {}).get("timm_model_name")):
+        what, remedy = "the configuration names another checkpoint as its image encoder", "give a name of timm there"
+        raise UserError(what, where=folder / OPEN_CLIP_CONFIG, remedy=remedy)
     if any(path.suffix != ".safetensors" for path in folder.glob("open_clip_*") if path.name != OPEN_CLIP_CONFIG):
         raise UserError(
             "there are pickled weights, which may run code", where=folder, remedy="keep the safetensors only"
