@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from transformers import AutoConfig, AutoModel, AutoTokenizer, GemmaTokenizer, NllbTokenizer
+from transformers.models.siglip2.image_processing_pil_siglip2 import Siglip2ImageProcessorPil
 
 from tests.encoders.two_towers import bert_tokenizer
 from vitcapr.encoders.guards import blocks, check_images
 from vitcapr.encoders.image_encoders import configured_image_size, load_image_encoder
+from vitcapr.encoders.preprocess import read_preprocessing
 from vitcapr.encoders.text_encoders import load_text_encoder, text_recipe
 from vitcapr.errors import UserError
 
@@ -204,6 +207,19 @@ def test_the_user_chooses_what_cls_is(tmp_path: Path, family: str, cls: Any, mea
     torch.testing.assert_close(encoder.features(pixels)["cls"], expected, rtol=0, atol=1e-5)
     with pytest.raises(UserError, match="cls: 9"):
         load(tmp_path, cls=9)
+
+
+def test_naflex_reads_a_square_picture_as_its_processor_cuts_it(tmp_path: Path) -> None:
+    model = save("siglip2", tmp_path)
+    processor = Siglip2ImageProcessorPil(patch_size=16, max_num_patches=16)
+    processor.save_pretrained(tmp_path)
+    picture = Image.fromarray(np.random.default_rng(0).integers(0, 256, (80, 80, 3), dtype=np.uint8))
+    preprocessing, note = read_preprocessing(tmp_path, configured_image_size(tmp_path))
+    pixels = preprocessing.normalise(torch.from_numpy(preprocessing.prepared(picture)[None]), torch.float32)
+    with torch.inference_mode():
+        own = model.get_image_features(**processor([picture], return_tensors="pt")).pooler_output
+    assert note is None
+    torch.testing.assert_close(load(tmp_path, output="aligned").features(pixels)["cls"], own, rtol=0, atol=1e-4)
 
 
 @pytest.mark.parametrize("family", ["siglip", "siglip2"])

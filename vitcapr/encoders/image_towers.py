@@ -92,8 +92,9 @@ class Backbone:
         except UserError:
             raise
         except Exception as error:  # Each network has its own way to say that it does not do.
+            what = f"the checkpoint does not run on pictures of {size[0]} x {size[1]}: {str(error)[:120]}"
             remedy = "set image_size to the checkpoint's own or a larger one, or use a network for single pictures"
-            raise _does_not_run(size, folder, error, remedy) from error
+            raise UserError(what, where=folder, remedy=remedy) from error
         tokens, self.dim = hidden.shape[1:]
         if self.grid == NO_GRID:
             strides = [patch] if patch else []
@@ -103,10 +104,8 @@ class Backbone:
         patches = self.grid[0] * self.grid[1]
         self.prefix = tokens - patches
         with torch.inference_mode():
-            first = (
-                first_patch(self.model, self._output, probe, self.grid, tokens) if patches != tokens or patch else None
-            )
-        if first not in (None, self.prefix) or (first is None and self.prefix > 1) or not patches:
+            first = first_patch(self.model, self._output, probe, self.grid, tokens) if patches else -1
+        if first not in (None, self.prefix) or (first is None and self.prefix > 1):
             cells = f"{self.grid[0]} x {self.grid[1]} patches row by row"
             what = f"the {tokens} tokens of the output are not a prefix and then {cells}"
             raise UserError(what, where=folder, remedy=VIT_REMEDY)
@@ -265,11 +264,6 @@ def _check_timm(config: Any, folder: Path) -> None:
     if unsafe or ":" in config.architecture:
         what = f"the configuration of timm sets '{(unsafe or ['architecture'])[0]}', which may open another checkpoint"
         raise UserError(what, where=folder / "config.json", remedy="leave it out there")
-
-
-def _does_not_run(size: tuple[int, int], folder: Path, error: Exception, remedy: str) -> UserError:
-    what = f"the checkpoint does not run on pictures of {size[0]} x {size[1]}: {str(error)[:120]}"
-    return UserError(what, where=folder, remedy=remedy)
 
 
 def _vision(config: Any) -> Any:
