@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from vitcapr.store.int8 import quantise
+from vitcapr.formats.int8 import quantise
 from vitcapr.store.layout import ArrayLayout, chunk_path
 from vitcapr.store.reader import FeatureArray, QuantisedArray
 

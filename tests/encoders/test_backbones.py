@@ -82,7 +82,7 @@ def test_a_configuration_that_transformers_does_not_know_is_one_line(tmp_path: P
     with pytest.raises(UserError, match="does not know this checkpoint"):
         model_image_size(tmp_path)
     (tmp_path / "config.json").write_text('{"model_type": "bert"}')
-    with pytest.raises(UserError, match="not a ViT"):
+    with pytest.raises(UserError, match="a bert does not read pictures"):
         model_image_size(tmp_path)
 
 

@@ -110,7 +110,7 @@ def test_bfloat16_comes_close(checkpoints: dict[str, Path], name: str, output: s
     ("name", "options", "message"),
     [
         ("clip", {"output": "qformer"}, "kind clip .* no output 'qformer'; set output to hidden or aligned|set output"),
-        ("clip", {"kind": "siglip"}, r"of kind clip \(clip\), not siglip"),
+        ("clip", {"kind": "cnn"}, r"of kind image-text \(clip\), not cnn"),
         ("blip2_t5", {"output": "aligned"}, "weights lack 2 tensors.*Salesforce/blip2-itm-vit-g"),
     ],
 )

@@ -66,6 +66,32 @@ def test_equals_the_checkpoints_own_processor(tmp_path: Path, processor: Any) ->
         torch.testing.assert_close(ours(preprocessing, image), expected, rtol=0, atol=2e-6)
 
 
+@pytest.mark.parametrize("processor", [
+    BitImageProcessorPil(size={"shortest_edge": 32}, crop_size={"height": 27, "width": 27}, resample=3),
+    BitImageProcessorPil(size={"shortest_edge": 32}, crop_size={"height": 27, "width": 27}, resample=1),
+    ConvNextImageProcessorPil(size={"shortest_edge": 28}),
+    ViTImageProcessorPil(size={"height": 24, "width": 24}),
+], ids=lambda processor: f"{type(processor).__name__} {processor.resample}")  # fmt: skip
+@pytest.mark.parametrize("size", [(3001, 1), (1, 3001), (4500, 2), (3, 7001), (9000, 40)])
+def test_a_narrow_picture_costs_its_own_pixels(
+    tmp_path: Path, processor: Any, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pixels are those of the whole picture resized and cropped, but for the last step of rounding."""
+    processor.save_pretrained(tmp_path)
+    preprocessing, _ = read_preprocessing(tmp_path, (99, 99))
+    picture = Image.fromarray(np.random.default_rng(0).integers(0, 256, (size[1], size[0], 3), dtype=np.uint8))
+    expected = processor(picture, return_tensors="pt", do_normalize=False, do_rescale=False)["pixel_values"][0]
+    sizes, resize = [], Image.Image.resize
+    monkeypatch.setattr(
+        Image.Image,
+        "resize",
+        lambda self, size, *args, **options: (sizes.append(size), resize(self, size, *args, **options))[1],
+    )
+    pixels = preprocessing.prepared(picture)
+    assert np.abs(pixels.astype(int) - expected.permute(1, 2, 0).numpy()).max() <= 1
+    assert max(width * height for width, height in sizes) <= 64 * 28 * 28
+
+
 def test_a_mirrored_picture_is_the_flipped_one(tmp_path: Path) -> None:
     """Its description differs from the plain one's, which is what it was before there were mirrors."""
     write(tmp_path, {"size": {"shortest_edge": 20}, "crop_size": 16, "image_processor_type": "CLIPImageProcessor",

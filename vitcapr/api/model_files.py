@@ -60,7 +60,9 @@ class _TextEncoder(_Pretrained):
     """The text encoder of a retriever that reads text features. Little is known of imported features."""
 
     output: Literal["hidden", "aligned", "word_vectors"]
-    pool: Literal["mean", "cls", "last"] | None
+    pool: Literal["modules.json", "mean", "cls", "last"] | None
+    prompt: str | None = None
+    language: str | None = None
     max_length: Annotated[int, Field(ge=1)] | None
     dtype: str
 

@@ -27,7 +27,7 @@ from vitcapr.progress import is_first_process, print_lines
 
 COMMANDS = (
     *("init", "caption", "search", "serve", "evaluate", "extract", "train-head", "align", "judge", "foils", "models"),
-    *("features", "convert-timm", "pairs", "config", "explore", "table", "track", "status", "why", "diff", "gc"),
+    *("features", "pairs", "config", "explore", "table", "track", "status", "why", "diff", "gc"),
     "stage",
 )
 """Each is a module of this package, whose docstring is its line in the help."""

@@ -16,26 +16,29 @@ Dtype = Literal["auto", "float32", "bfloat16", "float16"]
 if TYPE_CHECKING:
     Kind = str
 else:
-    Kind = Literal[("auto", "vit", "cnn", "clip", "siglip", "blip-2", *plugins("ENCODER"))]
+    Kind = Literal[("auto", "vit", "cnn", "timm", "image-text", "blip-2", "open-clip", *plugins("ENCODER"))]
 
 TRAINED = "trained"
 """The source and the name of the backbone that the experiment trains."""
 
 
 class BackboneConfig(Section):
-    """A backbone: a ViT or CNN of transformers, or the image encoder of CLIP, SigLIP or BLIP-2."""
+    """A backbone: a network on pictures of transformers, timm or open_clip: a ViT, a CNN, the image encoder of CLIP."""
 
     source: UserPath
-    """A hub id, a local folder (looked up under VITCAPR_BACKBONES first), 'trained': the ViT of the demo, or
-    'store:NAME': features that were pulled or imported."""
+    """A hub id, a local folder (looked up under VITCAPR_BACKBONES first), a name of timm (timm:NAME), 'trained': the ViT
+    of the demo, or 'store:NAME': features that were pulled or imported."""
     revision: str = "main"
     """Revision on the hub; give a commit to make the experiment reproducible."""
     kind: Kind = "auto"
-    """Type of the network; auto: from the checkpoint's model_type. The name of a plugin that reads it. No attention
-    roll-out is drawn for cnn, siglip and plugins."""
+    """Type of the network; auto: from the checkpoint's configuration. The name of a plugin that reads it. An attention
+    roll-out is drawn for a network with a CLS token: vit, image-text and blip-2."""
     output: Literal["hidden", "aligned", "qformer"] = "hidden"
-    """hidden: CLS (CNN: pooled output) and patches; aligned: the vector of the joint image-text space (CLIP, SigLIP,
-    BLIP-2 with contrastive projections); qformer: the query tokens of BLIP-2, which have no position in the picture."""
+    """hidden: cls and patches; aligned: the vector of the joint image-text space (CLIP, SigLIP and others, BLIP-2 with
+    contrastive projections); qformer: the query tokens of BLIP-2, which have no position in the picture."""
+    cls: Annotated[Literal["auto", "pooled", "mean"] | Annotated[int, Field(ge=0)], Only("output", "hidden")] = "auto"
+    """The vector cls: the number of a token before the patches (RADIO and TIPSv2 have several); pooled: the network's
+    pooled output; mean: that of the patches. auto: token 0, else the pooled output, else the mean."""
     pool: Annotated[Literal["mean", "max", "first"], Only("output", "qformer")] = "mean"
     """Pooling of the query tokens into one vector."""
     dtype: Dtype = "auto"
@@ -83,7 +86,7 @@ class BackboneConfig(Section):
         same."""
         if self.is_adopted or other.is_adopted:
             return self.is_adopted and other.is_adopted
-        keys = ("source", "revision", "output", "pool", "image_size", "patches")
+        keys = ("source", "revision", "output", "cls", "pool", "image_size", "patches")
         return all(getattr(self, key) == getattr(other, key) for key in keys)
 
 
@@ -123,7 +126,8 @@ class TrainedBackboneConfig(Section):
 
 
 class TextEncoderConfig(Section):
-    """A text encoder: BERT or a similar model, T5, the text encoder of CLIP, SigLIP or BLIP-2, or word vectors."""
+    """A text encoder: a model of transformers or sentence-transformers, the text encoder of a model of images and texts
+    such as CLIP, or word vectors."""
 
     source: UserPath
     """A hub id or a local folder (looked up under VITCAPR_BACKBONES first); for word_vectors, a file in GloVe's format
@@ -132,10 +136,16 @@ class TextEncoderConfig(Section):
     """Revision on the hub; give a commit to make the experiment reproducible."""
     output: Literal["hidden", "aligned", "word_vectors"] = "hidden"
     """hidden: the last layer, pooled (BLIP-2 with T5: of T5's encoder); aligned: the vector of the joint image-text
-    space (CLIP, SigLIP, BLIP-2 with contrastive projections); word_vectors: the mean over the word vectors of the
-    caption."""
-    pool: Annotated[Literal["mean", "cls", "last"], Only("output", "hidden")] = "mean"
-    """Pooling of the tokens: the mean, the first token (cls) or the last token."""
+    space (CLIP, SigLIP and others, BLIP-2 with contrastive projections); word_vectors: the mean over the word vectors
+    of the caption."""
+    pool: Annotated[Literal["auto", "mean", "cls", "last"], Only("output", "hidden")] = "auto"
+    """Pooling of the tokens: the mean, the first token (cls) or the last token. auto: with modules.json, what
+    sentence-transformers (an extra) computes; else the mean."""
+    prompt: Annotated[str | None, Only("output", "hidden", "aligned")] = None
+    """Text before each caption, such as "query: ", or the name of a prompt of the checkpoint; null: its default prompt,
+    else none."""
+    language: Annotated[str | None, Only("output", "hidden")] = None
+    """Source language of a translation model such as NLLB, as in its tokenizer (fra_Latn); null: the tokenizer's."""
     dtype: Annotated[Dtype, Only("output", "hidden", "aligned")] = "auto"
     """Data type of the forward pass; auto: bfloat16 if the hardware supports it, else float32."""
     store_dtype: Literal["float16", "float32"] = "float16"

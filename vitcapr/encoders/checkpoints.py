@@ -9,12 +9,13 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import yaml
 
-from vitcapr.encoders.kinds import WEIGHTS, weight_files
+from vitcapr.encoders.kinds import OPEN_CLIP_CONFIG, OPEN_CLIP_WEIGHTS, WEIGHTS, weight_files
 from vitcapr.encoders.preprocess import PROCESSORS
 from vitcapr.errors import UserError
 from vitcapr.files import read_json, sha256_bytes, sha256_file
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     import torch
 
 MODEL_CARD = "README.md"
+_NAMES = {"image": ("vision", "visual", "image"), "text": ("text",)}
+"""How the names of the parts of a model of images and texts begin."""
+_OPTIONAL = ("pooler", "mask_token", "position_ids")
 LOCAL = {"trust_remote_code": False, "local_files_only": True}
 
 
@@ -40,11 +44,11 @@ def locate(source: str, revision: str) -> Checkpoint:
     Raises:
         UserError: it is not found.
     """
-    root = os.environ.get("VITCAPR_BACKBONES")
+    source, root = _timm_repository(source), os.environ.get("VITCAPR_BACKBONES")
     places = [Path(root).expanduser() / source] if root and not Path(source).is_absolute() else []
     places.append(Path(source).expanduser())
     for place in places:
-        if (place / "config.json").is_file():
+        if any((place / name).is_file() for name in ("config.json", OPEN_CLIP_CONFIG)):
             return Checkpoint(place.resolve(), None)
         if place.is_dir():
             raise UserError(f"the folder of backbone '{source}' has no config.json", where=place)
@@ -55,14 +59,31 @@ def locate(source: str, revision: str) -> Checkpoint:
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
     try:
-        folder = snapshot_download(
-            source, revision=revision, allow_patterns=[MODEL_CARD, "config.json", *PROCESSORS, *WEIGHTS]
-        )
+        fetch = partial(snapshot_download, source, revision=revision)
+        folder = fetch(allow_patterns=[MODEL_CARD, "config.json", OPEN_CLIP_CONFIG, *PROCESSORS, *WEIGHTS])
+        if not (Path(folder) / "config.json").is_file():
+            folder = fetch(allow_patterns=[OPEN_CLIP_WEIGHTS])
     except (LocalEntryNotFoundError, HfHubHTTPError, HFValidationError, OSError) as error:
         looked = ", ".join(str(place) for place in places)
         what = f"backbone '{source}' (revision {revision}) was not found locally or on the hub"
         raise UserError(what, where=f"looked in {looked}", remedy=remedy) from error
     return Checkpoint(Path(folder).resolve(), Path(folder).name)
+
+
+def _timm_repository(source: str) -> str:
+    """``timm:NAME`` as a hub id, with the weights that timm loads by default."""
+    _, timm, name = source.rpartition("timm:")
+    if not timm:
+        return source
+    try:
+        from timm import get_pretrained_cfg
+    except ImportError as error:
+        remedy = "pip install 'vitcapr[timm]'"
+        raise UserError("timm, which knows this name, is not installed", where=source, remedy=remedy) from error
+    published = get_pretrained_cfg(name)
+    if published is None or not published.hf_hub_id:
+        raise UserError("timm has no weights of this name on the hub", where=source, remedy="give a hub id, timm/...")
+    return str(published.hf_hub_id)
 
 
 def source_name(source: str) -> str:
@@ -87,7 +108,8 @@ def stated_licence(folder: Path) -> str | None:
 
 def weights_digest(folder: Path) -> str:
     """sha256 of the configuration and of the weights: of each file's own sha256, in name order."""
-    lines = [f"{path.name} {sha256_file(path)}" for path in [folder / "config.json", *weight_files(folder)]]
+    config = next(folder / name for name in ("config.json", OPEN_CLIP_CONFIG) if (folder / name).is_file())
+    lines = [f"{path.name} {sha256_file(path)}" for path in [config, *weight_files(folder)]]
     return sha256_bytes("\n".join(lines).encode())
 
 
@@ -106,6 +128,39 @@ def read_config(folder: Path) -> Any:
         raise UserError(
             what, where=folder / "config.json", remedy="use a checkpoint without code of its own"
         ) from error
+
+
+def load_half(folder: Path, config: Any, dtype: "torch.dtype", half: Literal["image", "text"]) -> Any:
+    """The model of a checkpoint; of a model of images and texts, without the other half.
+
+    Raises:
+        UserError: the model does not read ``half``, or the checkpoint lacks weights.
+    """
+    from transformers import MODEL_MAPPING, AutoModel
+
+    model_class = MODEL_MAPPING.get(type(config), AutoModel)
+    both = hasattr(model_class, "get_image_features") and hasattr(model_class, "get_text_features")
+    remedy = "name the checkpoint of its image or text encoder, or one like CLIP, SigLIP, DINOv2 or BERT"
+    if hasattr(config, "vision_config") and not both:
+        what = (
+            f"a {config.model_type} generates text from pictures and is not read; it gives no vectors of either alone"
+        )
+        raise UserError(what, where=folder, remedy=remedy)
+    if not both and half == "image" and getattr(model_class, "main_input_name", "") != "pixel_values":
+        raise UserError(f"a {config.model_type} does not read pictures", where=folder, remedy=remedy)
+    load = partial(load_part, AutoModel, folder, dtype=dtype, config=config)
+    if not both:
+        return load(optional=_OPTIONAL)
+    others = _NAMES["text" if half == "image" else "image"]
+    for name in others:
+        part: Any = getattr(config, f"{name}_config", None)
+        if hasattr(part, "num_hidden_layers"):
+            part.num_hidden_layers = 1  # Its other layers are neither made nor read.
+    model = load(optional=(*_OPTIONAL, *others))
+    for name, _ in list(model.named_children()):
+        if name.startswith(others):
+            delattr(model, name)
+    return model
 
 
 def load_part(
@@ -153,7 +208,13 @@ def load_part(
     for name, given, expected in report["mismatched_keys"]:
         what = f"'{name}' is {tuple(given)} in the weights, {tuple(expected)} by the configuration"
         raise UserError(what, where=folder, remedy=remedy)
-    missing = [key for key in report["missing_keys"] if not any(piece in key for piece in optional)]
+    missing = []
+    for key in report["missing_keys"]:
+        owner, found, _ = key.rpartition("pooler.")
+        if found and "pooler" in optional:
+            model.get_submodule(owner.rstrip(".")).pooler = None  # Its weights would be random.
+        elif not any(piece in key for piece in optional):
+            missing.append(key)
     if missing:
         what = f"the weights lack {len(missing)} tensors of the model, '{sorted(missing)[0]}' among them"
         raise UserError(what, where=folder, remedy=remedy)

@@ -10,8 +10,10 @@ from torch import Tensor, nn
 from torch.nn.functional import adaptive_avg_pool2d
 
 from vitcapr.encoders.base import NO_GRID, ImageEncoder
+from vitcapr.encoders.guards import blocks, check_images
 from vitcapr.encoders.image_towers import load_with_transformers, model_image_size
-from vitcapr.encoders.kinds import Kind, Output, Patches, Pool, check_image_encoder
+from vitcapr.encoders.kinds import Cls, Kind, Output, Patches, Pool, check_image_encoder
+from vitcapr.encoders.open_clip_reader import open_clip_images
 from vitcapr.errors import UserError
 from vitcapr.formats.store_manifest import arrays_of_layer
 from vitcapr.plugins import plugins
@@ -31,6 +33,7 @@ def load_image_encoder(
     kind: Kind = "auto",
     output: Output = "hidden",
     pool: Pool = "mean",
+    cls: Cls = "auto",
     size: tuple[int, int],
     dtype: torch.dtype,
     device: torch.device,
@@ -41,30 +44,33 @@ def load_image_encoder(
 
     Arrays by kind and output:
 
-    - hidden: ``cls (D,)`` and ``patches (P, D)``. SigLIP has no CLS token; its ``cls`` is the output of its
-      attention-pooling head or, without a head, the mean of the patches. For a convolutional network, ``cls`` is the
-      pooled output, ``patches`` is the last feature map row by row, and the grid is the map's height and width.
-    - CLIP, SigLIP aligned: only ``cls (E,)``, not normalised, as ``get_image_features`` returns it.
+    - hidden: ``cls (D,)`` and ``patches (P, D)``, the tokens of the patches or the last feature map, row by row.
+    - aligned: only ``cls (E,)``, not normalised, as ``get_image_features`` returns it.
     - BLIP-2 qformer: ``patches (32, D)``, the query tokens, and ``cls (D,)``, the pooled query tokens.
     - BLIP-2 aligned: ``patches (32, E)``, the projected tokens of length 1, and ``cls (E,)``, their mean. BLIP-2 scores
       an image by the *maximum* cosine over the tokens; the cosine with ``cls`` is proportional to their mean cosine.
 
     Args:
         pool: pooling of the query tokens; not used for other outputs.
+        cls: the vector ``cls`` of output ``hidden``: the number of a token before the patches, the ``pooled`` output,
+            the ``mean`` of the patches, or ``auto``: the first of token 0, pooled output and mean that there is.
         size: height and width of the images.
         layers: hidden layers of a ViT to return as well, counted from 1, increasing; output ``hidden`` only.
         patches: all of them, none, or the side of the grid that they are pooled to; output ``hidden`` only.
 
     Raises:
-        UserError: the checkpoint is of another kind, has no such output or layer, lacks weights or does not run on this
-            size.
+        UserError: the checkpoint is of another kind, has no such output, ``cls`` or layer, lacks weights, does not run
+            on this size, or the features of a picture depend on more than the picture.
     """
     actual = check_image_encoder(folder, kind, output, layers)
     encoder: ImageEncoder
     if reader := plugins("ENCODER").get(actual):
         encoder = reader.load()(folder, size=size, dtype=dtype, device=device)
+    elif actual == "open-clip":
+        encoder = open_clip_images(folder, size, dtype, device)
     else:
-        encoder = load_with_transformers(folder, actual, output, pool, size, dtype, device)
+        encoder = load_with_transformers(folder, actual, output, pool, cls, size, dtype, device)
+    check_images(encoder, size, folder)
     encoder = WithHiddenLayers(encoder, layers) if layers else encoder
     return encoder if patches == "all" else WithFewerPatches(encoder, patches, folder)
 
@@ -73,18 +79,20 @@ class WithHiddenLayers:
     """An image encoder that also returns hidden layers, from the same forward pass as its last layer.
 
     Layer k, counted from 1, adds ``cls_k (D,)`` and ``patches_k (P, D)``: what layer k hands to the next one, before
-    any final normalisation. In a network without a CLS token, ``cls_k`` is the mean of the patches.
+    any final normalisation. Where ``cls`` is not a token, ``cls_k`` is the mean of the patches.
     """
 
     def __init__(self, encoder: ImageEncoder, layers: Sequence[int]) -> None:
         """``layers``: the numbers of the layers, increasing."""
         self._encoder, self._layers, self.model = encoder, tuple(layers), encoder.model
         self.grid, self.dtype, self.device = encoder.grid, encoder.dtype, encoder.device
-        lists = [module for module in encoder.model.modules() if isinstance(module, nn.ModuleList)]
-        blocks = max(lists, key=len)
+        self.cls_is, self._token = getattr(encoder, "cls_is", None), getattr(encoder, "token", None)
+        modules: Any = blocks(encoder.model)
+        if modules is None:
+            raise UserError("the network has no list of layers", remedy="leave out layers")
         self._hidden: dict[int, Tensor] = {}
         for layer in self._layers:
-            blocks[layer - 1].register_forward_hook(partial(self._keep, layer))
+            modules[layer - 1].register_forward_hook(partial(self._keep, layer))
         patches, width = encoder.shapes["patches"]
         self.shapes = dict(encoder.shapes)
         for layer in self._layers:
@@ -99,8 +107,10 @@ class WithHiddenLayers:
         count = arrays["patches"].shape[1]
         for layer in self._layers:
             hidden = self._hidden.pop(layer)
+            if hidden.ndim != 3 or hidden.shape[1] < count or hidden.shape[2:] != arrays["patches"].shape[2:]:
+                raise UserError(f"layer {layer} does not have the patches of the output", remedy="leave out layers")
             patches = hidden[:, -count:]
-            cls = hidden[:, 0] if hidden.shape[1] > count else patches.mean(1)
+            cls = patches.mean(1) if self._token is None else hidden[:, self._token]
             arrays |= zip(arrays_of_layer(layer), (cls, patches), strict=True)
         return arrays
 
@@ -116,7 +126,7 @@ class WithFewerPatches:
         Raises:
             UserError: the network has fewer patches a side.
         """
-        self._encoder, self.model = encoder, encoder.model
+        self._encoder, self.model, self.cls_is = encoder, encoder.model, getattr(encoder, "cls_is", None)
         self.dtype, self.device = encoder.dtype, encoder.device
         self.grid = (patches, patches) if isinstance(patches, int) else NO_GRID
         if self.grid[0] > min(encoder.grid):

@@ -1,6 +1,6 @@
-"""Image encoders by transformers: ViTs, CLIP, SigLIP, BLIP-2 and convolutional networks."""
+"""Image encoders by transformers: networks that map pixels to tokens or to a feature map, and BLIP-2."""
 
-import inspect
+import importlib.util
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -8,39 +8,43 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.nn.functional import normalize
-from transformers import (
-    AutoModel,
-    Blip2VisionModel,
-    Blip2VisionModelWithProjection,
-    CLIPVisionModel,
-    CLIPVisionModelWithProjection,
-    SiglipVisionModel,
-)
+from transformers import Blip2VisionModel, Blip2VisionModelWithProjection
 
 from vitcapr.encoders.base import NO_GRID, ImageEncoder
-from vitcapr.encoders.checkpoints import load_part, read_config
-from vitcapr.encoders.kinds import CONVOLUTIONAL, ITC_REMEDY, VIT_REMEDY, Output, Pool, weight_files
+from vitcapr.encoders.checkpoints import load_half, load_part, read_config
+from vitcapr.encoders.guards import first_patch
+from vitcapr.encoders.kinds import ITC_REMEDY, VIT_REMEDY, Cls, Output, Pool, image_kind, open_clip_config, weight_files
+from vitcapr.encoders.pixel_arguments import PixelArguments, pair, patch_size
 from vitcapr.errors import UserError
 
-_VISION_PARTS: Mapping[str, Any] = {"clip": CLIPVisionModel, "blip-2": Blip2VisionModel}
-"""The class of the image encoder in a checkpoint with a text encoder, by model type."""
 _IMAGENET_SIZE = (224, 224)
-_OPTIONAL_WEIGHTS = ("pooler", "mask_token")
+_TIMM_ARGUMENTS = ("architecture", "global_pool", "act_layer", "norm_layer")
+_TIMM_RESIZES = ("vit_", "deit", "eva", "beit")
+"""Architectures of timm that interpolate their position embeddings."""
+_STRIDES = (4, 8, 16, 32, 64)
+"""Pixels of the picture for each row of a last stage, in networks with stages."""
 
 
 def model_image_size(folder: Path) -> tuple[int, int]:
-    """Height and width in the model's configuration; for a convolutional network without one, 224 x 224."""
+    """Height and width in the model's configuration; 224 x 224 if it has none."""
+    if image_kind(folder) == "open-clip":
+        model, preprocessing = open_clip_config(folder)
+        return pair(preprocessing.get("size", model["vision_cfg"].get("image_size", 224)))
     config = _vision(read_config(folder))
-    if config.model_type in CONVOLUTIONAL:
-        return _pair(getattr(config, "image_size", _IMAGENET_SIZE))
-    return _pair(_required(config, "image_size", folder))
+    if getattr(config, "pretrained_cfg", None):  # Of timm.
+        return pair(config.pretrained_cfg["input_size"][1:])
+    if config.model_type.startswith("siglip2"):
+        return pair(round(config.num_patches**0.5) * config.patch_size)
+    if hasattr(config, "vocab_size") and not hasattr(config, "num_channels"):
+        raise UserError(f"a {config.model_type} does not read pictures", where=folder, remedy=VIT_REMEDY)
+    return pair(getattr(config, "image_size", None) or _IMAGENET_SIZE)
 
 
 class Backbone:
-    """A loaded ViT.
+    """A network of transformers whose output is tokens or a feature map.
 
-    The output has a prefix of CLS and, in some families, a distillation token or registers. Its length is the length of
-    the output without the patches of the grid. The first token is the CLS vector; the rest of the prefix is dropped.
+    Tokens may have a prefix of CLS, a distillation token, and registers; what is not ``cls`` is dropped. The length of
+    the prefix is measured (:func:`~vitcapr.encoders.guards.first_patch`).
 
     Attributes:
         model: the network, frozen and in evaluation mode.
@@ -48,76 +52,126 @@ class Backbone:
         grid: rows and columns of patches.
         dim: D.
         prefix: number of tokens before the patches.
+        token: number of the token that is ``cls``; None: another vector is.
+        cls_is: what ``cls`` is, in words.
         shapes: the shapes of the arrays of :meth:`features`, without the batch axis.
     """
 
     def __init__(
-        self, folder: Path, size: tuple[int, int], dtype: torch.dtype, device: torch.device | None = None
+        self,
+        folder: Path,
+        size: tuple[int, int],
+        dtype: torch.dtype,
+        device: torch.device | None = None,
+        cls: Cls = "auto",
     ) -> None:
         """Args:
             folder: a checkpoint in transformers' format, weights as safetensors.
             size: height and width of the images; if they differ from the checkpoint's, position embeddings are
                 interpolated.
             dtype: of weights and arithmetic.
+            cls: as in the configuration of a backbone.
 
         Raises:
-            UserError: the checkpoint is no ViT with a CLS token, or it does not run on images of this size.
+            UserError: the network does not run on images of this size, its patches are not row by row, or it has no
+                such ``cls``.
         """
         weight_files(folder)
-        self.size, self.dtype, self.device = size, dtype, device or torch.device("cpu")
+        self.size, self.dtype, self.device, self._folder = size, dtype, device or torch.device("cpu"), folder
         config = read_config(folder)
-        if config.model_type in CONVOLUTIONAL:
-            raise UserError(
-                f"a convolutional network ({config.model_type}) has no CLS token and no attention",
-                where=folder,
-                remedy=f"{VIT_REMEDY}; for a backbone of kind: cnn no roll-out is drawn",
-            )
-        self.grid, resized = _patch_grid(_vision(config), size, folder)
-        self.model: torch.nn.Module = _load_vit(folder, config, dtype).to(self.device)
-        takes = inspect.signature(self.model.forward).parameters
-        self.options: Mapping[str, Any] = (
-            {"interpolate_pos_encoding": True} if resized and "interpolate_pos_encoding" in takes else {}
-        )
+        patch = patch_size(_vision(config), size, folder)
+        self.model: torch.nn.Module = _load(folder, config, size, dtype).to(self.device)
+        if timm := getattr(self.model, "timm_model", None):
+            patch = getattr(getattr(timm, "patch_embed", None), "patch_size", None)
+        self._pixels = PixelArguments(self.model.forward, size, _vision(config), patch)
+        self.options = self._pixels.options
+        probe = torch.randn(1, 3, *size, generator=torch.Generator().manual_seed(0)).to(self.device, dtype)
         try:
             with torch.inference_mode():
-                probe = self._hidden(torch.zeros(1, 3, *size, dtype=dtype, device=self.device))
-        except (ValueError, RuntimeError) as error:
-            raise _wrong_size(size, folder, error, "set image_size to the checkpoint's own") from error
+                hidden, pooled, self.grid = self._output(probe)
+        except UserError:
+            raise
+        except Exception as error:  # Each network has its own way to say that it does not do.
+            what = f"the checkpoint does not run on pictures of {size[0]} x {size[1]}: {str(error)[:120]}"
+            remedy = "set image_size to the checkpoint's own or a larger one, or use a network for single pictures"
+            raise UserError(what, where=folder, remedy=remedy) from error
+        tokens, self.dim = hidden.shape[1:]
+        if self.grid == NO_GRID:
+            strides = [patch] if patch else []
+            strides += [(stride, stride) for stride in _STRIDES]
+            grids = [(size[0] // down, size[1] // right) for down, right in strides]
+            self.grid = next((grid for grid in grids if 0 < grid[0] * grid[1] <= tokens), NO_GRID)
         patches = self.grid[0] * self.grid[1]
-        if probe.ndim != 3 or probe.shape[1] <= patches:
-            raise UserError(
-                f"the model's output {tuple(probe.shape)} is not a CLS token followed by {self.grid[0]} x "
-                f"{self.grid[1]} patches",
-                where=folder,
-                remedy=VIT_REMEDY,
-            )
-        self.prefix, self.dim = probe.shape[1] - patches, probe.shape[2]
-        self.shapes = {"patches": (patches, self.dim), "cls": (self.dim,)}
+        self.prefix = tokens - patches
+        with torch.inference_mode():
+            first = first_patch(self.model, self._output, probe, self.grid, tokens) if patches else -1
+        if first not in (None, self.prefix) or (first is None and self.prefix > 1):
+            cells = f"{self.grid[0]} x {self.grid[1]} patches row by row"
+            what = f"the {tokens} tokens of the output are not a prefix and then {cells}"
+            raise UserError(what, where=folder, remedy=VIT_REMEDY)
+        self._type = config.model_type
+        self._choose(cls, pooled is not None)
+        arrays = self.features(probe)
+        self.shapes = {name: tuple(array.shape[1:]) for name, array in arrays.items()}
 
-    def _hidden(self, pixels: Tensor) -> Tensor:
-        hidden: Tensor = self.model(pixels, **self.options).last_hidden_state
-        return hidden
+    def _choose(self, cls: Cls, has_pooled: bool) -> None:
+        self.token = cls if isinstance(cls, int) else 0 if cls == "auto" and self.prefix else None
+        self._pools = self.token is None and (cls == "pooled" or (cls == "auto" and has_pooled))
+        if (self.token or 0) >= max(1, self.prefix) or (isinstance(cls, int) and not self.prefix):
+            what = f"cls: {cls}, and the network has {self.prefix} tokens before its patches, counted from 0"
+            raise UserError(what, where=self._folder, remedy="set cls to auto, pooled, mean or a smaller number")
+        if cls == "pooled" and not has_pooled:
+            remedy = "set cls to auto or mean"
+            raise UserError("the checkpoint has no pooled output", where=self._folder, remedy=remedy)
+        token = f"token {self.token} of {self.prefix} before the patches"
+        self.cls_is = "the pooled output" if self._pools else "the mean of the patches" if self.token is None else token
+
+    def require_cls(self) -> None:
+        """Raises:
+        UserError: the network has no CLS token.
+        """
+        if not self.prefix:
+            what = f"the network ({self._type}) has no CLS token and no attention from it"
+            raise UserError(what, where=self._folder, remedy=f"{VIT_REMEDY}; with kind: cnn no roll-out is drawn")
+
+    def _output(self, pixels: Tensor) -> tuple[Tensor, Tensor | None, tuple[int, int]]:
+        """Tokens (B, T, D), the pooled output (B, E), and the grid of a feature map."""
+        output = self.model(**self._pixels(pixels))
+        hidden, pooled = output.last_hidden_state, getattr(output, "pooler_output", getattr(output, "summary", None))
+        grid = NO_GRID
+        if hidden.ndim == 4:
+            timm = getattr(self.model, "timm_model", None)
+            if timm is None or hidden.shape[1] == timm.num_features:  # Channels first, but for some of timm.
+                hidden = hidden.permute(0, 2, 3, 1)
+            grid = (hidden.shape[1], hidden.shape[2])
+        # Some networks put the patches of all pictures into one row.
+        hidden = hidden.reshape(len(pixels), -1, hidden.shape[-1])
+        return hidden, None if pooled is None else pooled.flatten(1), grid
 
     @torch.inference_mode()
     def features(self, pixels: Tensor) -> dict[str, Tensor]:
         """The arrays of a store: ``patches (B, P, D)`` and ``cls (B, D)``."""
-        hidden = self._hidden(pixels)
-        return {"patches": hidden[:, self.prefix :], "cls": hidden[:, 0]}
+        hidden, pooled, _ = self._output(pixels)
+        patches = hidden[:, self.prefix :]
+        if self._pools and pooled is not None:
+            return {"patches": patches, "cls": pooled}
+        return {"patches": patches, "cls": patches.mean(1) if self.token is None else hidden[:, self.token]}
 
 
 class ModelEncoder:
-    """An image encoder made of a model and a function that runs it."""
+    """An image encoder made of a model and a function that runs it; its arrays have no place in the image."""
+
+    grid = NO_GRID
 
     def __init__(
         self,
         model: torch.nn.Module,
         run: Callable[[Tensor], dict[str, Tensor]],
-        grid: tuple[int, int],
         size: tuple[int, int],
         device: torch.device,
         dtype: torch.dtype,
     ) -> None:
-        self.model, self._run, self.grid, self.device, self.dtype = model, run, grid, device, dtype
+        self.model, self._run, self.device, self.dtype = model, run, device, dtype
         probe = self.features(torch.zeros(1, 3, *size, dtype=dtype, device=device))
         self.shapes = {name: tuple(array.shape[1:]) for name, array in probe.items()}
 
@@ -131,55 +185,37 @@ def load_with_transformers(
     kind: str,
     output: Output,
     pool: Pool,
+    cls: Cls,
     size: tuple[int, int],
     dtype: torch.dtype,
     device: torch.device,
 ) -> ImageEncoder:
     """The image encoder of a checkpoint of this kind; see
     :func:`~vitcapr.encoders.image_encoders.load_image_encoder`."""
-    if kind == "cnn":
-        return _convolutional(folder, size, dtype, device)
-    if output == "hidden" and kind != "siglip":
-        return Backbone(folder, size, dtype, device)
+    if output == "hidden":
+        return Backbone(folder, size, dtype, device, cls)
     config = read_config(folder)
-    vision = config.vision_config
-    grid, resized = _patch_grid(vision, size, folder)
-    options = {"interpolate_pos_encoding": True} if resized else {}
+    vision = _vision(config)
+    patch = patch_size(vision, size, folder)
     if kind == "blip-2":
         needs: dict[str, Any] = {"remedy": ITC_REMEDY} if output == "aligned" else {"optional": ("vision_projection",)}
         model = load_part(Blip2VisionModelWithProjection, folder, config=config, dtype=dtype, **needs).to(device)
-        run = _query_tokens(model, None if output == "aligned" else pool, options)
-        return ModelEncoder(model, run, NO_GRID, size, device, dtype)
-    part, strip = (CLIPVisionModelWithProjection, None) if kind == "clip" else (SiglipVisionModel, "vision_model")
-    if kind == "clip":
-        vision.projection_dim = config.projection_dim  # The tower's own may differ; get_image_features ignores it.
-    model = load_part(part, folder, config=vision, dtype=dtype, strip=strip).to(device)
-    if output == "hidden":
-        return ModelEncoder(model, lambda pixels: _siglip_hidden(model(pixels, **options)), grid, size, device, dtype)
-    if kind == "siglip" and not model.use_head:
-        raise UserError("this SigLIP has no pooling head, so no aligned vector", where=folder, remedy="output: hidden")
-    vector = "image_embeds" if kind == "clip" else "pooler_output"
-    return ModelEncoder(model, lambda pixels: {"cls": model(pixels, **options)[vector]}, NO_GRID, size, device, dtype)
+        options = PixelArguments(model.vision_model.forward, size, vision, patch).options
+        return ModelEncoder(
+            model, _query_tokens(model, None if output == "aligned" else pool, options), size, device, dtype
+        )
+    model = load_half(folder, config, dtype, "image").to(device)
+    arguments = PixelArguments(model.get_image_features, size, vision, patch)
 
+    def aligned(pixels: Tensor) -> dict[str, Tensor]:
+        output = model.get_image_features(**arguments(pixels))
+        vector = output if isinstance(output, Tensor) else output.pooler_output
+        if vector is None or vector.ndim != 2:
+            what = f"this {config.model_type} has no pooled, so no aligned vector"
+            raise UserError(what, where=folder, remedy="set output: hidden")
+        return {"cls": vector}
 
-def _convolutional(folder: Path, size: tuple[int, int], dtype: torch.dtype, device: torch.device) -> ModelEncoder:
-    model = load_part(AutoModel, folder, dtype=dtype).to(device)
-
-    def run(pixels: Tensor) -> dict[str, Tensor]:
-        output = model(pixels)
-        return {"patches": output.last_hidden_state.flatten(2).mT, "cls": output.pooler_output.flatten(1)}
-
-    try:
-        with torch.inference_mode():
-            rows, columns = model(torch.zeros(1, 3, *size, dtype=dtype, device=device)).last_hidden_state.shape[2:]
-    except (ValueError, RuntimeError) as error:
-        raise _wrong_size(size, folder, error, "set a larger image_size") from error
-    return ModelEncoder(model, run, (rows, columns), size, device, dtype)
-
-
-def _siglip_hidden(output: Any) -> dict[str, Tensor]:
-    patches = output.last_hidden_state
-    return {"patches": patches, "cls": patches.mean(1) if output.pooler_output is None else output.pooler_output}
+    return ModelEncoder(model, aligned, size, device, dtype)
 
 
 def _query_tokens(model: Any, pool: Pool | None, options: Mapping[str, Any]) -> Callable[[Tensor], dict[str, Tensor]]:
@@ -201,44 +237,36 @@ def _query_tokens(model: Any, pool: Pool | None, options: Mapping[str, Any]) -> 
     return run
 
 
-def _patch_grid(config: Any, size: tuple[int, int], folder: Path) -> tuple[tuple[int, int], bool]:
-    """Rows and columns of patches in images of ``size``, and whether ``size`` differs from the checkpoint's."""
-    patch = _pair(_required(config, "patch_size", folder))
-    if size[0] % patch[0] or size[1] % patch[1]:
-        raise UserError(
-            f"pictures of {size[0]} x {size[1]} do not divide into patches of {patch[0]} x {patch[1]}",
-            where=folder,
-            remedy=f"set image_size to a multiple of {patch[0]}",
-        )
-    resized = _pair(_required(config, "image_size", folder)) != size
-    return (size[0] // patch[0], size[1] // patch[1]), resized
+def _load(folder: Path, config: Any, size: tuple[int, int], dtype: torch.dtype) -> Any:
+    """The image encoder, without the rest of the checkpoint."""
+    if config.model_type == "blip-2":
+        return load_part(Blip2VisionModel, folder, config=config.vision_config, dtype=dtype, strip="vision_model")
+    if hasattr(config, "mask_ratio"):
+        config.mask_ratio = 0.0
+    if getattr(config, "pretrained_cfg", None):
+        _check_timm(config, folder)
+        arguments = {name: value for name, value in (config.model_args or {}).items() if name != "num_classes"}
+        if model_image_size(folder) != size and config.architecture.startswith(_TIMM_RESIZES):
+            arguments["dynamic_img_size"] = True
+        config.model_args = arguments
+    model = load_half(folder, config, dtype, "image")
+    names = ("vision_model", "image_model")
+    return next((getattr(model, name) for name in names if hasattr(model, name)), model)
 
 
-def _wrong_size(size: tuple[int, int], folder: Path, error: Exception, remedy: str) -> UserError:
-    what = f"the checkpoint does not run on pictures of {size[0]} x {size[1]}: {str(error)[:120]}"
-    return UserError(what, where=folder, remedy=remedy)
+def _check_timm(config: Any, folder: Path) -> None:
+    """Check that timm is installed and that its arguments open no other file or address."""
+    if importlib.util.find_spec("timm") is None:
+        remedy = "pip install 'vitcapr[timm]'"
+        raise UserError("timm, which reads this checkpoint, is not installed", where=folder, remedy=remedy)
+    values = {"architecture": config.architecture, **(config.model_args or {})}
+    unsafe = [name for name, value in values.items() if name not in _TIMM_ARGUMENTS and isinstance(value, str | dict)]
+    if unsafe or ":" in config.architecture:
+        what = f"the configuration of timm sets '{(unsafe or ['architecture'])[0]}', which may open another checkpoint"
+        raise UserError(what, where=folder / "config.json", remedy="leave it out there")
 
 
 def _vision(config: Any) -> Any:
     """The configuration of the image encoder."""
-    return getattr(config, "vision_config", config)
-
-
-def _required(config: Any, key: str, folder: Path) -> Any:
-    value = getattr(config, key, None)
-    if value is None:
-        raise UserError(f"the model's configuration has no {key}: not a ViT", where=folder / "config.json")
-    return value
-
-
-def _pair(value: Any) -> tuple[int, int]:
-    return (int(value), int(value)) if isinstance(value, int) else (int(value[0]), int(value[1]))
-
-
-def _load_vit(folder: Path, config: Any, dtype: torch.dtype) -> Any:
-    """The image encoder, without the rest of the checkpoint."""
-    if config.model_type in _VISION_PARTS:
-        part = _VISION_PARTS[config.model_type]
-        return load_part(part, folder, config=config.vision_config, dtype=dtype, strip="vision_model")
-    model = load_part(AutoModel, folder, dtype=dtype, optional=_OPTIONAL_WEIGHTS)
-    return getattr(model, "vision_model", model)
+    part = getattr(config, "vision_config", getattr(config, "image_config", None))
+    return config if part is None or isinstance(part, dict) else part

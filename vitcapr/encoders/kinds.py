@@ -2,10 +2,9 @@
 
 An output of an image encoder:
 
-- ``hidden``: the last layer: a CLS vector and a vector for each patch. For a convolutional network: the pooled output
-  and a vector for each position of the last feature map.
-- ``aligned``: the vector in the space shared with captions, of CLIP, SigLIP or BLIP-2's image-text contrastive head
-  (J. Li et al. 2023, section 3.1).
+- ``hidden``: the last layer: a vector ``cls`` and a vector for each patch, or for each position of a feature map.
+- ``aligned``: the vector in the space shared with captions, of models like CLIP, or of BLIP-2's image-text contrastive
+  head (J. Li et al. 2023, section 3.1).
 - ``qformer``: BLIP-2's query tokens before any projection.
 """
 
@@ -21,26 +20,37 @@ Kind = str
 """``auto``, a key of :data:`OUTPUTS`, or the name of a plugin."""
 Output = Literal["hidden", "aligned", "qformer"]
 Pool = Literal["mean", "max", "first"]
+Cls = Literal["auto", "pooled", "mean"] | int
 Patches = Literal["all", "none"] | int
 
 OUTPUTS: Mapping[str, tuple[Output, ...]] = {
     "vit": ("hidden",),
     "cnn": ("hidden",),
-    "clip": ("hidden", "aligned"),
-    "siglip": ("hidden", "aligned"),
+    "timm": ("hidden",),
+    "image-text": ("hidden", "aligned"),
     "blip-2": ("hidden", "aligned", "qformer"),
+    "open-clip": ("aligned",),
 }
-CONVOLUTIONAL = frozenset({"resnet", "regnet", "convnext", "convnextv2", "mobilenet_v1", "mobilenet_v2", "bit"})
-"""Model types that return a feature map (B, D, h, w) and its pooled vector."""
+"""``vit``: a network on patches of one size; ``cnn``: one with stages, convolutional or not."""
+OPEN_CLIP_CONFIG = "open_clip_config.json"
+MODULES = "modules.json"
+"""The file by which sentence-transformers knows its checkpoints."""
 T5 = ("t5", "mt5", "umt5")
 """Model types of encoders with a decoder; only the encoder is loaded."""
-WITHOUT_CLS = ("cnn", "siglip")
+_STAGES = {"depths", "hidden_sizes", "num_block_repeats", "layer_depths", "depth_multiplier"}
+_WITHOUT_CLS = ("siglip", "aimv2", "ijepa", "pixtral", "radio")
 WEIGHTS = ["model.safetensors", "model.safetensors.index.json", "model-*-of-*.safetensors"]
+OPEN_CLIP_WEIGHTS = "open_clip_model.safetensors"
 TOKENIZER = [
     *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
     *("vocab.txt", "vocab.json", "merges.txt", "*.model"),
 ]
-_ALIGNED = "use output: hidden, or a checkpoint of CLIP, SigLIP or BLIP-2"
+SENTENCE_MODULES = [
+    *(MODULES, "sentence_bert_config.json", "config_sentence_transformers.json"),
+    *("[0-9]*_*/config.json", "[0-9]*_*/model.safetensors"),
+]
+"""What sentence-transformers reads besides the weights and the tokenizer."""
+_ALIGNED = "use output: hidden, or a checkpoint like CLIP, SigLIP or BLIP-2"
 VIT_REMEDY = "use a ViT, DeiT, DINOv2 or CLIP checkpoint"
 ITC_REMEDY = "output: aligned needs a checkpoint with contrastive projections, such as Salesforce/blip2-itm-vit-g"
 
@@ -54,10 +64,31 @@ def read_model_config(folder: Path) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
+def open_clip_config(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The configuration of a model of open_clip and of its preprocessing."""
+    content = json.loads((folder / OPEN_CLIP_CONFIG).read_text(encoding="utf-8"))
+    return content["model_cfg"], content.get("preprocess_cfg", {})
+
+
 def image_kind(folder: Path) -> str:
     """A key of :data:`OUTPUTS`. What ``config.json`` does not tell is taken for a ViT."""
+    config = read_model_config(folder)
+    if not config and (folder / OPEN_CLIP_CONFIG).is_file():
+        return "open-clip"
+    if config.get("model_type") == "blip-2":
+        return "blip-2"
+    if "text_config" in config:
+        return "image-text"
+    return "timm" if "architecture" in config else "cnn" if config.keys() & _STAGES else "vit"
+
+
+def rolls_out(folder: Path, kind: Kind) -> bool:
+    """Whether a network has attention from a CLS token, as far as its configuration tells."""
     model = str(read_model_config(folder).get("model_type"))
-    return "cnn" if model in CONVOLUTIONAL else model if model in OUTPUTS else "vit"
+    known = image_kind(folder) if kind == "auto" else kind
+    if "timm:" in str(folder):
+        return False
+    return known in ("vit", "image-text", "blip-2") and not model.startswith(_WITHOUT_CLS)
 
 
 def check_image_encoder(
@@ -84,22 +115,18 @@ def check_image_encoder(
         what = f"a backbone of kind {actual} ({model}) has no output '{output}'"
         raise UserError(what, where=folder, remedy=f"set output to {' or '.join(OUTPUTS[actual])}")
     vision = config.get("vision_config", config)
-    if actual == "vit" and model != "vit":
-        if missing := [key for key in ("image_size", "patch_size") if key not in vision]:
-            what = f"a model of type {model} has no {missing[0]}: not a ViT"
-            raise UserError(what, where=folder / "config.json", remedy=VIT_REMEDY)
-        if "depths" in vision:
-            what = f"a model of type {model} has stages of several sizes, not a CLS token followed by patches"
-            raise UserError(what, where=folder / "config.json", remedy=VIT_REMEDY)
+    seen = {"vision_config", "image_size", "patch_size", "num_channels"}
+    if config.keys() & {"vocab_size", "max_position_embeddings"} and not config.keys() & seen:
+        raise UserError(f"a model of type {model} does not read pictures", where=folder, remedy=VIT_REMEDY)
     weight_files(folder)
     if layers and actual == "cnn":
         remedy = "leave out layers, or use a ViT"
-        raise UserError("a convolutional network has no layers of patches to choose from", where=folder, remedy=remedy)
+        raise UserError("a network with stages has no layers of patches to choose from", where=folder, remedy=remedy)
     if layers and (count := vision.get("num_hidden_layers", layers[-1])) < layers[-1]:
         what = f"the network has {count} layers, and layer {layers[-1]} is to be stored"
         raise UserError(what, where=folder, remedy=f"set layers to numbers from 1 to {count}")
     patch = vision.get("patch_size")
-    if actual != "cnn" and image_size and isinstance(patch, int) and image_size % patch:
+    if actual not in ("cnn", "timm") and image_size and isinstance(patch, int) and image_size % patch:
         what = f"pictures of {image_size} x {image_size} do not divide into patches of {patch} x {patch}"
         raise UserError(what, where=folder, remedy=f"set image_size to a multiple of {patch}")
     return actual
@@ -108,7 +135,7 @@ def check_image_encoder(
 def check_image_tower(folder: Path, image_size: int | None) -> None:
     """Check a ViT that is to be fine-tuned as the image tower of a dual encoder; see :func:`check_image_encoder`."""
     kind = check_image_encoder(folder, "auto", "hidden", image_size=image_size)
-    if kind in WITHOUT_CLS:
+    if not rolls_out(folder, kind):
         raise UserError(f"a network of kind {kind} has no CLS token to fine-tune", where=folder, remedy=VIT_REMEDY)
 
 
@@ -120,12 +147,16 @@ def check_text_encoder(folder: Path, output: str, max_length: int) -> None:
             ``max_length``.
     """
     weight_files(folder)
+    if image_kind(folder) == "open-clip":
+        if output != "aligned":
+            raise UserError("an open_clip checkpoint has only output: aligned", where=folder, remedy="set it")
+        return
     if not any(path for pattern in TOKENIZER for path in folder.glob(pattern)):
         what = "the text encoder has no tokenizer"
         raise UserError(what, where=folder, remedy="put its tokenizer.json beside the weights")
     config = read_model_config(folder)
     model = str(config.get("model_type"))
-    if output == "aligned" and "aligned" not in OUTPUTS.get(model, ()):
+    if output == "aligned" and "aligned" not in OUTPUTS[image_kind(folder)]:
         raise UserError(f"a text encoder of kind {model} has no output 'aligned'", where=folder, remedy=_ALIGNED)
     language = str(config.get("text_config", {}).get("model_type"))
     if model == "blip-2" and output == "hidden" and language not in T5:
@@ -150,7 +181,8 @@ def weight_files(folder: Path) -> list[Path]:
     Raises:
         UserError: there are no safetensors.
     """
-    weights = sorted({path for pattern in WEIGHTS for path in folder.glob(pattern)})
+    patterns = WEIGHTS if (folder / "config.json").is_file() else [OPEN_CLIP_WEIGHTS]
+    weights = sorted({path for pattern in patterns for path in folder.glob(pattern)})
     if not any(path.suffix == ".safetensors" for path in weights):
         pickled = any(folder.glob("*.bin"))
         raise UserError(

@@ -14,14 +14,14 @@ from torch import Tensor
 from vitcapr.encoders.base import ImageEncoder
 from vitcapr.encoders.checkpoints import locate, source_name, weights_digest
 from vitcapr.encoders.image_encoders import configured_image_size, load_image_encoder
-from vitcapr.encoders.kinds import Kind, Output, Patches, Pool, check_image_encoder
+from vitcapr.encoders.kinds import Cls, Kind, Output, Patches, Pool, check_image_encoder
 from vitcapr.encoders.precision import DTYPES, dtype_name, resolve_dtype
 from vitcapr.encoders.preprocess import Preprocessing, read_preprocessing
 from vitcapr.encoders.staging import to_device
 from vitcapr.errors import UserError
+from vitcapr.formats.int8 import dequantise, quantise, stored_dtype
 from vitcapr.formats.store_manifest import LAYERS, arrays_of_layer
 from vitcapr.plugins import plugins
-from vitcapr.store.int8 import dequantise, quantise, stored_dtype
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,7 @@ def image_recipe(
     store_dtype: str,
     layers: Sequence[int] | None,
     patches: Patches,
+    cls: Cls = "auto",
     **changes: Any,
 ) -> ImageRecipe:
     """Find a backbone, and collect what decides the features that it computes.
@@ -62,7 +63,7 @@ def image_recipe(
     Args:
         source: where its checkpoint is.
         name: its name in the attributes.
-        revision, kind, output, pool, dtype, store_dtype, layers, patches: as in the configuration of a backbone.
+        revision, kind, output, pool, dtype, store_dtype, layers, patches, cls: as in the configuration of a backbone.
         changes: those of its preprocessing, as there; see :func:`read_preprocessing`.
     """
     checkpoint = locate(source, revision)
@@ -80,6 +81,8 @@ def image_recipe(
         "dtype": dtype_name(arithmetic),
         "store_dtype": store_dtype,
     }
+    if cls != "auto":
+        attributes["cls"] = cls
     if kind in plugins("ENCODER"):
         attributes["reader"] = kind
     if layers:
@@ -109,6 +112,7 @@ def _load(
         kind=attributes.get("reader", "auto"),
         output=attributes.get("output", "hidden"),
         pool=attributes.get("query_pool") or "mean",
+        cls=attributes.get("cls", "auto"),
         size=preprocessing.size,
         dtype=DTYPES[attributes["dtype"]],
         device=device,

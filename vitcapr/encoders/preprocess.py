@@ -5,6 +5,7 @@ The numbers equal those of transformers' processors, and a test compares them. T
 """
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -14,6 +15,7 @@ import numpy as np
 import torch
 from PIL import Image
 
+from vitcapr.encoders.kinds import OPEN_CLIP_CONFIG, image_kind, open_clip_config, read_model_config
 from vitcapr.encoders.staging import to_device
 from vitcapr.errors import UserError
 from vitcapr.files import read_json
@@ -30,6 +32,13 @@ PROCESSORS = ("preprocessor_config.json", "processor_config.json")
 _SHORTEST_EDGE_TYPES = ("clip", "bit", "siglip_", "chinese_clip", "bridgetower", "mobilenet")
 _CROPPED_SHARE = 224 / 256
 _UNCROPPED_FROM = 384
+_TIMM_SHARE = 0.875
+_IMAGENET = ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
+_CLIP = ([0.48145466, 0.4578275, 0.40821073], [0.26862954, 0.26130258, 0.27577711])
+_LARGEST_RESIZED = 64
+"""Up to this many times the pixels of the crop, a picture is resized whole; ``box`` changes some pixels by one."""
+_SUPPORT = 3
+"""Pixels on each side that the widest kernel (lanczos) reads."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +52,7 @@ class Preprocessing:
         scale: factor on the 8-bit values, before ``mean`` and ``std``.
         mean, std: mean and standard deviation of the three channels.
         mirror: flip left to right before all other steps.
+        rounded_crop: half a pixel of the crop's offset is rounded to even, as torchvision does, and not down.
         scaled_decoding: JPEG files of a data set are decoded at a fraction of their size, where it is large enough.
     """
 
@@ -54,6 +64,7 @@ class Preprocessing:
     std: tuple[float, float, float]
     mirror: bool = False
     scaled_decoding: bool = False
+    rounded_crop: bool = False
 
     @property
     def size(self) -> tuple[int, int]:
@@ -73,12 +84,35 @@ class Preprocessing:
             image = image.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
         height, width = self._resized(image.height, image.width)
         resample = INTERPOLATIONS[self.interpolation]
-        if (image.height, image.width) != (height, width):
+        if self.crop is not None and height * width > _LARGEST_RESIZED * self.crop[0] * self.crop[1]:
+            image = self._resize_to_crop(image, (height, width), self.crop, resample)
+        elif (image.height, image.width) != (height, width):
             image = image.resize((width, height), resample)
-        if self.crop is not None and self.crop != (height, width):
-            top, left = (height - self.crop[0]) // 2, (width - self.crop[1]) // 2
+        if self.crop is not None and self.crop != (image.height, image.width):
+            top, left = self._offset(height, self.crop[0]), self._offset(width, self.crop[1])
             image = image.crop((left, top, left + self.crop[1], top + self.crop[0]))
         out[...] = np.asarray(image)
+
+    def _offset(self, length: int, kept: int) -> int:
+        return round((length - kept) / 2) if self.rounded_crop else (length - kept) // 2
+
+    def _resize_to_crop(
+        self, image: Image.Image, resized: tuple[int, int], crop: tuple[int, int], resample: Image.Resampling
+    ) -> Image.Image:
+        """The centre crop of the resized picture, from the pixels that it needs: where the shorter side is enlarged,
+        the longer side of a narrow picture has millions of pixels."""
+        spans, parts = [], []
+        for length, whole, kept in zip((image.height, image.width), resized, crop, strict=True):
+            start = self._offset(whole, kept)
+            first, last = start * length / whole, (start + kept) * length / whole
+            margin = _SUPPORT * max(1, math.ceil(length / whole))
+            begin, end = max(0, math.floor(first) - margin), min(length, math.ceil(last) + margin)
+            parts.append((begin, end))
+            spans.append((first - begin, last - begin))
+        (top, bottom), (left, right) = parts
+        (y, y_end), (x, x_end) = spans
+        part = image.crop((left, top, right, bottom))
+        return part.resize((crop[1], crop[0]), resample, box=(x, y, x_end, y_end))
 
     def prepared(self, image: Image.Image) -> np.ndarray:
         """The pixels of the model's input for a picture, (H, W, 3) uint8."""
@@ -121,7 +155,7 @@ def read_preprocessing(
     Returns:
         The preprocessing, and a line for the user if something is assumed.
     """
-    content, path = _described(folder)
+    content, path = _described(folder, model_size)
     note = None
     if content is None:
         content = {"image_mean": [0.5] * 3, "image_std": [0.5] * 3}
@@ -137,12 +171,45 @@ def read_preprocessing(
     return changed, note
 
 
-def _described(folder: Path) -> tuple[Mapping[str, Any] | None, Path]:
+def _described(folder: Path, model_size: tuple[int, int]) -> tuple[Mapping[str, Any] | None, Path]:
     """The checkpoint's own words on its pictures, if it has any, and the file that they are in."""
     older, newer = (folder / name for name in PROCESSORS)
     if older.is_file():
         return read_json(older), older
-    return (read_json(newer) if newer.is_file() else {}).get("image_processor"), newer
+    if newer.is_file():
+        return read_json(newer).get("image_processor"), newer
+    kind = image_kind(folder)
+    if kind == "open-clip":
+        return _of_open_clip({"size": model_size[0], **open_clip_config(folder)[1]}), folder / OPEN_CLIP_CONFIG
+    return (_of_timm(read_model_config(folder)["pretrained_cfg"]) if kind == "timm" else None), folder / "config.json"
+
+
+def _of_timm(stated: Mapping[str, Any]) -> dict[str, Any]:
+    """timm's evaluation: resize to the model's size over ``crop_pct``, then crop the centre."""
+    size = stated["input_size"][1:]
+    edges = [math.floor(length / (stated.get("crop_pct") or _TIMM_SHARE)) for length in size]
+    squash = stated.get("crop_mode") == "squash"
+    return {
+        "size": edges
+        if squash
+        else {"shortest_edge": edges[0]}
+        if stated.get("crop_mode") in (None, "center")
+        else None,
+        "crop_size": size,
+        **_of_torchvision(stated, _IMAGENET),
+    }
+
+
+def _of_open_clip(stated: Mapping[str, Any]) -> dict[str, Any]:
+    size, mode = _size(stated["size"], False, Path(OPEN_CLIP_CONFIG)), stated.get("resize_mode", "shortest")
+    edges = {"shortest": {"shortest_edge": min(size)}, "squash": list(size)}.get(mode, mode)
+    return {"size": edges, "crop_size": list(size), **_of_torchvision(stated, _CLIP)}
+
+
+def _of_torchvision(stated: Mapping[str, Any], usual: tuple[list[float], list[float]]) -> dict[str, Any]:
+    mean, std = (list(stated.get(name) or value) for name, value in zip(("mean", "std"), usual, strict=True))
+    resample = INTERPOLATIONS.get(stated.get("interpolation") or "bicubic", Image.Resampling.BICUBIC)
+    return {"image_mean": mean, "image_std": std, "resample": int(resample), "rounded_crop": True}
 
 
 def _parse(content: Mapping[str, Any], model_size: tuple[int, int], where: Path) -> Preprocessing:
@@ -175,7 +242,8 @@ def _parse(content: Mapping[str, Any], model_size: tuple[int, int], where: Path)
     normalised = content.get("do_normalize", True)
     mean, std = (content.get("image_mean"), content.get("image_std")) if normalised else ([0.0] * 3, [1.0] * 3)
     scale = float(content.get("rescale_factor", 1 / 255)) if content.get("do_rescale", True) else 1.0
-    return Preprocessing(resize, crop, names[resample], scale, _triple(mean, where), _triple(std, where))
+    stated = (resize, crop, names[resample], scale, _triple(mean, where), _triple(std, where))
+    return Preprocessing(*stated, rounded_crop=bool(content.get("rounded_crop")))
 
 
 def _size(value: Any, by_edge: bool, where: Path) -> tuple[int, ...]:

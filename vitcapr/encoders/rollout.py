@@ -72,6 +72,7 @@ class AttendingBackbone(Backbone):
         UserError: the checkpoint is no ViT, or the model does not return attention over its tokens.
         """
         super().__init__(folder, size, dtype)
+        self.require_cls()
         cast(Any, self.model).set_attn_implementation("eager")
         tokens = self.prefix + self.grid[0] * self.grid[1]
         probe = self.attentions(torch.zeros(1, 3, *size, dtype=dtype, device=self.device))

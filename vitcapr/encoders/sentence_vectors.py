@@ -1,42 +1,45 @@
-"""The vectors of sentences, tokens and images by which captions are scored."""
+"""The vectors of sentences and tokens by which captions are scored."""
 
 from collections.abc import Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from vitcapr.encoders.checkpoints import source_name, weights_digest
 from vitcapr.encoders.precision import resolve_device
 from vitcapr.encoders.text_encoders import (
     TextEncoder,
-    TokenVectors,
-    WordVectorEncoder,
     load_text_encoder,
     locate_text_encoder,
+    pooling,
 )
+from vitcapr.encoders.tokenizers import by_length
+from vitcapr.encoders.word_vector_encoder import WordVectorEncoder
 from vitcapr.errors import UserError
-from vitcapr.store.reader import open_features
 
 
 class SentenceVectors:
     """Gives the vectors of sentences.
 
     Args:
-        prompt: precedes each sentence.
         encoder: the other arguments of :func:`load_text_encoder`.
 
     Attributes:
         name: the encoder and the first digits of its weights' digest, for a protocol.
         weights: SHA-256 of the weights.
+        pool: the pooling of its tokens.
         encoder: loaded when it is first used; its ``dim`` is D, the length of a vector.
     """
 
-    def __init__(self, source: str, *, batch: int, device: str, prompt: str = "", **encoder: Any) -> None:
-        self.weights = weights_digest(locate_text_encoder(source, encoder["revision"], encoder["output"]).folder)
+    def __init__(self, source: str, *, batch: int, device: str, **encoder: Any) -> None:
+        folder = locate_text_encoder(source, encoder["revision"], encoder["output"]).folder
+        self.weights = weights_digest(folder)
+        self.pool = pooling(folder, encoder["output"], encoder["pool"])
         self.name = f"{source_name(source)}@{self.weights[:12]}"
-        self._prompt, self._batch, self._output = prompt, batch, encoder["output"]
+        self._batch, self._output = batch, encoder["output"]
         self._load = lambda: load_text_encoder(source, device=resolve_device(device), **encoder)
 
     @cached_property
@@ -45,9 +48,9 @@ class SentenceVectors:
 
     def __call__(self, sentences: Sequence[str]) -> np.ndarray:
         """(n, D) float32."""
-        return self.encoder.encode([self._prompt + sentence for sentence in sentences], self._batch)
+        return self.encoder.encode(sentences, self._batch)
 
-    def tokens(self, layer: int | None) -> tuple[TextEncoder, TokenVectors]:
+    def tokens(self, layer: int | None) -> tuple[TextEncoder, "TokenVectors"]:
         """The encoder, and the vectors of its tokens from a hidden layer, None for the last.
 
         Raises:
@@ -59,27 +62,38 @@ class SentenceVectors:
         return self.encoder, TokenVectors(self.encoder, layer, self._batch)
 
 
-def image_vectors(features: Path, images: Sequence[str], encoder: SentenceVectors) -> np.ndarray:
-    """The vectors of ``images`` from a store, (n, D) float32.
+class TokenVectors:
+    """Computes the vector of each token of sentences, in context.
 
-    Raises:
-        UserError: the store is not of the image half of the encoder's model, or an image is not in it.
+    Attributes:
+        special: the tokens that frame a sentence or fill it up.
     """
-    with open_features(features) as store:
-        vectors = store.get("cls")
-        if vectors is None or store.attributes.get("output") != "aligned" or vectors.shape[1] != encoder.encoder.dim:
-            raise UserError(
-                "CLIPScore needs the vectors of the space that images and texts share",
-                where=features,
-                remedy="set output: aligned for its backbone and its text encoder",
-            )
-        if store.attributes["weights_sha256"] != encoder.weights:
-            raise UserError(
-                f"the features are of {store.attributes['backbone']}, and {encoder.name} is another model",
-                where=features,
-                remedy="name the same checkpoint as backbone and as text encoder of metrics.clip_score",
-            )
-        rows = {image: row for row, image in enumerate(store.image_ids)}
-        if missing := [image for image in images if image not in rows]:
-            raise UserError(f"image '{missing[0]}' has no features", where=features, remedy="extract them again")
-        return vectors.gather(np.array([rows[image] for image in images])).astype(np.float32)
+
+    def __init__(self, encoder: TextEncoder, layer: int | None, batch: int) -> None:
+        """Of an encoder of output ``hidden``; ``layer`` is counted from 1, None: the last one."""
+        self._encoder, self._layer, self._batch = encoder, layer, batch
+        tokenizer = encoder.tokenizer
+        ids = (tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id)
+        self.special = {token for token in (*ids, tokenizer.pad_token_id) if token is not None}
+        if layer is not None:
+            layers = len(self._states(encoder.tokenize(["a"]))) - 1
+            if layer > layers:
+                remedy = f"set layer to a number from 1 to {layers}, or leave it out"
+                raise UserError(f"the text encoder has {layers} layers, not {layer}", remedy=remedy)
+
+    def __call__(self, tokens: Sequence[Sequence[int]]) -> list[np.ndarray]:
+        """(T, D) float32 for each sentence of T tokens, in the given order."""
+        vectors = {}
+        for some in by_length(tokens, self._batch):
+            hidden = self._states([list(tokens[index]) for index in some])[-1 if self._layer is None else self._layer]
+            for index, padded in zip(some, hidden.float().cpu().numpy(), strict=True):
+                vectors[index] = padded[: len(tokens[index])]
+        return [vectors[index] for index in range(len(tokens))]
+
+    @torch.inference_mode()
+    def _states(self, tokens: list[list[int]]) -> list[Tensor]:
+        """The outputs of the embeddings and of each layer, or only that of the last layer."""
+        padded = self._encoder.tokenizer.pad({"input_ids": tokens}, padding_side="right", return_tensors="pt")
+        device = next(self._encoder.model.parameters()).device
+        output = self._encoder.model(**padded.to(device), output_hidden_states=self._layer is not None)
+        return [output.last_hidden_state] if self._layer is None else list(output.hidden_states)

@@ -12,27 +12,44 @@ import torch
 from torch import Tensor
 
 from vitcapr.encoders.checkpoints import Checkpoint, source_name
-from vitcapr.encoders.kinds import check_room, check_text_encoder
+from vitcapr.encoders.guards import check_sentences
+from vitcapr.encoders.kinds import (
+    MODULES,
+    SENTENCE_MODULES,
+    check_room,
+    check_text_encoder,
+    image_kind,
+    read_model_config,
+)
+from vitcapr.encoders.open_clip_reader import open_clip_texts
 from vitcapr.encoders.precision import dtype_name, resolve_dtype
+from vitcapr.encoders.sentence_modules import load_modules, read_published
 from vitcapr.encoders.staging import to_device
 from vitcapr.encoders.text_towers import Output, TextModel, load_text_model
 from vitcapr.encoders.tokenizers import by_length, digest_with_tokenizer, locate_with_tokenizer, open_tokenizer
+from vitcapr.encoders.word_vector_encoder import WordVectorEncoder, locate_word_vectors
 from vitcapr.errors import UserError
-from vitcapr.files import find_under, sha256_file
-from vitcapr.text.normalise import words_of
-from vitcapr.text.word_vectors import read_dimension, read_vectors
+from vitcapr.files import read_json, sha256_file
 
-Pool = Literal["mean", "cls", "last"]
+Pool = Literal["auto", "modules.json", "mean", "cls", "last"]
 
 
 class TextEncoder:
     """Turns sentences into vectors of length ``dim``; made by :func:`load_text_encoder`."""
 
     def __init__(
-        self, tokenizer: Any, tower: TextModel, pool: Pool, dtype: torch.dtype, device: torch.device, longest: int
+        self,
+        tokenizer: Any,
+        tower: TextModel,
+        pool: Callable[[Tensor, Tensor], Tensor],
+        dtype: torch.dtype,
+        device: torch.device,
+        longest: int,
+        lowercase: bool = False,
+        prompt: str = "",
     ) -> None:
         self.tokenizer, self._tower, self._pool, self._longest = tokenizer, tower, pool, longest
-        self.model = tower.model.to(device)
+        self.model, self._lowercase, self._prompt = tower.model, lowercase, prompt
         self.dtype, self._device = dtype, device
         self.dim = int(self._forward(self.tokenize(["a"])).shape[1])
 
@@ -45,8 +62,13 @@ class TextEncoder:
         """The token ids of each sentence, special tokens included, cut to the maximum length."""
         if not texts:
             return []
+        whole = [self._prompt + text for text in texts]
         cut = self.tokenizer(
-            list(texts), truncation=True, max_length=self._longest, return_attention_mask=False, verbose=False
+            [text.lower() for text in whole] if self._lowercase else whole,
+            truncation=True,
+            max_length=self._longest,
+            return_attention_mask=False,
+            verbose=False,
         )
         ids: list[list[int]] = cut["input_ids"]
         return ids
@@ -79,111 +101,25 @@ class TextEncoder:
         )
         mask = to_device(padded["attention_mask"], self._device)
         masked = {"attention_mask": mask} if length is None else {}
-        output = self.model(input_ids=to_device(padded["input_ids"], self._device), **masked)
-        if self._tower.vector is not None:
-            return self._tower.vector(output).float()
-        return pool_tokens(output.last_hidden_state.float(), mask, self._pool)
+        output = self._tower.run(input_ids=to_device(padded["input_ids"], self._device), **masked)
+        return output.float() if output.ndim == 2 else self._pool(output.float(), mask)
 
 
-def pool_tokens(hidden: Tensor, mask: Tensor, pool: Pool) -> Tensor:
-    """One vector for each sentence.
+def _first(hidden: Tensor, _: Tensor) -> Tensor:
+    return hidden[:, 0]
 
-    Args:
-        hidden: (B, T, D), padded on the right.
-        mask: (B, T), 1 for a real token; every sentence has at least one.
-        pool: ``mean`` over the real tokens, or their ``cls`` (first) or ``last``.
-    """
-    if pool == "cls":
-        return hidden[:, 0]
-    if pool == "last":
-        return hidden[torch.arange(len(hidden), device=hidden.device), mask.sum(1) - 1]
+
+def _last(hidden: Tensor, mask: Tensor) -> Tensor:
+    return hidden[torch.arange(len(hidden), device=hidden.device), mask.sum(1) - 1]
+
+
+def _mean(hidden: Tensor, mask: Tensor) -> Tensor:
     real = mask[..., None].to(hidden.dtype)
     return (hidden * real).sum(1) / real.sum(1)
 
 
-class WordVectorEncoder:
-    """Published word vectors, used as a :class:`TextEncoder`: a sentence is the mean of the vectors of its words.
-
-    It knows all words of the file, for any vocabulary. If a word occurs twice in the file, the first vector is used.
-    """
-
-    dtype = torch.float32
-
-    def __init__(self, path: Path) -> None:
-        self.dim = read_dimension(path)
-        self._rows: dict[str, int] = {}
-        vectors: list[np.ndarray] = []
-        for word, vector in read_vectors(path, self.dim, []):
-            if word not in self._rows:
-                self._rows[word] = len(vectors)
-                vectors.append(np.asarray(vector, np.float32))
-        if not vectors:
-            raise UserError("the file holds no word vectors", where=path, remedy="name a file in GloVe's format")
-        self.model = torch.nn.EmbeddingBag.from_pretrained(torch.from_numpy(np.stack(vectors)), mode="mean")
-
-    def encode(self, texts: Sequence[str], batch: int = 64) -> np.ndarray:
-        """The vector of each sentence, (n, D) float32: :meth:`tokenize`, then :meth:`encode_tokens`."""
-        vectors: np.ndarray = self.encode_tokens(self.tokenize(texts), batch).cpu().numpy()
-        return vectors
-
-    def tokenize(self, texts: Sequence[str]) -> list[list[int]]:
-        """The rows of the known words of each sentence, with repetitions."""
-        return [[self._rows[word] for word in words_of(text) if word in self._rows] for text in texts]
-
-    def encode_tokens(self, tokens: Sequence[list[int]], batch: int = 64) -> Tensor:  # noqa: ARG002
-        """The mean over each sentence, (n, D) float32; zero for a sentence without a known word."""
-        lengths = [len(of_sentence) for of_sentence in tokens]
-        offsets = torch.from_numpy(np.cumsum([0, *lengths])[:-1])
-        words = torch.tensor([row for of_sentence in tokens for row in of_sentence], dtype=torch.int64)
-        with torch.inference_mode():
-            means: Tensor = self.model(words, offsets)
-        return means
-
-
-class TokenVectors:
-    """Computes the vector of each token of sentences, in context.
-
-    Attributes:
-        special: the tokens that frame a sentence or fill it up.
-    """
-
-    def __init__(self, encoder: TextEncoder, layer: int | None, batch: int) -> None:
-        """Of an encoder of output ``hidden``; ``layer`` is counted from 1, None: the last one."""
-        self._encoder, self._layer, self._batch = encoder, layer, batch
-        tokenizer = encoder.tokenizer
-        ids = (tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id)
-        self.special = {token for token in (*ids, tokenizer.pad_token_id) if token is not None}
-        if layer is not None:
-            layers = len(self._states(encoder.tokenize(["a"]))) - 1
-            if layer > layers:
-                remedy = f"set layer to a number from 1 to {layers}, or leave it out"
-                raise UserError(f"the text encoder has {layers} layers, not {layer}", remedy=remedy)
-
-    def __call__(self, tokens: Sequence[Sequence[int]]) -> list[np.ndarray]:
-        """(T, D) float32 for each sentence of T tokens, in the given order."""
-        vectors = {}
-        for some in by_length(tokens, self._batch):
-            hidden = self._states([list(tokens[index]) for index in some])[-1 if self._layer is None else self._layer]
-            for index, padded in zip(some, hidden.float().cpu().numpy(), strict=True):
-                vectors[index] = padded[: len(tokens[index])]
-        return [vectors[index] for index in range(len(tokens))]
-
-    @torch.inference_mode()
-    def _states(self, tokens: list[list[int]]) -> list[Tensor]:
-        """The outputs of the embeddings and of each layer, or only that of the last layer."""
-        padded = self._encoder.tokenizer.pad({"input_ids": tokens}, padding_side="right", return_tensors="pt")
-        device = next(self._encoder.model.parameters()).device
-        output = self._encoder.model(**padded.to(device), output_hidden_states=self._layer is not None)
-        return [output.last_hidden_state] if self._layer is None else list(output.hidden_states)
-
-
-def locate_word_vectors(source: str) -> Path:
-    """The path of the file ``source``: under ``VITCAPR_DATA`` if it exists there, else as given."""
-    path = find_under("VITCAPR_DATA", source)
-    if not path.is_file():
-        remedy = "give its path, from here or from the folder that VITCAPR_DATA names"
-        raise UserError("there is no such file of word vectors", where=source, remedy=remedy)
-    return path
+POOLS = {"auto": _mean, "mean": _mean, "cls": _first, "last": _last}
+"""From hidden states (B, T, D), padded on the right, and their mask (B, T), 1 for a real token, to (B, D)."""
 
 
 def locate_text_encoder(source: str, revision: str, output: str = "hidden") -> Checkpoint:
@@ -205,59 +141,131 @@ def load_text_encoder(
     device: torch.device,
     max_length: int,
     output: Output | Literal["word_vectors"] = "hidden",
+    prompt: str | None = None,
+    language: str | None = None,
 ) -> TextEncoder | WordVectorEncoder:
-    """Load the text encoder and the tokenizer of a checkpoint: BERT and its relatives, T5, CLIP, SigLIP, BLIP-2.
+    """Load the text encoder and the tokenizer of a checkpoint.
 
     Args:
         source: a hub id or a folder, looked up under ``VITCAPR_BACKBONES`` first.
-        pool: pooling of hidden states: the ``mean`` of the real tokens (special tokens included), ``cls`` (the first)
-            or ``last``.
+        pool: pooling of hidden states: the ``mean`` of the real tokens (special tokens included), ``cls`` (the first),
+            ``last``, ``modules.json``: what the modules of sentence-transformers compute, or ``auto``: these modules if
+            the checkpoint has them, else the mean.
         dtype: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
         max_length: maximum number of tokens of a sentence, special tokens included; longer sentences are cut.
         output: see :func:`vitcapr.encoders.text_towers.load_text_model`; ``word_vectors`` reads only
             ``source``, a file in GloVe's format that is looked up under ``VITCAPR_DATA`` first.
+        prompt: precedes each sentence: a text, or the name of a prompt of the checkpoint; None: its default prompt.
+        language: the source language of a translation model such as NLLB; None: its tokenizer's.
 
     Raises:
-        UserError: it is not found, has its own code or pickled weights, has no tokenizer or no such output, or reads
-            fewer tokens than ``max_length``.
+        UserError: it is not found, has its own code or pickled weights, has no tokenizer or no such output, reads
+            fewer tokens than ``max_length``, or the vector of a sentence depends on its batch.
     """
     folder = locate_text_encoder(source, revision, output).folder
     if output == "word_vectors":
         return WordVectorEncoder(folder)
     check_text_encoder(folder, output, max_length)
-    arithmetic = resolve_dtype(dtype, device)
-    tokenizer = open_tokenizer(folder)
-    if tokenizer.pad_token is None:
-        raise UserError("the tokenizer has no padding token", where=folder, remedy="use a model of the BERT family")
-    tower = load_text_model(folder, output, arithmetic)
+    arithmetic, published = resolve_dtype(dtype, device), read_published(folder)
+    text = published.prompt(prompt)
+    if image_kind(folder) == "open-clip":
+        tokenizer, tower = open_clip_texts(folder, arithmetic, device)
+    else:
+        tokenizer, tower = open_tokenizer(folder), load_text_model(folder, output, arithmetic, device)
+        if tokenizer.pad_token is None:
+            raise UserError("the tokenizer has no padding token", where=folder, remedy="use a model of the BERT family")
+        _set_language(tokenizer, language, folder)
     check_room(folder, max_length, tower.room)
-    return TextEncoder(tokenizer, tower, pool, arithmetic, device, max_length)
+    modules = None
+    if follows_modules(folder, output, pool):
+        modules = load_modules(folder, arithmetic, device, len(tokenizer(text)["input_ids"]) - 1 if text else 0)
+    lowercase = reads_lowercase(folder)
+    try:
+        encoder = TextEncoder(tokenizer, tower, modules or POOLS[pool], arithmetic, device, max_length, lowercase, text)
+    except (RuntimeError, ValueError, TypeError, AttributeError) as error:
+        what = f"the model does not encode a sentence: {str(error)[:120]}"
+        raise UserError(what, where=folder, remedy="use a text encoder such as BERT, E5 or CLIP") from error
+    check_sentences(encoder.encode, arithmetic, folder)
+    return encoder
+
+
+def _set_language(tokenizer: Any, language: str | None, folder: Path) -> None:
+    if language is None:
+        return
+    if not hasattr(tokenizer, "src_lang"):
+        raise UserError("the tokenizer has no source language", where=folder, remedy="leave out language")
+    if tokenizer.convert_tokens_to_ids(language) in (None, tokenizer.unk_token_id):
+        raise UserError(
+            f"the tokenizer does not know language '{language}'", where=folder, remedy="use a code like fra_Latn"
+        )
+    tokenizer.src_lang = language
+
+
+def follows_modules(folder: Path, output: str, pool: str) -> bool:
+    """Whether sentences are pooled as the checkpoint's ``modules.json`` says."""
+    return output == "hidden" and pool in ("auto", MODULES) and (folder / MODULES).is_file()
+
+
+def reads_lowercase(folder: Path) -> bool:
+    """Whether a text encoder was trained on lower case that its tokenizer does not make: SigLIP 2, whose tokenizer is
+    Gemma's (Tschannen et al. 2025, "SigLIP 2", section 2.1), and where sentence-transformers is told so."""
+    path = folder / "tokenizer_config.json"
+    name = str(read_json(path).get("tokenizer_class")) if path.is_file() else ""
+    siglip = str(read_model_config(folder).get("model_type")).startswith("siglip")
+    return (siglip and name.startswith(("Gemma", "Siglip2"))) or read_published(folder).lowercase
 
 
 @dataclass(frozen=True)
 class TextRecipe:
-    """How captions become features: the checkpoint, the attributes of every store of this recipe, and the encoder."""
+    """How captions become features: the checkpoint, the attributes of every store of this recipe, a line for the log
+    about prompts, or None, and the encoder."""
 
     folder: Path
     attributes: dict[str, Any]
+    note: str | None
     load: Callable[[], TextEncoder | WordVectorEncoder]
 
 
 def text_recipe(
-    source: str, device: torch.device, *, revision: str, output: str, pool: Pool, dtype: str, max_length: int
+    source: str,
+    device: torch.device,
+    *,
+    revision: str,
+    output: str,
+    pool: Pool,
+    dtype: str,
+    max_length: int,
+    prompt: str | None = None,
+    language: str | None = None,
 ) -> TextRecipe:
     """Find a text encoder, and collect what decides its vectors; for the arguments see :func:`load_text_encoder`."""
     checkpoint = locate_text_encoder(source, revision, output)
-    digest = sha256_file if output == "word_vectors" else digest_with_tokenizer
+    folder, words = checkpoint.folder, output == "word_vectors"
+    modules = not words and follows_modules(folder, output, pool)
     attributes = {
         "backbone": source_name(source),
         "revision": checkpoint.revision,
-        "weights_sha256": digest(checkpoint.folder),
+        "weights_sha256": sha256_file(folder)
+        if words
+        else digest_with_tokenizer(folder, SENTENCE_MODULES if modules else []),
         "output": output,
-        "pool": pool if output == "hidden" else None,
+        "pool": pooling(folder, output, pool) if output == "hidden" else None,
         "max_length": max_length,
-        "dtype": dtype_name(WordVectorEncoder.dtype if output == "word_vectors" else resolve_dtype(dtype, device)),
+        "dtype": dtype_name(WordVectorEncoder.dtype if words else resolve_dtype(dtype, device)),
     }
+    note = None
+    if not words:
+        published = read_published(folder)
+        more = {"prompt": published.prompt(prompt), "language": language, "lowercase": reads_lowercase(folder)}
+        attributes |= {name: value for name, value in more.items() if value or (name == "prompt" and published.default)}
+        if published.prompts and not more["prompt"]:
+            names = ", ".join(published.prompts)
+            note = f"no prompt precedes the captions; the checkpoint has prompts named {names} (text_encoders: prompt)"
     options: dict[str, Any] = {"revision": revision, "output": output, "pool": pool, "dtype": dtype}
-    load = partial(load_text_encoder, source, device=device, max_length=max_length, **options)
-    return TextRecipe(checkpoint.folder, attributes, load)
+    options |= {"max_length": max_length, "prompt": prompt, "language": language}
+    return TextRecipe(folder, attributes, note, partial(load_text_encoder, source, device=device, **options))
+
+
+def pooling(folder: Path, output: str, pool: str) -> str:
+    """The pooling that ``pool`` means for a checkpoint: ``modules.json``, ``mean``, ``cls`` or ``last``."""
+    return MODULES if follows_modules(folder, output, pool) else "mean" if pool == "auto" else pool

@@ -1,32 +1,24 @@
-"""The text encoder of a checkpoint of any kind: its model and its input format.
+"""The text encoder of a checkpoint of transformers: its model and its input format.
 
 - ``hidden``: the last layer of the text transformer, which the caller pools.
-- ``aligned``: the vector in the space shared with images: the projection of CLIP or SigLIP, or of BLIP-2's Q-Former.
+- ``aligned``: the vector in the space shared with images: ``get_text_features``, or of BLIP-2's Q-Former.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
 from torch import Tensor
-from transformers import (
-    AutoModel,
-    AutoModelForTextEncoding,
-    Blip2TextModelWithProjection,
-    CLIPTextModel,
-    CLIPTextModelWithProjection,
-    SiglipTextModel,
-)
+from transformers import AutoModelForTextEncoding, Blip2TextModelWithProjection
 
-from vitcapr.encoders.checkpoints import load_part, read_config
+from vitcapr.encoders.checkpoints import load_half, load_part, read_config
 from vitcapr.encoders.kinds import ITC_REMEDY, T5
+from vitcapr.errors import UserError
 
 Output = Literal["hidden", "aligned"]
 
-_OPTIONAL = ("pooler", "position_ids")
 _LANGUAGE_REMEDY = "output: hidden needs a checkpoint with its language model; an itm checkpoint has output: aligned"
 
 
@@ -35,19 +27,19 @@ class TextModel:
     """A loaded text encoder.
 
     Attributes:
+        run: from token ids (B, T) and mask, by name, to hidden states (B, T, D) or vectors of captions (B, E).
         room: maximum number of tokens; None: no limit.
         padded_to: every caption is padded to this number of tokens, and the model attends to the padding, as in its
             training (SigLIP). None: a batch is padded to its longest caption, and the padding is masked.
-        vector: from the model's output to the vectors of the captions, (B, E); None: hidden states are pooled.
     """
 
     model: torch.nn.Module
+    run: Callable[..., Tensor]
     room: int | None
     padded_to: int | None = None
-    vector: Callable[[Any], Tensor] | None = None
 
 
-def load_text_model(folder: Path, output: Output, dtype: torch.dtype) -> TextModel:
+def load_text_model(folder: Path, output: Output, dtype: torch.dtype, device: torch.device) -> TextModel:
     """Load only the text encoder of the checkpoint in ``folder``.
 
     Args:
@@ -56,32 +48,38 @@ def load_text_model(folder: Path, output: Output, dtype: torch.dtype) -> TextMod
         dtype: dtype of the weights.
 
     Raises:
-        UserError: the checkpoint lacks weights.
+        UserError: the checkpoint lacks weights, or its model has no such output.
     """
     config = read_config(folder)
     kind, text = config.model_type, getattr(config, "text_config", config)
     room = getattr(text, "max_position_embeddings", None)
-    load = partial(load_part, folder=folder, dtype=dtype)
-    if kind == "clip" and output == "aligned":
-        text.projection_dim = config.projection_dim  # The tower's own may differ.
-        model = load(CLIPTextModelWithProjection, config=text)
-        return TextModel(model, room, vector=lambda states: states.text_embeds)
-    if kind == "clip":
-        return TextModel(load(CLIPTextModel, config=text, strip="text_model"), room)
-    if kind == "siglip":
-        model = load(SiglipTextModel, config=text, strip="text_model")
-        vector = (lambda states: states.pooler_output) if output == "aligned" else None
-        return TextModel(model, room, padded_to=room, vector=vector)
-    if output == "aligned":  # BLIP-2's Q-Former read as a BERT: the vector is the projection of its first token.
-        model = load(Blip2TextModelWithProjection, config=config, remedy=ITC_REMEDY)
+    padded_to = room if kind.startswith("siglip") else None
+    if kind == "blip-2" and output == "aligned":
+        # The Q-Former read as a BERT: the vector is the projection of its first token.
+        model = load_part(Blip2TextModelWithProjection, folder, config=config, dtype=dtype, remedy=ITC_REMEDY).to(
+            device
+        )
         room = config.qformer_config.max_position_embeddings
-        return TextModel(model, room, vector=lambda states: states.text_embeds[:, 0])
-    load = partial(load, optional=_OPTIONAL)
+        return TextModel(model, lambda **tokens: model(**tokens).text_embeds[:, 0], room)
     if kind == "blip-2":
-        model = load(AutoModelForTextEncoding, config=text, strip="language_model", remedy=_LANGUAGE_REMEDY)
-        return TextModel(model, None)
-    if kind in T5:
-        return TextModel(load(AutoModelForTextEncoding), room)
-    model = load(AutoModel)
+        options: dict[str, Any] = {"strip": "language_model", "optional": ("pooler",), "remedy": _LANGUAGE_REMEDY}
+        model = load_part(AutoModelForTextEncoding, folder, dtype=dtype, config=text, **options)
+        room = None
+    elif kind in T5:
+        model = load_part(AutoModelForTextEncoding, folder, dtype=dtype)
+    else:
+        if kind == "aimv2":  # Its fast attention sees the padding, or with none what follows.
+            config._attn_implementation = "eager"
+        model = load_half(folder, config, dtype, "text")
+    if output == "aligned":
+        if not hasattr(model, "get_text_features"):
+            remedy = "use output: hidden, or a checkpoint like CLIP or SigLIP"
+            raise UserError(f"a {kind} has no output 'aligned'", where=folder, remedy=remedy)
+        return TextModel(model.to(device), lambda **tokens: _pooled(model.get_text_features(**tokens)), room, padded_to)
     encoder = model.get_encoder() if model.config.is_encoder_decoder else getattr(model, "text_model", model)
-    return TextModel(encoder, room)
+    return TextModel(encoder.to(device), lambda **tokens: encoder(**tokens).last_hidden_state, room, padded_to)
+
+
+def _pooled(output: Any) -> Tensor:
+    vectors: Tensor = output if isinstance(output, Tensor) else output.pooler_output
+    return vectors

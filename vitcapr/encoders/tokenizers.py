@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from vitcapr.encoders.checkpoints import LOCAL, Checkpoint, locate, weights_digest
-from vitcapr.encoders.kinds import TOKENIZER
+from vitcapr.encoders.kinds import SENTENCE_MODULES, TOKENIZER
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_bytes, sha256_file
 
@@ -18,17 +18,17 @@ def locate_with_tokenizer(source: str, revision: str) -> Checkpoint:
         from huggingface_hub.errors import HfHubHTTPError
 
         try:
-            snapshot_download(source, revision=checkpoint.revision, allow_patterns=TOKENIZER)
+            snapshot_download(source, revision=checkpoint.revision, allow_patterns=[*TOKENIZER, *SENTENCE_MODULES])
         except (HfHubHTTPError, OSError) as error:
             remedy = "run where the hub can be reached"
             raise UserError(f"the tokenizer of '{source}' cannot be fetched", where=source, remedy=remedy) from error
     return checkpoint
 
 
-def digest_with_tokenizer(folder: Path) -> str:
-    """sha256 of configuration, weights and tokenizer."""
-    files = sorted({path for pattern in TOKENIZER for path in folder.glob(pattern)})
-    lines = [weights_digest(folder), *(f"{path.name} {sha256_file(path)}" for path in files)]
+def digest_with_tokenizer(folder: Path, more: Sequence[str] = ()) -> str:
+    """sha256 of configuration, weights and tokenizer, and of the files of the patterns ``more``."""
+    files = sorted({path for pattern in (*TOKENIZER, *more) for path in folder.glob(pattern)})
+    lines = [weights_digest(folder), *(f"{path.relative_to(folder)} {sha256_file(path)}" for path in files)]
     return sha256_bytes("\n".join(lines).encode())
 
 

@@ -10,7 +10,7 @@ from vitcapr.config.names import ADOPTED, find_backbone
 from vitcapr.config.reranking import RerankingConfig
 from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.config.scored import unique
-from vitcapr.encoders.kinds import OUTPUTS, WITHOUT_CLS, image_kind
+from vitcapr.encoders.kinds import rolls_out
 from vitcapr.experiment.selection import TRAIN, VALIDATION, Selection
 from vitcapr.formats.kinds import BACKBONE_FILES, MODEL_FILES
 from vitcapr.pipeline.paths import find_store, stores_root
@@ -82,8 +82,7 @@ class Inputs(Selection):
         """Whether the attention of a backbone can be rolled out on the stored grid: not that of a store, of a plugin,
         of a network without CLS, or of pooled patches."""
         config = self.config.backbones[backbone]
-        kind = image_kind(find_backbone(config.source)) if config.kind == "auto" else config.kind
-        known = kind in OUTPUTS and kind not in WITHOUT_CLS
+        known = rolls_out(find_backbone(config.source), config.kind)
         return known and not config.is_adopted and config.patches == "all"
 
     # Captions

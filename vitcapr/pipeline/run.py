@@ -22,7 +22,7 @@ from vitcapr.config.base import StageSettings, parse_settings
 from vitcapr.errors import UserError
 from vitcapr.files import remove_remains, write_json
 from vitcapr.pipeline import records
-from vitcapr.pipeline.code import LIBRARIES, code_hash
+from vitcapr.pipeline.code import LIBRARIES, code_hash, job_code
 from vitcapr.pipeline.fingerprint import fingerprint, user_files
 from vitcapr.pipeline.plugin_code import check_reads
 from vitcapr.pipeline.result_cache import cache_key, open_result_cache
@@ -66,16 +66,17 @@ class Job:
     @cached_property
     def fingerprint(self) -> dict[str, Any]:
         """All that determines the result except the inputs, made before the stage runs: files may change meanwhile."""
-        return fingerprint(self.stage, self.settings, self.values, self.results or Path())
+        assert self.results is not None
+        return fingerprint(self.stage, self.settings, self.values, self.results)
 
     @property
     def user_files(self) -> dict[str, Path]:
         return user_files(self.stage, self.settings, self.values)
 
-    @property
+    @cached_property
     def code(self) -> dict[str, str]:
-        code: dict[str, str] = self.fingerprint["code"]
-        return code
+        remembered = None if self.results is None else self.results / records.CODE_DIGESTS
+        return job_code(self.stage.module, self.stage.result_settings(self.canonical), remembered)
 
     @cached_property
     def inputs(self) -> dict[str, records.FileFacts]:

@@ -58,6 +58,7 @@ def untrained_finetuned(
     height, width = store[PIXELS].shape[1:3]
     folder = locate(source, settings.revision).folder
     backbone = Backbone(folder, (height, width), torch.float32)
+    backbone.require_cls()
     image = _without_pooler(backbone.model)
     described: dict[str, Any] = {
         "config": _config_of(image),

@@ -41,6 +41,8 @@ def extract_text(
     config, data = settings.text_encoder, read_manifest(manifest)
     device, rows = resolve_device(config.device), Rows.of_captions(data)
     recipe = text_recipe(device=device, **config.values("store_dtype", "batch", "device"))
+    if recipe.note:
+        report.line(recipe.note)
     attributes = {**recipe.attributes, "store_dtype": config.store_dtype}
     terms = terms_of(data, settings.terms.licence, settings.terms.source, recipe.folder)
     plan = StorePlan(Path(stores), rows, attributes, CHUNK, code, terms)

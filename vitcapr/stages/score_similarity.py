@@ -17,12 +17,13 @@ def score_similarity(
     decoding: DecodingName = "",
 ) -> None:
     """Score the captions of a split by the vectors of text encoders and, with --features, of an image encoder."""
-    from vitcapr.encoders.sentence_vectors import SentenceVectors, image_vectors
+    from vitcapr.encoders.sentence_vectors import SentenceVectors
     from vitcapr.formats.captions import read_results
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.metrics.base import captions_to_score, write_measures
     from vitcapr.metrics.labels import summarise
     from vitcapr.metrics.similarity import Compared
+    from vitcapr.store.image_vectors import image_vectors
 
     options, data, device = settings.metrics, read_manifest(manifest), settings.device
     written, references, sample = captions_to_score(
@@ -31,10 +32,11 @@ def score_similarity(
     compared = Compared(written, list(references.values()))
     if features is not None and settings.clip is not None and options.clip_score is not None:
         prompt = options.clip_score.prompt
-        clip = SentenceVectors(**settings.clip.arguments(), device=device, prompt=prompt)
+        clip = SentenceVectors(**{**settings.clip.arguments(), "prompt": prompt}, device=device)
         compared.by_clip(clip, image_vectors(features, list(references), clip), prompt)
     if settings.sentences is not None:
-        compared.by_sentences(SentenceVectors(**settings.sentences.arguments(), device=device), settings.sentences.pool)
+        sentences = SentenceVectors(**settings.sentences.arguments(), device=device)
+        compared.by_sentences(sentences, sentences.pool)
     if settings.bert is not None and options.bert_score is not None:
         bert = SentenceVectors(**settings.bert.arguments(), device=device)
         compared.by_tokens(bert, options.bert_score.layer, options.bert_score.idf)

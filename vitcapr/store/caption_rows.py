@@ -9,7 +9,8 @@ from torch import Tensor
 
 from vitcapr.encoders.base import NO_GRID
 from vitcapr.encoders.precision import dtype_name, memory_line
-from vitcapr.encoders.text_encoders import TextEncoder, WordVectorEncoder
+from vitcapr.encoders.text_encoders import TextEncoder
+from vitcapr.encoders.word_vector_encoder import WordVectorEncoder
 from vitcapr.store.layout import TEXT
 from vitcapr.store.rows import Rows
 

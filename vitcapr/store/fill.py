@@ -24,10 +24,10 @@ from vitcapr.encoders.checkpoints import stated_licence
 from vitcapr.encoders.precision import DTYPES
 from vitcapr.encoders.staging import copies_to_host, to_host
 from vitcapr.errors import UserError
+from vitcapr.formats.int8 import quantise, stored_dtype
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.store_manifest import FORMAT, SCALE
 from vitcapr.progress import Reporter
-from vitcapr.store.int8 import quantise, stored_dtype
 from vitcapr.store.known_rows import KnownRows, read_row_digests, write_row_digests
 from vitcapr.store.layout import ArrayLayout, checksum_path
 from vitcapr.store.rows import Rows
@@ -132,7 +132,7 @@ def fill(
     encoder, kind = load(), plan.rows.kind
     writer = StoreWriter(plan.folder, _layouts(plan, encoder))
     with claimed(plan.folder, chunks, report.line):
-        writer.begin(plan.attributes(encoder.grid))
+        writer.begin({**plan.attributes(encoder.grid), **getattr(encoder, "remark", {})})
         write_row_digests(plan.folder, plan.rows)
         pending = [index for index in chunks if writer.checksums(index) is None]
         known = plan.known_rows(chunks, writer.layouts, reuse, report.line).without_damaged(pending, report.line)

@@ -108,6 +108,8 @@ class ImageFeatures:
         self._pixels, self._preprocessing, self._backbone = pixels, preprocessing, backbone
         self.store_dtype, self.grid, self.shapes = store_dtype, backbone.grid, backbone.shapes
         self.device = backbone.device
+        cls_is = getattr(backbone, "cls_is", None)  # Said where it is not the only token before the patches.
+        self.remark = {"cls_is": cls_is} if cls_is and not cls_is.startswith("token 0 of 1 ") else {}
         self.summary = f"{_describe(backbone)}, {dtype_name(backbone.dtype)} on {backbone.device.type}"
 
     @property

@@ -137,10 +137,10 @@ class QuantisedArray(FeatureArray):
         self.dtype, self._scale = np.dtype(np.float16), scale
 
     def gather(self, rows: np.ndarray) -> np.ndarray:
-        """As :meth:`FeatureArray.gather`; a row is that of :func:`~vitcapr.store.int8.dequantise`."""
+        """As :meth:`FeatureArray.gather`; a row is that of :func:`~vitcapr.formats.int8.dequantise`."""
         import torch
 
-        from vitcapr.store.int8 import dequantise
+        from vitcapr.formats.int8 import dequantise
 
         steps, scale = torch.from_numpy(super().gather(rows)), torch.from_numpy(self._scale.gather(rows))
         return np.asarray(dequantise(steps, scale).numpy())

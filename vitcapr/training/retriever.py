@@ -222,9 +222,9 @@ def open_text_features(path: Path | None, data: Manifest, retriever: RetrieverCo
 def describe_text_encoder(store: FeatureStore) -> dict[str, Any]:
     """What a new sentence needs to be embedded as the stored ones were."""
     made = store.attributes
-    return {"source": made.get("backbone", "unknown"), "output": made.get("output", "hidden")} | {
-        name: made.get(name) for name in ("revision", "weights_sha256", "pool", "max_length", "dtype")
-    }
+    described = {"source": made.get("backbone", "unknown"), "output": made.get("output", "hidden")}
+    described |= {name: made.get(name) for name in ("revision", "weights_sha256", "pool", "max_length", "dtype")}
+    return described | {name: made[name] for name in ("prompt", "language") if name in made}
 
 
 def texts_of(text: AnyTextConfig, table: TokenTable, sentences: FeatureStore | None) -> Texts:

@@ -13,10 +13,10 @@ from PIL import Image
 
 from vitcapr.encoders.photographs import open_like
 from vitcapr.errors import UserError
+from vitcapr.formats.int8 import dequantise, quantise
 from vitcapr.formats.store_manifest import check_sealed, read_sealed
 from vitcapr.progress import Reporter
 from vitcapr.store.check import sealed_files
-from vitcapr.store.int8 import dequantise, quantise
 from vitcapr.store.reader import open_features
 from vitcapr.store.remote_folder import RemoteFolder
 from vitcapr.store.transfer import find_remote, pull, push
