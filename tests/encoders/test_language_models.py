@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tests.models.networks import save_language_model
-from vitcapr.encoders.captioner_networks import load_language_model
+from vitcapr.encoders.networks.language_model import load_language_model
 from vitcapr.encoders.language_models import Pieces
 from vitcapr.encoders.tokenizers import open_tokenizer
 

@@ -163,7 +163,8 @@ def test_the_names_and_the_order_of_inputs_count(tmp_path: Path, monkeypatch: py
     join.function.__module__ = MODULE
 
     def key(read: dict[str, Path], listed: list[Path]) -> str:
-        return Job(join, {"read": read, "listed": listed, "target": Path("c")}, None).key
+        log = Path("results/a/logs/join.log")
+        return Job(join, {"read": read, "listed": listed, "target": Path("c")}, log).key
 
     a, b = paths
     calls = [({"x": a, "y": b}, [a, b]), ({"x": b, "y": a}, [a, b]), ({"x": a, "y": b}, [b, a]), ({"x": a}, [a, b])]

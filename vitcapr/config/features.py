@@ -26,8 +26,8 @@ class BackboneConfig(Section):
     """A backbone: a network on pictures of transformers, timm or open_clip: a ViT, a CNN, the image encoder of CLIP."""
 
     source: UserPath
-    """A hub id, a local folder (looked up under VITCAPR_BACKBONES first), a name of timm (timm:NAME), 'trained': the ViT
-    of the demo, or 'store:NAME': features that were pulled or imported."""
+    """A hub id, a local folder (looked up under VITCAPR_BACKBONES first), a name of timm (timm:NAME), 'trained': the
+    ViT of the demo, or 'store:NAME': features that were pulled or imported."""
     revision: str = "main"
     """Revision on the hub; give a commit to make the experiment reproducible."""
     kind: Kind = "auto"
