@@ -67,6 +67,11 @@ class CaptionerConfig(TrainedConfig):
     """Name of another captioner of the same architecture; training starts from its weights."""
     training: CaptionerTrainingConfig = CaptionerTrainingConfig()
 
+    @property
+    def arrays(self) -> tuple[str, ...]:
+        """The arrays of a feature store that the model reads."""
+        return ("patches", "cls") if self.attends else ("cls",)
+
     def arguments(self) -> dict[str, Any]:
         """The arguments of its model that come from the configuration, not from the data."""
         own = type(self).model_fields.keys() - CaptionerConfig.model_fields.keys()
@@ -104,6 +109,10 @@ class PatchAttentionConfig(WordCaptionerConfig):
     output_activation: Literal["tanh", "relu"] = "tanh"
     """Activation of that hidden layer; relu: ViTCap-R on Flickr8k."""
 
+    @property
+    def arrays(self) -> tuple[str, ...]:
+        return ("patches", "cls") if self.init_from_cls else ("patches",)
+
 
 class TransformerConfig(WordCaptionerConfig):
     architecture: Literal["transformer"] = "transformer"
@@ -111,6 +120,10 @@ class TransformerConfig(WordCaptionerConfig):
     """Number of layers."""
     heads: int = Field(4, ge=1)
     """Number of attention heads. embedding_dim must be a multiple of it."""
+
+    @property
+    def arrays(self) -> tuple[str, ...]:
+        return ("patches",)
 
     @model_validator(mode="after")
     def _heads_share_the_width(self) -> Self:

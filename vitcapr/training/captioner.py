@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from vitcapr.batches.loader import Batch, Batches
-from vitcapr.batches.sources import read_rows
+from vitcapr.batches.sources import feature_dims, read_rows
 from vitcapr.batches.texts import PAD, WordTexts
 from vitcapr.config.captioner import (
     CaptionerConfig,
@@ -70,7 +70,7 @@ def train_captioner(
     architecture = {
         "kind": captioner.architecture,
         "vocabulary": len(words),
-        "feature_dim": store["cls"].shape[-1],
+        **feature_dims(store, captioner.arrays),
         **captioner.arguments(),
     }
     network: dict[str, Any] = {}
