@@ -75,10 +75,7 @@ WRONG = {
     "{data: {dataset: table, table: {images: a, language: zh}}, captioners: {a: {backbone: vit}}}": "are in zh",
     TOWERS % "source: b, languages: [fr]": "finetuned_dual_encoders.f reads 'fr', but",
     # Layers and views.
-    CAPTIONER % "layer: 7": "name it in backbones.vit.layers, which has [6, 9]",
     CAPTIONER % "layer: 0": "greater than or equal to 1",
-    "retrievers: {r: {backbone: plain, layer: 6}}": "backbones.plain.layers, which has none",
-    RETRIEVER % "layer: 6, augmented_views: [mirrored]": "backbones.mirrored.layers",
     "captioners: {a: {backbone: vit}, b: {backbone: vit, layer: 6, start_from: a}}": "uses another layer",
     RETRIEVER % "augmented_views: [other]": "augmented_views names 'other'",
     RETRIEVER % "augmented_views: [clip]": "'clip' does not use the network and size of 'vit'",
@@ -93,8 +90,6 @@ WRONG = {
     "backbones: {b: {source: vit, layers: []}}": "at least 1 item",
     "backbones: {b: {source: vit, patches: 7, output: aligned}}": "patches: 7 needs output: hidden",
     "backbones: {b: {source: 'store:1', patches: none}}": "patches needs pictures",
-    "{backbones: {b: {source: v, patches: none}}, captioners: {a: {backbone: b}}}": "or set backbones.b.patches",
-    "{backbones: {b: {source: v, patches: none}}, retrievers: {r: {backbone: b}}}": "cls_mean reads patches",
     # Retrievers.
     RETRIEVER % "text: {kind: features}": "text.encoder': it must be given",
     RETRIEVER % "text: {kind: bag, head: none}": "bag learns word embeddings",
@@ -125,7 +120,6 @@ WRONG = {
     TOWERS % "source: b}, u: {source: b": "two text towers read the same language",
     ALIGNMENT % "views: [clip], inputs: [cls+views]": "'clip' does not use the network and size of 'vit'",
     ALIGNMENT % "inputs: [cls+views]": "need an entry of views",
-    ALIGNMENT % "inputs: [cls_7]": "reads layer 7; name it in backbones.vit.layers",
     ALIGNMENT % "families: [pca]": "no family 'pca'",
     ALIGNMENT % "sizes: [5]": "greater than or equal to 10",
     "alignments: {few: {image: resnet, text: bert}}": "alignments.few.image names 'resnet'",

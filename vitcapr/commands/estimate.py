@@ -1,11 +1,9 @@
 """The size of an experiment before it runs."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
-from typing import Any
+from collections.abc import Collection, Iterator
+from math import prod
 
-from vitcapr.config.features import BackboneConfig
-from vitcapr.encoders.kinds import read_model_config
 from vitcapr.experiment.experiment import Experiment
 from vitcapr.pipeline.paths import can_only_be_a_folder, find_backbone
 from vitcapr.progress import format_bytes
@@ -41,32 +39,16 @@ def backbone_lines(experiment: Experiment, images: int) -> Iterator[str]:
     config = experiment.config
     for name in experiment.backbones:
         backbone = config.backbones[name]
-        if config.backbones[name].is_adopted:
+        if backbone.is_adopted:
             yield f"backbone {name}: the feature store {backbone.source}"
             continue
         if experiment.is_trained(name):
-            trained = config.trained_backbone
-            values = trained.model_dump(include={"hidden_size", "patch_size"}) | {"image_size": config.data.scenes.size}
-            place = f"trained here on the {images} images, {trained.epochs} epochs"
+            place = f"trained here on the {images} images, {config.trained_backbone.epochs} epochs"
         else:
             folder = find_backbone(backbone.source)
-            values = read_model_config(folder)
             elsewhere = "is not there" if can_only_be_a_folder(backbone.source) else "of the hub, or in its cache"
             place = str(folder) if folder.is_dir() else f"{backbone.source} {elsewhere}"
-        numbers = numbers_per_image(backbone, values)
-        size = (
-            f"{format_bytes(images * numbers * BYTES[backbone.store_dtype])} of features" if numbers and images else ""
-        )
-        yield f"backbone {name}: {place}; {size or 'size of the features not known yet'}"
-
-
-def numbers_per_image(backbone: BackboneConfig, checkpoint: Mapping[str, Any]) -> int | None:
-    """The numbers that are stored for an image: of a ViT CLS and its patches, for its output and each hidden layer that
-    is stored; None for other networks."""
-    vision = checkpoint.get("vision_config", checkpoint)
-    width, patch = vision.get("hidden_size"), vision.get("patch_size")
-    size = backbone.image_size or vision.get("image_size")
-    if backbone.output != "hidden" or not all(isinstance(value, int) for value in (width, patch, size)):
-        return None
-    side = {"all": size // patch, "none": 0}.get(str(backbone.patches), backbone.patches)
-    return int((side**2 + 1) * width) * (1 + len(backbone.layers or ()))
+        shapes = experiment.stored[name].shapes.values()
+        size = images * sum(map(prod, shapes)) * BYTES[backbone.store_dtype]
+        known = f"{format_bytes(size)} of features" if images and all(shapes) else "size of the features not known yet"
+        yield f"backbone {name}: {place}; {known}"

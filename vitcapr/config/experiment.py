@@ -213,9 +213,6 @@ def _of_captioners(config: ExperimentConfig) -> Iterator[str]:
     for name in dict.fromkeys(chains):
         captioner = config.captioners[name]
         yield from _unknown_entries(config, f"captioners.{name}", captioner)
-        yield from _of_layers(config, f"captioners.{name}.layer", _given(captioner.layer), [captioner.backbone])
-        if captioner.architecture != "baseline":
-            yield from _of_patches(config, f"captioners.{name}", [captioner.backbone])
 
 
 def _of_rerankings(config: ExperimentConfig) -> Iterator[str]:
@@ -244,31 +241,11 @@ def _of_retrievers(config: ExperimentConfig) -> Iterator[str]:
             yield from _unknown_entries(config, key, retriever)
             views = [retriever.backbone, *retriever.augmented_views]
             yield from _of_views(config, f"{key}.augmented_views", views)
-            yield from _of_layers(config, f"{key}.layer", _given(retriever.layer), views)
-            if retriever.image.pool != "cls":
-                yield from _of_patches(config, f"{key}.image.pool: {retriever.image.pool}", views)
     for name in dict.fromkeys(config.run.alignments):
         key, alignment = f"alignments.{name}", config.alignments[name]
         yield from _unknown_entries(config, key, alignment)
         views = [alignment.image, *alignment.views]
         yield from _of_views(config, f"{key}.views", views)
-        yield from _of_layers(config, f"{key}.inputs", alignment.layers, views)
-
-
-def _of_layers(config: ExperimentConfig, key: str, layers: Iterable[int], backbones: Iterable[str]) -> Iterator[str]:
-    for name in backbones:
-        backbone = config.backbones.get(name)
-        if backbone is None or backbone.is_adopted:  # Reported elsewhere; a store is checked when it is opened.
-            continue
-        stored = backbone.layers or []
-        if missing := sorted(set(layers) - set(stored)):
-            yield f"{key} reads layer {missing[0]}; name it in backbones.{name}.layers, which has {stored or 'none'}"
-
-
-def _of_patches(config: ExperimentConfig, key: str, backbones: Iterable[str]) -> Iterator[str]:
-    for name in backbones:
-        if name in config.backbones and config.backbones[name].patches == "none":
-            yield f"{key} reads patches; choose what reads CLS, or set backbones.{name}.patches to all or to a number"
 
 
 def _of_views(config: ExperimentConfig, key: str, views: Iterable[str]) -> Iterator[str]:

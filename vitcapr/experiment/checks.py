@@ -1,14 +1,17 @@
 """What would end a run of an experiment, found before it starts."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from math import isqrt
 from pathlib import Path
 
+from vitcapr.config.captioner import LanguageModelCaptionerConfig
 from vitcapr.encoders.kinds import check_image_encoder, check_image_tower, check_text_encoder
 from vitcapr.errors import UserError
 from vitcapr.experiment.inputs import Inputs
 from vitcapr.experiment.selection import TRAIN, VALIDATION
+from vitcapr.formats.store_manifest import arrays_of_layer
 from vitcapr.pipeline.paths import find_backbone
 
 
@@ -35,13 +38,84 @@ def problems(experiment: Inputs) -> Iterator[UserError]:
         elif path.is_dir() and experiment.results.resolve().is_relative_to(path.resolve()):
             remedy = "put the photographs into a folder of their own, because each result would change it"
             yield UserError(f"{key}: the folder contains the results", where=path, remedy=remedy)
+    unsound = []
     for key, source, check in _checkpoints(experiment):
         # A checkpoint of the hub is not known before it is fetched.
         if (folder := find_backbone(source)).is_dir():
             try:
                 check(folder)
             except UserError as error:
-                yield UserError(f"{key}: {error.what}", where=error.where, remedy=error.remedy)
+                unsound.append(UserError(f"{key}: {error.what}", where=error.where, remedy=error.remedy))
+    try:
+        yield from unsound or _unreadable_features(experiment)
+    except UserError as error:
+        yield error
+
+
+def _unreadable_features(experiment: Inputs) -> Iterator[UserError]:
+    """What models read and the stores of their backbones do not hold.
+
+    Raises:
+        UserError: a store is not there.
+    """
+    config, stored = experiment.config, experiment.stored
+    for key, backbones, arrays in _readers(experiment):
+        for name in backbones:
+            shapes, backbone = stored[name].shapes, config.backbones[name]
+            if missing := [array for array in arrays if array not in shapes]:
+                remedy = f"choose what reads {' or '.join(shapes)}, or "
+                if backbone.is_adopted:
+                    remedy += f"import {missing[0]} too"
+                elif missing[0] not in ("cls", "patches"):
+                    remedy += f"name the layer in backbones.{name}.layers, which has {backbone.layers or 'none'}"
+                else:
+                    remedy += f"set backbones.{name}.{'patches' if backbone.output == 'hidden' else 'output: hidden'}"
+                what = f"{key} reads '{missing[0]}', which the features of backbones.{name} do not have"
+                yield UserError(what, where=backbone.source, remedy=remedy)
+            elif any(shapes[array] != stored[backbones[0]].shapes[array] for array in arrays):
+                what = f"{key}: the features of '{name}' have other shapes than those of '{backbones[0]}'"
+                yield UserError(what, where=backbone.source, remedy="give views of one network and one image size")
+    for name in experiment.trained_captioners:
+        captioner = config.captioners[name]
+        grid = captioner.prefix.grid if isinstance(captioner, LanguageModelCaptionerConfig) else None
+        patches = stored[captioner.backbone].shapes.get(_at_layer(captioner.arrays, captioner.layer)[0])
+        if grid and patches and (isqrt(patches[0]) ** 2 != patches[0] or grid**2 > patches[0]):
+            what = (
+                f"captioners.{name}.prefix.grid: {grid} is to pool a larger square, but {patches[0]} patches are stored"
+            )
+            where = config.backbones[captioner.backbone].source
+            yield UserError(what, where=where, remedy="lower it, or set it to null")
+
+
+def _readers(experiment: Inputs) -> Iterator[tuple[str, list[str], Sequence[str]]]:
+    """For each model, its key, its backbone and those of its views, and the arrays that it reads of each."""
+    config = experiment.config
+    for name in experiment.trained_captioners:
+        captioner = config.captioners[name]
+        yield f"captioners.{name}", [captioner.backbone], _at_layer(captioner.arrays, captioner.layer)
+    for name in experiment.needed_retrievers:
+        retriever = config.retrievers[name]
+        key, views = f"retrievers.{name} (pool {retriever.image.pool})", retriever.augmented_views
+        yield key, [retriever.backbone, *views], _at_layer(retriever.image.arrays, retriever.layer)
+    for name in experiment.alignments:
+        alignment = config.alignments[name]
+        yield f"alignments.{name}", [alignment.image, *alignment.views], alignment.arrays
+    if config.metrics.clip_score and experiment.captioners:
+        yield "metrics.clip_score", [config.metrics.clip_score.backbone], ["cls"]
+
+
+def _at_layer(arrays: Sequence[str], layer: int | None) -> list[str]:
+    names = dict(zip(("cls", "patches"), arrays_of_layer(layer), strict=True)) if layer else {}
+    return [names.get(array, array) for array in arrays]
+
+
+def not_done(experiment: Inputs) -> Iterator[str]:
+    """A line for what the experiment names and a run does not do."""
+    config, places = experiment.config, experiment.attentive_captioners
+    for name in experiment.captioners if experiment.attentive_decodings else ():
+        if config.captioners[name].attends and name not in places:
+            backbone = config.captioners[name].backbone
+            yield f"captioners.{name}: no attention is drawn, because the patches of backbones.{backbone} have no grid"
 
 
 def _checkpoints(experiment: Inputs) -> Iterator[tuple[str, str, Callable[[Path], object]]]:

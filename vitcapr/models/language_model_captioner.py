@@ -226,8 +226,8 @@ def _last_states(cache: Any, count: int) -> Tensor:
 def _pooling(patches: Tensor, grid: int) -> Tensor:
     """(grid * grid, P): the share of each patch of (B, P, D) in each mean."""
     side = round(patches.shape[1] ** 0.5)
-    if side * side != patches.shape[1]:
-        what = f"prefix.grid pools a square of patches, and these are {patches.shape[1]}"
-        raise UserError(what, remedy="set prefix.grid to null")
+    if side * side != patches.shape[1] or grid > side:
+        what = f"prefix.grid: {grid} is to pool a larger square, but an image has {patches.shape[1]} patches"
+        raise UserError(what, remedy="lower it, or set it to null")
     each = torch.eye(side * side, device=patches.device).view(-1, side, side)
     return nn.functional.adaptive_avg_pool2d(each, grid).flatten(1).T
