@@ -8,10 +8,11 @@ import pytest
 import vitcapr
 from tests.checkpoints import make_dataset
 from tests.commands.conftest import write_backbones
-from vitcapr.commands.status import PlannedJob, extractions
+from vitcapr.commands.status import PlannedJob, extractions, systems_left
 from vitcapr.config.base import parse
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.experiment.experiment import Experiment
+from vitcapr.formats.scores import Score, tidy, write_summary
 
 JOBS = [PlannedJob("extract", "extract vit/0", ""), PlannedJob("seal", "seal vit", "")]
 
@@ -36,6 +37,18 @@ def test_pictures_that_a_store_holds_are_not_counted(experiment: Experiment) -> 
     vitcapr.extract(data, "noise-vit", "results/a/features/vit", dtype="float32", device="cpu")
     make_dataset(data, 7)
     assert extractions(experiment, JOBS) == ["vit: 2 of 7 images to extract"]
+
+
+def test_what_leaves_the_tables_is_said(experiment: Experiment) -> None:
+    models = {"captioners": {"a": {"backbone": "vit"}}, "retrievers": {"r": {"backbone": "vit"}}}
+    values = {**experiment.config.canonical(), **models, "run": {"decodings": ["beam"]}}
+    changed = Experiment(parse(ExperimentConfig, values, "test"))
+    assert systems_left(changed) == []
+    names = [("a", "greedy"), ("a", "beam"), ("r", ""), ("old", "")]
+    scores = [{"dataset": "d", "split": "test", "model": m, "decoding": d, "protocol": "p"} for m, d in names]
+    score: Score = {"value": 0.5, "low": None, "high": None, "n": 3}
+    write_summary(Path(changed.root, "summary.csv"), tidy([{**each, "metrics": {"x": score}} for each in scores], "a"))
+    assert systems_left(changed) == ["a greedy", "old"]
 
 
 def test_nothing_is_counted_before_the_data_stage(experiment: Experiment) -> None:

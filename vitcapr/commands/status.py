@@ -37,6 +37,24 @@ def main(
     print("\n".join(describe(experiment.name, jobs, verbose)))
     for line in extractions(experiment, jobs):
         print(f"  {line}")
+    if gone := ", ".join(systems_left(experiment)):
+        print(f"  no longer in the tables: {gone}")
+
+
+def systems_left(experiment: Experiment) -> list[str]:
+    """What the last ``summary.csv`` has scores of and the experiment no longer scores: ``attention greedy``."""
+    from vitcapr.formats.scores import read_summary
+
+    path = Path(experiment.root, "summary.csv")
+    if not path.is_file():
+        return []
+    scored = set()
+    for metrics in experiment.metrics:
+        first, second, *_ = Path(metrics).relative_to(f"{experiment.root}/metrics").parts
+        scored.add(f"{first} {second}" if first in experiment.captioners else second)
+    rows = read_summary(path)[["model", "decoding"]].drop_duplicates().itertuples(index=False)
+    systems = [f"{model} {decoding}".strip() for model, decoding in rows]
+    return [system for system in systems if system not in scored]
 
 
 def parse_jobs(text: str) -> list[PlannedJob]:

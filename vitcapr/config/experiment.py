@@ -38,7 +38,7 @@ class RunConfig(Section):
     captioners: Annotated[list[str], Entry("captioners")] = []
     """Captioners to train and decode. If empty, decodings and rerankings must be empty too."""
     decodings: Annotated[list[str], Entry("decodings")] = []
-    """Decodings of every captioner; greedy and beam if the experiment names none."""
+    """Decodings of every captioner; by default greedy, beam and all that the experiment names."""
     rerankings: Annotated[list[str], Entry("rerankings")] = []
     """Rerankings of the captions of every captioner."""
     retrievers: Annotated[list[str], Entry("retrievers")] = []
@@ -87,7 +87,8 @@ class ExperimentConfig(Section):
     captioners: dict[CaptionerName, AnyCaptionerConfig] = {}
     """Captioners and their training."""
     decodings: dict[Name, DecodingConfig] = {}
-    """Ways to generate captions; greedy and beam always exist."""
+    """Ways to generate captions; greedy and beam always exist, and an entry with their name changes the keys that it
+    gives."""
     text_encoders: dict[Name, TextEncoderConfig] = {}
     retrievers: dict[ModelName, RetrieverConfig] = {}
     """Dual encoders on stored features, and their training."""
