@@ -52,6 +52,14 @@ WRONG = {
     "backbones: {mine: folder}": "'backbones.mine': it must be a section, with keys of its own (x.yaml); it was",
     "captioners: {a: {}}": "configuration key 'captioners.a.backbone': it must be given (x.yaml); add it",
     PHASE.replace("1", "ten") % "": 'a.training.phases[0].epochs\': it must be a whole number (x.yaml); it was "ten"',
+    # YAML reads yes and on as true, no and off as false.
+    PHASE.replace("1", "yes") % "": 'a.training.phases[0].epochs\': it must be a whole number (x.yaml); it was "true"',
+    CAPTIONER % "dropout: no": 'captioners.a.dropout\': it must be a number (x.yaml); it was "false"',
+    "seed: on": "'seed': it must be a whole number",
+    "backbones: {b: {source: vit, layers: [yes]}}": "'backbones.b.layers[0]': it must be a whole number",
+    ALIGNMENT % "sizes: [yes]": "alignments.few.sizes[0]': it must be a whole number",
+    RETRIEVER % "training: {sweep: {learning_rate: [yes]}}": "sweep.learning_rate[0]': it must be a number",
+    "{captioners: {a: {backbone: vit}}, grid: [{captioners: [a], vary: {hidden_dim: [yes]}}]}": "be a whole number",
     "decodings: {beam: {beam_size: 0}}": "beam_size': Input should be greater than or equal to 1 (x.yaml); it was 0",
     "experiment: ../up": "String should match pattern",
     "experiment: stores": "reserved name",
@@ -189,3 +197,8 @@ def test_a_wrong_value(text: str) -> None:
 @pytest.mark.parametrize("text", WITHOUT_EFFECT)
 def test_a_setting_without_effect(text: str) -> None:
     assert WITHOUT_EFFECT[text] in refused(text)
+
+
+def test_a_value_of_several_kinds_is_refused_at_its_key() -> None:
+    with pytest.raises(UserError, match=r"'backbones\.vit\.patches': it must be a whole number .*it was \"false\""):
+        parse(ExperimentConfig, {"experiment": "x", "backbones": {"vit": {"source": "v", "patches": False}}}, "x.yaml")

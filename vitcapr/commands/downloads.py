@@ -31,7 +31,7 @@ def read_obtainable() -> list[Obtainable]:
 def models_of(experiment: Experiment) -> dict[str, str]:
     """The checkpoints that an experiment starts from, hub ids and names of folders, and the revision of each."""
     config = experiment.config
-    names = dict.fromkeys([*experiment.backbones, *experiment.pixel_backbones])
+    names = dict.fromkeys([*experiment.extracted, *experiment.pixel_backbones])
     backbones = (config.backbones[name] for name in names if not experiment.is_trained(name))
     models = {backbone.source: backbone.revision for backbone in backbones}
     users = [config.captioners[name] for name in experiment.trained_captioners]
