@@ -1,6 +1,7 @@
 """What would end a run after minutes ends in ``vitcapr config check``; what a file can tell ends every start."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -199,6 +200,23 @@ def test_a_model_needs_only_the_arrays_that_it_reads(study: Path, values: dict[s
     line = "captioners.a: no attention is drawn, because the patches of backbones.b have no grid"
     assert experiment.contents.splitlines()[1:] == [line] * (attends and not placed)
     assert bool(experiment.attention) == placed
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Root may write everywhere, so the answer of the operating system is replaced."""
+    file = write(study, **with_backbone("vit"))
+    (study / "results").mkdir()
+    writable = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: path != study / "results" and writable(path, mode))
+    with pytest.raises(UserError, match=r"the results cannot be written .*results.; make this folder writable"):
+        load_experiment(file)
+
+
+def test_where_the_scores_of_alignments_are_is_said(study: Path) -> None:
+    alone = {**ALIGNMENT, "alignments": {"f": {"image": "b", "text": "t"}}}
+    said = "summary.csv gets no scores: there is no captioner or retriever; those of alignments are in results/x/alignm"
+    assert said in load_experiment(write(study, **reading(alone))).contents
+    assert "summary.csv" not in load_experiment(write(study, **reading({**alone, **captioner()}))).contents
 
 
 def test_all_mistakes_are_said_at_once(study: Path) -> None:

@@ -1,5 +1,6 @@
 """What would end a run of an experiment, found before it starts."""
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -12,7 +13,7 @@ from vitcapr.errors import UserError
 from vitcapr.experiment.inputs import Inputs
 from vitcapr.experiment.selection import TRAIN, VALIDATION
 from vitcapr.formats.store_manifest import arrays_of_layer
-from vitcapr.pipeline.paths import find_backbone
+from vitcapr.pipeline.paths import find_backbone, stores_root
 
 
 def problems(experiment: Inputs) -> Iterator[UserError]:
@@ -24,6 +25,7 @@ def problems(experiment: Inputs) -> Iterator[UserError]:
             where=config.experiment,
             remedy="name something under captioners, retrievers, alignments or finetuned_dual_encoders",
         )
+    yield from _read_only_folders(experiment)
     for name in experiment.backbones:
         if experiment.is_trained(name) and not experiment.has_objects:
             yield UserError(
@@ -50,6 +52,18 @@ def problems(experiment: Inputs) -> Iterator[UserError]:
         yield from unsound or _unreadable_features(experiment)
     except UserError as error:
         yield error
+
+
+def _read_only_folders(experiment: Inputs) -> Iterator[UserError]:
+    folders = [
+        experiment.results / experiment.name,
+        *([stores_root(experiment.results)] if experiment.extracted else []),
+    ]
+    for folder in dict.fromkeys(path.resolve() for path in folders):
+        there = next(path for path in (folder, *folder.parents) if path.exists())
+        if not (there.is_dir() and os.access(there, os.W_OK)):
+            what, remedy = "the results cannot be written", "make this folder writable, or work in another one"
+            yield UserError(what, where=there, remedy=remedy)
 
 
 def _unreadable_features(experiment: Inputs) -> Iterator[UserError]:
@@ -112,6 +126,9 @@ def _at_layer(arrays: Sequence[str], layer: int | None) -> list[str]:
 def not_done(experiment: Inputs) -> Iterator[str]:
     """A line for what the experiment names and a run does not do."""
     config, places = experiment.config, experiment.attentive_captioners
+    if experiment.alignments and not (experiment.captioners or experiment.ranked):
+        folders = ", ".join(f"{experiment.root}/alignments/{name}" for name in experiment.alignments)
+        yield f"summary.csv gets no scores: there is no captioner or retriever; those of alignments are in {folders}"
     for name in experiment.captioners if experiment.attentive_decodings else ():
         if config.captioners[name].attends and name not in places:
             backbone = config.captioners[name].backbone
