@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from vitcapr.commands.config import check
+from vitcapr.config.captioner import CaptionerPhaseConfig
 from vitcapr.errors import UserError
 from vitcapr.experiment.experiment import Experiment, load_experiment
 from vitcapr.store.foreign_files import open_foreign
@@ -217,6 +218,21 @@ def test_where_the_scores_of_alignments_are_is_said(study: Path) -> None:
     said = "summary.csv gets no scores: there is no captioner or retriever; those of alignments are in results/x/alignm"
     assert said in load_experiment(write(study, **reading(alone))).contents
     assert "summary.csv" not in load_experiment(write(study, **reading({**alone, **captioner()}))).contents
+
+
+@pytest.mark.parametrize(("warmup", "said"), [(None, False), (100, True), (3, False), (4, True)])
+def test_a_warm_up_that_never_ends_is_said(study: Path, warmup: int | None, said: bool, capsys: Any) -> None:
+    """Two images in batches of 4 are a step an epoch."""
+    phase = {"epochs": 4, "warmup_steps": warmup}
+    check([write(study, **reading(captioner(training={"phases": phase})))])
+    line = f"captioners.a.training.phases[0].warmup_steps: {warmup}, but the phase has 4 steps: the learning rate"
+    assert (line in capsys.readouterr().out) == said
+
+
+@pytest.mark.parametrize(("images", "batch"), [(5, 4), (45, 5), (135, 16), (256, 32), (30_000, 32)])
+def test_few_photographs_are_trained_on_in_small_batches(images: int, batch: int) -> None:
+    assert CaptionerPhaseConfig(epochs=1).images_in_batch(images) == batch
+    assert CaptionerPhaseConfig(epochs=1, batch_images=7).images_in_batch(images) == 7
 
 
 def test_all_mistakes_are_said_at_once(study: Path) -> None:

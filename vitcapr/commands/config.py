@@ -13,7 +13,7 @@ from vitcapr.commands.main import Configfiles
 from vitcapr.config.experiment import missing_languages
 from vitcapr.config.reference import parameters_text, schema_text
 from vitcapr.errors import UserError, as_user_error
-from vitcapr.experiment.checks import empty_splits
+from vitcapr.experiment.checks import empty_splits, endless_warm_ups
 from vitcapr.experiment.experiment import Experiment, load_experiment, names_of, read_config
 from vitcapr.formats.tables import to_markdown
 from vitcapr.studies.papers.recipe import read_recipe, recipe_table
@@ -41,6 +41,8 @@ def check(configfile: Configfiles = None) -> None:
     for line in backbone_lines(experiment, sizes.total()):
         print(line)
     print(experiment.contents)
+    for line in endless_warm_ups(experiment, sizes["train"]):
+        print(line)
 
 
 @app.command()

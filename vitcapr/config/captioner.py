@@ -12,9 +12,11 @@ from vitcapr.plugins import plugins
 
 class CaptionerPhaseConfig(PhaseConfig):
     learning_rate: float = Field(3e-3, gt=0)
-    warmup_steps: int = Field(100, ge=0)
-    batch_images: Annotated[int, Only("batch_pairs", None)] = Field(32, ge=1)
-    """Images per batch. Every image comes with all its captions: 32 images give about 160 captions."""
+    warmup_steps: int | None = Field(None, ge=0)
+    """Steps in which the learning rate rises from 0; null: a tenth of the steps of the phase, at most 100."""
+    batch_images: Annotated[int | None, Only("batch_pairs", None)] = Field(None, ge=1)
+    """Images per batch. Every image comes with all its captions: 32 images give about 160 captions. null: 32, or with
+    fewer than 256 training images an eighth of them, at least 4."""
     schedule: Schedule = "cosine"
     max_length: int = Field(35, ge=3)
     """Maximum caption length in tokens, start and end included; longer captions are truncated."""
@@ -24,6 +26,10 @@ class CaptionerPhaseConfig(PhaseConfig):
     """Captions sampled per image."""
     temperature: Annotated[float, Only("objective", "self_critical")] = Field(1.0, gt=0)
     """Sampling temperature. Below 1, samples are closer to the captions of beam search."""
+
+    def images_in_batch(self, images: int) -> int:
+        """The images in a batch, of so many training images."""
+        return self.batch_images or min(32, max(4, images // 8))
 
 
 class CaptionerTrainingConfig(TrainingConfig):

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from math import isqrt
 from pathlib import Path
+from typing import Any
 
-from vitcapr.config.captioner import LanguageModelCaptionerConfig
+from vitcapr.config.captioner import CaptionerPhaseConfig, LanguageModelCaptionerConfig
 from vitcapr.encoders.kinds import check_image_encoder, check_image_tower, check_text_encoder
 from vitcapr.errors import UserError
 from vitcapr.experiment.inputs import Inputs
@@ -157,6 +158,20 @@ def _checkpoints(experiment: Inputs) -> Iterator[tuple[str, str, Callable[[Path]
             if tower.source is not None:
                 checked = partial(check_text_encoder, output="hidden", max_length=tower.max_length)
                 yield f"finetuned_dual_encoders.{name}.text.{part}", tower.source, checked
+
+
+def endless_warm_ups(experiment: Inputs, images: int) -> Iterator[str]:
+    """A line for each phase, over so many training images, whose learning rate does not arrive."""
+    config = experiment.config
+    models: dict[str, Any] = {f"captioners.{name}": config.captioners[name] for name in experiment.trained_captioners}
+    models |= {f"retrievers.{name}": config.retrievers[name] for name in experiment.needed_retrievers}
+    for key, model in models.items():
+        for number, phase in enumerate(model.training.phases if images else ()):
+            batch = phase.images_in_batch(images) if isinstance(phase, CaptionerPhaseConfig) else phase.batch_images
+            steps = phase.epochs * -(-images // batch)
+            if phase.batch_pairs is None and phase.warmup(steps) >= steps:
+                warmup = f"{key}.training.phases[{number}].warmup_steps: {phase.warmup_steps}"
+                yield f"{warmup}, but the phase has {steps} steps: the learning rate never arrives; lower it"
 
 
 def empty_splits(experiment: Inputs, sizes: Counter[str]) -> Iterator[UserError]:

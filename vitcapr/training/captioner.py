@@ -150,7 +150,7 @@ class CaptionerTask:
             self._store,
             WordTexts(self._tokens, phase.max_length),
             rows,
-            batch_images=phase.batch_images,
+            batch_images=phase.images_in_batch(len(self._train)),
             arrays=self.model.arrays,
             device=self._device,
             **options,
@@ -242,7 +242,7 @@ class GreedyCider:
     ) -> None:
         self._store, self._vocabulary, self._device = store, vocabulary, device
         self._max_length = max(phase.max_length for phase in training.phases)
-        self._batch_images = training.phases[-1].batch_images
+        self._batch_images = training.phases[-1].images_in_batch(len(rows))
         split = set(rows.tolist())
         self._references: dict[int, list[str]] = {}
         for caption, row in enumerate(tokens.image_row.tolist()):
