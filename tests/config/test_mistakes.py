@@ -55,6 +55,7 @@ WRONG = {
     # YAML reads yes and on as true, no and off as false.
     PHASE.replace("1", "yes") % "": 'a.training.phases[0].epochs\': it must be a whole number (x.yaml); it was "true"',
     CAPTIONER % "dropout: no": 'captioners.a.dropout\': it must be a number (x.yaml); it was "false"',
+    "trained_backbone: {heads: 3}": "hidden_size 128 must be a multiple of heads, 3",
     "seed: on": "'seed': it must be a whole number",
     "backbones: {b: {source: vit, layers: [yes]}}": "'backbones.b.layers[0]': it must be a whole number",
     ALIGNMENT % "sizes: [yes]": "alignments.few.sizes[0]': it must be a whole number",

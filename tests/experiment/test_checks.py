@@ -150,7 +150,13 @@ UNREADABLE = [
     (reading(captioner(layer=2), "store:wide"), "reads 'patches_2'"),
     (reading(RETRIEVES, "store:patches"), "retrievers.r (pool cls_mean) reads 'cls'"),
 ]
+SAMPLED = {"r": {"backbone": "b", "training": {"pairs": 3}}}
 DATA_MISTAKES = [
+    (reading({"retrievers": SAMPLED}), "retrievers.r.training.pairs: 3, but the training images have 2 captions"),
+    (
+        reading({**ALIGNMENT, "alignments": {"f": {"image": "b", "text": "t", "sizes": [10, None]}}}),
+        "alignments.f.sizes: 10",
+    ),
     ({**with_backbone("vit"), "run": {}}, "no image is in the split 'test', which run.splits needs"),
     (SCENES, "no image is in the split 'test', which run.splits needs (data.scenes: 11 train, 1 validation)"),
     (with_table(columns={"language": "tongue"}, language="de"), None),

@@ -13,7 +13,7 @@ from vitcapr.commands.main import Configfiles
 from vitcapr.config.experiment import missing_languages
 from vitcapr.config.reference import parameters_text, schema_text
 from vitcapr.errors import UserError, as_user_error
-from vitcapr.experiment.checks import empty_splits, endless_warm_ups
+from vitcapr.experiment.checks import empty_splits, endless_warm_ups, too_many_pairs
 from vitcapr.experiment.experiment import Experiment, load_experiment, names_of, read_config
 from vitcapr.formats.tables import to_markdown
 from vitcapr.studies.papers.recipe import read_recipe, recipe_table
@@ -31,8 +31,9 @@ def check(configfile: Configfiles = None) -> None:
     for line in missing_lines(Experiment(read_config(*files))):
         print(line)
     experiment = load_experiment(*files)
-    sizes, languages = splits_and_languages(experiment)
+    sizes, languages, captions = splits_and_languages(experiment)
     errors = [UserError(what, where=where) for what in missing_languages(experiment.config, languages)]
+    errors += too_many_pairs(experiment, captions) if captions else ()
     if errors := [*errors, *(empty_splits(experiment, sizes) if sizes else ())]:
         raise as_user_error(errors)
     listed = ", ".join(f"{sizes[split]} {split}" for split in SPLITS if sizes[split])

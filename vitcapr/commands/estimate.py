@@ -11,10 +11,11 @@ from vitcapr.progress import format_bytes
 BYTES = {"int8": 1, "float16": 2, "float32": 4}
 
 
-def splits_and_languages(experiment: Experiment) -> tuple[Counter[str], Collection[str] | None]:
-    """The number of images of each split that the user's files list, and the languages of their captions.
+def splits_and_languages(experiment: Experiment) -> tuple[Counter[str], Collection[str] | None, int | None]:
+    """The number of images of each split that the user's files list, the languages of their captions, and the number of
+    training captions in the experiment's language, None if it is not known.
 
-    No number for pairs, which are sampled when they are read.
+    No number of images for pairs, which are sampled when they are read.
     """
     data = experiment.config.data
     section = getattr(data, data.dataset)
@@ -23,15 +24,17 @@ def splits_and_languages(experiment: Experiment) -> tuple[Counter[str], Collecti
 
         scenes = data.scenes
         splits = (split_of(number, scenes.validation, scenes.test)[0] for number in range(scenes.images))
-        return Counter(splits), section.languages
+        return Counter(splits), section.languages, None
     if data.dataset == "pairs":
-        return Counter(), section.languages
+        return Counter(), section.languages, None
     from vitcapr.data.collect import listed_sizes
     from vitcapr.data.readers import list_data_set
 
     with list_data_set(data.dataset, section.located().images, **section.located().keys()) as (_, listing):
         languages = listing.captions["language"].fillna(getattr(section, "language", "en"))
-        return listed_sizes(listing, section.limit), sorted(languages.unique())
+        trained = listing.captions["image_row"].isin(listing.images.index[listing.images["split"] == "train"])
+        read = trained & (listing.captions["text"] != "") & (languages == experiment.config.text.language)
+        return listed_sizes(listing, section.limit), sorted(languages.unique()), int(read.sum())
 
 
 def backbone_lines(experiment: Experiment, images: int) -> Iterator[str]:

@@ -160,6 +160,23 @@ def _checkpoints(experiment: Inputs) -> Iterator[tuple[str, str, Callable[[Path]
                 yield f"finetuned_dual_encoders.{name}.text.{part}", tower.source, checked
 
 
+def too_many_pairs(experiment: Inputs, captions: int) -> Iterator[UserError]:
+    """The settings that ask for more training pairs than there are captions of training images."""
+    config = experiment.config
+    asked = {
+        f"retrievers.{name}.training.pairs": config.retrievers[name].training.pairs
+        for name in experiment.needed_retrievers
+    }
+    asked |= {
+        f"alignments.{name}.sizes": max(filter(None, config.alignments[name].sizes), default=None)
+        for name in experiment.alignments
+    }
+    for key, pairs in asked.items():
+        if pairs is not None and pairs > captions:
+            what = f"{key}: {pairs}, but the training images have {captions} captions"
+            yield UserError(what, where=f"data.{config.data.dataset}", remedy="lower it, or set null for all")
+
+
 def endless_warm_ups(experiment: Inputs, images: int) -> Iterator[str]:
     """A line for each phase, over so many training images, whose learning rate does not arrive."""
     config = experiment.config
