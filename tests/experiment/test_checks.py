@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import yaml
 
+from vitcapr.api.model_files import ModelFiles
 from vitcapr.commands.config import check
-from vitcapr.config.captioner import CaptionerPhaseConfig
+from vitcapr.config.captioner import CaptionerPhaseConfig, PatchAttentionConfig
 from vitcapr.errors import UserError
 from vitcapr.experiment.experiment import Experiment, load_experiment
 from vitcapr.store.foreign_files import open_foreign
@@ -239,6 +240,12 @@ def test_a_warm_up_that_never_ends_is_said(study: Path, warmup: int | None, said
 def test_few_photographs_are_trained_on_in_small_batches(images: int, batch: int) -> None:
     assert CaptionerPhaseConfig(epochs=1).images_in_batch(images) == batch
     assert CaptionerPhaseConfig(epochs=1, batch_images=7).images_in_batch(images) == 7
+
+
+def test_imported_features_have_no_network_for_new_photographs(study: Path) -> None:
+    files = ModelFiles(study, {}, PatchAttentionConfig(backbone="b"), "captioner")
+    with pytest.raises(UserError, match="need the network of its image features, and these were imported"):
+        files.encoders([study / "stores/wide/manifest.json"], None, None)
 
 
 def test_all_mistakes_are_said_at_once(study: Path) -> None:

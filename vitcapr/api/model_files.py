@@ -199,6 +199,9 @@ class ModelFiles:
 
         with reading(self.folder, f"a {self.kind} with its backbone", "publish it"):
             attributes = [read_sealed(path)["attributes"] for path in stores]
+            if any("imported" in one for one in attributes):
+                what = "new photographs need the network of its image features, and these were imported"
+                raise UserError(what, where=self.folder, remedy="caption the images of its data set (run.splits)")
             return [open_like(one, device, self._backbone(backbone, one), self.model.layer) for one in attributes]
 
     def _backbone(self, given: str | None, attributes: Mapping[str, Any]) -> str | None:
