@@ -147,7 +147,7 @@ UNREADABLE = [
         "reads 'cls', which the features of backbones.b do not have (store:patches)",
     ),
     (reading(captioner(), "store:cls"), "choose what reads cls, or import patches too"),
-    (reading(captioner(), "store:none"), "none/manifest.json"),
+    (reading(captioner(), "store:none"), "backbones.b: no such feature store (none/manifest.json)"),
     (reading(captioner(layer=2), "store:wide"), "reads 'patches_2'"),
     (reading(RETRIEVES, "store:patches"), "retrievers.r (pool cls_mean) reads 'cls'"),
 ]

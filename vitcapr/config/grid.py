@@ -194,6 +194,10 @@ def complete(values: Mapping[str, Any]) -> dict[str, Any]:
         given = values.get(section)
         if given is None or isinstance(given, Mapping):
             completed[section] = _merged(definitions, given or {})
+    match values.get("decodings"):
+        case {"beam": {"beam_size": int(size), **others}} if "n_best" not in others:
+            # A narrower beam has fewer candidates.
+            completed["decodings"]["beam"]["n_best"] = max(1, min(size, BUILT_IN["decodings"]["beam"]["n_best"]))
     run = values.get("run")
     if run is None or isinstance(run, Mapping):
         lists: dict[str, Any] = {section: named[section] for section in LISTED}

@@ -35,7 +35,11 @@ def stored_by(config: ExperimentConfig, name: str, results: Path) -> Stored:
     """
     backbone = config.backbones[name]
     if backbone.is_adopted:
-        sealed = read_sealed(find_store(backbone.source.removeprefix(ADOPTED), results))
+        path = find_store(backbone.source.removeprefix(ADOPTED), results)
+        if not path.is_file():
+            remedy = "give the path of a store, or its name in VITCAPR_STORES or results/stores"
+            raise UserError(f"backbones.{name}: no such feature store", where=path, remedy=remedy)
+        sealed = read_sealed(path)
         arrays = {array: tuple(each["shape"][1:]) for array, each in sealed["arrays"].items()}
         shapes = {array: shape for array, shape in arrays.items() if not array.endswith(SCALE)}
         rows, columns = sealed.get("grid", NO_GRID)
