@@ -1,12 +1,26 @@
 """Sources of features: which view of an image a batch shows, and the mean patch in memory."""
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
+import pytest
 import torch
 
 from vitcapr.batches.loader import Batch, Batches
-from vitcapr.batches.sources import AugmentedViews, MemoryArray, MemoryFeatures, draw_augmented_views, with_mean_patch
+from vitcapr.batches.sources import (
+    AugmentedViews,
+    MemoryArray,
+    MemoryFeatures,
+    check_widths,
+    draw_augmented_views,
+    feature_dims,
+    with_mean_patch,
+)
 from vitcapr.batches.texts import FeatureTexts
+from vitcapr.errors import UserError
 from vitcapr.models.towers import ImageTower
+from vitcapr.store.reader import FeatureStore
 
 IMAGES = 200
 
@@ -68,3 +82,31 @@ def test_the_mean_patch_in_memory_gives_the_bits_of_the_patches() -> None:
         for features in (store, once)
     ]
     assert torch.equal(*seen)
+
+
+class Store(dict[str, np.ndarray]):
+    """Arrays of a store."""
+
+    check_width = FeatureStore.check_width
+    path = Path("store")
+
+
+@pytest.mark.parametrize(
+    ("arrays", "dims"),
+    [
+        (("cls",), {"feature_dim": 3}),
+        (("patches",), {"feature_dim": 5}),
+        (("cls", "patches"), {"feature_dim": 5, "cls_dim": 3}),
+    ],
+)
+def test_a_model_is_built_for_the_widths_of_the_arrays_that_it_reads(arrays: Any, dims: dict[str, int]) -> None:
+    store: Any = Store(cls=np.zeros((2, 3)), patches=np.zeros((2, 4, 5)))
+    assert feature_dims(store, arrays) == dims
+    check_widths(store, arrays, dims)
+    with pytest.raises(UserError, match=r"reads features of width 9, these are"):
+        check_widths(store, arrays, dict.fromkeys(dims, 9))
+
+
+def test_equal_widths_are_one_number() -> None:
+    store: Any = Store(cls=np.zeros((2, 5)), patches=np.zeros((2, 4, 5)))
+    assert feature_dims(store, ("patches", "cls")) == {"feature_dim": 5}

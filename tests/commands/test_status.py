@@ -9,11 +9,12 @@ import pytest
 import vitcapr
 from tests.checkpoints import make_dataset
 from tests.commands.conftest import write_backbones
-from vitcapr.commands.status import extractions
+from vitcapr.commands.status import extractions, systems_left
 from vitcapr.config.base import parse
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.errors import UserError
 from vitcapr.experiment.experiment import Experiment
+from vitcapr.formats.scores import Score, tidy, write_summary
 from vitcapr.pipeline.dry_run import PlannedJob
 from vitcapr.store.check import lost_stores
 from vitcapr.store.reader import open_features
@@ -54,6 +55,18 @@ def test_a_store_that_was_deleted_is_named_with_the_rules_that_make_it_again() -
     assert list(lost_stores(results)) == [(sealed, "--forcerun extract --until seal")]
     with pytest.raises(UserError, match=r"the feature store is gone .*snakemake --forcerun extract --until seal"):
         open_features(sealed)
+
+
+def test_what_leaves_the_tables_is_said(experiment: Experiment) -> None:
+    models = {"captioners": {"a": {"backbone": "vit"}}, "retrievers": {"r": {"backbone": "vit"}}}
+    values = {**experiment.config.canonical(), **models, "run": {"decodings": ["beam"]}}
+    changed = Experiment(parse(ExperimentConfig, values, "test"))
+    assert systems_left(changed) == []
+    names = [("a", "greedy"), ("a", "beam"), ("r", ""), ("old", "")]
+    scores = [{"dataset": "d", "split": "test", "model": m, "decoding": d, "protocol": "p"} for m, d in names]
+    score: Score = {"value": 0.5, "low": None, "high": None, "n": 3}
+    write_summary(Path(changed.root, "summary.csv"), tidy([{**each, "metrics": {"x": score}} for each in scores], "a"))
+    assert systems_left(changed) == ["a greedy", "old"]
 
 
 def test_nothing_is_counted_before_the_data_stage(experiment: Experiment) -> None:

@@ -51,8 +51,24 @@ def test_only_named_models_are_run() -> None:
     assert config.run.captioners == config.run.decodings == []
     named = {"captioners": {"mine": {"backbone": "vit"}}, "decodings": {"beam": {"length_penalty": 1.0}}}
     config = parse(ExperimentConfig, {"experiment": "x", **named}, "x.yaml")
-    assert config.run.decodings == ["beam"]
+    assert config.run.decodings == ["greedy", "beam"]
     assert (config.decodings["beam"].n_best, config.decodings["beam"].length_penalty) == (5, 1.0)
+
+
+def test_a_decoding_of_the_experiment_is_run_beside_the_built_in_ones() -> None:
+    values = {"experiment": "x", "captioners": {"mine": {"backbone": "vit"}}, "decodings": {"wide": {"beam_size": 9}}}
+    assert parse(ExperimentConfig, values, "x.yaml").run.decodings == ["greedy", "beam", "wide"]
+    values["run"] = {"decodings": ["wide"]}
+    assert parse(ExperimentConfig, values, "x.yaml").run.decodings == ["wide"]
+
+
+@pytest.mark.parametrize(
+    ("given", "n_best"), [({"beam_size": 3}, 3), ({"beam_size": 9}, 5), ({"beam_size": 9, "n_best": 8}, 8)]
+)
+def test_the_built_in_beam_can_be_narrower(given: dict[str, int], n_best: int) -> None:
+    values = {"experiment": "x", "captioners": {"mine": {"backbone": "vit"}}, "decodings": {"beam": given}}
+    config = parse(ExperimentConfig, values, "x.yaml")
+    assert (config.decodings["beam"].n_best, config.run.decodings) == (n_best, ["greedy", "beam"])
 
 
 def test_a_layer_that_is_left_out_is_no_setting() -> None:

@@ -52,6 +52,15 @@ WRONG = {
     "backbones: {mine: folder}": "'backbones.mine': it must be a section, with keys of its own (x.yaml); it was",
     "captioners: {a: {}}": "configuration key 'captioners.a.backbone': it must be given (x.yaml); add it",
     PHASE.replace("1", "ten") % "": 'a.training.phases[0].epochs\': it must be a whole number (x.yaml); it was "ten"',
+    # YAML reads yes and on as true, no and off as false.
+    PHASE.replace("1", "yes") % "": 'a.training.phases[0].epochs\': it must be a whole number (x.yaml); it was "true"',
+    CAPTIONER % "dropout: no": 'captioners.a.dropout\': it must be a number (x.yaml); it was "false"',
+    "trained_backbone: {heads: 3}": "hidden_size 128 must be a multiple of heads, 3",
+    "seed: on": "'seed': it must be a whole number",
+    "backbones: {b: {source: vit, layers: [yes]}}": "'backbones.b.layers[0]': it must be a whole number",
+    ALIGNMENT % "sizes: [yes]": "alignments.few.sizes[0]': it must be a whole number",
+    RETRIEVER % "training: {sweep: {learning_rate: [yes]}}": "sweep.learning_rate[0]': it must be a number",
+    "{captioners: {a: {backbone: vit}}, grid: [{captioners: [a], vary: {hidden_dim: [yes]}}]}": "be a whole number",
     "decodings: {beam: {beam_size: 0}}": "beam_size': Input should be greater than or equal to 1 (x.yaml); it was 0",
     "experiment: ../up": "String should match pattern",
     "experiment: stores": "reserved name",
@@ -76,10 +85,7 @@ WRONG = {
     "{data: {dataset: table, table: {images: a, language: zh}}, captioners: {a: {backbone: vit}}}": "are in zh",
     TOWERS % "source: b, languages: [fr]": "finetuned_dual_encoders.f reads 'fr', but",
     # Layers and views.
-    CAPTIONER % "layer: 7": "name it in backbones.vit.layers, which has [6, 9]",
     CAPTIONER % "layer: 0": "greater than or equal to 1",
-    "retrievers: {r: {backbone: plain, layer: 6}}": "backbones.plain.layers, which has none",
-    RETRIEVER % "layer: 6, augmented_views: [mirrored]": "backbones.mirrored.layers",
     "captioners: {a: {backbone: vit}, b: {backbone: vit, layer: 6, start_from: a}}": "uses another layer",
     RETRIEVER % "augmented_views: [other]": "augmented_views names 'other'",
     RETRIEVER % "augmented_views: [clip]": "'clip' does not use the network and size of 'vit'",
@@ -95,8 +101,6 @@ WRONG = {
     "backbones: {b: {source: vit, layers: []}}": "at least 1 item",
     "backbones: {b: {source: vit, patches: 7, output: aligned}}": "patches: 7 needs output: hidden",
     "backbones: {b: {source: 'store:1', patches: none}}": "patches needs pictures",
-    "{backbones: {b: {source: v, patches: none}}, captioners: {a: {backbone: b}}}": "or set backbones.b.patches",
-    "{backbones: {b: {source: v, patches: none}}, retrievers: {r: {backbone: b}}}": "cls_mean reads patches",
     # Retrievers.
     RETRIEVER % "text: {kind: features}": "text.encoder': it must be given",
     RETRIEVER % "text: {kind: bag, head: none}": "bag learns word embeddings",
@@ -127,7 +131,6 @@ WRONG = {
     TOWERS % "source: b}, u: {source: b": "two text towers read the same language",
     ALIGNMENT % "views: [clip], inputs: [cls+views]": "'clip' does not use the network and size of 'vit'",
     ALIGNMENT % "inputs: [cls+views]": "need an entry of views",
-    ALIGNMENT % "inputs: [cls_7]": "reads layer 7; name it in backbones.vit.layers",
     ALIGNMENT % "families: [pca]": "no family 'pca'",
     ALIGNMENT % "sizes: [5]": "greater than or equal to 10",
     "alignments: {few: {image: resnet, text: bert}}": "alignments.few.image names 'resnet'",
@@ -197,3 +200,8 @@ def test_a_wrong_value(text: str) -> None:
 @pytest.mark.parametrize("text", WITHOUT_EFFECT)
 def test_a_setting_without_effect(text: str) -> None:
     assert WITHOUT_EFFECT[text] in refused(text)
+
+
+def test_a_value_of_several_kinds_is_refused_at_its_key() -> None:
+    with pytest.raises(UserError, match=r"'backbones\.vit\.patches': it must be a whole number .*it was \"false\""):
+        parse(ExperimentConfig, {"experiment": "x", "backbones": {"vit": {"source": "v", "patches": False}}}, "x.yaml")

@@ -15,8 +15,6 @@ from transformers import CLIPVisionModel, SiglipVisionModel, ViTModel
 from tests.checkpoints import save_checkpoint, tiny_vit
 from tests.encoders.two_towers import clip, siglip
 from tests.store.test_growing import to_do, with_pictures
-from vitcapr.commands.estimate import numbers_per_image
-from vitcapr.config.features import BackboneConfig
 from vitcapr.encoders.image_encoders import load_image_encoder
 from vitcapr.encoders.photographs import open_like
 from vitcapr.errors import UserError
@@ -150,11 +148,3 @@ def test_a_layer_that_is_not_there_is_one_line(experiment: Any) -> None:
         experiment.run(layers=[1, 2]).at_layer(9)
     with pytest.raises(UserError, match=r"has 2 layers, and layer 12 is to be stored .*numbers from 1 to 2"):
         experiment.run(layers=[1, 12])
-
-
-def test_the_estimate_counts_the_layers() -> None:
-    checkpoint = {"hidden_size": 192, "patch_size": 16, "image_size": 224}
-    plain, three = BackboneConfig(source="vit"), BackboneConfig(source="vit", layers=[6, 9])
-    assert numbers_per_image(three, checkpoint) == 3 * 197 * 192 == 3 * (numbers_per_image(plain, checkpoint) or 0)
-    for patches, rows in ((7, 50), ("none", 1)):
-        assert numbers_per_image(BackboneConfig(source="vit", patches=patches), checkpoint) == rows * 192

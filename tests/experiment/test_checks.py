@@ -1,15 +1,21 @@
 """What would end a run after minutes ends in ``vitcapr config check``; what a file can tell ends every start."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 
+from vitcapr.api.model_files import ModelFiles
 from vitcapr.commands.config import check
+from vitcapr.config.captioner import CaptionerPhaseConfig, PatchAttentionConfig
 from vitcapr.errors import UserError
-from vitcapr.experiment.experiment import Experiment
+from vitcapr.experiment.experiment import Experiment, load_experiment
+from vitcapr.store.foreign_files import open_foreign
+from vitcapr.store.importing import import_features
 
 VIT = {"model_type": "vit", "hidden_size": 8, "num_hidden_layers": 2, "image_size": 16, "patch_size": 8}
 CHECKPOINTS: dict[str, dict[str, Any]] = {
@@ -23,6 +29,7 @@ CHECKPOINTS: dict[str, dict[str, Any]] = {
     "mute": {"model_type": "bert"},
 }
 CAPTIONER = {"captioners": {"a": {"backbone": "b"}}}
+RETRIEVES = {"retrievers": {"r": {"backbone": "b"}}}
 RETRIEVER = {"retrievers": {"r": {"backbone": "b", "text": {"kind": "features", "encoder": "t"}}}}
 
 
@@ -43,6 +50,13 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / name / ("pytorch_model.bin" if name == "pickled" else "model.safetensors")).touch()
         if name != "mute":
             (tmp_path / name / "tokenizer.json").touch()
+    monkeypatch.setenv("VITCAPR_STORES", str(tmp_path / "stores"))
+    for name, shapes in STORES.items():
+        arrays: dict[str, Any] = {array: np.zeros((3, *shape), np.float32) for array, shape in shapes.items()}
+        np.savez(tmp_path / f"{name}.npz", image_id=np.array(["a.png", "b.png", "c.png"]), **arrays)
+        with open_foreign(tmp_path / f"{name}.npz") as foreign:
+            sealed = import_features(foreign, tmp_path / "stores", name)
+        sealed.parent.rename(tmp_path / "stores" / name)
     return tmp_path
 
 
@@ -98,7 +112,50 @@ CHECKPOINT_MISTAKES = [
     (with_table(captions="no.csv"), "data.table.captions: no such file or folder (no.csv)"),
     (with_table(images="."), "data.table.images: the folder contains the results (.)"),
 ]
+STORES = {"wide": {"patches": (9, 6), "cls": (4,)}, "patches": {"patches": (9, 6)}, "cls": {"cls": (4,)}}
+"""Arrays of imported stores, without a grid."""
+
+
+def reading(model: dict[str, Any], source: str = "vit", **backbone: Any) -> dict[str, Any]:
+    return {"backbones": {"b": {"source": source, **backbone}}, **model}
+
+
+def captioner(**keys: Any) -> dict[str, Any]:
+    return {"captioners": {"a": {"backbone": "b", **keys}}}
+
+
+def prefix(grid: int) -> dict[str, Any]:
+    return captioner(architecture="language_model", language_model={"source": "gpt2"}, prefix={"grid": grid})
+
+
+ALIGNMENT = {
+    "text_encoders": {"t": {"source": "bert", "max_length": 32}},
+    "alignments": {"f": {"image": "b", "text": "t", "inputs": ["cls+patches_2"]}},
+}
+UNREADABLE = [
+    (reading(captioner(), patches="none"), "captioners.a reads 'patches', which the features of backbones.b do not"),
+    (reading(captioner(), "siglip", output="aligned"), "(siglip); choose what reads cls, or set backbones.b.output: h"),
+    (reading(captioner(layer=2), layers=[1]), "name the layer in backbones.b.layers, which has [1]"),
+    (reading(RETRIEVES, patches="none"), "retrievers.r (pool cls_mean) reads 'patches'"),
+    (reading(RETRIEVES, patches=3), "backbones.b.patches: 3, but the network has 2 x 2 patches (vit); set patches to"),
+    (reading(prefix(3)), "prefix.grid: 3 is to pool a larger square, but 4 patches are stored (vit); lower it"),
+    (reading(ALIGNMENT), "alignments.f reads 'patches_2'"),
+    (
+        reading(captioner(), "store:patches"),
+        "reads 'cls', which the features of backbones.b do not have (store:patches)",
+    ),
+    (reading(captioner(), "store:cls"), "choose what reads cls, or import patches too"),
+    (reading(captioner(), "store:none"), "backbones.b: no such feature store (none/manifest.json)"),
+    (reading(captioner(layer=2), "store:wide"), "reads 'patches_2'"),
+    (reading(RETRIEVES, "store:patches"), "retrievers.r (pool cls_mean) reads 'cls'"),
+]
+SAMPLED = {"r": {"backbone": "b", "training": {"pairs": 3}}}
 DATA_MISTAKES = [
+    (reading({"retrievers": SAMPLED}), "retrievers.r.training.pairs: 3, but the training images have 2 captions"),
+    (
+        reading({**ALIGNMENT, "alignments": {"f": {"image": "b", "text": "t", "sizes": [10, None]}}}),
+        "alignments.f.sizes: 10",
+    ),
     ({**with_backbone("vit"), "run": {}}, "no image is in the split 'test', which run.splits needs"),
     (SCENES, "no image is in the split 'test', which run.splits needs (data.scenes: 11 train, 1 validation)"),
     (with_table(columns={"language": "tongue"}, language="en"), None),
@@ -108,7 +165,7 @@ DATA_MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("values", "message"), CHECKPOINT_MISTAKES)
+@pytest.mark.parametrize(("values", "message"), [*CHECKPOINT_MISTAKES, *UNREADABLE])
 def test_a_checkpoint_or_file_that_ends_every_start(study: Path, values: dict[str, Any], message: str) -> None:
     values = yaml.safe_load(write(study, **values).read_text())
     with pytest.raises(UserError) as error:
@@ -126,6 +183,68 @@ def test_data_that_ends_the_check(study: Path, values: dict[str, Any], message: 
     with pytest.raises(UserError) as error:
         check([file])
     assert message in str(error.value)
+
+
+LAYERS = {"cls": (8,), "patches": (4, 8), "cls_2": (8,), "patches_2": (4, 8)}
+READABLE = [
+    (reading(captioner(), "store:wide"), {"cls": (4,), "patches": (9, 6)}),
+    (reading(captioner(init_from_cls=False), "store:patches"), {"patches": (9, 6)}),
+    (reading(captioner(architecture="transformer"), "store:patches"), {"patches": (9, 6)}),
+    (reading(captioner(architecture="baseline"), "store:cls"), {"cls": (4,)}),
+    (reading(prefix(0), "store:cls"), {"cls": (4,)}),
+    (reading(captioner(layer=2), layers=[2]), LAYERS),
+    (reading(captioner(), patches=1), {"cls": (8,), "patches": (1, 8)}),
+    (reading(captioner(), "resnet"), {"cls": (), "patches": ()}),
+]
+
+
+@pytest.mark.parametrize(("values", "shapes"), READABLE)
+def test_a_model_needs_only_the_arrays_that_it_reads(study: Path, values: dict[str, Any], shapes: Any) -> None:
+    experiment = load_experiment(write(study, **values))
+    stored, attends = experiment.stored["b"], experiment.config.captioners["a"].attends
+    assert stored.shapes == shapes
+    placed = attends and stored.grid != (0, 0)
+    line = "captioners.a: no attention is drawn, because the patches of backbones.b have no grid"
+    assert experiment.contents.splitlines()[1:] == [line] * (attends and not placed)
+    assert bool(experiment.attention) == placed
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Root may write everywhere, so the answer of the operating system is replaced."""
+    file = write(study, **with_backbone("vit"))
+    (study / "results").mkdir()
+    writable = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: path != study / "results" and writable(path, mode))
+    with pytest.raises(UserError, match=r"the results cannot be written .*results.; make this folder writable"):
+        load_experiment(file)
+
+
+def test_where_the_scores_of_alignments_are_is_said(study: Path) -> None:
+    alone = {**ALIGNMENT, "alignments": {"f": {"image": "b", "text": "t"}}}
+    said = "summary.csv gets no scores: there is no captioner or retriever; those of alignments are in results/x/alignm"
+    assert said in load_experiment(write(study, **reading(alone))).contents
+    assert "summary.csv" not in load_experiment(write(study, **reading({**alone, **captioner()}))).contents
+
+
+@pytest.mark.parametrize(("warmup", "said"), [(None, False), (100, True), (3, False), (4, True)])
+def test_a_warm_up_that_never_ends_is_said(study: Path, warmup: int | None, said: bool, capsys: Any) -> None:
+    """Two images in batches of 4 are a step an epoch."""
+    phase = {"epochs": 4, "warmup_steps": warmup}
+    check([write(study, **reading(captioner(training={"phases": phase})))])
+    line = f"captioners.a.training.phases[0].warmup_steps: {warmup}, but the phase has 4 steps: the learning rate"
+    assert (line in capsys.readouterr().out) == said
+
+
+@pytest.mark.parametrize(("images", "batch"), [(5, 4), (45, 5), (135, 16), (256, 32), (30_000, 32)])
+def test_few_photographs_are_trained_on_in_small_batches(images: int, batch: int) -> None:
+    assert CaptionerPhaseConfig(epochs=1).images_in_batch(images) == batch
+    assert CaptionerPhaseConfig(epochs=1, batch_images=7).images_in_batch(images) == 7
+
+
+def test_imported_features_have_no_network_for_new_photographs(study: Path) -> None:
+    files = ModelFiles(study, {}, PatchAttentionConfig(backbone="b"), "captioner")
+    with pytest.raises(UserError, match="need the network of its image features, and these were imported"):
+        files.encoders([study / "stores/wide/manifest.json"], None, None)
 
 
 def test_all_mistakes_are_said_at_once(study: Path) -> None:

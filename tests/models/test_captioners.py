@@ -64,6 +64,19 @@ def test_the_configuration_says_what_the_model_takes_and_gives(
     memory = model.encode({name: features[name] for name in model.arrays})
     attention = model.step(memory, model.initial_state(memory), torch.full((2, 1), 1)).attention
     assert chosen.attends == model.attends == ("patches" in model.arrays) == (attention is not None)
+    assert chosen.arrays == model.arrays
+
+
+@pytest.mark.parametrize(
+    "architecture",
+    [{**ATTENTION, "init_from_cls": True}, *({"kind": "language_model", "prefix": {"grid": g}} for g in (1, None))],
+)
+def test_cls_has_its_own_width(architecture: dict[str, Any], features: dict[str, Tensor]) -> None:
+    model = untrained(vocabulary=VOCABULARY, feature_dim=FEATURES, cls_dim=3, **architecture).eval()
+    cls = features["cls"][:, :3].clone().requires_grad_()
+    model(model.encode({**features, "cls": cls}), TOKENS, TOKENS != 0, IMAGES).sum().backward()
+    assert cls.grad is not None
+    assert cls.grad.abs().sum() > 0
 
 
 @torch.no_grad()

@@ -102,6 +102,16 @@ def test_what_each_image_tower_reads() -> None:
     assert attends(features).shape == (IMAGES, SPACE)
 
 
+@pytest.mark.parametrize(
+    ("pool", "width"), [("cls_mean", 3 + WIDTH), ("attention", 3 + 4 * WIDTH), ("attention_mean", 3 + 5 * WIDTH)]
+)
+def test_an_image_tower_reads_cls_of_another_width(pool: Any, width: int) -> None:
+    features = images()
+    tower = ImageTower(WIDTH, SPACE, pool, cls_dim=3)
+    assert tower.head.project.in_features == width
+    assert tower({**features, "cls": features["cls"][:, :3]}).shape == (IMAGES, SPACE)
+
+
 def test_residual_head() -> None:
     torch.manual_seed(0)
     head = ResidualHead(WIDTH, SPACE, 7, dropout=0.5).eval()

@@ -15,6 +15,8 @@ def configured(kind: Any, **settings: Any) -> AnyCaptionerConfig:
     """The section of a captioner."""
     if kind == "language_model":
         settings = {"language_model": {"source": "tiny"}, "train": "all", **settings}
+    if kind == "patch_attention":
+        settings = {"attention_dim": 256, "scoring": "tanh", "init_from_cls": False, **settings}
     config: AnyCaptionerConfig = TypeAdapter(AnyCaptionerConfig).validate_python(
         {"backbone": "vit", "architecture": kind, **settings}
     )
@@ -23,9 +25,8 @@ def configured(kind: Any, **settings: Any) -> AnyCaptionerConfig:
 
 def architecture(kind: Any, vocabulary: int, feature_dim: int, **settings: Any) -> dict[str, Any]:
     """As a card has it. ``settings``: keys of the configuration of a captioner."""
-    if kind == "patch_attention":
-        settings = {"attention_dim": 256, "scoring": "tanh", "init_from_cls": False, **settings}
     sizes = {"kind": kind, "vocabulary": vocabulary, "feature_dim": feature_dim}
+    sizes |= {"cls_dim": settings.pop("cls_dim")} if "cls_dim" in settings else {}
     return sizes | configured(kind, **settings).arguments()
 
 

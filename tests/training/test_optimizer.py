@@ -58,6 +58,9 @@ def rates(steps: int, **phase: Any) -> list[float]:
 
 def test_learning_rates_by_hand() -> None:
     assert rates(3, epochs=1, learning_rate=0.1) == [0.1, 0.1, 0.1]
+    for steps, warmup in ((9, 0), (48, 4), (2000, 100)):
+        risen = rates(steps, epochs=1, learning_rate=1.0, warmup_steps=None)
+        assert next(step for step, rate in enumerate(risen, 1) if rate == 1.0) == max(1, warmup)
     linear = rates(7, epochs=1, learning_rate=1.0, schedule="linear", final_fraction=0.2, warmup_steps=2)
     assert linear == pytest.approx([0.5, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2])
     cosine = rates(5, epochs=1, learning_rate=2.0, schedule="cosine")

@@ -34,6 +34,8 @@ _SETTINGS: dict[Kind, type[TrainCaptionerSettings | TrainRetrieverSettings]] = {
     "retriever": TrainRetrieverSettings,
 }
 
+_WIDTHS = ("feature_dim", "cls_dim")
+
 
 class _Inputs(BaseModel):
     """Digests of what a model was trained on; those of its stores are fingerprints."""
@@ -135,9 +137,10 @@ class ModelFiles:
             if isinstance(model, RetrieverConfig):
                 text = given["text"]
                 widths = {"text_dim": text.get("feature_dim"), "vocabulary": text.get("vocabulary", 0)}
-                expected = architecture_of(model, given["image"]["feature_dim"], **widths)
+                image_dims = {name: given["image"][name] for name in _WIDTHS if name in given["image"]}
+                expected = architecture_of(model, image_dims, **widths)
             else:
-                sizes = {name: given[name] for name in ("vocabulary", "feature_dim")}
+                sizes = {name: given[name] for name in ("vocabulary", *_WIDTHS) if name in given}
                 expected = {"kind": model.architecture, **sizes, **model.arguments()}
             if given != expected:
                 raise ValueError("its architecture and its settings differ")
@@ -198,6 +201,9 @@ class ModelFiles:
 
         with reading(self.folder, f"a {self.kind} with its backbone", "publish it"):
             attributes = [read_sealed(path)["attributes"] for path in stores]
+            if any("imported" in one for one in attributes):
+                what = "new photographs need the network of its image features, and these were imported"
+                raise UserError(what, where=self.folder, remedy="caption the images of its data set (run.splits)")
             return [open_like(one, device, self._backbone(backbone, one), self.model.layer) for one in attributes]
 
     def _backbone(self, given: str | None, attributes: Mapping[str, Any]) -> str | None:

@@ -293,6 +293,7 @@ def train_head(
 
     from vitcapr.api.evaluation import evaluate_retrieval
     from vitcapr.batches.pairing import pair_stores
+    from vitcapr.batches.sources import feature_dims
     from vitcapr.batches.texts import FeatureTexts
     from vitcapr.encoders.precision import resolve_device
     from vitcapr.retrieval.embedder import embed_text_rows, open_retriever
@@ -306,7 +307,7 @@ def train_head(
         train_dual_encoder(
             Path(out),
             retriever,
-            architecture_of(retriever, store["cls"].shape[-1], text_dim=sentences["text"].shape[-1]),
+            architecture_of(retriever, feature_dims(store, ["cls"]), text_dim=sentences["text"].shape[-1]),
             [store],
             FeatureTexts(sentences["text"], pairing.caption_row, pairing.image_row),
             train=pairing.splits["train"],

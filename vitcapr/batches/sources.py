@@ -1,13 +1,14 @@
 """Sources of features: what a batch needs of a store, the views of an augmentation, and features in memory."""
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from vitcapr.encoders.staging import to_device
+from vitcapr.store.reader import FeatureStore
 
 _STREAM = 1
 """Stream of the generator of views. Batches sample their order and captions from another stream of this seed and
@@ -40,6 +41,27 @@ class FeatureSource(Protocol):
 def read_rows(source: FeatureSource, names: Sequence[str], rows: np.ndarray, device: torch.device) -> dict[str, Tensor]:
     """Rows of arrays by their names, on ``device``."""
     return {name: to_device(torch.from_numpy(source[name].gather(rows)), device) for name in names}
+
+
+def feature_dims(store: FeatureStore, arrays: Sequence[str]) -> dict[str, int]:
+    """What a model that reads these arrays is built for: ``feature_dim``, the width of the patches, or of CLS if it
+    reads no patches; and ``cls_dim``, the width of CLS, if it differs from that of the patches.
+
+    Raises:
+        UserError: the store lacks an array.
+    """
+    width, *others = (store[name].shape[-1] for name in sorted(arrays, reverse=True))
+    return {"feature_dim": width, **({"cls_dim": others[0]} if others and others[0] != width else {})}
+
+
+def check_widths(store: FeatureStore, arrays: Sequence[str], architecture: Mapping[str, Any]) -> None:
+    """Check that a model of this architecture can read the arrays of a store.
+
+    Raises:
+        UserError: the store lacks an array, or it has another width.
+    """
+    for name in arrays:
+        store.check_width(name, architecture.get(f"{name}_dim", architecture["feature_dim"]))
 
 
 class _DrawnArray:

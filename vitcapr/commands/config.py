@@ -13,7 +13,7 @@ from vitcapr.commands.main import Configfiles
 from vitcapr.config.experiment import missing_languages
 from vitcapr.config.reference import parameters_text, schema_text
 from vitcapr.errors import UserError, as_user_error
-from vitcapr.experiment.checks import empty_splits
+from vitcapr.experiment.checks import empty_splits, endless_warm_ups, too_many_pairs
 from vitcapr.experiment.experiment import Experiment, load_experiment, names_of, read_config
 from vitcapr.formats.tables import to_markdown
 from vitcapr.progress import print_lines
@@ -31,17 +31,16 @@ def check(configfile: Configfiles = None) -> None:
     where = names_of(files)
     print_lines(*missing_lines(Experiment(read_config(*files))))
     experiment = load_experiment(*files)
-    sizes, languages = splits_and_languages(experiment)
+    sizes, languages, captions = splits_and_languages(experiment)
     errors = [UserError(what, where=where) for what in missing_languages(experiment.config, languages)]
+    errors += too_many_pairs(experiment, captions) if captions else ()
     if errors := [*errors, *(empty_splits(experiment, sizes) if sizes else ())]:
         raise as_user_error(errors)
     listed = ", ".join(f"{sizes[split]:,} {split}" for split in SPLITS if sizes[split])
     size = f"{sizes.total():,} images: {listed}" if sizes else "sampled when it is read"
-    data, backbones = (
-        experiment.config.data.dataset,
-        [*backbone_lines(experiment, sizes.total()), *text_encoder_lines(experiment)],
-    )
-    print_lines(f"data: {data}, {size}", *backbones, experiment.contents, f"{where}: no mistakes")
+    encoders = [*backbone_lines(experiment, sizes.total()), *text_encoder_lines(experiment)]
+    print_lines(f"data: {experiment.config.data.dataset}, {size}", *encoders, experiment.contents)
+    print_lines(*endless_warm_ups(experiment, sizes["train"]), f"{where}: no mistakes")
 
 
 @app.command()

@@ -28,9 +28,27 @@ def main(
     lost = list(lost_stores(Path(experiment.root)))
     lines = describe(experiment.name, jobs, verbose) if jobs or not lost else []
     lines += [f"  {line}" for line in extractions(experiment, jobs)]
+    if gone := ", ".join(systems_left(experiment)):
+        lines.append(f"  no longer in the tables: {gone}")
     run = " ".join(["snakemake --cores 2", *(f"--configfile {file}" for file in files)])
     lines += [f"the store of {sealed} is gone; pull it again, or run\n  {run} {forced}" for sealed, forced in lost]
     print_lines(*lines)
+
+
+def systems_left(experiment: Experiment) -> list[str]:
+    """What the last ``summary.csv`` has scores of and the experiment no longer scores: ``attention greedy``."""
+    from vitcapr.formats.scores import read_summary
+
+    path = Path(experiment.root, "summary.csv")
+    if not path.is_file():
+        return []
+    scored = set()
+    for metrics in experiment.metrics:
+        first, second, *_ = Path(metrics).relative_to(f"{experiment.root}/metrics").parts
+        scored.add(f"{first} {second}" if first in experiment.captioners else second)
+    rows = read_summary(path)[["model", "decoding"]].drop_duplicates().itertuples(index=False)
+    systems = [f"{model} {decoding}".strip() for model, decoding in rows]
+    return [system for system in systems if system not in scored]
 
 
 def extractions(experiment: Experiment, jobs: list[PlannedJob]) -> list[str]:

@@ -53,9 +53,10 @@ class StudyConfig(Section):
         return self
 
     @property
-    def layers(self) -> set[int]:
-        """The hidden layers that the inputs read."""
-        return {int(layer) for name in self.inputs for layer in re.findall(r"_(\d+)", name)}
+    def arrays(self) -> list[str]:
+        """The arrays of the image store that the inputs read."""
+        parts = (part for name in self.inputs for part in name.split("+"))
+        return list(dict.fromkeys(part for part in parts if part not in ("views", "words")))
 
     @property
     def fitted(self) -> list[tuple[str, str]]:

@@ -3,6 +3,7 @@
 import ast
 import inspect
 import json
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
@@ -83,6 +84,18 @@ class Section(BaseModel):
         """The keys whose condition does not hold, with the condition."""
         return {name: mark for name, marks in conditions(type(self)).items() for mark in marks if not mark.holds(self)}
 
+    @model_validator(mode="before")
+    @classmethod
+    def _a_truth_value_is_no_number(cls, values: Any) -> Any:
+        """Else ``epochs: yes``, which is true in YAML, would be one epoch; as a text it is refused with its place."""
+        if not isinstance(values, Mapping):
+            return values
+        fields = {name: str(field.annotation) for name, field in cls.model_fields.items()}
+        numbers = {
+            name for name, kinds in fields.items() if re.search(r"\b(int|float)\b", kinds) and "bool" not in kinds
+        }
+        return {key: _as_texts(value) if key in numbers else value for key, value in values.items()}
+
     @model_validator(mode="after")
     def _keys_belong_together(self) -> Self:
         wrong = [
@@ -125,6 +138,13 @@ class Section(BaseModel):
         """A dataclass of the library, each field with the value of this section's key of the same name."""
         names = {field.name for field in fields(kind)} & type(self).model_fields.keys()  # type: ignore[arg-type]
         return kind(**{name: getattr(self, name) for name in names})
+
+
+def _as_texts(value: Any) -> Any:
+    """Truth values as texts, and lists of them."""
+    if isinstance(value, list):
+        return [_as_texts(each) for each in value]
+    return str(value).lower() if isinstance(value, bool) else value
 
 
 class StageSettings(Section):

@@ -13,9 +13,11 @@ from vitcapr.config.training import Layer, PhaseConfig, Schedule, TrainedConfig,
 
 class CaptionerPhaseConfig(PhaseConfig):
     learning_rate: float = Field(3e-3, gt=0)
-    warmup_steps: int = Field(100, ge=0)
-    batch_images: Annotated[int, Only("batch_pairs", None)] = Field(32, ge=1)
-    """Images per batch. Every image comes with all its captions: 32 images give about 160 captions."""
+    warmup_steps: int | None = Field(None, ge=0)
+    """Steps in which the learning rate rises from 0; null: a tenth of the steps of the phase, at most 100."""
+    batch_images: Annotated[int | None, Only("batch_pairs", None)] = Field(None, ge=1)
+    """Images per batch. Every image comes with all its captions: 32 images give about 160 captions. null: 32, or with
+    fewer than 256 training images an eighth of them, at least 4."""
     schedule: Schedule = "cosine"
     max_length: int = Field(35, ge=3)
     """Maximum caption length in tokens, start and end included; longer captions are truncated."""
@@ -25,6 +27,10 @@ class CaptionerPhaseConfig(PhaseConfig):
     """Captions sampled per image."""
     temperature: Annotated[float, Only("objective", "self_critical")] = Field(1.0, gt=0)
     """Sampling temperature. Below 1, samples are closer to the captions of beam search."""
+
+    def images_in_batch(self, images: int) -> int:
+        """The images in a batch, of so many training images."""
+        return self.batch_images or min(32, max(4, images // 8))
 
 
 class CaptionerTrainingConfig(TrainingConfig):
@@ -68,6 +74,11 @@ class CaptionerConfig(TrainedConfig):
     """Name of another captioner of the same architecture; training starts from its weights."""
     training: CaptionerTrainingConfig = CaptionerTrainingConfig()
 
+    @property
+    def arrays(self) -> tuple[str, ...]:
+        """The arrays of a feature store that the model reads."""
+        return ("patches", "cls") if self.attends else ("cls",)
+
     def arguments(self) -> dict[str, Any]:
         """The arguments of its model that come from the configuration, not from the data."""
         own = type(self).model_fields.keys() - CaptionerConfig.model_fields.keys()
@@ -105,6 +116,10 @@ class PatchAttentionConfig(WordCaptionerConfig):
     output_activation: Literal["tanh", "relu"] = "tanh"
     """Activation of that hidden layer; relu: ViTCap-R on Flickr8k."""
 
+    @property
+    def arrays(self) -> tuple[str, ...]:
+        return ("patches", "cls") if self.init_from_cls else ("patches",)
+
 
 class TransformerConfig(WordCaptionerConfig):
     architecture: Literal["transformer"] = "transformer"
@@ -112,6 +127,10 @@ class TransformerConfig(WordCaptionerConfig):
     """Number of layers."""
     heads: int = Field(4, ge=1)
     """Number of attention heads. embedding_dim must be a multiple of it."""
+
+    @property
+    def arrays(self) -> tuple[str, ...]:
+        return ("patches",)
 
     @model_validator(mode="after")
     def _heads_share_the_width(self) -> Self:

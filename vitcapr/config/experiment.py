@@ -38,7 +38,7 @@ class RunConfig(Section):
     captioners: Annotated[list[str], Entry("captioners")] = []
     """Captioners to train and decode. If empty, decodings and rerankings must be empty too."""
     decodings: Annotated[list[str], Entry("decodings")] = []
-    """Decodings of every captioner; greedy and beam if the experiment names none."""
+    """Decodings of every captioner; by default greedy, beam and all that the experiment names."""
     rerankings: Annotated[list[str], Entry("rerankings")] = []
     """Rerankings of the captions of every captioner."""
     retrievers: Annotated[list[str], Entry("retrievers")] = []
@@ -87,7 +87,8 @@ class ExperimentConfig(Section):
     captioners: dict[CaptionerName, AnyCaptionerConfig] = {}
     """Captioners and their training."""
     decodings: dict[Name, DecodingConfig] = {}
-    """Ways to generate captions; greedy and beam always exist."""
+    """Ways to generate captions; greedy and beam always exist, and an entry with their name changes the keys that it
+    gives."""
     text_encoders: dict[Name, TextEncoderConfig] = {}
     retrievers: dict[ModelName, RetrieverConfig] = {}
     """Dual encoders on stored features, and their training."""
@@ -213,9 +214,6 @@ def _of_captioners(config: ExperimentConfig) -> Iterator[str]:
     for name in dict.fromkeys(chains):
         captioner = config.captioners[name]
         yield from _unknown_entries(config, f"captioners.{name}", captioner)
-        yield from _of_layers(config, f"captioners.{name}.layer", _given(captioner.layer), [captioner.backbone])
-        if captioner.architecture != "baseline":
-            yield from _of_patches(config, f"captioners.{name}", [captioner.backbone])
 
 
 def _of_rerankings(config: ExperimentConfig) -> Iterator[str]:
@@ -244,31 +242,11 @@ def _of_retrievers(config: ExperimentConfig) -> Iterator[str]:
             yield from _unknown_entries(config, key, retriever)
             views = [retriever.backbone, *retriever.augmented_views]
             yield from _of_views(config, f"{key}.augmented_views", views)
-            yield from _of_layers(config, f"{key}.layer", _given(retriever.layer), views)
-            if retriever.image.pool != "cls":
-                yield from _of_patches(config, f"{key}.image.pool: {retriever.image.pool}", views)
     for name in dict.fromkeys(config.run.alignments):
         key, alignment = f"alignments.{name}", config.alignments[name]
         yield from _unknown_entries(config, key, alignment)
         views = [alignment.image, *alignment.views]
         yield from _of_views(config, f"{key}.views", views)
-        yield from _of_layers(config, f"{key}.inputs", alignment.layers, views)
-
-
-def _of_layers(config: ExperimentConfig, key: str, layers: Iterable[int], backbones: Iterable[str]) -> Iterator[str]:
-    for name in backbones:
-        backbone = config.backbones.get(name)
-        if backbone is None or backbone.is_adopted:  # Reported elsewhere; a store is checked when it is opened.
-            continue
-        stored = backbone.layers or []
-        if missing := sorted(set(layers) - set(stored)):
-            yield f"{key} reads layer {missing[0]}; name it in backbones.{name}.layers, which has {stored or 'none'}"
-
-
-def _of_patches(config: ExperimentConfig, key: str, backbones: Iterable[str]) -> Iterator[str]:
-    for name in backbones:
-        if name in config.backbones and config.backbones[name].patches == "none":
-            yield f"{key} reads patches; choose what reads CLS, or set backbones.{name}.patches to all or to a number"
 
 
 def _of_views(config: ExperimentConfig, key: str, views: Iterable[str]) -> Iterator[str]:

@@ -124,6 +124,12 @@ class TrainedBackboneConfig(Section):
     learning_rate: float = Field(3e-3, gt=0)
     seed: int = Field(0, ge=0)
 
+    @model_validator(mode="after")
+    def _heads_share_the_width(self) -> Self:
+        if self.hidden_size % self.heads:
+            raise ValueError(f"hidden_size {self.hidden_size} must be a multiple of heads, {self.heads}")
+        return self
+
 
 class TextEncoderConfig(Section):
     """A text encoder: a model of transformers or sentence-transformers, the text encoder of a model of images and texts

@@ -184,8 +184,8 @@ LISTED = ("captioners", "retrievers", "finetuned_dual_encoders", "rerankings", "
 def complete(values: Mapping[str, Any]) -> dict[str, Any]:
     """The values of a configuration with the built-in definitions, and with the lists of ``run``.
 
-    A list that ``run`` does not hold has all definitions that the experiment names itself. Decodings that nobody names
-    are the built-in ones if a captioner is run. What has the wrong type stays as it is, and the validation refuses it.
+    A list that ``run`` does not hold has all definitions that the experiment names itself; that of decodings, if a
+    captioner is run, has the built-in ones too. What has the wrong type stays as it is, and the validation refuses it.
     """
     sections = {section: values.get(section) for section in (*LISTED, "decodings")}
     named = {section: list(given) if isinstance(given, Mapping) else [] for section, given in sections.items()}
@@ -194,12 +194,17 @@ def complete(values: Mapping[str, Any]) -> dict[str, Any]:
         given = values.get(section)
         if given is None or isinstance(given, Mapping):
             completed[section] = _merged(definitions, given or {})
+    match values.get("decodings"):
+        case {"beam": {"beam_size": int(size), **others}} if "n_best" not in others:
+            # A narrower beam has fewer candidates.
+            completed["decodings"]["beam"]["n_best"] = max(1, min(size, BUILT_IN["decodings"]["beam"]["n_best"]))
     run = values.get("run")
     if run is None or isinstance(run, Mapping):
         lists: dict[str, Any] = {section: named[section] for section in LISTED}
         lists |= run or {}
         if "decodings" not in lists:
-            lists["decodings"] = (named["decodings"] or list(BUILT_IN["decodings"])) if lists["captioners"] else []
+            both = dict.fromkeys([*BUILT_IN["decodings"], *named["decodings"]])
+            lists["decodings"] = list(both) if lists["captioners"] else []
         completed["run"] = lists
     return completed
 

@@ -2,14 +2,15 @@
 
 import difflib
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
 Location = tuple[int | str, ...]
-_OF_A_KEY = "[key]"
-"""The marker that pydantic appends to a location when the key itself is invalid."""
+_NOT_A_KEY = re.compile(r"\[key\]$|literal\[|constrained-")
+"""Begins what pydantic appends to a location: for an invalid key, and for the choices of a value."""
 _OTHER_WORDS = {
     "lr": "learning_rate",
     "batch_size": "batch_images",
@@ -41,7 +42,9 @@ def mistakes(model: type[BaseModel], values: Any, error: ValidationError) -> Ite
             f"give it one: {section}: {{NAME: {{{next(iter(values[section]))}: ..., ...}}}}",
         )
     for problem in error.errors():
-        location, choices, choice = _place(model, tuple(part for part in problem["loc"] if part != _OF_A_KEY))
+        location, choices, choice = _place(
+            model, tuple(part for part in problem["loc"] if not _NOT_A_KEY.match(str(part)))
+        )
         if location and location[0] in unnamed:
             continue
         key = spelled(location)

@@ -40,6 +40,11 @@ class ImageTowerConfig(HeadConfig):
     dropout: float = Field(0.3, ge=0, lt=1)
     """Dropout on the pooled features and inside an mlp, gated or residual head."""
 
+    @property
+    def arrays(self) -> tuple[str, ...]:
+        """The arrays of a feature store that the tower reads."""
+        return ("cls",) if self.pool == "cls" else ("cls", "patches")
+
 
 class TextTowerConfig(Section):
     """The keys that all text towers have."""

@@ -57,13 +57,18 @@ class PhaseConfig(Section):
     gamma: Annotated[float, Only("schedule", "step")] = Field(0.5, gt=0, le=1)
     final_fraction: Annotated[float, Only("schedule", "cosine", "linear")] = Field(0.0, ge=0, le=1)
     """Final share of the learning rate."""
-    warmup_steps: int = Field(0, ge=0)
+    warmup_steps: int | None = Field(0, ge=0)
+    """Steps in which the learning rate rises from 0; null: a tenth of the steps of the phase, at most 100."""
     batch_pairs: int | None = Field(None, ge=1)
     """Image-caption pairs per batch, drawn from all pairs; an epoch is every pair once. null: batches of batch_images
     images; an epoch is every image once."""
     shuffle_chunks: int | None = Field(None, ge=1)
     """Read the chunks of a store in random order, and shuffle the images of this many at a time: for a store on a slow
     disk, or larger than memory (docs/scale.md). null: shuffle all images."""
+
+    def warmup(self, steps: int) -> int:
+        """The steps of the warm-up of a phase of so many steps."""
+        return min(100, steps // 10) if self.warmup_steps is None else self.warmup_steps
 
 
 def one_or_more(value: Any) -> Any:

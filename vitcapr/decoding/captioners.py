@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from vitcapr.batches.sources import check_widths
 from vitcapr.errors import UserError
 from vitcapr.formats.model import CARD, read_card, read_model, rebuild
 from vitcapr.formats.vocabulary import Vocabulary
@@ -55,9 +56,7 @@ def check_features(model: Captioner, folder: Path, features: FeatureStore, atten
     Raises:
         UserError: it was trained on other features, or does not attend to places.
     """
-    expected = read_card(folder / CARD)["architecture"]["feature_dim"]
-    for name in model.arrays:
-        features.check_width(name, expected)
+    check_widths(features, model.arrays, read_card(folder / CARD)["architecture"])
     if attends and not model.attends:
         raise UserError(
             "this captioner does not attend to patches",

@@ -1,17 +1,22 @@
 """What would end a run of an experiment, found before it starts."""
 
+import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from math import isqrt
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
+from vitcapr.config.captioner import CaptionerPhaseConfig, LanguageModelCaptionerConfig
 from vitcapr.config.names import find_backbone
 from vitcapr.encoders.kinds import check_image_encoder, check_image_tower, check_text_encoder
 from vitcapr.errors import UserError
 from vitcapr.experiment.inputs import Inputs
 from vitcapr.experiment.selection import TRAIN, VALIDATION
-from vitcapr.formats.store_manifest import read_sealed
+from vitcapr.formats.store_manifest import arrays_of_layer, read_sealed
+from vitcapr.pipeline.paths import stores_root
 
 
 def problems(experiment: Inputs) -> Iterator[UserError]:
@@ -23,6 +28,7 @@ def problems(experiment: Inputs) -> Iterator[UserError]:
             where=config.experiment,
             remedy="name something under captioners, retrievers, alignments or finetuned_dual_encoders",
         )
+    yield from _read_only_folders(experiment)
     for name in experiment.backbones:
         if experiment.is_trained(name) and not experiment.has_objects:
             yield UserError(
@@ -38,13 +44,99 @@ def problems(experiment: Inputs) -> Iterator[UserError]:
             remedy = "put the photographs into a folder of their own, because each result would change it"
             yield UserError(f"{key}: the folder contains the results", where=path, remedy=remedy)
     yield from _without_encoder(experiment)
+    unsound = []
     for key, source, check in _checkpoints(experiment):
         # A checkpoint of the hub is not known before it is fetched.
         if (folder := find_backbone(source)).is_dir():
             try:
                 check(folder)
             except UserError as error:
-                yield UserError(f"{key}: {error.what}", where=error.where, remedy=error.remedy)
+                unsound.append(UserError(f"{key}: {error.what}", where=error.where, remedy=error.remedy))
+    try:
+        yield from unsound or _unreadable_features(experiment)
+    except UserError as error:
+        yield error
+
+
+def _read_only_folders(experiment: Inputs) -> Iterator[UserError]:
+    folders = [
+        experiment.results / experiment.name,
+        *([stores_root(experiment.results)] if experiment.extracted else []),
+    ]
+    for folder in dict.fromkeys(path.resolve() for path in folders):
+        there = next(path for path in (folder, *folder.parents) if path.exists())
+        if not (there.is_dir() and os.access(there, os.W_OK)):
+            what, remedy = "the results cannot be written", "make this folder writable, or work in another one"
+            yield UserError(what, where=there, remedy=remedy)
+
+
+def _unreadable_features(experiment: Inputs) -> Iterator[UserError]:
+    """What models read and the stores of their backbones do not hold.
+
+    Raises:
+        UserError: a store is not there.
+    """
+    config, stored = experiment.config, experiment.stored
+    for key, backbones, arrays in _readers(experiment):
+        for name in backbones:
+            shapes, backbone = stored[name].shapes, config.backbones[name]
+            if missing := [array for array in arrays if array not in shapes]:
+                remedy = f"choose what reads {' or '.join(shapes)}, or "
+                if backbone.is_adopted:
+                    remedy += f"import {missing[0]} too"
+                elif missing[0] not in ("cls", "patches"):
+                    remedy += f"name the layer in backbones.{name}.layers, which has {backbone.layers or 'none'}"
+                else:
+                    remedy += f"set backbones.{name}.{'patches' if backbone.output == 'hidden' else 'output: hidden'}"
+                what = f"{key} reads '{missing[0]}', which the features of backbones.{name} do not have"
+                yield UserError(what, where=backbone.source, remedy=remedy)
+            elif any(shapes[array] != stored[backbones[0]].shapes[array] for array in arrays):
+                what = f"{key}: the features of '{name}' have other shapes than those of '{backbones[0]}'"
+                yield UserError(what, where=backbone.source, remedy="give views of one network and one image size")
+    for name in experiment.trained_captioners:
+        captioner = config.captioners[name]
+        grid = captioner.prefix.grid if isinstance(captioner, LanguageModelCaptionerConfig) else None
+        patches = stored[captioner.backbone].shapes.get(_at_layer(captioner.arrays, captioner.layer)[0])
+        if grid and patches and (isqrt(patches[0]) ** 2 != patches[0] or grid**2 > patches[0]):
+            what = (
+                f"captioners.{name}.prefix.grid: {grid} is to pool a larger square, but {patches[0]} patches are stored"
+            )
+            where = config.backbones[captioner.backbone].source
+            yield UserError(what, where=where, remedy="lower it, or set it to null")
+
+
+def _readers(experiment: Inputs) -> Iterator[tuple[str, list[str], Sequence[str]]]:
+    """For each model, its key, its backbone and those of its views, and the arrays that it reads of each."""
+    config = experiment.config
+    for name in experiment.trained_captioners:
+        captioner = config.captioners[name]
+        yield f"captioners.{name}", [captioner.backbone], _at_layer(captioner.arrays, captioner.layer)
+    for name in experiment.needed_retrievers:
+        retriever = config.retrievers[name]
+        key, views = f"retrievers.{name} (pool {retriever.image.pool})", retriever.augmented_views
+        yield key, [retriever.backbone, *views], _at_layer(retriever.image.arrays, retriever.layer)
+    for name in experiment.alignments:
+        alignment = config.alignments[name]
+        yield f"alignments.{name}", [alignment.image, *alignment.views], alignment.arrays
+    if config.metrics.clip_score and experiment.captioners:
+        yield "metrics.clip_score", [config.metrics.clip_score.backbone], ["cls"]
+
+
+def _at_layer(arrays: Sequence[str], layer: int | None) -> list[str]:
+    names = dict(zip(("cls", "patches"), arrays_of_layer(layer), strict=True)) if layer else {}
+    return [names.get(array, array) for array in arrays]
+
+
+def not_done(experiment: Inputs) -> Iterator[str]:
+    """A line for what the experiment names and a run does not do."""
+    config, places = experiment.config, experiment.attentive_captioners
+    if experiment.alignments and not (experiment.captioners or experiment.ranked):
+        folders = ", ".join(f"{experiment.root}/alignments/{name}" for name in experiment.alignments)
+        yield f"summary.csv gets no scores: there is no captioner or retriever; those of alignments are in {folders}"
+    for name in experiment.captioners if experiment.attentive_decodings else ():
+        if config.captioners[name].attends and name not in places:
+            backbone = config.captioners[name].backbone
+            yield f"captioners.{name}: no attention is drawn, because the patches of backbones.{backbone} have no grid"
 
 
 def _without_encoder(experiment: Inputs) -> Iterator[UserError]:
@@ -83,6 +175,37 @@ def _checkpoints(experiment: Inputs) -> Iterator[tuple[str, str, Callable[[Path]
             if tower.source is not None:
                 checked = partial(check_text_encoder, output="hidden", max_length=tower.max_length)
                 yield f"finetuned_dual_encoders.{name}.text.{part}", tower.source, checked
+
+
+def too_many_pairs(experiment: Inputs, captions: int) -> Iterator[UserError]:
+    """The settings that ask for more training pairs than there are captions of training images."""
+    config = experiment.config
+    asked = {
+        f"retrievers.{name}.training.pairs": config.retrievers[name].training.pairs
+        for name in experiment.needed_retrievers
+    }
+    asked |= {
+        f"alignments.{name}.sizes": max(filter(None, config.alignments[name].sizes), default=None)
+        for name in experiment.alignments
+    }
+    for key, pairs in asked.items():
+        if pairs is not None and pairs > captions:
+            what = f"{key}: {pairs}, but the training images have {captions} captions"
+            yield UserError(what, where=f"data.{config.data.dataset}", remedy="lower it, or set null for all")
+
+
+def endless_warm_ups(experiment: Inputs, images: int) -> Iterator[str]:
+    """A line for each phase, over so many training images, whose learning rate does not arrive."""
+    config = experiment.config
+    models: dict[str, Any] = {f"captioners.{name}": config.captioners[name] for name in experiment.trained_captioners}
+    models |= {f"retrievers.{name}": config.retrievers[name] for name in experiment.needed_retrievers}
+    for key, model in models.items():
+        for number, phase in enumerate(model.training.phases if images else ()):
+            batch = phase.images_in_batch(images) if isinstance(phase, CaptionerPhaseConfig) else phase.batch_images
+            steps = phase.epochs * -(-images // batch)
+            if phase.batch_pairs is None and phase.warmup(steps) >= steps:
+                warmup = f"{key}.training.phases[{number}].warmup_steps: {phase.warmup_steps}"
+                yield f"{warmup}, but the phase has {steps} steps: the learning rate never arrives; lower it"
 
 
 def empty_splits(experiment: Inputs, sizes: Counter[str]) -> Iterator[UserError]:

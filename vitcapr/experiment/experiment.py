@@ -12,7 +12,7 @@ from vitcapr.config.grid import expand_grid
 from vitcapr.config.names import from_here
 from vitcapr.config.yaml_file import read_yaml
 from vitcapr.errors import as_user_error
-from vitcapr.experiment.checks import problems
+from vitcapr.experiment.checks import not_done, problems
 from vitcapr.experiment.figure_rules import FigureRule
 from vitcapr.experiment.inputs import Inputs
 from vitcapr.experiment.targets import Targets
@@ -47,13 +47,14 @@ class Experiment(Inputs, Targets):
 
     @property
     def contents(self) -> str:
-        """What a run makes, in one line."""
+        """What a run makes, in one line, and what it leaves out, a line each."""
         data = self.config.data
         images = f"{data.scenes.images:,} rendered images" if data.dataset == "scenes" else f"data set {data.dataset}"
-        return (
+        line = (
             f"{self.name}: {images}; backbones: {len(self.backbones)}, captioners: {len(self.captioners)}, "
             f"retrievers: {len(self.retrievers)}, sets of captions: {len(self.captions_files)}"
         )
+        return "\n".join([line, *not_done(self)])
 
     @cached_property
     def figure_rules(self) -> list[FigureRule]:

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from vitcapr.config.base import Section
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.features import TRAINED
 from vitcapr.config.scored import RANKED, ScoredModels, unique
+from vitcapr.experiment.stored import NO_GRID, Stored, stored_by
 from vitcapr.pipeline.paths import RESULTS
 
 TRAIN, VALIDATION, TEST = "train", "validation", "test"
@@ -184,9 +186,18 @@ class Selection(ScoredModels):
         """Whether the data set has object masks."""
         return self.config.data.dataset == "scenes"
 
+    @cached_property
+    def stored(self) -> dict[str, Stored]:
+        """What the store of each backbone holds."""
+        return {name: stored_by(self.config, name, self.results) for name in self.backbones}
+
     @property
     def attentive_captioners(self) -> list[str]:
-        return [name for name in self.captioners if self.config.captioners[name].attends]
+        """The captioners whose attention has a place in the picture."""
+        captioners = {name: self.config.captioners[name] for name in self.captioners}
+        return [
+            name for name, each in captioners.items() if each.attends and self.stored[each.backbone].grid != NO_GRID
+        ]
 
     @property
     def attentive_decodings(self) -> list[str]:

@@ -127,6 +127,7 @@ class Targets(Selection):
             "embeddings": {name: self.embeddings(name, split) for name in ranked},
             "ranks": {name: f"{root}/metrics/retrieval/{name}/{split}/ranks.npz" for name in ranked},
             "histories": {model: f"{root}/{model}/history.csv" for model in models},
+            "alignments": {name: f"{root}/alignments/{name}/scores.csv" for name in self.alignments},
         }
 
     @property

@@ -88,6 +88,7 @@ class PatchAttentionCaptioner(Captioner):
     Args:
         vocabulary: V, how many words.
         feature_dim: D, the width of the stored patches.
+        cls_dim: the width of CLS, if it differs.
         scoring: ``tanh`` is equation 2; ``relu`` is the paper's Linear - ReLU - Linear; ``bilinear`` multiplies what
             the others add.
         init_from_cls: start the LSTM from two linear maps of CLS; otherwise from zeros, as the paper does.
@@ -109,6 +110,7 @@ class PatchAttentionCaptioner(Captioner):
         output_dim: int | None,
         output_activation: Literal["tanh", "relu"],
         dropout: float,
+        cls_dim: int | None = None,
     ) -> None:
         super().__init__()
         self.scoring: Scoring = scoring
@@ -119,7 +121,7 @@ class PatchAttentionCaptioner(Captioner):
         self.patch_key = nn.Linear(hidden_dim, attention_dim)
         self.word_key = nn.Linear(hidden_dim, attention_dim, bias=False)
         self.score = nn.Parameter(torch.empty(attention_dim).uniform_(-1, 1) * attention_dim**-0.5)
-        self.start = nn.Linear(feature_dim, 2 * hidden_dim) if init_from_cls else None
+        self.start = nn.Linear(cls_dim or feature_dim, 2 * hidden_dim) if init_from_cls else None
         self.output = nn.Linear(2 * hidden_dim, output_dim) if output_dim else None
         self.output_activation = torch.relu if output_activation == "relu" else torch.tanh
         self.words = nn.Linear(output_dim or 2 * hidden_dim, vocabulary)

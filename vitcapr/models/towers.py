@@ -37,6 +37,8 @@ class ImageTower(nn.Module):
     """From ``cls`` (B, D) and, if needed, ``patches`` (B, P, D), in any precision, to (B, E).
 
     Args:
+        feature_dim: D, the width of the patches; for the pool ``cls``, of CLS.
+        cls_dim: the width of CLS, if it differs from that of the patches.
         pool: ``cls``: CLS; ``cls_mean``: CLS and the mean patch; ``attention``: CLS and attention-pooled patches;
             ``attention_mean``: CLS and both.
         queries: number of attention-pooled vectors; only for ``attention`` and ``attention_mean``.
@@ -56,15 +58,17 @@ class ImageTower(nn.Module):
         dropout: float = 0.0,
         depth: int = 1,
         standardise: bool = False,
+        cls_dim: int | None = None,
     ) -> None:
         super().__init__()
         self.pool: Pool = pool
         self.arrays: tuple[str, ...] = ("cls",) if pool == "cls" else ("cls", "patches")
         attends = pool in ("attention", "attention_mean")
         self.attention = AttentionPool(feature_dim, queries) if attends else None
-        vectors = {"cls": 1, "cls_mean": 2, "attention": 1 + queries, "attention_mean": 2 + queries}[pool]
-        self.standardise = Standardise(vectors * feature_dim) if standardise else None
-        self.head = build_head(head, vectors * feature_dim, embedding_dim, hidden_dim, dropout, depth)
+        of_patches = {"cls": 0, "cls_mean": 1, "attention": queries, "attention_mean": 1 + queries}[pool]
+        width = (cls_dim or feature_dim) + of_patches * feature_dim
+        self.standardise = Standardise(width) if standardise else None
+        self.head = build_head(head, width, embedding_dim, hidden_dim, dropout, depth)
 
     def forward(self, features: dict[str, Tensor]) -> Tensor:
         pooled = features["cls"].float()

@@ -45,4 +45,4 @@ def open_augmented_views(
 
 def _kind(store: FeatureStore) -> tuple[object, ...]:
     """What all views of an image must have in common."""
-    return store.attributes.get("weights_sha256"), {name: array.shape for name, array in store.items()}
+    return store.attributes.get("weights_sha256"), [store[name].shape for name in ("cls", "patches") if name in store]

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from vitcapr.batches.sources import FeatureSource, GatheredArray, read_rows
+from vitcapr.batches.sources import FeatureSource, GatheredArray, check_widths, read_rows
 from vitcapr.encoders.staging import to_device
 from vitcapr.errors import UserError
 from vitcapr.formats.embeddings import Embeddings
@@ -162,10 +162,8 @@ class Retriever:
         """Raises:
         UserError: a store lacks an array, or its features are of another width than those it was trained on.
         """
-        width = self.card["architecture"]["image"]["feature_dim"]
         for store in augmented_views:
-            for name in self.model.image_arrays:
-                store.check_width(name, width)
+            check_widths(store, self.model.image_arrays, self.card["architecture"]["image"])
         return embed_rows(self.model, augmented_views, self.device)
 
     def caption_embedder(self, data: Manifest, text_features: Path | None) -> Embedder[Any]:

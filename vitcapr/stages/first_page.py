@@ -23,6 +23,7 @@ def first_page(
     embeddings: dict[str, In[kinds.EmbeddingsFile]] | None = None,
     ranks: dict[str, In[kinds.RanksFile]] | None = None,
     histories: dict[str, In[kinds.HistoryFile]] | None = None,
+    alignments: dict[str, In[kinds.TableFile]] | None = None,
     command: Annotated[str, "Command that runs the experiment, for the page"] = "",
 ) -> None:
     """Write the first page: the result, scores, captioned pictures, retrieval at its best and worst, training, cost.
@@ -55,7 +56,11 @@ def first_page(
         facts=[("data", content.data_line(data)), *settings.facts.items()],
         result=result.sentences(scores, split, comparisons or []),
         attention=result.attention_picture(data, split, captions, attention or {}, settings.seed),
-        scores=[*score_tables(scores), *result.seed_tables(scores, of_seeds)],
+        scores=[
+            *score_tables(scores),
+            *result.seed_tables(scores, of_seeds),
+            *(result.alignment_table(name, path) for name, path in (alignments or {}).items()),
+        ],
         beside=beside_the_paper(settings.paper, scores, settings.systems),
         curves=examples.training_pictures(histories or {}),
         cost=cost.cost(page, [summary, manifest, *captions.values(), *embeddings.values()]),

@@ -7,7 +7,7 @@ memory.
 
 import re
 import resource
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from copy import copy
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -213,15 +213,6 @@ class FeatureStore(Mapping[str, FeatureArray]):
         if (actual := self[name].shape[-1]) != width:
             what = f"the model reads features of width {width}, these are {actual} wide"
             raise UserError(what, where=self.path, remedy="give the features it was trained on")
-
-    def check_one_width(self, names: Iterable[str]) -> None:
-        """Raises:
-        UserError: the store lacks an array, or they differ in width: a model is built for one width.
-        """
-        widths = {name: self[name].shape[-1] for name in names}
-        if len(set(widths.values())) > 1:
-            what = f"the model reads arrays of one width, these are {', '.join(f'{n} {w}' for n, w in widths.items())}"
-            raise UserError(what, where=self.path, remedy="use features of one width, or a model that reads cls alone")
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.arrays)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from vitcapr.batches.loader import Batch, Batches
-from vitcapr.batches.sources import read_rows
+from vitcapr.batches.sources import feature_dims, read_rows
 from vitcapr.batches.texts import PAD, WordTexts
 from vitcapr.config.captioner import (
     CaptionerConfig,
@@ -69,7 +69,7 @@ def train_captioner(
     architecture = {
         "kind": captioner.architecture,
         "vocabulary": len(words),
-        "feature_dim": store["patches" if captioner.attends else "cls"].shape[-1],
+        **feature_dims(store, captioner.arrays),
         **captioner.arguments(),
     }
     network: dict[str, Any] = {}
@@ -82,7 +82,6 @@ def train_captioner(
         network["network"], described["language_model"] = networks.open_network(source, revision, words, kept)
     torch.manual_seed(seed)
     model = build_captioner(architecture, **network)
-    store.check_one_width(model.arrays)
     if word_vectors is not None:
         start_embedding(model.embedding, word_vectors, "the captioner's embedding_dim")
     if start is not None:
@@ -153,7 +152,7 @@ class CaptionerTask:
             self._store,
             WordTexts(self._tokens, phase.max_length),
             rows,
-            batch_images=phase.batch_images,
+            batch_images=phase.images_in_batch(len(self._train)),
             arrays=self.model.arrays,
             device=self._device,
             **options,
@@ -245,7 +244,7 @@ class GreedyCider:
     ) -> None:
         self._store, self._vocabulary, self._device = store, vocabulary, device
         self._max_length = max(phase.max_length for phase in training.phases)
-        self._batch_images = training.phases[-1].batch_images
+        self._batch_images = training.phases[-1].images_in_batch(len(rows))
         split = set(rows.tolist())
         self._references: dict[int, list[str]] = {}
         for caption, row in enumerate(tokens.image_row.tolist()):

@@ -43,14 +43,15 @@ def rate_at(phase: PhaseConfig, step: int, steps: int) -> float:
     A linear warm-up, then from ``learning_rate`` to ``final_fraction`` of it along the schedule; ``step`` goes down by
     whole epochs of the phase (PyTorch's StepLR) and has no end of its own.
     """
-    if step < phase.warmup_steps:
-        return phase.learning_rate * (step + 1) / phase.warmup_steps
+    warmup = phase.warmup(steps)
+    if step < warmup:
+        return phase.learning_rate * (step + 1) / warmup
     if phase.schedule == "constant":
         return phase.learning_rate
     if phase.schedule == "step":
         epoch = step * phase.epochs // steps
         return float(phase.learning_rate * phase.gamma ** (epoch // phase.step_epochs))
-    done = (step - phase.warmup_steps) / max(1, steps - phase.warmup_steps - 1)
+    done = (step - warmup) / max(1, steps - warmup - 1)
     left = 0.5 * (1 + math.cos(math.pi * done)) if phase.schedule == "cosine" else 1 - done
     return phase.learning_rate * (phase.final_fraction + (1 - phase.final_fraction) * left)
 

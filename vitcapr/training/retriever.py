@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from vitcapr.batches.sources import FeatureSource, with_mean_patch
+from vitcapr.batches.sources import FeatureSource, feature_dims, with_mean_patch
 from vitcapr.batches.texts import FeatureAndWordTexts, FeatureTexts, Texts, WordTexts, draw_pairs
 from vitcapr.config.retriever import (
     AnyTextConfig,
@@ -32,13 +32,14 @@ _BLOCK = 4096
 
 
 def architecture_of(
-    retriever: RetrieverConfig, image_dim: int, *, text_dim: int | None = None, vocabulary: int = 0
+    retriever: RetrieverConfig, image_dims: Mapping[str, int], *, text_dim: int | None = None, vocabulary: int = 0
 ) -> dict[str, Any]:
     """What rebuilds the model: see :func:`vitcapr.models.dual_encoder.build_dual_encoder`.
 
     Raw features of one width keep it, whatever ``embedding_dim`` says.
 
     Args:
+        image_dims: the widths of the image features, of :func:`~vitcapr.batches.sources.feature_dims`.
         text_dim: the width of the text features, for a text tower that reads them.
         vocabulary: how many words, for a text tower that reads words.
     """
@@ -49,14 +50,14 @@ def architecture_of(
         text["vocabulary"] = vocabulary
     if retriever.text.reads_features:
         text["feature_dim"] = text_dim
-    raw = not retriever.learns and image_dim == text_dim
+    raw = not retriever.learns and image_dims == {"feature_dim": text_dim}
     return {
         "members": retriever.members,
-        "embedding_dim": image_dim if raw else retriever.embedding_dim,
+        "embedding_dim": text_dim if raw else retriever.embedding_dim,
         "temperature": retriever.temperature,
         "learn_temperature": retriever.learn_temperature and retriever.learns,
         **({"bias": retriever.bias} if retriever.asks_every_pair else {}),
-        "image": {"feature_dim": image_dim, **retriever.image.canonical()},
+        "image": {**image_dims, **retriever.image.canonical()},
         "text": text,
     }
 
@@ -95,15 +96,13 @@ def train_retriever(
             raise UserError("a text tower of kind features has no word embedding", remedy="omit --word-vectors")
         start_embedding(encoder.text.embedding, word_vectors, "the retriever's text.word_dim")
 
+    image_dims = feature_dims(stores[0], retriever.image.arrays)
     text_dim = None if sentences is None else sentences["text"].shape[-1]
     text_encoder = None if sentences is None else describe_text_encoder(sentences)
-    architecture = architecture_of(retriever, stores[0]["cls"].shape[-1], text_dim=text_dim, vocabulary=vocabulary)
-    for store in stores:
-        store.check_one_width(build_dual_encoder(dict(architecture)).image_arrays)
     train_dual_encoder(
         folder,
         retriever,
-        architecture,
+        architecture_of(retriever, image_dims, text_dim=text_dim, vocabulary=vocabulary),
         stores,
         texts_of(retriever.text, table, sentences),
         train=train,

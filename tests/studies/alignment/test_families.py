@@ -238,8 +238,8 @@ def test_a_head_from_cca_starts_with_its_scores() -> None:
     cause = draw.normal(size=(500, 20))
     x, y = (np.float32(cause @ draw.normal(size=(20, n)) + 0.3 * draw.normal(size=(500, n))) for n in (48, 40))
     pairs = Pairs(x, y, np.arange(500))
-    architecture = architecture_of(configured(HEADS["cca_head"], 500), 48, text_dim=40) | {"embedding_dim": 40}
-    encoder = build_dual_encoder(architecture).eval()
+    architecture = architecture_of(configured(HEADS["cca_head"], 500), {"feature_dim": 48}, text_dim=40)
+    encoder = build_dual_encoder(architecture | {"embedding_dim": 40}).eval()
     for tower, rows in ((encoder.image, x), (encoder.text, y)):
         tower.standardise.measure([torch.from_numpy(rows)])  # type: ignore[union-attr, operator]
     start_from_cca(pairs, encoder)

@@ -21,7 +21,8 @@ class LanguageModelCaptioner(Captioner):
     Args:
         network: a causal language model of transformers with eager attention. Its embedding has a row for each of the
             ``vocabulary`` pieces.
-        feature_dim: D, the width of the stored features.
+        feature_dim: D, the width of the stored patches; without patches, of CLS.
+        cls_dim: the width of CLS, if it differs; a linear layer then brings CLS to the width of the patches.
         prefix: ``grid``, the side of the grid to which the patches are pooled; None for all patches,
             0 for none, CLS alone.
         lora: ``rank``, ``alpha`` and ``dropout`` of the adapters.
@@ -37,6 +38,7 @@ class LanguageModelCaptioner(Captioner):
         train: Literal["projector", "lora", "all"],
         lora: Mapping[str, Any] | None = None,
         gradient_checkpointing: bool = False,
+        cls_dim: int | None = None,
     ) -> None:
         super().__init__()
         self.network, self.grid = network, prefix["grid"]
@@ -58,6 +60,7 @@ class LanguageModelCaptioner(Captioner):
         nn.init.normal_(last.weight, std=float(self.embedding.weight.detach().float().std()) * last.in_features**-0.5)
         nn.init.zeros_(last.bias)
         self.projector = nn.Sequential(nn.LayerNorm(feature_dim), *hidden, last)
+        self.cls_map = nn.Linear(cls_dim, feature_dim) if cls_dim else None
 
     @property
     def embedding(self) -> nn.Embedding:
@@ -89,7 +92,7 @@ class LanguageModelCaptioner(Captioner):
 
     def _vectors(self, features: dict[str, Tensor]) -> tuple[Tensor, Tensor | None]:
         """(B, P, D), what the projector reads, and the shares of the patches in the means of the grid."""
-        cls = features["cls"][:, None]
+        cls = (features["cls"] if self.cls_map is None else self.cls_map(features["cls"]))[:, None]
         if not self.attends:
             return cls, None
         patches = features["patches"]
@@ -223,9 +226,9 @@ def _last_states(cache: Any, count: int) -> Tensor:
 def _pooling(patches: Tensor, grid: int) -> Tensor:
     """(grid * grid, P): the share of each patch of (B, P, D) in each mean."""
     side = round(patches.shape[1] ** 0.5)
-    if side * side != patches.shape[1]:
-        what = f"prefix.grid pools a square of patches, and these are {patches.shape[1]}"
-        raise UserError(what, remedy="set prefix.grid to null")
+    if side * side != patches.shape[1] or grid > side:
+        what = f"prefix.grid: {grid} is to pool a larger square, but an image has {patches.shape[1]} patches"
+        raise UserError(what, remedy="lower it, or set it to null")
     each = torch.eye(side * side, device=patches.device).view(-1, side, side)
     return nn.functional.adaptive_avg_pool2d(each, grid).flatten(1).T
 

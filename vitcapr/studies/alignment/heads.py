@@ -72,7 +72,7 @@ def _fit(recipe: Recipe, from_cca: bool, train: Pairs, validation: Pairs, seed: 
     texts = np.concatenate([train.texts, validation.texts])
     image_row = np.concatenate([train.caption_image, validation.caption_image + len(train.images)])
     retriever = configured(recipe, len(train.images))
-    architecture = architecture_of(retriever, images.shape[1], text_dim=texts.shape[1])
+    architecture = architecture_of(retriever, {"feature_dim": images.shape[1]}, text_dim=texts.shape[1])
     if from_cca:
         architecture["embedding_dim"] = min(images.shape[1], texts.shape[1])
     with tempfile.TemporaryDirectory(prefix="vitcapr-head-") as folder:
