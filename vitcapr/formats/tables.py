@@ -17,12 +17,14 @@ class Cell(NamedTuple):
     text: a word, or a number as it is printed.
     low, high: the bounds of the number's interval; empty where it has none.
     notes: numbers of the table's notes, from 1.
+    best: whether no other number of the column is better.
     """
 
     text: str
     low: str = ""
     high: str = ""
     notes: tuple[int, ...] = ()
+    best: bool = False
 
     @property
     def interval(self) -> str:

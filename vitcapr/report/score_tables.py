@@ -22,10 +22,15 @@ def score_tables(summary: pd.DataFrame) -> Iterator[Table]:
             if not columns:
                 continue
             of_group = part[part["metric"].isin([column.name for column in columns])]
-            rows = []
+            rows, honest = [], of_group[~of_group["protocol"].str.startswith(ORACLE)]
+            best = {one.name: one.best(honest["value"][honest["metric"] == one.name].dropna()) for one in columns}
             for (model, decoding), scores in of_group.groupby(["model", "decoding"], sort=False):
                 by_name = {score["metric"]: score for score in scores.to_dict("records")}
-                cells = (column.cell(by_name[column.name]) if column.name in by_name else NOTHING for column in columns)
+                oracle = scores["protocol"].str.startswith(ORACLE).any()
+                cells = []
+                for column in columns:
+                    cell = column.cell(by_name[column.name]) if column.name in by_name else Cell(NOTHING)
+                    cells.append(cell._replace(best=not oracle and cell.text == best.get(column.name)))
                 rows.append(row(f"{model}, {decoding}" if decoding else str(model), *cells))
             title = f"{group.title}: {dataset}, {split} split, {int(of_group['n'].max())} images"
             names, helps = (column.short for column in columns), (column.help for column in columns)

@@ -21,6 +21,8 @@ from vitcapr.report.explorer.contents import Contents
 
 PAGE = Path(__file__).with_name("page")
 """The page and its scripts, which are copied as they are."""
+ATTENDED = Path(__file__).parents[1] / "attended.js"
+"""The script that other pages also use."""
 MARK = "data/overview.js"
 """The file by which a folder is known as an explorer's."""
 SIDE = 320
@@ -28,10 +30,14 @@ SIDE = 320
 _QUALITY = 75
 
 
-def write_explorer(folder: Path, contents: Contents, report: Reporter) -> None:
-    """Write the folder under a temporary name and rename it. An earlier explorer in its place is replaced."""
+def write_explorer(folder: Path, contents: Contents, report: Reporter, first_page: str | None = None) -> None:
+    """Write the folder under a temporary name and rename it. An earlier explorer in its place is replaced.
+
+    Args:
+        first_page: the address of the experiment's first page, as seen from the folder.
+    """
     with _replaced(folder) as new:
-        for file in PAGE.iterdir():
+        for file in (*PAGE.iterdir(), ATTENDED):
             shutil.copyfile(file, new / file.name)
         overview, images = contents.overview(), contents.images()
         images["pictures"] = _write_pictures(new / "pictures", contents.gallery.images, report)
@@ -42,7 +48,7 @@ def write_explorer(folder: Path, contents: Contents, report: Reporter) -> None:
             for key, content in parts:
                 _write_data(new, key, content)
         _write_data(new, "images", images)
-        _write_data(new, "overview", overview)
+        _write_data(new, "overview", {**overview, "page": first_page})
 
 
 def as_script(key: str, content: Any) -> str:
