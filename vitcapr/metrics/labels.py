@@ -1,5 +1,6 @@
 """What tables show of every score, from ``labels.yaml`` and from plugins: its label, group, unit and decimals."""
 
+import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -49,7 +50,7 @@ class ScoreColumn(NamedTuple):
 
     def best(self, values: Iterable[float | None]) -> str:
         """The best value as :meth:`cell` prints it; empty unless several values differ in print and one is better."""
-        known = [value for value in values if value is not None]
+        known = [value for value in values if value is not None and not math.isnan(value)]
         texts = {number(value, scale=self.scale, places=self.places).text for value in known}
         if len(texts) < 2 or not self.better:
             return ""

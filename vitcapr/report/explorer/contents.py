@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from vitcapr.formats.captions import Candidate, DecodedCaption
 from vitcapr.formats.scores import Score
 from vitcapr.metrics.labels import COLUMNS
+from vitcapr.report.attended import encoded
 from vitcapr.report.claims import wrong_words
 from vitcapr.report.explorer.columns import Column, plain, space_columns, system_columns, written_column
 from vitcapr.report.explorer.gallery import Gallery, build_gallery
@@ -19,8 +20,6 @@ from vitcapr.report.explorer.spaces import Embed, Written, describe_images, desc
 
 PART = 100
 """Images whose details are in one file."""
-LEVELS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-"""A weight of attention is one of these characters: the share of the word's largest weight, from 0 to 1."""
 Json = dict[str, Any]
 
 
@@ -246,21 +245,6 @@ def _attention(system: System, caption: DecodedCaption, row: int) -> NDArray[np.
         return None
     weights = system.attention.of_row(row)
     return weights if weights is not None and len(weights) == len(caption.tokens) else None
-
-
-def encoded(weights: NDArray[np.floating]) -> Json:
-    """Attention (L, h, w): the grid, a string for each word, and the largest weight of each in multiples of an even
-    spread."""
-    words, height, width = weights.shape
-    flat = weights.reshape(words, -1).astype(np.float64)
-    most = flat.max(axis=1, keepdims=True, initial=0)
-    levels = np.rint(flat / np.where(most > 0, most, 1) * (len(LEVELS) - 1)).astype(np.intp)
-    characters = np.array(list(LEVELS))
-    return {
-        "grid": [height, width],
-        "weights": ["".join(characters[row]) for row in levels],
-        "peaks": [round(float(value) * height * width, 2) for value in most[:, 0]],
-    }
 
 
 def _candidate(candidate: Candidate, added: Sequence[str]) -> list[str | float | None]:

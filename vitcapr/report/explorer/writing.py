@@ -17,12 +17,11 @@ from PIL import Image
 from vitcapr.data.images import BadImage, ImageSource
 from vitcapr.errors import UserError
 from vitcapr.progress import Reporter
+from vitcapr.report.attended import SCRIPT
 from vitcapr.report.explorer.contents import Contents
 
 PAGE = Path(__file__).with_name("page")
 """The page and its scripts, which are copied as they are."""
-ATTENDED = Path(__file__).parents[1] / "attended.js"
-"""The script that other pages also use."""
 MARK = "data/overview.js"
 """The file by which a folder is known as an explorer's."""
 SIDE = 320
@@ -37,7 +36,7 @@ def write_explorer(folder: Path, contents: Contents, report: Reporter, first_pag
         first_page: the address of the experiment's first page, as seen from the folder.
     """
     with _replaced(folder) as new:
-        for file in (*PAGE.iterdir(), ATTENDED):
+        for file in (*PAGE.iterdir(), SCRIPT):
             shutil.copyfile(file, new / file.name)
         overview, images = contents.overview(), contents.images()
         images["pictures"] = _write_pictures(new / "pictures", contents.gallery.images, report)
