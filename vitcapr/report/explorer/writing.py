@@ -1,5 +1,6 @@
 """Writes the explorer's folder: a page, its scripts, the data as scripts, and the pictures."""
 
+import fcntl
 import io
 import json
 import os
@@ -105,14 +106,24 @@ def _replaced(folder: Path) -> Iterator[Path]:
         remedy = "name another folder with --output"
         raise UserError("the folder holds something other than an explorer", where=folder, remedy=remedy)
     new, old = (folder.with_name(f".{folder.name}.{ending}") for ending in ("partial", "old.partial"))
-    for remains in (new, old):  # Of a killed process.
-        shutil.rmtree(remains, ignore_errors=True)
-    new.mkdir(parents=True)
+    new.mkdir(parents=True, exist_ok=True)
+    held = os.open(new, os.O_RDONLY)
     try:
-        yield new
-        if folder.exists():
-            folder.rename(old)
-        new.rename(folder)
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not new.exists() or not os.path.samestat(os.fstat(held), new.stat()):
+            raise BlockingIOError  # Another process has just renamed it.
+        shutil.rmtree(old, ignore_errors=True)  # Of a killed process, as is what the new folder holds.
+        for remains in new.iterdir():
+            shutil.rmtree(remains) if remains.is_dir() else remains.unlink()
+        try:
+            yield new
+            if folder.exists():
+                folder.rename(old)
+            new.rename(folder)
+        finally:
+            for rest in (new, old):
+                shutil.rmtree(rest, ignore_errors=True)
+    except BlockingIOError as error:
+        raise UserError("another vitcapr explore writes this folder", where=folder, remedy="wait for it") from error
     finally:
-        for rest in (new, old):
-            shutil.rmtree(rest, ignore_errors=True)
+        os.close(held)
