@@ -173,7 +173,7 @@ def to_latex(table: Table) -> str:
     A table that is wider than the page is scaled down to it.
     """
     lines = [
-        r"\begin{table*}[tbp]",
+        r"\begin{table*}[!htbp]",
         r"\centering",
         rf"\caption{{{escape(f'{table.title}. {table.caption}')}}}",
         rf"\label{{tab:{table.name}}}",
@@ -207,7 +207,7 @@ def to_document(tables: Sequence[Table], title: str) -> str:
         r"\begin{document}",
         rf"\section*{{{escape(title)}}}",
         # LaTeX holds only so many floats back.
-        *(to_latex(table) + r"\clearpage" for table in tables),
+        *(to_latex(table) + r"\clearpage" for table in tables if table.rows),
         r"\end{document}",
     ]
     return "\n".join(lines) + "\n"

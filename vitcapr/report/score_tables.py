@@ -51,7 +51,7 @@ def score_tables(summary: pd.DataFrame) -> Iterator[Table]:
                 images = max(int(one["n"]) for column in columns for one in scores[column.name].values())
                 title = f"{group.title}: {dataset}, {split} split, {images} images"
                 names, helps = (column.short for column in columns), (column.help for column in columns)
-                yield Table(title, ("model", *names), tuple(rows), help=("", *helps))
+                yield Table(title, ("model", *names), tuple(rows), name=f"{group.name}_{split}", help=("", *helps))
 
 
 def _systems(summary: pd.DataFrame) -> list[tuple[str, str]]:
