@@ -1,5 +1,6 @@
 import numpy as np
 import pandas as pd
+import pytest
 
 from tests.report.conftest import check_layout
 from vitcapr.report.figures.curves import backbone_curves, training_curves
