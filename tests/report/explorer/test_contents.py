@@ -21,7 +21,8 @@ from tests.report.explorer.experiment import (
     write_experiment,
 )
 from vitcapr.errors import UserError
-from vitcapr.report.explorer.contents import LEVELS, Contents
+from vitcapr.report.attended import LEVELS
+from vitcapr.report.explorer.contents import Contents
 from vitcapr.report.explorer.results import read_experiment
 from vitcapr.report.explorer.spaces import nearest, place_on_map
 

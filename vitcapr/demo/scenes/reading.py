@@ -106,7 +106,7 @@ def _group(match: re.Match[str], words: Words) -> ClaimedGroup:
         texture=None if texture is None else _TEXTURE_OF[texture],
         color=parts["color"],
         # If a texture stands before and after the noun, the one before counts.
-        words={names[part]: words[part] for part in reversed(words)},
+        words={names[part]: words[part] for part in reversed([*words])},
     )
 
 
