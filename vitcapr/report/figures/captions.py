@@ -75,14 +75,14 @@ def caption_sheet(examples: Sequence[Captioned], note: str) -> list[Figure]:
 def _texts(example: Captioned) -> Column:
     """The captions and the reference under an image; those that a page has no room for are counted."""
     # Flickr8k's captions have a space before a full stop.
-    groups: dict[tuple[Run, ...], list[Word]] = {}
+    groups: dict[tuple[Run, ...], list[Block]] = {}
     for number, (title, runs) in enumerate(example.captions.items()):
         squares = [Word("■", SERIES[number % len(SERIES)])] if len(example.captions) > 1 else []
-        groups.setdefault(tuple(runs), []).extend([*squares, Word(title)])
+        groups.setdefault(tuple(runs), []).append(flow([*squares, Word(title)], _CELL, bold=True))
     reference = re.sub(r"\s+([.,;:!?])", r"\1", example.reference)
-    cells: list[Block] = []
-    for words, titles in ((runs, flow(titles, _CELL, bold=True)) for runs, titles in groups.items()):
-        cells.append(Column([Space(_BETWEEN), titles, flow([_word(run) for run in words], _CELL)]))
+    cells = [
+        Column([Space(_BETWEEN), *titles, flow([_word(run) for run in runs], _CELL)]) for runs, titles in groups.items()
+    ]
     last: list[Block] = [Space(_BETWEEN), paragraph("reference", _CELL, FAINT, bold=True), paragraph(reference, _CELL)]
     room = _HEIGHT - _CELL - 2 * _GAP - 4 * _BETWEEN - Column(last).height
     count = sum(height < room for height in accumulate(cell.height for cell in cells))
