@@ -2,7 +2,8 @@
 
 The test images of an experiment that has run are repeated under new ids, with noise on their embeddings; with
 ``--photographs``, files of a folder stand for their pictures. Chromium opens the folder as files; times are medians of
-five openings. Prints JSON. It needs Chromium, chromedriver and the extra ``browser``.
+five openings. Prints JSON. The times need Chromium, chromedriver and the extra
+``browser``.
 
     python -m benchmarks.explorer results/demo --images 1000 --photographs $VITCAPR_DATA/flickr8k/Flicker8k_Dataset
     python -m benchmarks.explorer results/demo --images 5000 --photographs $VITCAPR_DATA/flickr8k/Flicker8k_Dataset
@@ -43,8 +44,8 @@ explorer.go(state);
 """Milliseconds until another state is drawn, which has such an element."""
 
 
-def repeated(results: Results, images: int, photographs: Path | None) -> Results:
-    """The test split of an experiment with so many images."""
+def repeated(results: Results, images: int, photographs: Path | None, pictures: Path) -> Results:
+    """The test split of an experiment with so many images, whose pictures are links in the folder ``pictures``."""
     data = results.data
     rows = data.rows("test")
     rounds = -(-images // len(rows))
@@ -62,14 +63,17 @@ def repeated(results: Results, images: int, photographs: Path | None) -> Results
     text = pd.concat(texts, ignore_index=True)
     place_of = {image: place for place, image in enumerate(frame["image_id"])}
     text = text.assign(image_row=text["image_id"].map(place_of)).dropna(subset="image_row").astype({"image_row": int})
-    root = data.image_root
+    files = [data.image_root / path for path in frame["path"]]
     if photographs is not None:
-        files = sorted(str(path.relative_to(photographs)) for path in photographs.rglob("*.jpg"))[:images]
-        sizes = [Image.open(photographs / name).size for name in files]
-        many = [number % len(files) for number in range(images)]
-        width, height = ([sizes[number][side] for number in many] for side in (0, 1))
-        frame, root = frame.assign(path=[files[n] for n in many], width=width, height=height), photographs
-    options = {"dataset": data.dataset, "image_root": root, "rejected": []}
+        given = sorted(photographs.rglob("*.jpg"))[:images]
+        files = [given[number % len(given)] for number in range(images)]
+        sizes = [Image.open(file).size for file in files]
+        frame = frame.assign(width=[width for width, _ in sizes], height=[height for _, height in sizes])
+    names = [f"{number}{file.suffix}" for number, file in enumerate(files)]
+    for name, file in zip(names, files, strict=True):
+        (pictures / name).symlink_to(file.resolve())
+    frame = frame.assign(path=names)
+    options = {"dataset": data.dataset, "image_root": pictures, "rejected": []}
     with tempfile.TemporaryDirectory() as folder:
         whole = read_manifest(write_manifest(Path(folder), images=frame, captions=text, **options))
         assert len(whole.images) * len(whole.captions)  # read before the folder goes
@@ -120,14 +124,17 @@ def _space(one: Space, data: Manifest, rounds: int) -> Space:
     return replace(one, embedded=embedded, ranks=rank_matches(images, captions, owner))
 
 
-def opened(folder: Path) -> dict[str, float]:
-    """Milliseconds: until the page is ready, and of what one does with it."""
+def opened(folder: Path) -> dict[str, float] | None:
+    """Milliseconds: until the page is ready, and of what one does with it; None where there is no Chromium."""
+    browser, driver_file = shutil.which("chromium"), shutil.which("chromedriver")
+    if browser is None or driver_file is None:
+        return None
     from selenium import webdriver
     from selenium.webdriver.chrome.service import Service
     from selenium.webdriver.support.wait import WebDriverWait
 
-    options, driver_file = webdriver.ChromeOptions(), shutil.which("chromedriver")
-    options.binary_location = shutil.which("chromium") or ""
+    options = webdriver.ChromeOptions()
+    options.binary_location = browser
     for switch in ("--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1400,1000"):
         options.add_argument(switch)
     times: dict[str, list[float]] = {}
@@ -156,9 +163,10 @@ def main() -> None:
     parser.add_argument("--images", type=int, default=1000)
     parser.add_argument("--photographs", type=Path)
     given = parser.parse_args()
-    results = repeated(read_experiment(given.results, "test"), given.images, given.photographs)
     with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary) / "explorer"
+        folder, pictures = Path(temporary) / "explorer", Path(temporary) / "pictures"
+        pictures.mkdir()
+        results = repeated(read_experiment(given.results, "test"), given.images, given.photographs, pictures)
         begin = time.process_time()
         contents = Contents([results], "test", load_embedder([given.results], Reporter()))
         write_explorer(folder, contents, Reporter())

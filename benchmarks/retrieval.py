@@ -53,11 +53,11 @@ def run(images: int, captions_each: int, noise: float, turns: int) -> dict[str, 
         for name, call in compared.items():
             begin = time.perf_counter()
             results[name] = call()
-            seconds[name].append(round(time.perf_counter() - begin, 3))
+            seconds[name].append(time.perf_counter() - begin)
     report = {
         "benchmark": "retrieval",
         "scores": [len(left), len(right)],
-        "seconds": seconds,
+        "seconds": {name: [round(value, 3) for value in values] for name, values in seconds.items()},
         "peak_memory_gib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, 2),
         "i2t_recall_1": round(float((results["ranks"].i2t == 1).mean()), 3),
     }

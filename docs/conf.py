@@ -7,6 +7,7 @@ import importlib
 import json
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from sphinx.errors import ExtensionError
 
 project = "vitcapr"
 root_doc = "docs/index"
+smartquotes = False  # They make one dash of the two before an option.
 include_patterns = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "config/README.md", "docs/**"]
 exclude_patterns = [".*", "results", "site", "build", "dist"]
 source_suffix = {".md": "markdown", ".ipynb": "markdown"}
@@ -43,6 +45,8 @@ html_show_copyright = False
 html_show_sphinx = False
 
 COMMANDS = "docs/commands"
+TEXTS = "texts.js"
+ARTICLE = re.compile(r"<article[^>]* role=\"main\".*?</article>", re.DOTALL)
 MERMAID = re.compile(r"^```mermaid\n.*?^```\n", re.MULTILINE | re.DOTALL)
 REMOTE = re.compile(r"""(?:\bsrc=|<link\b(?![^>]*rel="?canonical)[^>]*\bhref=)["']?((?:https?:)?//[^"'\s>]+)""")
 """What a page fetches by itself; a link that a person clicks fetches nothing."""
@@ -50,17 +54,24 @@ REMOTE = re.compile(r"""(?:\bsrc=|<link\b(?![^>]*rel="?canonical)[^>]*\bhref=)["
 
 def setup(app: Sphinx) -> None:
     app.add_lexer("snakemake", PythonLexer)
-    app.connect("source-read", convert)
-    app.connect("build-finished", refuse_remote)
+    # Before autodoc, which puts texts in the places of the defaults of functions.
+    app.connect("source-read", partial(convert, "\n".join(command_pages())))
+    app.connect("html-page-context", add_texts)
+    app.connect("build-finished", finish)
 
 
-def convert(_: Sphinx, page: str, source: list[str]) -> None:
+def convert(commands: str, _: Sphinx, page: str, source: list[str]) -> None:
     """Make a page of a notebook, and of the commands; leave out what the theme would fetch from the network to draw."""
     if source[0].startswith("{"):
         source[0] = cells(json.loads(source[0]))
     elif page == COMMANDS:
-        source[0] += "\n".join(command_pages())
+        source[0] += commands
     source[0] = MERMAID.sub("", source[0])
+
+
+def add_texts(app: Sphinx, page: str, *_: Any) -> None:
+    if page == "search":
+        app.add_js_file(TEXTS)
 
 
 def cells(notebook: dict[str, Any]) -> str:
@@ -94,8 +105,22 @@ def explain(name: str, command: Any) -> Iterator[str]:
     yield ""
 
 
-def refuse_remote(app: Sphinx, exception: Exception | None) -> None:
-    """Refuse a page that loads anything from the network."""
-    for page in Path(app.outdir).rglob("*.html"):
-        if not exception and (loaded := REMOTE.search(page.read_text(encoding="utf-8"))):
+def finish(app: Sphinx, exception: Exception | None) -> None:
+    """Refuse a page that loads anything from the network, and write the texts of the pages for the search.
+
+    The search fetches the pages that it finds, for excerpts. A browser lets a page that is opened from the disk fetch
+    nothing, so there it reads the texts from a script.
+    """
+    if exception:
+        return
+    texts, folder = {}, Path(app.outdir)
+    for page in sorted(folder.rglob("*.html")):
+        text = page.read_text(encoding="utf-8")
+        if loaded := REMOTE.search(text):
             raise ExtensionError(f"{page.name} loads {loaded[1]} from the network")
+        if article := ARTICLE.search(text):
+            texts[page.relative_to(folder).as_posix()] = article[0]
+    script = "fetch = async (address) => new Response(pages[address.replace(/^\\.\\//, '')]);"
+    (folder / "_static" / TEXTS).write_text(
+        f'if (location.protocol === "file:") {{ const pages = {json.dumps(texts)}; {script} }}\n', encoding="utf-8"
+    )

@@ -52,20 +52,29 @@ def upload(page: Any, path: Path) -> None:
     page.find_element("css selector", "#file").send_keys(str(path.resolve()))
 
 
-def painted(page: Any) -> list[list[int]]:
-    """The colours of the patches that lie over the picture."""
+def darkness(page: Any) -> list[int]:
+    """How dark the picture is made in the middle of each of the 2 x 2 patches."""
     script = """
         const canvas = document.querySelector("#picture canvas"), { width, height } = canvas;
         const copy = Object.assign(document.createElement("canvas"), { width, height });
-        const brush = copy.getContext("2d");
+        const brush = copy.getContext("2d", { willReadFrequently: true });
         brush.drawImage(canvas, 0, 0);
-        return [width, height, [...brush.getImageData(0, 0, width, height).data]];
+        return [0, 1].flatMap((y) => [0, 1].map((x) =>
+            brush.getImageData((x + 0.5) * width / 2, (y + 0.5) * height / 2, 1, 1).data[3]));
     """
-    width, height, colours = page.execute_script(script)
-    assert (width, height) == (2, 2)
-    return [colours[at : at + 3] for at in range(0, len(colours), 4)]
+    return list(page.execute_script(script))
 
 
+@pytest.fixture
+def calm(driver: Any) -> Iterator[None]:
+    """Nothing moves by itself."""
+    emulate = driver.execute_cdp_cmd
+    emulate("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]})
+    yield
+    emulate("Emulation.setEmulatedMedia", {"features": []})
+
+
+@pytest.mark.usefixtures("calm")
 def test_caption_attention_and_nearest_captions(page: Any, answers: CaptionPage) -> None:
     from selenium.webdriver import ActionChains
 
@@ -78,22 +87,62 @@ def test_caption_attention_and_nearest_captions(page: Any, answers: CaptionPage)
         one["caption"] for one in expected["nearest"]
     ]
     assert len(texts(page, "#others li")) == 1
-    picture = page.find_element("css selector", "#picture")
-    assert picture.get_attribute("class") == ""
+    assert not any(darkness(page))
+    assert not page.find_element("css selector", "#play").is_displayed()
+    assert len(page.find_elements("css selector", "#nearest img")) == len(expected["nearest"])
     ActionChains(page).move_to_element(words[1]).perform()
-    until(page, lambda: picture.get_attribute("class") == "explained")
+    until(page, lambda: any(darkness(page)))
     assert words[1].text in page.find_element("css selector", "#hint").text
     weights = [weight for row in expected["words"][1]["attention"] for weight in row]
-    brightness = [sum(colour) for colour in painted(page)]
-    assert brightness.index(max(brightness)) == weights.index(max(weights))
+    assert darkness(page).index(min(darkness(page))) == weights.index(max(weights))
     ActionChains(page).move_to_element(page.find_element("css selector", "h1")).perform()
-    until(page, lambda: picture.get_attribute("class") == "")
+    until(page, lambda: not any(darkness(page)))
     size(page, NARROW)
     assert page.execute_script("return document.documentElement.scrollWidth") <= NARROW[0]
     assert [entry["message"] for entry in page.get_log("browser")] == []
 
 
+def test_a_caption_plays_by_itself_and_pauses(page: Any) -> None:
+    from selenium.webdriver import ActionChains
+
+    upload(page, Path("photos/photo 03.png"))
+    until(page, lambda: texts(page, "#caption .played"))
+    ActionChains(page).send_keys("p").perform()
+    assert texts(page, "#play") == ["▶ play"]
+    ActionChains(page).send_keys("p").perform()
+    until(page, lambda: texts(page, "#play") == ["❚❚ pause"])
+
+
+def test_samples_are_one_click_away_and_several_files_are_said(page: Any) -> None:
+    samples = until(page, lambda: page.find_elements("css selector", "#samples button"))
+    assert len(samples) == 3  # the test images
+    samples[1].click()
+    until(page, lambda: page.find_elements("css selector", "#caption button"))
+    page.execute_script(
+        """
+        const files = ["a.png", "b.png"].map((name) => new File([arguments[0]], name));
+        const transfer = new DataTransfer();
+        files.forEach((file) => transfer.items.add(file));
+        document.dispatchEvent(new DragEvent("drop", { dataTransfer: transfer }));
+        """,
+        "no picture",
+    )
+    until(page, lambda: "a.png: this image cannot be used" in texts(page, "#status")[0])
+    page.execute_script(
+        """
+        fetch("/samples/0").then((response) => response.blob()).then((blob) => {
+          const transfer = new DataTransfer();
+          for (const name of ["a.png", "b.png", "c.png"]) transfer.items.add(new File([blob], name));
+          document.dispatchEvent(new DragEvent("drop", { dataTransfer: transfer }));
+        });
+        """
+    )
+    until(page, lambda: texts(page, "#status") == ["a.png is the first of 3 files; the page captions one at a time."])
+
+
 def test_a_refusal_has_its_reason(page: Any, tmp_path: Path) -> None:
+    upload(page, Path("photos/photo 03.png"))
+    until(page, lambda: page.find_element("css selector", "#result").is_displayed())
     for name, content, message in (
         ("notes.png", b"no picture", "notes.png: this image cannot be used: not an image in a known format"),
         ("large.png", bytes(3_000_000), "large.png has 3 MB; the most is 1 MB."),
@@ -110,7 +159,8 @@ def test_no_word_is_markup(page: Any, answers: CaptionPage, monkeypatch: pytest.
         "caption": MARKUP,
         "words": [word],
         "candidates": [{"caption": MARKUP, "log_prob": -1.0, "score": -1.0}] * 2,
-        "nearest": [{"cosine": 0.5, "caption": MARKUP, "image": MARKUP}],
+        "nearest": [{"cosine": 0.5, "caption": MARKUP, "image": MARKUP, "thumbnail": None}],
+        "likeness": {"cosine": 0.25, "usual": 0.75},
         "picture": "data:,",
     }
     monkeypatch.setattr(answers, "answer", lambda _: answer)
@@ -119,4 +169,5 @@ def test_no_word_is_markup(page: Any, answers: CaptionPage, monkeypatch: pytest.
     assert MARKUP in texts(page, "#nearest li")[0]
     assert MARKUP in texts(page, "#others li")[0]
     assert page.find_elements("css selector", "img[onerror]") == []
+    assert "unlike the training images: its cosine with the nearest is 0.25" in texts(page, "#unlike")[0]
     assert page.title == "Caption a photograph"

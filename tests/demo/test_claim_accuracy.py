@@ -8,7 +8,7 @@ import pytest
 
 from tests.data_sets import write_data_set
 from vitcapr.config.data import ScenesConfig
-from vitcapr.demo.claim_accuracy import claim_accuracy
+from vitcapr.demo.claim_accuracy import claim_accuracy, claims_as_text
 from vitcapr.demo.scenes.dataset import write_scenes
 from vitcapr.demo.scenes.reading import read_caption
 from vitcapr.errors import UserError
@@ -59,6 +59,25 @@ def test_an_omitted_claim_is_not_wrong() -> None:
 
 def test_saying_nothing_is_not_true() -> None:
     assert values("on the grass")["claims_true"] == 0
+
+
+@pytest.mark.parametrize(
+    ("caption", "wrong"),
+    [
+        ("four small striped red balls are left of a big white house", [("four", "three")]),
+        ("On the snow, two balls with dots!", [("two", "three"), ("with dots!", "striped"), ("On the snow,", "grass")]),
+        (
+            "a tree and a house with three red balls between them",
+            [("tree", None), ("between them", "ball left house")],
+        ),
+        ("three balls are to the right of a house", [("to the right of", "ball left house")]),
+        ("İ: two  balls", [("two", "three")]),
+    ],
+)
+def test_a_wrong_claim_knows_its_words(caption: str, wrong: list[tuple[str, str | None]]) -> None:
+    claims = claims_as_text(caption, TRUTH)
+    words = caption.split()
+    assert [(" ".join(words[place] for place in each), true) for *_, true, right, each in claims if not right] == wrong
 
 
 def check(folder: Path, manifest: Path) -> None:

@@ -101,7 +101,7 @@ def test_the_page_of_each_toy(toys: Path, experiment: str) -> None:
 
 def test_captions_before_and_after_reranking(toys: Path) -> None:
     text = (toys / "results/tiny/index.html").read_text(encoding="utf-8")
-    for system in ("attention/greedy", "attention/beam", "attention/reranked", "attention/oracle"):
+    for system in ("attention, greedy", "attention, beam", "attention, reranked", "attention, oracle"):
         assert text.count(f"<dt>{system}</dt>") == 8  # the toy has eight test images
     assert "Reranking changed a caption of" in text
 
@@ -123,12 +123,12 @@ def test_the_explorer_of_a_toy(project: Path, forks: Forks) -> None:
     script = (project / "explored/data/overview.js").read_text(encoding="utf-8")
     overview = json.loads(re.fullmatch(r'explorer\.receive\("overview",(.*)\);\n', script)[1])  # type: ignore[index]
     systems = [system["name"] for system in overview["systems"]]
-    assert systems == [f"attention/{way}" for way in ("beam", "greedy", "reranked", "oracle")]
+    assert systems == [f"attention, {way}" for way in ("greedy", "beam", "reranked", "oracle")]
     assert [space["written"] for space in overview["spaces"]] == [systems]
     names = {column["name"] for column in overview["columns"]}
     assert names >= {f"{system}:rank@recommended" for system in systems}
-    assert names >= {"attention/reranked:changed", "attention/beam:wrong_claims", "recommended:i2t"}
-    details = (project / "explored/data/details-0-0.js").read_text(encoding="utf-8")
+    assert names >= {"attention, reranked:changed", "attention, beam:wrong_claims", "recommended:i2t"}
+    details = (project / "explored/data/details-1-0.js").read_text(encoding="utf-8")
     assert '"grid":[4,4]' in details
 
 

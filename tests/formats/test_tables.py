@@ -109,7 +109,7 @@ def test_a_page(table: Table) -> None:
 
 def test_a_booktabs_float(table: Table) -> None:
     lines = to_latex(table).splitlines()
-    assert lines[0] == r"\begin{table*}[tbp]"
+    assert lines[0] == r"\begin{table*}[!htbp]"
     assert lines[-1] == r"\end{table*}"
     assert r"\caption{A \& B. Protocol: tok:ptb\textbar{}\allowbreak{}refs:5,\allowbreak{}closest.}" in lines
     body = lines[lines.index(r"\begin{tabular}{lr}") + 1 : lines.index(r"\end{tabular}}")]

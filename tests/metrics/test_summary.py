@@ -14,6 +14,7 @@ from vitcapr.formats.scores import (
     tidy,
     write_summary,
 )
+from vitcapr.metrics.base import ORACLE
 from vitcapr.report.score_tables import new_scores, score_tables, scores_page
 
 
@@ -100,3 +101,26 @@ def test_new_rows_and_changed_scores_are_told_and_equal_ones_are_not() -> None:
     after = experiment(("a", "beam", "cider", 0.55), *same, ("d", "", "rsum", 1.0))
     assert list(new_scores(before, after)) == ["New: d (test)", "Changed: a, beam (test): CIDEr 50.00 -> 55.00"]
     assert list(new_scores(after, after)) == []
+
+
+def test_the_best_of_a_column_is_marked_and_oracles_are_not_compared() -> None:
+    reports = [
+        report("a", "", cider=0.5, i2t_median_rank=1, claims_true=0.5),
+        report("b", "", cider=0.6, i2t_median_rank=3, claims_true=0.5),
+        {**report("o", "", cider=0.9), "protocol": ORACLE},
+        report("o", "", claims_true=0.9),
+    ]
+    best = {
+        (table.columns[1], row[0].text)
+        for table in score_tables(tidy(reports, "demo"))
+        for row in table.rows
+        if row[1].best
+    }
+    assert best == {("CIDEr", "b"), ("median rank", "a")}
+
+
+def test_map_at_r_is_left_out_where_it_repeats_recall_at_1() -> None:
+    same = {"t2i_recall_1": 0.5, "t2i_map_r": 0.5, "i2t_recall_1": 0.5, "i2t_map_r": 0.5}
+    columns = [table.columns for table in score_tables(tidy([report(**same)], "demo"))]
+    assert columns == [("model", "R@1", "mAP@R"), ("model", "R@1")]
+    assert len([*score_tables(tidy([report(**{**same, "t2i_map_r": 0.4})], "demo"))][1].columns) == 3

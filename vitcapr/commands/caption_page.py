@@ -10,15 +10,17 @@ from PIL import Image
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse
+from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from vitcapr.api.captioner import CaptionedImage, TrainedCaptioner
 from vitcapr.api.retriever import TrainedRetriever
 from vitcapr.commands.search import data_url
-from vitcapr.data.images import BadImage, decode, thumbnail
+from vitcapr.commands.training_images import TrainingImages
+from vitcapr.data.images import BadImage, ImageSource, decode, thumbnail
 from vitcapr.data.photographs import MAX_PIXELS
+from vitcapr.report.attended import SCRIPT
 
 PAGE = Path(__file__).with_name("page")
 HEADERS = {
@@ -31,6 +33,8 @@ HEADERS = {
 }
 NEAREST = 5
 """Captions of the data set that are shown."""
+SMALL = 96
+"""Pixels of the longer side of their pictures."""
 SHOWN = 640
 """Pixels of the longer side of the picture in an answer."""
 _DECIMALS = 4
@@ -53,7 +57,7 @@ class CaptionPage:
         self, captioner: TrainedCaptioner, retriever: TrainedRetriever | None = None, limits: Limits | None = None
     ) -> None:
         self.limits = limits or Limits()
-        self._captioner, self._retriever = captioner, retriever
+        self._captioner, self._retriever, self._training = captioner, retriever, TrainingImages(captioner)
         self._uploads, self._turn = asyncio.Semaphore(self.limits.uploads), asyncio.Lock()
 
     @property
@@ -61,6 +65,8 @@ class CaptionPage:
         return [
             Route("/about", self._about),
             Route("/caption", self._caption, methods=["POST"]),
+            Route("/samples/{number:int}", self._sample),
+            Route("/attended.js", FileResponse(SCRIPT)),
             Mount("/", StaticFiles(directory=PAGE, html=True)),
         ]
 
@@ -76,11 +82,16 @@ class CaptionPage:
             captions = self._retriever.nearest("captions", self._retriever.query(None, picture), NEAREST)
             captions = captions.rename(columns={"text": "caption", "path": "image"}).round(_DECIMALS)
             nearest = captions[["cosine", "caption", "image"]].to_dict("records")
+            with ImageSource(self._retriever.image_root) as source:
+                for one in nearest:
+                    one["thumbnail"] = _thumbnail(source, one["image"])
+        likeness = self._training.likeness(picture)
         return {
             **candidates[0],
             "words": _words(caption),
             "candidates": candidates,
             "nearest": nearest,
+            "likeness": likeness and {name: round(cosine, _DECIMALS) for name, cosine in likeness._asdict().items()},
             "picture": data_url(thumbnail(self._captioner.seen(picture), SHOWN)),
         }
 
@@ -92,8 +103,19 @@ class CaptionPage:
                 "decoding": self._captioner.decoding_name or self._captioner.decoding.method,
                 "retriever": None if self._retriever is None else self._retriever.folder.resolve().name,
                 "limits": asdict(self.limits),
+                "samples": len(self._training.samples),
             }
         )
+
+    async def _sample(self, request: Request) -> Response:
+        """A picture of the data set, to try."""
+        number = request.path_params["number"]
+        if number >= len(self._training.samples):
+            raise HTTPException(HTTPStatus.NOT_FOUND, "no such sample")
+        try:
+            return Response(await run_in_threadpool(self._training.sample, number), media_type="image/*")
+        except BadImage as error:
+            raise HTTPException(HTTPStatus.NOT_FOUND, f"this sample cannot be read: {error.reason}") from error
 
     async def _caption(self, request: Request) -> JSONResponse:
         async with self._uploads:
@@ -124,6 +146,14 @@ class CaptionPage:
         except BadImage as error:
             reason = f"this image cannot be used: {error.reason}"
             raise HTTPException(HTTPStatus.UNPROCESSABLE_ENTITY, reason) from error
+
+
+def _thumbnail(source: ImageSource, path: str) -> str | None:
+    """A small picture of the data set for the page; None if its file is missing now."""
+    try:
+        return data_url(thumbnail(source.open(path, MAX_PIXELS), SMALL))
+    except BadImage:
+        return None
 
 
 def _words(caption: CaptionedImage) -> list[dict[str, Any]]:

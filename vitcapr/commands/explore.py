@@ -35,20 +35,18 @@ def main(
 
     Open its index.html in a browser. It needs no network.
     """
-    from vitcapr.demo.claim_accuracy import claims_as_text
+    from vitcapr.demo.claim_accuracy import open_claims
     from vitcapr.progress import Reporter, format_bytes
     from vitcapr.report.explorer.contents import Contents
-    from vitcapr.report.explorer.results import Claim, read_experiment
+    from vitcapr.report.explorer.results import read_experiment
     from vitcapr.report.explorer.writing import write_explorer
-
-    def check_claims(caption: str, reference: str) -> list[Claim]:
-        return [Claim(*claim) for claim in claims_as_text(caption, reference)]
 
     report = Reporter()
     embedder = (load_embedder(results, report),) if embed else ()
-    contents = Contents([read_experiment(folder, split, check_claims) for folder in results], split, *embedder)
+    contents = Contents([read_experiment(folder, split, open_claims) for folder in results], split, *embedder)
     folder = output or results[0] / "explorer"
-    write_explorer(folder, contents, report)
+    beside = folder.parent.resolve() == results[0].resolve() and (results[0] / "index.html").is_file()
+    write_explorer(folder, contents, report, "../index.html" if beside else None)
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     print_lines(f"{folder / 'index.html'}: {len(contents.gallery.images)} images, {format_bytes(size)}")
     if serve is not None:

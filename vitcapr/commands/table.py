@@ -9,27 +9,41 @@ from vitcapr.commands.main import typed
 from vitcapr.errors import UserError
 
 
-def main(summary: Annotated[Path, typer.Argument(help="summary.csv, or the folder that holds it.")]) -> None:
+def main(
+    summary: Annotated[Path, typer.Argument(help="summary.csv, or the folder that holds it.")],
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
+    latex: Annotated[bool, typer.Option("--latex", help="Print tables for LaTeX.")] = False,
+) -> None:
     """Print the scores of an experiment, or of all."""
     summary = summary / "summary.csv" if summary.is_dir() else summary
     if not summary.is_file():
         raise UserError("no such file", where=summary, remedy="run snakemake, or name a summary.csv")
+    if markdown and latex:
+        raise UserError("--markdown and --latex exclude each other", remedy="give one of them")
 
     from rich.console import Console
     from rich.markup import escape
 
     from vitcapr.formats.scores import read_summary
+    from vitcapr.formats.tables import to_latex, to_page
     from vitcapr.formats.terminal import to_rich
     from vitcapr.report.score_tables import score_tables
 
     console = Console(highlight=False)
     for experiment, part in read_summary(summary).groupby("experiment", sort=False):
-        console.print(f"[bold]{escape(str(experiment))}[/bold]")
-        for table in score_tables(part):
-            console.print()
-            console.print(table.title, markup=False)
-            console.print(to_rich(table))
-    console.print(f"Scores:  {summary}", soft_wrap=True, markup=False)
+        tables = list(score_tables(part))
+        if markdown:
+            print(to_page(tables, str(experiment)))
+        elif latex:
+            print(f"% {' '.join(str(experiment).split())}", *map(to_latex, tables), sep="\n")
+        else:
+            console.print(f"[bold]{escape(str(experiment))}[/bold]")
+            for table in tables:
+                console.print()
+                console.print(table.title, markup=False)
+                console.print(to_rich(table))
+    if not (markdown or latex):
+        console.print(f"Scores:  {summary}", soft_wrap=True, markup=False)
 
 
 app = typed(main)

@@ -8,8 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vitcapr.demo.scenes.reading import Claims, read_caption
+from vitcapr.demo.scenes.dataset import DATASET
+from vitcapr.demo.scenes.reading import WORDS, Claims, read_caption
+from vitcapr.formats.manifest import Manifest
 from vitcapr.metrics.bootstrap import Measure, mean_measure, ratio_measure
+from vitcapr.report.claims import CheckClaims, Claim
 
 KINDS_OF_CLAIM = ("objects", "counts", "sizes", "textures", "colors", "relations", "places")
 
@@ -49,11 +52,15 @@ Claimed = str | int | tuple[str, ...]
 
 
 class CheckedClaim(NamedTuple):
-    """A claim of a caption, and what is true of the picture; None where the picture has nothing of the kind."""
+    """A claim of a caption, and what is true of the picture; None where the picture has nothing of the kind.
+
+    ``words``: the places of the words that make it, among the words of the caption that spaces separate.
+    """
 
     kind: str
     claimed: Claimed
     true: Claimed | None
+    words: tuple[int, ...]
 
     @property
     def right(self) -> bool:
@@ -65,28 +72,37 @@ def checked_claims(caption: Claims, picture: Claims) -> Iterator[CheckedClaim]:
     there = list(picture.groups)
     for group in caption.groups:
         meant = next((other for other in there if other.kind == group.kind), None)
-        yield CheckedClaim("objects", group.kind, None if meant is None else meant.kind)
+        yield CheckedClaim("objects", group.kind, None if meant is None else meant.kind, group.words["kind"])
         if meant is not None:
             there.remove(meant)
             for name in ("count", "size", "texture", "color"):
                 if (claimed := getattr(group, name)) is not None:
-                    yield CheckedClaim(f"{name}s", claimed, getattr(meant, name))
+                    yield CheckedClaim(f"{name}s", claimed, getattr(meant, name), group.words[name])
     if caption.relation is not None:
-        yield CheckedClaim("relations", caption.relation, picture.relation)
+        yield CheckedClaim("relations", caption.relation, picture.relation, caption.words["relation"])
     if caption.place is not None:
-        yield CheckedClaim("places", caption.place, picture.place)
+        yield CheckedClaim("places", caption.place, picture.place, caption.words["place"])
 
 
-def claims_as_text(caption: str, reference: str) -> list[tuple[str, str, str | None, bool]]:
-    """(kind, claimed, true, right) of each claim of an English caption, for people; true as its reference says."""
+def open_claims(data: Manifest, split: str) -> CheckClaims | None:
+    """The check of English captions of scenes; None for another data set."""
+    if data.dataset != DATASET:
+        return None
+    # Every reference of a scene describes all of it, so any one of them serves.
+    truth = dict(data.captions_of(split, "en")[["image_id", "text"]].to_numpy())
+    return lambda image, caption: claims_as_text(caption, truth[image]) if image in truth else []
+
+
+def claims_as_text(caption: str, reference: str) -> list[Claim]:
+    """The claims of an English caption, for people; true as its reference says."""
     return [
-        (claim.kind, _to_text(claim.claimed), None if claim.true is None else _to_text(claim.true), claim.right)
-        for claim in checked_claims(read_caption(caption), read_caption(reference))
+        Claim(one.kind, _to_text(one.claimed), None if one.true is None else _to_text(one.true), one.right, one.words)
+        for one in checked_claims(read_caption(caption), read_caption(reference))
     ]
 
 
 def _to_text(claim: Claimed) -> str:
     if not isinstance(claim, tuple):
-        return str(claim)
+        return "one" if claim == 1 else WORDS.numbers[claim] if isinstance(claim, int) else claim
     relation, subject, *others = claim  # As in vitcapr.demo.scenes.reading.Claims.
     return " ".join([subject, relation.replace("_", " "), " and ".join(others)]).strip()

@@ -17,12 +17,14 @@ class Cell(NamedTuple):
     text: a word, or a number as it is printed.
     low, high: the bounds of the number's interval; empty where it has none.
     notes: numbers of the table's notes, from 1.
+    best: whether no other number of the column is better.
     """
 
     text: str
     low: str = ""
     high: str = ""
     notes: tuple[int, ...] = ()
+    best: bool = False
 
     @property
     def interval(self) -> str:
@@ -171,7 +173,7 @@ def to_latex(table: Table) -> str:
     A table that is wider than the page is scaled down to it.
     """
     lines = [
-        r"\begin{table*}[tbp]",
+        r"\begin{table*}[!htbp]",
         r"\centering",
         rf"\caption{{{escape(f'{table.title}. {table.caption}')}}}",
         rf"\label{{tab:{table.name}}}",
@@ -205,7 +207,7 @@ def to_document(tables: Sequence[Table], title: str) -> str:
         r"\begin{document}",
         rf"\section*{{{escape(title)}}}",
         # LaTeX holds only so many floats back.
-        *(to_latex(table) + r"\clearpage" for table in tables),
+        *(to_latex(table) + r"\clearpage" for table in tables if table.rows),
         r"\end{document}",
     ]
     return "\n".join(lines) + "\n"

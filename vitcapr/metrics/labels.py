@@ -1,6 +1,7 @@
 """What tables show of every score, from ``labels.yaml`` and from plugins: its label, group, unit and decimals."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,6 +27,7 @@ class ScoreColumn(NamedTuple):
     group: None for a score that the summary's tables leave out.
     scale: what the score is multiplied by to be printed.
     help: what the score is, where the label does not say it.
+    better: high, low, or empty where neither is better.
     places: decimals of the score; a difference of two scores has one more, unless it is a count.
     """
 
@@ -35,6 +37,7 @@ class ScoreColumn(NamedTuple):
     scale: int = 100
     places: int = 1
     help: str = ""
+    better: str = "high"
 
     @property
     def short(self) -> str:
@@ -44,6 +47,14 @@ class ScoreColumn(NamedTuple):
     def cell(self, score: Mapping[Any, Any]) -> Cell:
         """The score (``value, low, high``) and its interval."""
         return number(score["value"], score["low"], score["high"], scale=self.scale, places=self.places)
+
+    def best(self, values: Iterable[float | None]) -> str:
+        """The best value as :meth:`cell` prints it; empty unless several values differ in print and one is better."""
+        known = [value for value in values if value is not None and not math.isnan(value)]
+        texts = {number(value, scale=self.scale, places=self.places).text for value in known}
+        if len(texts) < 2 or not self.better:
+            return ""
+        return number((max if self.better == "high" else min)(known), scale=self.scale, places=self.places).text
 
     def exact(self, value: float | None) -> Cell:
         """The score with the decimals of a difference."""

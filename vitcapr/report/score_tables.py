@@ -15,21 +15,52 @@ CHANGES_SHOWN = 3
 
 
 def score_tables(summary: pd.DataFrame) -> Iterator[Table]:
-    """A table for each data set, split and group of scores of a summary: a row a model, a column a score."""
+    """A table for each data set, split and group of scores of a summary: a row a model, a column a score.
+
+    The best of a column is marked; oracles are not compared. MAP@R from text to image is left out where it is R@1.
+    """
+    oracles = set(_systems(summary[summary["protocol"].str.startswith(ORACLE)]))
     for (dataset, split), part in summary.groupby(["dataset", "split"], sort=False):
+        scores = {
+            column.name: dict(zip(_systems(own), own.to_dict("records"), strict=True))
+            for column in COLUMNS.values()
+            if len(own := part[part["metric"] == column.name])
+        }
+        if _values(scores.get("t2i_map_r", {})) == _values(scores.get("t2i_recall_1", {})):
+            scores.pop("t2i_map_r", None)
         for group in GROUPS.values():
-            columns = [column for column in in_groups(group.name) if (part["metric"] == column.name).any()]
-            if not columns:
-                continue
-            of_group = part[part["metric"].isin([column.name for column in columns])]
+            columns = [column for column in in_groups(group.name) if column.name in scores]
+            systems = dict.fromkeys(
+                system for system in _systems(part) if any(system in scores[c.name] for c in columns)
+            )
+            best = {
+                column.name: column.best(
+                    one["value"] for system, one in scores[column.name].items() if system not in oracles
+                )
+                for column in columns
+            }
             rows = []
-            for (model, decoding), scores in of_group.groupby(["model", "decoding"], sort=False):
-                by_name = {score["metric"]: score for score in scores.to_dict("records")}
-                cells = (column.cell(by_name[column.name]) if column.name in by_name else NOTHING for column in columns)
-                rows.append(row(f"{model}, {decoding}" if decoding else str(model), *cells))
-            title = f"{group.title}: {dataset}, {split} split, {int(of_group['n'].max())} images"
-            names, helps = (column.short for column in columns), (column.help for column in columns)
-            yield Table(title, ("model", *names), tuple(rows), help=("", *helps))
+            for system in systems:
+                cells = []
+                for column in columns:
+                    one = scores[column.name].get(system)
+                    cell = column.cell(one) if one else Cell(NOTHING)
+                    cells.append(cell._replace(best=system not in oracles and cell.text == best[column.name]))
+                rows.append(row(", ".join(filter(None, system)), *cells))
+            if columns:
+                images = max(int(one["n"]) for column in columns for one in scores[column.name].values())
+                title = f"{group.title}: {dataset}, {split} split, {images} images"
+                names, helps = (column.short for column in columns), (column.help for column in columns)
+                yield Table(title, ("model", *names), tuple(rows), name=f"{group.name}_{split}", help=("", *helps))
+
+
+def _systems(summary: pd.DataFrame) -> list[tuple[str, str]]:
+    """The model and the decoding of each row."""
+    return list(summary[["model", "decoding"]].itertuples(index=False, name=None))
+
+
+def _values(scores: Mapping[tuple[str, str], Mapping[Hashable, Any]]) -> dict[tuple[str, str], Any]:
+    return {system: one["value"] for system, one in scores.items()}
 
 
 def scores_page(summary: pd.DataFrame) -> str:

@@ -14,9 +14,9 @@ from vitcapr.pipeline.stage import Out, Stage, stage
 from vitcapr.progress import Reporter
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Picture
+    from vitcapr.report.figures.style import Pages
 
-    Pictures = Picture | Mapping[str, Picture]
+    Pictures = Pages | Mapping[str, Pages]
     """One picture, or several by the names of their files."""
 else:
     Pictures = Any

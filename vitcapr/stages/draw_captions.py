@@ -28,15 +28,20 @@ def draw_captions(
     settings: FigureSettings,
 ) -> Pictures:
     """Draw a sheet of captioned images, sampled at random, with one reference: figures 5, 6, 11, 12 of ViTCap-R."""
+    from vitcapr.demo.claim_accuracy import open_claims
     from vitcapr.formats.captions import read_captions
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.report.figures.captions import caption_sheet, read_captioned
     from vitcapr.report.figures.examples import Choice, open_images, rows_of_split
 
     data, choice = read_manifest(manifest), Choice(**settings.figures.choice(settings.figures.examples))
-    systems = {name: read_captions(path) for name, path in captions.items()}
+    systems = {name.replace("/", ", "): read_captions(path) for name, path in captions.items()}
     rows = rows_of_split(data, split, systems)
     with open_images(data) as read:
-        examples = read_captioned(data, split, language, systems, choice.choose_images(data, rows), read)
+        check = open_claims(data, split) if language == "en" else None
+        chosen = choice.choose_images(data, rows)
+        examples = read_captioned(data, split, language, systems, chosen, read, check=check)
     note = f"{len(examples)} of {len(rows):,} images of the {split} split, {choice.note}."
+    if check is not None:
+        note += " Underlined in red: wrong words."
     return caption_sheet(examples, note)

@@ -31,6 +31,7 @@ def first_page(
     It is one file of at most about 2 MB that needs no network and no other file. The cost is that of the jobs behind
     the page, from the run records beside it.
     """
+    from vitcapr.demo.claim_accuracy import open_claims
     from vitcapr.files import write_text
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.scores import read_summary
@@ -43,10 +44,19 @@ def first_page(
     data, scores = read_manifest(manifest), read_summary(summary)
     of_seeds = {name: Seeded(**model.values()) for name, model in settings.seeded.items()}
     choice = Choice(PICTURES, settings.seed, settings.images, settings.words)
-    captions, embeddings = captions or {}, embeddings or {}
+    captions, attention = (
+        {n.replace("/", ", "): path for n, path in (each or {}).items()} for each in (captions, attention)
+    )
+    embeddings, bases = (
+        embeddings or {},
+        {n.replace("/", ", "): b.replace("/", ", ") for n, b in settings.bases.items()},
+    )
+    check = open_claims(data, split) if settings.language == "en" else None
     with open_images(data) as read:
         sections = {
-            "captioned": examples.captioned(data, split, settings.language, captions, settings.bases, choice, read),
+            "captioned": examples.captioned(
+                data, split, settings.language, captions, bases, choice, read, attention, check
+            ),
             "retrieved": examples.retrieved(data, split, scores, embeddings, ranks or {}, read),
         }
     text = content.to_html(
@@ -55,7 +65,7 @@ def first_page(
         again=command,
         facts=[("data", content.data_line(data)), *settings.facts.items()],
         result=result.sentences(scores, split, comparisons or []),
-        attention=result.attention_picture(data, split, captions, attention or {}, settings.seed),
+        attention=result.attention_picture(data, split, captions, attention, settings.seed),
         scores=[
             *score_tables(scores),
             *result.seed_tables(scores, of_seeds),
@@ -65,6 +75,7 @@ def first_page(
         curves=examples.training_pictures(histories or {}),
         cost=cost.cost(page, [summary, manifest, *captions.values(), *embeddings.values()]),
         has_oracle=settings.has_oracle,
+        split=split,
         has_alignments="alignments" in settings.facts,
         **sections,
     )

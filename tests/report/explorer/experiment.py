@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from tests.data_sets import candidate, embeddings_of, write_data_set
-from vitcapr.demo.claim_accuracy import claims_as_text
+from vitcapr.demo.claim_accuracy import open_claims
 from vitcapr.formats.captions import AttentionTable, write_attention, write_captions
 from vitcapr.formats.embeddings import write_embeddings
 from vitcapr.formats.scores import RankFile, write_comparison, write_metrics, write_per_image
 from vitcapr.metrics.ranks import rank_matches
-from vitcapr.report.explorer.results import Claim, Results, read_experiment
+from vitcapr.report.explorer.results import Results, read_experiment
 
 HOSTILE = "<script>document.title='broken'</script><img src=x onerror=\"document.title='broken'\">"
 TRUTH = (
@@ -116,8 +116,4 @@ def _write_space(folder: Path) -> None:
 
 def read_results(folder: Path) -> Results:
     """The results as ``vitcapr explore`` reads them: with the claims of the captions."""
-
-    def check(caption: str, reference: str) -> list[Claim]:
-        return [Claim(*claim) for claim in claims_as_text(caption, reference)]
-
-    return read_experiment(folder, "test", check)
+    return read_experiment(folder, "test", open_claims)

@@ -55,6 +55,11 @@ class Page:
         script = "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('change'))"
         self.run(script, self.one(f"select[aria-label='{menu}']"), value)
 
+    def export(self, file: str) -> None:
+        """Choose a file of the menu of exports."""
+        self.one(".menu > button").click()
+        next(entry for entry in self.all(".menu [role='menuitem']") if file in entry.text).click()
+
     def hover(self, element: Any) -> None:
         from selenium.webdriver import ActionChains
 
@@ -154,13 +159,13 @@ def test_filter_by_numbers_and_link_to_it(page: Page) -> None:
 
 
 def test_sort_by_a_score_and_by_the_difference_of_two_systems(page: Page) -> None:
-    page.choose("Sort by", "attention/beam:cider")
+    page.choose("Sort by", "attention, beam:cider")
     page.shows("i4", "i3", "i0", "i1", "i2", IDS[5])
-    assert page.one(".badge").text == "CIDEr 25"
+    assert page.one(".badge").text == "CIDEr 25.00 attention, beam"
     next(button for button in page.all(".bar button") if "lowest first" in button.text).click()
     page.shows(IDS[5], "i2", "i1", "i0", "i3", "i4")
-    page.choose("Minus", "attention/greedy:cider")
-    page.until(lambda: page.one(".badge").text == "CIDEr -225")
+    page.choose("Minus", "attention, greedy:cider")
+    page.until(lambda: page.one(".badge").text == "CIDEr -225.00 attention, beam − attention, greedy")
     page.shows("i4", "i3", "i0", "i1", IDS[5], "i2")
     page.open(f"#{page.driver.current_url.partition('#')[2]}")
     page.shows("i4", "i3", "i0", "i1", IDS[5], "i2")
@@ -170,43 +175,52 @@ def test_export_what_the_filters_leave(page: Page, tmp_path: Path) -> None:
     page.driver.execute_cdp_cmd(
         "Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path.resolve())}
     )
-    page.open("#words=wat&sort=attention/beam:cider")
+    page.open(f"#words=wat&sort=attention, beam:cider&star={IDS[2]}")
     page.shows("i2", IDS[5])
-    page.choose("Export", "attention/beam")
+    page.export("captions of attention, beam")
     results = tmp_path / "toy-test-attention-beam.json"
     page.until(results.is_file)
     assert {image: one.caption for image, one in read_coco(results).items()} == {"i2": BEAM[2], IDS[5]: BEAM[5]}
-    page.choose("Export", "csv")
+    page.export("CSV")
     page.until((tmp_path / "toy-test-images.csv").is_file)
     with (tmp_path / "toy-test-images.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.reader(file))
-    names = ["attention/beam", "attention/greedy", "attention/reranked"]
-    assert rows[0] == ["image_id", "CIDEr · attention/beam", *names]
-    assert rows[1:] == [["i2", "300", *[BEAM[2]] * 3], [IDS[5], "400", *[BEAM[5]] * 3]]
+    names = ["attention, beam", "attention, greedy", "attention, reranked"]
+    assert rows[0] == ["image_id", "starred · yours", "CIDEr · attention, beam", *names]
+    assert rows[1:] == [["i2", "1", "300", *[BEAM[2]] * 3], [IDS[5], "0", "400", *[BEAM[5]] * 3]]
+    before = [*tmp_path.iterdir()]
+    from selenium.webdriver.common.keys import Keys
+
+    page.one(".menu > button").send_keys(Keys.ARROW_DOWN)
+    page.press(Keys.ARROW_DOWN, Keys.ARROW_DOWN)  # Only Enter writes a file.
+    assert "attention, greedy" in page.run("return document.activeElement.textContent")
+    page.press(Keys.ESCAPE)
+    assert page.one(".menu > button").get_attribute("aria-expanded") == "false"
+    assert [*tmp_path.iterdir()] == before
 
 
 def test_hover_shows_where_the_captioner_looked(page: Page) -> None:
     page.open("#image=i1")
-    word = page.one("[aria-label='attention/beam'] .word.attended")
+    word = page.one("[aria-label='attention, beam'] .word.attended")
     page.hover(word)
     dark = page.until(lambda: page.darkness() if any(page.darkness()) else None)
     assert dark[5] < 40 < 100 < dark[0] < dark[1]
-    assert page.one(".said").text.startswith("“two”: probability 0.5; it looked most at the bottom right, 4.5 times")
+    assert page.one(".said").text.startswith("“two”: probability 0.50; it looked most at the bottom right, 4.5 times")
     page.hover(page.one("#image-title"))
     page.until(lambda: not any(page.darkness()))
     assert page.one(".said").text.startswith("Point at a word of a caption")
-    page.one("[aria-label='attention/greedy'] .word.attended")
+    page.one("[aria-label='attention, greedy'] .word.attended")
 
 
 def test_claims_candidates_and_scores_of_an_image(page: Page) -> None:
     page.open("#image=i0")
-    beam = page.one("section[aria-label='attention/beam']")
+    beam = page.one("section[aria-label='attention, beam']")
     page.until(lambda: "✗ colour: black, in truth white" in beam.text)
     beam.find_element("css selector", "summary").click()
     assert "a thing" in beam.text
     rows = [row.text.split() for row in page.all(".scores tbody tr")]
-    assert ["CIDEr", "100", "50", "350"] in rows
-    assert "350" in [cell.text for cell in page.all(".scores .best")]
+    assert ["CIDEr", "100.00", "50.00", "350.00"] in rows
+    assert "350.00" in [cell.text for cell in page.all(".scores .best")]
 
 
 def test_the_wrong_first_match_beside_the_true_one(page: Page) -> None:
@@ -215,7 +229,7 @@ def test_the_wrong_first_match_beside_the_true_one(page: Page) -> None:
     page.all(".reference")[1].click()
     page.until(lambda: "there is two big red balls" in page.one("#neighbours h3").text)
     verdicts = [element.text for element in page.all("#neighbours .verdict")]
-    assert verdicts == ["✗ first match, wrong0.800", "✓ true match, rank 20.600"]
+    assert verdicts == ["✗ first match, wrongcosine 0.800", "✓ true match, rank 2cosine 0.600"]
     links = page.all("#neighbours .match a")
     assert [link.get_attribute("href").partition("#")[2] for link in links] == ["image=i0", "image=i1"]
     links[0].click()
@@ -224,12 +238,12 @@ def test_the_wrong_first_match_beside_the_true_one(page: Page) -> None:
 
 def test_what_a_caption_finds(page: Page) -> None:
     page.open("#image=i4")
-    page.one("section[aria-label='attention/beam'] .ask button").click()
+    page.one("section[aria-label='attention, beam'] .ask button").click()
     page.until(lambda: "Neighbours of “a star” in the space of" in page.one("#neighbours h3").text)
     verdicts = [element.text for element in page.all("#neighbours .verdict")]
-    assert verdicts == ["✗ first match, wrong0.800", "✓ true match, rank 20.600"]
+    assert verdicts == ["✗ first match, wrongcosine 0.800", "✓ true match, rank 2cosine 0.600"]
     assert page.one(".ask [aria-pressed='true']").text == "rank 2 · neighbours"
-    assert "caption=attention%2Fbeam" in page.driver.current_url
+    assert "caption=attention%2C+beam" in page.driver.current_url
     page.one("#neighbours h3 button").click()
     page.until(lambda: "Neighbours of the image" in page.one("#neighbours h3").text)
 
@@ -284,17 +298,88 @@ def test_keys(page: Page) -> None:
     page.until(lambda: page.one("#help").get_attribute("open") is None)
 
 
+def test_wrong_words_stand_out_and_say_what_is_true(page: Page) -> None:
+    card = page.one("[data-image='i0']")
+    (wrong,) = card.find_elements("css selector", ".false")
+    assert (wrong.text, wrong.get_attribute("aria-label")) == ("black", "black: in truth white")
+    style = "return getComputedStyle(arguments[0]).textDecoration"
+    assert "wavy rgb(208, 0, 0)" in page.run(style, wrong)
+    shown = "return getComputedStyle(arguments[0], '::after').content"
+    assert page.run(shown, wrong) == "none"
+    page.run("arguments[0].focus()", wrong)
+    page.press("")
+    page.hover(wrong)
+    assert page.run(shown, wrong) == '"in truth white"'
+    page.open("#image=i0")
+    word = page.until(lambda: next((one for one in page.all("[aria-label='attention, beam'] .word.false")), None))
+    page.hover(word)
+    assert page.one(".said").text.startswith("“black”: in truth white; probability 0.50")
+
+
+def test_stars_are_in_the_address_the_filter_and_on_the_cards(page: Page) -> None:
+    page.run("document.querySelectorAll('.card > .picture')[1].focus()")
+    page.press("s")
+    page.until(lambda: "star=i1" in page.driver.current_url)
+    assert page.run("return document.activeElement.closest('.card').dataset.image") == "i1"
+    page.all(".star")[3].click()
+    page.until(lambda: "star=i3" in page.driver.current_url)
+    next(button for button in page.all(".chips button") if "starred" in button.text).click()
+    page.shows("i1", "i3")
+    page.open(f"#{page.driver.current_url.partition('#')[2]}")
+    page.shows("i1", "i3")
+    page.open("#image=i2&star=i2")
+    assert page.one(".star").get_attribute("aria-pressed") == "true"
+    page.press("s")
+    page.until(lambda: page.one(".star").get_attribute("aria-pressed") == "false")
+    assert "star=" not in page.driver.current_url
+
+
+def test_a_caption_plays_word_by_word_and_pauses(page: Page) -> None:
+    page.open("#image=i1")
+    play = page.one("[aria-label='attention, beam'] .play")
+    play.click()
+    page.until(lambda: [word.text for word in page.all(".word.played")] == ["big"])
+    page.press("p")
+    assert play.text == "▶ play"
+    page.press("p")
+    page.until(lambda: not page.all(".word.played") and not any(page.darkness()))
+    emulate = page.driver.execute_cdp_cmd
+    emulate("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]})
+    page.open("#image=i1")
+    page.one("[aria-label='attention, beam'] .word.attended")
+    assert not page.one(".play").is_displayed()
+    page.press("p")
+    assert page.all(".word.played") == []
+    emulate("Emulation.setEmulatedMedia", {"features": []})
+
+
 def test_the_map(page: Page) -> None:
     from selenium.webdriver.common.keys import Keys
 
-    page.open("#view=map&colour=attention/beam:cider")
+    page.open("#view=map&colour=attention, beam:cider")
     canvas = page.one("#map canvas")
     canvas.send_keys(Keys.ARROW_LEFT)
     tip = page.until(lambda: page.one(".tip").text)
     canvas.send_keys(Keys.ENTER)
     page.until(lambda: page.one("#image").is_displayed())
     assert page.one("#image-title").text in tip
-    assert "CIDEr" in tip
+    assert "CIDEr · attention, beam: " in tip
+    page.open("#view=map")
+    legend = page.one(".legend").text  # The six images have six values in the last system.
+    assert legend.splitlines() == [
+        "CIDEr · attention, reranked",
+        "25.00",
+        "50.00",
+        "200.00",
+        "300.00",
+        "350.00",
+        "400.00",
+    ]
+    assert page.one("#map [role=status]").text == "6 of 6 images"
+    assert page.all("#map .thumbnails li") == []
+    page.open("#view=map&words=wat")
+    assert page.one("#map [role=status]").text == "2 of 6 images left by the filters"
+    assert len(page.all("#map .thumbnails img")) == 2
 
 
 def test_a_lasso_on_the_map_filters_the_images(page: Page) -> None:
@@ -315,7 +400,7 @@ def test_a_lasso_on_the_map_filters_the_images(page: Page) -> None:
     drag.release().key_up(Keys.SHIFT).perform()
     left = [image for image, (x, _) in zip(IDS, places, strict=True) if x < middle]
     assert len(left) == 3
-    page.until(lambda: "lasso=" in page.driver.current_url)
+    page.until(lambda: page.one("#map [role=status]").text == "3 of 6 images enclosed")
     page.open(f"#{page.driver.current_url.partition('#')[2]}".replace("view=map", ""))
     page.shows(*left)
     next(button for button in page.all("#controls button") if "enclosed" in button.text).click()
@@ -355,7 +440,7 @@ def test_many_images_come_in_pages(page: Page) -> None:
           explorer.referencesOf(0).length && references.push([]);
           for (const column of explorer.columns) column.values.push(number);
         }
-        explorer.refine({ sort: "attention/beam:cider", down: true });
+        explorer.refine({ sort: "attention, beam:cider", down: true });
         """
     )
     page.until(lambda: page.shown[:1] == ["more4999"])

@@ -21,7 +21,8 @@ from tests.report.explorer.experiment import (
     write_experiment,
 )
 from vitcapr.errors import UserError
-from vitcapr.report.explorer.contents import LEVELS, Contents
+from vitcapr.report.attended import LEVELS
+from vitcapr.report.explorer.contents import Contents
 from vitcapr.report.explorer.results import read_experiment
 from vitcapr.report.explorer.spaces import nearest, place_on_map
 
@@ -56,19 +57,21 @@ def test_captions_and_references_by_image(contents: Contents) -> None:
 
 
 def test_scores_are_those_of_tables(contents: Contents) -> None:
-    assert values(contents, "attention/beam:cider") == pytest.approx([100 * value for value in CIDER["beam"]])
-    assert values(contents, "attention/reranked:changed") == [1, 0, 0, 0, 0, 0]
-    assert values(contents, "attention/beam:log_prob") == [-0.69] * IMAGES
+    assert values(contents, "attention, beam:cider") == pytest.approx([100 * value for value in CIDER["beam"]])
+    assert values(contents, "attention, reranked:changed") == [1, 0, 0, 0, 0, 0]
+    assert values(contents, "attention, beam:log_prob") == [-0.69] * IMAGES
     assert [one["text"] for one in contents.overview()["systems"][0]["scores"]] == ["179.2", "50.0"]
 
 
 def test_wrong_claims_are_counted_and_told(contents: Contents) -> None:
-    assert values(contents, "attention/beam:wrong_claims") == [1, 0, 0, 0, 1, 0]
-    assert values(contents, "attention/beam:wrong_colors") == [1, 0, 0, 0, 0, 0]
-    wrong = [claim for claim in details(contents, "attention/beam")[0]["claims"] if not claim[3]]
-    assert wrong == [["colors", "black", "white", False]]
-    relation = next(claim for claim in details(contents, "attention/beam")[0]["claims"] if claim[0] == "relations")
-    assert relation[1:] == ["ball left house", "ball left house", True]
+    assert values(contents, "attention, beam:wrong_claims") == [1, 0, 0, 0, 1, 0]
+    assert values(contents, "attention, beam:wrong_colors") == [1, 0, 0, 0, 0, 0]
+    wrong = [claim for claim in details(contents, "attention, beam")[0]["claims"] if not claim[3]]
+    assert wrong == [["colors", "black", "white", False, (7,)]]
+    places = contents.images()["wrong"][list(contents.systems).index("attention, beam")]
+    assert [places[0], places[1], places[4]] == [[(7, "in truth white")], [], [(0, "in truth three")]]
+    relation = next(claim for claim in details(contents, "attention, beam")[0]["claims"] if claim[0] == "relations")
+    assert relation[1:4] == ["ball left house", "ball left house", True]
 
 
 def test_ranks_of_true_matches(contents: Contents) -> None:
@@ -93,7 +96,7 @@ def test_neighbours(contents: Contents) -> None:
 def test_captions_of_systems_in_a_space(results: Path, contents: Contents) -> None:
     embedded = Contents([read_results(results)], "test", embed)
     assert embedded.overview()["spaces"][0]["written"] == list(embedded.systems)
-    assert values(embedded, "attention/beam:rank@dual") == [1, 1, 1, 1, 2, 1]
+    assert values(embedded, "attention, beam:rank@dual") == [1, 1, 1, 1, 2, 1]
     found = dict(embedded.written_neighbours())["written-0-0-0"]["images"][4]
     assert found["images"][:2] == [[0, 0.8], [4, 0.6]]
     assert (found["own"], found["rank"]) == ([4, 0.6], 2)
@@ -107,11 +110,11 @@ def test_a_system_without_a_caption_of_an_image_has_no_ranks(results: Path) -> N
     part = replace(greedy, captions={image: caption for image, caption in greedy.captions.items() if image != "i3"})
     contents = Contents([replace(one, systems=[part])], "test", embed)
     assert contents.written == {"dual": {}}
-    assert details(contents, "attention/greedy")[3] is None
+    assert details(contents, "attention, greedy")[3] is None
 
 
 def test_attention_of_a_word(contents: Contents) -> None:
-    first = details(contents, "attention/beam")[0]["attention"]
+    first = details(contents, "attention, beam")[0]["attention"]
     # A third of the largest is the 21st of 63 steps.
     assert first["weights"][0] == f"{LEVELS[21]}{LEVELS[0] * 4}{LEVELS[63]}"
     assert first["grid"] == [2, 3]
@@ -119,17 +122,17 @@ def test_attention_of_a_word(contents: Contents) -> None:
 
 
 def test_equal_words_of_a_captioner_have_the_stored_attention(contents: Contents) -> None:
-    beam = list(contents.systems).index("attention/beam")
-    shown = details(contents, "attention/reranked")
+    beam = list(contents.systems).index("attention, beam")
+    shown = details(contents, "attention, reranked")
     assert not {"attention", "attention_of"} & set(shown[0])
     assert shown[1]["attention_of"] == beam
-    assert [one["attention_of"] for one in details(contents, "attention/greedy")] == [beam] * IMAGES
+    assert [one["attention_of"] for one in details(contents, "attention, greedy")] == [beam] * IMAGES
 
 
 def test_two_experiments_side_by_side(results: Path, tmp_path: Path) -> None:
     again = shutil.copytree(results, tmp_path / "other")
     both = Contents([read_results(folder) for folder in (results, again)], "test")
-    assert [one["name"] for one in both.overview()["systems"]][::3] == ["toy attention/beam", "other attention/beam"]
+    assert [one["name"] for one in both.overview()["systems"]][::3] == ["toy attention, beam", "other attention, beam"]
     assert len(both.images()["ids"]) == IMAGES
     assert len(both.images()["references"]["text"]) == 2 * IMAGES
 
@@ -149,7 +152,7 @@ def test_what_was_not_made_is_left_out(results: Path, tmp_path: Path) -> None:
     overview = contents.overview()
     assert overview["spaces"] == []
     assert {column["name"].partition(":")[2] for column in overview["columns"]} == {"log_prob"}
-    assert set(details(contents, "attention/beam")[0]) == {"tokens", "log_probs", "numbers", "candidates"}
+    assert set(details(contents, "attention, beam")[0]) == {"tokens", "log_probs", "numbers", "candidates"}
     json.dumps([contents.images(), dict(contents.neighbours()), dict(contents.maps())], allow_nan=False)
 
 

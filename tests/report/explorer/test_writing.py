@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 import urllib.error
 import urllib.request
 from functools import partial
@@ -125,3 +127,23 @@ def test_the_server_shows_the_folder_alone(results: Path) -> None:
             assert answer.read().startswith(b"explorer.receive(")
         with pytest.raises(urllib.error.HTTPError, match="404"):
             urllib.request.urlopen(address.replace("data/overview.js", "../../data/manifest.json"))
+
+
+def test_of_several_at_once_one_writes_and_the_others_say_one_line(results: Path, tmp_path: Path) -> None:
+    code = "import sys; from vitcapr.commands.main import main; main()"
+    command = [
+        sys.executable,
+        "-c",
+        code,
+        "explore",
+        str(results),
+        "--output",
+        str(tmp_path / "explorer"),
+        "--no-embed",
+    ]
+    processes = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(3)]
+    errors = {process.communicate()[1].strip().rpartition("\n")[2] for process in processes if process.wait()}
+    assert errors <= {f"error: another vitcapr explore writes this folder ({tmp_path / 'explorer'}); wait for it"}
+    assert any(process.returncode == 0 for process in processes)
+    assert (tmp_path / "explorer" / MARK).is_file()
+    assert {path.name for path in tmp_path.iterdir()} == {"explorer"}

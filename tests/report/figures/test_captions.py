@@ -8,8 +8,9 @@ from PIL import Image
 from tests.report.conftest import check_layout
 from vitcapr.metrics import java
 from vitcapr.report.figures.captions import Captioned, caption_sheet
-from vitcapr.report.figures.examples import Run, mark_changes
+from vitcapr.report.figures.examples import Run, mark_words
 from vitcapr.report.figures.page import print_size
+from vitcapr.report.figures.style import DPI, save_figure
 from vitcapr.stages.draw_captions import draw_captions
 from vitcapr.stages.draw_reranked import draw_reranked
 
@@ -30,7 +31,7 @@ def sheet(shapes=((60, 40), (40, 60), (400, 20), (20, 400), (30, 30), (1, 1))):
         Captioned(Image.new("RGB", shape, (90, 120, 200)), {name: [Run(caption)] for name in NAMES}, reference)
         for shape, (caption, reference) in zip(shapes, AWKWARD, strict=True)
     ]
-    return caption_sheet(examples, "a note " * 40)
+    return caption_sheet(examples, "a note " * 40)[0]
 
 
 def test_nothing_overlaps_and_nothing_is_clipped():
@@ -59,27 +60,56 @@ AFTER = ("a", "dog", "on", "the", "ground", "with", "a", "shoe")
 
 
 def test_changes_by_hand():
-    assert mark_changes(BEFORE, AFTER) == [
-        ("a dog", ""),
-        ("lying", "del"),
-        ("on the", ""),
-        ("road", "del"),
-        ("ground with a shoe", "ins"),
+    changes = [(run.text, run.change) for run in mark_words(AFTER, before=BEFORE)]
+    assert changes == [
+        *(("a", ""), ("dog", ""), ("lying", "del"), ("on", ""), ("the", ""), ("road", "del")),
+        *(("ground", "ins"), ("with", "ins"), ("a", "ins"), ("shoe", "ins")),
     ]
-    assert mark_changes(("a",), ("a",)) == [("a", "")]
-    assert mark_changes((), ("a",)) == [("a", "ins")]
+    assert mark_words(("a",), before=("a",)) == [("a", "", "")]
+    assert mark_words(("a", "b"), {1: "in truth c"}, before=("b",)) == [("a", "ins", ""), ("b", "", "in truth c")]
+
+
+def lines(figure):
+    return [artist for artist in figure.artists if isinstance(artist, Line2D)]
 
 
 def test_marked_words_have_a_line_each():
     image = Image.fromarray(np.zeros((40, 60, 3), np.uint8))
-    figure = caption_sheet([Captioned(image, {"CIDEr 53 → 81": mark_changes(BEFORE, AFTER)}, "A dog .")], "note")
+    words = mark_words(AFTER, before=BEFORE)
+    (figure,) = caption_sheet([Captioned(image, {"CIDEr 53 → 81": words}, "A dog .")], "note")
     texts = [text.get_text() for text in figure.texts]
     assert texts[:2] == ["note", "CIDEr 53 → 81"]
     assert " ".join(texts[2:-2]) == "a dog lying on the road ground with a shoe"
     colors = {text.get_text(): text.get_color() for text in figure.texts}
     assert len({colors["a dog"], colors["lying"], colors["ground"]}) == 3
     # Two removed words; the four added ones are in two lines.
-    assert len([artist for artist in figure.artists if isinstance(artist, Line2D)]) == 2 + 2
+    assert len(lines(figure)) == 2 + 2
+
+
+def test_equal_captions_stand_once_and_a_wrong_word_has_a_red_line():
+    image = Image.new("RGB", (60, 60))
+    wrong = mark_words(["three", "boats"], {0: "in truth four"})
+    captions = {"a": wrong, "b": mark_words(["four", "boats"]), "c": wrong}
+    (figure,) = caption_sheet([Captioned(image, captions, "x")], "note")
+    assert [text.get_text() for text in figure.texts][1:9] == ["■", "a", "■", "c", "three", "boats", "■", "b"]
+    assert [line.get_color() for line in lines(figure)] == ["#D00000"]
+
+
+def test_a_long_sheet_has_pages_of_a4(tmp_path):
+    image = Image.new("RGB", (60, 60))
+    many = {f"system {number}": mark_words([*LONG.split(), str(number)]) for number in range(40)}
+    examples = [Captioned(image, many, "x"), *([Captioned(image, {"a": [Run("b")]}, "x")] * 20)]
+    pages = caption_sheet(examples, "note")
+    assert len(pages) > 1
+    assert all(page.get_size_inches()[1] <= 11.69 for page in pages)
+    assert any("more captions" in text.get_text() for text in pages[0].texts)
+    for page in pages:
+        check_layout(page)
+    save_figure(pages, tmp_path / "x.pdf")
+    save_figure(pages, tmp_path / "x.png")
+    assert f"/Count {len(pages)}".encode() in (tmp_path / "x.pdf").read_bytes()
+    heights = [round(page.get_size_inches()[1] * DPI) for page in pages]
+    assert abs(Image.open(tmp_path / "x.png").height - sum(heights)) <= len(pages)
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 import numpy as np
 import pandas as pd
+import pytest
 
 from tests.report.conftest import check_layout
 from vitcapr.report.figures.curves import backbone_curves, training_curves
@@ -72,7 +73,7 @@ def test_the_backbones_scores_are_drawn_by_name():
         {"epoch": [1, 2], "train_loss": [3, 2], "validation_loss": [3, 2.5], "kind": [0.2, 0.9], "color": [0.1, 0.8]}
     )
     figure = backbone_curves(table)
-    assert [line.get_label() for line in figure.axes[1].get_lines()] == ["kind", "color"]
+    assert [line.get_label() for line in figure.axes[1].get_lines()] == ["kind", "colour"]
     assert figure.axes[1].get_lines()[0].get_ydata().tolist() == [20, 90]
 
 
@@ -99,3 +100,9 @@ def test_retrievers_have_their_loss_and_their_recalls():
     assert titles(figure) == ["contrastive loss", "recalls on validation, summed", "learning rate, end of epoch"]
     assert stars(figure.axes[0]) == [(2, 2.0)]
     assert stars(figure.axes[1]) == [(2, 300.5)]
+
+
+def test_equal_curves_all_show():
+    figure = training_curves({"a": history(), "b": history()})
+    lines = [line for line in figure.axes[0].get_lines() if line.get_marker() in ("o", "s")]
+    assert [line.get_linewidth() for line in lines] == pytest.approx([2.9, 1.3])

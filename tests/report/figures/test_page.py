@@ -57,7 +57,7 @@ def test_a_font_in_a_package_is_taken_where_none_is_installed(monkeypatch, tmp_p
 @pytest.mark.usefixtures("without_cjk")
 def test_text_without_glyphs_is_a_note_and_one_warning_line(picture, caplog, recwarn):
     with caplog.at_level(logging.WARNING):
-        figure = caption_sheet([Captioned(picture, {"model": [Run("狗")]}, CHINESE)], "note")
+        (figure,) = caption_sheet([Captioned(picture, {"model": [Run("狗")]}, CHINESE)], "note")
     assert [text.get_text() for text in figure.texts] == ["note", "model", NO_FONT, "reference", NO_FONT]
     assert not [warning for warning in recwarn if "Glyph" in str(warning.message)]
     (record,) = caplog.records

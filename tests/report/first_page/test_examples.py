@@ -76,6 +76,8 @@ def test_the_note_counts_the_changed_captions_among_the_examples(dataset, tmp_pa
     assert "2 of 6 images of the test split" in section.note
     assert "Reranking changed a caption of 3 of the 6 images, and of 1 of the 2 below." in section.note
     first, last = section.content
-    assert first["captions"]["m/reranked"] == [("word0 word1", "del"), ("other", "ins")]
+    assert first["captions"]["m/reranked"] == [
+        *(("word0", "del", ""), ("word1", "del", ""), ("other", "ins", "")),
+    ]
     assert {run.change for run in last["captions"]["m/reranked"]} == {""}
     assert captioned(data, "test", "en", {}, {}, choice, None) is None

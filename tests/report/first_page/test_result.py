@@ -37,7 +37,7 @@ def test_the_result_in_sentences(tmp_path):
             },
         )
     assert sentences(summary, "test", [tmp_path / f"{name}.json" for name in ("gain", "none", "o")]) == [
-        "Best captions: a, beam with CIDEr 70.0 (69.0-71.0), the highest of 2 systems.",
+        "Best captions: a, beam with CIDEr 70.0 (69.0-71.0), the highest of 2 systems, the oracle left out.",
         "Best retrieval: r with T→I R@1 25.0 (24.0-26.0), the only system.",
         "Gain of a, gain over a, beam, on the same images: CIDEr +2.00 (+1.00 to +3.00).",
         "Gain of a, none over a, beam, on the same images: CIDEr +2.00 (+1.00 to +3.00): no difference shown.",

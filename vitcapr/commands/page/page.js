@@ -1,37 +1,9 @@
 "use strict";
 
 const find = (selector) => document.querySelector(selector);
-// The colour map "inferno" of matplotlib at equal distances, as in the figures of attention.
-const INFERNO = [
-  [0, 0, 4], [31, 12, 72], [85, 15, 109], [136, 34, 106], [186, 54, 85], [227, 89, 51], [249, 140, 10], [249, 201, 50], [252, 255, 164],
-];
-const LEAST_SCALE = 3; // multiples of an even spread, so that a captioner that looks everywhere does not seem to look somewhere
-
 let limits = null;
 let latest = 0;
 let pinned = null;
-
-function colour(value) {
-  const place = Math.min(Math.max(value, 0), 1) * (INFERNO.length - 1);
-  const below = Math.min(Math.floor(place), INFERNO.length - 2);
-  return INFERNO[below].map((from, channel) => from + (place - below) * (INFERNO[below + 1][channel] - from));
-}
-
-function paint(canvas, rows, most) {
-  canvas.height = rows.length;
-  canvas.width = rows[0].length;
-  const context = canvas.getContext("2d");
-  const image = context.createImageData(canvas.width, canvas.height);
-  rows.flat().forEach((weight, place) => image.data.set([...colour(weight / most), 255], 4 * place));
-  context.putImageData(image, 0, 0);
-}
-
-// The weight that the strongest colour stands for: one for all words of a caption.
-function scaleOf(words) {
-  const all = words.flatMap((word) => word.attention.flat()).sort((a, b) => a - b);
-  const patches = words[0].attention.flat().length;
-  return Math.max(all[Math.floor(0.995 * (all.length - 1))], LEAST_SCALE / patches);
-}
 
 function say(text, bad = false) {
   find("#status").textContent = text;
@@ -50,76 +22,94 @@ function likelihood(word) {
 }
 
 function show(result) {
-  const picture = find("#picture");
-  const hint = find("#hint");
-  const explained = result.words.length > 0 && result.words[0].attention !== null;
-  const most = explained ? scaleOf(result.words) : 0;
+  const { words } = result;
+  const canvas = find("#picture canvas");
+  const explained = words.length > 0 && words[0].attention !== null;
   const invitation = explained ? "Hover over a word, or tap it, to see where the captioner looked." : "This captioner does not say where it looked.";
-  const buttons = [];
-  const look = (word) => {
-    picture.classList.toggle("explained", explained && word !== null);
-    hint.textContent = word === null ? invitation : likelihood(word);
-    if (explained && word !== null) paint(find("#picture canvas"), word.attention, most);
+  const look = (place) => {
+    find("#hint").textContent = place === null ? invitation : likelihood(words[place]);
+    if (!explained) return;
+    attended.clear(canvas);
+    if (place === null) return;
+    const { attention } = words[place];
+    const [grid, weights] = [[attention.length, attention[0].length], attention.flat()];
+    const most = Math.max(...weights);
+    attended.draw(canvas, grid, weights.map((weight) => weight / most));
+    find("#hint").textContent += `; ${attended.described(grid, weights, most * weights.length)}`;
   };
   const pin = (place) => {
     pinned = place;
     buttons.forEach((button, other) => button.setAttribute("aria-pressed", String(other === place)));
-    look(place === null ? null : result.words[place]);
+    look(place);
   };
-  const caption = find("#caption");
-  caption.replaceChildren();
-  result.words.forEach((word, place) => {
+  const buttons = words.map((word, place) => {
     const button = element("button", word.word);
     button.type = "button";
-    button.addEventListener("mouseenter", () => look(word));
-    button.addEventListener("focus", () => look(word));
-    for (const left of ["mouseleave", "blur"]) button.addEventListener(left, () => look(pinned === null ? null : result.words[pinned]));
+    for (const enters of ["mouseenter", "focus"]) button.addEventListener(enters, () => look(place));
+    for (const leaves of ["mouseleave", "blur"]) button.addEventListener(leaves, () => look(pinned));
     button.addEventListener("click", () => pin(pinned === place ? null : place));
-    buttons.push(button);
-    caption.append(button, " ");
+    return button;
   });
-  if (result.words.length === 0) caption.textContent = "(the captioner wrote no word)";
-  pin(null);
+  find("#caption").replaceChildren(...buttons.flatMap((button) => [button, " "]));
+  if (words.length === 0) find("#caption").textContent = "(the captioner wrote no word)";
   find("#picture img").src = result.picture;
   find("#picture img").alt = `The photograph: ${result.caption}`;
-  find("#scale").hidden = !explained;
+  const { likeness } = result;
+  find("#unlike").hidden = !likeness || likeness.cosine >= likeness.usual;
+  find("#unlike").textContent = likeness
+    ? `This photograph is unlike the training images: its cosine with the nearest is ${likeness.cosine.toFixed(2)}; of 99 % of them it is ${likeness.usual.toFixed(2)} or more. The caption may be a guess.`
+    : "";
   list("#others", result.candidates.slice(1).map((one) => [one.caption, `score ${one.score.toFixed(2)}`]));
-  list("#nearest", result.nearest.map((one) => [one.caption, `cosine ${one.cosine.toFixed(2)} · ${one.image}`]));
+  list("#nearest", result.nearest.map((one) => [one.caption, `cosine ${one.cosine.toFixed(2)} · ${one.image}`, one.thumbnail]));
   find("#result").hidden = false;
+  pin(null);
+  const play = find("#play").cloneNode();
+  find("#play").replaceWith(play);
+  const start = attended.player(play, buttons, look);
+  if (explained) start();
+  else play.hidden = true;
 }
 
 function list(selector, rows) {
   find(selector).hidden = rows.length === 0;
-  find(`${selector} ol`).replaceChildren(...rows.map(([text, number]) => {
+  find(`${selector} ol`).replaceChildren(...rows.map(([text, number, thumbnail]) => {
     const item = element("li", `${text} `);
     item.append(element("span", number, "number"));
+    if (thumbnail) item.prepend(Object.assign(new Image(48, 48), { src: thumbnail, alt: "" }));
     return item;
   }));
 }
 
-async function caption(file) {
-  if (limits !== null && file.size > limits.max_bytes) {
-    say(`${file.name} has ${(file.size / 1e6).toFixed(0)} MB; the most is ${(limits.max_bytes / 1e6).toFixed(0)} MB.`, true);
-    return;
-  }
+function refuse(text) {
+  find("#result").hidden = true;
+  attended.pause?.();
+  say(text, true);
+}
+
+async function caption(file, others = 0) {
   const mine = ++latest;
+  if (limits !== null && file.size > limits.max_bytes)
+    return refuse(`${file.name} has ${(file.size / 1e6).toFixed(0)} MB; the most is ${(limits.max_bytes / 1e6).toFixed(0)} MB.`);
   say(`Captioning ${file.name} …`);
   try {
     const response = await fetch("/caption", { method: "POST", body: file });
     const result = await response.json();
     if (mine !== latest) return;
     if (!response.ok) throw new Error(result.error);
-    say("");
+    say(others ? `${file.name} is the first of ${others + 1} files; the page captions one at a time.` : "");
     show(result);
   } catch (error) {
-    if (mine !== latest) return;
-    find("#result").hidden = true;
-    say(error instanceof TypeError ? "The program does not answer; is it still running?" : `${file.name}: ${error.message}`, true);
+    if (mine === latest) refuse(error instanceof TypeError ? "The program does not answer; is it still running?" : `${file.name}: ${error.message}`);
   }
 }
 
 function dropped(files) {
-  if (files.length > 0) caption(files[0]);
+  if (files.length > 0) caption(files[0], files.length - 1);
+}
+
+async function trySample(number) {
+  const file = await fetch(`/samples/${number}`).then((response) => response.blob());
+  caption(Object.assign(file, { name: `Sample ${number + 1}` }));
 }
 
 const drop = find("#drop");
@@ -136,12 +126,21 @@ find("#file").addEventListener("change", (event) => {
   event.target.value = ""; // the same file may be chosen again
 });
 
-paint(find("#scale canvas"), [Array.from({ length: 64 }, (_, place) => place)], 63);
 find("#shell").textContent = `curl --data-binary @photo.jpg ${location.origin}/caption`;
 find("#picture img").addEventListener("load", ({ target }) => {
+  const canvas = find("#picture canvas");
+  if (target.naturalWidth) canvas.height = (canvas.width * target.naturalHeight) / target.naturalWidth;
   find("#picture").style.width = `min(100%, 36rem, ${(75 * target.naturalWidth) / target.naturalHeight}vh)`;
 });
 fetch("/about").then((response) => response.json()).then((about) => {
   limits = about.limits;
+  find("#samples").hidden = about.samples === 0;
+  for (let number = 0; number < about.samples; number++) {
+    const button = element("button", "");
+    button.type = "button";
+    button.append(Object.assign(new Image(80, 80), { src: `/samples/${number}`, alt: `Caption sample ${number + 1}` }));
+    button.addEventListener("click", () => trySample(number));
+    find("#samples").append(button);
+  }
   find("#models").textContent = `Captioner ${about.captioner}, ${about.decoding}` + (about.retriever ? `; retriever ${about.retriever}` : "");
 });

@@ -6,7 +6,8 @@ up, becomes the same few claims, so that a caption can be checked against anothe
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from vitcapr.demo.scenes.lexicon import COLORS, KINDS, LEXICON, PLACES
 
@@ -20,6 +21,9 @@ INVERSE = {
     "behind": "in_front",
 }
 
+Words = Mapping[str, tuple[int, ...]]
+"""The places of the words behind a claim among the words of the caption that spaces separate, by the claim's field."""
+
 
 @dataclass(frozen=True)
 class ClaimedGroup:
@@ -30,6 +34,7 @@ class ClaimedGroup:
     size: str | None
     texture: str | None
     color: str | None
+    words: Words = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,7 @@ class Claims:
     place: str | None
     groups: tuple[ClaimedGroup, ...]
     relation: tuple[str, ...] | None
+    words: Words = field(default_factory=dict, compare=False)
 
 
 def read_caption(text: str) -> Claims:
@@ -53,51 +59,81 @@ def read_caption(text: str) -> Claims:
     >>> read_caption("On the grass, a small red ball is left of two big dotted boats.").relation
     ('left', 'ball', 'boat')
     """
-    words = " ".join(re.findall(r"[a-z]+", text.lower()))
-    place, words = _cut_place(words)
-    groups: list[ClaimedGroup] = []
+    text = text.lower()
+    words = list(re.finditer(r"[a-z]+", text))
+    places = [len(text[: word.end()].split()) - 1 for word in words]
+    # What is read is replaced by as many characters, so that a span has the same words throughout.
+    line = " ".join(word[0] for word in words)
+    start_of = {at: number for number, at in enumerate([0, *(space.end() for space in re.finditer(" ", line))])}
+
+    def words_in(span: tuple[int, int]) -> tuple[int, ...]:
+        return tuple(dict.fromkeys(places[start_of[at]] for at in range(*span) if at in start_of))
+
+    place, groups = _PLACE.search(line), list[ClaimedGroup]()
 
     def take(match: re.Match[str]) -> str:
-        groups.append(_group(match))
-        return f"@{len(groups) - 1}"
+        groups.append(
+            _group(match, {name: words_in(match.span(name)) for name, part in match.groupdict().items() if part})
+        )
+        return f"@{len(groups) - 1}".ljust(len(match[0]))
 
-    words = _GROUP.sub(take, words)
-    return Claims(place, tuple(groups), _relation(words, [group.kind for group in groups]))
+    rest = line if place is None else line[: place.start()] + "|".ljust(len(place[0])) + line[place.end() :]
+    relation = _relation(_GROUP.sub(take, rest), [group.kind for group in groups])
+    own = {"place": place and place.span(), "relation": relation and relation.span}
+    return Claims(
+        place and _PLACE_OF[place[0]],
+        tuple(groups),
+        relation and relation.name,
+        {name: words_in(span) for name, span in own.items() if span},
+    )
 
 
-def _cut_place(words: str) -> tuple[str | None, str]:
-    """The place, and the words without it."""
-    place = _PLACE.search(words)
-    if place is None:
-        return None, words
-    return _PLACE_OF[place[0]], " ".join((words[: place.start()] + " | " + words[place.end() :]).split())
-
-
-def _group(match: re.Match[str]) -> ClaimedGroup:
+def _group(match: re.Match[str], words: Words) -> ClaimedGroup:
     parts = match.groupdict()
     texture = parts["before"] or parts["after"]
+    names = {
+        "noun": "kind",
+        "number": "count",
+        "size": "size",
+        "before": "texture",
+        "after": "texture",
+        "color": "color",
+    }
     return ClaimedGroup(
         kind=_KIND_OF[parts["noun"]],
         count=_COUNT_OF.get(parts["number"] or ""),
         size=_SIZE_OF.get(parts["size"] or ""),
         texture=None if texture is None else _TEXTURE_OF[texture],
         color=parts["color"],
+        # If a texture stands before and after the noun, the one before counts.
+        words={names[part]: words[part] for part in reversed([*words])},
     )
 
 
-def _relation(words: str, kinds: list[str]) -> tuple[str, ...] | None:
+class _Relation(NamedTuple):
+    """``span``: the characters of the words that name it."""
+
+    name: tuple[str, ...]
+    span: tuple[int, int]
+
+
+def _relation(words: str, kinds: list[str]) -> _Relation | None:
     """From a caption in which ``@0`` and so on stand for the groups."""
-    if between := re.search(r"@(\d) .*?\bbetween @(\d) and @(\d)|@(\d) and @(\d) .*?@(\d) between them", words):
-        first = [int(number) for number in between.groups() if number is not None]
-        subject, others = (first[0], first[1:]) if between[1] is not None else (first[2], first[:2])
-        return ("between", kinds[subject], *sorted(kinds[number] for number in others))
+    if between := re.search(r"@(\d) .*?\b(between) @(\d) +and @(\d)|@(\d) +and @(\d) .*?@(\d) +(between them)", words):
+        if between[2]:
+            subject, others, span = int(between[1]), between.group(3, 4), between.span(2)
+        else:
+            subject, others, span = int(between[7]), between.group(5, 6), between.span(8)
+        return _Relation(("between", kinds[subject], *sorted(kinds[int(number)] for number in others)), span)
     if len(kinds) >= 2:
         if match := re.search(rf"@(\d)\b[^@]*?\b({_either(_RELATION_OF)}) @(\d)", words):
-            return _ordered(_RELATION_OF[match[2]], kinds[int(match[1])], kinds[int(match[3])])
+            return _Relation(
+                _ordered(_RELATION_OF[match[2]], kinds[int(match[1])], kinds[int(match[3])]), match.span(2)
+            )
         if match := re.search(rf"@(\d)\b.*? with @(\d) .*?({_either(_HELD_OF)})\b", words):
-            return _ordered(_HELD_OF[match[3]], kinds[int(match[2])], kinds[int(match[1])])
+            return _Relation(_ordered(_HELD_OF[match[3]], kinds[int(match[2])], kinds[int(match[1])]), match.span(3))
     elif kinds and (match := re.search(rf"\b({_either(_ALONE_OF)})\b", words)):
-        return _ALONE_OF[match[1]], kinds[0]
+        return _Relation((_ALONE_OF[match[1]], kinds[0]), match.span(1))
     return None
 
 

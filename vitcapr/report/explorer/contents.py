@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from vitcapr.formats.captions import Candidate, DecodedCaption
 from vitcapr.formats.scores import Score
 from vitcapr.metrics.labels import COLUMNS
+from vitcapr.report.attended import encoded
+from vitcapr.report.claims import wrong_words
 from vitcapr.report.explorer.columns import Column, plain, space_columns, system_columns, written_column
 from vitcapr.report.explorer.gallery import Gallery, build_gallery
 from vitcapr.report.explorer.results import Results, Space, System
@@ -18,8 +20,6 @@ from vitcapr.report.explorer.spaces import Embed, Written, describe_images, desc
 
 PART = 100
 """Images whose details are in one file."""
-LEVELS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-"""A weight of attention is one of these characters: the share of the word's largest weight, from 0 to 1."""
 Json = dict[str, Any]
 
 
@@ -44,7 +44,7 @@ class Contents:
         """The systems by their names in the explorer, each with the number of its experiment."""
         numbered = enumerate(self.experiments)
         return {
-            self._name(n, f"{each.model}/{each.decoding}"): (n, each) for n, one in numbered for each in one.systems
+            self._name(n, f"{each.model}, {each.decoding}"): (n, each) for n, one in numbered for each in one.systems
         }
 
     @cached_property
@@ -54,16 +54,18 @@ class Contents:
 
     def overview(self) -> Json:
         """What the page must know first: the systems with their scores, the retrieval models, the columns."""
+        honest = [one.scores for _, one in self.systems.values() if not one.oracle]
+        searching = [one.scores for _, one in self.spaces.values()]
         systems = []
         for name, (number, system) in self.systems.items():
-            base = self._name(number, f"{system.model}/{system.base}")
+            base = self._name(number, f"{system.model}, {system.base}")
             systems.append(
                 {
                     "name": name,
                     "base": base if self._base(number, system) else None,
                     "oracle": system.oracle,
                     "claims": bool(system.claims),
-                    "scores": _score_cells(system.scores),
+                    "scores": _score_cells(system.scores, [] if system.oracle else honest),
                 }
             )
         return {
@@ -73,11 +75,17 @@ class Contents:
             "part": PART,
             "systems": systems,
             "spaces": [
-                {"name": name, "scores": _score_cells(space.scores), "written": list(self.written[name])}
+                {"name": name, "scores": _score_cells(space.scores, searching), "written": list(self.written[name])}
                 for name, (_, space) in self.spaces.items()
             ],
             "columns": [
-                {"name": each.name, "label": each.label, "group": each.group, "better": each.better}
+                {
+                    "name": each.name,
+                    "label": each.label,
+                    "group": each.group,
+                    "better": each.better,
+                    "places": each.places,
+                }
                 for each in self.columns
             ],
         }
@@ -99,11 +107,19 @@ class Contents:
         """All images, their captions and references, and the values of the columns."""
         images, references = self.gallery.images, self.gallery.references
         ids, several = images["image_id"].tolist(), references["language"].nunique() > 1
-        written = [system.captions for _, system in self.systems.values()]
+        systems = [system for _, system in self.systems.values()]
         return {
             "ids": ids,
             "sizes": images[["width", "height"]].to_numpy().tolist(),
-            "captions": [[each[image].caption if image in each else None for image in ids] for each in written],
+            "captions": [
+                [one.captions[id_].caption if id_ in one.captions else None for id_ in ids] for one in systems
+            ],
+            "wrong": [
+                [[*wrong_words(one.claims[id_]).items()] if id_ in one.claims else None for id_ in ids]
+                if one.claims
+                else None
+                for one in systems
+            ],
             "references": {
                 "image": references["image"].tolist(),
                 "text": references["text"].tolist(),
@@ -178,7 +194,7 @@ class Contents:
         return f"{names[number]}{f' ({same + 1})' if same else ''} {name}"
 
     def _base(self, number: int, system: System) -> System | None:
-        _, base = self.systems.get(self._name(number, f"{system.model}/{system.base}"), (number, None))
+        _, base = self.systems.get(self._name(number, f"{system.model}, {system.base}"), (number, None))
         return base
 
     def _details(self, number: int, system: System, image: int, row: int | None) -> Json | None:
@@ -195,13 +211,14 @@ class Contents:
         return shown
 
 
-def _score_cells(scores: Mapping[str, Score]) -> list[Json]:
-    """The scores that tables know, as tables show them."""
+def _score_cells(scores: Mapping[str, Score], others: Sequence[Mapping[str, Score]]) -> list[Json]:
+    """The scores that tables know, as tables show them; the best among ``others`` are marked."""
     cells = []
     for name, column in COLUMNS.items():
         if column.group is not None and name in scores and scores[name]["value"] is not None:
             cell = column.cell(scores[name])
-            parts = {"text": cell.text, "interval": cell.interval}
+            best = column.best(other[name]["value"] for other in others if name in other)
+            parts = {"text": cell.text, "interval": cell.interval, "best": cell.text == best}
             cells.append({"name": name, "label": column.short, **parts, "group": column.group.title})
     return cells
 
@@ -228,21 +245,6 @@ def _attention(system: System, caption: DecodedCaption, row: int) -> NDArray[np.
         return None
     weights = system.attention.of_row(row)
     return weights if weights is not None and len(weights) == len(caption.tokens) else None
-
-
-def encoded(weights: NDArray[np.floating]) -> Json:
-    """Attention (L, h, w): the grid, a string for each word, and the largest weight of each in multiples of an even
-    spread."""
-    words, height, width = weights.shape
-    flat = weights.reshape(words, -1).astype(np.float64)
-    most = flat.max(axis=1, keepdims=True, initial=0)
-    levels = np.rint(flat / np.where(most > 0, most, 1) * (len(LEVELS) - 1)).astype(np.intp)
-    characters = np.array(list(LEVELS))
-    return {
-        "grid": [height, width],
-        "weights": ["".join(characters[row]) for row in levels],
-        "peaks": [round(float(value) * height * width, 2) for value in most[:, 0]],
-    }
 
 
 def _candidate(candidate: Candidate, added: Sequence[str]) -> list[str | float | None]:

@@ -1,9 +1,9 @@
 """What an experiment left of one split, for the explorer: captions with their scores, embeddings with their ranks."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
@@ -11,24 +11,14 @@ from vitcapr.errors import UserError
 from vitcapr.formats.captions import AttentionTable, DecodedCaption, read_attention, read_captions
 from vitcapr.formats.embeddings import Embeddings, read_embeddings
 from vitcapr.formats.manifest import Manifest, check_split, read_manifest
-from vitcapr.formats.scores import Ranks, Score, read_comparison, read_metrics, read_per_image
+from vitcapr.formats.scores import Ranks, Score, read_comparison, read_metrics, read_per_image, read_summary
 from vitcapr.metrics.base import is_oracle
 from vitcapr.metrics.rank_files import read_ranks_of
+from vitcapr.report.claims import Claim, OpenClaims, no_claims
 
 _RECALL = ("i2t_recall_1", "t2i_recall_1")
 
 
-class Claim(NamedTuple):
-    """A claim of a caption, and what is true of the image; ``true`` is None where the image has nothing of the kind."""
-
-    kind: str
-    claimed: str
-    true: str | None
-    right: bool
-
-
-CheckClaims = Callable[[str, str], Sequence[Claim]]
-"""From a caption and a reference of its image to the claims of the caption."""
 _REMEDY = "give the folder of an experiment that has run: results/NAME"
 
 
@@ -76,21 +66,21 @@ class Results:
     spaces: list[Space]
 
 
-def read_experiment(folder: Path, split: str, check_claims: CheckClaims | None = None) -> Results:
+def read_experiment(folder: Path, split: str, open_claims: OpenClaims = no_claims) -> Results:
     """Everything that the experiment in ``folder`` left of a split.
 
-    Systems without reranking come first, then rerankings, then oracles; the retrieval model with the highest R@1 comes
-    first. A retrieval model is left out if its ranks are not there.
+    Systems are in the order of the summary; those that it lacks follow, first without reranking, then rerankings, then
+    oracles. The retrieval model with the highest R@1 comes first; one without ranks is left out.
 
     Args:
-        check_claims: for the captions of an experiment that scored their claims; without it, they have none.
+        open_claims: the check of the claims of an experiment that scored them.
     """
     if not folder.is_dir():
         raise UserError("no such folder", where=folder, remedy=_REMEDY)
     data = read_manifest(folder / "data" / "manifest.json")
     check_split(split)
     systems = [
-        _system(folder, path, data, split, check_claims)
+        _system(folder, path, data, split, open_claims)
         for path in sorted(folder.glob(f"captions/*/*/{split}/captions.json"))
     ]
     spaces = []
@@ -106,20 +96,22 @@ def read_experiment(folder: Path, split: str, check_claims: CheckClaims | None =
         known |= {path.parent.name for path in folder.glob("embeddings/*/*/embeddings.npz")}
         remedy = f"it has some of {', '.join(sorted(known))}: --split {min(known)}" if known else _REMEDY
         raise UserError(f"no captions and no embeddings of the split {split}", where=folder, remedy=remedy)
-    systems.sort(key=lambda one: (one.model, one.oracle, bool(one.base)))
+    order = _order(folder)
+    systems.sort(
+        key=lambda one: (order.get((one.model, one.decoding), len(order)), one.model, one.oracle, bool(one.base))
+    )
     spaces.sort(key=lambda one: -sum(one.scores[name]["value"] or 0 for name in _RECALL if name in one.scores))
     return Results(folder.resolve().name, data, systems, spaces)
 
 
-def _system(folder: Path, path: Path, data: Manifest, split: str, check_claims: CheckClaims | None) -> System:
+def _system(folder: Path, path: Path, data: Manifest, split: str, open_claims: OpenClaims) -> System:
     model, decoding = path.parts[-4:-2]
     metrics = folder / "metrics" / model / decoding / split
     captions, attention, per_image = read_captions(path), path.with_name("attention.npz"), metrics / "per_image.parquet"
     claims: dict[str, Sequence[Claim]] = {}
-    if check_claims is not None and (metrics / "claims.json").is_file():
-        # Every reference of a scene describes all of it, so any one of them serves.
-        truth = dict(data.captions_of(split, "en")[["image_id", "text"]].to_numpy())
-        claims = {image: check_claims(one.caption, truth[image]) for image, one in captions.items() if image in truth}
+    check = open_claims(data, split) if (metrics / "claims.json").is_file() else None
+    if check is not None:
+        claims = {image: check(image, one.caption) for image, one in captions.items()}
     return System(
         model,
         decoding,
@@ -140,6 +132,14 @@ def _base(comparison: Path) -> str:
     content = read_comparison(comparison)
     before: dict[str, Any] = content["before"]
     return str(before["decoding"]) if before["model"] == content["after"]["model"] else ""
+
+
+def _order(folder: Path) -> dict[tuple[str, str], int]:
+    """The place of each model and decoding in the tables of scores."""
+    if not (folder / "summary.csv").is_file():
+        return {}
+    pairs = read_summary(folder / "summary.csv")[["model", "decoding"]].drop_duplicates()
+    return {pair: place for place, pair in enumerate(pairs.itertuples(index=False, name=None))}
 
 
 def _scores(metrics: Path) -> dict[str, Score]:

@@ -1,5 +1,6 @@
 """Writes the explorer's folder: a page, its scripts, the data as scripts, and the pictures."""
 
+import fcntl
 import io
 import json
 import os
@@ -17,6 +18,7 @@ from PIL import Image
 from vitcapr.data.images import BadImage, ImageSource
 from vitcapr.errors import UserError
 from vitcapr.progress import Reporter
+from vitcapr.report.attended import SCRIPT
 from vitcapr.report.explorer.contents import Contents
 
 PAGE = Path(__file__).with_name("page")
@@ -28,10 +30,14 @@ SIDE = 320
 _QUALITY = 75
 
 
-def write_explorer(folder: Path, contents: Contents, report: Reporter) -> None:
-    """Write the folder under a temporary name and rename it. An earlier explorer in its place is replaced."""
+def write_explorer(folder: Path, contents: Contents, report: Reporter, first_page: str | None = None) -> None:
+    """Write the folder under a temporary name and rename it. An earlier explorer in its place is replaced.
+
+    Args:
+        first_page: the address of the experiment's first page, as seen from the folder.
+    """
     with _replaced(folder) as new:
-        for file in PAGE.iterdir():
+        for file in (*PAGE.iterdir(), SCRIPT):
             shutil.copyfile(file, new / file.name)
         overview, images = contents.overview(), contents.images()
         images["pictures"] = _write_pictures(new / "pictures", contents.gallery.images, report)
@@ -42,7 +48,7 @@ def write_explorer(folder: Path, contents: Contents, report: Reporter) -> None:
             for key, content in parts:
                 _write_data(new, key, content)
         _write_data(new, "images", images)
-        _write_data(new, "overview", overview)
+        _write_data(new, "overview", {**overview, "page": first_page})
 
 
 def as_script(key: str, content: Any) -> str:
@@ -100,14 +106,24 @@ def _replaced(folder: Path) -> Iterator[Path]:
         remedy = "name another folder with --output"
         raise UserError("the folder holds something other than an explorer", where=folder, remedy=remedy)
     new, old = (folder.with_name(f".{folder.name}.{ending}") for ending in ("partial", "old.partial"))
-    for remains in (new, old):  # Of a killed process.
-        shutil.rmtree(remains, ignore_errors=True)
-    new.mkdir(parents=True)
+    new.mkdir(parents=True, exist_ok=True)
+    held = os.open(new, os.O_RDONLY)
     try:
-        yield new
-        if folder.exists():
-            folder.rename(old)
-        new.rename(folder)
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not new.exists() or not os.path.samestat(os.fstat(held), new.stat()):
+            raise BlockingIOError  # Another process has just renamed it.
+        shutil.rmtree(old, ignore_errors=True)  # Of a killed process, as is what the new folder holds.
+        for remains in new.iterdir():
+            shutil.rmtree(remains) if remains.is_dir() else remains.unlink()
+        try:
+            yield new
+            if folder.exists():
+                folder.rename(old)
+            new.rename(folder)
+        finally:
+            for rest in (new, old):
+                shutil.rmtree(rest, ignore_errors=True)
+    except BlockingIOError as error:
+        raise UserError("another vitcapr explore writes this folder", where=folder, remedy="wait for it") from error
     finally:
-        for rest in (new, old):
-            shutil.rmtree(rest, ignore_errors=True)
+        os.close(held)

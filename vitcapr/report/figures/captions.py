@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from pathlib import Path
 from types import MappingProxyType
 
@@ -14,7 +15,8 @@ from vitcapr.formats.manifest import Manifest
 from vitcapr.metrics.base import is_oracle, references_of
 from vitcapr.metrics.candidates import candidate_ciders
 from vitcapr.progress import Reporter
-from vitcapr.report.figures.examples import Choice, Run, mark_changes, open_images, rows_of_split
+from vitcapr.report.claims import CheckClaims, wrong_words
+from vitcapr.report.figures.examples import Choice, Run, mark_words, open_images, rows_of_split
 from vitcapr.report.figures.page import (
     STRUCK,
     UNDERLINED,
@@ -30,12 +32,13 @@ from vitcapr.report.figures.page import (
     page,
     paragraph,
 )
-from vitcapr.report.figures.style import BLUE, FAINT, SERIES, VERMILION, styled
+from vitcapr.report.figures.style import BLUE, FAINT, FALSE, SERIES, WRONG, styled
 
 COLUMNS = 4
 _GAP, _BETWEEN = 0.16, 0.05  # inches
 _CELL = cell_width(COLUMNS, _GAP)
-_LOOKS = {"": Word(""), "del": Word("", VERMILION, STRUCK), "ins": Word("", BLUE, UNDERLINED)}
+_HEIGHT = 11.4  # inches of A4
+_LOOKS = {"": Word(""), "del": Word("", WRONG, STRUCK), "ins": Word("", BLUE, UNDERLINED)}
 _NOTHING = Run("(nothing)")
 _TIMEOUT = 300.0
 """Seconds for the tokenizer."""
@@ -50,25 +53,46 @@ class Captioned:
     reference: str
 
 
-@styled
-def caption_sheet(examples: Sequence[Captioned], note: str) -> Figure:
-    """Four images a row at the width of a page, as high as the captions need.
+def caption_sheet(examples: Sequence[Captioned], note: str) -> list[Figure]:
+    """Pages of at most A4 with four images a row. Equal captions stand once, under the names of all their systems.
 
-    Words that a reranking removed are struck through; those that it added are underlined.
+    Words that a reranking removed are struck through; those that it added are underlined, and wrong ones in red.
     """
-    texts = []
-    for example in examples:
-        blocks: list[Block] = []
-        # Flickr8k's captions have a space before a full stop.
-        reference = re.sub(r"\s+([.,;:!?])", r"\1", example.reference)
-        captions = {**example.captions, "reference": [Run(reference)]}
-        for number, (title, runs) in enumerate(captions.items()):
-            color = FAINT if title == "reference" else SERIES[number % len(SERIES)]
-            text = flow([replace(_LOOKS[run.change], text=run.text) for run in runs], _CELL)
-            blocks += [Space(_BETWEEN), paragraph(title, _CELL, color, bold=True), text]
-        texts.append(Column(blocks))
-    panels = [fitted(example.image, _CELL, _CELL) for example in examples]
-    return page(paragraph(note, WIDTH, FAINT), Space(_GAP), grid(panels, COLUMNS, _GAP, _GAP, texts))
+    pages, blocks, room = [], list[Block](), _HEIGHT
+    head = paragraph(note, WIDTH, FAINT)
+    for first in range(0, len(examples), COLUMNS):
+        cells = examples[first : first + COLUMNS]
+        panels = [fitted(example.image, _CELL, _CELL) for example in cells]
+        line = grid(panels, COLUMNS, _GAP, _GAP, [_texts(example) for example in cells])
+        if blocks and line.height + _GAP > room - head.height:
+            pages.append(blocks)
+            blocks, room = [], _HEIGHT
+        blocks += [Space(_GAP), line]
+        room -= line.height + _GAP
+    return [styled(page)(*([] if number else [head]), *each) for number, each in enumerate([*pages, blocks])]
+
+
+def _texts(example: Captioned) -> Column:
+    """The captions and the reference under an image; those that a page has no room for are counted."""
+    # Flickr8k's captions have a space before a full stop.
+    groups: dict[tuple[Run, ...], list[Block]] = {}
+    for number, (title, runs) in enumerate(example.captions.items()):
+        squares = [Word("■", SERIES[number % len(SERIES)])] if len(example.captions) > 1 else []
+        groups.setdefault(tuple(runs), []).append(flow([*squares, Word(title)], _CELL, bold=True))
+    reference = re.sub(r"\s+([.,;:!?])", r"\1", example.reference)
+    cells = [
+        Column([Space(_BETWEEN), *titles, flow([_word(run) for run in runs], _CELL)]) for runs, titles in groups.items()
+    ]
+    last: list[Block] = [Space(_BETWEEN), paragraph("reference", _CELL, FAINT, bold=True), paragraph(reference, _CELL)]
+    room = _HEIGHT - _CELL - 2 * _GAP - 4 * _BETWEEN - Column(last).height
+    count = sum(height < room for height in accumulate(cell.height for cell in cells))
+    left = [paragraph(f"… and {len(cells) - count} more captions", _CELL, FAINT)] if count < len(cells) else []
+    return Column([*cells[:count], *left, *last])
+
+
+def _word(run: Run) -> Word:
+    look = _LOOKS[run.change]
+    return replace(look, text=run.text, mark=UNDERLINED, line=FALSE) if run.truth else replace(look, text=run.text)
 
 
 def read_captioned(
@@ -79,27 +103,33 @@ def read_captioned(
     rows: Sequence[int],
     read: Callable[[int], Image.Image],
     bases: Mapping[str, str] = MappingProxyType({}),
+    check: CheckClaims | None = None,
 ) -> list[Captioned]:
     """Images of a split with the caption by every system and one reference in a language.
 
     Args:
         rows: of the images.
         bases: for some systems, the one whose captions a reranking reordered: the words that it changed are marked.
+        check: of the claims of captions whose tokens are their words.
     """
     ids, first = data.images["image_id"], data.captions_of(split, language).drop_duplicates("image_row")
     references = first.set_index("image_row")["text"]
     examples = []
     for row in rows:
-        own = {name: of_system[ids.iloc[row]] for name, of_system in captions.items()}
-        runs = {name: [Run(one.caption) if one.caption else _NOTHING] for name, one in own.items()}
-        runs |= {name: mark_changes(own[base].tokens, own[name].tokens) for name, base in bases.items()}
-        examples.append(Captioned(read(row), runs, str(references.get(row, ""))))
+        own, runs = {name: of_system[ids.iloc[row]] for name, of_system in captions.items()}, {}
+        for name, one in own.items():
+            words, base = one.caption.split(), bases.get(name)
+            truths = wrong_words(check(one.image_id, one.caption)) if check else {}
+            runs[name] = mark_words(one.tokens, truths, own[base].tokens) if base else mark_words(words, truths)
+        examples.append(
+            Captioned(read(row), {n: each or [_NOTHING] for n, each in runs.items()}, str(references.get(row, "")))
+        )
     return examples
 
 
 def draw_changed(
     data: Manifest, split: str, language: str, before: Path, after: Path, choice: Choice, report: Reporter
-) -> Figure:
+) -> list[Figure]:
     """A sheet of images whose caption a reranking changed, with the CIDEr of both captions."""
     old, new = read_captions(before), read_captions(after)
     rows = rows_of_split(data, split, {"the decoding": old, "the reranking": new})
@@ -114,7 +144,7 @@ def draw_changed(
         for row in choice.choose_images(data, list(changed)):
             image = changed[row]
             title = "CIDEr {:.0f} → {:.0f}".format(*(100 * ciders[image]))
-            runs = mark_changes(old[image].tokens, new[image].tokens)
+            runs = mark_words(new[image].tokens, before=old[image].tokens)
             examples.append(Captioned(read(row), {title: runs}, references[image][0]))
     gains = [ciders[image][1] - ciders[image][0] for image in changed.values()]
     rose, fell = sum(gain > 0 for gain in gains), sum(gain < 0 for gain in gains)

@@ -44,6 +44,8 @@ class _Panel:
 
 
 _RATE = "learning_rate"
+_NAMES = {"color": "colour"}
+"""Of columns of a history that a figure does not print as they are."""
 _TIMES_100 = ("train_reward", "validation_cider")
 """Recalls are in percent in the history; these scores are not."""
 PANELS = {
@@ -107,7 +109,7 @@ def training_curves(histories: Mapping[str, pd.DataFrame], kind: str = "captione
     figure = style.new_figure(style.PAGE_WIDTH, 2.3 * rows + style.LEGEND_ROW * legend_rows)
     for panel, axes in zip(panels, figure.subplots(rows, across, sharex=True, squeeze=False).flat, strict=True):
         for number, history in enumerate(histories.values()):
-            _draw_panel(axes, panel, history, style.series(number))
+            _draw_panel(axes, panel, history, _look(number, len(histories)))
         if panel.validated == _RATE:
             axes.set_ylim(bottom=0)
         _label(axes, panel.title)
@@ -142,7 +144,7 @@ def backbone_curves(history: pd.DataFrame) -> Figure:
     _draw(losses, history, "validation_loss", label="validation", color=style.INK)
     losses.legend()
     for number, score in enumerate(scores):
-        _draw(accuracies, history, score, label=style.in_print(score), **style.series(number))
+        _draw(accuracies, history, score, label=_NAMES.get(score, style.in_print(score)), **_look(number, len(scores)))
     accuracies.set_ylim(0, 102)
     # Beside the panel, because a score may be anywhere in it; in the order in which the lines end.
     lines = sorted(accuracies.get_lines(), key=lambda line: -float(np.asarray(line.get_ydata())[-1]))
@@ -150,6 +152,11 @@ def backbone_curves(history: pd.DataFrame) -> Figure:
     _label(losses, "loss")
     _label(accuracies, "scores on validation (%)")
     return figure
+
+
+def _look(number: int, count: int) -> dict[str, Any]:
+    """Of one of several lines: each is drawn over wider ones, so that equal lines all show."""
+    return {**style.series(number), "linewidth": 1.3 + 1.6 * (count - 1 - number) / max(count - 1, 1)}
 
 
 def _label(axes: Axes, title: str) -> None:

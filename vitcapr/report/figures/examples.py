@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -158,16 +159,30 @@ def check_words(words: Sequence[str], vocabulary: Collection[str]) -> None:
 
 
 class Run(NamedTuple):
-    """Words of a caption one after another; ``change`` is ``del`` or ``ins`` where reranking removed or added them."""
+    """A word of a caption.
+
+    Attributes:
+        change: ``del`` or ``ins`` where reranking removed or added it.
+        truth: what is true of the image where the word is wrong.
+    """
 
     text: str
     change: str = ""
+    truth: str = ""
 
 
-def mark_changes(before: Sequence[str], after: Sequence[str]) -> list[Run]:
-    """Both captions in one: removed words stand before added ones."""
-    runs = []
-    for what, start, end, new_start, new_end in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-        removed, added = " ".join(before[start:end]), " ".join(after[new_start:new_end])
-        runs += [Run(added)] if what == "equal" else [Run(removed, "del"), Run(added, "ins")]
-    return [run for run in runs if run.text]
+def mark_words(
+    words: Sequence[str], truths: Mapping[int, str] = MappingProxyType({}), before: Sequence[str] | None = None
+) -> list[Run]:
+    """A caption word by word.
+
+    Args:
+        truths: for the places of wrong words, what is true.
+        before: the caption that a reranking replaced: its removed words stand before the added ones.
+    """
+    old, runs = words if before is None else before, []
+    for what, start, end, new_start, new_end in SequenceMatcher(None, old, words, autojunk=False).get_opcodes():
+        change = "" if what == "equal" else "ins"
+        runs += [Run(word, "del") for word in old[start:end] if change]
+        runs += [Run(words[place], change, truths.get(place, "")) for place in range(new_start, new_end)]
+    return runs

@@ -44,6 +44,8 @@ class Word:
     text: str
     color: str = INK
     mark: float | None = None
+    line: str | None = None
+    """The colour of the line, if it is not that of the words."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,9 @@ class Text:
                 end = place + text_width(word.text, self.size, weight) / 72
                 if word.mark is not None:
                     across, up = [place / width, end / width], (level - word.mark * self.size / 72) / height
-                    figure.add_artist(Line2D(across, [up] * 2, color=word.color, linewidth=0.7, solid_capstyle="butt"))
+                    figure.add_artist(
+                        Line2D(across, [up] * 2, color=word.line or word.color, linewidth=0.7, solid_capstyle="butt")
+                    )
                 place = end + space / 72
 
 

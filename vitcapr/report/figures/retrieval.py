@@ -15,7 +15,7 @@ from vitcapr.report import direction
 from vitcapr.report.direction import Direction, Match, Show
 from vitcapr.report.figures.examples import Choice
 from vitcapr.report.figures.page import WIDTH, Block, Column, Row, Space, cell_width, fitted, grid, page, paragraph
-from vitcapr.report.figures.style import GREEN, TEXT_SIZE, VERMILION, styled
+from vitcapr.report.figures.style import RIGHT, TEXT_SIZE, WRONG, styled
 
 COLUMNS = 2
 _GAP, _BETWEEN = 0.24, 0.06  # inches
@@ -105,7 +105,7 @@ def mark(match: Match) -> str:
 
 
 def color(match: Match) -> str:
-    return GREEN if match.positive else VERMILION
+    return RIGHT if match.positive else WRONG
 
 
 def _title(asked: str, answer: str, count: int, failed: int, queries: int, choice: Choice) -> str:

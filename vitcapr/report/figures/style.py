@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import IO, Any, Literal, ParamSpec
 
 import matplotlib as mpl
+import numpy as np
 import yaml
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_pdf import PdfPages
 from matplotlib.figure import Figure
+from PIL import Image
 
 from vitcapr.errors import UserError
 from vitcapr.files import atomic_path
@@ -38,6 +41,8 @@ and brown."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p", "<", ">")
 """One a series as well, for print without colour."""
 INK, FAINT = _STYLE["text.color"], "#666666"
+RIGHT, WRONG, FALSE = "#00735A", "#B34A00", "#D00000"
+"""Of words, whose contrast with white paper is above 4.5: right and wrong, and the line under a wrong word."""
 
 _METADATA: dict[str, dict[str, Any]] = {
     "png": {"Software": None},
@@ -99,10 +104,23 @@ def in_print(name: str) -> str:
     return name.replace("_", " ")
 
 
-def save_figure(figure: Figure, path: Path) -> None:
+Pages = Figure | Sequence[Figure]
+"""One figure, or the pages of one: a PDF has them one after another, a PNG one under another."""
+
+
+def save_figure(pages: Pages, path: Path) -> None:
     """Write a figure in the format of the path's ending, png, pdf or svg: the same figure gives the same bytes."""
+    figures, kind = [pages] if isinstance(pages, Figure) else pages, path.suffix[1:]
     with atomic_path(path) as temporary:
-        _save(figure, temporary, path.suffix[1:])
+        if len(figures) == 1:
+            _save(figures[0], temporary, kind)
+        elif kind == "pdf":
+            with PdfPages(temporary, metadata=_METADATA["pdf"]) as whole:
+                for figure in figures:
+                    _save(figure, whole, kind)
+        else:
+            pictures = [np.asarray(Image.open(io.BytesIO(png_bytes(figure, DPI)))) for figure in figures]
+            Image.fromarray(np.concatenate(pictures)).save(temporary, kind)
 
 
 def png_bytes(figure: Figure, dpi: int) -> bytes:
@@ -112,13 +130,13 @@ def png_bytes(figure: Figure, dpi: int) -> bytes:
     return stream.getvalue()
 
 
-def _save(figure: Figure, target: Path | IO[bytes], format_: str, **options: Any) -> None:
+def _save(figure: Figure, target: Path | IO[bytes] | PdfPages, format_: str, **options: Any) -> None:
     with mpl.rc_context():
         _set_style()
         figure.savefig(target, format=format_, metadata=_METADATA[format_], **options)
 
 
-def save_pictures(figures: Mapping[str, Figure], paths: Iterable[Path], report: Reporter) -> None:
+def save_pictures(figures: Mapping[str, Pages], paths: Iterable[Path], report: Reporter) -> None:
     """Write every path with the figure of its name, without the ending, in the format of its ending."""
     for path in paths:
         if path.stem not in figures or path.suffix[1:] not in _METADATA:

@@ -1,17 +1,20 @@
 """The first page of an experiment: one HTML file that needs no network."""
 
 import base64
+import io
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import jinja2
+from markupsafe import Markup
 from PIL import Image
 
 import vitcapr
 from vitcapr.data.images import thumbnail
 from vitcapr.formats.manifest import SPLITS, Manifest
+from vitcapr.report.attended import SCRIPT
 
 TEMPLATE = Path(__file__).with_suffix(".html")
 _SIDE = 260
@@ -26,19 +29,25 @@ class Noted(NamedTuple, Generic[Content]):
 
 
 class Picture(NamedTuple):
-    """A small picture: its file, JPEG or PNG, and its description."""
+    """A small picture: its file, JPEG or PNG, its description, and the id of the image that it shows, if any."""
 
     content: bytes
     alt: str
     kind: str = "jpeg"
+    image: str = ""
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height, so that a page has room for it from the start."""
+        return Image.open(io.BytesIO(self.content)).size
 
     @property
     def address(self) -> str:
         return f"data:image/{self.kind};base64,{base64.b64encode(self.content).decode('ascii')}"
 
 
-def small(image: Image.Image, alt: str) -> Picture:
-    return Picture(thumbnail(image, _SIDE), alt)
+def small(image: Image.Image, alt: str, image_id: str) -> Picture:
+    return Picture(thumbnail(image, _SIDE), alt, image=image_id)
 
 
 def code_version() -> str:
@@ -76,5 +85,6 @@ def to_html(*, title: str, facts: Sequence[tuple[str, str]], folder: str, again:
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, undefined=jinja2.Undefined
     )
-    page = {"title": title, "facts": facts, "folder": folder, "again": again, "code": code_version(), **sections}
-    return environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(page)
+    script = Markup(SCRIPT.read_text(encoding="utf-8"))
+    page = {"title": title, "facts": facts, "folder": folder, "again": again, "code": code_version(), "script": script}
+    return environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(page | sections)

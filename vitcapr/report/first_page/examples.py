@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,10 +10,12 @@ import pandas as pd
 from numpy.typing import NDArray
 from PIL import Image
 
-from vitcapr.formats.captions import read_captions
+from vitcapr.formats.captions import read_attention, read_captions
 from vitcapr.formats.embeddings import read_embeddings
 from vitcapr.formats.manifest import Manifest
 from vitcapr.metrics.rank_files import read_ranks_of
+from vitcapr.report.attended import encoded
+from vitcapr.report.claims import CheckClaims
 from vitcapr.report.direction import Direction, Match, Show, image_to_text, text_to_image
 from vitcapr.report.figures.captions import read_captioned
 from vitcapr.report.figures.curves import draw_histories
@@ -55,17 +58,22 @@ def captioned(
     bases: Mapping[str, str],
     choice: Choice,
     read: Callable[[int], Image.Image],
+    attention: Mapping[str, Path] = MappingProxyType({}),
+    check: CheckClaims | None = None,
 ) -> Noted[list[dict[str, Any]]] | None:
-    """Images of a split with the caption of every system. The words that a reranking changed are marked.
+    """Images of a split with the caption of every system. Wrong words are marked, and those that a reranking changed.
 
     Args:
         language: of the references.
         captions: the captions by system; without any, there is no such section.
         bases: for each reranking, the system whose captions it reorders.
         read: the image of a row.
+        attention: of the systems that stored it; their captions play word by word.
+        check: of the claims of captions.
     """
     if not captions:
         return None
+    tables = {name: read_attention(path) for name, path in attention.items() if name in captions}
     systems = {name: read_captions(path) for name, path in captions.items()}
     bases = {name: base for name, base in bases.items() if {name, base} <= systems.keys()}
     rows, ids = rows_of_split(data, split, systems), data.images["image_id"].tolist()
@@ -78,14 +86,26 @@ def captioned(
             f" Reranking changed a caption of {sum(changed):,} of the {len(rows):,} images, and of {here} of the "
             f"{len(chosen)} below. Struck through: removed words; underlined: added words."
         )
-    examples = [
-        {
-            "picture": small(one.image, one.reference or f"image {ids[row]}"),
-            "captions": one.captions,
-            "reference": one.reference,
-        }
-        for row, one in zip(chosen, read_captioned(data, split, language, systems, chosen, read, bases), strict=True)
-    ]
+    if check is not None:
+        note += " A red wave underlines wrong words: point at one, or reach it with the Tab key, to read what is true."
+    if tables:
+        note += ' Point at a word of a caption with a button "play" to see where the captioner looked.'
+    read_examples = read_captioned(data, split, language, systems, chosen, read, bases, check)
+    examples = []
+    for row, one in zip(chosen, read_examples, strict=True):
+        weights = {name: table.of_row(row) for name, table in tables.items()}
+        examples.append(
+            {
+                "picture": small(one.image, one.reference or f"image {ids[row]}", ids[row]),
+                "captions": one.captions,
+                "attention": {
+                    name: encoded(each)
+                    for name, each in weights.items()
+                    if each is not None and len(each) == sum(run.change != "del" for run in one.captions[name])
+                },
+                "reference": one.reference,
+            }
+        )
     return Noted(examples, note)
 
 
@@ -133,7 +153,7 @@ def retrieved(
 
     def picture(position: int) -> Picture:
         row = int(embedded.image_row[position])
-        return small(read(row), f"image {ids[row]}")
+        return small(read(row), f"image {ids[row]}", ids[row])
 
     directions: list[tuple[str, Direction, NDArray[np.integer], Show[Shown], Show[Shown]]] = [
         ("From text to image", text_to_image(embedded), rank.t2i, text, picture),

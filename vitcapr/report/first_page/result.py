@@ -30,10 +30,9 @@ def sentences(summary: pd.DataFrame, split: str, comparisons: Sequence[Path]) ->
 
     An oracle, which chooses its captions with the references, is never the best.
     """
-    part = summary[(summary["split"] == split) & ~summary["protocol"].str.startswith(ORACLE)]
-    lines = [
-        _best(part, names, kind) for names, kind in ((_CAPTION_SCORES, "captions"), (_RETRIEVAL_SCORES, "retrieval"))
-    ]
+    part = summary[summary["split"] == split]
+    kinds = ((_CAPTION_SCORES, "captions"), (_RETRIEVAL_SCORES, "retrieval"))
+    lines = [_best(part, names, kind) for names, kind in kinds]
     lines += [_gain(read_comparison(path)) for path in comparisons]
     return list(filter(None, lines))
 
@@ -59,11 +58,14 @@ def alignment_table(name: str, path: Path) -> Table:
 def _best(summary: pd.DataFrame, names: Sequence[str], kind: str) -> str:
     """The system with the highest of the first of the scores that the summary has."""
     for name in names:
-        scores = summary[summary["metric"] == name]
+        every = summary[summary["metric"] == name]
+        scores = every[~every["protocol"].str.startswith(ORACLE)]
+        left_out = len(every) - len(scores)
         if len(scores):
             first = scores.sort_values("value", ascending=False, kind="stable").iloc[0].to_dict()
             system = ", ".join(filter(None, (first["model"], first["decoding"])))
             among = f"the highest of {len(scores)} systems" if len(scores) > 1 else "the only system"
+            among += ", the oracle left out" if left_out else ""
             column = COLUMNS[name]
             return f"Best {kind}: {system} with {column.label} {column.cell(first).shown}, {among}."
     return ""

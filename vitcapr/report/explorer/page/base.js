@@ -45,9 +45,28 @@ explorer.make = (tag, attributes = {}, ...children) => {
 
 explorer.find = (id) => document.getElementById(id);
 
-/** A number as people read it. */
-explorer.shown = (value) =>
-  value === null || value === undefined ? "–" : value.toLocaleString("en", { maximumFractionDigits: 2 });
+/** A number as people read it, with so many decimals; without, with two at most. */
+explorer.shown = (value, places) =>
+  value === null || value === undefined
+    ? "–"
+    : value.toLocaleString("en", { minimumFractionDigits: places ?? 0, maximumFractionDigits: places ?? 2 });
+
+/** A table. The first cell of a row is its heading; a cell that is an element stands as it is. */
+explorer.table = (head, rows, caption) => {
+  const { make } = explorer;
+  const names = head.map((name) => (name ? make("th", { scope: "col" }, name) : make("td")));
+  const lines = rows.map(([name, ...cells]) => [
+    make("th", { scope: "row" }, name),
+    cells.map((cell) => (cell instanceof Element ? cell : make("td", {}, cell))),
+  ]);
+  const body = lines.map((line) => make("tr", {}, line));
+  const title = caption ? make("caption", {}, caption) : null;
+  return make(
+    "div",
+    { class: "wide" },
+    make("table", {}, title, make("thead", {}, make("tr", {}, names)), make("tbody", {}, body)),
+  );
+};
 
 /** The picture of an image, or words where it could not be read. */
 explorer.picture = (number, alt) => {

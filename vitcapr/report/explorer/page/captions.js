@@ -47,50 +47,47 @@ const detailsKey = (place, number) => `details-${place}-${Math.floor(number / ex
 /** The caption word by word. One word is in the order of the Tab key; arrows lead to the others. */
 const words = (system, number, details) => {
   const { make, image } = explorer;
-  const added = explorer.addedWords(system, number);
-  const buttons = details.tokens.map((token, place) => {
-    const look = () => {
-      const { attention } = details;
-      const probability = Math.exp(details.log_probs[place]);
-      if (attention) explorer.attention.draw(image.canvas, attention, place);
-      else explorer.attention.clear(image.canvas);
-      const seen = attention
-        ? `; ${explorer.attention.described(attention, place)}`
-        : "; the experiment did not store its attention";
-      image.said.textContent = `“${token}”: probability ${explorer.shown(probability)}${seen}.`;
-    };
-    return make(
-      "button",
-      {
-        type: "button",
-        class: `word${details.attention ? " attended" : ""}${added.has(place) ? " added" : ""}`,
-        tabindex: place ? -1 : 0,
-        focus: look,
-        pointerenter: look,
-        pointerleave: leave,
-      },
-      token,
-    );
-  });
-  const leaveLine = (event) => {
-    if (!line.contains(event.relatedTarget)) clear();
+  const [added, wrong] = [explorer.addedWords(system, number), explorer.wrongWords(system, number)];
+  const { attention } = details;
+  const look = (place) => {
+    if (place === null) return clear();
+    const weights = attention ? attended.decoded(attention.weights[place]) : null;
+    if (weights) attended.draw(image.canvas, attention.grid, weights);
+    else attended.clear(image.canvas);
+    const truth = wrong.has(place) ? `${wrong.get(place)}; ` : "";
+    const seen = weights
+      ? attended.described(attention.grid, weights, attention.peaks[place])
+      : "the experiment did not store its attention";
+    const probability = explorer.shown(Math.exp(details.log_probs[place]), 2);
+    image.said.textContent = `“${details.tokens[place]}”: ${truth}probability ${probability}; ${seen}.`;
   };
+  const buttons = details.tokens.map((token, place) => {
+    const marks = [attention && "attended", added.has(place) && "added", wrong.has(place) && "false"];
+    const attributes = {
+      type: "button",
+      class: ["word", ...marks.filter(Boolean)].join(" "),
+      tabindex: place ? -1 : 0,
+      "data-truth": wrong.get(place),
+      focus: () => look(place),
+      pointerenter: () => look(place),
+      pointerleave: leave,
+    };
+    return make("button", attributes, token);
+  });
+  const play = make("button", { type: "button", class: "play" });
+  if (attention) attended.player(play, buttons, look);
   const line = make(
     "p",
-    {
-      class: "words",
-      role: "group",
-      "aria-label": `Words of ${system.name}`,
-      keydown: moveAmongWords,
-      focusout: leaveLine,
-    },
+    { class: "words", role: "group", "aria-label": `Words of ${system.name}`, keydown: moveAmongWords },
     buttons.map((button) => [button, " "]),
+    attention ? play : null,
   );
+  line.addEventListener("focusout", (event) => line.contains(event.relatedTarget) || clear());
   return line;
 };
 
 const clear = () => {
-  explorer.attention.clear(explorer.image.canvas);
+  attended.clear(explorer.image.canvas);
   explorer.image.said.textContent = explorer.INVITATION;
 };
 
@@ -100,7 +97,7 @@ const leave = () => {
 };
 
 const moveAmongWords = (event) => {
-  const buttons = [...event.currentTarget.querySelectorAll("button")];
+  const buttons = [...event.currentTarget.querySelectorAll(".word")];
   const at = buttons.indexOf(document.activeElement);
   const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: buttons.length - 1 }[event.key];
   if (to === undefined || !buttons[to]) return;
@@ -115,20 +112,12 @@ const claims = ({ claims: made }) => {
   const { make } = explorer;
   if (!made) return [];
   const wrong = made.filter(([, , , right]) => !right);
-  const right = make(
-    "span",
-    { class: "claim right" },
-    `✓ ${made.length - wrong.length} of ${made.length} claims correct`,
-  );
-  const others = wrong.map(([kind, claimed, truth]) =>
-    make(
-      "span",
-      { class: "claim wrong" },
-      `✗ ${CLAIMS[kind] ?? kind}: ${claimed}`,
-      truth === null ? ", which is not there" : `, in truth ${truth}`,
-    ),
-  );
-  return [make("p", { class: "claims" }, right, others)];
+  const correct = `✓ ${made.length - wrong.length} of ${made.length} claims correct`;
+  const others = wrong.map(([kind, claimed, truth]) => {
+    const true_ = truth === null ? ", which is not there" : `, in truth ${truth}`;
+    return make("span", { class: "claim wrong" }, `✗ ${CLAIMS[kind] ?? kind}: ${claimed}`, true_);
+  });
+  return [make("p", { class: "claims" }, make("span", { class: "claim right" }, correct), others)];
 };
 
 const CLAIMS = {
@@ -142,28 +131,9 @@ const CLAIMS = {
 };
 
 const candidates = ({ numbers, candidates: all }) => {
-  const { make } = explorer;
+  const { make, shown } = explorer;
   if (all.length < 2) return [];
-  const rows = all.map(([caption, ...values]) =>
-    make(
-      "tr",
-      {},
-      make("td", {}, caption),
-      values.map((value) => make("td", {}, explorer.shown(value))),
-    ),
-  );
-  const head = make(
-    "tr",
-    {},
-    make("th", { scope: "col" }, "caption"),
-    numbers.map((name) => make("th", { scope: "col" }, name.replaceAll("_", " "))),
-  );
-  return [
-    make(
-      "details",
-      { class: "candidates" },
-      make("summary", {}, `${all.length} candidates`),
-      make("div", { class: "wide" }, make("table", {}, make("thead", {}, head), make("tbody", {}, rows))),
-    ),
-  ];
+  const rows = all.map(([caption, ...values]) => [caption, ...values.map((value) => shown(value, 3))]);
+  const table = explorer.table(["caption", ...numbers.map((name) => name.replaceAll("_", " "))], rows);
+  return [make("details", { class: "candidates" }, make("summary", {}, `${all.length} candidates`), table)];
 };

@@ -7,6 +7,27 @@ const columns = explorer.data.overview.columns.map((column, place) => ({
 }));
 const columnOf = new Map(columns.map((column) => [column.name, column]));
 
+/** The images that the reader starred, as numbers like any others. */
+const stars = { name: "starred", label: "starred", group: "yours", better: "", places: 0, values: [] };
+columns.push(stars);
+columnOf.set(stars.name, stars);
+explorer.readStars = () => {
+  const chosen = new Set(explorer.state.stars);
+  stars.values = explorer.data.images.ids.map((id) => Number(chosen.has(id)));
+};
+explorer.turnStar = (number) => {
+  const id = explorer.data.images.ids[number];
+  const others = explorer.state.stars.filter((other) => other !== id);
+  explorer.go({ stars: others.length < explorer.state.stars.length ? others : [...others, id] }, true);
+};
+explorer.starButton = (number) => {
+  const on = explorer.state.stars.includes(explorer.data.images.ids[number]);
+  const turn = () => explorer.turnStar(number);
+  const name = `Star ${explorer.data.images.ids[number]}`;
+  const attributes = { type: "button", class: "star", "aria-pressed": String(on), "aria-label": name, title: "Star (s)" };
+  return explorer.make("button", { ...attributes, click: turn }, on ? "★" : "☆");
+};
+
 explorer.columns = columns;
 explorer.column = (name) => columnOf.get(name) ?? differenceOf(name);
 
@@ -54,23 +75,19 @@ explorer.referencesOf = (number) => references[number];
 explorer.systems = explorer.data.overview.systems.map((system, place) => ({ ...system, place, colour: place % 7 }));
 explorer.shownSystems = () => explorer.systems.filter((system) => !explorer.state.hidden.includes(system.name));
 
-/** A menu of all columns, grouped by system; of a difference, it shows the first. */
+/** A menu of all columns; of a difference, it shows the first. */
 explorer.columnMenu = (chosen, change, none, label) => {
   const { make } = explorer;
-  const groups = new Map();
-  for (const column of columns) {
-    if (!groups.has(column.group)) groups.set(column.group, []);
-    groups.get(column.group).push(make("option", { value: column.name }, column.label));
-  }
   const menu = make(
     "select",
     { "aria-label": label, change: () => change(menu.value) },
-    none === null ? null : make("option", { value: "" }, none),
-    [...groups].map(([name, options]) => make("optgroup", { label: name }, options)),
+    make("option", { value: "" }, none),
+    columns.map((column) => make("option", { value: column.name }, explorer.columnTitle(column))),
   );
   [menu.value] = chosen.split(MINUS);
   return menu;
 };
 
-/** "CIDEr of attention/beam". */
+/** "CIDEr · attention, beam". */
 explorer.columnTitle = (column) => `${column.label} · ${column.group}`;
+explorer.valueOf = (column, number) => explorer.shown(column.values[number], column.places);

@@ -1,27 +1,46 @@
 "use strict";
 // Files of the images that fit the filters, in their order. The browser makes them; nothing leaves this machine.
 
-/** A menu of the files. */
+/** A button that opens a list of the files; one of the list writes its file. */
 explorer.exportMenu = () => {
   const { make } = explorer;
-  const systems = explorer.shownSystems();
-  const menu = make(
-    "select",
-    { "aria-label": "Export", change: () => exportFile(menu) },
-    make("option", { value: "" }, "Export these images …"),
-    make("option", { value: "csv" }, "ids, captions and the sorting number (CSV)"),
-    systems.map(({ name }) => make("option", { value: name }, `captions of ${name} (JSON for vitcapr evaluate)`)),
+  const files = [
+    ["ids, captions, stars and the sorting number (CSV)", null],
+    ...explorer.shownSystems().map((system) => [`captions of ${system.name} (JSON for vitcapr evaluate)`, system]),
+  ];
+  const entries = files.map(([text, system]) =>
+    make("button", { type: "button", role: "menuitem", tabindex: -1, click: () => (open(false), exportFile(system)) }, text),
   );
-  return menu;
+  const list = make("div", { role: "menu", "aria-label": "Files", hidden: true }, entries);
+  const button = make("button", { type: "button", "aria-haspopup": "menu", click: () => open(list.hidden) }, "Export ▾");
+  const set = (shown) => {
+    list.hidden = !shown;
+    button.setAttribute("aria-expanded", String(shown));
+  };
+  const open = (shown) => {
+    set(shown);
+    (shown ? entries[0] : button).focus();
+  };
+  const keydown = (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (list.hidden ? event.key !== "ArrowDown" : !step && event.key !== "Escape") return;
+    event.preventDefault();
+    event.stopPropagation();
+    if (list.hidden || !step) open(list.hidden);
+    else entries.at((entries.indexOf(document.activeElement) + step) % entries.length).focus();
+  };
+  const focusout = (event) => {
+    if (!list.parentNode.contains(event.relatedTarget)) set(false);
+  };
+  set(false);
+  return make("div", { class: "menu", keydown, focusout }, button, list);
 };
 
-const exportFile = (menu) => {
-  const system = explorer.systems.find(({ name }) => name === menu.value);
+const exportFile = (system) => {
   const { title, split } = explorer.data.overview;
   const name = [title, split, system?.name ?? "images"].join(" ").replace(/[^\p{L}\p{N}.-]+/gu, "-");
   if (system) save(`${name}.json`, "application/json", JSON.stringify(cocoResults(system), null, 1));
   else save(`${name}.csv`, "text/csv", csv());
-  menu.value = "";
 };
 
 /** COCO's format of results, without the images that the system did not caption. */
@@ -33,17 +52,17 @@ const cocoResults = (system) => {
     .map((number) => ({ image_id: ids[number], caption: captions[system.place][number] }));
 };
 
-/** A row for each image: its id, the number that sorts, and the caption of each shown system. */
+/** A row for each image: its id, whether it has a star, the number that sorts, and the caption of each shown system. */
 const csv = () => {
   const { ids, captions } = explorer.data.images;
-  const column = explorer.column(explorer.state.sort);
+  const columns = [explorer.column("starred"), explorer.column(explorer.state.sort)].filter(Boolean);
   const systems = explorer.shownSystems();
-  const head = ["image_id", ...(column ? [explorer.columnTitle(column)] : []), ...systems.map(({ name }) => name)];
+  const head = ["image_id", ...columns.map(explorer.columnTitle), ...systems.map(({ name }) => name)];
   const rows = explorer
     .selection()
     .map((number) => [
       ids[number],
-      ...(column ? [column.values[number]] : []),
+      ...columns.map(({ values }) => values[number]),
       ...systems.map(({ place }) => captions[place][number]),
     ]);
   const field = (value) => (/[",\r\n]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : (value ?? ""));

@@ -104,6 +104,7 @@ explorer.filters.makePresets = () => {
     ["a claim is wrong", first("wrong_claims"), 1, null],
     ["the true match is not first", space ? `${space.name}:i2t` : null, 2, null],
     ["its caption retrieves another image first", space ? first(`rank@${space.name}`) : null, 2, null],
+    ["★ starred", "starred", 1, null],
   ];
   for (const [label, name, low, high] of offered) {
     if (!name || !column(name)) continue;
@@ -129,8 +130,7 @@ explorer.filters.makeSystems = () => {
         "label",
         {},
         box,
-        make("span", { class: `mark system-${system.colour}` }),
-        system.name,
+        make("span", { class: "who" }, make("span", { class: `mark system-${system.colour}` }), system.name),
         make("small", {}, oracle),
       ),
     );

@@ -2,12 +2,13 @@
 // One image: the picture, the captions of the systems, its references, its neighbours and its scores.
 
 const CANVAS = 480;
+const LANGUAGES = new Intl.DisplayNames("en", { type: "language" });
 
 explorer.image = { number: null };
 
 explorer.image.show = (number) => {
   const { make, data, image, state } = explorer;
-  const key = explorer.address({ reference: null, caption: "", space: "" });
+  const key = explorer.address({ reference: null, caption: "", space: "", stars: [] });
   const same = image.key === key;
   image.key = key;
   image.number = number;
@@ -46,6 +47,7 @@ explorer.image.show = (number) => {
         scoreTable(systems, number) ?? "",
       );
   }
+  else refreshStar(number);
   showReferences(number);
   showAsked(number);
   if (explorer.space()) {
@@ -56,6 +58,13 @@ explorer.image.show = (number) => {
     shown.then(() => same && asked && image.neighbours.scrollIntoView({ block: "nearest" })).catch(explorer.fail);
   }
   return !same;
+};
+
+const refreshStar = (number) => {
+  const [old, star] = [explorer.find("image").querySelector(".star"), explorer.starButton(number)];
+  const focused = old === document.activeElement;
+  old.replaceWith(star);
+  if (focused) star.focus();
 };
 
 /** The next image of the selection, or the previous one; from an image that is not in it, the first. */
@@ -80,6 +89,7 @@ const heading = (number) => {
     make("a", { href: explorer.address({ image: null }), class: "button" }, "← all images"),
     make("h2", { tabindex: "-1", id: "image-title" }, data.images.ids[number]),
     make("span", { class: "note" }, place),
+    explorer.starButton(number),
     make("button", { type: "button", disabled: at === 0, click: () => image.step(-1) }, "previous"),
     make("button", { type: "button", disabled: at === found.length - 1, click: () => image.step(1) }, "next"),
   );
@@ -87,58 +97,20 @@ const heading = (number) => {
 
 /** The columns of the systems side by side; the best of a row is marked. */
 const scoreTable = (systems, number) => {
-  const { make } = explorer;
-  const labels = [
-    ...new Set(
-      explorer.columns
-        .filter(({ name }) => !/:(changed|wrong_(?!claims)|rank@)/.test(name))
-        .filter(({ group }) => systems.some(({ name }) => name === group))
-        .map(({ label }) => label),
-    ),
-  ];
-  const rows = labels.map((label) => {
-    const cells = systems.map(({ name }) =>
-      explorer.columns.find((column) => column.group === name && column.label === label),
-    );
+  const { make, columns } = explorer;
+  const shown = columns.filter(({ name }) => !/:(changed|wrong_(?!claims)|rank@)/.test(name));
+  const own = shown.filter(({ group }) => systems.some(({ name }) => name === group));
+  const rows = [...new Set(own.map(({ label }) => label))].map((label) => {
+    const cells = systems.map(({ name }) => own.find((column) => column.group === name && column.label === label));
     const values = cells.map((column) => column?.values[number] ?? null);
-    const better = cells.find(Boolean).better;
+    const { better, places } = cells.find(Boolean);
     const known = values.filter((value) => value !== null);
-    const best =
-      !better || new Set(known).size < 2 ? null : better === "high" ? Math.max(...known) : Math.min(...known);
-    return make(
-      "tr",
-      {},
-      make("th", { scope: "row" }, label),
-      values.map((value) =>
-        make("td", { class: value !== null && value === best ? "best" : "" }, explorer.shown(value)),
-      ),
-    );
+    const best = !better || new Set(known).size < 2 ? NaN : Math[better === "high" ? "max" : "min"](...known);
+    return [label, ...values.map((value) => make("td", { class: value === best ? "best" : "" }, explorer.shown(value, places)))];
   });
   if (!rows.length) return null;
-  return make(
-    "details",
-    { class: "scores", open: true },
-    make("summary", {}, "Scores of this image"),
-    make(
-      "div",
-      { class: "wide" },
-      make(
-        "table",
-        {},
-        make(
-          "thead",
-          {},
-          make(
-            "tr",
-            {},
-            make("td"),
-            systems.map(({ name }) => make("th", { scope: "col" }, name)),
-          ),
-        ),
-        make("tbody", {}, rows),
-      ),
-    ),
-  );
+  const table = explorer.table(["", ...systems.map(({ name }) => name)], rows);
+  return make("details", { class: "scores", open: true }, make("summary", {}, "Scores of this image"), table);
 };
 
 /** Under each caption that the retrieval model embedded: the rank of the image for it, and a button for its neighbours. */
@@ -188,7 +160,7 @@ const showReferences = (number) => {
     return make(
       "details",
       { open: references.includes(state.reference) },
-      make("summary", {}, `${references.length} in ${tongue}`),
+      make("summary", {}, `${references.length} in ${LANGUAGES.of(tongue)}`),
       list,
     );
   });

@@ -15,8 +15,14 @@ explorer.list.show = () => {
   list.shown = key;
   const here = found.slice((page - 1) * CARDS, page * CARDS);
   const cards = make("ul", { class: "cards", keydown: moveAmongCards }, here.map(card));
+  const focused = document.activeElement?.closest("#list .star, #list .picture");
+  const focusedId = focused?.closest(".card").dataset.image;
   explorer.find("list").replaceChildren(bar(found.length), here.length ? cards : nothing(), pageButtons(page, pages));
+  if (focused) list.cardOf(focusedId)?.querySelector(`.${focused.classList[0]}`).focus();
 };
+
+/** The card of an image on this page, if there is one. */
+explorer.list.cardOf = (id) => document.querySelector(`.card[data-image="${CSS.escape(id)}"]`);
 
 /** The page of the present state, `step` pages further. */
 explorer.list.turn = (step) => {
@@ -69,13 +75,7 @@ const card = (number) => {
   const { make, state, data } = explorer;
   const id = data.images.ids[number];
   const column = explorer.column(state.sort);
-  const value =
-    column &&
-    make(
-      "span",
-      { class: "badge", title: explorer.columnTitle(column) },
-      `${column.label} ${explorer.shown(column.values[number])}`,
-    );
+  const badge = column && [`${column.label} ${explorer.valueOf(column, number)}`, make("small", {}, ` ${column.group}`)];
   const captions = sameCaptions(number).map((systems) =>
     make(
       "p",
@@ -83,7 +83,7 @@ const card = (number) => {
       make(
         "span",
         { class: "system" },
-        systems.map((system) => [mark(system), system.name, " "]),
+        systems.map((system) => [make("span", { class: "who" }, mark(system), system.name), " "]),
         wrongClaims(systems[0], number),
       ),
       make("span", { class: "words" }, explorer.captionOf(systems[0], number)),
@@ -94,7 +94,7 @@ const card = (number) => {
     captions.length || first === undefined ? null : make("p", { class: "caption" }, data.images.references.text[first]);
   return make(
     "li",
-    { class: "card" },
+    { class: "card", "data-image": id },
     make(
       "a",
       {
@@ -104,7 +104,8 @@ const card = (number) => {
       },
       explorer.picture(number, ""),
     ),
-    make("div", { class: "under" }, make("span", { class: "id" }, id), value),
+    make("div", { class: "under" }, make("span", { class: "id" }, id), explorer.starButton(number)),
+    badge ? make("p", { class: "badge" }, badge) : null,
     captions,
     reference,
   );

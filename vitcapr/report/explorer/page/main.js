@@ -12,6 +12,7 @@ explorer.fail = (error) => {
 const render = async () => {
   const { find, make } = explorer;
   explorer.readState();
+  explorer.readStars();
   const { state } = explorer;
   if (state.lasso) await explorer.lasso.load().catch(explorer.fail);
   if (state !== explorer.state) return; // The address has changed while the map was read.
@@ -46,10 +47,7 @@ const render = async () => {
 
 /** Back from an image: its card has the focus again. */
 const returnTo = (number) => {
-  const id = explorer.data.images.ids[number];
-  const link = [...document.querySelectorAll(".card > .picture")].find(
-    (one) => one.hash === explorer.address({ image: id }),
-  );
+  const link = explorer.list.cardOf(explorer.data.images.ids[number])?.querySelector(".picture");
   link?.focus({ preventScroll: true });
   link?.scrollIntoView({ block: "nearest" });
 };
@@ -65,6 +63,8 @@ const press = (event) => {
   }
   if (typing) return;
   const inImage = state.image !== null;
+  const card = document.activeElement?.closest(".card, #map canvas");
+  const here = inImage ? state.image : (card?.dataset.image ?? explorer.map.image());
   const act = {
     "/": () => {
       find("filters").open = true;
@@ -73,6 +73,7 @@ const press = (event) => {
     "?": () => find("help").showModal(),
     j: () => (inImage ? explorer.image.step(1) : explorer.list.turn(1)),
     k: () => (inImage ? explorer.image.step(-1) : explorer.list.turn(-1)),
+    s: here === undefined ? null : () => explorer.turnStar(explorer.numberOf(here)),
     ArrowRight: inImage ? () => explorer.image.step(1) : null,
     ArrowLeft: inImage ? () => explorer.image.step(-1) : null,
   }[event.key];
@@ -87,6 +88,7 @@ const start = () => {
     data.overview.title,
     make("small", {}, ` ${data.overview.data}, ${data.overview.split}`),
   );
+  if (data.overview.page) find("views").before(make("a", { href: data.overview.page }, "first page"));
   for (const [view, label] of Object.entries(VIEWS)) {
     const link = make("a", { href: "#" }, label);
     link.view = view;

@@ -3,6 +3,7 @@
 
 const NEAR = 14;
 const STEP = 6; // pixels between two corners of a lasso
+const STRIP = 24; // images below the map
 const SCALE = ["#00204d", "#31446b", "#666970", "#958f78", "#cab969", "#ffea46"]; // cividis: one order for all eyes
 const DARK_SCALE = ["#2c5f9e", "#5a7196", "#848285", "#a89b79", "#cab969", "#ffea46"]; // the same, lighter at its dark end
 
@@ -26,6 +27,8 @@ explorer.map.show = async () => {
     });
     map.tip = make("div", { class: "tip", "aria-live": "polite", hidden: true });
     map.legend = make("p", { class: "legend" });
+    map.count = make("p", { role: "status", class: "count" });
+    map.strip = make("ul", { class: "thumbnails" });
     map.minus = make("span");
     map.draws = make("button", { type: "button", "aria-pressed": "false", click: () => drawNext(true) }, "lasso");
     const button = (label, title, act) => make("button", { type: "button", "aria-label": title, click: act }, label);
@@ -38,34 +41,39 @@ explorer.map.show = async () => {
           "label",
           {},
           "Colour ",
-          explorer.columnMenu(state.colour, (name) => explorer.go({ colour: name }, true), "none", "Colour"),
+          explorer.columnMenu("", (name) => explorer.go({ colour: name || "none" }, true), "none", "Colour"),
         ),
         map.minus,
         button("+", "Enlarge", () => zoomBy(1.5)),
         button("−", "Reduce", () => zoomBy(1 / 1.5)),
         button("all", "Show all", zoomOut),
         map.draws,
+        map.count,
       ),
       map.legend,
       make("div", { class: "sheet" }, map.canvas, map.tip),
+      map.strip,
       make(
         "p",
         { class: "note" },
-        "t-SNE of the image embeddings: near points are near in the space, far distances mean nothing. Images that the filters leave out are pale. Shift and drag, or “lasso” and drag: only the enclosed images stay.",
+        "t-SNE of the image embeddings: near points are near in the space, far distances mean nothing. ",
+        "Each colour has the same number of images, if their values differ. Images that the filters leave out are pale. ",
+        "Shift and drag, or “lasso” and drag: only the enclosed images stay.",
       ),
     );
     listen(map.canvas);
   }
   for (const [menu, value] of [
-    ["Colour", state.colour],
+    ["Colour", colouring()?.name ?? ""],
     ["Retrieval model", space.name],
   ]) {
     const shown = place.querySelector(`select[aria-label="${menu}"]`);
     if (shown) [shown.value] = value.split(explorer.MINUS);
   }
   map.minus.replaceChildren(
-    explorer.minusMenu(state.colour, (name) => explorer.go({ colour: name }, true), "Minus") ?? "",
+    explorer.minusMenu(colouring()?.name ?? "", (name) => explorer.go({ colour: name }, true), "Minus") ?? "",
   );
+  report();
   drawMap();
 };
 
@@ -85,7 +93,7 @@ const fromScreen = ([across, up]) => {
 };
 
 const drawMap = () => {
-  const { map, state } = explorer;
+  const { map } = explorer;
   const { canvas, content } = map;
   const dense = window.devicePixelRatio || 1;
   [canvas.width, canvas.height] = [canvas.clientWidth * dense, canvas.clientHeight * dense];
@@ -93,9 +101,9 @@ const drawMap = () => {
   brush.scale(dense, dense);
   const chosen = new Set(explorer.selection());
   const style = getComputedStyle(document.documentElement);
-  const column = explorer.column(state.colour);
-  const range = column ? rangeOf(column.values) : null;
+  const column = colouring();
   const scale = window.matchMedia("(prefers-color-scheme: dark)").matches ? DARK_SCALE : SCALE;
+  const cuts = column ? cutsOf(column.values, scale.length) : null;
   const size = content.images.length > 2000 ? 2.5 : 4;
   for (const wanted of [false, true])
     content.images.forEach((image, place) => {
@@ -107,7 +115,7 @@ const drawMap = () => {
           ? style.getPropertyValue("--accent")
           : value === null
             ? style.getPropertyValue("--faint")
-            : colourOf(value, range, scale);
+            : scale[partOf(value, cuts)];
       brush.beginPath();
       brush.arc(...toScreen(content.places[place]), wanted ? size : size - 1, 0, 2 * Math.PI);
       brush.fill();
@@ -126,44 +134,77 @@ const drawMap = () => {
     brush.arc(...toScreen(content.places[map.at]), size + 4, 0, 2 * Math.PI);
     brush.stroke();
   }
-  map.legend.replaceChildren(...(column ? legend(column, range, scale) : []));
+  map.legend.replaceChildren(...(column ? legend(column, cuts, scale) : []));
 };
 
-/** From the 2nd to the 98th percentile, so that one odd image does not take all colours. */
-const rangeOf = (values) => {
+/** The values that cut the images into as many equal parts as there are colours; equal values have one colour. */
+const cutsOf = (values, colours) => {
   const known = values.filter((value) => value !== null).sort((one, other) => one - other);
-  return [known[Math.floor(known.length * 0.02)], known[Math.min(known.length - 1, Math.floor(known.length * 0.98))]];
+  return Array.from({ length: colours - 1 }, (_, cut) => known[Math.ceil(((cut + 1) * known.length) / colours) - 1]);
 };
 
-const colourOf = (value, [low, high], scale) => {
-  const share = high > low ? Math.min(1, Math.max(0, (value - low) / (high - low))) : 0.5;
-  return scale[Math.round(share * (scale.length - 1))];
-};
+const partOf = (value, cuts) => cuts.filter((cut) => cut < value).length;
 
-const legend = (column, [low, high], scale) => {
+const legend = (column, cuts, scale) => {
   const { make, shown } = explorer;
-  const swatch = (colour) => {
-    const square = make("span", { class: "swatch" });
-    square.style.background = colour;
-    return square;
-  };
-  return [`${explorer.columnTitle(column)}: ${shown(low)} `, ...scale.map(swatch), ` ${shown(high)}`];
+  const known = column.values.filter((value) => value !== null);
+  const parts = scale.map((colour, part) => {
+    const own = known.filter((value) => partOf(value, cuts) === part);
+    if (!own.length) return null;
+    const [low, high] = own.reduce(([least, most], value) => [Math.min(least, value), Math.max(most, value)], [own[0], own[0]]);
+    const swatch = make("span", { class: "swatch" });
+    swatch.style.background = colour;
+    const range = low === high ? "" : ` to ${shown(high, column.places)}`;
+    return make("span", { class: "who" }, swatch, `${shown(low, column.places)}${range}`);
+  });
+  return [make("b", {}, explorer.columnTitle(column)), ...parts.filter(Boolean)];
+};
+
+/** The column that colours: the chosen one, none, or at first a score of the last system that is not an oracle. */
+const colouring = () => {
+  const last = explorer.systems.filter(({ oracle }) => !oracle).at(-1)?.name;
+  const { colour } = explorer.state;
+  return colour === "none" ? undefined : explorer.column(colour || `${last}:cider`) ?? explorer.columns[0];
+};
+
+/** How many images the filters and the lasso leave, and the first of these. */
+const report = () => {
+  const { make, map, data, state, shown } = explorer;
+  const chosen = new Set(explorer.selection());
+  const here = map.content.images.filter((image) => chosen.has(image));
+  const few = here.length < map.content.images.length;
+  const how = state.lasso ? "enclosed" : "left by the filters";
+  map.count.textContent = `${shown(here.length)} of ${shown(map.content.images.length)} images${few ? ` ${how}` : ""}`;
+  map.strip.replaceChildren(
+    ...(few ? here.slice(0, STRIP) : []).map((image) => {
+      const label = `Open image ${data.images.ids[image]}`;
+      const href = explorer.address({ image: data.images.ids[image] });
+      return make("li", {}, make("a", { href, "aria-label": label }, explorer.picture(image, explorer.altOf(image))));
+    }),
+    few && here.length ? make("li", {}, make("a", { href: explorer.address({ view: "images" }) }, "all as a list")) : "",
+  );
+};
+
+/** The id of the image that is pointed at. */
+explorer.map.image = () => {
+  const { map, data, state } = explorer;
+  return state.view === "map" && map.at !== null ? data.images.ids[map.content.images[map.at]] : undefined;
 };
 
 /** Point at an image, or at none. */
 const pointAt = (place) => {
-  const { make, map, data, state } = explorer;
+  const { make, map, data } = explorer;
   if (map.at === place) return;
   map.at = place;
   drawMap();
   map.tip.hidden = place === null;
   if (place === null) return;
   const number = map.content.images[place];
-  const column = explorer.column(state.colour);
+  const column = colouring();
   map.tip.replaceChildren(
     explorer.picture(number, ""),
     make("p", {}, make("b", {}, data.images.ids[number]), " ", explorer.altOf(number)),
-    column ? make("p", {}, `${column.label} ${explorer.shown(column.values[number])}`) : "",
+    column ? make("p", {}, `${explorer.columnTitle(column)}: ${explorer.valueOf(column, number)}`) : "",
   );
   const [x, y] = toScreen(map.content.places[place]);
   const left = x > map.canvas.clientWidth / 2;

@@ -89,7 +89,7 @@ const ofImage = (number, { captions, images, own, rank }) => {
       "li",
       { class: owner(reference) === number ? "right" : "wrong" },
       make("a", { href: addressOf(owner(reference), reference) }, data.images.references.text[reference]),
-      make("span", { class: "cosine" }, cosine.toFixed(3)),
+      make("span", { class: "cosine" }, shownCosine(cosine)),
     ),
   );
   return [
@@ -118,7 +118,7 @@ const match = (image, [, cosine], rank, right, text) => {
   return make(
     "figure",
     { class: `match ${right ? "right" : "wrong"}` },
-    make("p", { class: "verdict" }, right ? "✓ " : "✗ ", title, make("span", { class: "cosine" }, cosine.toFixed(3))),
+    make("p", { class: "verdict" }, right ? "✓ " : "✗ ", title, make("span", { class: "cosine" }, shownCosine(cosine))),
     make(
       "a",
       { href: addressOf(image, null), "aria-label": `Open image ${data.images.ids[image]}` },
@@ -142,10 +142,11 @@ const thumbnails = (images, own) => {
           { href: addressOf(image, null), "aria-label": `Open image ${data.images.ids[image]}` },
           explorer.picture(image, explorer.altOf(image)),
         ),
-        make("span", { class: "cosine" }, own === null ? "" : image === own ? "✓ " : "✗ ", cosine.toFixed(3)),
+        make("span", { class: "cosine" }, own === null ? "" : image === own ? "✓ " : "✗ ", shownCosine(cosine)),
       ),
     ),
   );
 };
 
+const shownCosine = (cosine) => `cosine ${cosine.toFixed(3)}`;
 const addressOf = (image, reference) => explorer.address({ image: explorer.data.images.ids[image], reference });

@@ -9,48 +9,17 @@ explorer.scores.show = () => {
   const groups = [...new Set(rows.flatMap(({ scores }) => scores.map(({ group }) => group)))];
   const tables = groups.map((group) => {
     const here = rows.filter(({ scores }) => scores.some((score) => score.group === group));
-    const scores = new Map(
-      here.flatMap((row) =>
-        row.scores.filter((score) => score.group === group).map(({ name, label }) => [name, label]),
-      ),
-    );
+    const scores = here.flatMap((row) => row.scores.filter((score) => score.group === group));
+    const labels = new Map(scores.map(({ name, label }) => [name, label]));
     const cell = (row, name) => {
       const score = row.scores.find((one) => one.name === name);
-      return score ? [score.text, score.interval ? make("small", {}, score.interval) : null] : "";
+      const interval = score?.interval ? make("small", {}, score.interval) : null;
+      return make("td", {}, score ? [make(score.best ? "b" : "span", {}, score.text), interval] : null);
     };
-    return make(
-      "div",
-      { class: "wide" },
-      make(
-        "table",
-        {},
-        make("caption", {}, group),
-        make(
-          "thead",
-          {},
-          make(
-            "tr",
-            {},
-            make("td"),
-            [...scores.values()].map((label) => make("th", { scope: "col" }, label)),
-          ),
-        ),
-        make(
-          "tbody",
-          {},
-          here.map((row) =>
-            make(
-              "tr",
-              {},
-              make("th", { scope: "row" }, row.name),
-              [...scores.keys()].map((name) => make("td", {}, cell(row, name))),
-            ),
-          ),
-        ),
-      ),
-    );
+    const lines = here.map((row) => [row.name, ...[...labels.keys()].map((name) => cell(row, name))]);
+    return explorer.table(["", ...labels.values()], lines, group);
   });
-  const note = "Of the whole split; below each score, its 95 % interval over the images.";
+  const note = "Of the whole split; below each score, its 95 % interval over the images. The best of a column is bold, oracles left out.";
   explorer
     .find("scores")
     .replaceChildren(

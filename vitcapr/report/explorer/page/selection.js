@@ -27,12 +27,12 @@ let last = { key: null, found: [] };
 
 /** The numbers of the images that fit, sorted. Images without a value of the sorting column come last. */
 explorer.selection = () => {
-  const { words, where, conditions, sort, down, lasso } = explorer.state;
+  const { words, where, conditions, sort, down, lasso, stars } = explorer.state;
   if (hidden !== String(explorer.state.hidden)) {
     hidden = String(explorer.state.hidden);
     texts = null;
   }
-  const key = JSON.stringify([words, where, conditions, sort, down, lasso, hidden]);
+  const key = JSON.stringify([words, where, conditions, sort, down, lasso, stars, hidden]);
   if (key === last.key) return last.found;
   const terms = explorer.terms(words);
   const found = [];

@@ -16,7 +16,11 @@ const START = {
   caption: "",
   colour: "",
   lasso: "",
+  stars: [],
 };
+
+/** The parts of the state that the address repeats, by their names there. */
+const LISTS = { conditions: "if", hidden: "without", stars: "star" };
 
 explorer.state = { ...START };
 
@@ -39,6 +43,7 @@ explorer.readState = () => {
     caption: given.get("caption") ?? "",
     colour: given.get("colour") ?? "",
     lasso: given.get("lasso") ?? "",
+    stars: given.getAll("star"),
   };
 };
 
@@ -55,11 +60,11 @@ explorer.address = (changes) => {
   const state = { ...explorer.state, ...asked, ...changes };
   const given = new URLSearchParams();
   for (const name of Object.keys(START))
-    if (!["down", "conditions", "hidden"].includes(name) && state[name] !== START[name] && state[name] !== null)
+    if (name !== "down" && !LISTS[name] && state[name] !== START[name] && state[name] !== null)
       given.set(name, state[name]);
   if (state.down) given.set("down", "");
-  for (const { low, high, name } of state.conditions) given.append("if", `${low ?? ""}~${high ?? ""}~${name}`);
-  for (const name of state.hidden) given.append("without", name);
+  const written = { ...state, conditions: state.conditions.map((one) => `${one.low ?? ""}~${one.high ?? ""}~${one.name}`) };
+  for (const [list, name] of Object.entries(LISTS)) for (const one of written[list]) given.append(name, one);
   return `#${given}`;
 };
 

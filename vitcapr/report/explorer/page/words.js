@@ -41,13 +41,22 @@ explorer.addedWords = (system, number) => {
   return before && after?.includes(" ") ? explorer.newWords(before.split(" "), after.split(" ")) : new Set();
 };
 
-/** The caption of a system in elements; words that its reranking added are marked. */
+/** The words of a caption that claim something wrong: by their places, what is true. */
+explorer.wrongWords = (system, number) => new Map(explorer.data.images.wrong[system.place]?.[number] ?? []);
+
+/** A wrong word; pointed at or reached with the Tab key, it says what is true. */
+const wrongWord = (word, truth) =>
+  explorer.make("span", { class: "false", tabindex: 0, role: "note", "aria-label": `${word}: ${truth}`, "data-truth": truth }, word);
+
+/** The caption of a system in elements; words that its reranking added are marked, and wrong ones. */
 explorer.captionOf = (system, number) => {
   const { make, data } = explorer;
   const caption = data.images.captions[system.place][number];
   if (caption === null) return [make("span", { class: "faint" }, "no caption")];
   if (caption === "") return [make("span", { class: "faint" }, "an empty caption")];
-  const added = explorer.addedWords(system, number);
-  if (!added.size) return [caption];
-  return caption.split(" ").map((word, place) => [place ? " " : "", added.has(place) ? make("ins", {}, word) : word]);
+  const [added, wrong] = [explorer.addedWords(system, number), explorer.wrongWords(system, number)];
+  return caption.split(" ").map((word, place) => {
+    const shown = wrong.has(place) ? wrongWord(word, wrong.get(place)) : word;
+    return [place ? " " : "", added.has(place) ? make("ins", {}, shown) : shown];
+  });
 };
