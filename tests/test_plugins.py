@@ -24,7 +24,7 @@ EXAMPLES = ("exact_match", "gru", "means")
 RULE = next(block.text for block in blocks_of(REPOSITORY / "docs/plugins.md") if block.text.startswith("rule lengths:"))
 CONFIG = """
 experiment: mine
-data: {table: {images: photographs, captions: captions.csv}}
+data: {dataset: table, table: {images: photographs, captions: captions.csv}}
 text: {vocabulary: {min_count: 1}}
 backbones: {means: {source: colours, kind: means, dtype: float32}}
 captioners: {mine: {backbone: means, architecture: gru, layers: 2, training: {phases: {epochs: 1}}}}

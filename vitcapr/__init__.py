@@ -33,6 +33,7 @@ def __getattr__(name: str) -> Any:
         from vitcapr.arguments import checked
 
         value = checked(value)
+        value.__module__ = __name__  # Pickle, as of dask, finds it by this name.
     return globals().setdefault(name, value)
 
 

@@ -17,7 +17,7 @@ from vitcapr.stages.train_retriever import TrainRetrieverSettings
 def sources(dataset: str, **data: Any) -> dict[str, Path]:
     config = SimpleNamespace(data=parse(DataConfig, {"dataset": dataset, **data}, where="here"))
     settings: Any = find_stage(f"data_{dataset}" if dataset in ("pairs", "scenes") else "data_photographs").settings
-    return dict(settings.from_config(config, None).sources())
+    return dict(settings.from_config(config, None).user_files())
 
 
 def test_files_are_those_of_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,8 +7,10 @@ import base64
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 
+from tests.commands.stores import write_store
 from tests.experiment.conftest import rules_of
 from tests.experiment.edits import ALL
 from tests.plans.dry_runs import commands
@@ -98,11 +100,10 @@ def test_every_view_of_a_retriever_is_a_store_of_its_own(fresh: Any) -> None:
 
 
 def test_an_adopted_store_is_not_extracted(fresh: Any) -> None:
-    store = fresh.root / "results" / "stores" / "0123456789abcdef"
-    store.mkdir(parents=True)
-    (store / "manifest.json").touch()
+    arrays = {"cls": np.zeros((2, 8), "f2"), "patches": np.zeros((2, 4, 4, 8), "f2").reshape(2, 16, 8)}
+    write_store(fresh.root / "results", arrays, ["a", "b"], sealed=f"stores/{'c' * 16}/manifest.json", grid=[4, 4])
     values = {
-        "backbones": {"vit": {"source": "store:0123456789abcdef"}},
+        "backbones": {"vit": {"source": f"store:{'c' * 16}"}},
         "captioners": {"attention": {"backbone": "vit"}},
     }
     plan = fresh.plan(values)
@@ -110,22 +111,21 @@ def test_an_adopted_store_is_not_extracted(fresh: Any) -> None:
     assert "adopt" in rules
     assert rules.isdisjoint({"extract", "seal", "train_backbone", "draw_rollout"})
     assert "draw_attention" in rules
-    assert re.search(r"stage adopt .*--store results/stores/0123456789abcdef/manifest\.json ", text)
+    assert re.search(r"stage adopt .*--store results/stores/c{16}/manifest\.json ", text)
 
 
 def test_an_adopted_store_of_captions_is_not_extracted(fresh: Any) -> None:
-    store = fresh.root / "results" / "stores" / "0123456789abcdef"
-    store.mkdir(parents=True)
-    (store / "manifest.json").touch()
+    arrays, sealed = {"text": np.zeros((2, 8), "f2")}, f"stores/{'e' * 16}/manifest.json"
+    write_store(fresh.root / "results", arrays, ["a", "b"], "caption_id", sealed=sealed)
     values = {
-        "text_encoders": {"bert": {"source": "store:0123456789abcdef"}},
+        "text_encoders": {"bert": {"source": f"store:{'e' * 16}"}},
         "captioners": {"attention": {"backbone": "vit"}},
         "retrievers": {"paper": {"backbone": "vit", "text": {"kind": "features", "encoder": "bert"}}},
-        "rerankings": {"reranked": {"decoding": "beam", "retriever": "paper"}},
     }
-    text = fresh.plan(values)
-    assert "adopt_text" in rules_of(text)
-    assert "extract_text" not in rules_of(text)
+    plan = fresh.plan(values)
+    text = commands(plan)
+    assert "adopt_text" in rules_of(plan)
+    assert "extract_text" not in rules_of(plan)
     sealed = r"results/\w+/text_features/bert/manifest\.json"
-    assert re.search(rf"stage adopt .*--store results/stores/0123456789abcdef/manifest\.json .*--sealed {sealed}", text)
+    assert re.search(rf"stage adopt .*--store results/stores/e{{16}}/manifest\.json .*--sealed {sealed}", text)
     assert re.search(rf"stage train_retriever .*--text-features {sealed}", text)

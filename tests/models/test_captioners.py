@@ -9,8 +9,8 @@ from torch import Tensor
 from tests.models.untrained import configured, untrained
 from vitcapr.config.architectures import AnyCaptionerConfig
 from vitcapr.config.mistakes import sections_by_choice, sections_in
-from vitcapr.models.captioners import CAPTIONERS
 from vitcapr.models.interface import Captioner
+from vitcapr.plugins import modules_in
 
 VOCABULARY, FEATURES, PATCHES = 11, 8, 4
 LSTM = {"embedding_dim": 5, "hidden_dim": 6}
@@ -50,7 +50,7 @@ IMAGES = torch.tensor([0, 0, 1])
 
 def test_every_architecture_is_configured_built_and_tested() -> None:
     names = sections_by_choice(sections_in(AnyCaptionerConfig)).keys()
-    assert names == CAPTIONERS.keys() == {each["kind"] for each in ARCHITECTURES}
+    assert names == set(modules_in("vitcapr.models.architectures")) == {each["kind"] for each in ARCHITECTURES}
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES, ids=NAMES)

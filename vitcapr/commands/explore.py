@@ -9,13 +9,14 @@ import typer
 from vitcapr.commands.main import typed
 from vitcapr.errors import UserError
 from vitcapr.formats.model import CARD
+from vitcapr.progress import print_lines
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from vitcapr.commands.web import PageServer
-    from vitcapr.progress import Reporter, print_lines
+    from vitcapr.progress import Reporter
     from vitcapr.report.explorer.spaces import Embed
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from vitcapr.commands.main import Configfiles, typed
+from vitcapr.errors import UserError
 from vitcapr.experiment.experiment import Experiment, load_experiment
 from vitcapr.pipeline.dry_run import PlannedJob, planned_jobs
 from vitcapr.progress import print_lines
@@ -40,13 +41,15 @@ def systems_left(experiment: Experiment) -> list[str]:
     from vitcapr.formats.scores import read_summary
 
     path = Path(experiment.root, "summary.csv")
-    if not path.is_file():
+    try:
+        summary = read_summary(path)
+    except UserError:  # There is none yet, or it will be made again.
         return []
     scored = set()
     for metrics in experiment.metrics:
         first, second, *_ = Path(metrics).relative_to(f"{experiment.root}/metrics").parts
         scored.add(f"{first} {second}" if first in experiment.captioners else second)
-    rows = read_summary(path)[["model", "decoding"]].drop_duplicates().itertuples(index=False)
+    rows = summary[["model", "decoding"]].drop_duplicates().itertuples(index=False)
     systems = [f"{model} {decoding}".strip() for model, decoding in rows]
     return [system for system in systems if system not in scored]
 

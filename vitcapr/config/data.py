@@ -241,6 +241,14 @@ class DataConfig(PictureChecks):
             sections["flickr8k"] = self.flickr8k
         if keys := [f"data.{name}.{key}" for name, each in sections.items() for key in each.missing()]:
             raise ValueError(f"{' and '.join(keys)} must be given")
+        read = {*sections, *(("flickr8k", "scenes") if self.dataset == "pairs" else ())}
+        values = {name: getattr(self, name) for name in type(self).model_fields if name not in read}
+        if unread := [
+            name for name, each in values.items() if isinstance(each, DatasetConfig) and each != type(each)()
+        ]:
+            raise ValueError(
+                f"data.{unread[0]} has no effect with data.dataset: {self.dataset}; name {unread[0]} there"
+            )
         return self
 
 

@@ -80,7 +80,12 @@ def check_reads(job: Collection[Path]) -> None:
             known |= {path.absolute() for path in plugin_code(plugin).files.values()}
     folders = [path.absolute() for path in job]
     for reader, path in sorted(reads()):
-        if path not in known and not _is_installed(path) and not any(map(path.is_relative_to, folders)):
+        if (
+            path.is_file()
+            and path not in known
+            and not _is_installed(path)
+            and not any(map(path.is_relative_to, folders))
+        ):
             what = f"the plugin has read {path}, whose edits would run nothing again"
             raise UserError(what, where=reader, remedy=f"move that file into {reader.parent}")
 
