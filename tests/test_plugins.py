@@ -74,9 +74,10 @@ def test_they_work_as_a_user_runs_them(study: Path) -> None:
     with (study / "mine/Snakefile").open("a") as rules:
         rules.write(f"\n\n{RULE}")
     run("snakemake", "--cores", "1", "--configfile", "mine.yaml")
-    run("snakemake", "lengths", "--cores", "1", "--configfile", "mine.yaml")
+    command = [sys.executable, "-m", "snakemake", "lengths", "--cores", "1", "--configfile", "mine.yaml"]
+    subprocess.run(command, cwd=study / "mine", check=True)
     assert (study / "mine/results/mine/figures/lengths.png").stat().st_size
-    assert "exact match" in run("vitcapr", "table", "results/mine/summary.csv")
+    assert "exact match" in run("vitcapr", "table", "--markdown", "results/mine/summary.csv")
     run("vitcapr", "caption", "photographs/3.png", "--captioner", "results/mine/captioners/mine")
     captions, references = "results/mine/captions/mine/beam/test/captions.json", "results/mine/data/manifest.json"
     run("vitcapr", "evaluate", captions, "--references", references, "--metrics", "exact_match", "--samples", "0")

@@ -59,7 +59,7 @@ def project(tmp_path_factory: pytest.TempPathFactory, snakemake: Snakemake) -> P
 @pytest.fixture(scope="session")
 def toys(project: Path, snakemake: Snakemake) -> Path:
     """The same checkout, with the results of the other toys as well."""
-    for experiment in ("towers", "pairs", "stores"):
+    for experiment in ("towers", "pairs", "heads"):
         done = snakemake(project, experiment=experiment)
         assert done.returncode == 0, done.stdout
     return project
