@@ -1,6 +1,7 @@
 """The metric, the captioner and the backbone reader of docs/plugins.md work as those of the package do."""
 
 import importlib.metadata
+import json
 import shutil
 import subprocess
 import sys
@@ -79,9 +80,12 @@ def test_they_work_as_a_user_runs_them(study: Path) -> None:
     assert (study / "mine/results/mine/figures/lengths.png").stat().st_size
     assert "exact match" in run("vitcapr", "table", "--markdown", "results/mine/summary.csv")
     run("vitcapr", "caption", "photographs/3.png", "--captioner", "results/mine/captioners/mine")
-    captions, references = "results/mine/captions/mine/beam/test/captions.json", "results/mine/data/manifest.json"
-    run("vitcapr", "evaluate", captions, "--references", references, "--metrics", "exact_match", "--samples", "0")
-    assert "gain" not in run("vitcapr", "config", "parameters")
+    captions = "results/mine/captions/mine/beam/test/captions.json"
+    entries = [{"image_id": f"{number}.png", "caption": "a dog"} for number in (3, 7)]
+    (study / "mine/references.json").write_text(json.dumps({"annotations": entries}))
+    run(
+        "vitcapr", "evaluate", captions, "--references", "references.json", "--metrics", "exact_match", "--samples", "0"
+    )
     assert "Number of layers of the GRU." in run("vitcapr", "config", "parameters")
 
 

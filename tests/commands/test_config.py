@@ -100,7 +100,7 @@ def test_images_are_those_of_the_data_set_that_is_configured(tmp_path: Path, mon
         (tmp_path / "images" / name).touch()
     (tmp_path / "t.csv").write_text("image,caption,split\na.png,a,train\nb.png,b,val\n")
     table = {"images": "images", "captions": "t.csv"}
-    assert sizes(dataset="table", table=table) == {"train": 1, "validation": 1}
+    assert sizes(dataset="table", table=table, scenes={}) == {"train": 1, "validation": 1}
 
 
 def test_show_is_complete_and_reads_back_as_the_same() -> None:
