@@ -33,7 +33,6 @@ ALL = FEATURES | TEXT | {"data", "describe_data", "train_backbone", "paraphrases
 METEOR = AFTER_CAPTIONS | {"paraphrases"}
 RANKED = PAGED | {"score_retrieval", "draw_retrieved", "draw_recall"}
 SCORES = COMPARED | RANKED | {"score_grounding", "check_claims"}
-LABELLED = SCORES
 EXAMPLES = frozenset(
     {f"draw_{name}" for name in ("attention", "captions", "embeddings", "reranked", "retrieved", "rollout")}
 )
@@ -145,9 +144,11 @@ EDITS = (
         add("vitcapr/metrics/captions/length.py", "METRIC = None\n"),
         (),
     ),
-    Edit("the label of a score", append("vitcapr/metrics/labels.yaml", "  mine: {label: mine}\n"), LABELLED),
+    Edit("the label of a score", append("vitcapr/metrics/labels.yaml", "  mine: {label: mine}\n"), COMPARED),
     Edit("code of grounding", append("vitcapr/demo/grounding.py"), PAGED | {"score_grounding"}),
-    Edit("how captions are checked", append("vitcapr/demo/claim_accuracy.py"), PAGED | {"check_claims"}),
+    Edit(
+        "how captions are checked", append("vitcapr/demo/claim_accuracy.py"), PAGED | {"check_claims", "draw_captions"}
+    ),
     Edit("code of retrieval scores", append("vitcapr/metrics/retrieval.py"), RANKED),
     Edit("code of one figure", append("vitcapr/report/figures/curves.py"), {"draw_curves", "first_page"}),
     Edit(
