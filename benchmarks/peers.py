@@ -50,7 +50,7 @@ from vitcapr.decoding.beam import beam_search
 from vitcapr.encoders.image_encoders import load_image_encoder
 from vitcapr.encoders.preprocess import read_preprocessing
 from vitcapr.formats.manifest import Manifest, read_manifest, write_manifest
-from vitcapr.metrics.ranks import Truth, rank_matches
+from vitcapr.metrics.ranks import CaptionOwners, rank_matches
 from vitcapr.metrics.retrieval import recall
 from vitcapr.store.reader import FeatureArray
 
@@ -92,7 +92,7 @@ def retrieval(images: int, captions_each: int, turns: int) -> dict[str, Any]:
         return dict(zeroshot_retrieval.evaluate(model, batches, torch.tensor, "cpu", False, cutoffs))
 
     def ours() -> dict[str, float]:
-        measures = recall(rank_matches(left, right, owner), Truth.of(owner, images))
+        measures = recall(rank_matches(left, right, owner), CaptionOwners.of(owner, images))
         return {name: float(measure.value) for name, measure in measures.items()}
 
     found, expected = ours(), theirs()

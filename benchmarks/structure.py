@@ -23,6 +23,21 @@ for name, module in sys.modules.items():
 SMALL = 60
 FREE = ("vitcapr.stages.", "vitcapr.commands.")
 """Packages whose modules nothing needs to import."""
+PARTS = (
+    ("api", "commands"),
+    ("stages",),
+    ("experiment", "pipeline", "config", ""),
+    ("report",),
+    ("studies",),
+    ("demo",),
+    ("store",),
+    ("data",),
+    ("formats",),
+    ("metrics",),
+    ("encoders",),
+    ("training", "retrieval", "models", "decoding", "batches", "text"),
+)
+"""The packages that a row counts together; the empty name is the top level."""
 
 
 def main() -> None:
@@ -39,25 +54,35 @@ def main() -> None:
     for what, count, names in (
         ("lines of Python in vitcapr/", sum(map(_lines, modules)), []),
         ("files", len(modules), []),
+        *(
+            (f"  lines of {', '.join(each or 'the top level' for each in part)}", _lines_of(modules, part), [])
+            for part in PARTS
+        ),
         ("lines of tests", sum(map(_lines, Path("tests").rglob("*.py"))), []),
+        ("lines of docs", sum(map(_lines, Path("docs").rglob("*.md"))), []),
         ("files to the first line of decode", len(decode.stdout.split()), decode.stdout.split()),
         ("files from captions.json to summary.csv", len(scores), sorted(scores)),
         ("lines a rule", round(lines / rules), [f"{rules} rules"]),
         (f"modules under {SMALL} lines with one importer", len(small), sorted(small)),
         ("import circles", len(circles), [" ".join(sorted(each)) for each in circles]),
     ):
-        print(f"{what:45} {count:>7,}")
+        print(f"{what:70} {count:>7,}")
         if "-v" in sys.argv:
             print(*(f"    {name}" for name in names), sep="\n")
 
 
 def _file(module: str) -> Path:
     path = Path(*module.split("."))
-    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    module_file = path.with_suffix(".py")  # A folder of data may stand beside a module of its name.
+    return module_file if module_file.exists() else path / "__init__.py"
 
 
 def _lines(path: Path) -> int:
     return len(path.read_text(encoding="utf-8").splitlines())
+
+
+def _lines_of(modules: list[Path], packages: tuple[str, ...]) -> int:
+    return sum(_lines(path) for path in modules if "".join(path.relative_to(PACKAGE).parts[:-1][:1]) in packages)
 
 
 def _is_small(module: str, path: Path) -> bool:

@@ -19,10 +19,10 @@ from vitcapr.commands import extract
 from vitcapr.commands.main import (
     COMMANDS,
     main,
+    options_of,
     run_program,
-    takes,
     temporary_files,
-    typed,
+    typer_app,
 )
 from vitcapr.errors import Preempted, UserError
 from vitcapr.files import read_json, write_json
@@ -236,14 +236,14 @@ def test_a_command_takes_the_options_of_its_function() -> None:
                 of both.
         """
 
-    @takes(function)
+    @options_of(function)
     def command(path: Path, **options: Any) -> None:
         """Does it."""
         print(path, options)
 
-    done = CliRunner().invoke(typed(command), ["here", "--views", "a", "--views", "b"])
+    done = CliRunner().invoke(typer_app(command), ["here", "--views", "a", "--views", "b"])
     assert done.stdout == f"here {{'views': [{Path('a')!r}, {Path('b')!r}], 'size': 3}}\n"
-    assert CliRunner().invoke(typed(command), ["--help"]).stdout.count("The number of both.") == 2
+    assert CliRunner().invoke(typer_app(command), ["--help"]).stdout.count("The number of both.") == 2
 
 
 @pytest.mark.parametrize("settings", ["5", "[1]", '{"batch": 3}', '{"data": "a"}'])

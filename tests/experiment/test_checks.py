@@ -108,7 +108,10 @@ CHECKPOINT_MISTAKES = [
     (with_towers("resnet", "bert"), "backbones.b: a network of kind cnn has no CLS token to fine-tune"),
     (with_towers("vit", "mute"), "finetuned_dual_encoders.f.text.t: the text encoder has no tokenizer"),
     ({**with_backbone("vit"), "captioners": {}}, "the experiment names nothing to run"),
-    ({**CAPTIONER, "backbones": {"b": {"source": "trained"}}}, "backbones.b is to be trained here"),
+    (
+        {**CAPTIONER, "backbones": {"b": {"source": "trained"}}},
+        "backbones.b: source 'trained' needs a data set with object masks",
+    ),
     (with_table(captions="no.csv"), "data.table.captions: no such file or folder (no.csv)"),
     (with_table(images="."), "data.table.images: the folder contains the results (.)"),
 ]

@@ -15,20 +15,20 @@ from vitcapr.formats.scores import RankFile, Ranks
 from vitcapr.metrics import retrieval
 from vitcapr.metrics.bootstrap import interval, mean_measure, ratio_measure
 from vitcapr.metrics.query_bank import corrected
-from vitcapr.metrics.ranks import Truth, rank_matches
+from vitcapr.metrics.ranks import CaptionOwners, rank_matches
 from vitcapr.metrics.retrieval_scoring import searched
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.ablate import ablate
 from vitcapr.stages.score_retrieval import score_retrieval
 from vitcapr.stages.select_language import select_language
 
-OWNERS = [0, 0, 1, 2, 2, 2]
-TRUTH = Truth.of(OWNERS, 3)
+CAPTION_IMAGE = [0, 0, 1, 2, 2, 2]
+OWNERS = CaptionOwners.of(CAPTION_IMAGE, 3)
 RANKS = Ranks(np.array([1, 7, 4], np.int32), np.array([1, 3, 6, 1, 11, 2], np.int32), np.array([1, 0, 1 / 6]))
 
 
 def test_scores_by_hand() -> None:
-    found = {name: measure.value for name, measure in retrieval.measures(RANKS, TRUTH).items()}
+    found = {name: measure.value for name, measure in retrieval.measures(RANKS, OWNERS).items()}
     assert found["i2t_recall_1"] == pytest.approx(1 / 3)
     assert found["i2t_recall_5"] == pytest.approx(2 / 3)
     assert found["i2t_recall_10"] == 1
@@ -40,14 +40,14 @@ def test_scores_by_hand() -> None:
     assert found["t2i_mean_rank"] == 4
     assert found["i2t_map_r"] == pytest.approx((1 + 1 / 6) / 3)
     assert found["t2i_map_r"] == found["t2i_recall_1"]
-    assert retrieval.median_ranks([(RANKS, TRUTH)]) == {"i2t": 4, "t2i": 2.5}
+    assert retrieval.median_ranks([(RANKS, OWNERS)]) == {"i2t": 4, "t2i": 2.5}
 
 
 def test_captions_are_resampled_with_their_image() -> None:
     """Drawn one by one the six captions would give a narrower interval."""
-    truth = Truth.of(np.repeat(np.arange(50), 4), 50)
+    owners = CaptionOwners.of(np.repeat(np.arange(50), 4), 50)
     ranks = np.repeat(np.random.default_rng(0).integers(1, 3, 50), 4).astype(np.int32)
-    measure = retrieval.measures(Ranks(ranks[::4], ranks, np.zeros(50)), truth)["t2i_recall_1"]
+    measure = retrieval.measures(Ranks(ranks[::4], ranks, np.zeros(50)), owners)["t2i_recall_1"]
     alone = interval(mean_measure(ranks == 1), 500, 0)
     found = interval(measure, 500, 0)
     assert found is not None
@@ -64,7 +64,7 @@ def test_median_interval_equals_recomputing_it_for_every_draw() -> None:
         "i2t": [np.median([RANKS.i2t[image] for image in draw]) for draw in draws],
         "t2i": [np.median([rank for image in draw for rank in captions[image]]) for draw in draws],
     }
-    found = retrieval.median_intervals([(RANKS, TRUTH)], 200, 5)
+    found = retrieval.median_intervals([(RANKS, OWNERS)], 200, 5)
     for direction, values in expected.items():
         assert found[direction] == pytest.approx(tuple(np.quantile(values, [0.025, 0.975])))
 
@@ -81,14 +81,14 @@ def test_each_fold_is_a_separate_pool(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retrieval, "FOLD_IMAGES", 2)
     random = np.random.default_rng(0)
     images, captions = random.normal(size=(11, 3)), random.normal(size=(22, 3))
-    truth = Truth.of(np.repeat(np.arange(11), 2), 11)
-    folds = retrieval.rank_folds(images, captions, truth)
+    owners = CaptionOwners.of(np.repeat(np.arange(11), 2), 11)
+    folds = retrieval.rank_folds(images, captions, owners)
     assert len(folds) == 5
     for fold, (ranks, own) in enumerate(folds):
         alone = rank_matches(images[2 * fold :][:2], captions[4 * fold :][:4], [0, 0, 1, 1])
         assert ranks.t2i.tolist() == alone.t2i.tolist()
         assert own.captions_each.tolist() == [2, 2]
-    assert retrieval.rank_folds(images[:9], captions[:18], Truth.of(np.repeat(np.arange(9), 2), 9)) == []
+    assert retrieval.rank_folds(images[:9], captions[:18], CaptionOwners.of(np.repeat(np.arange(9), 2), 9)) == []
     medians = np.mean([np.median(ranks.i2t) for ranks, _ in folds])
     assert retrieval.median_ranks(folds)["i2t"] == medians
     bounds = retrieval.median_intervals(folds, 100, 0)["i2t"]
@@ -97,7 +97,7 @@ def test_each_fold_is_a_separate_pool(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_chance_by_hand() -> None:
     """Six captions: none of two is among the first five of a random order in (4 choose 5) = 0 of the cases."""
-    levels = retrieval.chance(TRUTH)
+    levels = retrieval.chance(OWNERS)
     assert levels["i2t_recall_1_chance"] == pytest.approx((2 / 6 + 1 / 6 + 3 / 6) / 3)
     assert levels["i2t_recall_5_chance"] == pytest.approx((1 + 5 / 6 + 1) / 3)
     assert levels["i2t_recall_10_chance"] == 1

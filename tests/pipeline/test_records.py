@@ -14,7 +14,7 @@ from tests.run_records import RECORD
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
 from vitcapr.pipeline import records
-from vitcapr.pipeline.records import FileFacts, check_as_written, check_together, find_makers, read_run, read_runs
+from vitcapr.pipeline.records import FileFacts, check_as_written, check_same_origin, find_makers, read_run, read_runs
 
 FILE = Path("results/a/captions/captions.json")
 
@@ -160,16 +160,16 @@ def facts(option: str, digest: str = "1") -> FileFacts:
 def test_what_a_stage_reads_was_made_with_the_same(option: str, beside: str, refused: bool) -> None:
     record("decode/beam", "2026-01-03", inputs={f"results/a/{beside}": facts(beside)})
     same, another = ({FILE.as_posix(): facts(option), "b/file": facts(beside, digest)} for digest in "12")
-    check_together(same, find_makers(same))
+    check_same_origin(same, find_makers(same))
     with pytest.raises(UserError, match="made with another") if refused else nullcontext():
-        check_together(another, find_makers(another))
+        check_same_origin(another, find_makers(another))
 
 
 def test_pieces_of_a_language_model_stand_beside_words() -> None:
     """A retriever that reranks captions of pieces reads the words."""
     record("decode/beam", "2026-01-03", inputs={"results/a/text/pieces/lm/vocabulary.json": facts("vocabulary")})
     read = {FILE.as_posix(): facts("candidates"), "results/a/text/vocabulary.json": facts("vocabulary", "2")}
-    check_together(read, find_makers(read))
+    check_same_origin(read, find_makers(read))
 
 
 def counters(values: list[int]) -> Any:

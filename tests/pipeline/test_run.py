@@ -13,7 +13,7 @@ from vitcapr.commands import diff, gc, why
 from vitcapr.config.base import StageSettings
 from vitcapr.errors import UserError
 from vitcapr.formats.scores import COLUMNS
-from vitcapr.pipeline.comparison import of_artefacts, of_experiments
+from vitcapr.pipeline.comparison import compare_artefacts, compare_experiments
 from vitcapr.pipeline.lineage import Lineage
 from vitcapr.pipeline.records import read_run
 from vitcapr.pipeline.run import Job, run_stage
@@ -178,7 +178,7 @@ def test_other_threads_train_again_and_diff_says_so(toys: Toys, monkeypatch: pyt
         toys.run(0.5, experiment)
         assert toys.trainings == trainings
     one, two = (Lineage.of(Path("results") / name) for name in ("a", "b"))
-    assert "  threads 1 -> 2" in of_experiments(one, two)
+    assert "  threads 1 -> 2" in compare_experiments(one, two)
 
 
 def test_an_input_that_changes_while_a_stage_runs_is_no_result(toys: Toys) -> None:
@@ -262,8 +262,11 @@ def test_diff_of_artefacts_goes_back_to_the_cause(toys: Toys) -> None:
     toys.run(0.25, "b")
     pair = [Lineage.of(Path("results") / name) for name in ("a", "b")]
     jobs = [(lineage, lineage.made(lineage.experiment / "out/copy")[0]) for lineage in pair]
-    assert list(of_artefacts(jobs[0], jobs[1])) == ["read weights: another content (train/model)", "  rate 0.5 -> 0.25"]
-    assert list(of_artefacts(jobs[0], jobs[0])) == []
+    assert list(compare_artefacts(jobs[0], jobs[1])) == [
+        "read weights: another content (train/model)",
+        "  rate 0.5 -> 0.25",
+    ]
+    assert list(compare_artefacts(jobs[0], jobs[0])) == []
 
 
 def test_diff_of_experiments_says_what_was_set_and_what_came_out(toys: Toys, printed: Printed) -> None:

@@ -206,9 +206,9 @@ def test_gathered_rows_carry_the_gradient_of_the_whole_loss(tmp_path: Path) -> N
         share = len(own) / 4
         ((gathered * torch.arange(4.0)).sum() * share).backward()
         assert rows.grad.tolist() == own.tolist()
-        assert distributed.totals(1.0, share) == [2.0, 1.0]
+        assert distributed.all_reduce(1.0, share) == [2.0, 1.0]
         assert distributed.any_of(not distributed.is_first())
-        assert distributed.of_first({"score": share}) == {"score": 0.75}
+        assert distributed.broadcast({"score": share}) == {"score": 0.75}
         (folder / f"{distributed.rank()}").touch()
 
     tmp_path.mkdir(exist_ok=True)

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vitcapr.commands.main import Log, typed, words_in
+from vitcapr.commands.main import Log, split_commas, typer_app
 from vitcapr.config.alignment import StudyConfig
 from vitcapr.config.base import described
 from vitcapr.progress import print_lines
 
 if TYPE_CHECKING:
-    from vitcapr.studies.alignment.comparison import Compared
+    from vitcapr.studies.alignment.comparison import StudyResult
 
 _HELP = described(StudyConfig)
 
@@ -56,8 +56,8 @@ def main(
         {
             "inputs": inputs or ["cls"],
             "choose_inputs": choose_inputs,
-            "families": words_in(families or ""),
-            "sizes": list(map(_size, words_in(sizes or ""))),
+            "families": split_commas(families or ""),
+            "sizes": list(map(_size, split_commas(sizes or ""))),
             "seeds": seeds,
             "query_bank": query_bank,
         },
@@ -83,7 +83,7 @@ def _size(word: str) -> int | str | None:
     return int(number) if number.isdecimal() else number
 
 
-def _write(found: "Compared", output: Path) -> None:
+def _write(result: "StudyResult", output: Path) -> None:
     """The tables as CSV and Markdown, ``recall.pdf`` and ``recall.png``; print the tables."""
     from vitcapr.files import write_text
     from vitcapr.formats.terminal import print_listing
@@ -91,13 +91,13 @@ def _write(found: "Compared", output: Path) -> None:
     from vitcapr.studies.figures import write_figure
 
     tables = ("scores", "differences", "intervals", "similarity", "seconds")
-    found.write(**{name: output / f"{name}.csv" for name in tables})
-    write_text(output / "tables.md", found.page)
-    write_figure(alignment_curve(found.scores), output / "recall")
-    for table in found.tables:
+    result.write(**{name: output / f"{name}.csv" for name in tables})
+    write_text(output / "tables.md", result.page)
+    write_figure(alignment_curve(result.scores), output / "recall")
+    for table in result.tables:
         print_lines(f"\n{table.title}")
         print_listing(table)
-    print_lines(f"\n{found.protocol}")
+    print_lines(f"\n{result.protocol}")
 
 
-app = typed(main)
+app = typer_app(main)

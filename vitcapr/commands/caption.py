@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vitcapr.api.captioner import BATCH, load_captioner
-from vitcapr.commands.main import takes, typed
+from vitcapr.commands.main import options_of, typer_app
 from vitcapr.data.photographs import FIGURE_SUFFIX, find_photographs
 from vitcapr.errors import UserError
 from vitcapr.progress import print_lines
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from vitcapr.api.captioner import CaptionedImage, TrainedCaptioner
 
 
-@takes(load_captioner)
+@options_of(load_captioner)
 def main(
     images: Annotated[list[str], typer.Argument(help="Photographs, folders of them, or quoted patterns.")],
     captioner: Annotated[
@@ -125,4 +125,4 @@ def _print(rows: Sequence[dict[str, Any]]) -> None:
             print_lines(f"attention: {one['attention']}")
 
 
-app = typed(main)
+app = typer_app(main)

@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.commands.main import typed
+from vitcapr.commands.main import typer_app
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
 from vitcapr.formats.scores import read_summary
-from vitcapr.pipeline.comparison import Scores, of_artefacts, of_experiments, of_scores
+from vitcapr.pipeline.comparison import Scores, compare_artefacts, compare_experiments, compare_scores
 from vitcapr.pipeline.lineage import Lineage
 from vitcapr.progress import print_lines
 
@@ -26,7 +26,7 @@ def main(
         if not path.exists():
             raise UserError("no such file or folder", where=path, remedy=f"name {KINDS}")
     if first.suffix == second.suffix == ".csv":
-        lines = list(of_scores(read_scores(first), read_scores(second)))
+        lines = list(compare_scores(read_scores(first), read_scores(second)))
     else:
         lines = compare(first, second)
     print_lines(f"{first} -> {second}", *(f"  {line}" for line in lines))
@@ -38,15 +38,15 @@ def compare(first: Path, second: Path) -> list[str]:
     pairs = list(zip(lineages, (first, second), strict=True))
     whole = [lineage.experiment.resolve() == path.resolve() for lineage, path in pairs]
     if all(whole):
-        lines = list(of_experiments(*lineages))
+        lines = list(compare_experiments(*lineages))
         summaries = [path / SUMMARY for path in (first, second)]
         if all(summary.is_file() for summary in summaries):
-            lines += ["scores", *(f"  {line}" for line in of_scores(*map(read_scores, summaries)))]
+            lines += ["scores", *(f"  {line}" for line in compare_scores(*map(read_scores, summaries)))]
         return lines
     made = [lineage.made(path) for lineage, path in pairs]
     if any(whole) or any(len(runs) != 1 for runs in made):
         raise UserError("these cannot be compared", where=f"{first}, {second}", remedy=f"name {KINDS}")
-    lines = list(of_artefacts((lineages[0], made[0][0]), (lineages[1], made[1][0])))
+    lines = list(compare_artefacts((lineages[0], made[0][0]), (lineages[1], made[1][0])))
     if first.is_file() and second.is_file():
         same = sha256_file(first) == sha256_file(second)
         lines.append("the files are the same, byte for byte" if same else "the files differ")
@@ -60,4 +60,4 @@ def read_scores(path: Path) -> Scores:
     return dict(zip(keys, table["value"].tolist(), strict=True))
 
 
-app = typed(main)
+app = typer_app(main)

@@ -1,4 +1,4 @@
-"""Where the files and models that experiments name are to be had, under which licence, and how large they are."""
+"""Source, licence and size of each file and model."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -50,7 +50,7 @@ def models_of(experiment: Experiment) -> dict[str, str]:
 
 
 def missing_lines(experiment: Experiment) -> list[str]:
-    """A line for every file and every checkpoint that is not on this machine, and where it is to be had."""
+    """A line for every file and every checkpoint that is not on this machine, with its source."""
     known = {name: one for one in read_obtainable() for name in one.names}
     missing = {key: path for key, path in experiment.user_files.items() if not path.exists()}
     lines = [f"missing: {key}: {path}{_whence(known.get(str(path)))}" for key, path in missing.items()]

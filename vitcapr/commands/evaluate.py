@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vitcapr.commands.main import typed, words_in
+from vitcapr.commands.main import split_commas, typer_app
 from vitcapr.config.metrics import CAPTION_METRICS, FOR_ENGLISH
 from vitcapr.errors import UserError
 from vitcapr.progress import print_lines
@@ -84,7 +84,7 @@ def main(
     if embeddings is None:
         assert results is not None
         assert references is not None
-        how: dict[str, Any] = {"metrics": words_in(metrics), "instances": instances or [], "language": language}
+        how: dict[str, Any] = {"metrics": split_commas(metrics), "instances": instances or [], "language": language}
         scored = evaluate(results, references, against=against, **how, samples=samples, seed=seed)
     else:
         scored = evaluate_retrieval(
@@ -108,7 +108,7 @@ def main(
         print_scores(scored, str(results or "embeddings"), against)
     if as_csv and scored.without_captions:
         print_lines(_coverage(scored), stream=sys.stderr)
-    if left_out := [name for name in words_in(metrics) if name in FOR_ENGLISH and language != "en"]:
+    if left_out := [name for name in split_commas(metrics) if name in FOR_ENGLISH and language != "en"]:
         print_lines(f"not scored: {', '.join(left_out)}, for English only", stream=sys.stderr)
 
 
@@ -143,4 +143,4 @@ def print_scores(scored: "Evaluation", system: str, against: Path | None = None)
     print_lines(f"\nProtocol: {scored.protocol}")
 
 
-app = typed(main)
+app = typer_app(main)

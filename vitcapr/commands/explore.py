@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vitcapr.commands.main import typed
+from vitcapr.commands.main import typer_app
 from vitcapr.errors import UserError
 from vitcapr.formats.model import CARD
 from vitcapr.progress import print_lines
@@ -87,4 +87,4 @@ def explorer_server(folder: Path, port: int) -> "PageServer":
     return PageServer([Mount("/", StaticFiles(directory=folder, html=True))], "127.0.0.1", port)
 
 
-app = typed(main)
+app = typer_app(main)

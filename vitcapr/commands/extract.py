@@ -7,13 +7,13 @@ from typing import Annotated, Any
 import typer
 
 from vitcapr.api import steps
-from vitcapr.commands.main import takes, typed
+from vitcapr.commands.main import options_of, typer_app
 from vitcapr.config.base import parse
 from vitcapr.config.features import BackboneConfig
 from vitcapr.errors import UserError
 
 
-@takes(steps.extract)
+@options_of(steps.extract)
 def main(
     data: Annotated[Path, typer.Argument(help="manifest.json of the data set, or its folder.")],
     backbone: Annotated[str, typer.Argument(help="Hub id or folder of the checkpoint.")],
@@ -39,4 +39,4 @@ def main(
     steps.extract(data, backbone, output, rank=rank, of=of, **options, **keys)
 
 
-app = typed(main)
+app = typer_app(main)

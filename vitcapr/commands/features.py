@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from vitcapr.commands.main import Arrays, Sealed, words_in
+from vitcapr.commands.main import Arrays, Sealed, split_commas
 from vitcapr.errors import UserError
 from vitcapr.files import remove_remains, write_json
 from vitcapr.formats.store_manifest import read_sealed
@@ -99,7 +99,7 @@ def stats(
 ) -> None:
     """Print mean, variance, principal components, dead dimensions, vector lengths and near duplicates of a store."""
     with open_features(sealed.resolve()) as store:
-        names = words_in(arrays) if arrays else list(store)
+        names = split_commas(arrays) if arrays else list(store)
         for name in names:
             store[name]  # Another store has no such array, and says so before anything is computed.
         from vitcapr.formats.terminal import print_listing
@@ -137,7 +137,7 @@ def pull(
     whole = store_folder(stores_root(), remote.manifest["fingerprint"])
     to = folder or whole.with_name(whole.name + ("-part" if arrays else ""))
     with Reporter() as reporter:
-        sealed = transfer.pull(remote, to, reporter, words_in(arrays) if arrays else None)
+        sealed = transfer.pull(remote, to, reporter, split_commas(arrays) if arrays else None)
     with open_features(sealed) as store:
         print_lines(str(store))
     print_lines(f"sealed: {sealed}")

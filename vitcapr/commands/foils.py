@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vitcapr.commands.main import typed
+from vitcapr.commands.main import typer_app
 from vitcapr.errors import UserError
 from vitcapr.progress import print_lines
 
@@ -161,4 +161,4 @@ def _print(preferences: "Preferences") -> None:
         print_listing(Table("", ("all pairs", "difference", "p"), tuple(rows)))
 
 
-app = typed(main)
+app = typer_app(main)

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.commands.main import typed
+from vitcapr.commands.main import typer_app
 from vitcapr.config.yaml_file import read_yaml
 from vitcapr.errors import UserError
 from vitcapr.pipeline.dry_run import planned_dag
@@ -127,4 +127,4 @@ def _owner(path: Path) -> str:
     return f"{name}, {datetime.fromtimestamp(status.st_mtime, UTC):%Y-%m-%d}"
 
 
-app = typed(main)
+app = typer_app(main)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.commands.main import typed
+from vitcapr.commands.main import typer_app
 from vitcapr.errors import UserError, did_you_mean
 from vitcapr.experiment.packaged import WORKFLOW
 from vitcapr.files import write_text
@@ -66,4 +66,4 @@ def main(
     print(f"The pages that the comments name, such as docs/your-data.md, are in {WORKFLOW}")
 
 
-app = typed(main)
+app = typer_app(main)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vitcapr.commands.main import typed, words_in
+from vitcapr.commands.main import split_commas, typer_app
 from vitcapr.errors import UserError
 from vitcapr.progress import print_lines
 
@@ -48,7 +48,7 @@ def main(
         judged = drop_candidates(read_expert(expert), _corpus(captions))
     else:
         judged = drop_references(read_crowdflower(crowdflower), _corpus(captions))  # type: ignore[arg-type]
-    evaluation = evaluate(judged.captions, judged.references, metrics=words_in(metrics), samples=0)
+    evaluation = evaluate(judged.captions, judged.references, metrics=split_commas(metrics), samples=0)
     per_image = evaluation.per_image.set_index("image_id").loc[list(judged.captions)]
     scores = {name: per_image[name].to_numpy() for name in evaluation.scores["metric"] if name in per_image}
     vectors, protocol = _by_vectors(judged, encoder, retriever, photographs)
@@ -122,4 +122,4 @@ def _print(agreements: "Agreement", variant: str) -> None:
     print_listing(Table("", ("metric", "tau-b", "tau-c", heading, "p"), tuple(rows)))
 
 
-app = typed(main)
+app = typer_app(main)

@@ -100,19 +100,19 @@ def usage() -> str:
     )
 
 
-def typed(command: Callable[..., Any]) -> typer.Typer:
+def typer_app(command: Callable[..., Any]) -> typer.Typer:
     """The program of one function with typer's annotations."""
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     app.command()(command)
     return app
 
 
-def words_in(option: str) -> list[str]:
-    """The words of an option, separated by commas."""
+def split_commas(option: str) -> list[str]:
+    """The words between the commas of an option."""
     return [word.strip() for word in option.split(",") if word.strip()]
 
 
-def takes(function: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def options_of(function: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command the keyword parameters of a function of the API as options, which it gets as ``**options``.
 
     The default is the function's, and the help is what its docstring says of the parameter. Parameters that the command

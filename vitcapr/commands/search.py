@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from vitcapr.api.retriever import load_retriever
-from vitcapr.commands.main import takes, typed
+from vitcapr.commands.main import options_of, typer_app
 from vitcapr.errors import UserError
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from vitcapr.api.retriever import TrainedRetriever
 
 
-@takes(load_retriever)
+@options_of(load_retriever)
 def main(
     words: Annotated[list[str] | None, typer.Argument(help="What to search for.")] = None,
     image: Annotated[Path | None, typer.Option(help="A photograph to search for, instead of words.")] = None,
@@ -111,4 +111,4 @@ def _print(nearest: "pd.DataFrame", text: str) -> None:
         print_listing(Table("", ("rank", "cosine", "image", "caption"), tuple(rows), align="rrll"))
 
 
-app = typed(main)
+app = typer_app(main)

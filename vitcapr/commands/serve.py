@@ -7,10 +7,10 @@ import typer
 from PIL import Image
 
 from vitcapr.api.captioner import load_captioner
-from vitcapr.commands.main import takes, typed
+from vitcapr.commands.main import options_of, typer_app
 
 
-@takes(load_captioner)
+@options_of(load_captioner)
 def main(
     captioner: Annotated[Path, typer.Argument(help="Folder of the trained captioner, or of an experiment with one.")],
     retriever: Annotated[
@@ -48,4 +48,4 @@ def main(
     print("stopped")
 
 
-app = typed(main)
+app = typer_app(main)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.commands.main import Configfiles, typed
+from vitcapr.commands.main import Configfiles, typer_app
 from vitcapr.errors import UserError
 from vitcapr.experiment.experiment import Experiment, load_experiment
 from vitcapr.pipeline.dry_run import PlannedJob, planned_jobs
@@ -110,4 +110,4 @@ def describe(experiment: str, jobs: list[PlannedJob], verbose: bool = False) -> 
     return lines
 
 
-app = typed(main)
+app = typer_app(main)

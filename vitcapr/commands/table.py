@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.commands.main import typed
+from vitcapr.commands.main import typer_app
 from vitcapr.errors import UserError
 
 
@@ -46,4 +46,4 @@ def main(
         console.print(f"Scores:  {summary}", soft_wrap=True, markup=False)
 
 
-app = typed(main)
+app = typer_app(main)

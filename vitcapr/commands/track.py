@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from vitcapr.commands.main import typed
+from vitcapr.commands.main import typer_app
 from vitcapr.errors import UserError
 from vitcapr.files import read_json
 from vitcapr.formats.model import CARD
@@ -138,4 +138,4 @@ def to_trackio(experiment: str, models: list[TrackedModel], _: Path) -> str:
     return f"trackio show --project {experiment}"
 
 
-app = typed(main)
+app = typer_app(main)

@@ -7,10 +7,10 @@ import typer
 
 from vitcapr.api.steps import train_head
 from vitcapr.commands.evaluate import print_scores
-from vitcapr.commands.main import takes, typed
+from vitcapr.commands.main import options_of, typer_app
 
 
-@takes(train_head)
+@options_of(train_head)
 def main(
     images: Annotated[Path, typer.Option(help="Sealed manifest.json of image features with cls, or its folder.")],
     texts: Annotated[Path, typer.Option(help="Sealed manifest.json of text features, or its folder.")],
@@ -22,4 +22,4 @@ def main(
     print_scores(evaluation, f"{len(evaluation.per_image)} images that were held out")
 
 
-app = typed(main)
+app = typer_app(main)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.commands.main import typed
+from vitcapr.commands.main import typer_app
 from vitcapr.errors import UserError
 from vitcapr.files import canonical_json, sha256_bytes
 from vitcapr.pipeline.code import job_code
@@ -122,4 +122,4 @@ def _energy(joules: float) -> str:
     return f"{joules / 3.6e6:.3g} kWh" if joules >= 3.6e5 else f"{joules:.0f} J"
 
 
-app = typed(main)
+app = typer_app(main)

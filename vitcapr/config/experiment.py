@@ -74,7 +74,7 @@ class ExperimentConfig(Section):
     experiment: ExperimentName = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")
     """Name of the experiment; its results are under results/<experiment>/."""
     seed: int = Field(0, ge=0)
-    """Seed of every training that sets no seed of its own."""
+    """Seed of every training, unless a model sets one."""
     data: DataConfig = DataConfig()
     text: TextConfig = TextConfig()
     """Cleaning of the captions, and selection of the words."""
@@ -148,15 +148,15 @@ def _contradictions(config: ExperimentConfig) -> Iterator[str]:
         yield from unknown
         return  # Everything below looks these names up.
     yield from _unknown_entries(config, "metrics", config.metrics)
-    yield from _of_captioners(config)
-    yield from _of_rerankings(config)
-    yield from _of_retrievers(config)
-    yield from _of_finetuned(config)
+    yield from _check_captioners(config)
+    yield from _check_rerankings(config)
+    yield from _check_retrievers(config)
+    yield from _check_finetuned(config)
     scored = [*run.retrievers, *run.finetuned_dual_encoders]
     yield from _undefined("run.compared", run.compared, scored)
     yield from _undefined("run.query_banks", run.query_banks, scored)
-    yield from _of_ablations(config, scored)
-    yield from _of_metrics(config)
+    yield from _check_ablations(config, scored)
+    yield from _check_metrics(config)
     yield from _shared_names(config)
     if run.pools and config.data.dataset != "pairs":
         yield f"run.pools: the data set {config.data.dataset} has no held-out queries; use pairs"
@@ -198,7 +198,7 @@ def missing_languages(config: ExperimentConfig, languages: Collection[str] | Non
                 yield f"{key} reads '{language}', but {there}{remedy if dataset == 'table' else ''}"
 
 
-def _of_captioners(config: ExperimentConfig) -> Iterator[str]:
+def _check_captioners(config: ExperimentConfig) -> Iterator[str]:
     run = config.run
     if run.captioners and not run.decodings:
         yield "run.decodings is empty, but run.captioners is not"
@@ -216,7 +216,7 @@ def _of_captioners(config: ExperimentConfig) -> Iterator[str]:
         yield from _unknown_entries(config, f"captioners.{name}", captioner)
 
 
-def _of_rerankings(config: ExperimentConfig) -> Iterator[str]:
+def _check_rerankings(config: ExperimentConfig) -> Iterator[str]:
     for name in config.run.rerankings:
         reranking = config.rerankings[name]
         yield from _unknown_entries(config, f"rerankings.{name}", reranking)
@@ -233,7 +233,7 @@ def _of_rerankings(config: ExperimentConfig) -> Iterator[str]:
             )
 
 
-def _of_retrievers(config: ExperimentConfig) -> Iterator[str]:
+def _check_retrievers(config: ExperimentConfig) -> Iterator[str]:
     """Of retrievers and alignments, which read views of the images of a backbone."""
     reranking = _given(*(config.rerankings[name].retriever for name in config.run.rerankings))
     for name in dict.fromkeys([*config.run.retrievers, *reranking]):
@@ -241,15 +241,15 @@ def _of_retrievers(config: ExperimentConfig) -> Iterator[str]:
             key, retriever = f"retrievers.{name}", config.retrievers[name]
             yield from _unknown_entries(config, key, retriever)
             views = [retriever.backbone, *retriever.augmented_views]
-            yield from _of_views(config, f"{key}.augmented_views", views)
+            yield from _check_views(config, f"{key}.augmented_views", views)
     for name in dict.fromkeys(config.run.alignments):
         key, alignment = f"alignments.{name}", config.alignments[name]
         yield from _unknown_entries(config, key, alignment)
         views = [alignment.image, *alignment.views]
-        yield from _of_views(config, f"{key}.views", views)
+        yield from _check_views(config, f"{key}.views", views)
 
 
-def _of_views(config: ExperimentConfig, key: str, views: Iterable[str]) -> Iterator[str]:
+def _check_views(config: ExperimentConfig, key: str, views: Iterable[str]) -> Iterator[str]:
     """views: the backbone, then its augmented views."""
     backbone, *others = views
     for view in others:
@@ -259,7 +259,7 @@ def _of_views(config: ExperimentConfig, key: str, views: Iterable[str]) -> Itera
             yield f"{key}: '{view}' does not use the network and size of '{backbone}'"
 
 
-def _of_finetuned(config: ExperimentConfig) -> Iterator[str]:
+def _check_finetuned(config: ExperimentConfig) -> Iterator[str]:
     drawn = (name for names in config.run.loss_curves.values() for name in names)
     for name in dict.fromkeys([*config.run.finetuned_dual_encoders, *drawn]):
         if name in config.retrievers:
@@ -267,7 +267,7 @@ def _of_finetuned(config: ExperimentConfig) -> Iterator[str]:
         yield from _unknown_entries(config, f"finetuned_dual_encoders.{name}", config.finetuned_dual_encoders[name])
 
 
-def _of_ablations(config: ExperimentConfig, scored: Collection[str]) -> Iterator[str]:
+def _check_ablations(config: ExperimentConfig, scored: Collection[str]) -> Iterator[str]:
     read = ScoredModels(config).by_language
     for whole, models in config.run.ablations.items():
         yield from _undefined("run.ablations", [whole], scored)
@@ -276,7 +276,7 @@ def _of_ablations(config: ExperimentConfig, scored: Collection[str]) -> Iterator
             yield f"run.ablations.{whole}: '{strangers[0]}' reads none of its languages"
 
 
-def _of_metrics(config: ExperimentConfig) -> Iterator[str]:
+def _check_metrics(config: ExperimentConfig) -> Iterator[str]:
     language = config.text.language
     if config.run.captioners and config.metrics.caption and not config.metrics.caption_in(language):
         yield f"metrics.caption has no metric for '{language}': {', '.join(config.metrics.caption)} read English alone"

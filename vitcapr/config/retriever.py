@@ -223,7 +223,7 @@ class RetrieverConfig(TrainedConfig):
         return self
 
     @property
-    def asks_every_pair(self) -> bool:
+    def uses_sigmoid_loss(self) -> bool:
         """Whether its loss has a bias."""
         return any(phase.objective == "sigmoid" for phase in self.training.phases)
 
@@ -236,7 +236,7 @@ class RetrieverConfig(TrainedConfig):
             raise ValueError("with head none on both sides nothing is learned; set training: {phases: []}")
         if self.members > 1 and not self.learns:
             raise ValueError("with head none on both sides nothing is learned; set members to 1")
-        if self.bias != type(self).model_fields["bias"].default and not self.asks_every_pair:
+        if self.bias != type(self).model_fields["bias"].default and not self.uses_sigmoid_loss:
             raise ValueError("bias needs a phase with objective sigmoid")
         if self.text.kind != "features" and any(phase.mixup for phase in phases):
             raise ValueError(f"mixup needs text kind features, not {self.text.kind}")

@@ -210,25 +210,25 @@ def check(
     _check_loss(images, reason, candidates, checks, source.root)
     good = candidates[reason[candidates] == ""]
     first = good[_first_equal(digest, good)]
-    twin, first = good[first != good], first[first != good]
-    if len(apart := np.flatnonzero(split[twin] != split[first])):
-        names = " and ".join(f"{path.iloc[rows[apart[0]]]} ({split[rows[apart[0]]]})" for rows in (first, twin))
+    duplicates, first = good[first != good], first[first != good]
+    if len(apart := np.flatnonzero(split[duplicates] != split[first])):
+        names = " and ".join(f"{path.iloc[rows[apart[0]]]} ({split[rows[apart[0]]]})" for rows in (first, duplicates))
         reporter.line(f"{len(apart)} images are in two splits under two names; the first are {names}")
     kept = np.zeros(len(images), bool)
     kept[good] = True
     image_row = captions["image_row"].to_numpy()
-    if join_copies and len(twin):
-        reporter.line(f"{len(twin)} files hold the picture of another file; their captions are given to that")
-        rejected += zip(images["image_id"].iloc[twin], "the same image as " + path.iloc[first], strict=True)
-        kept[twin] = False
-        split[first[split[twin] == "test"]] = "test"
+    if join_copies and len(duplicates):
+        reporter.line(f"{len(duplicates)} files hold the picture of another file; their captions are given to that")
+        rejected += zip(images["image_id"].iloc[duplicates], "the same image as " + path.iloc[first], strict=True)
+        kept[duplicates] = False
+        split[first[split[duplicates] == "test"]] = "test"
         target = np.arange(len(images))
-        target[twin] = first
+        target[duplicates] = first
         moved = target[image_row] != image_row
         image_row = target[image_row]
         again = _repeated_captions(captions["text"], image_row, moved, first)
         rejected += [(each, "the same caption of the same image") for each in captions["caption_id"].iloc[again]]
-        image_row[again] = twin[0]  # An image that is not kept.
+        image_row[again] = duplicates[0]  # An image that is not kept.
     _reject(images["image_id"], reason, rejected)
     rejected += [(each, "caption of an image left out") for each in captions["caption_id"][(reason != "")[image_row]]]
     order = np.argsort(image_row, kind="stable")

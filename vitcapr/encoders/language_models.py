@@ -26,11 +26,11 @@ class Pieces:
         self._tokenizer = open_tokenizer(folder)
         self._begin, self._end = special_rows(self._tokenizer, folder)
         self._rows: dict[str, int] = {}
-        self._of_word = cache(self._cut)
+        self._pieces = cache(self._cut)
 
     def cut(self, words: Iterable[str]) -> list[str]:
         """The pieces of a caption. Words of which a piece is not a whole character are left out."""
-        return [piece for word in words for piece in self._of_word(word)]
+        return [piece for word in words for piece in self._pieces(word)]
 
     def _cut(self, word: str) -> list[str]:
         # Behind another word, for some tokenizers add or drop a space at the very beginning.

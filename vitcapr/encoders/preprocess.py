@@ -180,11 +180,11 @@ def _described(folder: Path, model_size: tuple[int, int]) -> tuple[Mapping[str, 
         return read_json(newer).get("image_processor"), newer
     kind = image_kind(folder)
     if kind == "open-clip":
-        return _of_open_clip({"size": model_size[0], **open_clip_config(folder)[1]}), folder / OPEN_CLIP_CONFIG
-    return (_of_timm(read_model_config(folder)["pretrained_cfg"]) if kind == "timm" else None), folder / "config.json"
+        return _read_open_clip({"size": model_size[0], **open_clip_config(folder)[1]}), folder / OPEN_CLIP_CONFIG
+    return (_read_timm(read_model_config(folder)["pretrained_cfg"]) if kind == "timm" else None), folder / "config.json"
 
 
-def _of_timm(stated: Mapping[str, Any]) -> dict[str, Any]:
+def _read_timm(stated: Mapping[str, Any]) -> dict[str, Any]:
     """timm's evaluation: resize to the model's size over ``crop_pct``, then crop the centre."""
     size = stated["input_size"][1:]
     edges = [math.floor(length / (stated.get("crop_pct") or _TIMM_SHARE)) for length in size]
@@ -196,17 +196,17 @@ def _of_timm(stated: Mapping[str, Any]) -> dict[str, Any]:
         if stated.get("crop_mode") in (None, "center")
         else None,
         "crop_size": size,
-        **_of_torchvision(stated, _IMAGENET),
+        **_read_torchvision(stated, _IMAGENET),
     }
 
 
-def _of_open_clip(stated: Mapping[str, Any]) -> dict[str, Any]:
+def _read_open_clip(stated: Mapping[str, Any]) -> dict[str, Any]:
     size, mode = _size(stated["size"], False, Path(OPEN_CLIP_CONFIG)), stated.get("resize_mode", "shortest")
     edges = {"shortest": {"shortest_edge": min(size)}, "squash": list(size)}.get(mode, mode)
-    return {"size": edges, "crop_size": list(size), **_of_torchvision(stated, _CLIP)}
+    return {"size": edges, "crop_size": list(size), **_read_torchvision(stated, _CLIP)}
 
 
-def _of_torchvision(stated: Mapping[str, Any], usual: tuple[list[float], list[float]]) -> dict[str, Any]:
+def _read_torchvision(stated: Mapping[str, Any], usual: tuple[list[float], list[float]]) -> dict[str, Any]:
     mean, std = (list(stated.get(name) or value) for name, value in zip(("mean", "std"), usual, strict=True))
     resample = INTERPOLATIONS.get(stated.get("interpolation") or "bicubic", Image.Resampling.BICUBIC)
     return {"image_mean": mean, "image_std": std, "resample": int(resample), "rounded_crop": True}

@@ -32,7 +32,7 @@ def problems(experiment: Inputs) -> Iterator[UserError]:
     for name in experiment.backbones:
         if experiment.is_trained(name) and not experiment.has_objects:
             yield UserError(
-                f"backbones.{name} is to be trained here, which needs images whose objects are known",
+                f"backbones.{name}: source 'trained' needs a data set with object masks",
                 where=f"data.dataset: {config.data.dataset}",
                 remedy="name a hub id or a folder as its source",
             )

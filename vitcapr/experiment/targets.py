@@ -18,7 +18,7 @@ class Targets(Selection):
 
     @property
     def captions_files(self) -> list[str]:
-        return self._of_captions("captions", "captions.json")
+        return self._caption_files("captions", "captions.json")
 
     def weights(self, section: str, names: Iterable[str]) -> list[str]:
         return [f"{self.root}/{section}/{name}/best.safetensors" for name in names]
@@ -36,26 +36,26 @@ class Targets(Selection):
             if len(self.config.finetuned_dual_encoders[name].languages) > 1
         ]
         return [
-            *self._of_captions("metrics", "metrics.json"),
+            *self._caption_files("metrics", "metrics.json"),
             *(grounded.format(**wildcards) for wildcards in (self.attention if self.has_objects else [])),
-            *(self._of_captions("metrics", "claims.json") if checks_claims else []),
-            *(self._of_captions("metrics", "similarity.json") if self.scoring_encoders else []),
-            *self._of_models("metrics/retrieval", self.ranked, "metrics.json"),
+            *(self._caption_files("metrics", "claims.json") if checks_claims else []),
+            *(self._caption_files("metrics", "similarity.json") if self.scoring_encoders else []),
+            *self._model_files("metrics/retrieval", self.ranked, "metrics.json"),
             *(f"{root}/metrics/retrieval/{name}/pools/metrics.json" for name in (self.scored if run.pools else [])),
-            *self._of_models("metrics/languages", polyglots, "metrics.json"),
-            *self._of_models("metrics/information", models if run.information else [], "metrics.json", without=TRAIN),
-            *self._of_models("metrics/retrieval", self.querybank_scores, "metrics.json"),
+            *self._model_files("metrics/languages", polyglots, "metrics.json"),
+            *self._model_files("metrics/information", models if run.information else [], "metrics.json", without=TRAIN),
+            *self._model_files("metrics/retrieval", self.querybank_scores, "metrics.json"),
         ]
 
     @property
     def ranks(self) -> list[str]:
-        return self._of_models("metrics/retrieval", self.ranked, "ranks.npz")
+        return self._model_files("metrics/retrieval", self.ranked, "ranks.npz")
 
     @property
     def ablated_ranks(self) -> list[str]:
         """The ranks of the models of ablations."""
         names = unique(name for pair in self.ablations for name in pair)
-        return self._of_models("metrics/retrieval", names, "ranks.npz")
+        return self._model_files("metrics/retrieval", names, "ranks.npz")
 
     @property
     def cards(self) -> list[str]:
@@ -146,7 +146,7 @@ class Targets(Selection):
         """The names of these files."""
         return {option: list(files) for option, files in self._page.items()}
 
-    def _of_captions(self, folder: str, file: str) -> list[str]:
+    def _caption_files(self, folder: str, file: str) -> list[str]:
         """``file`` under ``folder`` for every captioner, decoding or reranking, and split."""
         return [
             f"{self.root}/{folder}/{captioner}/{source}/{split}/{file}"
@@ -155,7 +155,7 @@ class Targets(Selection):
             for split in self.splits
         ]
 
-    def _of_models(self, folder: str, names: Iterable[str], file: str, without: str | None = None) -> list[str]:
+    def _model_files(self, folder: str, names: Iterable[str], file: str, without: str | None = None) -> list[str]:
         """``file`` under ``folder`` for every model and split, but for the split ``without``."""
         splits = [split for split in self.splits if split != without]
         return [f"{self.root}/{folder}/{name}/{split}/{file}" for name in names for split in splits]

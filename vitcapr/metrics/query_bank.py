@@ -21,7 +21,7 @@ from scipy.special import logsumexp
 
 from vitcapr.errors import UserError
 from vitcapr.formats.embeddings import Embeddings, QueryBankWeight, read_embeddings
-from vitcapr.metrics.ranks import Float32s, Truth, rank_matches
+from vitcapr.metrics.ranks import CaptionOwners, Float32s, rank_matches
 from vitcapr.metrics.retrieval import measures
 
 Sums = npt.NDArray[np.float64]
@@ -102,13 +102,13 @@ def weigh(
     Args:
         weights: 0 leaves the cosines as they are, whatever the temperature.
     """
-    truth = Truth.of(embedded.caption_image, len(embedded.images))
+    owners = CaptionOwners.of(embedded.caption_image, len(embedded.images))
     curve = []
     for inverse_temperature in inverse_temperatures:
         hubs = hubness(embedded, bank, inverse_temperature)
         for weight in weights:
             tried = without_hubness(embedded, hubs, weight)
-            scores = measures(rank_matches(tried.images, tried.captions, truth.caption_image), truth)
+            scores = measures(rank_matches(tried.images, tried.captions, owners.caption_image), owners)
             row = {"inverse_temperature": float(inverse_temperature), "weight": float(weight)}
             curve.append(row | {name: round(scores[name].value, 6) for name in _SHOWN})
     best = max(curve, key=lambda row: row["rsum"])

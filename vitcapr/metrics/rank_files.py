@@ -10,7 +10,7 @@ from vitcapr.errors import UserError
 from vitcapr.formats.embeddings import Embeddings
 from vitcapr.formats.scores import RankFile
 from vitcapr.metrics.bootstrap import Measure, compare
-from vitcapr.metrics.ranks import Truth
+from vitcapr.metrics.ranks import CaptionOwners
 from vitcapr.metrics.retrieval import measures
 
 METRICS = ("i2t_recall_1", "i2t_recall_10", "t2i_recall_1", "t2i_recall_10", "rsum")
@@ -18,7 +18,7 @@ _COLUMNS = ["split", "whole", "model", "metric", "of_whole", "of_model", "differ
 
 
 def file_measures(file: RankFile) -> dict[str, Measure]:
-    return measures(file.ranks, Truth.of(file.caption_image, len(file.image_row)))
+    return measures(file.ranks, CaptionOwners.of(file.caption_image, len(file.image_row)))
 
 
 def read_ranks_of(path: Path, pool: Embeddings | RankFile) -> RankFile:

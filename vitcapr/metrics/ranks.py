@@ -59,7 +59,7 @@ def negatives_before(
 
 
 @dataclass(frozen=True)
-class Truth:
+class CaptionOwners:
     """The captions of each image.
 
     Attributes:
@@ -71,7 +71,7 @@ class Truth:
     offsets: npt.NDArray[np.int64]
 
     @classmethod
-    def of(cls, caption_image: npt.ArrayLike, images: int) -> "Truth":
+    def of(cls, caption_image: npt.ArrayLike, images: int) -> "CaptionOwners":
         """Raises:
         ValueError: the captions are not in the order of the images, or of images that are not there.
         UserError: an image has no caption.
@@ -114,16 +114,16 @@ def rank_matches(
     left, right = finite(images, "image"), finite(captions, "caption")
     if left.ndim != 2 or right.ndim != 2 or left.shape[1] != right.shape[1]:
         raise ValueError(f"image embeddings of {left.shape}, caption embeddings of {right.shape}")
-    truth = Truth.of(caption_image, len(left))
-    if len(truth.caption_image) != len(right):
-        raise ValueError(f"{len(right)} caption embeddings, but the images of {len(truth.caption_image)}")
+    owners = CaptionOwners.of(caption_image, len(left))
+    if len(owners.caption_image) != len(right):
+        raise ValueError(f"{len(right)} caption embeddings, but the images of {len(owners.caption_image)}")
     rows = np.arange(len(left))
-    i2t = negatives_before(left, right, rows, truth.caption_image, advance)
-    t2i = negatives_before(right, left, truth.caption_image, rows, advance)
+    i2t = negatives_before(left, right, rows, owners.caption_image, advance)
+    t2i = negatives_before(right, left, owners.caption_image, rows, advance)
     return Ranks(
         i2t=(i2t[:, 0] + 1).astype(np.int32),
         t2i=(t2i[:, 0] + 1).astype(np.int32),
-        i2t_precision=average_precision(i2t, truth.captions_each),
+        i2t_precision=average_precision(i2t, owners.captions_each),
     )
 
 

@@ -14,9 +14,9 @@ from vitcapr.formats.scores import RankFile, Ranks, Score
 from vitcapr.metrics import retrieval
 from vitcapr.metrics.bootstrap import interval_protocol, plain_score, score_of
 from vitcapr.metrics.query_bank import Correction, corrected
-from vitcapr.metrics.ranks import Truth, rank_matches
+from vitcapr.metrics.ranks import CaptionOwners, rank_matches
 
-Folds = Sequence[tuple[Ranks, Truth]]
+Folds = Sequence[tuple[Ranks, CaptionOwners]]
 
 
 class ScoredRetrieval(NamedTuple):
@@ -44,31 +44,31 @@ def score_embeddings(
         advance: see :func:`~vitcapr.metrics.ranks.rank_matches`.
     """
     pool = embedded if correction is None else corrected(embedded, *correction)
-    truth = Truth.of(pool.caption_image, len(pool.images))
-    ranked = rank_matches(pool.images, pool.captions, truth.caption_image, advance)
-    folds = retrieval.rank_folds(pool.images, pool.captions, truth)
-    scores = retrieval_scores(ranked, truth, folds, samples, seed)
+    owners = CaptionOwners.of(pool.caption_image, len(pool.images))
+    ranked = rank_matches(pool.images, pool.captions, owners.caption_image, advance)
+    folds = retrieval.rank_folds(pool.images, pool.captions, owners)
+    scores = retrieval_scores(ranked, owners, folds, samples, seed)
     for side, vectors in (("image", embedded.images), ("caption", embedded.captions)):
         scores[f"{side}_variance"] = plain_score(float(vectors.var(axis=0, dtype=np.float64).mean()), len(pool.images))
-    protocol = pool_protocol(truth, split, languages)
+    protocol = pool_protocol(owners, split, languages)
     protocol += [] if correction is None else [correction.weight.protocol]
     protocol += interval_protocol(samples, seed)
     ranks = RankFile(ranked, pool.image_row, pool.caption_row, pool.caption_image)
     return ScoredRetrieval(scores, ranks, "|".join(protocol))
 
 
-def retrieval_scores(ranks: Ranks, truth: Truth, folds: Folds, samples: int, seed: int) -> dict[str, Score]:
+def retrieval_scores(ranks: Ranks, owners: CaptionOwners, folds: Folds, samples: int, seed: int) -> dict[str, Score]:
     """All scores of a pool, the chance levels and, with the suffix ``_1k``, the means over the folds."""
-    whole = retrieval.measures(ranks, truth)
+    whole = retrieval.measures(ranks, owners)
     scores = {name: score_of(measure, samples, seed) for name, measure in whole.items()}
-    scores |= median_scores([(ranks, truth)], "", samples, seed)
+    scores |= median_scores([(ranks, owners)], "", samples, seed)
     if folds:
         each = [retrieval.measures(*fold) for fold in folds]
         means = {name: retrieval.mean_of_folds([measures[name] for measures in each]) for name in whole}
         scores |= {f"{name}_1k": score_of(measure, samples, seed) for name, measure in means.items()}
         scores |= median_scores(folds, "_1k", samples, seed)
-    images = len(truth.captions_each)
-    return scores | {name: plain_score(value, images) for name, value in retrieval.chance(truth).items()}
+    images = len(owners.captions_each)
+    return scores | {name: plain_score(value, images) for name, value in retrieval.chance(owners).items()}
 
 
 def median_scores(folds: Folds, suffix: str, samples: int, seed: int) -> dict[str, Score]:
@@ -112,10 +112,10 @@ def check_pool(pool: Embeddings, data: Manifest, split: str, where: Path) -> lis
     return languages
 
 
-def pool_protocol(truth: Truth, split: str, languages: Sequence[str]) -> list[str]:
+def pool_protocol(owners: CaptionOwners, split: str, languages: Sequence[str]) -> list[str]:
     """The parts of the protocol that a comparison with other results needs."""
-    images, captions = len(truth.captions_each), len(truth.caption_image)
-    least, most = truth.captions_each.min(), truth.captions_each.max()
+    images, captions = len(owners.captions_each), len(owners.caption_image)
+    least, most = owners.captions_each.min(), owners.captions_each.max()
     each = str(least) if least == most else f"{least}-{most}"
     parts = [f"pool:{images}images,{captions}captions", f"captions:{each}", f"i2t:any-of-{each}"]
     parts += ["ties:pessimistic", "scores:float32"]

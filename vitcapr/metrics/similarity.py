@@ -27,7 +27,7 @@ class Encoder(Protocol):
 
 
 @dataclass
-class Compared:
+class CaptionSimilarity:
     """One caption for each of N images, compared with the references of the image by one encoder after another.
 
     Attributes:

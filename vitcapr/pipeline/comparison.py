@@ -13,7 +13,7 @@ SOURCE = Path("vitcapr")
 _SHOWN = 3
 
 
-def of_jobs(first: Run, second: Run) -> Iterator[str]:
+def compare_jobs(first: Run, second: Run) -> Iterator[str]:
     """The differences in the settings, values and code of two jobs of one stage, and in all installed libraries."""
     if first.stage != second.stage:
         yield f"stage {first.stage} -> {second.stage}"
@@ -31,14 +31,14 @@ def of_jobs(first: Run, second: Run) -> Iterator[str]:
             yield f"{name} {json.loads(old)} -> {json.loads(new)}"
 
 
-def of_artefacts(
+def compare_artefacts(
     first: tuple[Lineage, Run], second: tuple[Lineage, Run], depth: int = 0, seen: set[str] | None = None
 ) -> Iterator[str]:
     """The differences between two jobs and, recursively, between the jobs that wrote their inputs."""
     seen = set() if seen is None else seen
     (lineage, run), (other_lineage, other) = first, second
     indent = "  " * depth
-    yield from (f"{indent}{line}" for line in of_jobs(run, other))
+    yield from (f"{indent}{line}" for line in compare_jobs(run, other))
     if run.stage != other.stage:
         return
     mine, theirs = (_by_role(one) for one in (run, other))
@@ -56,15 +56,15 @@ def of_artefacts(
             else:
                 seen.add(makers[0].name)
                 yield f"{heading} ({makers[0].name})"
-                yield from of_artefacts((lineage, makers[0]), (other_lineage, makers[1]), depth + 1, seen)
+                yield from compare_artefacts((lineage, makers[0]), (other_lineage, makers[1]), depth + 1, seen)
 
 
-def of_experiments(first: Lineage, second: Lineage) -> Iterator[str]:
+def compare_experiments(first: Lineage, second: Lineage) -> Iterator[str]:
     """Compare the jobs of the same name. Jobs that differ only in their inputs are counted and not listed."""
     mine, theirs = ({run.name: run for run in lineage.runs} for lineage in (first, second))
     same, following = 0, 0
     for name in sorted(mine.keys() & theirs.keys()):
-        lines = list(of_jobs(mine[name], theirs[name]))
+        lines = list(compare_jobs(mine[name], theirs[name]))
         if lines:
             yield name
             yield from (f"  {line}" for line in lines)
@@ -78,7 +78,7 @@ def of_experiments(first: Lineage, second: Lineage) -> Iterator[str]:
     yield f"{same} jobs have equal outputs; {following} have equal code and settings but other outputs"
 
 
-def of_scores(first: Scores, second: Scores) -> Iterator[str]:
+def compare_scores(first: Scores, second: Scores) -> Iterator[str]:
     """The differing scores; equal scores are counted."""
     shared = [key for key in first if key in second]
     changed = [key for key in shared if first[key] != second[key]]

@@ -196,7 +196,7 @@ def file_facts(files: Mapping[str, list[Path]]) -> dict[str, FileFacts]:
     }
 
 
-_OF_DATA = {
+_DATA_SET_OPTIONS = {
     "tokens",
     "tags",
     "paraphrases",
@@ -209,8 +209,8 @@ _OF_DATA = {
 }
 PIECES = "/text/pieces/"
 """The folder of the vocabularies of captioners that are language models."""
-TOGETHER = {
-    ("manifest", "data set"): _OF_DATA | {"query_bank", "before", "after"},
+SAME_ORIGIN = {
+    ("manifest", "data set"): _DATA_SET_OPTIONS | {"query_bank", "before", "after"},
     ("vocabulary", "vocabulary"): {"tokens", "captions", "candidates", "captioner", "start", "word_vectors"},
     ("features", "store of features"): {"embeddings"},
 }
@@ -220,7 +220,7 @@ A model may serve another data set.
 """
 
 
-def check_together(inputs: Mapping[str, FileFacts], makers: Mapping[str, Run]) -> None:
+def check_same_origin(inputs: Mapping[str, FileFacts], makers: Mapping[str, Run]) -> None:
     """Check that what a stage reads belongs together: artefacts to the data set, the vocabulary and the features beside
     them, where shapes and names may fit nevertheless. A file without a record passes.
 
@@ -231,7 +231,7 @@ def check_together(inputs: Mapping[str, FileFacts], makers: Mapping[str, Run]) -
         UserError: a file was made with another data set, vocabulary or store of features.
     """
     for path, maker in makers.items():
-        for (option, what), options in TOGETHER.items():
+        for (option, what), options in SAME_ORIGIN.items():
             here, there = (_digests(facts, option) for facts in (inputs, {**maker.inputs, **maker.outputs}))
             if inputs[path]["option"] in options and here and there and here != there:
                 raise UserError(f"it was made with another {what}", where=path, remedy="read files of one experiment")

@@ -137,7 +137,7 @@ class Job:
                 if path.exists() and not (path.is_file() or path.is_dir()):
                     raise UserError("neither a file nor a folder", where=path, remedy=f"correct {parameter.option}")
         if not is_started_by_torchrun():
-            records.check_together(self.inputs, self.makers)
+            records.check_same_origin(self.inputs, self.makers)
 
     def compute(self) -> None:
         """Call the stage. If it trains in several processes, call it in each of them."""

@@ -110,7 +110,9 @@ def open_finetuned(
     weights, card = read_model(folder)
     architecture: Any = card.get("architecture", {})
     if "texts" not in architecture:
-        raise UserError("not a finetuned", where=folder, remedy="give the folder of one of finetuned_dual_encoders")
+        raise UserError(
+            "not a fine-tuned dual encoder", where=folder, remedy="give the folder of one of finetuned_dual_encoders"
+        )
     prepared = preprocessing_of(store.attributes).describe()
     if prepared != card["preprocessing"]:
         raise UserError(

@@ -22,14 +22,14 @@ def score_similarity(
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.metrics.base import captions_to_score, write_measures
     from vitcapr.metrics.labels import summarise
-    from vitcapr.metrics.similarity import Compared
+    from vitcapr.metrics.similarity import CaptionSimilarity
     from vitcapr.store.image_vectors import image_vectors
 
     options, data, device = settings.metrics, read_manifest(manifest), settings.device
     written, references, sample = captions_to_score(
         read_results(captions), data, split, settings.language, options.sample_of(split), options.sampling_seed
     )
-    compared = Compared(written, list(references.values()))
+    compared = CaptionSimilarity(written, list(references.values()))
     if features is not None and settings.clip is not None and options.clip_score is not None:
         prompt = options.clip_score.prompt
         clip = SentenceVectors(**{**settings.clip.arguments(), "prompt": prompt}, device=device)

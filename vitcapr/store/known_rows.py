@@ -185,7 +185,7 @@ class KnownRows:
                     buffers[name][here] = other.chunk(name, int(part))[row[here] - part * other.size]
         return buffers
 
-    def twins(self, index: int) -> dict[str, DigestedFile]:
+    def identical_chunks(self, index: int) -> dict[str, DigestedFile]:
         """The chunk of another store that begins with the same row as chunk ``index``, all rows of which are known."""
         place = self._rows(index).start
         other, row = self.sources[self.source[place]], int(self.row[place])

@@ -140,13 +140,13 @@ class StoreWriter:
         index: int,
         arrays: Mapping[str, np.ndarray],
         copied: Mapping[str, list[list[int]]] | None = None,
-        twins: Mapping[str, DigestedFile] | None = None,
+        identical_chunks: Mapping[str, DigestedFile] | None = None,
     ) -> None:
         """Write chunk ``index`` of every array, each ``(chunk, ...)`` of the layout's dtype.
 
         Args:
             copied: the rows that come from other stores, by the name of the store.
-            twins: files of other stores; one that has the same bytes is linked, where links are possible.
+            identical_chunks: files of other stores; one that has the same bytes is linked, where links are possible.
         """
         checksums = {}
         for name, layout in self.layouts.items():
@@ -154,10 +154,10 @@ class StoreWriter:
             if len(content) != layout.chunk_bytes:
                 raise ValueError(f"chunk of '{name}': {len(content)} bytes instead of {layout.chunk_bytes}")
             checksums[name], path = sha256_bytes(content), chunk_path(self.group / name, index, len(layout.shape))
-            if twins and twins[name].sha256 == checksums[name]:
+            if identical_chunks and identical_chunks[name].sha256 == checksums[name]:
                 with atomic_path(path) as temporary:
                     try:
-                        temporary.hardlink_to(twins[name].path)
+                        temporary.hardlink_to(identical_chunks[name].path)
                     except OSError:
                         temporary.write_bytes(content)
             else:

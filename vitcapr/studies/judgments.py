@@ -12,7 +12,7 @@ from vitcapr.encoders.sentence_vectors import SentenceVectors
 from vitcapr.errors import UserError
 from vitcapr.formats.scores import Judgment
 from vitcapr.metrics.bootstrap import NOT_TESTED, Array, percentiles, verdict
-from vitcapr.metrics.similarity import Compared, clip_scores
+from vitcapr.metrics.similarity import CaptionSimilarity, clip_scores
 from vitcapr.studies.compositional import Embed, embed_once
 
 VARIANTS = ("b", "c")
@@ -166,7 +166,7 @@ def _p_value(differences: Array) -> float:
 
 def encoder_scores(judged: JudgedCaptions, encoder: SentenceVectors, pool: str) -> tuple[dict[str, Array], list[str]]:
     """``sentence_similarity`` and ``bert_score_f1`` of each candidate, (N,); and their protocol."""
-    compared = Compared(list(judged.captions.values()), list(judged.references.values()))
+    compared = CaptionSimilarity(list(judged.captions.values()), list(judged.references.values()))
     compared.by_sentences(encoder, pool)
     compared.by_tokens(encoder, layer=None, idf=False)
     return {name: compared.measures[name].per_image for name in COMBINED[1:]}, compared.protocol

@@ -187,7 +187,7 @@ class CaptionerTask:
         Among several processes, a self-critical loss is a mean over the words that each has drawn, weighed by captions.
         """
         if not len(batch.rows):
-            return distributed.nothing(self.model), 0
+            return distributed.zero_loss(self.model), 0
         if isinstance(batch, SelfCriticalBatch):
             return batch.objective.loss(self.model, self._features(batch), batch.rows)
         logits, targets = self._logits(batch)

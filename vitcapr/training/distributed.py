@@ -18,7 +18,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
-from torch.distributed.nn.functional import all_gather
+from torch.distributed.nn import functional as dist_functional
 
 from vitcapr.progress import is_started_by_torchrun
 
@@ -64,7 +64,7 @@ def is_first() -> bool:
     return rank() == 0
 
 
-def start_alike(model: nn.Module) -> None:
+def broadcast_parameters(model: nn.Module) -> None:
     """All processes take the weights of process rank 0. Each process then draws its own random numbers."""
     if processes() == 1:
         return
@@ -74,7 +74,7 @@ def start_alike(model: nn.Module) -> None:
     torch.manual_seed(torch.initial_seed() + rank())
 
 
-def totals(*values: float) -> list[float]:
+def all_reduce(*values: float) -> list[float]:
     """The sums of numbers over all processes."""
     if processes() == 1:
         return list(values)
@@ -94,10 +94,10 @@ def share_of(items: int, device: torch.device) -> float | Tensor:
 
 def any_of(flag: bool) -> bool:
     """Whether the flag is set in any process."""
-    return bool(totals(float(flag))[0])
+    return bool(all_reduce(float(flag))[0])
 
 
-def of_first(scores: dict[str, float]) -> dict[str, float]:
+def broadcast(scores: dict[str, float]) -> dict[str, float]:
     """The numbers of process rank 0, in every process, so that all take the same decisions. Names and order must
     agree."""
     if processes() == 1:
@@ -124,7 +124,7 @@ def add_up_gradients(model: nn.Module) -> None:
         parameter.grad = gradient.copy_(part.view_as(gradient)) if processes_with else None
 
 
-def nothing(model: nn.Module) -> Tensor:
+def zero_loss(model: nn.Module) -> Tensor:
     """The loss of an empty share: 0, with a gradient of 0 for the last weight: the first may be a temperature, which
     some losses do not use."""
     return 0.0 * [parameter for parameter in model.parameters() if parameter.requires_grad][-1].sum()
@@ -143,11 +143,11 @@ def gather(rows: Tensor) -> Tensor:
         rows = rows.detach().requires_grad_()
     counts = _counts(len(rows))
     missing = rows.new_zeros(max(counts) - len(rows), *rows.shape[1:])
-    parts = all_gather(torch.cat([rows, missing]))
+    parts = dist_functional.all_gather(torch.cat([rows, missing]))
     return torch.cat([part[:count] for part, count in zip(parts, counts, strict=True)])
 
 
-def of_all(tensors: Mapping[str, Tensor]) -> list[dict[str, Tensor]]:
+def all_gather(tensors: Mapping[str, Tensor]) -> list[dict[str, Tensor]]:
     """Tensors of the same names and shapes from every process, by rank, on the CPU."""
     if processes() == 1:
         return [dict(tensors)]

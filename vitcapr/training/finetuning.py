@@ -116,7 +116,7 @@ class FinetuningTask:
             images = embed_pixels(self.model, read.features[PIXELS], self._chunk)
             captions = embed_captions(self.model, self._tokens, read.texts, self._device, self._chunk)
         else:  # Gradients flow back through the embeddings of an empty share as through any other.
-            images = captions = distributed.nothing(self.model).expand(0, self.model.embedding_dim)
+            images = captions = distributed.zero_loss(self.model).expand(0, self.model.embedding_dim)
         pairs = len(captions)
         index = distributed.gather(to_device(read.image_index, self._device) + distributed.rows_before(len(images)))
         images, captions = distributed.gather(images), distributed.gather(captions)

@@ -124,7 +124,7 @@ class Trainer(Generic[Batch]):
             Preempted: a signal came; the state is saved and the same command continues it.
             UserError: the loss, or the score that chooses the best epoch, is no longer a number.
         """
-        distributed.start_alike(self.model)
+        distributed.broadcast_parameters(self.model)
         self._resume()
         position, phases = self.position, self.training.phases
         plan = [phase.epochs * self.task.steps(number) for number, phase in enumerate(phases)]
@@ -199,7 +199,7 @@ class Trainer(Generic[Batch]):
         """
         losses, items = zip(*self._unread, strict=True)
         sums = [loss * count for loss, count in zip(torch.stack(losses).tolist(), items, strict=True)]
-        totals = distributed.totals(*sums, *items)
+        totals = distributed.all_reduce(*sums, *items)
         first = self.position.step - len(items) + 1
         for step, (loss, count) in enumerate(zip(totals[: len(items)], totals[len(items) :], strict=True), first):
             if math.isnan(loss):
@@ -215,7 +215,7 @@ class Trainer(Generic[Batch]):
         position = self.position
         self.model.eval()
         with self.average.applied(), torch.inference_mode(), autocast(self.device, self.dtype):
-            scores = distributed.of_first(self.task.validate())
+            scores = distributed.broadcast(self.task.validate())
         by = self.training.select_by
         score = scores[f"validation_{by}"]
         if math.isnan(score):
@@ -235,10 +235,10 @@ class Trainer(Generic[Batch]):
 
     def _save(self) -> None:
         """Rank 0 writes; the others wait, because torchrun ends all processes as soon as one has ended with a code."""
-        random = distributed.of_all(checkpoints.random_tensors())
+        random = distributed.all_gather(checkpoints.random_tensors())
         if distributed.is_first():
             self._write(random)
-        distributed.totals(0.0)  # Wait until every process is here.
+        distributed.all_reduce(0.0)  # Wait until every process is here.
         self._saved = time.monotonic()
 
     def _write(self, random: list[dict[str, Tensor]]) -> None:

@@ -56,7 +56,7 @@ def architecture_of(
         "embedding_dim": text_dim if raw else retriever.embedding_dim,
         "temperature": retriever.temperature,
         "learn_temperature": retriever.learn_temperature and retriever.learns,
-        **({"bias": retriever.bias} if retriever.asks_every_pair else {}),
+        **({"bias": retriever.bias} if retriever.uses_sigmoid_loss else {}),
         "image": {**image_dims, **retriever.image.canonical()},
         "text": text,
     }

@@ -79,8 +79,8 @@ class RetrieverTask:
         """Images (B, E) and captions (M, E) of length 1; ``hinge_ranked`` images keep their length."""
         if not len(batch.rows):
             # Gradients flow back through the embeddings of an empty share as through any other.
-            nothing = distributed.nothing(self.model).expand(0, encoder.embedding_dim)
-            return nothing, nothing
+            empty = distributed.zero_loss(self.model).expand(0, encoder.embedding_dim)
+            return empty, empty
         images = encoder.image(batch.features).float() if hinge_ranked else encoder.embed_images(batch.features)
         return images, encoder.embed_texts(batch.texts)
 

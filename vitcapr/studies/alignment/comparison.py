@@ -33,7 +33,7 @@ _SAMPLES = 2000
 """Bootstrap samples of a difference."""
 
 
-class Compared(NamedTuple):
+class StudyResult(NamedTuple):
     """The result of a study: its data frames (see :mod:`vitcapr.studies.alignment.study`), and all of it for people."""
 
     scores: pd.DataFrame
@@ -62,7 +62,7 @@ def compare_alignments(
     pairing: Pairing,
     settings: StudyConfig,
     report: Reporter,
-) -> Compared:
+) -> StudyResult:
     """Fit and score what the settings name.
 
     Args:
@@ -96,7 +96,7 @@ def compare_alignments(
     tables = [*recall_tables(scores, differences, seconds, study.baseline), chosen_settings(scores)]
     tables.append(similarity_table(before))
     frames = scores, differences, interval_frame(runs, _SAMPLES), before, seconds
-    return Compared(*frames, tables, protocol(study, len(fits), _SAMPLES))
+    return StudyResult(*frames, tables, protocol(study, len(fits), _SAMPLES))
 
 
 def _features(

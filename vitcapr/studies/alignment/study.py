@@ -14,7 +14,7 @@ from vitcapr.files import canonical_json
 from vitcapr.formats.embeddings import Embeddings
 from vitcapr.metrics.bootstrap import Measure, compare, score_of
 from vitcapr.metrics.query_bank import corrected, weigh
-from vitcapr.metrics.ranks import Truth, rank_matches
+from vitcapr.metrics.ranks import CaptionOwners, rank_matches
 from vitcapr.metrics.retrieval import measures
 from vitcapr.progress import Reporter
 from vitcapr.studies.alignment.closed_forms import (
@@ -82,8 +82,8 @@ def choose(fit: Fit, train: Pairs, validation: Pairs, seed: int) -> Selection:
 
 def retrieval_measures(embeddings: Embeddings) -> dict[str, Measure]:
     """The retrieval scores of embeddings, whose dot products are the scores."""
-    truth = Truth.of(embeddings.caption_image, len(embeddings.images))
-    return measures(rank_matches(embeddings.images, embeddings.captions, truth.caption_image), truth)
+    owners = CaptionOwners.of(embeddings.caption_image, len(embeddings.images))
+    return measures(rank_matches(embeddings.images, embeddings.captions, owners.caption_image), owners)
 
 
 def embedded(alignment: Alignment, pairs: Pairs) -> Embeddings:
