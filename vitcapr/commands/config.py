@@ -41,7 +41,7 @@ def check(configfile: Configfiles = None) -> None:
     size = f"{sizes.total():,} images: {listed}" if sizes else "sampled when it is read"
     encoders = [*backbone_lines(experiment, sizes.total()), *text_encoder_lines(experiment)]
     print_lines(f"data: {experiment.config.data.dataset}, {size}", *encoders, experiment.contents)
-    print_lines(*forecast(experiment.results, sizes, files))
+    print_lines(*forecast(Path(experiment.root), sizes, files))
     print_lines(*endless_warm_ups(experiment, sizes["train"]), f"{where}: no mistakes")
 
 

@@ -14,7 +14,7 @@ from vitcapr.files import sha256_file
 from vitcapr.pipeline.comparison import differences
 from vitcapr.pipeline.dry_run import planned_dag
 from vitcapr.pipeline.records import Run, read_runs
-from vitcapr.pipeline.stage import find_stage
+from vitcapr.pipeline.stage import find_stage, stage_names
 from vitcapr.progress import format_bytes, format_seconds
 
 FIRST_RUN = "not known yet; a first run records it"
@@ -51,7 +51,7 @@ class Step(NamedTuple):
         epochs, split = sum(_named(self.settings, "epochs")), self.values.get("split")
         beams = max([1, *_named(self.settings, "beam_size", "n_best")])
         images = sizes.get("train" if epochs else split or "", 0) or sum(sizes.values())
-        return images * (epochs or 1) * beams / self.values.get("tasks", 1)
+        return float(images * (epochs or 1) * beams / self.values.get("tasks", 1))
 
 
 class Recorded(NamedTuple):
@@ -71,18 +71,20 @@ class Cost(NamedTuple):
     experiment: str
 
 
-def forecast(results: Path, sizes: Mapping[str, int], configfiles: Sequence[Path]) -> list[str]:
+def forecast(root: Path, sizes: Mapping[str, int], configfiles: Sequence[Path]) -> list[str]:
     """The time and memory of each rule that a run would start now, and the least time of the run.
 
     Args:
-        results: the folder of all results.
-        sizes: the images of the experiment by split.
+        root: the folder of the experiment, among those of all results.
+        sizes: the images of the experiment by split; if they are not known, those of its last run count.
     """
     try:
-        recorded = read_recorded(results)
+        recorded = read_recorded(root.parent)
         if not recorded:
             return [f"time and memory: {FIRST_RUN}"]
         steps = planned_steps(configfiles)
+        own = (job.sizes for job in recorded if job.sizes and Path(job.run.folder or "").name == root.name)
+        sizes = sizes or next(own, {})
     except UserError as error:
         return [f"time and memory: not known; {error}"]
     return describe(steps, [cost(step, sizes, recorded) for step in steps], len(os.sched_getaffinity(0)))
@@ -100,10 +102,12 @@ def read_recorded(results: Path) -> list[Recorded]:
         for run in runs:
             files = {run.place(path): facts["sha256"] for path, facts in (run.inputs | run.outputs).items()}
             data = files.get("data/manifest.json")
-            if run.made["host"] == socket.gethostname() and data in (None, digest):
+            is_of_here = run.made["host"] == socket.gethostname() and run.stage in stage_names()
+            if is_of_here and data in (None, digest):
                 settings = find_stage(run.stage).result_settings(run.settings)
                 models = _models(settings, ((m.stage, m.settings) for path in run.inputs if (m := makers.get(path))))
-                jobs.append(Recorded(run, Step(run.name, run.stage, settings, run.values, models), data and sizes))
+                step = Step(run.name, run.stage, settings, run.values, models)
+                jobs.append(Recorded(run, step, sizes if data else None))
     return sorted(jobs, key=lambda job: job.run.time, reverse=True)
 
 
@@ -115,7 +119,9 @@ def planned_steps(configfiles: Sequence[Path]) -> list[Step]:
         numbers, steps = {job: number for number, job in enumerate(jobs)}, []
         for job in jobs:
             declared, made = dict(job.rule.params.items())["command"].__self__, json.loads(job.params.fingerprint)
-            before = [(each.rule.name, json.loads(each.params.fingerprint)["settings"]) for each in dag.dependencies[job]]
+            before = [
+                (each.rule.name, json.loads(each.params.fingerprint)["settings"]) for each in dag.dependencies[job]
+            ]
             after = [numbers[each] for each in dag.dependencies[job] if each in numbers]
             values = {**made["values"], **{name: declared.bound[name] for name in {"tasks"} & declared.bound.keys()}}
             models = _models(made["settings"], before)
