@@ -21,7 +21,7 @@ FIRST_RUN = "not known yet; a first run records it"
 MODEL = ("architecture", "kind", "source")
 """Settings that name a model: the costs of two jobs with different models do not compare."""
 START = 5.0
-"""Seconds until a job with torch begins to work."""
+"""Seconds until a job begins to work, at most: they do not grow with the work. Half of a shorter job counts as start."""
 
 
 class Step(NamedTuple):
@@ -138,7 +138,7 @@ def cost(step: Step, sizes: Mapping[str, int], recorded: Sequence[Recorded]) -> 
             continue
         made = run.made
         ratio = step.work(None if recorded_sizes is None else sizes) / job.work(recorded_sizes)
-        start = min(START, made["seconds"] / 2) if "torch" in run.code else 0.0
+        start = min(START, made["seconds"] / 2)
         seconds = start + (made["seconds"] - start) * ratio
         distance = len(list(differences(job.settings, step.settings))) + abs(log2(ratio))
         if step.stage == "extract":  # A faster record may be of fewer images, because a store had the others.
