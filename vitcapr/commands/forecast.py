@@ -21,7 +21,7 @@ FIRST_RUN = "not known yet; a first run records it"
 MODEL = ("architecture", "kind", "source")
 """Settings that name a model: the costs of two jobs with different models do not compare."""
 START = 5.0
-"""Seconds until a job begins to work, at most: they do not grow with the work. Half of a shorter job counts as start."""
+"""Seconds until a job begins to work, at most, which do not grow with the work; of a short job, half of its time."""
 
 
 class Step(NamedTuple):
