@@ -14,6 +14,7 @@ from tests.commands.stores import write_store
 from vitcapr.commands.config import app
 from vitcapr.commands.downloads import missing_lines
 from vitcapr.commands.estimate import backbone_lines, splits_and_languages, text_encoder_lines
+from vitcapr.commands.forecast import FIRST_RUN
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.errors import UserError
 from vitcapr.experiment.checks import problems
@@ -31,6 +32,7 @@ CAPTIONER = {"captioners": {"mine": {"backbone": "vit"}}}
 def _here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(REPOSITORY)
     monkeypatch.delenv("VITCAPR_DATA", raising=False)
+    monkeypatch.setattr("vitcapr.commands.forecast.read_recorded", lambda _: [])
 
 
 def config(*arguments: str) -> str:
@@ -49,6 +51,7 @@ def test_the_default_is_sound() -> None:
         # An image has CLS and 8 x 8 patches of 128 numbers, of 2 bytes each.
         "backbone vit: trained here on the 10,000 images, 5 epochs; 166.4 MB of features",
         "demo: 10,000 rendered images; backbones: 1, captioners: 1, retrievers: 3, sets of captions: 4",
+        f"time and memory: {FIRST_RUN}",
         "config.yaml: no mistakes",
     ]
 
@@ -74,7 +77,7 @@ def test_images_and_bytes_of_features_are_counted(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"1 of 3 captioned images cannot be used, '9\.png' first: 1 x no such file"):
         config("check", "--configfile", file)
     file = write(tmp_path / "mine.yaml", **{**values, "data": {**values["data"], "max_rejected": 1}})
-    data, backbone, contents, last = config("check", "--configfile", file).splitlines()
+    data, backbone, contents, _, last = config("check", "--configfile", file).splitlines()
     assert data == "data: table, 2 images: 1 train, 1 validation"
     assert backbone == f"backbone small: {tmp_path}/vit; 151.3 kB of features"  # 2 x 197 x 192 x 2 bytes
     assert last == f"{file}: no mistakes"

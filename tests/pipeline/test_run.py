@@ -234,7 +234,12 @@ def test_why_prints_the_record_and_its_inputs(toys: Toys, printed: Printed) -> N
     toys.run(0.5)
     story = printed(why.main, Path("results/a/out/copy"))
     for expected in (
-        *("out/copy\n", "as it was made", "made by   copy, on ", "the same now"),
+        *(
+            "out/copy\n",
+            "as it was made; whether the configuration still asks for it: vitcapr status\n",
+            "made by   copy, on ",
+            "the same now",
+        ),
         *("\n  model/weights  (train/model, ", "\n    data.txt\n"),
     ):
         assert expected in story, story

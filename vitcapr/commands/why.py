@@ -17,6 +17,7 @@ from vitcapr.pipeline.stage import find_stage
 from vitcapr.progress import format_seconds, print_lines
 
 _WIDTH = 10
+_ASKED = "; whether the configuration still asks for it: vitcapr status"
 
 
 def main(
@@ -36,7 +37,7 @@ def main(
 def explain(lineage: Lineage, run: Run, settings: bool = False) -> list[str]:
     """The description of one job and of all jobs that it depends on."""
     names = ", ".join(run.place(path) for path in run.outputs)
-    state = "as it was made" if lineage.is_as_made(run) else "CHANGED since it was made"
+    state = f"as it was made{_ASKED}" if lineage.is_as_made(run) else "CHANGED since it was made"
     started = run.made["started"].replace("T", " ").replace("+00:00", " UTC")
     made = f"{run.name}, on {run.made['host']} by {run.made['user']}, {started}"
     lines = [names, _row("state", state), _row("made by", made)]

@@ -1,0 +1,189 @@
+"""How long a run will take, and how much memory: the records of this machine's earlier jobs, scaled by their work."""
+
+import json
+import os
+import socket
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import log2
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from vitcapr.errors import UserError
+from vitcapr.files import sha256_file
+from vitcapr.pipeline.comparison import differences
+from vitcapr.pipeline.dry_run import planned_dag
+from vitcapr.pipeline.records import Run, read_runs
+from vitcapr.pipeline.stage import find_stage, stage_names
+from vitcapr.progress import format_bytes, format_seconds
+
+FIRST_RUN = "not known yet; a first run records it"
+MODEL = ("architecture", "kind", "source")
+"""Settings that name a model: the costs of two jobs with different models do not compare."""
+START = 5.0
+"""Seconds until a job begins to work, at most, which do not grow with the work; of a short job, half of its time."""
+
+
+class Step(NamedTuple):
+    """A job that a run starts, or that ran.
+
+    Attributes:
+        settings, values: those that determine its result.
+        models: the names of the models that it trains or reads, and the objectives of its training.
+        after: the numbers of the steps that it waits for.
+    """
+
+    rule: str
+    stage: str
+    settings: dict[str, Any]
+    values: dict[str, Any]
+    models: frozenset[str]
+    after: Sequence[int] = ()
+
+    def work(self, sizes: Mapping[str, int] | None) -> float:
+        """Images times epochs or beams; 1 for a figure and for a job that reads no data set.
+
+        Args:
+            sizes: images by split; None without a data set.
+        """
+        if sizes is None or find_stage(self.stage).figure is not None:
+            return 1.0
+        epochs, split = sum(_named(self.settings, "epochs")), self.values.get("split")
+        beams = max([1, *_named(self.settings, "beam_size", "n_best")])
+        images = sizes.get("train" if epochs else split or "", 0) or sum(sizes.values())
+        return float(images * (epochs or 1) * beams / self.values.get("tasks", 1))
+
+
+class Recorded(NamedTuple):
+    """A finished job, what it computed, and the images of its data set by split."""
+
+    run: Run
+    step: Step
+    sizes: Mapping[str, int] | None
+
+
+class Cost(NamedTuple):
+    """Seconds, megabytes and threads of a step, and the experiment that recorded the like."""
+
+    seconds: float
+    memory: int
+    threads: int
+    experiment: str
+
+
+def forecast(root: Path, sizes: Mapping[str, int], configfiles: Sequence[Path]) -> list[str]:
+    """The time and memory of each rule that a run would start now, and the least time of the run.
+
+    Args:
+        root: the folder of the experiment, among those of all results.
+        sizes: the images of the experiment by split; if they are not known, those of its last run count.
+    """
+    try:
+        recorded = read_recorded(root.parent)
+        if not recorded:
+            return [f"time and memory: {FIRST_RUN}"]
+        steps = planned_steps(configfiles)
+        own = (job.sizes for job in recorded if job.sizes and Path(job.run.folder or "").name == root.name)
+        sizes = sizes or next(own, {})
+    except UserError as error:
+        return [f"time and memory: not known; {error}"]
+    return describe(steps, [cost(step, sizes, recorded) for step in steps], len(os.sched_getaffinity(0)))
+
+
+def read_recorded(results: Path) -> list[Recorded]:
+    """The jobs that ran on this machine with the data sets that the experiments still have, the latest first."""
+    from vitcapr.formats.manifest import read_manifest
+
+    jobs = []
+    for manifest in sorted(results.glob("*/data/manifest.json")):
+        digest, sizes = sha256_file(manifest), Counter(read_manifest(manifest).images["split"])
+        runs = read_runs(manifest.parents[1])
+        makers = {path: run for run in runs for path in run.outputs}
+        for run in runs:
+            files = {run.place(path): facts["sha256"] for path, facts in (run.inputs | run.outputs).items()}
+            data = files.get("data/manifest.json")
+            is_of_here = run.made["host"] == socket.gethostname() and run.stage in stage_names()
+            if is_of_here and data in (None, digest):
+                settings = find_stage(run.stage).result_settings(run.settings)
+                models = _models(settings, ((m.stage, m.settings) for path in run.inputs if (m := makers.get(path))))
+                step = Step(run.name, run.stage, settings, run.values, models)
+                jobs.append(Recorded(run, step, sizes if data else None))
+    return sorted(jobs, key=lambda job: job.run.time, reverse=True)
+
+
+def planned_steps(configfiles: Sequence[Path]) -> list[Step]:
+    """What a run would compute, every step after those that it waits for."""
+    with planned_dag(configfiles) as dag:
+        needed = set(dag.needrun_jobs(exclude_finished=False))
+        jobs = [job for level in dag.toposorted() for job in level if job in needed and job.output]
+        numbers, steps = {job: number for number, job in enumerate(jobs)}, []
+        for job in jobs:
+            declared, made = dict(job.rule.params.items())["command"].__self__, json.loads(job.params.fingerprint)
+            before = [
+                (each.rule.name, json.loads(each.params.fingerprint)["settings"]) for each in dag.dependencies[job]
+            ]
+            after = [numbers[each] for each in dag.dependencies[job] if each in numbers]
+            values = {**made["values"], **{name: declared.bound[name] for name in {"tasks"} & declared.bound.keys()}}
+            models = _models(made["settings"], before)
+            rule = job.rule.name.removesuffix("_attentively")
+            steps.append(Step(rule, declared.stage.name, made["settings"], values, models, after))
+        return steps
+
+
+def cost(step: Step, sizes: Mapping[str, int], recorded: Sequence[Recorded]) -> Cost | None:
+    """The cost of a step by the record that is nearest to it in settings and work; None without a like record."""
+    costs = []
+    for run, job, recorded_sizes in recorded:
+        if (job.stage, job.models) != (step.stage, step.models) or not (sizes or recorded_sizes is None):
+            continue
+        made = run.made
+        ratio = step.work(None if recorded_sizes is None else sizes) / job.work(recorded_sizes)
+        start = min(START, made["seconds"] / 2)
+        seconds = start + (made["seconds"] - start) * ratio
+        distance = len(list(differences(job.settings, step.settings))) + abs(log2(ratio))
+        if step.stage == "extract":  # A faster record may be of fewer images, because a store had the others.
+            distance = -seconds
+        costs.append((distance, Cost(seconds, made["peak_memory_mb"], made["threads"], Path(run.folder or "").name)))
+    if not costs:
+        return None
+    nearest = min(costs, key=lambda each: each[0])[1]
+    return nearest._replace(memory=max(each.memory for _, each in costs))
+
+
+def describe(steps: Sequence[Step], costs: Sequence[Cost | None], cores: int) -> list[str]:
+    """A line for each rule, and the least time of the run: of its longest chain of steps, and of all on the cores."""
+    if not steps:
+        return ["time and memory: everything is up to date"]
+    rules: dict[str, list[Cost | None]] = {}
+    ends: list[float] = []
+    for step, each in zip(steps, costs, strict=True):
+        rules.setdefault(step.rule, []).append(each)
+        ends.append(max((ends[number] for number in step.after), default=0.0) + (each.seconds if each else 0.0))
+    width = max(map(len, rules))
+    lines = [f"{'rule':{width}}  steps     time    memory  recorded in"]
+    for rule, all_costs in rules.items():
+        known, text = [each for each in all_costs if each is not None], FIRST_RUN
+        if len(known) == len(all_costs):
+            memory = format_bytes(max(each.memory for each in known) * 1_000_000)
+            experiments = ", ".join(sorted({each.experiment for each in known}))
+            text = f"{format_seconds(sum(each.seconds for each in known)):>7}  {memory:>8}  {experiments}"
+        lines.append(f"{rule:{width}}  {len(all_costs):5}  {text}")
+    busy = sum(each.seconds * min(each.threads, cores) for each in costs if each) / cores
+    unknown = f"; {costs.count(None)} steps are not known yet" if None in costs else ""
+    return [*lines, f"in all at least {format_seconds(max(busy, *ends))} on {cores} cores{unknown}"]
+
+
+def _models(settings: Any, before: Iterable[tuple[str, Any]]) -> frozenset[str]:
+    """The models of a job: those of its settings, and those that the jobs ``before`` it, (stage, settings), trained."""
+    trained = [each for stage, each in before if stage.startswith(("train_", "finetune"))]
+    return frozenset(map(str, [*_named(settings, *MODEL, "objective"), *_named(trained, *MODEL)]))
+
+
+def _named(settings: Any, *keys: str) -> Iterator[Any]:
+    """The values of these keys anywhere in plain settings."""
+    pairs = settings.items() if isinstance(settings, dict) else ((None, each) for each in settings)
+    for name, value in pairs:
+        if isinstance(value, dict | list):
+            yield from _named(value, *keys)
+        elif name in keys:
+            yield value
