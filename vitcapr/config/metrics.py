@@ -74,7 +74,7 @@ class MetricsConfig(Section):
     """null: no BERTScore."""
     sampled_images: dict[Literal["train", "validation", "test"], Annotated[int, Field(ge=1)]] = {}
     """Number of images of a split whose captions are scored; other splits are scored whole. Training, validation and
-    retrieval use the whole split."""
+    retrieval do not use the sample."""
     sampling_seed: int = Field(0, ge=0)
     bootstrap_samples: int = Field(1000, ge=0)
     """Bootstrap samples of the images for the 95 % intervals; 0: no intervals."""

@@ -128,8 +128,9 @@ class RetrieverTask:
         return loss
 
     def validate(self) -> dict[str, float]:
-        """The mean InfoNCE a pair over batches as large as the last phase's, whatever its objective, and Recall@K.
+        """The mean InfoNCE a pair, whatever the objective and without the loss of mined captions, and Recall@K.
 
+        A batch has ``batch_images`` images of the last phase (64 where training counts pairs) with all captions.
         The loss of an ensemble is the mean over its members; the recalls are those of their mean cosines.
         The batches stand in the order of the rows, with all captions, so the loss is the same for the same weights.
         """

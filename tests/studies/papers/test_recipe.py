@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from vitcapr.commands.config import recipe_text
@@ -25,6 +26,20 @@ NO_CLAIM = re.compile(
     r"|.*\.(backbone|encoder|decoding|retriever|revision|image\.pool)"
 )
 """Keys of an experiment file that name files and definitions, or say how something is computed."""
+
+
+INERT = re.compile(
+    r".*\.(device|processes|save_every_steps|batch|members|bias)|decodings\.\w+\.(batch_images|min_length|n_best)"
+    r"|backbones\.[\w-]+\.(kind|cls|patches)|rerankings\.(\w+\.by|reranked\.weighing\..*)"
+    r"|captioners\.patch_attention\.output_activation|retrievers\.devise\.temperature"
+)
+"""Defaults that change no result of a paper's file: execution, the checkpoint's own kind, and settings of a part that
+is off: of the sigmoid loss, of a fixed weight, of a layer of width null, of a loss without temperature."""
+_OF_MODELS = (
+    *("backbones", "text_encoders", "captioners", "retrievers", "finetuned_dual_encoders"),
+    *("decodings", "rerankings"),
+)
+_OF_A_KIND = re.compile(rf"({'|'.join(_OF_MODELS)})\.[\w-]+(\.\d+)?\.")
 
 
 @pytest.fixture
@@ -65,6 +80,24 @@ def test_an_experiment_sets_nothing_that_the_table_leaves_out(name: str) -> None
     models = {shared.sub(r"\1.", key) for key in keys}
     untold = [leaf for leaf in leaves if not NO_CLAIM.fullmatch(leaf) and shared.sub(r"\1.", leaf) not in models]
     assert untold == []
+
+
+@pytest.mark.parametrize(("name", "resolved"), [(name, name) for name in PAGES], indirect=["resolved"])
+def test_the_table_has_the_defaults_that_change_results(name: str, resolved: dict[str, Any]) -> None:
+    """Of the entries that the file writes; null, false and 0 switch something off, and one row stands for a kind."""
+    keys = {_OF_A_KIND.sub(r"\1.", one.key) for one in read_recipe(name).settings}
+    written = read_yaml(REPOSITORY / f"experiments/{name}.yaml")
+    unsaid = [
+        f"{section}.{entry}.{leaf}"
+        for section in _OF_MODELS
+        for entry in written.get(section, {})
+        for leaf in _leaves(resolved[section][entry])
+        if np.any(np.asarray(value_at(resolved[section][entry], leaf), object))
+        and not NO_CLAIM.fullmatch(f"{section}.{entry}.{leaf}")
+        and not INERT.fullmatch(f"{section}.{entry}.{leaf}")
+        and f"{section}.{leaf}" not in keys
+    ]
+    assert unsaid == []
 
 
 @pytest.mark.parametrize("name", PAGES)
