@@ -23,7 +23,7 @@ PAGES = {
 }
 NO_CLAIM = re.compile(
     r"experiment|run\..*|features\..*|data\.dataset|data\.\w+\.(images|text|lists|karpathy)"
-    r"|.*\.(backbone|encoder|decoding|retriever|revision|image\.pool)"
+    r"|.*\.(backbone|encoder|decoding|revision|image\.pool)"
 )
 """Keys of an experiment file that name files and definitions, or say how something is computed."""
 
