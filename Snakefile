@@ -31,7 +31,11 @@ try:
     # Refuses what Snakemake's own reader passes over, such as a key that stands twice.
     read_merged(*configfiles)
     experiment = Experiment.from_config(
-        config, where=configuration, results=results_folder(workflow)
+        config,
+        where=configuration,
+        results=results_folder(workflow),
+        on_cluster="slurm_partition"
+        in (workflow.resource_settings.default_resources or {}),
     )
 except UserError as error:
     sys.exit(f"error: {error}")

@@ -1,12 +1,14 @@
 """What ``snakemake --profile slurm`` plans for each job. On a real Slurm, ``test_cluster.py`` looks at what it got."""
 
 import re
+from pathlib import Path
 
 import pytest
 import yaml
 
 from tests.checkouts import REPOSITORY, copy_checkout
 from tests.plans.dry_runs import DryJob, dry_run
+from vitcapr.experiment.experiment import Experiment
 
 PROFILE = yaml.safe_load((REPOSITORY / "profiles/slurm/profile.yaml").read_text(encoding="utf-8"))
 CONFIG = {
@@ -57,6 +59,20 @@ def test_a_training_requests_a_gpu_per_process_and_a_warning_signal(jobs: dict[s
     several = jobs["train_captioner several"].resources
     assert (several["gpu"], several["slurm_extra"]) == ("4", "--signal=USR1@300")
     assert jobs["train_captioner on_cpu"].resources["gpu"] == "0"
+
+
+def test_gpu_use_is_planned_where_jobs_have_gpus(
+    jobs: dict[str, DryJob], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a login node, which has none; not on such a machine itself, nor where every training has device: cpu."""
+    assert "draw_gpu" in jobs
+    monkeypatch.setattr("vitcapr.stages.draw_gpu.GPU", tmp_path / "nvidiactl")
+    cpu = {name: CONFIG["captioners"]["on_cpu"] for name in CONFIG["captioners"]}
+    on_cpu = {"captioners": cpu, "run": {"captioners": [*cpu], "retrievers": [], "rerankings": []}}
+    for values, on_cluster, planned in ((CONFIG, True, True), (CONFIG, False, False), (CONFIG | on_cpu, True, False)):
+        experiment = Experiment.from_config({"experiment": "mine"} | dict(values), on_cluster=on_cluster)
+        (figure,) = (each for each in experiment.figure_rules if each.stage.name == "draw_gpu")
+        assert bool(figure.targets) == planned, (values, on_cluster)
 
 
 def gpu_rules() -> set[str]:

@@ -27,7 +27,12 @@ class Experiment(Inputs, Targets):
 
     @classmethod
     def from_config(
-        cls, values: Mapping[str, Any], where: object = "config.yaml", results: Path = RESULTS
+        cls,
+        values: Mapping[str, Any],
+        where: object = "config.yaml",
+        results: Path = RESULTS,
+        *,
+        on_cluster: bool = False,
     ) -> "Experiment":
         """The experiment of a configuration. Its results are written to a folder of ``results``.
 
@@ -35,7 +40,7 @@ class Experiment(Inputs, Targets):
             UserError: a key is unknown, a value is wrong, sections contradict each other, a file is missing, or a
                 checkpoint is not what is asked of it.
         """
-        experiment = cls(_parsed(values, where), results)
+        experiment = cls(_parsed(values, where), results, on_cluster)
         if errors := {str(error): error for error in problems(experiment)}:
             raise as_user_error(list(errors.values()))
         return experiment

@@ -25,10 +25,12 @@ class Selection(ScoredModels):
 
     Attributes:
         results: the folder of all results.
+        on_cluster: whether the jobs run on other machines, whose GPUs are not seen here.
     """
 
     config: ExperimentConfig
     results: Path = RESULTS
+    on_cluster: bool = False
 
     @property
     def name(self) -> str:

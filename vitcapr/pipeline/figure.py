@@ -17,6 +17,10 @@ class Experiment(Protocol):
     def config(self) -> "ExperimentConfig": ...
 
     @property
+    def on_cluster(self) -> bool:
+        """Whether the jobs run on other machines, whose GPUs are not seen here."""
+
+    @property
     def splits(self) -> list[str]:
         """The splits that are captioned and scored."""
 

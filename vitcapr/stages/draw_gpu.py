@@ -11,14 +11,19 @@ def _trained(experiment: Experiment) -> list[str]:
     return [f"{section}/{name}" for section in sections for name in experiment.trained(section)]
 
 
+def _on_gpu(experiment: Experiment) -> bool:
+    """Whether a training asks for a GPU."""
+    models = (model.split("/") for model in _trained(experiment))
+    return any(getattr(experiment.config, section)[name].training.device != "cpu" for section, name in models)
+
+
 @Drawing(
     files=lambda _: ["gpu/gpu"],
     inputs=lambda experiment: {
         "uses": [f"results/{{experiment}}/{model}/gpu.csv" for model in _trained(experiment)],
     },
     bound=lambda experiment: {"uses": _trained(experiment)},
-    # By default on a machine with a GPU; elsewhere, on a login node for example, the file may be asked for by name.
-    each=lambda experiment: [{}] if GPU.exists() and _trained(experiment) else [],
+    each=lambda experiment: [{}] if (GPU.exists() or experiment.on_cluster) and _on_gpu(experiment) else [],
     caption="GPU use and GPU memory while each model trained, sampled every two seconds; a training that was "
     "continued goes on where it stopped. Trainings on a CPU are left out.",
     category="Training",

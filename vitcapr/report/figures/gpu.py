@@ -8,7 +8,6 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from vitcapr.errors import UserError
 from vitcapr.formats.training import GpuUse
 from vitcapr.report.figures import style
 
@@ -22,14 +21,13 @@ def gpu_use(trainings: Mapping[str, GpuUse]) -> Figure:
     """Use and memory of the whole GPU over each training; the legend has the device, the mean and the peak.
 
     Lines are means, shades the range, of stretches of the training. Trainings without samples, such as those on a CPU,
-    are left out.
-
-    Raises:
-        UserError: no training has samples.
+    are left out. If there are only such trainings, the figure says so.
     """
     sampled = {name: use for name, use in trainings.items() if len(use.samples)}
     if not sampled:
-        raise UserError("no training has samples of a GPU")
+        figure = style.new_figure(style.PAGE_WIDTH, 0.5)
+        figure.text(0.01, 0.5, "No training has samples of a GPU.", va="center")
+        return figure
     height = 2.4 + style.LEGEND_ROW * len(sampled)
     figure = style.new_figure(style.PAGE_WIDTH, height)
     unit, seconds = _unit(max(float(use.samples["seconds"].max()) for use in sampled.values()))
