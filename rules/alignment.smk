@@ -1,7 +1,7 @@
 # Alignments of two frozen encoders, compared over the number of training pairs.
 
 
-use rule gpu_job as align with:
+use rule cpu_job as align with:
     input:
         features=experiment.features,
         augmented_views=experiment.augmented_views,
@@ -23,6 +23,7 @@ use rule gpu_job as align with:
     log:
         "results/{experiment}/logs/align/{alignment}.log",
     priority: 7
+    threads: 8
     resources:
         mem_mb=8000,
         runtime=720,
