@@ -10,9 +10,21 @@ from matplotlib.ticker import MaxNLocator
 
 from vitcapr.errors import UserError
 from vitcapr.report.direction import TITLES
-from vitcapr.report.figures.style import BLUE, PAGE_WIDTH, SMALL_TEXT_SIZE, TEXT_SIZE, in_print, new_figure, styled
+from vitcapr.report.figures.style import (
+    BLUE,
+    INK,
+    LEGEND_ROW,
+    PAGE_WIDTH,
+    SMALL_TEXT_SIZE,
+    TEXT_SIZE,
+    in_print,
+    new_figure,
+    series,
+    styled,
+)
 
 DEPTHS = (1, 5, 10)
+_PARTS = ("value", "low", "high")
 _LINE, _AROUND = 0.24, 0.75
 """Inches of a retriever in a panel, and of title and axis around it."""
 _LEAST_SPAN = 2.0
@@ -65,10 +77,32 @@ def recall_intervals(retrievers: Mapping[str, ScoresByName], searched: Mapping[s
     return figure
 
 
+@styled
+def recall_bars(retrievers: Mapping[str, ScoresByName]) -> Figure:
+    """Recall@1, 5 and 10 of both directions in percent: a group of bars from 0 for each, a bar for each retriever.
+
+    The vertical lines are intervals. Figure 2 of the BLIP-2 projection paper.
+    """
+    metrics = {f"{direction.upper()} R@{k}": f"{direction}_recall_{k}" for direction in TITLES for k in DEPTHS}
+    figure = new_figure(PAGE_WIDTH, 2.6 + LEGEND_ROW * len(retrievers))
+    axes = figure.subplots()
+    width = _AROUND / len(retrievers)
+    for number, (name, scores) in enumerate(retrievers.items()):
+        value, low, high = np.array([[_percent(scores, m, p) for m in metrics.values()] for p in _PARTS])
+        place = np.arange(len(metrics)) + (number - (len(retrievers) - 1) / 2) * width
+        axes.bar(place, value, width, color=series(number)["color"], label=in_print(name))
+        axes.vlines(place, low, high, color=INK, linewidth=0.8)
+    axes.set_xticks(range(len(metrics)), list(metrics))
+    axes.set_ylim(bottom=0)
+    axes.set_ylabel("recall (%)")
+    axes.grid(axis="y")
+    figure.legend(loc="outside lower left")
+    return figure
+
+
 def _draw_panel(axes: Axes, retrievers: Mapping[str, ScoresByName], metric: str, label: str) -> None:
     points = {
-        name: [_percent(scores, metric, part) for part in ("value", "low", "high")]
-        for name, scores in retrievers.items()
+        name: [_percent(scores, metric, part) for part in _PARTS] for name, scores in retrievers.items()
     }
     for line, (value, low, high) in enumerate(points.values()):
         if np.isfinite(value):
