@@ -74,6 +74,11 @@ PAPERS = {
     "blip2-flickr30k-whole": Paper(
         paper_inputs.flickr30k, {"table 2": BLIP2["table 2"]}, ("20.67", "retriever raw", "pool:64images,64captions")
     ),
+    "blip2-flickr30k-beyond": Paper(
+        paper_inputs.flickr30k,
+        {"ablation": "tables/ablations.md", "table 2": BLIP2["table 2"]},
+        ("20.67", "mlp_all_hard_negatives"),
+    ),
     "bert-vit": Paper(
         paper_inputs.pairs,
         {
