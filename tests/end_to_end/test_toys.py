@@ -13,6 +13,7 @@ import pytest
 
 from tests.end_to_end.conftest import Snakemake
 from tests.forks import Forks
+from tests.studies.papers.maps import WITHOUT_GPU, drawn
 from vitcapr.pipeline.records import GPU, read_run, record_of_log
 
 pytestmark = pytest.mark.timeout(1800)
@@ -72,6 +73,21 @@ def test_every_file_that_a_stage_opens_counts(toys: Path) -> None:
             ):
                 uncounted.add((run.stage, path.relative_to(toys).as_posix()))
     assert not uncounted
+
+
+@pytest.mark.parametrize(
+    ("experiment", "paper", "without"),
+    [
+        ("tiny", "vitcap-r", {"figures 7 and 8", *WITHOUT_GPU}),  # The toy stores attention of the beam alone.
+        ("towers", "blip2-flickr30k", set()),
+        ("pairs", "bert-vit", set()),
+    ],
+)
+def test_the_toys_have_the_figures_and_tables_of_the_papers(
+    toys: Path, experiment: str, paper: str, without: set[str]
+) -> None:
+    missing = {part.name for part in drawn(paper) if not part.is_in(toys / "results" / experiment)}
+    assert missing == without
 
 
 @pytest.mark.parametrize("experiment", TOYS)
