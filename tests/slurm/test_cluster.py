@@ -67,7 +67,7 @@ THREADS = {
 }
 """As many on Slurm as without: another number may add up in another order."""
 OF_ITS_RUN = {"logs", "benchmarks", "runs", "gpu.csv", "gpu", "checksums", ".code.json"}
-"""Files and folders that say when, where and how a file was made, and the figure of GPU use, which a cluster alone has."""
+"""Files and folders that say when, where and how a file was made; and the figure of GPU use, of a cluster alone."""
 # Slurm's plugin looks at its jobs ten seconds later each time that none has ended; here it looks every two.
 HEAD = """
 from snakemake.cli import main

@@ -67,7 +67,7 @@ def test_gpu_use_is_planned_where_jobs_have_gpus(
     """On a login node, which has none; not on such a machine itself, nor where every training has device: cpu."""
     assert "draw_gpu" in jobs
     monkeypatch.setattr("vitcapr.stages.draw_gpu.GPU", tmp_path / "nvidiactl")
-    cpu = {name: CONFIG["captioners"]["on_cpu"] for name in CONFIG["captioners"]}
+    cpu = dict.fromkeys(CONFIG["captioners"], CONFIG["captioners"]["on_cpu"])
     on_cpu = {"captioners": cpu, "run": {"captioners": [*cpu], "retrievers": [], "rerankings": []}}
     for values, on_cluster, planned in ((CONFIG, True, True), (CONFIG, False, False), (CONFIG | on_cpu, True, False)):
         experiment = Experiment.from_config({"experiment": "mine"} | dict(values), on_cluster=on_cluster)

@@ -101,9 +101,7 @@ def recall_bars(retrievers: Mapping[str, ScoresByName]) -> Figure:
 
 
 def _draw_panel(axes: Axes, retrievers: Mapping[str, ScoresByName], metric: str, label: str) -> None:
-    points = {
-        name: [_percent(scores, metric, part) for part in _PARTS] for name, scores in retrievers.items()
-    }
+    points = {name: [_percent(scores, metric, part) for part in _PARTS] for name, scores in retrievers.items()}
     for line, (value, low, high) in enumerate(points.values()):
         if np.isfinite(value):
             axes.plot(value, line, marker="o", color=BLUE)
