@@ -13,7 +13,8 @@ from safetensors.numpy import save_file
 
 from tests.data_sets import write_noise
 from tests.docs.blocks import blocks_of
-from tests.forks import snakemake_forks
+from tests.forks import SNAKEMAKE, Forks, snakemake_forks
+from tests.torture.runs import LIBRARIES
 from vitcapr.errors import UserError
 from vitcapr.pipeline.code import job_code
 from vitcapr.pipeline.plugin_code import plugin_code
@@ -60,14 +61,16 @@ def write_data(study: Path) -> None:
 
 
 def test_they_work_as_a_user_runs_them(study: Path) -> None:
-    """Every command is a process of its own, as typed: one process that imports in another order hides a circle."""
+    """Every command is a process of its own, as typed: one process that imports in another order hides a circle. Only
+    libraries are imported before."""
+    forks = Forks(*SNAKEMAKE, *LIBRARIES.split())
 
     def run(*arguments: str) -> str:
-        done = snakemake_forks().run("-m", *arguments, folder=study / "mine")
+        done = forks.run("-m", *arguments, folder=study / "mine")
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout + done.stderr
 
-    assert snakemake_forks().run("-m", "vitcapr", "init", "mine", folder=study).returncode == 0
+    assert forks.run("-m", "vitcapr", "init", "mine", folder=study).returncode == 0
     for name in ("plugins", "lengths.py"):
         shutil.move(study / name, study / "mine" / name)
     write_data(study / "mine")
