@@ -131,7 +131,8 @@ def read_published(paper: str) -> Published:
     """
     if paper not in TABLE_NAMES:
         raise UserError(f"no published numbers of '{paper}'", remedy=f"known papers: {', '.join(TABLE_NAMES)}")
-    content, literature = (yaml.safe_load(path.read_text(encoding="utf-8")) for path in published_files(paper))
+    files = (Path(__file__).with_suffix("") / f"{name}.yaml" for name in (paper, "literature"))
+    content, literature = (yaml.safe_load(path.read_text(encoding="utf-8")) for path in files)
     for table in content["tables"].values():
         table["rows"] = [{"source": "paper", **row} for row in table["rows"]]
     for name, rows in literature["tables"].items():
@@ -140,9 +141,3 @@ def read_published(paper: str) -> Published:
             # The file has the notes of all papers' tables.
             content["notes"] |= {key: literature["notes"][key] for row in rows for key in row.get("notes", ())}
     return Published.model_validate(content)
-
-
-def published_files(paper: str) -> tuple[Path, ...]:
-    """What :func:`read_published` reads, for a rule that must run again when a number is corrected."""
-    folder = Path(__file__).with_suffix("")
-    return folder / f"{paper}.yaml", folder / "literature.yaml"
