@@ -385,6 +385,7 @@ HOSTILE_MANIFESTS = {
     "grid_missing": lambda manifest: manifest["attributes"].pop("grid"),
     "nan": setting("attributes", "mean", value=float("nan")),
     "nan_deep": setting("attributes", "preprocessing", value={"mean": [0.5, float("inf")]}),
+    "half_a_surrogate_pair": setting("attributes", "preprocessing", value={"mean": "\ud800"}),
     "shape_of_floats": setting("arrays", "cls", "shape", value=[11.0, 8.0]),
     "shape_of_texts": setting("arrays", "cls", "shape", value=["11", "8"]),
     "shape_of_a_vector": setting("arrays", "cls", "shape", value=[11]),

@@ -97,7 +97,8 @@ def check_sealed(content: Any, where: Path | str) -> dict[str, Any]:
     """``content`` of a manifest, if it is a sealed one that agrees with itself."""
     with reading(where, "a sealed feature manifest", "seal the store again, or pull it"):
         sealed: dict[str, Any] = dict(_SEALED.validate_python(content))
-        json.dumps(sealed["attributes"], allow_nan=False)
+        # As the store will hold them: without NaN, and without half a surrogate pair, which UTF-8 cannot hold.
+        json.dumps(sealed["attributes"], allow_nan=False, ensure_ascii=False).encode()
         identities = [name for name in IDENTITIES if name in sealed]
         if len(identities) != 1:
             raise ValueError(f"it has {len(identities)} of {' and '.join(IDENTITIES)}")
