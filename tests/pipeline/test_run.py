@@ -148,6 +148,15 @@ def test_a_file_that_the_settings_name_counts_by_its_content(toys: Toys) -> None
     assert read_run(Path("results/a/runs/train/model.json")).sources.keys() == {"prior"}
 
 
+def test_a_file_of_the_user_that_changes_meanwhile_stops_the_job(toys: Toys) -> None:
+    Path("prior.txt").write_text("one")
+    toys.meanwhile = lambda: Path("prior.txt").write_text("another")
+    with pytest.raises(UserError, match=r"the file changed while .* ran \(prior\.txt\)"):
+        toys.run(0.5)
+    assert not list(Path("results/result_cache").glob("*"))
+    assert not Path("results/a/runs/train/model.json").exists()
+
+
 def test_the_names_and_the_order_of_inputs_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two folders with files of the same names must not be exchanged."""
     monkeypatch.chdir(tmp_path)

@@ -8,7 +8,7 @@ from vitcapr.config.names import ADOPTED, find_backbone
 from vitcapr.experiment.experiment import Experiment
 from vitcapr.formats.store_manifest import IDENTITIES, read_sealed
 from vitcapr.pipeline.paths import can_only_be_a_folder, find_store
-from vitcapr.progress import format_bytes
+from vitcapr.progress import format_bytes, print_lines
 
 BYTES = {"int8": 1, "float16": 2, "float32": 4}
 
@@ -34,7 +34,7 @@ def splits_and_languages(experiment: Experiment) -> tuple[Counter[str], Collecti
 
     with list_data_set(data.dataset, section.located().images, **section.located().keys()) as (source, listing):
         if listing.note:
-            print(listing.note)
+            print_lines(listing.note)
         languages = listing.captions["language"].fillna("en")
         trained = listing.captions["image_row"].isin(listing.images.index[listing.images["split"] == "train"])
         read = trained & (listing.captions["text"] != "") & (languages == experiment.config.text.language)

@@ -39,8 +39,13 @@ def fingerprint(
         "code": job_code(stage.module, plain, results / CODE_DIGESTS),
         "settings": plain,
         "values": {parameter.name: parameter.given(values.get(parameter.name)) for parameter in given},
-        "sources": {key: content_digest(path, results / FILE_DIGESTS, key=key) for key, path in files.items()},
+        "sources": source_digests(files, results),
     }
+
+
+def source_digests(files: Mapping[str, Path], results: Path) -> dict[str, str]:
+    """The digests of files and folders of the user, by their keys. A file is read again only if it has changed."""
+    return {key: content_digest(path, results / FILE_DIGESTS, key=key) for key, path in files.items()}
 
 
 def user_files(stage: Stage, settings: StageSettings | None, values: Mapping[str, Any]) -> dict[str, Path]:

@@ -23,7 +23,7 @@ from vitcapr.errors import UserError
 from vitcapr.files import remove_remains, write_json
 from vitcapr.pipeline import records
 from vitcapr.pipeline.code import LIBRARIES, code_hash, job_code
-from vitcapr.pipeline.fingerprint import fingerprint, user_files
+from vitcapr.pipeline.fingerprint import fingerprint, source_digests, user_files
 from vitcapr.pipeline.plugin_code import check_reads
 from vitcapr.pipeline.result_cache import cache_key, open_result_cache
 from vitcapr.pipeline.stage import COMMAND, CodeHash, Role, Stage, get_dotted
@@ -75,8 +75,9 @@ class Job:
 
     @cached_property
     def code(self) -> dict[str, str]:
-        remembered = None if self.results is None else self.results / records.CODE_DIGESTS
-        return job_code(self.stage.module, self.stage.result_settings(self.canonical), remembered)
+        if self.results is None:
+            return job_code(self.stage.module, self.stage.result_settings(self.canonical))
+        return dict(self.fingerprint["code"])
 
     @cached_property
     def inputs(self) -> dict[str, records.FileFacts]:
@@ -200,7 +201,7 @@ def run_stage(stage: Stage, /, log: Path | None = None, **values: Any) -> None:
 
 def _run_recorded(job: Job, record: Path, results: Path) -> None:
     started = datetime.now(UTC).isoformat(timespec="seconds")
-    code, inputs = job.code, job.inputs  # before the stage runs, because files may change during hours of work
+    key_parts, inputs = job.fingerprint, job.inputs  # before the stage runs: files may change during hours of work
     records.check_as_written(inputs, job.makers)
     cache = open_result_cache(results) if job.stage.cached else None
     entry = None if cache is None else cache.find(job.key)
@@ -213,7 +214,10 @@ def _run_recorded(job: Job, record: Path, results: Path) -> None:
         counters, _ = records.gpu_millijoules()
         job.compute()
         now = job.read_inputs()
-        if changed := [path for path, facts in inputs.items() if now.get(path) != facts]:
+        changed = [path for path, facts in inputs.items() if now.get(path) != facts]
+        before, sources = key_parts["sources"], source_digests(job.user_files, results)
+        changed += [str(path) for key, path in job.user_files.items() if sources[key] != before.get(key)]
+        if changed:
             what = f"the file changed while {job.stage.name} ran"
             raise UserError(what, where=changed[0], remedy="run the same command again")
         check_reads([*map(Path, inputs), *job.targets.values(), *job.user_files.values()])
@@ -227,10 +231,10 @@ def _run_recorded(job: Job, record: Path, results: Path) -> None:
         "format": records.FORMAT,
         "stage": job.stage.name,
         "command": shlex.join([*COMMAND, job.stage.name, *job.arguments]),
-        "code": code,
+        "code": key_parts["code"],
         "settings": job.canonical,
         "values": job.plain_values,
-        "sources": job.fingerprint["sources"],
+        "sources": key_parts["sources"],
         "inputs": inputs,
         "outputs": job.outputs(),
         "made": made,
