@@ -1,7 +1,6 @@
 """Runs a stage, in one process or several. A rule's job leaves a run record (:mod:`vitcapr.pipeline.recorded`)."""
 
 import io
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +9,7 @@ from typing import Any
 
 from vitcapr.errors import UserError
 from vitcapr.pipeline import records
-from vitcapr.pipeline.stage import JOB, Role, Stage, get_dotted
+from vitcapr.pipeline.stage import JOB, Role, Stage, get_dotted, job_text
 from vitcapr.progress import Reporter, is_first_process, is_started_by_torchrun
 
 
@@ -41,8 +40,7 @@ class Job:
     @property
     def arguments(self) -> list[str]:
         """The command line, after ``vitcapr stage NAME``."""
-        text = json.dumps(dict(self.plain), sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
-        return [JOB, text, *(() if self.log is None else ("--log", str(self.log)))]
+        return [JOB, job_text(self.plain), *(() if self.log is None else ("--log", str(self.log)))]
 
     @property
     def code(self) -> str:

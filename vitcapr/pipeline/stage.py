@@ -314,6 +314,12 @@ def _read(annotation: Any) -> tuple[Role, type[Any] | None, type[Any]]:
     raise TypeError(f"a stage cannot have a parameter of type {annotation}")
 
 
+def job_text(job: Mapping[str, Any]) -> str:
+    """The plain values of a job as JSON, in their order: that of files counts."""
+    given = {name: value for name, value in job.items() if value is not None}
+    return json.dumps(given, separators=(",", ":"), ensure_ascii=False, default=str)
+
+
 def read_json(text: str, option: str) -> Any:
     """The value of an option: JSON text, or the path of a JSON file.
 
