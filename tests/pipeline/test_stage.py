@@ -161,6 +161,8 @@ def test_words_and_a_job_give_the_same_values() -> None:
         ({"named": {"x": ["a"]}}, "--named is wrong"),
         ({"settings": {"training": {"rat": 1}}}, "did you mean 'training.rate'"),
         ({"settings": "{"}, "--settings is not valid JSON"),
+        ({"settings": '{"a": ' * 100_000}, "--settings is nested too deeply"),
+        ({"settings": '{"training": {"rate": Infinity}}'}, "finite number"),
         ({"settings": "nowhere.json"}, r"--settings is neither JSON text nor a readable file \(nowhere.json\)"),
     ],
 )

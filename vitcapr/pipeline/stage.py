@@ -43,7 +43,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NewType, TypeVar, Union, get_a
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypeAliasType
 
-from vitcapr.config.base import StageSettings, parse
+from vitcapr.config.base import StageSettings
+from vitcapr.config.reading import parse
 from vitcapr.errors import UserError, did_you_mean
 from vitcapr.files import read_text
 from vitcapr.progress import Reporter
