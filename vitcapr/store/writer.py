@@ -279,4 +279,3 @@ def remove_partials(folder: Path) -> None:
         return
     finally:
         os.close(descriptor)
-
