@@ -47,8 +47,9 @@ def test_moments_of_parts_add_up():
 def test_points_hold_both_cosines():
     images, texts = _pairs()
     ridges = Ridges(Moments.of(images, texts, COUNTS), 0.1, 0.3)
-    (expected_text, _), (_, expected_image) = ridges.left_out(images, texts, COUNTS), ridges.left_out(
-        images, texts, COUNTS
+    (expected_text, _), (_, expected_image) = (
+        ridges.left_out(images, texts, COUNTS),
+        ridges.left_out(images, texts, COUNTS),
     )
     of_images, of_texts = ridges.points(images, texts, COUNTS)
     image_mean, text_mean = np.repeat(images, COUNTS, axis=0).mean(0), texts.mean(0)

@@ -79,7 +79,9 @@ def read_facts(parts: Iterable[pd.DataFrame], is_cut: Callable[[str], bool]) -> 
         texts = (" ".join(words or [text]) for words, text in zip(units, part["text"], strict=True))
         digests.append(np.frombuffer(b"".join(_digest(text) for text in texts), np.uint64))
         facts = zip(part["text"], part["language"], units, strict=True)
-        odd.append([(is_foreign(words, language), len(words) < 2, False, is_cut(text)) for text, language, words in facts])
+        odd.append(
+            [(is_foreign(words, language), len(words) < 2, False, is_cut(text)) for text, language, words in facts]
+        )
     image_row, digest = np.concatenate(rows), np.concatenate(digests)
     flags = np.concatenate([np.array(each, bool).reshape(-1, len(ODD)) for each in odd])
     pairs = np.unique(np.column_stack([digest, image_row.astype(np.uint64)]), axis=0)

@@ -75,7 +75,8 @@ class PairedStores:
 
 
 class _Rivals(NamedTuple):
-    """Images (R, E), one caption of each (R, E), their rows, and the mean score of the best captions with each image."""
+    """Pairs of R images and one caption of each: points (R, E), their rows, and the mean score of the best captions with
+    each image."""
 
     images: Points
     texts: Points
@@ -117,48 +118,52 @@ class _Scorer:
     ridges: Ridges
     siblings: bool
 
-    def points(self, images: Floats, texts: Floats, counts: Rows) -> tuple[Points, Points, Points]:
-        """Of the images (n, E) and of their captions (m, E), and the scores of the pairs (m,).
+    def points(self, images: Floats, texts: Floats, counts: Rows) -> tuple[Points, Points]:
+        """Of each caption, the point of its image and its own: (m, E) each. Their dot product is the score of the pair.
 
-        The last part of an image's point is the mean of its captions but the first, as that of a pair is the mean of all
-        but its own.
+        The point of the image holds the mean of its other captions, so it differs from caption to caption.
         """
         of_images, of_texts = self.ridges.points(images, texts, counts)
         owner = np.repeat(np.arange(len(counts)), counts)
-        scores = (of_images[owner] * of_texts).sum(axis=1)
+        of_images = of_images[owner]
         if self.siblings:
             words = of_texts[:, : texts.shape[1]]
-            sums = sum_groups(words.astype(np.float64), counts).astype(np.float32)
-            scores += (_unit(sums[owner] - words) * words).sum(axis=1)
-            of_images = np.hstack([of_images, _unit(sums - words[np.cumsum(counts) - counts])])
+            others = sum_groups(words.astype(np.float64), counts)[owner].astype(np.float32) - words
+            of_images = np.hstack(
+                [of_images, others / np.maximum(np.linalg.norm(others, axis=1, keepdims=True), 1e-12)]
+            )
             of_texts = np.hstack([of_texts, words])
-        return of_images, of_texts, scores
+        return of_images, of_texts
 
     def rivals(self, stores: PairedStores, images: Rows) -> _Rivals:
-        of_images, of_texts, _ = self.points(*stores.read(images))
         counts = stores.counts[images]
         first = np.cumsum(counts) - counts
-        scores = of_images @ of_texts[first].T
+        of_images, of_texts = (points[first] for points in self.points(*stores.read(images)))
+        scores = of_images @ of_texts.T
         np.fill_diagonal(scores, -np.inf)
-        return _Rivals(of_images, of_texts[first], images, stores.captions(images)[first], _mean_of_best(scores))
+        return _Rivals(of_images, of_texts, images, stores.captions(images)[first], _mean_of_best(scores))
 
     def score(self, stores: PairedStores, images: Rows, rivals: _Rivals, draw: np.random.Generator) -> Suspicion:
-        counts = stores.counts[images]
-        of_images, of_texts, own = self.points(*stores.read(images))
-        owner = np.repeat(np.arange(len(images)), counts)
-        by_caption, by_image = of_texts @ rivals.images.T, of_images @ rivals.texts.T
-        by_caption[images[owner][:, None] == rivals.image_row] = -np.inf
-        by_image[images[:, None] == rivals.image_row] = -np.inf
-        best_images, best_captions = _mean_of_best(by_caption), _mean_of_best(by_image)
-        rows = np.arange(len(own))
+        of_images, of_texts = self.points(*stores.read(images))
+        own_image, rows = np.repeat(images, stores.counts[images]), np.arange(len(of_texts))
+        own = (of_images * of_texts).sum(axis=1)
+        with_images, with_captions = of_texts @ rivals.images.T, of_images @ rivals.texts.T
+        same = own_image[:, None] == rivals.image_row
+        with_images[same] = with_captions[same] = -np.inf
+        best_images, best_captions = _mean_of_best(with_images), _mean_of_best(with_captions)
         other = draw.integers(len(rivals.image_row), size=len(own))
-        other[rivals.image_row[other] == images[owner]] -= 1
-        image, caption = by_caption.argmax(axis=1), by_image.argmax(axis=1)[owner]
+        other[rivals.image_row[other] == own_image] -= 1
+        random = with_images[rows, other]
+        image, caption = with_images.argmax(axis=1), with_captions.argmax(axis=1)
+        better = with_images[rows, image] > own, with_captions[rows, caption] > own
+        # To the caption of a random pair, its own image is one of the others.
+        np.copyto(with_images, own[:, None], where=same)
+        with_images[rows, other] = -np.inf
         return Suspicion(
-            (best_images + best_captions[owner]) / 2 - own,
-            (best_images + rivals.best[other]) / 2 - by_caption[rows, other],
-            np.where(by_caption[rows, image] > own, rivals.image_row[image], -1),
-            np.where(by_image.max(axis=1)[owner] > own, rivals.caption_row[caption], -1),
+            (best_images + best_captions) / 2 - own,
+            (_mean_of_best(with_images) + rivals.best[other]) / 2 - random,
+            np.where(better[0], rivals.image_row[image], -1),
+            np.where(better[1], rivals.caption_row[caption], -1),
         )
 
 
@@ -166,7 +171,3 @@ def _mean_of_best(scores: NDArray[np.float32]) -> Points:
     """(n, R) -> (n,)."""
     number = max(1, round(_NEAREST * scores.shape[1]))
     return np.asarray(-np.partition(-scores, number - 1, axis=1)[:, :number].mean(axis=1))
-
-
-def _unit(rows: Points) -> Points:
-    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12))
