@@ -1,5 +1,6 @@
-"""Write pairs as a table, with the pictures in Base64."""
+"""Write pairs as a table, with the pictures in Base64, and what rooms do with pairs."""
 
+import importlib
 from pathlib import Path
 from typing import Annotated
 
@@ -16,7 +17,7 @@ app = typer.Typer(
 
 @app.callback()
 def _commands() -> None:
-    """Export text-image pairs of an experiment."""
+    """Export and audit text-image pairs."""
 
 
 @app.command()
@@ -34,3 +35,8 @@ def export(
         with reporter.track(f"export {output.name}", len(data.captions), "pairs") as tracker:
             number = export_pairs(data, manifest, output, encoded=base64, advance=tracker.advance)
         reporter.line(f"{output}: {number:,} pairs" + (", encoding: base64" if base64 else f" of {data.image_root}"))
+
+
+for file in sorted(Path(__file__).parents[1].glob("studies/*/pairs_command.py")):
+    room = importlib.import_module(f"vitcapr.studies.{file.parent.name}.pairs_command")
+    app.command()(getattr(room, file.parent.name))
