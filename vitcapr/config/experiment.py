@@ -2,11 +2,10 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import Field, model_validator
 
-from vitcapr.config.alignment import AlignmentConfig
 from vitcapr.config.architectures import AnyCaptionerConfig
 from vitcapr.config.base import Entry, Section
 from vitcapr.config.data import DataConfig
@@ -28,6 +27,7 @@ from vitcapr.config.reranking import QueryBankConfig, RerankingConfig
 from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.config.scored import ScoredModels
 from vitcapr.config.text import TagsConfig, TextConfig, WordVectorsConfig
+from vitcapr.rooms import ask, furnished, sections_to_run
 
 V = TypeVar("V")
 
@@ -42,8 +42,6 @@ class RunConfig(Section):
     rerankings: Annotated[list[str], Entry("rerankings")] = []
     """Rerankings of the captions of every captioner."""
     retrievers: Annotated[list[str], Entry("retrievers")] = []
-    alignments: Annotated[list[str], Entry("alignments")] = []
-    """Comparisons of ways to align two encoders."""
     compared: list[str] = []
     """Retrievers and fine-tuned dual encoders to compare side by side, per language: their first results and
     their embedding spaces."""
@@ -66,6 +64,10 @@ class RunConfig(Section):
     paper: Literal["vitcap-r", "blip2-flickr30k", "bert-vit"] | None = None
     """The paper whose published numbers the tables show beside the scores."""
     splits: list[Literal["train", "validation", "test"]] = ["test"]
+
+
+if not TYPE_CHECKING:
+    DataConfig, RunConfig = furnished("Data", DataConfig), furnished("Run", RunConfig)
 
 
 class ExperimentConfig(Section):
@@ -92,7 +94,6 @@ class ExperimentConfig(Section):
     text_encoders: dict[Name, TextEncoderConfig] = {}
     retrievers: dict[ModelName, RetrieverConfig] = {}
     """Dual encoders on stored features, and their training."""
-    alignments: dict[Name, AlignmentConfig] = {}
     embed: EmbedConfig = EmbedConfig()
     query_bank: QueryBankConfig = QueryBankConfig()
     tokenizers: dict[Name, TokenizerConfig] = {}
@@ -141,6 +142,10 @@ class ExperimentConfig(Section):
         return line
 
 
+if not TYPE_CHECKING:
+    ExperimentConfig = furnished("Experiment", ExperimentConfig)
+
+
 def _contradictions(config: ExperimentConfig) -> Iterator[str]:
     """A sentence for each contradiction between two parts."""
     run = config.run
@@ -158,6 +163,10 @@ def _contradictions(config: ExperimentConfig) -> Iterator[str]:
     yield from _check_ablations(config, scored)
     yield from _check_metrics(config)
     yield from _shared_names(config)
+    for section in sections_to_run():
+        for name in dict.fromkeys(getattr(run, section)):
+            yield from _unknown_entries(config, f"{section}.{name}", getattr(config, section)[name])
+    yield from ask("contradictions", config)
     if run.pools and config.data.dataset != "pairs":
         yield f"run.pools: the data set {config.data.dataset} has no held-out queries; use pairs"
     yield from missing_languages(config, getattr(config.data, config.data.dataset).known_languages)
@@ -234,23 +243,21 @@ def _check_rerankings(config: ExperimentConfig) -> Iterator[str]:
 
 
 def _check_retrievers(config: ExperimentConfig) -> Iterator[str]:
-    """Of retrievers and alignments, which read views of the images of a backbone."""
     reranking = _given(*(config.rerankings[name].retriever for name in config.run.rerankings))
     for name in dict.fromkeys([*config.run.retrievers, *reranking]):
         if name in config.retrievers:
             key, retriever = f"retrievers.{name}", config.retrievers[name]
             yield from _unknown_entries(config, key, retriever)
             views = [retriever.backbone, *retriever.augmented_views]
-            yield from _check_views(config, f"{key}.augmented_views", views)
-    for name in dict.fromkeys(config.run.alignments):
-        key, alignment = f"alignments.{name}", config.alignments[name]
-        yield from _unknown_entries(config, key, alignment)
-        views = [alignment.image, *alignment.views]
-        yield from _check_views(config, f"{key}.views", views)
+            yield from check_views(config, f"{key}.augmented_views", views)
 
 
-def _check_views(config: ExperimentConfig, key: str, views: Iterable[str]) -> Iterator[str]:
-    """views: the backbone, then its augmented views."""
+def check_views(config: ExperimentConfig, key: str, views: Iterable[str]) -> Iterator[str]:
+    """A sentence for each augmented view that is not of the network of its backbone.
+
+    Args:
+        views: the backbone, then its augmented views.
+    """
     backbone, *others = views
     for view in others:
         if {view, backbone} <= config.backbones.keys() and not config.backbones[view].same_network(

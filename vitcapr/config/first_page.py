@@ -4,6 +4,7 @@ from typing import Any, Self
 
 from vitcapr.config.base import StageSettings
 from vitcapr.config.scored import ScoredModels, SeededModel
+from vitcapr.rooms import ask
 
 
 class FirstPageSettings(StageSettings):
@@ -37,10 +38,7 @@ class FirstPageSettings(StageSettings):
             "rerankings": [f"{name} (of {each.decoding})" for name, each in rerankings.items()],
             "retrievers": [f"{name} (on {config.retrievers[name].backbone})" for name in config.run.retrievers],
             "fine-tuned dual encoders": config.run.finetuned_dual_encoders,
-            "alignments": [
-                f"{name} ({config.alignments[name].image} and {config.alignments[name].text})"
-                for name in config.run.alignments
-            ],
+            **dict(ask("facts", config)),
         }
         return cls(
             language=config.text.language,

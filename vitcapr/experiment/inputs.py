@@ -28,8 +28,6 @@ class Inputs(Selection):
         """The backbone of a job, or of the model that the job concerns."""
         if hasattr(wildcards, "backbone"):
             return str(wildcards.backbone)
-        if hasattr(wildcards, "alignment"):
-            return self.config.alignments[wildcards.alignment].image
         if hasattr(wildcards, "finetuned"):
             return self._dual_encoder(wildcards).image.backbone
         if hasattr(wildcards, "retriever") or hasattr(wildcards, "reranking"):
@@ -40,15 +38,10 @@ class Inputs(Selection):
         return self.sealed(self.backbone(wildcards))
 
     def augmented_views(self, wildcards: Wildcards) -> list[str]:
-        if hasattr(wildcards, "alignment"):
-            return list(map(self.sealed, self.config.alignments[wildcards.alignment].views))
         return list(map(self.sealed, self._retriever(wildcards).augmented_views))
 
     def text_features(self, wildcards: Wildcards) -> list[str]:
-        if hasattr(wildcards, "alignment"):
-            encoder: str | None = self.config.alignments[wildcards.alignment].text
-        else:
-            encoder = self._retriever(wildcards).text.text_encoder
+        encoder = self._retriever(wildcards).text.text_encoder
         return [] if encoder is None else [f"{self.root}/text_features/{encoder}/manifest.json"]
 
     def parts(self, wildcards: Wildcards) -> list[str]:

@@ -11,6 +11,7 @@ from vitcapr.config.features import TRAINED
 from vitcapr.config.scored import RANKED, ScoredModels, unique
 from vitcapr.experiment.stored import NO_GRID, Stored, stored_by
 from vitcapr.pipeline.paths import RESULTS
+from vitcapr.rooms import ask
 
 TRAIN, VALIDATION, TEST = "train", "validation", "test"
 """All tuning is on the validation split."""
@@ -83,10 +84,6 @@ class Selection(ScoredModels):
         return [*self.decodings, *self.rerankings]
 
     @property
-    def alignments(self) -> list[str]:
-        return unique(self.config.run.alignments)
-
-    @property
     def trained_captioners(self) -> list[str]:
         """The captioners of ``run``, each preceded by those that it starts from."""
         return unique(name for captioner in self.captioners for name in self.config.start_chain(captioner))
@@ -109,15 +106,14 @@ class Selection(ScoredModels):
 
     @property
     def backbones(self) -> list[str]:
-        """The backbones of all models to train on stored features, those of alignments, and that of CLIPScore."""
+        """The backbones of all models to train on stored features, those of rooms, and that of CLIPScore."""
         retrievers = [self.config.retrievers[name] for name in self.needed_retrievers]
-        alignments = [self.config.alignments[name] for name in self.alignments]
         clip = self.config.metrics.clip_score
         return unique(
             [
                 *(self.config.captioners[name].backbone for name in self.trained_captioners),
                 *(name for model in retrievers for name in (model.backbone, *model.augmented_views)),
-                *(name for model in alignments for name in (model.image, *model.views)),
+                *ask("backbones", self.config),
                 *([clip.backbone] if clip and self.captioners else []),
             ]
         )
@@ -142,10 +138,9 @@ class Selection(ScoredModels):
 
     @property
     def text_encoders(self) -> list[str]:
-        """The text encoders of the retrievers to train and of alignments."""
+        """The text encoders of the retrievers to train and of rooms."""
         encoders = [self.config.retrievers[name].text.text_encoder for name in self.needed_retrievers]
-        encoders += [self.config.alignments[name].text for name in self.alignments]
-        return unique(name for name in encoders if name is not None)
+        return unique([*(name for name in encoders if name is not None), *ask("text_encoders", self.config)])
 
     @property
     def adopted_texts(self) -> list[str]:

@@ -10,6 +10,7 @@ from vitcapr.config.names import from_here
 from vitcapr.config.scored import RANKED, unique
 from vitcapr.experiment.selection import TEST, TRAIN, Selection
 from vitcapr.files import canonical_json
+from vitcapr.rooms import ask
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ class Targets(Selection):
             *self.spreads,
             *([f"{root}/tables/ablations.md"] if run.ablations else []),
             *([f"{root}/tables/{run.paper}/{run.paper}.md"] if run.paper else []),
-            *(f"{root}/alignments/{name}/tables.md" for name in self.alignments),
+            *ask("tables", self),
             *([f"{root}/text/tags/tags.npz"] if run.tags else []),
             *([f"{root}/tables/claims.md"] if self.config.data.dataset == "pairs" else []),
             *([f"{root}/tables/feature_statistics.md"] if stores else []),
@@ -127,7 +128,6 @@ class Targets(Selection):
             "embeddings": {name: self.embeddings(name, split) for name in ranked},
             "ranks": {name: f"{root}/metrics/retrieval/{name}/{split}/ranks.npz" for name in ranked},
             "histories": {model: f"{root}/{model}/history.csv" for model in models},
-            "alignments": {name: f"{root}/alignments/{name}/scores.csv" for name in self.alignments},
         }
 
     @property
@@ -139,7 +139,10 @@ class Targets(Selection):
     def page_inputs(self) -> dict[str, list[str]]:
         """The inputs of the first page, by the stage's parameters."""
         comparisons = [path for path in self.comparisons if f"/{self.page_split}/" in path]
-        return {option: list(files.values()) for option, files in self._page.items()} | {"comparisons": comparisons}
+        return {option: list(files.values()) for option, files in self._page.items()} | {
+            "comparisons": comparisons,
+            "sections": list(ask("page", self)),
+        }
 
     @property
     def page_names(self) -> dict[str, list[str]]:

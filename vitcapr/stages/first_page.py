@@ -23,7 +23,7 @@ def first_page(
     embeddings: dict[str, In[kinds.EmbeddingsFile]] | None = None,
     ranks: dict[str, In[kinds.RanksFile]] | None = None,
     histories: dict[str, In[kinds.HistoryFile]] | None = None,
-    alignments: dict[str, In[kinds.TableFile]] | None = None,
+    sections: list[In[kinds.PageSectionFile]] | None = None,
     command: Annotated[str, "Command that runs the experiment, for the page"] = "",
 ) -> None:
     """Write the first page: the result, scores, captioned pictures, retrieval at its best and worst, training, cost.
@@ -34,6 +34,7 @@ def first_page(
     from vitcapr.demo.claim_accuracy import open_claims
     from vitcapr.files import write_text
     from vitcapr.formats.manifest import read_manifest
+    from vitcapr.formats.page_section import read_page_section
     from vitcapr.formats.scores import read_summary
     from vitcapr.metrics.spread import Seeded
     from vitcapr.report.figures.examples import Choice, open_images
@@ -53,7 +54,7 @@ def first_page(
     )
     check = open_claims(data, split) if settings.language == "en" else None
     with open_images(data) as read:
-        sections = {
+        pictured = {
             "captioned": examples.captioned(
                 data, split, settings.language, captions, bases, choice, read, attention, check
             ),
@@ -69,15 +70,14 @@ def first_page(
         scores=[
             *score_tables(scores),
             *result.seed_tables(scores, of_seeds),
-            *(result.alignment_table(name, path) for name, path in (alignments or {}).items()),
         ],
         beside=beside_the_paper(settings.paper, scores, settings.systems),
         curves=examples.training_pictures(histories or {}),
         cost=cost.cost(page, [summary, manifest, *captions.values(), *embeddings.values()]),
         has_oracle=settings.has_oracle,
         split=split,
-        has_alignments="alignments" in settings.facts,
-        **sections,
+        of_rooms=[read_page_section(path) for path in sections or []],
+        **pictured,
     )
     write_text(page, text)
     report.line(str(page))

@@ -11,16 +11,16 @@ from scipy.stats import spearmanr
 
 from tests.commands.stores import write_store
 from tests.data_sets import write_data_set
-from vitcapr.commands import align as command
 from vitcapr.errors import UserError
 from vitcapr.formats.scores import Score, write_metrics
 from vitcapr.pipeline.run import run_stage
-from vitcapr.report.figures.atlas import heat_map
-from vitcapr.report.figures.learning_curve import alignment_curve
-from vitcapr.stages.align import align
-from vitcapr.stages.draw_alignment import draw_alignment
-from vitcapr.stages.draw_atlas import draw_atlas
 from vitcapr.studies.alignment.atlas import rank_correlation, read_atlas
+from vitcapr.studies.alignment.commands import align as command
+from vitcapr.studies.alignment.curve import alignment_curve
+from vitcapr.studies.alignment.heat_map import heat_map
+from vitcapr.studies.alignment.stages.align import align
+from vitcapr.studies.alignment.stages.draw_alignment import draw_alignment
+from vitcapr.studies.alignment.stages.draw_atlas import draw_atlas
 
 NAMES = [f"i{number:03}" for number in range(100)]
 SPLITS = ["train"] * 60 + ["validation"] * 20 + ["test"] * 20

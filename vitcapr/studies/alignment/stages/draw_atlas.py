@@ -4,6 +4,7 @@ from vitcapr.formats import kinds
 from vitcapr.pipeline.figure import Experiment
 from vitcapr.pipeline.stage import In, Out
 from vitcapr.stages._drawing import Drawing, Pictures
+from vitcapr.studies.alignment.config import run_alignments
 
 _ROOT = "results/{experiment}"
 _FILES = ("intervals", "similarity", "seconds")
@@ -13,10 +14,10 @@ _FEWEST = 3
 
 def _alignments(experiment: Experiment) -> dict[str, str]:
     """The alignments by their encoders, if no two have the same ones and they compare several inputs."""
-    config = experiment.config
-    chosen = [config.alignments[name] for name in config.run.alignments]
-    named = {f"{one.image}/{one.text}": name for one, name in zip(chosen, config.run.alignments, strict=True)}
-    return named if len(named) == len(chosen) and sum(len(one.inputs) for one in chosen) >= _FEWEST else {}
+    alignments = run_alignments(experiment.config)
+    named = {f"{one.image}/{one.text}": name for name, one in alignments.items()}
+    several = sum(len(one.inputs) for one in alignments.values()) >= _FEWEST
+    return named if len(named) == len(alignments) and several else {}
 
 
 def _captioners(experiment: Experiment) -> dict[str, str]:
@@ -64,8 +65,8 @@ def draw_atlas(
     """Compare every layer, token and encoder that the alignments read: a heat map, and similarity against recall."""
     from vitcapr.files import write_text
     from vitcapr.formats.containers import frame_to_csv
-    from vitcapr.report.figures.atlas import heat_map, similarity_against_recall
     from vitcapr.studies.alignment.atlas import atlas_page, read_atlas, read_captioners
+    from vitcapr.studies.alignment.heat_map import heat_map, similarity_against_recall
 
     atlas, captioners = read_atlas(intervals, similarity, seconds), read_captioners(metrics or {})
     write_text(values, frame_to_csv(atlas))

@@ -1,11 +1,13 @@
 """Configuration of an alignment: a study of ways to align two frozen encoders, over the number of training pairs."""
 
 import re
-from typing import Annotated, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
 from vitcapr.config.base import Entry, Section
+from vitcapr.config.names import Name
 
 FAMILIES = (
     *("linear", "mlp", "residual", "fusemix", "sail", "structure", "residuals", "cca_head", "cca_heads"),
@@ -80,3 +82,17 @@ class AlignmentConfig(StudyConfig):
         if not self.views and any("+views" in name for name in self.inputs):
             raise ValueError("inputs with +views need an entry of views")
         return self
+
+
+class Experiment(Section):
+    alignments: dict[Name, AlignmentConfig] = {}
+
+
+class Run(Section):
+    alignments: Annotated[list[str], Entry("alignments")] = []
+    """Comparisons of ways to align two encoders."""
+
+
+def run_alignments(config: Any) -> Mapping[str, AlignmentConfig]:
+    """The alignments that an experiment runs, by name."""
+    return {name: config.alignments[name] for name in config.run.alignments}

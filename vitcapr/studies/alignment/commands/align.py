@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vitcapr.commands.main import Log, split_commas, typer_app
-from vitcapr.config.alignment import StudyConfig
 from vitcapr.config.base import described
 from vitcapr.progress import print_lines
+from vitcapr.studies.alignment.config import StudyConfig
 
 if TYPE_CHECKING:
     from vitcapr.studies.alignment.comparison import StudyResult
@@ -87,7 +87,7 @@ def _write(result: "StudyResult", output: Path) -> None:
     """The tables as CSV and Markdown, ``recall.pdf`` and ``recall.png``; print the tables."""
     from vitcapr.files import write_text
     from vitcapr.formats.terminal import print_listing
-    from vitcapr.report.figures.learning_curve import alignment_curve
+    from vitcapr.studies.alignment.curve import alignment_curve
     from vitcapr.studies.figures import write_figure
 
     tables = ("scores", "differences", "intervals", "similarity", "seconds")
