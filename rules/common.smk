@@ -19,7 +19,6 @@ wildcard_constraints:
     scored=one_of(experiment.scored),
     querybank_scores=one_of(list(experiment.querybank_scores.values())),
     split=one_of(experiment.needed_splits),
-    paper=r"[a-z0-9-]+",
     task=r"\d+",
 
 

@@ -27,7 +27,7 @@ from vitcapr.progress import is_first_process, print_lines
 from vitcapr.rooms import modules_of_rooms
 
 _OWN = (
-    *("init", "caption", "search", "serve", "evaluate", "extract", "train-head", "judge", "foils", "models"),
+    *("init", "caption", "search", "serve", "evaluate", "extract", "train-head", "models"),
     *("features", "pairs", "config", "table", "track", "status", "why", "diff", "gc", "stage"),
 )
 COMMANDS = {name: f"vitcapr.commands.{name.replace('-', '_')}" for name in _OWN} | {

@@ -48,9 +48,6 @@ class RunConfig(Section):
     ablations: dict[Name, list[str]] = {}
     """For a retriever or fine-tuned dual encoder, those to compare with it on the same images, in tables/ablations.md:
     for example models that each lack one of its parts."""
-    information: bool = False
-    """Measure entropy and mutual information of the embeddings of retrievers and fine-tuned dual encoders; of the
-    latter before training, too. Not on the training split."""
     finetuned_dual_encoders: Annotated[list[str], Entry("finetuned_dual_encoders")] = []
     """Fine-tuned dual encoders to train, embed, score and draw."""
     query_banks: list[str] = []
@@ -61,8 +58,6 @@ class RunConfig(Section):
     """Write part-of-speech tags (text/tags/) even if no fine-tuned dual encoder reads them."""
     loss_curves: Annotated[dict[Name, list[str]], Entry("finetuned_dual_encoders")] = {}
     """Loss-curve figures by name; each lists the fine-tuned dual encoders whose losses it shows side by side."""
-    paper: Literal["vitcap-r", "blip2-flickr30k", "bert-vit"] | None = None
-    """The paper whose published numbers the tables show beside the scores."""
     splits: list[Literal["train", "validation", "test"]] = ["test"]
 
 

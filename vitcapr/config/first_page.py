@@ -16,10 +16,6 @@ class FirstPageSettings(StageSettings):
     """Pictures that come first, by id or file name."""
     words: list[str]
     """Pictures with captions that hold any of them come next."""
-    paper: str | None
-    """The paper whose scores stand beside those of the experiment."""
-    systems: dict[str, str]
-    """The system of each model that is one seed of it."""
     seeded: dict[str, SeededModel]
     """The models that a grid gave seeds of their own."""
     bases: dict[str, str]
@@ -45,8 +41,6 @@ class FirstPageSettings(StageSettings):
             seed=config.figures.seed,
             images=config.figures.examples_first,
             words=config.figures.examples_words,
-            paper=config.run.paper,
-            systems=scored.systems,
             seeded=scored.seeded,
             bases={
                 f"{captioner}/{name}": f"{captioner}/{each.decoding}"

@@ -149,12 +149,6 @@ class Inputs(Selection):
         model = self.querybank_scores.get(wildcards.scored)
         return [] if model is None else [f"{self.root}/query_banks/{model}/weight.json"]
 
-    def untrained_embeddings(self, wildcards: Wildcards) -> list[str]:
-        """The embeddings of a fine-tuned dual encoder before training."""
-        name = wildcards.embedded
-        finetuned = name in self.finetuned_dual_encoders
-        return [self.embeddings(f"untrained/{name}", wildcards.split)] if finetuned else []
-
     # Fine-tuned dual encoders
 
     def pixels(self, wildcards: Wildcards) -> str:

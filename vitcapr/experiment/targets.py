@@ -8,7 +8,7 @@ from typing import Any
 
 from vitcapr.config.names import from_here
 from vitcapr.config.scored import RANKED, unique
-from vitcapr.experiment.selection import TEST, TRAIN, Selection
+from vitcapr.experiment.selection import TEST, Selection
 from vitcapr.files import canonical_json
 from vitcapr.rooms import ask
 
@@ -30,7 +30,6 @@ class Targets(Selection):
         root, run = self.root, self.config.run
         checks_claims = self.has_objects and self.config.text.language == "en"
         grounded = f"{root}/metrics/{{captioner}}/{{decoding}}/{{split}}/grounding.json"
-        models = [*self.retrievers, *self.finetuned_dual_encoders]
         polyglots = [
             name
             for name in self.finetuned_dual_encoders
@@ -38,13 +37,13 @@ class Targets(Selection):
         ]
         return [
             *self._caption_files("metrics", "metrics.json"),
+            *ask("scores", self),
             *(grounded.format(**wildcards) for wildcards in (self.attention if self.has_objects else [])),
             *(self._caption_files("metrics", "claims.json") if checks_claims else []),
             *(self._caption_files("metrics", "similarity.json") if self.scoring_encoders else []),
             *self._model_files("metrics/retrieval", self.ranked, "metrics.json"),
             *(f"{root}/metrics/retrieval/{name}/pools/metrics.json" for name in (self.scored if run.pools else [])),
             *self._model_files("metrics/languages", polyglots, "metrics.json"),
-            *self._model_files("metrics/information", models if run.information else [], "metrics.json", without=TRAIN),
             *self._model_files("metrics/retrieval", self.querybank_scores, "metrics.json"),
         ]
 
@@ -100,7 +99,6 @@ class Targets(Selection):
             *self.comparisons,
             *self.spreads,
             *([f"{root}/tables/ablations.md"] if run.ablations else []),
-            *([f"{root}/tables/{run.paper}/{run.paper}.md"] if run.paper else []),
             *ask("tables", self),
             *([f"{root}/text/tags/tags.npz"] if run.tags else []),
             *([f"{root}/tables/claims.md"] if self.config.data.dataset == "pairs" else []),
@@ -158,10 +156,9 @@ class Targets(Selection):
             for split in self.splits
         ]
 
-    def _model_files(self, folder: str, names: Iterable[str], file: str, without: str | None = None) -> list[str]:
-        """``file`` under ``folder`` for every model and split, but for the split ``without``."""
-        splits = [split for split in self.splits if split != without]
-        return [f"{self.root}/{folder}/{name}/{split}/{file}" for name in names for split in splits]
+    def _model_files(self, folder: str, names: Iterable[str], file: str) -> list[str]:
+        """``file`` under ``folder`` for every model and split."""
+        return [f"{self.root}/{folder}/{name}/{split}/{file}" for name in names for split in self.splits]
 
 
 def run_again(configfiles: list[Path], changes: Mapping[str, Any]) -> str:

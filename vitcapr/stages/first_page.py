@@ -40,7 +40,6 @@ def first_page(
     from vitcapr.report.figures.examples import Choice, open_images
     from vitcapr.report.first_page import content, cost, examples, result
     from vitcapr.report.score_tables import score_tables
-    from vitcapr.studies.papers.tables import beside_the_paper
 
     data, scores = read_manifest(manifest), read_summary(summary)
     of_seeds = {name: Seeded(**model.values()) for name, model in settings.seeded.items()}
@@ -71,7 +70,6 @@ def first_page(
             *score_tables(scores),
             *result.seed_tables(scores, of_seeds),
         ],
-        beside=beside_the_paper(settings.paper, scores, settings.systems),
         curves=examples.training_pictures(histories or {}),
         cost=cost.cost(page, [summary, manifest, *captions.values(), *embeddings.values()]),
         has_oracle=settings.has_oracle,

@@ -87,13 +87,15 @@ def _write(result: "StudyResult", output: Path) -> None:
     """The tables as CSV and Markdown, ``recall.pdf`` and ``recall.png``; print the tables."""
     from vitcapr.files import write_text
     from vitcapr.formats.terminal import print_listing
+    from vitcapr.report.figures.style import save_figure
     from vitcapr.studies.alignment.curve import alignment_curve
-    from vitcapr.studies.figures import write_figure
 
     tables = ("scores", "differences", "intervals", "similarity", "seconds")
     result.write(**{name: output / f"{name}.csv" for name in tables})
     write_text(output / "tables.md", result.page)
-    write_figure(alignment_curve(result.scores), output / "recall")
+    figure = alignment_curve(result.scores)
+    for suffix in ("pdf", "png"):
+        save_figure(figure, output / f"recall.{suffix}")
     for table in result.tables:
         print_lines(f"\n{table.title}")
         print_listing(table)

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vitcapr.explorer.columns import Column, plain, space_columns, system_columns, written_column
+from vitcapr.explorer.gallery import Gallery, build_gallery
+from vitcapr.explorer.results import Results, Space, System
+from vitcapr.explorer.spaces import Embed, Written, describe_images, describe_texts, embed_captions, place_on_map
 from vitcapr.formats.captions import Candidate, DecodedCaption
 from vitcapr.formats.scores import Score
 from vitcapr.metrics.labels import COLUMNS
 from vitcapr.report.attended import encoded
 from vitcapr.report.claims import wrong_words
-from vitcapr.report.explorer.columns import Column, plain, space_columns, system_columns, written_column
-from vitcapr.report.explorer.gallery import Gallery, build_gallery
-from vitcapr.report.explorer.results import Results, Space, System
-from vitcapr.report.explorer.spaces import Embed, Written, describe_images, describe_texts, embed_captions, place_on_map
 
 PART = 100
 """Images whose details are in one file."""

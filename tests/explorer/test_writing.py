@@ -14,10 +14,10 @@ from PIL import Image
 
 from tests.browser import running
 from tests.checkpoints import printed_by, snapshot
-from tests.report.explorer.experiment import IMAGES, write_experiment
-from vitcapr.commands.explore import app, explorer_server, main
+from tests.explorer.experiment import IMAGES, write_experiment
 from vitcapr.errors import UserError
-from vitcapr.report.explorer.writing import MARK, PAGE, SIDE, _write_data, picture_file
+from vitcapr.explorer.commands.explore import app, explorer_server, main
+from vitcapr.explorer.writing import MARK, PAGE, SIDE, _write_data, picture_file
 
 
 @pytest.fixture(scope="module")

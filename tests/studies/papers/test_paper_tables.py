@@ -8,8 +8,8 @@ import pytest
 
 from vitcapr.formats.scores import COLUMNS, write_summary
 from vitcapr.pipeline.run import run_stage
-from vitcapr.stages.paper_tables import paper_tables
 from vitcapr.studies.papers.numbers import TABLE_NAMES
+from vitcapr.studies.papers.stages.paper_tables import paper_tables
 
 
 @pytest.fixture

@@ -12,10 +12,10 @@ import torch
 
 import vitcapr
 from tests.models.untrained import untrained
-from vitcapr.commands import foils
 from vitcapr.errors import UserError
 from vitcapr.formats.vocabulary import SPECIALS, Vocabulary
-from vitcapr.studies.likelihood import LikelihoodScorer, StoredFeatures
+from vitcapr.studies.preferences.commands import foils
+from vitcapr.studies.preferences.likelihood import LikelihoodScorer, StoredFeatures
 
 STORE = Path("results/toy/features/vit/manifest.json")
 WORDS = ("cat", "dog", "runs")

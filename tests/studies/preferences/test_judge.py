@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 from scipy.stats import kendalltau
 
-from vitcapr.commands import judge
 from vitcapr.errors import UserError
 from vitcapr.formats.scores import Judgment, read_crowdflower, read_expert
-from vitcapr.studies.judgments import (
+from vitcapr.studies.preferences.commands import judge
+from vitcapr.studies.preferences.judgments import (
     Corpus,
     agreement,
     combined,

@@ -10,11 +10,11 @@ from PIL import Image
 
 from tests.data_sets import candidate, embeddings_of, write_data_set
 from vitcapr.demo.claim_accuracy import open_claims
+from vitcapr.explorer.results import Results, read_experiment
 from vitcapr.formats.captions import AttentionTable, write_attention, write_captions
 from vitcapr.formats.embeddings import write_embeddings
 from vitcapr.formats.scores import RankFile, write_comparison, write_metrics, write_per_image
 from vitcapr.metrics.ranks import rank_matches
-from vitcapr.report.explorer.results import Results, read_experiment
 
 HOSTILE = "<script>document.title='broken'</script><img src=x onerror=\"document.title='broken'\">"
 TRUTH = (

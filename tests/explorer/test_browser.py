@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from tests.browser import requested, running, size, until
-from tests.report.explorer.experiment import BEAM, HOSTILE, IDS, IMAGES, RERANKED, embed, read_results, write_experiment
-from vitcapr.commands.explore import explorer_server
+from tests.explorer.experiment import BEAM, HOSTILE, IDS, IMAGES, RERANKED, embed, read_results, write_experiment
+from vitcapr.explorer.commands.explore import explorer_server
+from vitcapr.explorer.contents import Contents
+from vitcapr.explorer.writing import write_explorer
 from vitcapr.formats.captions import read_results as read_coco
 from vitcapr.progress import Reporter
-from vitcapr.report.explorer.contents import Contents
-from vitcapr.report.explorer.writing import write_explorer
 
 pytestmark = pytest.mark.browser
 

@@ -13,8 +13,8 @@ from vitcapr.progress import print_lines
 
 if TYPE_CHECKING:
     from vitcapr.metrics.bootstrap import Array
-    from vitcapr.studies.compositional import Preferences
-    from vitcapr.studies.likelihood import LikelihoodScorer
+    from vitcapr.studies.preferences.compositional import Preferences
+    from vitcapr.studies.preferences.likelihood import LikelihoodScorer
 
 
 def main(
@@ -50,8 +50,8 @@ def main(
         raise UserError("nothing to score the pairs by", remedy="give --retriever, --captioner or --blind")
     if (retriever and photographs is None) or (captioner and photographs is None and features is None):
         raise UserError("retrievers and captioners see photographs", remedy="give their folder with --photographs")
-    from vitcapr.studies.compositional import read_foils, score_foils
-    from vitcapr.studies.figures import draw_foils, write_figure, write_tables
+    from vitcapr.studies.preferences.compositional import read_foils, score_foils
+    from vitcapr.studies.preferences.figures import draw_foils, write_figure, write_tables
 
     _check_different([path.stem for path in pairs], "files of pairs")
     by_file = [read_foils(path) for path in pairs]
@@ -115,7 +115,7 @@ def _likelihood(
     from vitcapr.encoders.precision import resolve_device
     from vitcapr.formats.vocabulary import Vocabulary
     from vitcapr.store.reader import open_features
-    from vitcapr.studies.likelihood import LikelihoodScorer, Photographs, StoredFeatures
+    from vitcapr.studies.preferences.likelihood import LikelihoodScorer, Photographs, StoredFeatures
 
     given, device = load_captioner(folder, features=features), resolve_device("auto")
     given.files.check_architecture()
@@ -131,7 +131,7 @@ def _likelihood(
 
 def _cosines(folder: Path, photographs: Path, images: list[str], captions: list[str]) -> "Array":
     from vitcapr.api.retriever import load_retriever
-    from vitcapr.studies.compositional import cosines
+    from vitcapr.studies.preferences.compositional import cosines
 
     model = load_retriever(folder)
     return cosines(

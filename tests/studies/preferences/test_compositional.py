@@ -12,10 +12,10 @@ import torch
 from transformers import AutoTokenizer, LlamaForCausalLM
 
 from tests.models.networks import save_language_model
-from vitcapr.commands import foils
 from vitcapr.encoders.language_models import load_judge
 from vitcapr.errors import UserError
-from vitcapr.studies.compositional import FoilPair, cosines, read_foils, score_foils
+from vitcapr.studies.preferences.commands import foils
+from vitcapr.studies.preferences.compositional import FoilPair, cosines, read_foils, score_foils
 
 PAIRS = [
     FoilPair("swap", "a.jpg", "A cat sees a dog.", "a dog sees a cat"),

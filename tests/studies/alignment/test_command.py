@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from tests.commands.stores import write_store
-from vitcapr.commands import align
 from vitcapr.errors import UserError
 from vitcapr.store.reader import open_features
+from vitcapr.studies.alignment.commands import align
 
 IMAGES, PATCHES, WIDTH = 200, 4, 8
 NAMES = [f"image{number}.jpg" for number in range(IMAGES)]

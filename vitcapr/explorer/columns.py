@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from vitcapr.explorer.gallery import Numbers
+from vitcapr.explorer.results import Space, System
+from vitcapr.explorer.spaces import Written
 from vitcapr.formats.captions import DecodedCaption
 from vitcapr.metrics.labels import COLUMNS, GROUPS
-from vitcapr.report.explorer.gallery import Numbers
-from vitcapr.report.explorer.results import Space, System
-from vitcapr.report.explorer.spaces import Written
 
 Floats = NDArray[np.float64]
 _FINER = 1

@@ -17,9 +17,9 @@ from PIL import Image
 
 from vitcapr.data.images import BadImage, ImageSource
 from vitcapr.errors import UserError
+from vitcapr.explorer.contents import Contents
 from vitcapr.progress import Reporter
 from vitcapr.report.attended import SCRIPT
-from vitcapr.report.explorer.contents import Contents
 
 PAGE = Path(__file__).with_name("page")
 """The page and its scripts, which are copied as they are."""

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from vitcapr.explorer.results import Space, System
 from vitcapr.metrics.ranks import rank_matches
-from vitcapr.report.explorer.results import Space, System
 
 SHOWN = 6
 """Neighbours of each."""

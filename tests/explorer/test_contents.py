@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.report.explorer.experiment import (
+from tests.explorer.experiment import (
     BEAM,
     CIDER,
     IDS,
@@ -21,10 +21,10 @@ from tests.report.explorer.experiment import (
     write_experiment,
 )
 from vitcapr.errors import UserError
+from vitcapr.explorer.contents import Contents
+from vitcapr.explorer.results import read_experiment
+from vitcapr.explorer.spaces import nearest, place_on_map
 from vitcapr.report.attended import LEVELS
-from vitcapr.report.explorer.contents import Contents
-from vitcapr.report.explorer.results import read_experiment
-from vitcapr.report.explorer.spaces import nearest, place_on_map
 
 
 @pytest.fixture(scope="module")

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from vitcapr.commands.web import PageServer
+    from vitcapr.explorer.spaces import Embed
     from vitcapr.progress import Reporter
-    from vitcapr.report.explorer.spaces import Embed
 
 
 def main(
@@ -37,10 +37,10 @@ def main(
     Open its index.html in a browser. It needs no network.
     """
     from vitcapr.demo.claim_accuracy import open_claims
+    from vitcapr.explorer.contents import Contents
+    from vitcapr.explorer.results import read_experiment
+    from vitcapr.explorer.writing import write_explorer
     from vitcapr.progress import Reporter, format_bytes
-    from vitcapr.report.explorer.contents import Contents
-    from vitcapr.report.explorer.results import read_experiment
-    from vitcapr.report.explorer.writing import write_explorer
 
     report = Reporter()
     embedder = (load_embedder(results, report),) if embed else ()

@@ -11,7 +11,7 @@ from vitcapr.progress import print_lines
 
 if TYPE_CHECKING:
     from vitcapr.metrics.bootstrap import Array
-    from vitcapr.studies.judgments import Agreement, Corpus, JudgedCaptions
+    from vitcapr.studies.preferences.judgments import Agreement, Corpus, JudgedCaptions
 
 
 def main(
@@ -41,8 +41,8 @@ def main(
         raise UserError("a retriever compares captions with photographs", remedy="give --retriever and --photographs")
     from vitcapr.api.evaluation import evaluate
     from vitcapr.formats.scores import read_crowdflower, read_expert
-    from vitcapr.studies.figures import draw_agreement, write_figure, write_tables
-    from vitcapr.studies.judgments import agreement, drop_candidates, drop_references
+    from vitcapr.studies.preferences.figures import draw_agreement, write_figure, write_tables
+    from vitcapr.studies.preferences.judgments import agreement, drop_candidates, drop_references
 
     if expert is not None:
         judged = drop_candidates(read_expert(expert), _corpus(captions))
@@ -65,7 +65,7 @@ def _corpus(path: Path) -> "Corpus":
     from vitcapr.data.flickr8k import parse_token_file
     from vitcapr.files import read_text
     from vitcapr.formats.records import reading
-    from vitcapr.studies.judgments import Corpus
+    from vitcapr.studies.preferences.judgments import Corpus
 
     with reading(path, "a file of captions", "give Flickr8k.token.txt"):
         listed, rejected = parse_token_file(read_text(path), path.name)
@@ -80,7 +80,7 @@ def _by_vectors(
 ) -> "tuple[dict[str, Array], list[str]]":
     """The scores of the encoder and of the retriever that are given, and their combination if both are; their
     protocol."""
-    from vitcapr.studies.judgments import COMBINED, combined, encoder_scores, retriever_scores
+    from vitcapr.studies.preferences.judgments import COMBINED, combined, encoder_scores, retriever_scores
 
     scores: dict[str, Array] = {}
     protocol: list[str] = []

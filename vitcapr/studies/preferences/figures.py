@@ -12,8 +12,8 @@ from vitcapr.files import write_text
 from vitcapr.formats.containers import frame_to_csv
 from vitcapr.metrics.labels import COLUMNS
 from vitcapr.report.figures.style import COLUMN_WIDTH, FAINT, MARKERS, SERIES, new_figure, save_figure, styled
-from vitcapr.studies.compositional import CHANCE
-from vitcapr.studies.judgments import VARIANTS, Agreement
+from vitcapr.studies.preferences.compositional import CHANCE
+from vitcapr.studies.preferences.judgments import VARIANTS, Agreement
 
 _LEAST, _EACH, _FILLED = 0.24, 0.1, 0.78
 """Inches that a row takes at least and for each number; the share of a row over which its numbers are spread."""

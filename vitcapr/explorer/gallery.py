@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from vitcapr.errors import UserError
-from vitcapr.report.explorer.results import Results
+from vitcapr.explorer.results import Results
 
 Numbers = NDArray[np.int64]
 ABSENT = -1
