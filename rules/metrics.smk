@@ -48,32 +48,6 @@ use rule gpu_job as score_similarity with:
         ),
 
 
-use rule cpu_job as score_grounding with:
-    input:
-        captions="results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
-        attention="results/{experiment}/captions/{captioner}/{decoding}/{split}/attention.npz",
-        manifest="results/{experiment}/data/manifest.json",
-        vocabulary=experiment.vocabulary,
-    output:
-        metrics="results/{experiment}/metrics/{captioner}/{decoding}/{split}/grounding.json",
-    log:
-        "results/{experiment}/logs/score_grounding/{captioner}.{decoding}.{split}.log",
-    params:
-        **stages.score_grounding(model=lambda wildcards: wildcards.captioner),
-
-
-use rule cpu_job as check_claims with:
-    input:
-        captions="results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
-        manifest="results/{experiment}/data/manifest.json",
-    output:
-        metrics="results/{experiment}/metrics/{captioner}/{decoding}/{split}/claims.json",
-    log:
-        "results/{experiment}/logs/check_claims/{captioner}.{decoding}.{split}.log",
-    params:
-        **stages.check_claims(model=lambda wildcards: wildcards.captioner),
-
-
 use rule cpu_job as summary with:
     input:
         metrics=experiment.metrics,

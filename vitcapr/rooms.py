@@ -1,7 +1,7 @@
 """Rooms: parts of the package that can be taken out. The core names none of them.
 
-A room is a package with a module ``room``: ``vitcapr/NAME/`` or ``vitcapr/studies/NAME/``. What else lies in it is found
-by its place:
+A room is a package with a module ``room``: ``vitcapr/NAME/`` or ``vitcapr/studies/NAME/``. What else lies in it is
+found by its place:
 
 - ``room.py`` defines ``ROOM``, a :class:`Room`: what the experiment asks of the room;
 - ``config.py`` defines classes whose keys belong to the configuration: ``Experiment`` for sections, ``Run`` for keys of
@@ -13,6 +13,7 @@ Its rules are in ``rules/NAME.smk``.
 """
 
 import importlib
+import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -37,6 +38,8 @@ class Room:
             between a section of the room and another one.
         facts: of a configuration, what the room runs, for the head of the first page: (kind, names).
         backbones, text_encoders: of a configuration, those whose features the room reads.
+        trained_backbone: of a configuration, the keys of config.json of the backbone that the room trains, with values.
+        checks_claims: of a configuration, whether a rule of the room writes ``claims.json`` beside any captions.
         problems: of an experiment, a :class:`~vitcapr.errors.UserError` for everything that would end its run.
         arrays: of an experiment, (key, backbones, arrays) for everything that reads features of images.
         pairs: of a configuration, (key, number) for each number of training pairs that a key asks for.
@@ -50,6 +53,8 @@ class Room:
     facts: Hook[tuple[str, list[str]]] = _nothing
     backbones: Hook[str] = _nothing
     text_encoders: Hook[str] = _nothing
+    trained_backbone: Hook[tuple[str, Any]] = _nothing
+    checks_claims: Hook[bool] = _nothing
     problems: Hook[Exception] = _nothing
     arrays: Hook[tuple[str, list[str], list[str]]] = _nothing
     pairs: Hook[tuple[str, int]] = _nothing
@@ -85,8 +90,10 @@ def modules_of_rooms(folder: str) -> Mapping[str, str]:
 def furnished(name: str, section: type[T]) -> type[T]:
     """A section of the configuration with the keys that rooms add to it."""
     added = _sections(name)
+    if not added:
+        return section
     values = {"__module__": section.__module__, "__doc__": section.__doc__}
-    return type(section)(section.__name__, (*reversed(added), section), values) if added else section
+    return types.new_class(section.__name__, (*reversed(added), section), exec_body=lambda body: body.update(values))
 
 
 def sections_to_run() -> list[str]:

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from tests.data_sets import candidate, embeddings_of, write_data_set
-from vitcapr.demo.claim_accuracy import open_claims
 from vitcapr.explorer.results import Results, read_experiment
 from vitcapr.formats.captions import AttentionTable, write_attention, write_captions
+from vitcapr.formats.claims import Claim, write_claims
 from vitcapr.formats.embeddings import write_embeddings
 from vitcapr.formats.scores import RankFile, write_comparison, write_metrics, write_per_image
 from vitcapr.metrics.ranks import rank_matches
@@ -34,6 +34,23 @@ BEAM = (
     "a boat",
 )
 RERANKED = ("a red ball is left of a white house", *BEAM[1:])
+
+
+def claim(kind: str, claimed: str, *words: int, true: str | None = None) -> Claim:
+    return Claim(kind, claimed, true or claimed, true is None, words)
+
+
+BALL = [claim("objects", "ball", 2), claim("counts", "one", 0), claim("colors", "red", 1)]
+HOUSE = [claim("objects", "house", 8), claim("counts", "one", 6)]
+LEFT = claim("relations", "ball left house", 4, 5)
+CLAIMS = {
+    BEAM[0]: [*BALL, *HOUSE, claim("colors", "black", 7, true="white"), LEFT],
+    RERANKED[0]: [*BALL, *HOUSE, claim("colors", "white", 7), LEFT],
+    **{text: [claim("objects", text.split()[1], 1), claim("counts", "one", 0)] for text in (BEAM[3], BEAM[5])},
+    BEAM[1]: [claim("objects", "ball", 3), claim("counts", "two", 0), claim("sizes", "large", 1)],
+    BEAM[2]: [claim("objects", "fish", 2), claim("counts", "one", 0), claim("colors", "black", 1)],
+    BEAM[4]: [claim("objects", "star", 1), claim("counts", "one", 0, true="three")],
+}
 CIDER = {"greedy": (0.5, 1.0, 1.5, 2.0, 2.5, 3.0), "beam": (1.0, 2.0, 3.0, 0.5, 0.25, 4.0)}
 CIDER["reranked"] = (3.5, *CIDER["beam"][1:])
 GRID = (2, 3)
@@ -88,7 +105,9 @@ def _write_system(folder: Path, ids: list[str], decoding: str, written: tuple[st
     for image, text in zip(ids, written, strict=True):
         texts = [text] if decoding == "greedy" else [text, "a thing"]
         captioned.append((image, [candidate(each, float(np.log(0.5)), cosine=0.25) for each in texts]))
-    write_captions(folder / f"captions/attention/{decoding}/test/captions.json", captioned)
+    captions = folder / f"captions/attention/{decoding}/test"
+    write_captions(captions / "captions.json", captioned)
+    write_claims(captions / "claims.json", {image: CLAIMS[text] for image, text in zip(ids, written, strict=True)})
     metrics = folder / f"metrics/attention/{decoding}/test"
     table = {"image_id": ids, "caption": written, "tokens": written, "cider": CIDER[decoding]}
     write_per_image(metrics / "per_image.parquet", pd.DataFrame(table))
@@ -115,5 +134,5 @@ def _write_space(folder: Path) -> None:
 
 
 def read_results(folder: Path) -> Results:
-    """The results as ``vitcapr explore`` reads them: with the claims of the captions."""
-    return read_experiment(folder, "test", open_claims)
+    """The results as ``vitcapr explore`` reads them."""
+    return read_experiment(folder, "test")

@@ -13,26 +13,6 @@ from vitcapr.config.dataset import DatasetConfig, DataSettings, PictureChecks
 from vitcapr.config.names import UserPath
 
 
-class ScenesConfig(DatasetConfig):
-    """The embedded data set of rendered pictures."""
-
-    languages = ("en", "zh")
-
-    images: int = Field(10000, ge=10)
-    """Number of pictures. Picture i does not depend on this number."""
-    size: int = Field(112, ge=32, le=512)
-    """Width and height in pixels."""
-    seed: int = Field(1, ge=0)
-    """Seed of the data set; each seed gives different pictures."""
-    validation: float = Field(0.05, gt=0, lt=0.5)
-    """Share of pictures in the validation split."""
-    test: float = Field(0.05, gt=0, lt=0.5)
-    """Share of pictures in the test split."""
-    near_duplicates: bool = True
-    """Every second validation and test picture is the one before it in its split, with one fact changed: a colour, a
-    texture, the place or a side (dataset scenes only)."""
-
-
 class PhotographsConfig(DatasetConfig):
     needed: ClassVar[tuple[tuple[str, ...], ...]] = (("images",),)
 
@@ -182,10 +162,10 @@ class PairsConfig(DatasetConfig):
 
     paths: ClassVar = ("table", "images", "chinese")
     languages = ("en", "zh")
+    stage = "data_pairs"
 
-    source: Literal["table", "flickr8k", "scenes"] = "table"
-    """table: your own table; flickr8k: data.flickr8k and its Chinese captions; scenes: rendered pictures
-    (data.scenes)."""
+    source: Literal["table", "flickr8k"] = "table"
+    """table: your own table; flickr8k: data.flickr8k and its Chinese captions."""
     table: UserPath = ""
     """Path of the table: CSV, TSV, JSON lines (.jsonl) or Parquet."""
     images: UserPath = ""
@@ -221,13 +201,12 @@ class PairsConfig(DatasetConfig):
 class DataConfig(PictureChecks):
     """The data set of an experiment. Only the section that ``dataset`` names is read."""
 
-    dataset: Literal["scenes", "table", "flickr8k", "flickr30k", "coco", "pairs"] = "scenes"
+    dataset: Literal["table", "flickr8k", "flickr30k", "coco", "pairs"] = "table"
     licence: str | None = None
     """Licence of the data set, for croissant.json and the attributes of stores; null: as known of a public data set."""
     source: str | None = None
     """Where the data set comes from, an address or a sentence; null: as known of a public data set."""
     table: TableConfig = TableConfig()
-    scenes: ScenesConfig = ScenesConfig()
     flickr8k: Flickr8kConfig = Flickr8kConfig()
     flickr30k: Flickr30kConfig = Flickr30kConfig()
     coco: CocoConfig = CocoConfig()
@@ -241,7 +220,7 @@ class DataConfig(PictureChecks):
             sections["flickr8k"] = self.flickr8k
         if keys := [f"data.{name}.{key}" for name, each in sections.items() for key in each.missing()]:
             raise ValueError(f"{' and '.join(keys)} must be given")
-        read = {*sections, *(("flickr8k", "scenes") if self.dataset == "pairs" else ())}
+        read = {*sections, *(("flickr8k", self.pairs.source) if self.dataset == "pairs" else ())}
         values = {name: getattr(self, name) for name in type(self).model_fields if name not in read}
         if unread := [
             name for name, each in values.items() if isinstance(each, DatasetConfig) and each != type(each)()
@@ -250,12 +229,6 @@ class DataConfig(PictureChecks):
                 f"data.{unread[0]} has no effect with data.dataset: {self.dataset}; name {unread[0]} there"
             )
         return self
-
-
-class ScenesSettings(DataSettings):
-    """The settings of the stage ``data_scenes``."""
-
-    scenes: ScenesConfig = ScenesConfig()
 
 
 class PhotographsSettings(PictureChecks, DataSettings):
@@ -285,7 +258,6 @@ class PhotographsSettings(PictureChecks, DataSettings):
 _READ = {
     "table": ("data.pairs.table", "data.pairs.images"),
     "flickr8k": ("data.flickr8k.", "data.pairs.chinese"),
-    "scenes": (),
 }
 """For each source of pairs, the prefixes of the configuration keys whose files are read."""
 
@@ -295,7 +267,6 @@ class PairsSettings(PictureChecks, DataSettings):
 
     pairs: PairsConfig = PairsConfig()
     flickr8k: Flickr8kConfig = Flickr8kConfig()
-    scenes: ScenesConfig = ScenesConfig()
 
     def user_files(self) -> Iterator[tuple[str, Path]]:
         yield from ((key, path) for key, path in super().user_files() if key.startswith(_READ[self.pairs.source]))

@@ -1,5 +1,6 @@
 """The parts of the configuration that all data sets share, and the location of the user's files."""
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -33,6 +34,10 @@ class DatasetConfig(Section):
     """The keys whose value is a path of the user, or a list of paths."""
     needed: ClassVar[tuple[tuple[str, ...], ...]] = ()
     """The keys that have to be given; of several in one tuple, one of them."""
+    stage: ClassVar[str] = "data_photographs"
+    """The stage that reads the data set."""
+    has_objects: ClassVar[bool] = False
+    """Whether the data set has object masks."""
     languages: ClassVar[tuple[str, ...]] = ("en",)
     """The languages of the captions, where no key names them."""
 
@@ -40,6 +45,15 @@ class DatasetConfig(Section):
     def known_languages(self) -> tuple[str, ...] | None:
         """The languages of the captions; None: not known before the files are read."""
         return self.languages
+
+    @property
+    def size_line(self) -> str:
+        """What a run says of the data set; empty before its files are read."""
+        return ""
+
+    def image_counts(self) -> Counter[str] | None:
+        """The number of images of each split, where the settings say it."""
+        return None
 
     def missing(self) -> list[str]:
         """The keys that have to be given, if this is the data set of the experiment, and are not."""

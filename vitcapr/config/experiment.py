@@ -16,7 +16,6 @@ from vitcapr.config.features import (
     FeaturesConfig,
     PixelsConfig,
     TextEncoderConfig,
-    TrainedBackboneConfig,
 )
 from vitcapr.config.figures import FiguresConfig, FiguresOrNone
 from vitcapr.config.finetuned_dual_encoder import FinetunedDualEncoderConfig, TokenizerConfig
@@ -72,12 +71,11 @@ class ExperimentConfig(Section):
     """Name of the experiment; its results are under results/<experiment>/."""
     seed: int = Field(0, ge=0)
     """Seed of every training, unless a model sets one."""
-    data: DataConfig = DataConfig()
+    data: DataConfig = Field(default_factory=lambda: DataConfig())
     text: TextConfig = TextConfig()
     """Cleaning of the captions, and selection of the words."""
     word_vectors: dict[Name, WordVectorsConfig] = {}
     backbones: dict[Name, BackboneConfig] = {}
-    trained_backbone: TrainedBackboneConfig = TrainedBackboneConfig()
     features: FeaturesConfig = FeaturesConfig()
     pixels: PixelsConfig = PixelsConfig()
     tags: TagsConfig = TagsConfig()

@@ -23,16 +23,16 @@ from vitcapr.rooms import ask, sections_to_run
 def problems(experiment: Inputs) -> Iterator[UserError]:
     """What is wrong with the files and checkpoints that an experiment names."""
     config, run = experiment.config, experiment.config.run
-    of_rooms = [getattr(run, section) for section in sections_to_run()]
-    if not any([run.captioners, run.retrievers, run.finetuned_dual_encoders, run.loss_curves, *of_rooms]):
+    sections = ["captioners", "retrievers", "finetuned_dual_encoders", *sections_to_run()]
+    if not any(getattr(run, section) for section in [*sections, "loss_curves"]):
         yield UserError(
             "the experiment names nothing to run",
             where=config.experiment,
-            remedy=f"name something under {', '.join(['captioners', 'retrievers', *sections_to_run()])} or finetuned_dual_encoders",
+            remedy=f"name something under {', '.join(sections[:-1])} or {sections[-1]}",
         )
     yield from _read_only_folders(experiment)
     for name in experiment.backbones:
-        if experiment.is_trained(name) and not experiment.has_objects:
+        if experiment.is_trained(name) and not experiment.dataset.has_objects:
             yield UserError(
                 f"backbones.{name}: source 'trained' needs a data set with object masks",
                 where=f"data.dataset: {config.data.dataset}",

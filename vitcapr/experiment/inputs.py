@@ -174,14 +174,8 @@ class Inputs(Selection):
 
     # Files of the user
 
-    @property
-    def data_stage(self) -> str:
-        """The name of the stage that reads the data set."""
-        dataset = self.config.data.dataset
-        return f"data_{dataset}" if dataset in ("pairs", "scenes") else "data_photographs"
-
     def data_files(self) -> dict[str, Path]:
-        settings = find_stage(self.data_stage).settings
+        settings = find_stage(self.dataset.stage).settings
         assert settings is not None
         return dict(settings.from_config(self.config, None).user_files())
 

@@ -1,11 +1,12 @@
 """The definitions of a configuration that an experiment uses: the values of the rules' wildcards, and common paths."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from vitcapr.config.base import Section
+from vitcapr.config.dataset import DatasetConfig
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.features import TRAINED
 from vitcapr.config.scored import RANKED, ScoredModels, unique
@@ -179,9 +180,10 @@ class Selection(ScoredModels):
         return unique(language for model in models for language in model.languages)
 
     @property
-    def has_objects(self) -> bool:
-        """Whether the data set has object masks."""
-        return self.config.data.dataset == "scenes"
+    def dataset(self) -> DatasetConfig:
+        """The section of the data set."""
+        section: DatasetConfig = getattr(self.config.data, self.config.data.dataset)
+        return section
 
     @cached_property
     def stored(self) -> dict[str, Stored]:
@@ -243,6 +245,11 @@ class Selection(ScoredModels):
         captioners = self.representatives(self.captioners, "captioners")
         names = [f"{captioner}/{source}" for captioner in captioners for source in sources]
         return {name: f"{self.root}/captions/{name}/{{split}}/captions.json" for name in names}
+
+    def claims(self, captions: Mapping[str, str]) -> dict[str, str]:
+        """The claims of captions beside the captions, where a room checks them."""
+        checked = any(ask("checks_claims", self.config))
+        return {name: path.replace("captions.json", "claims.json") for name, path in captions.items() if checked}
 
     @property
     def retrievals(self) -> list[dict[str, str]]:

@@ -19,7 +19,7 @@ class Targets(Selection):
 
     @property
     def captions_files(self) -> list[str]:
-        return self._caption_files("captions", "captions.json")
+        return self.caption_files("captions", "captions.json")
 
     def weights(self, section: str, names: Iterable[str]) -> list[str]:
         return [f"{self.root}/{section}/{name}/best.safetensors" for name in names]
@@ -28,19 +28,15 @@ class Targets(Selection):
     def metrics(self) -> list[str]:
         """The scores that ``summary.csv`` joins."""
         root, run = self.root, self.config.run
-        checks_claims = self.has_objects and self.config.text.language == "en"
-        grounded = f"{root}/metrics/{{captioner}}/{{decoding}}/{{split}}/grounding.json"
         polyglots = [
             name
             for name in self.finetuned_dual_encoders
             if len(self.config.finetuned_dual_encoders[name].languages) > 1
         ]
         return [
-            *self._caption_files("metrics", "metrics.json"),
+            *self.caption_files("metrics", "metrics.json"),
             *ask("scores", self),
-            *(grounded.format(**wildcards) for wildcards in (self.attention if self.has_objects else [])),
-            *(self._caption_files("metrics", "claims.json") if checks_claims else []),
-            *(self._caption_files("metrics", "similarity.json") if self.scoring_encoders else []),
+            *(self.caption_files("metrics", "similarity.json") if self.scoring_encoders else []),
             *self._model_files("metrics/retrieval", self.ranked, "metrics.json"),
             *(f"{root}/metrics/retrieval/{name}/pools/metrics.json" for name in (self.scored if run.pools else [])),
             *self._model_files("metrics/languages", polyglots, "metrics.json"),
@@ -122,6 +118,7 @@ class Targets(Selection):
         attention = [f"{each['captioner']}/{each['decoding']}" for each in self.attention if each["split"] == split]
         return {
             "captions": {name: path.format(split=split) for name, path in captions.items()},
+            "claims": {name: path.format(split=split) for name, path in self.claims(captions).items()},
             "attention": {name: f"{root}/captions/{name}/{split}/attention.npz" for name in attention[:1]},
             "embeddings": {name: self.embeddings(name, split) for name in ranked},
             "ranks": {name: f"{root}/metrics/retrieval/{name}/{split}/ranks.npz" for name in ranked},
@@ -147,7 +144,7 @@ class Targets(Selection):
         """The names of these files."""
         return {option: list(files) for option, files in self._page.items()}
 
-    def _caption_files(self, folder: str, file: str) -> list[str]:
+    def caption_files(self, folder: str, file: str) -> list[str]:
         """``file`` under ``folder`` for every captioner, decoding or reranking, and split."""
         return [
             f"{self.root}/{folder}/{captioner}/{source}/{split}/{file}"

@@ -9,12 +9,12 @@ import pandas as pd
 
 from vitcapr.errors import UserError
 from vitcapr.formats.captions import AttentionTable, DecodedCaption, read_attention, read_captions
+from vitcapr.formats.claims import Claim, read_claims
 from vitcapr.formats.embeddings import Embeddings, read_embeddings
 from vitcapr.formats.manifest import Manifest, check_split, read_manifest
 from vitcapr.formats.scores import Ranks, Score, read_comparison, read_metrics, read_per_image, read_summary
 from vitcapr.metrics.base import is_oracle
 from vitcapr.metrics.rank_files import read_ranks_of
-from vitcapr.report.claims import Claim, OpenClaims, no_claims
 
 _RECALL = ("i2t_recall_1", "t2i_recall_1")
 
@@ -66,23 +66,17 @@ class Results:
     spaces: list[Space]
 
 
-def read_experiment(folder: Path, split: str, open_claims: OpenClaims = no_claims) -> Results:
+def read_experiment(folder: Path, split: str) -> Results:
     """Everything that the experiment in ``folder`` left of a split.
 
     Systems are in the order of the summary; those that it lacks follow, first without reranking, then rerankings, then
     oracles. The retrieval model with the highest R@1 comes first; one without ranks is left out.
-
-    Args:
-        open_claims: the check of the claims of an experiment that scored them.
     """
     if not folder.is_dir():
         raise UserError("no such folder", where=folder, remedy=_REMEDY)
     data = read_manifest(folder / "data" / "manifest.json")
     check_split(split)
-    systems = [
-        _system(folder, path, data, split, open_claims)
-        for path in sorted(folder.glob(f"captions/*/*/{split}/captions.json"))
-    ]
+    systems = [_system(folder, path, split) for path in sorted(folder.glob(f"captions/*/*/{split}/captions.json"))]
     spaces = []
     for path in sorted(folder.glob(f"embeddings/*/{split}/embeddings.npz")):
         model = path.parts[-3]
@@ -104,14 +98,11 @@ def read_experiment(folder: Path, split: str, open_claims: OpenClaims = no_claim
     return Results(folder.resolve().name, data, systems, spaces)
 
 
-def _system(folder: Path, path: Path, data: Manifest, split: str, open_claims: OpenClaims) -> System:
+def _system(folder: Path, path: Path, split: str) -> System:
     model, decoding = path.parts[-4:-2]
     metrics = folder / "metrics" / model / decoding / split
     captions, attention, per_image = read_captions(path), path.with_name("attention.npz"), metrics / "per_image.parquet"
-    claims: dict[str, Sequence[Claim]] = {}
-    check = open_claims(data, split) if (metrics / "claims.json").is_file() else None
-    if check is not None:
-        claims = {image: check(image, one.caption) for image, one in captions.items()}
+    claims = path.with_name("claims.json")
     return System(
         model,
         decoding,
@@ -120,7 +111,7 @@ def _system(folder: Path, path: Path, data: Manifest, split: str, open_claims: O
         captions,
         _scores(metrics),
         read_per_image(per_image).set_index("image_id") if per_image.is_file() else None,
-        claims,
+        read_claims(claims) if claims.is_file() else {},
         read_attention(attention) if attention.is_file() else None,
     )
 

@@ -31,9 +31,6 @@ def read_page_section(path: Path) -> PageSection:
 
 
 def _table(rows: list[list[list[Any]]], **values: Any) -> Table:
-    cells = tuple(
-        tuple(Cell(text, low, high, tuple(notes), best) for text, low, high, notes, best in row) for row in rows
-    )
-    return Table(
-        rows=cells, **{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
-    )
+    cells = [tuple(Cell(text, low, high, tuple(notes), best) for text, low, high, notes, best in row) for row in rows]
+    lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
+    return Table(rows=tuple(cells), **(values | lists))

@@ -18,6 +18,7 @@ def first_page(
     report: Reporter,
     page: Out[kinds.PageFile],
     captions: dict[str, In[kinds.CaptionsFile]] | None = None,
+    claims: dict[str, In[kinds.CheckedClaimsFile]] | None = None,
     attention: dict[str, In[kinds.AttentionFile]] | None = None,
     comparisons: list[In[kinds.ComparisonFile]] | None = None,
     embeddings: dict[str, In[kinds.EmbeddingsFile]] | None = None,
@@ -31,8 +32,8 @@ def first_page(
     It is one file of at most about 2 MB that needs no network and no other file. The cost is that of the jobs behind
     the page, from the run records beside it.
     """
-    from vitcapr.demo.claim_accuracy import open_claims
     from vitcapr.files import write_text
+    from vitcapr.formats.claims import read_claims
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.page_section import read_page_section
     from vitcapr.formats.scores import read_summary
@@ -51,11 +52,11 @@ def first_page(
         embeddings or {},
         {n.replace("/", ", "): b.replace("/", ", ") for n, b in settings.bases.items()},
     )
-    check = open_claims(data, split) if settings.language == "en" else None
+    checked = {name.replace("/", ", "): read_claims(path) for name, path in (claims or {}).items()}
     with open_images(data) as read:
         pictured = {
             "captioned": examples.captioned(
-                data, split, settings.language, captions, bases, choice, read, attention, check
+                data, split, settings.language, captions, bases, choice, read, attention, checked
             ),
             "retrieved": examples.retrieved(data, split, scores, embeddings, ranks or {}, read),
         }

@@ -36,7 +36,6 @@ def main(
 
     Open its index.html in a browser. It needs no network.
     """
-    from vitcapr.demo.claim_accuracy import open_claims
     from vitcapr.explorer.contents import Contents
     from vitcapr.explorer.results import read_experiment
     from vitcapr.explorer.writing import write_explorer
@@ -44,7 +43,7 @@ def main(
 
     report = Reporter()
     embedder = (load_embedder(results, report),) if embed else ()
-    contents = Contents([read_experiment(folder, split, open_claims) for folder in results], split, *embedder)
+    contents = Contents([read_experiment(folder, split) for folder in results], split, *embedder)
     folder = output or results[0] / "explorer"
     beside = folder.parent.resolve() == results[0].resolve() and (results[0] / "index.html").is_file()
     write_explorer(folder, contents, report, "../index.html" if beside else None)

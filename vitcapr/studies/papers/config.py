@@ -1,6 +1,6 @@
 """What a configuration says of papers."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from vitcapr.config.base import Section
 
@@ -11,3 +11,9 @@ class Run(Section):
     latter before training, too. Not on the training split."""
     paper: Literal["vitcap-r", "blip2-flickr30k", "bert-vit"] | None = None
     """The paper whose published numbers the tables show beside the scores."""
+
+
+def followed_paper(config: Any) -> str | None:
+    """The paper that an experiment follows."""
+    paper: str | None = config.run.paper
+    return paper

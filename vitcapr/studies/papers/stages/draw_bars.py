@@ -1,6 +1,7 @@
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In
 from vitcapr.stages._drawing import Drawing, Pictures
+from vitcapr.studies.papers.config import followed_paper
 
 
 @Drawing(
@@ -15,10 +16,10 @@ from vitcapr.stages._drawing import Drawing, Pictures
     each=lambda experiment: [
         {"split": split}
         for split in experiment.splits
-        if experiment.recall_systems and experiment.config.run.paper == "blip2-flickr30k"
+        if experiment.recall_systems and followed_paper(experiment.config) == "blip2-flickr30k"
     ],
-    caption="Recall@1, 5 and 10 of all retrievers on the {split} split as bars from 0; for a retriever that was trained "
-    "with several seeds the mean.",
+    caption="Recall@1, 5 and 10 of all retrievers on the {split} split as bars from 0; for a retriever that was "
+    "trained with several seeds the mean.",
     category="Retrieval",
     labels={"figure": "recall of all retrievers, bars", "split": "{split}"},
 )

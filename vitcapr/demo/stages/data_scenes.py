@@ -1,9 +1,14 @@
 import os
 
-from vitcapr.config.data import ScenesSettings
+from vitcapr.config.dataset import DataSettings
+from vitcapr.demo.config import ScenesConfig
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import Out, stage
 from vitcapr.progress import Reporter
+
+
+class ScenesSettings(DataSettings):
+    scenes: ScenesConfig = ScenesConfig()
 
 
 @stage()

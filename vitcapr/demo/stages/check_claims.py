@@ -13,14 +13,16 @@ def check_claims(
     settings: ScoreSettings,
     report: Reporter,
     metrics: Out[kinds.MetricsFile],
+    claims: Out[kinds.CheckedClaimsFile],
     model: ModelName = "",
     decoding: DecodingName = "",
 ) -> None:
     """Count which claims of captions of scenes are right: counts, colours, relations."""
-    from vitcapr.demo.claim_accuracy import claim_accuracy
+    from vitcapr.demo.claim_accuracy import claim_accuracy, claims_as_text
     from vitcapr.demo.scenes.dataset import DATASET
     from vitcapr.demo.scenes.reading import read_caption
     from vitcapr.formats.captions import read_results
+    from vitcapr.formats.claims import write_claims
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.metrics.base import check_candidates, write_measures
 
@@ -29,19 +31,20 @@ def check_claims(
         raise UserError(f"claims can be checked on {DATASET}, not on {data.dataset}", where=manifest)
     images = data.images["image_id"].iloc[data.rows(split)].tolist()
     written = {image: result.caption for image, result in read_results(captions).items()}
-    claims = [read_caption(caption) for caption in check_candidates(written, images)]
+    made = [read_caption(caption) for caption in check_candidates(written, images)]
     # Every reference of a scene describes all of it, so any one of them serves.
     reference = dict(data.captions[data.captions["language"] == "en"][["image_id", "text"]].to_numpy())
     truth = [read_caption(reference[image]) for image in images]
-    protocol = ["claims:read-back", f"images:{len(claims)}"]
+    write_claims(claims, dict(zip(images, map(claims_as_text, made, truth), strict=True)))
+    protocol = ["claims:read-back", f"images:{len(made)}"]
     scores = write_measures(
         metrics,
         data,
         split,
-        claim_accuracy(claims, truth),
+        claim_accuracy(made, truth),
         protocol,
         model=model,
         decoding=decoding,
         **settings.metrics.resampling,
     )
-    report.line(f"check_claims: {scores['claims_true']['value']:.1%} of {len(claims)} captions make only right claims")
+    report.line(f"check_claims: {scores['claims_true']['value']:.1%} of {len(made)} captions make only right claims")
