@@ -6,8 +6,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from vitcapr.config.base import Section
-from vitcapr.config.data import PairsConfig
-from vitcapr.config.dataset import DatasetConfig
+from vitcapr.config.data import DatasetConfig, PairsConfig
 
 
 class ScenesConfig(DatasetConfig):
@@ -15,6 +14,7 @@ class ScenesConfig(DatasetConfig):
 
     languages = ("en", "zh")
     has_objects = True
+    limit_key = "images"
     stage = "data_scenes"
 
     images: int = Field(10000, ge=10)

@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 
 from vitcapr.config.base import Section
-from vitcapr.config.dataset import DatasetConfig
+from vitcapr.config.data import DatasetConfig
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.features import TRAINED
 from vitcapr.config.scored import RANKED, ScoredModels, unique

@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vitcapr.config.data import PairsConfig
-from vitcapr.config.dataset import PictureChecks
+from vitcapr.config.data import PairsConfig, PictureChecks
 from vitcapr.progress import Reporter
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vitcapr.config.yaml_file import read_yaml
+from vitcapr.config.reading import read_yaml
 from vitcapr.errors import UserError
 from vitcapr.experiment.experiment import load_experiment
 from vitcapr.studies.papers.commands.recipe import recipe_text

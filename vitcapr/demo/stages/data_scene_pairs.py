@@ -1,6 +1,6 @@
 import os
 
-from vitcapr.config.dataset import DataSettings, PictureChecks
+from vitcapr.config.data import DataSettings, PictureChecks
 from vitcapr.demo.config import ScenePairsConfig, ScenesConfig
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import Out, stage

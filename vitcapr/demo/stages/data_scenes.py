@@ -1,6 +1,6 @@
 import os
 
-from vitcapr.config.dataset import DataSettings
+from vitcapr.config.data import DataSettings
 from vitcapr.demo.config import ScenesConfig
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import Out, stage

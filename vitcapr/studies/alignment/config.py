@@ -6,8 +6,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
-from vitcapr.config.base import Entry, Section
-from vitcapr.config.names import Name
+from vitcapr.config.base import Entry, Name, Section
 
 FAMILIES = (
     *("linear", "mlp", "residual", "fusemix", "sail", "structure", "residuals", "cca_head", "cca_heads"),

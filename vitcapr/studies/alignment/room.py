@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from vitcapr.config.experiment import check_views
+from vitcapr.config.contradictions import check_views
 from vitcapr.rooms import Room
 from vitcapr.studies.alignment.config import run_alignments
 

@@ -1,18 +1,13 @@
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In
 from vitcapr.stages._drawing import Drawing, Pictures
+from vitcapr.stages.draw_recall import metrics_of_systems
 from vitcapr.studies.papers.config import followed_paper
 
 
 @Drawing(
     files=lambda _: ["recall/{split}/bars"],
-    inputs=lambda experiment: {
-        "metrics": [
-            f"results/{{experiment}}/metrics/retrieval/{name}/{{split}}/metrics.json"
-            for name in experiment.recall_systems
-        ],
-    },
-    bound=lambda experiment: {"metrics": list(experiment.recall_systems.values())},
+    inputs=lambda experiment: {"metrics": metrics_of_systems(experiment)},
     each=lambda experiment: [
         {"split": split}
         for split in experiment.splits
