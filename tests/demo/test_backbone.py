@@ -29,7 +29,7 @@ from vitcapr.pipeline.run import run_stage
 from vitcapr.progress import Reporter
 
 NAMES = ObjectNames(["ball", "box"], ["red"], ["dotted", "plain"], ["a", "b", "c"], most=2)
-SETTINGS = {"trained_backbone": {"patch_size": 8, "hidden_size": 16, "layers": 1, "heads": 2, "epochs": 2, "batch": 8}}
+SETTINGS = {"trained_backbone": {"patch_size": 8, "hidden_size": 16, "layers": 1, "heads": 2, "epochs": 2}}
 
 
 @pytest.fixture(scope="module")

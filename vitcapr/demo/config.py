@@ -65,8 +65,6 @@ class TrainedBackboneConfig(Section):
     layers: int = Field(3, ge=1)
     heads: int = Field(4, ge=1)
     epochs: int = Field(5, ge=1)
-    batch: int = Field(32, ge=1)
-    learning_rate: float = Field(3e-3, gt=0)
     seed: int = Field(0, ge=0)
 
     @model_validator(mode="after")

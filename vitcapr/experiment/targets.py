@@ -111,7 +111,7 @@ class Targets(Selection):
         ranked = self.representatives(self.ranked, *RANKED)
         trained = {
             "captioners": self.trained("captioners"),
-            "retrievers": [name for name in self.trained("retrievers") if self.config.retrievers[name].learns],
+            "retrievers": [name for name in self.trained("retrievers") if self.config.retrievers[name].training.phases],
             "finetuned_dual_encoders": self.representatives(self.finetuned_dual_encoders, "finetuned_dual_encoders"),
             "backbones": self.trained("backbones"),
         }
