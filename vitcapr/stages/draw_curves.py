@@ -19,9 +19,8 @@ def _models(experiment: Experiment) -> list[str]:
         dict.fromkeys(f"curves/{FIGURES[model.partition('/')[0]]}" for model in _models(experiment))
     ),
     inputs=lambda experiment: {
-        "histories": [f"results/{{experiment}}/{model}/history.csv" for model in _models(experiment)]
+        "histories": {model: f"results/{{experiment}}/{model}/history.csv" for model in _models(experiment)}
     },
-    bound=lambda experiment: {"histories": _models(experiment)},
     caption="Loss on the training and the validation split after every epoch, and the validation score where it "
     "was measured; for self-critical phases, the reward in training. A star marks the best epoch by the score of "
     "its panel. A dotted line marks the start of a phase.",
