@@ -6,9 +6,9 @@ Of the settings without effect, each is refused under the choice that leaves it 
 import pytest
 import yaml
 
-from vitcapr.config.base import parse
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.grid import expand_grid
+from vitcapr.config.reading import parse
 from vitcapr.errors import UserError
 
 BASE = """
@@ -149,13 +149,10 @@ WITHOUT_EFFECT = {
     PHASE % "samples: 3": "phases[0]': samples needs objective self_critical, not cross_entropy",
     PHASE % "temperature: 0.5": "temperature needs objective self_critical",
     PHASE % "schedule: constant, final_fraction: 0": "final_fraction needs schedule cosine or linear, not constant",
-    PHASE % "step_epochs: 2": "step_epochs needs schedule step, not cosine",
+    PAIR_PHASE % "step_epochs: 2": "step_epochs needs schedule step, not cosine",
     PHASE % "batch_pairs: 8, batch_images: 4": "batch_images needs batch_pairs null",
     PAIR_PHASE % "margin: 0.2": "margin needs objective max_hinge or hinge_rank",
     PAIR_PHASE % "batch_pairs: 8, captions_per_image: 4": "captions_per_image needs batch_pairs null",
-    PAIR_PHASE % "hard_negative_weight: 2.0": "hard_negative_weight needs hard_negatives",
-    PAIR_PHASE % "structure_levels: 2": "structure_levels needs structure",
-    RETRIEVER % "bias: -5.0": "bias needs a phase with objective sigmoid",
     RETRIEVER % "training: {pairs_seed: 3}": "pairs_seed needs pairs",
     RETRIEVER % "image: {standardise: true}": "standardise needs pool cls",
     RETRIEVER % "image: {head: mlp, depth: 2}": "depth needs head residual",

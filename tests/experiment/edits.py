@@ -136,7 +136,12 @@ EDITS = (
     Edit("code of ranks, which validate retrievers too", append("vitcapr/metrics/ranks.py"), RETRIEVAL),
     Edit("code of the beam search", append(BEAM), DECODING),
     Edit("a line in the log of decoding", replace(GENERATE, "} images, ", "} pictures, "), DECODING),
-    Edit("an option of decodings, in code", append("vitcapr/config/decoding.py"), DECODING),
+    Edit("code of the configuration that changes no value", append("vitcapr/config/decoding.py"), ()),
+    Edit(
+        "the default of a key of decodings, in code",
+        replace("vitcapr/config/decoding.py", "max_length: int = Field(35", "max_length: int = Field(30"),
+        DECODING,
+    ),
     Edit("code of reranking", append("vitcapr/retrieval/n_best.py"), AFTER_CAPTIONS),
     Edit("code of METEOR", append("vitcapr/metrics/java.py"), METEOR),
     Edit(
@@ -160,7 +165,7 @@ EDITS = (
     Edit("the licence of the data set", configure(data__licence="CC BY 4.0"), {"describe_data"}),
     Edit("dtype of the backbone", configure(backbones={"vit": {"dtype": "float32"}}), FEATURES),
     Edit("images in a chunk of the store", configure(features={"chunk": 32}), FEATURES),
-    Edit("the rule that a word is rare", configure(text={"vocabulary": {"threshold": "exclusive"}}), TEXT),
+    Edit("the rule that a word is rare", configure(text={"vocabulary": {"min_count": 4}}), TEXT),
     Edit("how captions are normalised", configure(text={"normalise": {"drop_one_letter": True}}), TEXT),
     Edit("the seed", configure(seed=1), TRAINING),
     Edit(
@@ -224,8 +229,8 @@ def page() -> str:
         "of the words in captions, which have their names.",
         "",
         "A job runs again if the code that it imports has changed, messages included. Comments, docstrings and layout",
-        "do not count. The code of a metric, of an architecture of captioners and of a plugin counts where the",
-        "settings of the job name it.",
+        "do not count, and neither does `vitcapr/config/`, whose values are in the settings of the job. The code of a",
+        "metric, of an architecture of captioners and of a plugin counts where the settings of the job name it.",
         "",
         f"A new version of these libraries triggers a re-run: {_joined(sorted(LIBRARIES.values()))}.",
         "They can change a result. The others are in `vitcapr/pipeline/libraries.yaml`, each with a reason.",

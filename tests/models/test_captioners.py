@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from tests.models.untrained import configured, untrained
-from vitcapr.config.architectures import AnyCaptionerConfig
-from vitcapr.config.mistakes import sections_by_choice, sections_in
+from vitcapr.config.experiment import AnyCaptionerConfig
+from vitcapr.config.reading import sections_by_choice, sections_in
 from vitcapr.models.interface import Captioner
 from vitcapr.plugins import modules_in
 
@@ -24,7 +24,7 @@ ARCHITECTURES: list[dict[str, Any]] = [
     {**ATTENTION, "output_dim": 7, "output_activation": "relu"},
     {"kind": "transformer", "embedding_dim": 8, "hidden_dim": 6, "layers": 3, "heads": 2},
     {"kind": "language_model"},
-    {"kind": "language_model", "prefix": {"grid": 1}, "projector": "linear", "network": "gpt2"},
+    {"kind": "language_model", "prefix": {"grid": 1}, "network": "gpt2"},
     {"kind": "language_model", "prefix": {"grid": 0}},
 ]
 NAMES = ["baseline", "tanh", "relu", "bilinear", "deep", "two dense", "transformer", "llama", "gpt2", "cls alone"]

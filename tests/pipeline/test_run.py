@@ -17,9 +17,10 @@ from vitcapr.errors import UserError
 from vitcapr.formats.scores import COLUMNS
 from vitcapr.pipeline.comparison import compare_artefacts, compare_experiments
 from vitcapr.pipeline.lineage import Lineage
-from vitcapr.pipeline.records import read_run
+from vitcapr.pipeline.recorded import find_key
+from vitcapr.pipeline.records import file_facts, read_run
 from vitcapr.pipeline.run import Job, run_stage
-from vitcapr.pipeline.stage import In, Out, stage
+from vitcapr.pipeline.stage import In, Out, Role, stage
 from vitcapr.progress import Reporter
 
 MODULE = "vitcapr.stages.vocabulary"
@@ -174,8 +175,8 @@ def test_the_names_and_the_order_of_inputs_count(tmp_path: Path, monkeypatch: py
     join.function.__module__ = MODULE
 
     def key(read: dict[str, Path], listed: list[Path]) -> str:
-        log = Path("results/a/logs/join.log")
-        return Job(join, {"read": read, "listed": listed, "target": Path("c")}, log).key
+        job = Job(join, {"read": read, "listed": listed, "target": Path("c")})
+        return find_key(job, {}, file_facts(job.files(Role.INPUT)))
 
     a, b = paths
     calls = [({"x": a, "y": b}, [a, b]), ({"x": b, "y": a}, [a, b]), ({"x": a, "y": b}, [b, a]), ({"x": a}, [a, b])]
@@ -399,6 +400,6 @@ def test_gc_follows_no_link_out_of_its_experiment(toys: Toys, printed: Printed, 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the memory of a process from that of its parent")
 def test_the_peak_memory_of_a_job_is_not_that_of_the_process_that_started_it() -> None:
     held = bytearray(b"1") * 200_000_000
-    code = "from vitcapr.pipeline.run import _peak_memory; print(_peak_memory(10**9))"
+    code = "from vitcapr.pipeline.recorded import _peak_memory; print(_peak_memory(10**9))"
     peak = int(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout)
     assert 10_000 < peak < len(held) / 1024

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter
 
-from vitcapr.config.architectures import AnyCaptionerConfig
-from vitcapr.config.base import parse
 from vitcapr.config.decoding import DecodingConfig
+from vitcapr.config.experiment import AnyCaptionerConfig
 from vitcapr.config.features import TRAINED, BackboneConfig
+from vitcapr.config.reading import parse
 from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
@@ -130,6 +130,7 @@ class ModelFiles:
         Raises:
             UserError: the architecture of the card is not that of its settings.
         """
+        from vitcapr.training.captioner import model_arguments
         from vitcapr.training.retriever import architecture_of
 
         with reading(self.folder / CARD, f"the card of a {self.kind}", "train the model"):
@@ -141,7 +142,7 @@ class ModelFiles:
                 expected = architecture_of(model, image_dims, **widths)
             else:
                 sizes = {name: given[name] for name in ("vocabulary", *_WIDTHS) if name in given}
-                expected = {"kind": model.architecture, **sizes, **model.arguments()}
+                expected = {"kind": model.architecture, **sizes, **model_arguments(model)}
             if given != expected:
                 raise ValueError("its architecture and its settings differ")
 

@@ -11,7 +11,7 @@ from vitcapr.commands.downloads import missing_lines, models_of, obtainable_tabl
 from vitcapr.commands.estimate import backbone_lines, splits_and_languages, text_encoder_lines
 from vitcapr.commands.forecast import forecast, run_trials
 from vitcapr.commands.main import Configfiles
-from vitcapr.config.experiment import missing_languages
+from vitcapr.config.contradictions import missing_languages
 from vitcapr.config.reference import parameters_text, schema_text
 from vitcapr.errors import UserError, as_user_error
 from vitcapr.experiment.checks import empty_splits, endless_warm_ups, too_many_pairs

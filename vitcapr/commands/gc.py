@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from vitcapr.commands.main import typer_app
-from vitcapr.config.yaml_file import read_yaml
+from vitcapr.config.reading import read_yaml
 from vitcapr.errors import UserError
 from vitcapr.pipeline.dry_run import planned_dag
 from vitcapr.pipeline.orphans import made_by, orphans, recorded_experiments, unused_entries

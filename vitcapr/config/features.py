@@ -1,14 +1,12 @@
-"""Configuration of encoders, of the extraction of features, and of the small backbone that the workflow trains."""
+"""Configuration of what images and captions are made into: features, pixels, words and word vectors."""
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from vitcapr.config.base import Only, Section
-from vitcapr.config.dataset import find_data
-from vitcapr.config.names import ADOPTED, UserPath, checkpoint_files
+from vitcapr.config.base import ADOPTED, Name, Only, Section, UserPath, checkpoint_files, find_data
 from vitcapr.plugins import plugins
 
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
@@ -103,13 +101,8 @@ class FeaturesConfig(Section):
     reuse: bool = True
     """Copy the features of pictures and captions that another store holds, if weights, preprocessing, arithmetic and
     code are the same. false: compute all."""
-    near_duplicates: int = Field(10, ge=0)
-    """Number of near duplicates that the statistics of a store list; 0: do not compare all rows with all."""
     export: list[Literal["h5"]] = []
     """Formats to which every store is exported: h5."""
-
-    def images_in_chunk(self, backbone: BackboneConfig) -> int:
-        return self.chunk or (1024 if backbone.patches == "none" or backbone.output == "aligned" else 64)
 
 
 class TrainedBackboneConfig(Section):
@@ -120,8 +113,6 @@ class TrainedBackboneConfig(Section):
     layers: int = Field(3, ge=1)
     heads: int = Field(4, ge=1)
     epochs: int = Field(5, ge=1)
-    batch: int = Field(32, ge=1)
-    learning_rate: float = Field(3e-3, gt=0)
     seed: int = Field(0, ge=0)
 
     @model_validator(mode="after")
@@ -184,13 +175,64 @@ class TextEncoderConfig(Section):
         """Whether the features come from a sealed store that was pulled or imported (``source: store:...``)."""
         return self.source.startswith(ADOPTED)
 
-    def arguments(self) -> dict[str, Any]:
-        """The arguments with which the encoder is loaded and called, but for the device."""
-        return self.values("store_dtype", "device")
-
 
 class PixelsConfig(Section):
     """Stores of decoded pictures, for models whose backbone is fine-tuned."""
 
     chunk: int = Field(64, ge=1)
     """Images per chunk of the store; 64 images of 224 x 224 take 9.6 MB."""
+
+
+class NormaliseConfig(Section):
+    """Cleaning of a caption before it is split into words. Cleaning always lower-cases."""
+
+    non_letters: Literal["space", "remove", "keep"] = "remove"
+    """Replace punctuation and numerals by a space, remove them, or keep them."""
+    drop_one_letter: bool = False
+    """Remove words of one letter, such as 'a'."""
+
+
+class VocabularyConfig(Section):
+    """Selection of the captioner's words."""
+
+    min_count: int = Field(5, ge=1)
+    """Keep words that occur at least so often."""
+    splits: list[Literal["train", "validation", "test", "none"]] = ["train"]
+    """Splits whose words are counted. Other values than [train] leak test data; the protocol of every score then says
+    so."""
+    unknown: bool = True
+    """Replace rare words by <unk>; false: remove them from the caption."""
+
+
+class WordVectorsConfig(Section):
+    """A word-vector text file in GloVe's format."""
+
+    path: UserPath
+    dimension: int = Field(50, ge=1)
+
+    def user_files(self) -> Iterator[tuple[str, Path]]:
+        yield "path", find_data(self.path)
+
+
+class TextConfig(Section):
+    language: Name = "en"
+    """Language of the captions to train on and to score."""
+    normalise: NormaliseConfig = NormaliseConfig()
+    vocabulary: VocabularyConfig = VocabularyConfig()
+
+
+class TagsConfig(Section):
+    """Part-of-speech tags of the captions, for models that read them in addition to the words."""
+
+    tagger: Literal["auto", "hanlp", "jieba"] = "auto"
+    """hanlp: a downloaded model for both languages; jieba: jieba for Chinese and rules for English; auto: HanLP if it
+    is installed."""
+
+
+class TokenizerConfig(Section):
+    """A WordPiece tokenizer trained on the captions of the training split."""
+
+    languages: list[Name] = Field(["en"], min_length=1)
+    """Languages of the captions that it is trained on."""
+    vocab_size: int = Field(8000, ge=100)
+    """Number of pieces, special tokens included."""

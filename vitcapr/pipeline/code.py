@@ -84,7 +84,8 @@ def _closure(module: str, package: str) -> tuple[list[str], set[str]]:
     """The modules of the package that ``module`` can reach, and the listed libraries among their imports.
 
     A package's ``__init__`` counts, for importing a module runs it, but is not followed: it is empty, but for the one
-    at the top, whose version number and lazily imported conveniences concern no stage and which is left out.
+    at the top, whose version number and lazily imported conveniences concern no stage and which is left out. So is the
+    package of the configuration: its values are in the settings of a job.
     """
     graph = _graph(package)
     if module not in graph.modules:
@@ -94,7 +95,7 @@ def _closure(module: str, package: str) -> tuple[list[str], set[str]]:
     waiting = [module]
     while waiting:
         name = waiting.pop()
-        if name in reached or name == package:
+        if name in reached or name == package or f"{name}.".startswith(f"{package}.config."):
             continue
         if not name.startswith(f"{package}."):
             libraries |= {name} & LIBRARIES.keys()

@@ -1,8 +1,15 @@
-from vitcapr.config.text import VocabularySettings
+from vitcapr.config.base import StageSettings
+from vitcapr.config.features import TextConfig
 from vitcapr.errors import UserError
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
+
+
+class VocabularySettings(StageSettings):
+    """The settings of the stage ``vocabulary``."""
+
+    text: TextConfig = TextConfig()
 
 
 @stage()
@@ -32,7 +39,6 @@ def vocabulary(
     built = Vocabulary.build(
         corpus.counts,
         min_count=text.vocabulary.min_count,
-        inclusive=text.vocabulary.threshold == "inclusive",
         unknown=text.vocabulary.unknown,
         splits=text.vocabulary.splits,
         recipe=text.canonical(),

@@ -1,8 +1,7 @@
 from typing import Any
 
-from vitcapr.config.base import StageSettings
-from vitcapr.config.dataset import find_data
-from vitcapr.config.text import WordVectorsConfig
+from vitcapr.config.base import StageSettings, find_data
+from vitcapr.config.features import WordVectorsConfig
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
@@ -33,7 +32,7 @@ def word_vectors(
     from vitcapr.text.word_vectors import describe_coverage, initial_embedding
 
     config = settings.word_vectors
-    matrix, covered = initial_embedding(Vocabulary.read(vocabulary), Path(config.path), config.dimension, config.seed)
+    matrix, covered = initial_embedding(Vocabulary.read(vocabulary), Path(config.path), config.dimension)
     write_word_vectors(vectors, matrix)
     write_json(coverage, covered)
     for line in describe_coverage(covered):
