@@ -8,7 +8,7 @@ from torch import Tensor
 
 from tests.models.untrained import configured, untrained
 from vitcapr.config.experiment import AnyCaptionerConfig
-from vitcapr.config.reading import sections_by_choice, sections_in
+from vitcapr.config.reading import choices_of, sections_in
 from vitcapr.models.interface import Captioner
 from vitcapr.plugins import modules_in
 
@@ -24,7 +24,7 @@ ARCHITECTURES: list[dict[str, Any]] = [
     {**ATTENTION, "output_dim": 7, "output_activation": "relu"},
     {"kind": "transformer", "embedding_dim": 8, "hidden_dim": 6, "layers": 3, "heads": 2},
     {"kind": "language_model"},
-    {"kind": "language_model", "prefix": {"grid": 1}, "projector": "linear", "network": "gpt2"},
+    {"kind": "language_model", "prefix": {"grid": 1}, "network": "gpt2"},
     {"kind": "language_model", "prefix": {"grid": 0}},
 ]
 NAMES = ["baseline", "tanh", "relu", "bilinear", "deep", "two dense", "transformer", "llama", "gpt2", "cls alone"]
@@ -49,7 +49,7 @@ IMAGES = torch.tensor([0, 0, 1])
 
 
 def test_every_architecture_is_configured_built_and_tested() -> None:
-    names = sections_by_choice(sections_in(AnyCaptionerConfig)).keys()
+    names = {name for section in sections_in(AnyCaptionerConfig) for name in choices_of(section)}
     assert names == set(modules_in("vitcapr.models.architectures")) == {each["kind"] for each in ARCHITECTURES}
 
 

@@ -6,6 +6,7 @@ from math import prod
 
 from vitcapr.config.base import ADOPTED, find_backbone
 from vitcapr.experiment.experiment import Experiment
+from vitcapr.formats.audit import find_audit
 from vitcapr.formats.store_manifest import IDENTITIES, read_sealed
 from vitcapr.pipeline.paths import can_only_be_a_folder, find_store
 from vitcapr.progress import format_bytes, print_lines
@@ -21,12 +22,8 @@ def splits_and_languages(experiment: Experiment) -> tuple[Counter[str], Collecti
     """
     data = experiment.config.data
     section = getattr(data, data.dataset)
-    if data.dataset == "scenes":
-        from vitcapr.demo.scenes.dataset import split_of
-
-        scenes = data.scenes
-        splits = (split_of(number, scenes.validation, scenes.test)[0] for number in range(scenes.images))
-        return Counter(splits), section.languages, None
+    if (counts := section.image_counts()) is not None:
+        return counts, section.languages, None
     if data.dataset == "pairs":
         return Counter(), section.languages, None
     from vitcapr.data.collect import Checks, listed_sizes
@@ -51,7 +48,7 @@ def backbone_lines(experiment: Experiment, images: int) -> Iterator[str]:
             yield f"backbone {name}: {describe_store(experiment, backbone.source)}"
             continue
         if experiment.is_trained(name):
-            place = f"trained here on the {images:,} images, {config.trained_backbone.epochs} epochs"
+            place = f"trained here on the {images:,} images"
         else:
             folder = find_backbone(backbone.source)
             elsewhere = "is not there" if can_only_be_a_folder(backbone.source) else "of the hub, or in its cache"
@@ -79,4 +76,7 @@ def describe_store(experiment: Experiment, source: str) -> str:
     grid = f", grid {sealed['grid'][0]} x {sealed['grid'][1]}" if "grid" in sealed else ""
     by = "imported as" if "imported" in made else f"weights {(made.get('weights_sha256') or 'unknown')[:16]}, of"
     rows = f"{sealed[identity]['shape'][0]} {identity.removesuffix('_id')}s"
-    return f"the feature store {source}: {rows}, {', '.join(arrays)}{grid}; {by} {made.get('backbone', 'unknown')}"
+    stated = find_audit((path.parent / sealed["store"]).parent, sealed)
+    audited = f"; audited: {stated.summary()}" if stated else ""
+    made_by = f"{by} {made.get('backbone', 'unknown')}"
+    return f"the feature store {source}: {rows}, {', '.join(arrays)}{grid}; {made_by}{audited}"

@@ -74,6 +74,7 @@ def images_to_extract(experiment: Experiment, backbone: str) -> str | None:
     from vitcapr.pipeline.code import code_hash, job_code
     from vitcapr.pipeline.paths import stores_root
     from vitcapr.pipeline.records import CODE_DIGESTS
+    from vitcapr.stages.extract import images_in_chunk
     from vitcapr.store.known_rows import KnownRows
     from vitcapr.store.rows import Rows
 
@@ -86,7 +87,7 @@ def images_to_extract(experiment: Experiment, backbone: str) -> str | None:
     recipe = image_recipe(source, device, name=settings.source, **changes)
     code = code_hash(job_code("vitcapr.stages.extract", {"backbone": settings.canonical()}, results / CODE_DIGESTS))
     images = Rows.of_images(read_manifest(Path(experiment.root, "data/manifest.json")))
-    chunk = config.features.images_in_chunk(settings)
+    chunk = images_in_chunk(config.features, settings)
     known = KnownRows.none(len(images), chunk)
     if config.features.reuse:
         attributes = {**recipe.attributes, "code": code}
