@@ -7,6 +7,7 @@ the fault has a name where it can have one.
 import platform
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
+from itertools import chain
 
 import numpy as np
 import torch
@@ -135,12 +136,14 @@ def _explain(
 
     own = {name: computed[name][probes] for name in stored}
     best, least = None, distance(own) / 2
-    for name, compute in [*_rounded(own), *recipes.others()]:
+    for name, compute in chain(_rounded(own), recipes.others()):
         with suppress(UserError, RuntimeError, KeyError):  # This encoder has no such layer or arithmetic.
             far = distance(compute(rows[probes]))
             say(f"{name}: {far:.1e}")
             if far < least:
                 best, least = name, far
+            if far == 0:
+                break
     if best or not len(bad):
         return best
     similar = max(_cka(stored[name], computed[name]) for name in names)
