@@ -175,11 +175,11 @@ def test_an_audit_travels_with_its_store(experiment: Experiment, tmp_path: Path)
     run_features("pull", tmp_path / "elsewhere", tmp_path / "here")
     assert json.loads((tmp_path / "here" / "audit.json").read_text()) == statement(sealed)
     assert "in 11 of 11 rows" in run_features("info", tmp_path / "here")
-    stated = statement(sealed) | {"content_sha256": "0" * 64}
     (tmp_path / "here" / "audit.json").unlink()
-    (tmp_path / "elsewhere" / "audit.json").write_text(json.dumps(stated))
-    run_features("pull", tmp_path / "elsewhere", tmp_path / "here")
-    assert not (tmp_path / "here" / "audit.json").exists()  # It is of other bytes.
+    for other in ({"content_sha256": "0" * 64}, {"sample": []}, {"rows": "many"}):  # Of other bytes; no audits.
+        (tmp_path / "elsewhere" / "audit.json").write_text(json.dumps(statement(sealed) | other))
+        run_features("pull", tmp_path / "elsewhere", tmp_path / "here")
+        assert not (tmp_path / "here" / "audit.json").exists()
 
 
 WORDS = ["A", "a", "Dog", "dog", "Runs", "runs", "query", ":", "."]
