@@ -52,7 +52,7 @@ def other_weights(experiment: Experiment) -> Arrays:
     """Those of an older checkpoint: every weight a little different."""
     model = tiny_vit()
     for parameter in model.parameters():
-        parameter.data *= 1.05
+        parameter.data *= 1.2
     save_checkpoint(model, experiment.backbone)
     arrays = arrays_of(experiment.run("other"))
     save_checkpoint(tiny_vit(), experiment.backbone)
@@ -156,7 +156,7 @@ def test_another_checkpoint_proves_the_store_or_nothing(experiment: Experiment, 
     assert not list(tmp_path.rglob("audit.json"))  # Nothing is proved, and nothing is said of the store.
     model = tiny_vit()
     for parameter in model.parameters():
-        parameter.data *= 1.05
+        parameter.data *= 1.2
     with pytest.raises(UserError, match=r"computed with the weights [0-9a-f]{64}, which are not those of its recipe"):
         audit(sealed, experiment.manifest, "--backbone", save_checkpoint(model, tmp_path / "real"))
 
