@@ -7,6 +7,7 @@ the fault has a name where it can have one.
 import platform
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
+from itertools import chain
 
 import numpy as np
 import torch
@@ -134,18 +135,25 @@ def _explain(
         return max(float(np.median(distances(stored[name][probes], arrays[name]))) for name in names)
 
     own = {name: computed[name][probes] for name in stored}
-    best, least = None, distance(own) / 2
-    for name, compute in [*_rounded(own), *recipes.others()]:
+    far_by_own = distance(own)
+    best, least = None, far_by_own / 2
+    for name, compute in chain(_rounded(own), recipes.others()):
         with suppress(UserError, RuntimeError, KeyError):  # This encoder has no such layer or arithmetic.
             far = distance(compute(rows[probes]))
             say(f"{name}: {far:.1e}")
             if far < least:
                 best, least = name, far
+            if far == 0:
+                break
     if best or not len(bad):
         return best
     similar = max(_cka(stored[name], computed[name]) for name in names)
-    cause = "such as an older checkpoint of this network" if similar > _RELATED else "of no related network"
-    return f"not by this recipe and no neighbouring one: other weights, {cause} (similarity {similar:.2f})"
+    if far_by_own < TOLERANCE["bfloat16"]:
+        cause = f"a coarser arithmetic or slightly other weights (distance {far_by_own:.1e})"
+    else:
+        related = "such as an older checkpoint of this network" if similar > _RELATED else "of no related network"
+        cause = f"other weights, {related} (similarity {similar:.2f})"
+    return f"not by this recipe and no neighbouring one: {cause}"
 
 
 def _rounded(own: Arrays) -> Iterator[tuple[str, Compute]]:
