@@ -26,9 +26,11 @@ def test_a_stage_reaches_what_it_imports_and_no_more() -> None:
 
 
 def test_the_data_of_a_module_count() -> None:
-    assert "vitcapr.demo.scenes.lexicon:lexicon.yaml" in stage_code("vitcapr.stages.data_scenes")
+    assert "vitcapr.demo.scenes.lexicon:lexicon.yaml" in stage_code("vitcapr.demo.stages.data_scenes")
     assert "vitcapr.report.first_page.content:content.html" in stage_code("vitcapr.stages.first_page")
-    assert "vitcapr.studies.papers.numbers:numbers/literature.yaml" in stage_code("vitcapr.stages.paper_tables")
+    assert "vitcapr.studies.papers.numbers:numbers/literature.yaml" in stage_code(
+        "vitcapr.studies.papers.stages.paper_tables"
+    )
     assert "vitcapr.metrics.labels:labels.yaml" in stage_code("vitcapr.stages.summary")
 
 

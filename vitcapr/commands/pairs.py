@@ -9,6 +9,7 @@ import typer
 from vitcapr.data.pairs.table import export_pairs
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.progress import Reporter
+from vitcapr.rooms import rooms
 
 app = typer.Typer(
     name="pairs", help=__doc__, add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True
@@ -37,6 +38,6 @@ def export(
         reporter.line(f"{output}: {number:,} pairs" + (", encoding: base64" if base64 else f" of {data.image_root}"))
 
 
-for file in sorted(Path(__file__).parents[1].glob("studies/*/pairs_command.py")):
-    room = importlib.import_module(f"vitcapr.studies.{file.parent.name}.pairs_command")
-    app.command()(getattr(room, file.parent.name))
+for package, folder in rooms().items():
+    if (folder / "pairs_command.py").is_file():
+        app.command()(getattr(importlib.import_module(f"{package}.pairs_command"), folder.name))

@@ -1,36 +1,70 @@
-"""``audit.parquet``: how suspicious each caption of a data set is, and the captions that a threshold leaves out."""
+"""``audit.json``: whether sampled rows of a store are what its recipe gives. It travels with the store."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, ClassVar, Literal
 
-import pandas as pd
-import pyarrow as pa
+from vitcapr.files import canonical_json, sha256_bytes
+from vitcapr.formats.records import JsonRecord
+from vitcapr.formats.store_manifest import IDENTITIES
 
-from vitcapr.errors import UserError
-from vitcapr.formats.containers import read_parquet, write_frame
-from vitcapr.formats.records import reading
-
-AUDIT = pa.schema(
-    {
-        **dict.fromkeys(("caption_id", "image_id", "split"), pa.string()),
-        "suspicion": pa.float32(),
-        "rank": pa.int32(),
-        **dict.fromkeys(("p", "wrong"), pa.float32()),
-        **dict.fromkeys(("better_image", "better_caption", "odd"), pa.string()),
-    }
-)
-"""A row a caption, in the order of ``captions.parquet``. Ids are empty where nothing fits better."""
+AUDIT = "audit.json"
 
 
-def write_audit(path: Path, parts: Iterable[pd.DataFrame]) -> None:
-    write_frame(path, parts, AUDIT)
+@dataclass(frozen=True)
+class Audit(JsonRecord):
+    FORMAT: ClassVar[str] = "vitcapr-audit-1"
+    KIND: ClassVar[str] = "an audit"
+    REMEDY: ClassVar[str] = "run vitcapr features audit"
+
+    fingerprint: str
+    """Of the store."""
+    content_sha256: str
+    """Of the checksums of all arrays and ids: the audit is of these bytes."""
+    weights_sha256: str
+    """Of the checkpoint that computed the sample again."""
+    rows: int
+    """Of the store."""
+    seed: int
+    sample: tuple[int, ...]
+    """The rows that were computed again, increasing."""
+    verdict: Literal["equal", "rounding", "different"]
+    fault: str | None
+    """What the rows are instead, as far as it was recognised."""
+    bad: tuple[int, ...]
+    """The rows of the sample that differ by more than rounding."""
+    error: float | None
+    """The largest distance of a row from its recomputation, as a share of its length; null: a number is not finite."""
+    tolerance: float
+    """The distance that counts as rounding in the recipe's arithmetic."""
+    machine: str
+
+    def __post_init__(self) -> None:
+        if not self.sample or (self.verdict == "rounding" and self.error is None):
+            raise ValueError("its verdict has no rows or no number")
+
+    @property
+    def bound(self) -> float:
+        """The share of bad rows that a sample without any excludes with 95 % confidence: 1 - 0.05^(1/n)."""
+        return 0.0 if len(self.sample) == self.rows else 1 - 0.05 ** (1 / len(self.sample))
+
+    def summary(self) -> str:
+        if self.verdict == "different":
+            return f"different: {self.fault}; {len(self.bad)} of {len(self.sample):,} sampled rows differ"
+        sample = f"{len(self.sample):,} of {self.rows:,} rows"
+        close = "equal bytes" if self.verdict == "equal" else f"equal but for rounding (at most {self.error:.1e})"
+        return f"{close} in {sample}; at most {self.bound:.1%} of all rows are bad (95 %)"
 
 
-def read_audit(path: Path) -> pd.DataFrame:
-    remedy = "give audit.parquet of vitcapr pairs audit"
-    with reading(path, "an audit of captions", remedy):
-        content = read_parquet(path)
-        if missing := {"caption_id", "suspicion", "wrong"} - set(content.column_names):
-            raise UserError(f"an audit has the column {min(missing)}", where=path, remedy=remedy)
-        table: pd.DataFrame = content.to_pandas(use_threads=False)
-        return table
+def content_digest(manifest: Mapping[str, Any]) -> str:
+    """SHA-256 of what a sealed manifest says of its bytes, wherever the store is."""
+    identity = next(name for name in IDENTITIES if name in manifest)
+    return sha256_bytes(canonical_json([manifest["arrays"], manifest[identity]]).encode())
+
+
+def find_audit(store: Path, manifest: Mapping[str, Any]) -> Audit | None:
+    """The audit in the folder of a store, if there is one of these bytes."""
+    path = store / AUDIT
+    audit = Audit.read(path) if path.is_file() else None
+    return audit if audit and audit.content_sha256 == content_digest(manifest) else None

@@ -85,7 +85,7 @@ def _closure(module: str, package: str) -> tuple[list[str], set[str]]:
 
     A package's ``__init__`` counts, for importing a module runs it, but is not followed: it is empty, but for the one
     at the top, whose version number and lazily imported conveniences concern no stage and which is left out. So is the
-    package of the configuration: its values are in the settings of a job.
+    package of the configuration and ``config`` of a room: the values are in the settings of a job.
     """
     graph = _graph(package)
     if module not in graph.modules:
@@ -95,7 +95,12 @@ def _closure(module: str, package: str) -> tuple[list[str], set[str]]:
     waiting = [module]
     while waiting:
         name = waiting.pop()
-        if name in reached or name == package or f"{name}.".startswith(f"{package}.config."):
+        if (
+            name in reached
+            or name == package
+            or f"{name}.".startswith(f"{package}.config.")
+            or name.endswith(".config")
+        ):
             continue
         if not name.startswith(f"{package}."):
             libraries |= {name} & LIBRARIES.keys()

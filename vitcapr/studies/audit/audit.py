@@ -10,7 +10,7 @@ import pandas as pd
 from vitcapr.data.images import BadImage, ImageSource, thumbnail
 from vitcapr.errors import UserError
 from vitcapr.files import write_text
-from vitcapr.formats.audit import write_audit
+from vitcapr.formats.caption_audit import write_audit
 from vitcapr.formats.containers import ROW_GROUP, frame_to_csv
 from vitcapr.formats.manifest import SPLITS, Manifest
 from vitcapr.formats.tables import Table, number, row, to_page
