@@ -33,10 +33,10 @@ AnyPath = str | os.PathLike[str]
 def run(out: AnyPath, stage: str, settings: Mapping[str, Any], /, **values: Any) -> Path:
     """Run the stage of this name with its settings as plain values, and return the path of its result."""
     try:
-        text = canonical_json(TypeAdapter(Any).dump_python(settings, mode="json"))
+        given = {"settings": canonical_json(TypeAdapter(Any).dump_python(settings, mode="json"))} if settings else {}
     except ValueError as error:
         raise UserError(f"a setting is no text, number, list or dictionary: {error}", where=stage) from error
-    run_stage(find_stage(stage), settings=text, **values)
+    run_stage(find_stage(stage), **given, **values)
     return Path(out)
 
 
