@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import vitcapr
-from tests.checkpoints import Experiment, run_features, save_bert
+from tests.checkpoints import Experiment, flip_bit, run_features, save_bert
 from tests.data_sets import write_data_set
 from vitcapr.commands import features
 from vitcapr.errors import UserError
@@ -292,6 +292,17 @@ def test_corrected_ids_are_another_store(tmp_path: Path, data: Path, kind: str, 
         with open_features(imported(tmp_path / kind, "--ids", tmp_path / "ids.json", *options)) as store:
             assert store.ids == (sorted(IDS) if with_data else order)
             np.testing.assert_array_equal(store["cls"][:], VECTORS[[order.index(name) for name in store.ids]])
+
+
+def test_an_import_is_repaired_by_the_same_import(tmp_path: Path, data: Path) -> None:
+    np.savez(tmp_path / "f.npz", ids=IDS, x=VECTORS)
+    manifest = imported(tmp_path / "f.npz", "--data", data)
+    with open_features(manifest) as store:
+        flip_bit(store["cls"].chunk_path(0))
+    with pytest.raises(UserError, match="they were deleted; run the same features import again"):
+        run_features("verify", manifest, "--delete")
+    imported(tmp_path / "f.npz", "--data", data)
+    run_features("verify", manifest)
 
 
 @pytest.mark.usefixtures("data")

@@ -31,7 +31,9 @@ def main(
     if gone := ", ".join(systems_left(experiment)):
         lines.append(f"  no longer in the tables: {gone}")
     run = " ".join(["snakemake --cores 2", *(f"--configfile {file}" for file in files)])
-    lines += [f"the store of {sealed} is gone; pull it again, or run\n  {run} {forced}" for sealed, forced in lost]
+    for sealed, forced in lost:
+        again = f"pull it again, or run\n  {run} {forced}" if forced else "import it again"
+        lines.append(f"the store of {sealed} is gone; {again}")
     print_lines(*lines)
 
 

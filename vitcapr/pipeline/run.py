@@ -40,7 +40,7 @@ class Job:
     @property
     def arguments(self) -> list[str]:
         """The command line, after ``vitcapr stage NAME``."""
-        return [JOB, job_text(self.plain), *(() if self.log is None else ("--log", str(self.log)))]
+        return [f"--{JOB}", job_text(self.plain), *(() if self.log is None else ("--log", str(self.log)))]
 
     @property
     def code(self) -> str:

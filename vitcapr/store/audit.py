@@ -7,6 +7,7 @@ the fault has a name where it can have one.
 import platform
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
+from itertools import chain
 
 import numpy as np
 import torch
@@ -18,7 +19,7 @@ from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.store_manifest import read_sealed
 from vitcapr.store.layout import TEXT
 from vitcapr.store.reader import FeatureStore
-from vitcapr.store.recompute import Arrays, CaptionRecipes, Compute, ImageRecipes, Recipes
+from vitcapr.store.recompute import Arrays, CaptionRecipes, Compute, ImageRecipes
 
 TOLERANCE = {"float32": 1e-3, "bfloat16": 5e-2, "float16": 1e-2}
 """The distance of a row from its recomputation that counts as rounding, as a share of its length, by arithmetic."""
@@ -64,7 +65,7 @@ def audit(
     with ExitStack() as stack:
         if store.identity == "image_id":
             files = stack.enter_context(ImageSource(data.image_root))
-            recipes: Recipes = ImageRecipes(attributes, data.image_table, files, name, device)
+            recipes: ImageRecipes | CaptionRecipes = ImageRecipes(attributes, data.image_table, files, name, device)
         else:
             recipes = CaptionRecipes(attributes, data.caption_table, name, device)
         same_weights = recipes.weights == attributes["weights_sha256"]
@@ -109,7 +110,7 @@ def distances(stored: np.ndarray, computed: np.ndarray) -> np.ndarray:
 
 def _explain(
     store: FeatureStore,
-    recipes: Recipes,
+    recipes: ImageRecipes | CaptionRecipes,
     rows: np.ndarray,
     errors: np.ndarray,
     tolerance: float,
@@ -134,18 +135,25 @@ def _explain(
         return max(float(np.median(distances(stored[name][probes], arrays[name]))) for name in names)
 
     own = {name: computed[name][probes] for name in stored}
-    best, least = None, distance(own) / 2
-    for name, compute in [*_rounded(own), *recipes.others()]:
+    far_by_own = distance(own)
+    best, least = None, far_by_own / 2
+    for name, compute in chain(_rounded(own), recipes.others()):
         with suppress(UserError, RuntimeError, KeyError):  # This encoder has no such layer or arithmetic.
             far = distance(compute(rows[probes]))
             say(f"{name}: {far:.1e}")
             if far < least:
                 best, least = name, far
+            if far == 0:
+                break
     if best or not len(bad):
         return best
     similar = max(_cka(stored[name], computed[name]) for name in names)
-    cause = "such as an older checkpoint of this network" if similar > _RELATED else "of no related network"
-    return f"not by this recipe and no neighbouring one: other weights, {cause} (similarity {similar:.2f})"
+    if far_by_own < TOLERANCE["bfloat16"]:
+        cause = f"a coarser arithmetic or slightly other weights (distance {far_by_own:.1e})"
+    else:
+        related = "such as an older checkpoint of this network" if similar > _RELATED else "of no related network"
+        cause = f"other weights, {related} (similarity {similar:.2f})"
+    return f"not by this recipe and no neighbouring one: {cause}"
 
 
 def _rounded(own: Arrays) -> Iterator[tuple[str, Compute]]:
