@@ -1,7 +1,6 @@
 """Say what a run would compute again, and why."""
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Annotated
 
 import typer
@@ -81,10 +80,9 @@ def images_to_extract(experiment: Experiment, backbone: str) -> str | None:
     from vitcapr.store.rows import Rows
 
     config, results = experiment.config, experiment.results
-    job = SimpleNamespace(backbone=backbone)
-    if not experiment.is_trained(backbone) and not experiment.backbone_files(job):
+    if not experiment.is_trained(backbone) and not list(config.backbones[backbone].user_files()):
         return None
-    source, settings = experiment.backbone_source(job), config.backbones[backbone]
+    source, settings = experiment.backbone_source(backbone), config.backbones[backbone]
     device, changes = resolve_device(config.features.device), settings.values("source")
     recipe = image_recipe(source, device, name=settings.source, **changes)
     code = code_hash(job_code("vitcapr.stages.extract", {"backbone": settings.canonical()}, results / CODE_DIGESTS))
