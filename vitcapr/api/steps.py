@@ -36,7 +36,8 @@ def run(out: AnyPath, stage: str, settings: Mapping[str, Any], /, **values: Any)
         text = canonical_json(TypeAdapter(Any).dump_python(settings, mode="json"))
     except ValueError as error:
         raise UserError(f"a setting is no text, number, list or dictionary: {error}", where=stage) from error
-    run_stage(find_stage(stage), settings=text, **values)
+    declared = find_stage(stage)
+    run_stage(declared, **values, **({"settings": text} if declared.settings else {}))
     return Path(out)
 
 
