@@ -61,7 +61,7 @@ def push_model(folder: Path, place: RemoteFolder, report: Reporter) -> None:
         files = {name: DigestedFile.at(path) for name, path in paths.items()}
         listed = {name: _File(size=file.size, sha256=file.sha256) for name, file in files.items()}
         index = _Index(format=FORMAT, model=model.folder.relative_to(model.experiment).as_posix(), files=listed)
-        place.push(files, INDEX, index.model_dump_json(indent=2).encode("utf-8"), report)
+        place.push(files, {INDEX: index.model_dump_json(indent=2).encode("utf-8")}, report)
 
 
 def pull_model(place: RemoteFolder, folder: Path, report: Reporter) -> Path:
