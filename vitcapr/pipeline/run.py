@@ -14,7 +14,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +21,11 @@ from vitcapr.config.base import StageSettings, parse_settings
 from vitcapr.errors import UserError
 from vitcapr.files import remove_remains, write_json
 from vitcapr.pipeline import records
-from vitcapr.pipeline.code import LIBRARIES, code_hash, job_code
-from vitcapr.pipeline.fingerprint import fingerprint, source_digests, user_files
-from vitcapr.pipeline.plugin_code import check_reads
+from vitcapr.pipeline.code import code_hash, job_code
+from vitcapr.pipeline.fingerprint import file_digests, fingerprint, user_files
 from vitcapr.pipeline.result_cache import cache_key, open_result_cache
 from vitcapr.pipeline.stage import COMMAND, CodeHash, Role, Stage, get_dotted
+from vitcapr.plugins import check_reads
 from vitcapr.progress import Reporter, is_first_process, is_started_by_torchrun
 
 
@@ -75,18 +74,16 @@ class Job:
 
     @cached_property
     def code(self) -> dict[str, str]:
-        if self.results is None:
-            return job_code(self.stage.module, self.stage.result_settings(self.canonical))
-        return dict(self.fingerprint["code"])
+        return job_code(self.stage.module, self.stage.result_settings(self.canonical))
 
     @cached_property
     def inputs(self) -> dict[str, records.FileFacts]:
         return self.read_inputs()
 
     @cached_property
-    def makers(self) -> dict[str, records.Run]:
+    def writers(self) -> dict[str, records.Run]:
         """The records of the jobs that wrote the inputs."""
-        return records.find_makers(self.inputs)
+        return records.find_writers(self.inputs)
 
     def read_inputs(self) -> dict[str, records.FileFacts]:
         return records.file_facts(self._files(Role.INPUT))
@@ -138,7 +135,7 @@ class Job:
                 if path.exists() and not (path.is_file() or path.is_dir()):
                     raise UserError("neither a file nor a folder", where=path, remedy=f"correct {parameter.option}")
         if not is_started_by_torchrun():
-            records.check_same_origin(self.inputs, self.makers)
+            records.check_same_origin(self.inputs, self.writers)
 
     def compute(self) -> None:
         """Call the stage. If it trains in several processes, call it in each of them."""
@@ -202,7 +199,7 @@ def run_stage(stage: Stage, /, log: Path | None = None, **values: Any) -> None:
 def _run_recorded(job: Job, record: Path, results: Path) -> None:
     started = datetime.now(UTC).isoformat(timespec="seconds")
     key_parts, inputs = job.fingerprint, job.inputs  # before the stage runs: files may change during hours of work
-    records.check_as_written(inputs, job.makers)
+    records.check_as_written(inputs, job.writers)
     cache = open_result_cache(results) if job.stage.cached else None
     entry = None if cache is None else cache.find(job.key)
     if entry is not None:
@@ -211,17 +208,17 @@ def _run_recorded(job: Job, record: Path, results: Path) -> None:
         job.say(f"restored from the result cache, {entry.path}: made on {made['host']} in {made['seconds']:.0f} s")
     else:
         begun = time.monotonic()
-        counters, _ = records.gpu_millijoules()
+        counted = records.gpu_joules()
         job.compute()
         now = job.read_inputs()
         changed = [path for path, facts in inputs.items() if now.get(path) != facts]
-        before, sources = key_parts["sources"], source_digests(job.user_files, results)
-        changed += [str(path) for key, path in job.user_files.items() if sources[key] != before.get(key)]
+        before, files = key_parts["files"], file_digests(job.user_files, results)
+        changed += [str(path) for key, path in job.user_files.items() if files[key] != before.get(key)]
         if changed:
             what = f"the file changed while {job.stage.name} ran"
             raise UserError(what, where=changed[0], remedy="run the same command again")
-        check_reads([*map(Path, inputs), *job.targets.values(), *job.user_files.values()])
-        made = _made(started, time.monotonic() - begun, records.energy_since(counters))
+        check_reads(job.code, [*map(Path, inputs), *job.targets.values(), *job.user_files.values()])
+        made = _made(started, time.monotonic() - begun, counted)
         if cache is not None:
             try:
                 cache.store(job.key, job.finished, made)
@@ -231,10 +228,10 @@ def _run_recorded(job: Job, record: Path, results: Path) -> None:
         "format": records.FORMAT,
         "stage": job.stage.name,
         "command": shlex.join([*COMMAND, job.stage.name, *job.arguments]),
-        "code": key_parts["code"],
+        "code": job.code,
         "settings": job.canonical,
         "values": job.plain_values,
-        "sources": key_parts["sources"],
+        "files": key_parts["files"],
         "inputs": inputs,
         "outputs": job.outputs(),
         "made": made,
@@ -245,7 +242,8 @@ def _run_recorded(job: Job, record: Path, results: Path) -> None:
         remove_remains(written)
 
 
-def _made(started: str, seconds: float, energy: records.Energy) -> dict[str, Any]:
+def _made(started: str, seconds: float, counted: float | None) -> dict[str, Any]:
+    joules = records.gpu_joules() if counted is not None else None
     own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
     return {
         "user": _user(),
@@ -256,22 +254,14 @@ def _made(started: str, seconds: float, energy: records.Energy) -> dict[str, Any
         "cpu_seconds": round(own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime, 2),
         "threads": threads(),
         "peak_memory_mb": round(max(own.ru_maxrss, children.ru_maxrss) / 1024),
-        "energy": energy,
+        "joules": None if counted is None or joules is None else round(joules - counted, 1),
         "python": platform.python_version(),
-        "libraries": {name: version for name in sorted(LIBRARIES.values()) if (version := _version(name))},
     }
 
 
 def threads() -> int:
     """How many torch and numpy may use: Snakemake sets the number of a job."""
     return int(os.environ.get("OMP_NUM_THREADS") or len(os.sched_getaffinity(0)))
-
-
-def _version(distribution: str) -> str | None:
-    try:
-        return version(distribution)
-    except PackageNotFoundError:
-        return None
 
 
 def _processor() -> str:
