@@ -24,8 +24,8 @@ CODE = (
     *("tests/gpu", "tests/data_sets.py", "tests/decoding/reference_beam.py"),
     "tests/training/trained.py",
 )
-PURE = ("pydantic", "annotated-types", "typing-inspection", "typing-extensions")
-COMPILED = ("pydantic-core",)
+PURE = ("pydantic", "annotated-types", "typing-inspection", "typing-extensions", "zarr", "donfig")
+COMPILED = ("pydantic-core", "numcodecs", "google-crc32c")
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 
 

@@ -18,10 +18,12 @@ from pathlib import Path
 
 import numpy as np
 import torch
+import zarr
 
 from vitcapr.formats.int8 import quantise
 from vitcapr.store.layout import ArrayLayout, chunk_path
 from vitcapr.store.reader import FeatureArray, QuantisedArray
+from vitcapr.store.writer import zarr_metadata
 
 
 def make(folder: Path, shape: tuple[int, int, int], chunk: int) -> tuple[FeatureArray, np.ndarray]:
@@ -38,7 +40,7 @@ def make(folder: Path, shape: tuple[int, int, int], chunk: int) -> tuple[Feature
         path.parent.mkdir(parents=True)
         block.tofile(path)
         plain[start : start + count] = block[:count]
-    (group / "zarr.json").write_text(json.dumps(layout.metadata()))
+    (group / "zarr.json").write_bytes(zarr_metadata({group.name: layout}, {})[f"{group.name}/zarr.json"])
     plain.flush()
     return FeatureArray(group, layout), np.load(folder / "plain.npy", mmap_mode="r")
 
@@ -68,8 +70,6 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--turns", type=int, default=10, help="times that every image is read")
     options = parser.parse_args()
-    import zarr  # The machine of `make bench-gpu-bundle`, which takes `make` from here, may have none.
-
     shape = (options.images, options.patches, options.channels)
     with tempfile.TemporaryDirectory() as folder:
         array, plain = make(Path(folder), shape, options.chunk)

@@ -1,6 +1,7 @@
 """The time and memory that ``vitcapr config check`` expects, by records that are written by hand."""
 
 import copy
+import json
 import socket
 from collections import Counter
 from pathlib import Path
@@ -10,8 +11,20 @@ import pytest
 
 from tests.checkpoints import make_dataset
 from tests.run_records import RECORD
-from vitcapr.commands.forecast import FIRST_RUN, Cost, Step, cost, describe, forecast, planned_steps, read_recorded
+from vitcapr.commands.forecast import (
+    FIRST_RUN,
+    Cost,
+    Step,
+    cost,
+    describe,
+    forecast,
+    planned_steps,
+    read_recorded,
+    run_trials,
+)
 from vitcapr.commands.init import SNAKEFILE
+from vitcapr.config.experiment import ExperimentConfig
+from vitcapr.experiment.experiment import Experiment
 from vitcapr.experiment.packaged import WORKFLOW
 from vitcapr.files import sha256_file, write_json
 
@@ -33,23 +46,25 @@ def record(
     split: str = "",
     manifest: str | None = "as it is",
     reads: str = "",
+    images: int = 8,
     **made: Any,
 ) -> None:
-    """A job of the experiment a, whose data set has 8 images, all for training."""
-    data = Path("results/a/data")
+    """A job of the experiment a, whose data set has 8 images, all for training; or of one with as many images."""
+    root = "results/a" if images == 8 else f"results/{images}"
+    data = Path(root, "data")
     if not data.exists():
-        make_dataset(data, 8)
+        make_dataset(data, images)
     digest = sha256_file(data / "manifest.json") if manifest == "as it is" else manifest
-    inputs = {"results/a/data/manifest.json": digest, reads: "0"}
+    inputs = {f"{root}/data/manifest.json": digest, reads: "0"}
     content = copy.deepcopy(RECORD) | {
         "stage": stage,
         "settings": settings or {},
         "values": {"split": split} if split else {},
         "inputs": {path: {"option": "x", "sha256": each, "size": 1} for path, each in inputs.items() if path and each},
-        "outputs": {f"results/a/out/{name}": {"option": "x", "sha256": "0", "size": 1}},
+        "outputs": {f"{root}/out/{name}": {"option": "x", "sha256": "0", "size": 1}},
     }
     content["made"] |= {"seconds": seconds, "host": socket.gethostname()} | made
-    write_json(Path(f"results/a/runs/{name}.json"), content)
+    write_json(Path(f"{root}/runs/{name}.json"), content)
 
 
 def step(stage: str, settings: Any = None, split: str = "", models: frozenset[str] = NONE) -> Step:
@@ -87,6 +102,45 @@ def test_the_record_with_the_nearest_settings_and_work_counts_and_the_largest_me
     expected = cost(step("train_retriever", settings), SIZES, read_recorded(Path("results")))
     assert expected is not None
     assert expected == (pytest.approx(5 + 40 * 40 / 32), 900, 1, "a")
+
+
+def test_two_records_of_the_same_settings_give_the_line_of_time_and_of_memory() -> None:
+    record("extract/small", "extract", 11, images=4, peak_memory_mb=500)
+    record("extract/large", "extract", 13, images=8, peak_memory_mb=600)
+    record("extract/other", "extract", 2, {"batch": 2}, images=2)
+    expected = cost(step("extract"), SIZES, read_recorded(Path("results")))
+    assert expected == (
+        pytest.approx(9 + 20 / 2),
+        400 + 20 * 25,
+        1,
+        "a",
+    )  # 9 s and 400 MB, and 0.5 s and 25 MB an image
+    record("extract/small", "extract", 14, images=4, peak_memory_mb=700)  # More for less work: nothing grows.
+    expected = cost(step("extract"), SIZES, read_recorded(Path("results")))
+    assert expected == (pytest.approx(13), 700, 1, "a")
+
+
+def test_the_trials_are_experiments_on_few_images(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran = []
+
+    def run(command: list[str], **_: Any) -> None:
+        first, override = map(Path, command[-2:])
+        ran.append((first, json.loads(override.read_text())))
+
+    monkeypatch.setattr("vitcapr.commands.forecast.subprocess.run", run)
+    config = ExperimentConfig.model_validate({"experiment": "mine", "data": {"dataset": "scenes"}})
+    run_trials(Experiment(config), 1000, [])
+    assert ran == [
+        (
+            Path("config.yaml"),
+            {
+                "experiment": f"mine-trial-{images}",
+                "data": {"scenes": {"images": images}},
+                "features": {"reuse": False},
+            },
+        )
+        for images in (83, 250)
+    ]
 
 
 def test_of_extractions_the_slowest_counts() -> None:

@@ -9,8 +9,8 @@ import vitcapr
 from tests.checkpoints import make_dataset
 from tests.commands.conftest import write_backbones
 from vitcapr.commands.status import systems_left
-from vitcapr.config.base import parse
 from vitcapr.config.experiment import ExperimentConfig
+from vitcapr.config.reading import parse
 from vitcapr.errors import UserError
 from vitcapr.experiment.experiment import Experiment
 from vitcapr.formats.scores import Score, tidy, write_summary

@@ -4,12 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from vitcapr.config.base import parse, parse_settings
 from vitcapr.config.captioner import BaselineConfig
 from vitcapr.config.decoding import DecodingConfig, SamplingConfig
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.grid import expand_grid
-from vitcapr.config.yaml_file import read_yaml
+from vitcapr.config.reading import parse, parse_settings, read_yaml
 from vitcapr.errors import UserError
 from vitcapr.stages.decode import DecodeSettings
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vitcapr.config.base import parse
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.grid import expand_grid, variant_name
+from vitcapr.config.reading import parse
 from vitcapr.errors import UserError
 
 RETRIEVERS = {"linear": {"backbone": "vit"}, "mlp": {"backbone": "vit", "seed": 3}, "raw": {"backbone": "vit"}}

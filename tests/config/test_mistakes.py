@@ -6,9 +6,9 @@ Of the settings without effect, each is refused under the choice that leaves it 
 import pytest
 import yaml
 
-from vitcapr.config.base import parse
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.grid import expand_grid
+from vitcapr.config.reading import parse
 from vitcapr.errors import UserError
 
 BASE = """

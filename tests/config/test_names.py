@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vitcapr.config.base import Section, parse
+from vitcapr.config.base import Section, check_name, one_spelling
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.features import BackboneConfig
-from vitcapr.config.names import check_name, one_spelling
+from vitcapr.config.reading import parse
 from vitcapr.errors import UserError
 
 HOSTILE = (

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from vitcapr.config.base import parse
 from vitcapr.config.data import DataConfig
 from vitcapr.config.features import BackboneConfig, FeaturesConfig
+from vitcapr.config.reading import parse
 from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.pipeline.stage import find_stage
 from vitcapr.stages.train_retriever import TrainRetrieverSettings

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from vitcapr.config.base import parse
-from vitcapr.config.data import PhotographsSettings, TableConfig
+from vitcapr.config.data import TableConfig
+from vitcapr.config.reading import parse
 from vitcapr.data.images import ImageSource
 from vitcapr.data.rows import Columns, read_rows
 from vitcapr.data.rows import captions_of as split_captions
@@ -24,7 +24,7 @@ from vitcapr.data.table import make_splits
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import Manifest, read_manifest
 from vitcapr.progress import Reporter
-from vitcapr.stages.data_photographs import data_photographs
+from vitcapr.stages.data_photographs import PhotographsSettings, data_photographs
 
 NAMES = ("a.png", "b.png", "sub/c.png")
 ROWS = [

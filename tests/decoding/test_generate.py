@@ -53,6 +53,10 @@ def test_samples_are_drawn_with_the_same_limits():
     ]
 
 
+class OnGpu(OnDevice):
+    is_cuda = True  # type: ignore[assignment]
+
+
 @pytest.mark.parametrize(
     "search",
     [
@@ -72,7 +76,7 @@ def test_a_step_asks_the_device_once(search: Callable[..., Any]) -> None:
             return super().step(memory, state, tokens)
 
     model = Counting(vocabulary=30, sharpness=1.0, seed=3)
-    memory = {name: tensor.as_subclass(OnDevice) for name, tensor in model.images(16).items()}
+    memory = {name: tensor.as_subclass(OnGpu) for name, tensor in model.images(16).items()}
     options = {"start": START, "end": END, "pad": PAD, "forbidden": [UNKNOWN], "max_length": 15, "block_ngram": 2}
     expected = search(model, memory, **options)
     steps.clear()

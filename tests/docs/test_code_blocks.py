@@ -24,10 +24,9 @@ import vitcapr
 from tests.docs.blocks import PAGES, REPOSITORY, Block, blocks_of, commands_of
 from vitcapr.commands.main import COMMANDS
 from vitcapr.commands.stage import application
-from vitcapr.config.base import parse, parse_settings
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.grid import expand_grid
-from vitcapr.config.yaml_file import read_yaml
+from vitcapr.config.reading import parse, parse_settings, read_yaml
 from vitcapr.experiment.experiment import read_merged
 from vitcapr.metrics.base import TokenisedCaptions
 from vitcapr.pipeline.stage import find_stage

@@ -76,7 +76,7 @@ class Project:
         return done.stdout
 
     def finish(self) -> None:
-        """Put an empty file for every output, have Snakemake note that all is as it should be, and write the records."""
+        """Put an empty file for every output, have Snakemake note that all is done, and write the records."""
         jobs = self.dry_run()
         for job in jobs:
             for name in job.output:

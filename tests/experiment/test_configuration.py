@@ -12,17 +12,15 @@ import yaml
 from tests.experiment.conftest import rules_of
 from vitcapr.commands.config import files_text
 from vitcapr.commands.downloads import missing_lines, models_of, read_obtainable
-from vitcapr.config.base import Section, parse
+from vitcapr.config.base import Section
 from vitcapr.config.captioner import PatchAttentionConfig
-from vitcapr.config.decoding import DecodingConfig
+from vitcapr.config.decoding import DecodingConfig, RerankingConfig
 from vitcapr.config.experiment import ExperimentConfig
-from vitcapr.config.features import TextEncoderConfig
-from vitcapr.config.finetuned_dual_encoder import FinetunedDualEncoderConfig, TokenizerConfig
+from vitcapr.config.features import TextEncoderConfig, TokenizerConfig, WordVectorsConfig
+from vitcapr.config.finetuned_dual_encoder import FinetunedDualEncoderConfig
 from vitcapr.config.grid import expand_grid
-from vitcapr.config.reranking import RerankingConfig
+from vitcapr.config.reading import parse, read_yaml
 from vitcapr.config.retriever import RetrieverConfig
-from vitcapr.config.text import WordVectorsConfig
-from vitcapr.config.yaml_file import read_yaml
 from vitcapr.experiment.experiment import Experiment, load_experiment, read_merged
 
 REPOSITORY = Path(__file__).parents[2]

@@ -9,6 +9,7 @@ from tests.experiment.edits import EDITS, PAGE, Edit, page
 TYPICAL = (
     "a comment in the beam search",
     "batch sizes and devices of extraction and decoding",
+    "the default of a key of decodings, in code",
     "code of METEOR",
     "another release of pycocoevalcap",
     "a photograph replaced: same size, older time",

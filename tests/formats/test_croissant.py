@@ -9,8 +9,8 @@ import mlcroissant
 import pytest
 
 from tests.data_sets import write_data_set
-from vitcapr.config.base import parse
 from vitcapr.config.experiment import ExperimentConfig
+from vitcapr.config.reading import parse
 from vitcapr.errors import UserError
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.describe_data import DescribeDataSettings, describe_data

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from tests.models.untrained import configured, untrained
-from vitcapr.config.architectures import AnyCaptionerConfig
-from vitcapr.config.mistakes import sections_by_choice, sections_in
+from vitcapr.config.experiment import AnyCaptionerConfig
+from vitcapr.config.reading import sections_by_choice, sections_in
 from vitcapr.models.interface import Captioner
 from vitcapr.plugins import modules_in
 

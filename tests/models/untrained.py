@@ -6,7 +6,7 @@ import torch
 from pydantic import TypeAdapter
 
 from tests.models.networks import tiny_network
-from vitcapr.config.architectures import AnyCaptionerConfig
+from vitcapr.config.experiment import AnyCaptionerConfig
 from vitcapr.models.captioners import build_captioner
 from vitcapr.models.interface import Captioner
 

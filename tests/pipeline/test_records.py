@@ -128,9 +128,7 @@ def test_records_of_other_paths_and_other_formats_say_nothing() -> None:
     check(Path("photos.zip"))
 
 
-def test_records_of_another_version_are_left_out_with_one_line(
-    written: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_other_records_are_left_out_with_one_line(written: Path, capsys: pytest.CaptureFixture[str]) -> None:
     old = written.with_name("old.json")
     old.write_text('{"format": "vitcapr-run-2"}')
     assert [run.name for run in read_runs(Path("results/a"))] == ["decode/beam"]

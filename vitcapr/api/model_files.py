@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter
 
-from vitcapr.config.architectures import AnyCaptionerConfig
-from vitcapr.config.base import parse
 from vitcapr.config.decoding import DecodingConfig
+from vitcapr.config.experiment import AnyCaptionerConfig
 from vitcapr.config.features import TRAINED, BackboneConfig
+from vitcapr.config.reading import parse
 from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file

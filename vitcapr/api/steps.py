@@ -13,8 +13,8 @@ from pydantic import Field, InstanceOf, TypeAdapter
 
 from vitcapr.api.captioner import Device, TrainedCaptioner, load_captioner
 from vitcapr.api.retriever import TrainedRetriever, load_retriever
-from vitcapr.config.base import parse
-from vitcapr.config.names import find_backbone
+from vitcapr.config.base import find_backbone
+from vitcapr.config.reading import parse
 from vitcapr.config.retriever import Head, RetrieverConfig
 from vitcapr.errors import UserError
 from vitcapr.files import canonical_json, sha256_file

@@ -48,7 +48,7 @@ def main(
     Settings are chosen on the validation pairs. The test pairs are scored once for each fit.
     """
     # A mistake in a path or in a value is found before torch, which takes seconds to load.
-    from vitcapr.config.base import parse
+    from vitcapr.config.reading import parse
     from vitcapr.store.reader import open_features
 
     settings = parse(

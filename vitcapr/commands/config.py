@@ -9,9 +9,9 @@ import yaml
 
 from vitcapr.commands.downloads import missing_lines, models_of, obtainable_table
 from vitcapr.commands.estimate import backbone_lines, splits_and_languages, text_encoder_lines
-from vitcapr.commands.forecast import forecast
+from vitcapr.commands.forecast import forecast, run_trials
 from vitcapr.commands.main import Configfiles
-from vitcapr.config.experiment import missing_languages
+from vitcapr.config.contradictions import missing_languages
 from vitcapr.config.reference import parameters_text, schema_text
 from vitcapr.errors import UserError, as_user_error
 from vitcapr.experiment.checks import empty_splits, endless_warm_ups, too_many_pairs
@@ -26,7 +26,12 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_
 
 
 @app.command()
-def check(configfile: Configfiles = None) -> None:
+def check(
+    configfile: Configfiles = None,
+    measure: Annotated[
+        bool, typer.Option("--measure", help="First run the experiment on a few hundred images, for the forecast.")
+    ] = False,
+) -> None:
     """Check a configuration: its keys, its values, its files and models; count images, bytes, minutes and memory."""
     files = configfile or []
     where = names_of(files)
@@ -41,6 +46,8 @@ def check(configfile: Configfiles = None) -> None:
     size = f"{sizes.total():,} images: {listed}" if sizes else "sampled when it is read"
     encoders = [*backbone_lines(experiment, sizes.total()), *text_encoder_lines(experiment)]
     print_lines(f"data: {experiment.config.data.dataset}, {size}", *encoders, experiment.contents)
+    if measure:
+        run_trials(experiment, sizes.total(), files)
     print_lines(*forecast(Path(experiment.root), sizes, files))
     print_lines(*endless_warm_ups(experiment, sizes["train"]), f"{where}: no mistakes")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import yaml
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
-from vitcapr.config.names import find_backbone
+from vitcapr.config.base import find_backbone
 from vitcapr.experiment.experiment import Experiment
 from vitcapr.formats.tables import Table, row
 from vitcapr.pipeline.paths import can_only_be_a_folder

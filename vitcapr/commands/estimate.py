@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from math import prod
 
-from vitcapr.config.names import ADOPTED, find_backbone
+from vitcapr.config.base import ADOPTED, find_backbone
 from vitcapr.experiment.experiment import Experiment
 from vitcapr.formats.store_manifest import IDENTITIES, read_sealed
 from vitcapr.pipeline.paths import can_only_be_a_folder, find_store

@@ -8,8 +8,8 @@ import typer
 
 from vitcapr.api import steps
 from vitcapr.commands.main import options_of, typer_app
-from vitcapr.config.base import parse
 from vitcapr.config.features import BackboneConfig
+from vitcapr.config.reading import parse
 from vitcapr.errors import UserError
 
 

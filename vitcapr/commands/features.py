@@ -1,5 +1,6 @@
-"""Inspect, verify, move, import, export and tidy stored features."""
+"""Inspect, verify, audit, move, import and export stored features."""
 
+import secrets
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ import typer
 from vitcapr.commands.main import Arrays, Sealed, split_commas
 from vitcapr.errors import UserError
 from vitcapr.files import remove_remains, write_json
+from vitcapr.formats.audit import AUDIT, find_audit
 from vitcapr.formats.store_manifest import read_sealed
 from vitcapr.pipeline.changes import leaves
 from vitcapr.pipeline.paths import stores_root
@@ -42,6 +44,8 @@ def info(sealed: Sealed) -> None:
             *((name, _describe(array)) for name, array in store.items()),
             ("store", str(store.path)),
         ]
+        if stated := find_audit(store.path.parent, read_sealed(store.manifest_path)):
+            rows.append(("audit", f"{stated.summary()}; {stated.machine}"))
     width = max(len(label) for label, _ in rows)
     for label, value in rows:
         print_lines(f"{label:{width}}  {value}")
@@ -67,6 +71,33 @@ def verify(
         remedy = f"{first}run {compute_again(identity_in(manifest))}, which computes only what is missing"
         raise UserError(f"{len(damaged)} of {len(files)} chunks are damaged", where=path, remedy=remedy)
     print_lines(f"{len(files)} chunks, {format_bytes(sum(file.size for file in files.values()))}, all as sealed")
+
+
+@app.command("audit")
+def audit_store(
+    sealed: Sealed,
+    data: Annotated[Path, typer.Option("--data", help="The data set of the store: its manifest.json, or its folder.")],
+    sample: Annotated[int, typer.Option(min=1, help="Number of rows to compute again.")] = 64,
+    backbone: Annotated[
+        str | None, typer.Option(help="Checkpoint: a hub id or a folder (default: the one that the recipe names).")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed that draws the rows (default: a new one).")] = None,
+) -> None:
+    """Compute some rows again by the store's own recipe, compare them, and write audit.json beside the store."""
+    from vitcapr.encoders.precision import resolve_device
+    from vitcapr.formats.manifest import read_manifest
+    from vitcapr.store.audit import audit
+
+    data = data / "manifest.json" if data.is_dir() else data
+    with Reporter() as reporter, open_features(sealed) as store:
+        seed = secrets.randbits(32) if seed is None else seed
+        stated = audit(store, read_manifest(data), sample, seed, backbone, resolve_device("auto"), reporter.line)
+        stated.write(store.path.parent / AUDIT)
+        if stated.verdict == "different":
+            bad = ", ".join(f"'{store.ids[row]}'" for row in stated.bad[:5])
+            remedy = f"extract or pull it again (rows that differ: {bad})" if bad else "extract or pull it again"
+            raise UserError(f"the store is not what its recipe says: {stated.fault}", where=sealed, remedy=remedy)
+    print_lines(stated.summary())
 
 
 @app.command()

@@ -3,13 +3,17 @@
 import json
 import os
 import socket
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import log2
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from vitcapr.errors import UserError
+from vitcapr.experiment.experiment import Experiment
 from vitcapr.files import sha256_file
 from vitcapr.pipeline.changes import differences
 from vitcapr.pipeline.dry_run import planned_dag
@@ -17,11 +21,13 @@ from vitcapr.pipeline.records import Run, read_runs
 from vitcapr.pipeline.stage import find_stage, stage_names
 from vitcapr.progress import format_bytes, format_seconds
 
-FIRST_RUN = "not known yet; a first run records it"
+FIRST_RUN = "not known yet; a first run records it, or --measure"
 MODEL = ("architecture", "kind", "source")
 """Settings that name a model: the costs of two jobs with different models do not compare."""
 START = 5.0
 """Seconds until a job begins to work, at most, which do not grow with the work; of a short job, half of its time."""
+TRIAL = 1200
+"""Images of the larger trial, at most; the smaller has a third."""
 
 
 class Step(NamedTuple):
@@ -61,6 +67,16 @@ class Recorded(NamedTuple):
     step: Step
     sizes: Mapping[str, int] | None
 
+    @property
+    def work(self) -> float:
+        """The work of the job, as :meth:`Step.work` counts it."""
+        return self.step.work(self.sizes)
+
+    def is_smaller_than(self, other: "Recorded") -> bool:
+        """Whether this job did at most half the work of the other, with the same settings and threads."""
+        same = self.step.settings == other.step.settings and self.run.made["threads"] == other.run.made["threads"]
+        return same and 2 * self.work <= other.work
+
 
 class Cost(NamedTuple):
     """Seconds, megabytes and threads of a step, and the experiment that recorded the like."""
@@ -88,6 +104,42 @@ def forecast(root: Path, sizes: Mapping[str, int], configfiles: Sequence[Path]) 
     except UserError as error:
         return [f"time and memory: not known; {error}"]
     return describe(steps, [cost(step, sizes, recorded) for step in steps], len(os.sched_getaffinity(0)))
+
+
+def run_trials(experiment: Experiment, images: int, configfiles: Sequence[Path]) -> None:
+    """Run the experiment on few of its images, at most a quarter, and on a third of those: both are records.
+
+    The trials are experiments of their own, ``NAME-trial-400`` for instance. They compute all that they need.
+
+    Raises:
+        UserError: the data set has no limit.
+    """
+    data = experiment.config.data.dataset
+    if data == "pairs":
+        raise UserError("pairs have no trial", where="--measure", remedy="the records of a first run give the forecast")
+    large = min(TRIAL, images // 4)
+    for number in (large // 3, large):
+        limit = {"images" if data == "scenes" else "limit": number}
+        values = {
+            "experiment": f"{experiment.name}-trial-{number}",
+            "data": {data: limit},
+            "features": {"reuse": False},
+        }
+        with TemporaryDirectory() as folder:
+            override = Path(folder) / "trial.yaml"
+            override.write_text(json.dumps(values), encoding="utf-8")
+            files = [*(configfiles or [Path("config.yaml")]), override]
+            command = [
+                sys.executable,
+                "-m",
+                "snakemake",
+                "--cores",
+                "all",
+                "--keep-going",
+                "--configfile",
+                *map(str, files),
+            ]
+            subprocess.run(command, env=os.environ | {"VITCAPR_RESULT_CACHE": "off"}, check=False)
 
 
 def read_recorded(results: Path) -> list[Recorded]:
@@ -131,23 +183,35 @@ def planned_steps(configfiles: Sequence[Path]) -> list[Step]:
 
 
 def cost(step: Step, sizes: Mapping[str, int], recorded: Sequence[Recorded]) -> Cost | None:
-    """The cost of a step by the record that is nearest to it in settings and work; None without a like record."""
+    """The cost of a step by the record that is nearest to it in settings and work; None without a like record.
+
+    A second record of the same settings and at most half the work gives the start of the step: the cost is on the line
+    through both.
+    """
     costs = []
-    for run, job, recorded_sizes in recorded:
-        if (job.stage, job.models) != (step.stage, step.models) or not (sizes or recorded_sizes is None):
+    like = [job for job in recorded if (job.step.stage, job.step.models) == (step.stage, step.models)]
+    for near in like:
+        if not (sizes or near.sizes is None):
             continue
-        made = run.made
-        ratio = step.work(None if recorded_sizes is None else sizes) / job.work(recorded_sizes)
-        start = min(START, made["seconds"] / 2)
-        seconds = start + (made["seconds"] - start) * ratio
-        distance = len(list(differences(job.settings, step.settings))) + abs(log2(ratio))
+        seconds, memory = near.run.made["seconds"], near.run.made["peak_memory_mb"]
+        done, todo = near.work, step.work(None if near.sizes is None else sizes)
+        small = min((job for job in like if job.is_smaller_than(near)), key=lambda job: job.work, default=None)
+        start = min(START, seconds / 2)
+        if small is not None:
+            share = 1 - small.work / done
+            start = max(0.0, seconds - max(0.0, seconds - small.run.made["seconds"]) / share)
+            memory += round(max(0, memory - small.run.made["peak_memory_mb"]) / share * (todo / done - 1))
+        expected = start + (seconds - start) * todo / done
+        distance = (0, len(list(differences(near.step.settings, step.settings))) + abs(log2(todo / done)))
         if step.stage == "extract":  # A faster record may be of fewer images, because a store had the others.
-            distance = -seconds
-        costs.append((distance, Cost(seconds, made["peak_memory_mb"], made["threads"], Path(run.folder or "").name)))
+            distance = (small is None, -expected)
+        experiment = Path(near.run.folder or "").name
+        costs.append((distance, Cost(expected, memory, near.run.made["threads"], experiment)))
     if not costs:
         return None
     nearest = min(costs, key=lambda each: each[0])[1]
-    return nearest._replace(memory=max(each.memory for _, each in costs))
+    largest = max(job.run.made["peak_memory_mb"] for job in like)
+    return nearest._replace(memory=max(nearest.memory, largest))
 
 
 def describe(steps: Sequence[Step], costs: Sequence[Cost | None], cores: int) -> list[str]:

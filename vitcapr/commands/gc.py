@@ -10,7 +10,7 @@ from typing import Annotated, NamedTuple
 import typer
 
 from vitcapr.commands.main import typer_app
-from vitcapr.config.yaml_file import read_yaml
+from vitcapr.config.reading import read_yaml
 from vitcapr.errors import UserError
 from vitcapr.files import file_states
 from vitcapr.pipeline.dry_run import planned_dag

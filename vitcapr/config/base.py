@@ -1,28 +1,26 @@
-"""Base classes and parser of the configuration: unknown keys are errors, and values are immutable."""
+"""Sections of the configuration, the names and paths in them: unknown keys are errors, and values are immutable."""
 
 import ast
 import inspect
-import json
 import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
     SerializerFunctionWrapHandler,
-    ValidationError,
     model_serializer,
     model_validator,
 )
 
-from vitcapr.errors import UserError, as_user_error
-from vitcapr.files import read_text
+from vitcapr.files import find_under
 
 D = TypeVar("D")
 
@@ -166,43 +164,6 @@ class StageSettings(Section):
         return cls(**{name: getattr(config, name) for name in fields.keys() - entries.keys()}, **entries)
 
 
-S = TypeVar("S", bound=Section)
-
-
-def parse(model: type[S], values: Any, where: object) -> S:
-    """Validate ``values`` as a ``model``.
-
-    Raises:
-        UserError: the values are invalid; a line for each mistake names the wrong key and the key that was meant.
-    """
-    try:
-        return model.model_validate(values)
-    except ValidationError as error:
-        from vitcapr.config.mistakes import mistakes
-
-        raise as_user_error(
-            [UserError(what, where=where, remedy=remedy) for what, remedy in mistakes(model, values, error)]
-        ) from error
-
-
-def parse_settings(model: type[S], text: str) -> S:
-    """Parse the ``--settings`` of a stage: JSON text, or the path of a JSON file."""
-    source: object = "--settings"
-    if not text.lstrip().startswith("{"):
-        source = Path(text)
-        try:
-            text = read_text(Path(text))
-        except (OSError, UnicodeDecodeError) as error:
-            raise UserError("the settings are neither JSON text nor a readable file", where=text) from error
-    try:
-        values = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise UserError(f"the settings are not valid JSON: {error}", where=source) from error
-    except RecursionError as error:
-        raise UserError("the settings are nested too deeply", where=source) from error
-    return parse(model, values, where=source)
-
-
 def described(section: type[Section]) -> dict[str, str]:
     """The docstring of each field of the section, inherited fields included, by key.
 
@@ -227,3 +188,84 @@ def _strings_under(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
         match key, text:
             case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(said))):
                 yield name, inspect.cleandoc(said)
+
+
+LONGEST = 100
+_SOUND = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_BESIDE_EXPERIMENTS = ("stores", "result_cache")
+
+
+def check_name(name: str) -> str:
+    """Return ``name`` if it is safe as a folder, as a wildcard and as a word of a command.
+
+    Raises:
+        ValueError: it is not safe.
+    """
+    if not _SOUND.fullmatch(name) or len(name) > LONGEST:
+        raise ValueError(
+            f"a name has 1 to {LONGEST} letters (a to z), digits, '_', '.' and '-'; it must not start with '.' or '-'"
+        )
+    return name
+
+
+def not_reserved(*reserved: str) -> AfterValidator:
+    """A validator that rejects the names ``reserved`` in upper or lower case."""
+
+    def check(name: str) -> str:
+        if name.casefold() in reserved:
+            raise ValueError(f"'{name}' is a reserved name in the results folder; choose another one")
+        return name
+
+    return AfterValidator(check)
+
+
+Name = Annotated[str, AfterValidator(check_name)]
+ExperimentName = Annotated[Name, not_reserved(*_BESIDE_EXPERIMENTS)]
+"""Name of an experiment. Its folder is in ``results/``, beside the reserved ones."""
+CaptionerName = Annotated[Name, not_reserved("retrieval", "information", "languages")]
+"""Name of a captioner. Its scores are in ``metrics/``, beside the reserved folders."""
+ModelName = Annotated[Name, not_reserved("untrained")]
+"""Name of a retriever or fine-tuned dual encoder. Its embeddings are in ``embeddings/``, beside the reserved folder."""
+
+
+ADOPTED = "store:"
+"""Prefix of a source that is a feature store, not a network."""
+
+
+def one_spelling(path: str) -> str:
+    """The path without ``~``, ``./`` and a slash at its end, and relative if it is below the working folder.
+
+    A name on the hub stays as it is, as do ``..``, which may lead through a symbolic link.
+    """
+    if path.startswith(ADOPTED):
+        return ADOPTED + one_spelling(path.removeprefix(ADOPTED))
+    if not path or "://" in path:
+        return path
+    return from_here(Path(path).expanduser())
+
+
+def from_here(path: Path) -> str:
+    """The path from the working folder on, if it is below it."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
+def find_backbone(source: str) -> Path:
+    """The path of a model's folder: under VITCAPR_BACKBONES if it exists there, else ``source``. For a hub id it does
+    not exist."""
+    return find_under("VITCAPR_BACKBONES", source)
+
+
+def checkpoint_files(source: str | None) -> Iterator[tuple[str, Path]]:
+    """The local folder of a checkpoint under the key ``source``; nothing for a hub id, whose revision counts."""
+    if source is not None and (folder := find_backbone(source)).is_dir():
+        yield "source", folder
+
+
+UserPath = Annotated[str, AfterValidator(one_spelling)]
+"""The path of a file or folder of the user, or a name on the hub."""
+
+
+def find_data(name: str) -> Path:
+    """The path of a data file or folder: under VITCAPR_DATA if it exists there, else as given."""
+    return find_under("VITCAPR_DATA", name)

@@ -6,8 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from vitcapr.config.base import Entry, Only, Section
-from vitcapr.config.names import UserPath, checkpoint_files
+from vitcapr.config.base import Entry, Only, Section, UserPath, checkpoint_files
 from vitcapr.config.training import Layer, PhaseConfig, Schedule, TrainedConfig, TrainingConfig, one_or_more
 
 

@@ -1,4 +1,4 @@
-"""Configuration of every data set: its images and captions."""
+"""Configuration of every data set: its images and captions, and the location of the user's files."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -8,9 +8,72 @@ from typing import Any, ClassVar, Literal, Self
 import yaml
 from pydantic import Field, model_validator
 
-from vitcapr.config.base import Section
-from vitcapr.config.dataset import DatasetConfig, DataSettings, PictureChecks
-from vitcapr.config.names import UserPath
+from vitcapr.config.base import Section, StageSettings, UserPath, find_data, one_spelling
+
+
+class PictureChecks(Section):
+    """Handling of photographs that are damaged or too large."""
+
+    max_pixels: int = Field(100_000_000, ge=1)
+    """Maximum number of pixels in a picture; a larger picture is treated as a decompression bomb."""
+    max_rejected: float = Field(0.1, ge=0, le=1)
+    """Maximum share of the captioned images that may be left out as missing or damaged, and of the captions that may be
+    left out because their row cannot be read; more stop the data stage. 0: a single one stops it."""
+
+
+class DatasetConfig(Section):
+    """The section of one data set."""
+
+    paths: ClassVar[tuple[str, ...]] = ()
+    """The keys whose value is a path of the user, or a list of paths."""
+    needed: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    """The keys that have to be given; of several in one tuple, one of them."""
+    languages: ClassVar[tuple[str, ...]] = ("en",)
+    """The languages of the captions, where no key names them."""
+
+    @property
+    def known_languages(self) -> tuple[str, ...] | None:
+        """The languages of the captions; None: not known before the files are read."""
+        return self.languages
+
+    def missing(self) -> list[str]:
+        """The keys that have to be given, if this is the data set of the experiment, and are not."""
+        return [" or ".join(keys) for keys in self.needed if not any(getattr(self, key) for key in keys)]
+
+    def located(self) -> Self:
+        """A copy of the section with the paths of this machine."""
+
+        def locate(value: Any) -> Any:
+            if isinstance(value, list):
+                return [locate(name) for name in value]
+            return one_spelling(str(find_data(value)))
+
+        named = {key: getattr(self, key) for key in self.paths}
+        return self.model_copy(update={key: locate(value) for key, value in named.items() if value})
+
+    def user_files(self) -> Iterator[tuple[str, Path]]:
+        """The user's files and folders, each with its key; the items of a list have the keys ``key.0``, ``key.1``,
+        ..."""
+        for key in self.paths:
+            value = getattr(self, key)
+            if isinstance(value, list):
+                yield from ((f"{key}.{place}", Path(name)) for place, name in enumerate(value))
+            elif value:
+                yield key, Path(value)
+
+
+class DataSettings(StageSettings):
+    """The settings of a data-set stage: sections of ``data`` with the paths of this machine."""
+
+    @classmethod
+    def from_config(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
+        values = {name: getattr(config.data, name) for name in cls.model_fields}
+        return cls(
+            **{name: each.located() if isinstance(each, DatasetConfig) else each for name, each in values.items()}
+        )
+
+    def user_files(self) -> Iterator[tuple[str, Path]]:
+        yield from ((f"data.{key}", path) for key, path in super().user_files())
 
 
 class ScenesConfig(DatasetConfig):
@@ -250,55 +313,6 @@ class DataConfig(PictureChecks):
                 f"data.{unread[0]} has no effect with data.dataset: {self.dataset}; name {unread[0]} there"
             )
         return self
-
-
-class ScenesSettings(DataSettings):
-    """The settings of the stage ``data_scenes``."""
-
-    scenes: ScenesConfig = ScenesConfig()
-
-
-class PhotographsSettings(PictureChecks, DataSettings):
-    """The settings of the stage ``data_photographs``: the section of one data set."""
-
-    coco: CocoConfig | None = None
-    flickr30k: Flickr30kConfig | None = None
-    flickr8k: Flickr8kConfig | None = None
-    table: TableConfig | None = None
-
-    @classmethod
-    def from_config(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
-        data = config.data
-        checks = {name: getattr(data, name) for name in PictureChecks.model_fields}
-        return cls(**checks, **{data.dataset: getattr(data, data.dataset).located()})
-
-    @property
-    def dataset(self) -> tuple[str, PhotographsConfig]:
-        """The name of the data set and its section."""
-        sections = {name: getattr(self, name) for name in type(self).model_fields}
-        return next((name, section) for name, section in sections.items() if isinstance(section, PhotographsConfig))
-
-    def canonical(self) -> dict[str, Any]:
-        return {key: value for key, value in super().canonical().items() if value is not None}
-
-
-_READ = {
-    "table": ("data.pairs.table", "data.pairs.images"),
-    "flickr8k": ("data.flickr8k.", "data.pairs.chinese"),
-    "scenes": (),
-}
-"""For each source of pairs, the prefixes of the configuration keys whose files are read."""
-
-
-class PairsSettings(PictureChecks, DataSettings):
-    """The settings of the stage ``data_pairs``."""
-
-    pairs: PairsConfig = PairsConfig()
-    flickr8k: Flickr8kConfig = Flickr8kConfig()
-    scenes: ScenesConfig = ScenesConfig()
-
-    def user_files(self) -> Iterator[tuple[str, Path]]:
-        yield from ((key, path) for key, path in super().user_files() if key.startswith(_READ[self.pairs.source]))
 
 
 class Terms(Section):

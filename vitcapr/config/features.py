@@ -1,4 +1,4 @@
-"""Configuration of encoders, of the extraction of features, and of the small backbone that the workflow trains."""
+"""Configuration of what images and captions are made into: features, pixels, words and word vectors."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from vitcapr.config.base import Only, Section
-from vitcapr.config.dataset import find_data
-from vitcapr.config.names import ADOPTED, UserPath, checkpoint_files
+from vitcapr.config.base import ADOPTED, Name, Only, Section, UserPath, checkpoint_files, find_data
 from vitcapr.plugins import plugins
 
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
@@ -194,3 +192,63 @@ class PixelsConfig(Section):
 
     chunk: int = Field(64, ge=1)
     """Images per chunk of the store; 64 images of 224 x 224 take 9.6 MB."""
+
+
+class NormaliseConfig(Section):
+    """Cleaning of a caption before it is split into words. Cleaning always lower-cases."""
+
+    non_letters: Literal["space", "remove", "keep"] = "remove"
+    """Replace punctuation and numerals by a space, remove them, or keep them."""
+    drop_one_letter: bool = False
+    """Remove words of one letter, such as 'a'."""
+
+
+class VocabularyConfig(Section):
+    """Selection of the captioner's words."""
+
+    min_count: int = Field(5, ge=1)
+    threshold: Literal["inclusive", "exclusive"] = "inclusive"
+    """inclusive: keep words that occur at least min_count times; exclusive: keep words that occur more often."""
+    splits: list[Literal["train", "validation", "test", "none"]] = ["train"]
+    """Splits whose words are counted. Other values than [train] leak test data; the protocol of every score then says
+    so."""
+    unknown: bool = True
+    """Replace rare words by <unk>; false: remove them from the caption."""
+
+
+class WordVectorsConfig(Section):
+    """A word-vector text file in GloVe's format."""
+
+    path: UserPath
+    dimension: int = Field(50, ge=1)
+    seed: int = Field(0, ge=0)
+    """Seed of the normal distribution that gives vectors to words missing from the file."""
+
+    def user_files(self) -> Iterator[tuple[str, Path]]:
+        yield "path", find_data(self.path)
+
+
+class TextConfig(Section):
+    language: Name = "en"
+    """Language of the captions to train on and to score."""
+    normalise: NormaliseConfig = NormaliseConfig()
+    vocabulary: VocabularyConfig = VocabularyConfig()
+
+
+class TagsConfig(Section):
+    """Part-of-speech tags of the captions, for models that read them in addition to the words."""
+
+    tagger: Literal["auto", "hanlp", "jieba"] = "auto"
+    """hanlp: a downloaded model for both languages; jieba: jieba for Chinese and rules for English; auto: HanLP if it
+    is installed."""
+
+
+class TokenizerConfig(Section):
+    """A WordPiece tokenizer trained on the captions of the training split."""
+
+    languages: list[Name] = Field(["en"], min_length=1)
+    """Languages of the captions that it is trained on."""
+    vocab_size: int = Field(8000, ge=100)
+    """Number of pieces, special tokens included."""
+    min_count: int = Field(2, ge=1)
+    """Minimum count of a token."""

@@ -6,9 +6,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from vitcapr.config.base import Entry, Only, Section, StageSettings
-from vitcapr.config.embed import EmbedConfig
-from vitcapr.config.names import Name, UserPath, checkpoint_files
+from vitcapr.config.base import Entry, Name, Only, Section, StageSettings, UserPath, checkpoint_files
+from vitcapr.config.retriever import EmbedConfig
 from vitcapr.config.training import PhaseConfig, SweepConfig, TrainedConfig, TrainingConfig, one_or_more
 
 _SCRATCH = Only("source", None)
@@ -31,17 +30,6 @@ class AugmentationConfig(Section):
     """Maximum rotation of the hue, in turns of the colour circle. Keep it small, because captions name colours."""
     blur: float = Field(1.0, ge=0, le=10)
     """Maximum standard deviation of the Gaussian blur, in pixels."""
-
-
-class TokenizerConfig(Section):
-    """A WordPiece tokenizer trained on the captions of the training split."""
-
-    languages: list[Name] = Field(["en"], min_length=1)
-    """Languages of the captions that it is trained on."""
-    vocab_size: int = Field(8000, ge=100)
-    """Number of pieces, special tokens included."""
-    min_count: int = Field(2, ge=1)
-    """Minimum count of a token."""
 
 
 class FinetunedImageConfig(Section):

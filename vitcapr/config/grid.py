@@ -8,8 +8,8 @@ from typing import Any, Self
 
 from pydantic import Field, model_validator
 
-from vitcapr.config.base import Section, parse
-from vitcapr.config.names import Name, check_name
+from vitcapr.config.base import Name, Section, check_name
+from vitcapr.config.reading import parse
 from vitcapr.errors import UserError, did_you_mean
 
 Scalar = bool | int | float | str | None

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypedDict
 
 from pydantic import Field
 
-from vitcapr.config.base import Entry, Section, StageSettings
-from vitcapr.config.dataset import find_data
-from vitcapr.config.names import UserPath, one_spelling
+from vitcapr.config.base import Entry, Section, StageSettings, UserPath, find_data, one_spelling
+from vitcapr.config.features import TextEncoderConfig
 from vitcapr.plugins import modules_in, plugins
+
+pass
 
 CAPTION_METRICS = tuple(sorted([*modules_in("vitcapr.metrics.captions"), *plugins("METRIC")]))
 """The names of all metrics of captions, plugins included."""
@@ -128,3 +129,21 @@ class IntervalSettings(StageSettings):
     """What the other stages that score need: the resamples and their seed."""
 
     metrics: MetricsConfig = MetricsConfig()
+
+
+class SimilaritySettings(ScoreSettings):
+    """The settings of the stage ``score_similarity``."""
+
+    clip: TextEncoderConfig | None = None
+    """The text half of the model whose image half made the features."""
+    sentences: TextEncoderConfig | None = None
+    bert: TextEncoderConfig | None = None
+    """The encoder of BERTScore."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+
+    @classmethod
+    def from_config(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
+        metrics = config.metrics
+        settings = {"clip": metrics.clip_score, "sentences": metrics.sentence_similarity, "bert": metrics.bert_score}
+        encoders = {name: config.text_encoders[by.text_encoder] for name, by in settings.items() if by is not None}
+        return cls(metrics=metrics, language=config.text.language, device=config.embed.device, **encoders)

@@ -80,10 +80,9 @@ def beam_search(
         step = model.step(memory, state, tokens)
         log_probs = next_log_probs(step.logits, never)
         if keep_attention and step.attention is not None:
-            looks = step.attention.half()
-            if "attention" not in histories:
-                histories["attention"] = looks.new_zeros(images, 1, max_length + 1, looks.shape[2])
-            histories["attention"][:, :, length] = looks
+            if "looks" not in histories:
+                histories["looks"] = torch.zeros(images, 1, max_length + 1, dtype=torch.int64, device=device)
+            histories["looks"][:, :, length] = finished.look(step.attention)
         ends = log_probs[..., end].clone()
         if length < min_length:
             ends.fill_(-torch.inf)
@@ -134,8 +133,8 @@ def best(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
 def top_k(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """The k largest along the last axis, in descending order; of equal ones the lower index comes first.
 
-    ``torch.topk`` leaves the order of equal values open. Here it orders integers in the order of the values, of which
-    none are equal, because they hold the index.
+    ``torch.topk`` leaves the order of equal values open. If some are equal, it orders integers in the order of the
+    values, of which none are equal, because they hold the index. A GPU is not asked whether some are: that would wait.
 
     Args:
         values: (..., V) float32 without NaN.
@@ -144,6 +143,10 @@ def top_k(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
     Returns:
         values and indices (int64), both (..., k).
     """
+    if not values.is_cuda:
+        ordered, indices = values.topk(min(k + 1, values.shape[-1]))
+        if not (ordered[..., 1:] == ordered[..., :-1]).any():
+            return ordered[..., :k], indices[..., :k]
     bits = (values + 0.0).view(torch.int32)  # -0 becomes 0.
     ordered = bits ^ ((bits >> 31) & 0x7FFFFFFF)
     keys = (ordered.long() << 32) + torch.arange(values.shape[-1] - 1, -1, -1, device=values.device)
@@ -157,6 +160,14 @@ class _Finished:
     def __init__(self, images: int, n_best: int, device: torch.device) -> None:
         self.score = torch.full((images, n_best), -torch.inf, device=device)
         self._kept: dict[str, Tensor] = {}
+        self._attention: list[Tensor] = []
+
+    def look(self, attention: Tensor) -> Tensor:
+        """Keep what live hypotheses look at, (A, K, P): the number of each, (A, K), for its history."""
+        first = sum(map(len, self._attention))
+        self._attention.append(attention.flatten(0, 1).half())
+        numbers = torch.arange(len(self._attention[-1]), device=attention.device)
+        return (first + numbers).view(attention.shape[:2])
 
     def threshold(self, rows: Tensor) -> Tensor:
         """The score that a caption must exceed to enter the list."""
@@ -170,14 +181,13 @@ class _Finished:
         self.score[rows], order = best(scores, self.score.shape[1])
         place = torch.arange(len(rows), device=rows.device)[:, None]
         lengths = torch.full_like(log_prob, words, dtype=torch.int64)
-        with torch.autocast(place.device.type, enabled=False):  # It has no rule for the concatenation of float16.
-            for name, tensor in {"log_prob": log_prob, "length": lengths, **histories}.items():
-                if name not in self._kept:
-                    self._kept[name] = tensor.new_zeros(*self.score.shape, *tensor.shape[2:])
-                self._kept[name][rows] = torch.cat([self._kept[name][rows], tensor], dim=1)[place, order]
+        for name, tensor in {"log_prob": log_prob, "length": lengths, **histories}.items():
+            if name not in self._kept:
+                self._kept[name] = tensor.new_zeros(*self.score.shape, *tensor.shape[2:])
+            self._kept[name][rows] = torch.cat([self._kept[name][rows], tensor], dim=1)[place, order]
 
     def captions(self) -> list[list[Hypothesis]]:
-        attention = self._kept["attention"].cpu().numpy() if "attention" in self._kept else None
+        attention = torch.cat(self._attention)[self._kept["looks"]].cpu().numpy() if self._attention else None
         columns = [self.score, *(self._kept[name] for name in ("log_prob", "length", "words", "log_probs"))]
         captions: list[list[Hypothesis]] = []
         for image, of_image in enumerate(zip(*(column.tolist() for column in columns), strict=True)):

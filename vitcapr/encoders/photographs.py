@@ -95,11 +95,11 @@ def image_recipe(
         attributes["patches"] = patches
     if store_dtype == "int8":
         attributes["eight_bits"] = "patches[n, p, c] * patches_scale[n, c] is the feature"
-    load = partial(_load, checkpoint.folder, attributes, preprocessing, device, layers or ())
+    load = partial(load_described, checkpoint.folder, attributes, preprocessing, device, layers or ())
     return ImageRecipe(checkpoint.folder, preprocessing, note, attributes, load)
 
 
-def _load(
+def load_described(
     folder: Path,
     attributes: Mapping[str, Any],
     preprocessing: Preprocessing,
@@ -173,7 +173,7 @@ def open_like(
             remedy=f"give the folder of {attributes['backbone']} with --backbone",
         )
     preprocessing = preprocessing_of(attributes)
-    backbone = _load(folder, attributes, preprocessing, device, () if layer is None else (layer,))
+    backbone = load_described(folder, attributes, preprocessing, device, () if layer is None else (layer,))
     return PhotographEncoder(preprocessing, backbone, attributes["store_dtype"], layer)
 
 

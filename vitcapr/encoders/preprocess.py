@@ -33,8 +33,8 @@ _SHORTEST_EDGE_TYPES = ("clip", "bit", "siglip_", "chinese_clip", "bridgetower",
 _CROPPED_SHARE = 224 / 256
 _UNCROPPED_FROM = 384
 _TIMM_SHARE = 0.875
-_IMAGENET = ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
-_CLIP = ([0.48145466, 0.4578275, 0.40821073], [0.26862954, 0.26130258, 0.27577711])
+IMAGENET_STATISTICS = ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
+CLIP_STATISTICS = ([0.48145466, 0.4578275, 0.40821073], [0.26862954, 0.26130258, 0.27577711])
 _LARGEST_RESIZED = 64
 """Up to this many times the pixels of the crop, a picture is resized whole; ``box`` changes some pixels by one."""
 _SUPPORT = 3
@@ -196,14 +196,14 @@ def _read_timm(stated: Mapping[str, Any]) -> dict[str, Any]:
         if stated.get("crop_mode") in (None, "center")
         else None,
         "crop_size": size,
-        **_read_torchvision(stated, _IMAGENET),
+        **_read_torchvision(stated, IMAGENET_STATISTICS),
     }
 
 
 def _read_open_clip(stated: Mapping[str, Any]) -> dict[str, Any]:
     size, mode = _size(stated["size"], False, Path(OPEN_CLIP_CONFIG)), stated.get("resize_mode", "shortest")
     edges = {"shortest": {"shortest_edge": min(size)}, "squash": list(size)}.get(mode, mode)
-    return {"size": edges, "crop_size": list(size), **_read_torchvision(stated, _CLIP)}
+    return {"size": edges, "crop_size": list(size), **_read_torchvision(stated, CLIP_STATISTICS)}
 
 
 def _read_torchvision(stated: Mapping[str, Any], usual: tuple[list[float], list[float]]) -> dict[str, Any]:

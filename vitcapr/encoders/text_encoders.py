@@ -35,7 +35,9 @@ Pool = Literal["auto", "modules.json", "mean", "cls", "last"]
 
 
 class TextEncoder:
-    """Turns sentences into vectors of length ``dim``; made by :func:`load_text_encoder`."""
+    """Turns sentences into vectors of length ``dim``; made by :func:`load_text_encoder`. ``prompt`` precedes each
+    sentence, which is put into lower case with ``lowercase`` and cut to ``longest`` tokens; ``pool`` makes the vector.
+    """
 
     def __init__(
         self,
@@ -48,8 +50,8 @@ class TextEncoder:
         lowercase: bool = False,
         prompt: str = "",
     ) -> None:
-        self.tokenizer, self._tower, self._pool, self._longest = tokenizer, tower, pool, longest
-        self.model, self._lowercase, self._prompt = tower.model, lowercase, prompt
+        self.tokenizer, self._tower, self.pool, self.longest = tokenizer, tower, pool, longest
+        self.model, self.lowercase, self.prompt, self.room = tower.model, lowercase, prompt, tower.room
         self.dtype, self._device = dtype, device
         self.dim = int(self._forward(self.tokenize(["a"])).shape[1])
 
@@ -62,11 +64,11 @@ class TextEncoder:
         """The token ids of each sentence, special tokens included, cut to the maximum length."""
         if not texts:
             return []
-        whole = [self._prompt + text for text in texts]
+        whole = [self.prompt + text for text in texts]
         cut = self.tokenizer(
-            [text.lower() for text in whole] if self._lowercase else whole,
+            [text.lower() for text in whole] if self.lowercase else whole,
             truncation=True,
-            max_length=self._longest,
+            max_length=self.longest,
             return_attention_mask=False,
             verbose=False,
         )
@@ -102,7 +104,7 @@ class TextEncoder:
         mask = to_device(padded["attention_mask"], self._device)
         masked = {"attention_mask": mask} if length is None else {}
         output = self._tower.run(input_ids=to_device(padded["input_ids"], self._device), **masked)
-        return output.float() if output.ndim == 2 else self._pool(output.float(), mask)
+        return output.float() if output.ndim == 2 else self.pool(output.float(), mask)
 
 
 def _first(hidden: Tensor, _: Tensor) -> Tensor:

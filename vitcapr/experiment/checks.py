@@ -9,8 +9,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from vitcapr.config.base import find_backbone
 from vitcapr.config.captioner import CaptionerPhaseConfig, LanguageModelCaptionerConfig
-from vitcapr.config.names import find_backbone
 from vitcapr.encoders.kinds import check_image_encoder, check_image_tower, check_text_encoder
 from vitcapr.errors import UserError
 from vitcapr.experiment.inputs import Inputs

@@ -6,11 +6,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from vitcapr.config.base import parse
+from vitcapr.config.base import from_here
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.grid import expand_grid
-from vitcapr.config.names import from_here
-from vitcapr.config.yaml_file import read_yaml
+from vitcapr.config.reading import parse, read_yaml
 from vitcapr.errors import as_user_error
 from vitcapr.experiment.checks import not_done, problems
 from vitcapr.experiment.figure_rules import FigureRule

@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from vitcapr.config.base import Section
+from vitcapr.config.base import ADOPTED, Section, find_backbone
+from vitcapr.config.decoding import RerankingConfig
 from vitcapr.config.features import TRAINED
 from vitcapr.config.finetuned_dual_encoder import FinetunedDualEncoderConfig
-from vitcapr.config.names import ADOPTED, find_backbone
-from vitcapr.config.reranking import RerankingConfig
 from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.config.scored import unique
 from vitcapr.encoders.kinds import rolls_out

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from vitcapr.config.base import ADOPTED, find_backbone
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.features import TRAINED, BackboneConfig
-from vitcapr.config.names import ADOPTED, find_backbone
 from vitcapr.encoders.kinds import OUTPUTS, image_kind, read_model_config
 from vitcapr.errors import UserError
 from vitcapr.formats.store_manifest import SCALE, arrays_of_layer, read_sealed

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vitcapr.config.names import from_here
+from vitcapr.config.base import from_here
 from vitcapr.config.scored import RANKED, unique
 from vitcapr.experiment.selection import TEST, TRAIN, Selection
 from vitcapr.files import canonical_json

@@ -1,8 +1,8 @@
 """Attention scores of words and patches: additive and bilinear.
 
 ``w^T tanh(W_v v_i + W_h h_t + b)`` needs a number for every word, patch and unit. The plain formula keeps these tensors
-of the whole batch for the backward pass. On a CPU, they are made for a few words of an image at a time, which fit the
-cache, and once more in the backward pass: a training step takes half of the time.
+of the whole batch for the backward pass. On a CPU, they are made for a few words at a time, which fit the cache, and
+once more in the backward pass: a training step takes half of the time, and a decoding two thirds.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from torch import Tensor
 Scoring = Literal["tanh", "relu", "bilinear"]
 
 _WORDS = 8
-"""Words of an image whose pairs with its patches are computed together."""
+"""Words whose pairs with the patches of their image are computed together."""
 _LARGEST_EXPONENT = 20.0
 """tanh is 1 to the last bit of a float32 beyond 10; clamping here keeps the product of two exponentials finite."""
 
@@ -41,6 +41,19 @@ def patch_scores(patches: Tensor, words: Tensor, weight: Tensor, counts: Tensor,
         return _PairScores.apply(patches, words, weight, counts, scoring)  # type: ignore[no-any-return]
 
 
+def prepare_patches(patches: Tensor, scoring: Scoring) -> Tensor:
+    """What :func:`prepared_scores` reads in place of the patches, computed once for all words of a decoding."""
+    return _powers(patches) if scoring == "tanh" and not patches.is_cuda else patches
+
+
+def prepared_scores(prepared: Tensor, words: Tensor, weight: Tensor, counts: Tensor, scoring: Scoring) -> Tensor:
+    """:func:`patch_scores` without gradients, of patches from :func:`prepare_patches`."""
+    with torch.autocast(words.device.type, enabled=False):
+        if scoring == "bilinear" or words.is_cuda:
+            return _formula(prepared, words, weight, scoring)
+        return _scores(prepared, _powers(words) if scoring == "tanh" else words, weight, counts, scoring)
+
+
 def _formula(patches: Tensor, words: Tensor, weight: Tensor, scoring: Scoring) -> Tensor:
     """The scores as they are defined, of all pairs at once."""
     if scoring == "bilinear":
@@ -55,16 +68,25 @@ def _powers(values: Tensor) -> Tensor:
 
 
 def _halves(patches: Tensor, words: Tensor) -> Tensor:
-    """u = 1 / (1 + exp(2a) exp(2b)) of powers (P, A) and (N, A): (N, P, A).
+    """u = 1 / (1 + exp(2a) exp(2b)) of powers (B, P, A) and (B, N, A): (B, N, P, A).
 
     tanh(a + b) = 1 - 2u, and its derivative is 4 u (1 - u). A division takes half of the time of a tanh.
     """
     ones = patches.new_ones(patches.shape[-1])
-    return torch.addcmul(ones, patches, words[:, None]).reciprocal_()
+    return torch.addcmul(ones, patches[:, None], words[:, :, None]).reciprocal_()
 
 
 def _relu(patches: Tensor, words: Tensor) -> Tensor:
-    return torch.relu_(patches + words[:, None])
+    return torch.relu_(patches[:, None] + words[:, :, None])
+
+
+def _scores(patches: Tensor, words: Tensor, weight: Tensor, counts: Tensor, scoring: Scoring) -> Tensor:
+    """(B, N, P) of the powers for ``tanh``, of the sums for ``relu``."""
+    scores = words.new_zeros(*words.shape[:2], patches.shape[1])
+    pairs = _halves if scoring == "tanh" else _relu
+    for images, some in _parts(counts):
+        scores[images, some] = pairs(patches[images], words[images, some]) @ weight
+    return weight.sum() - 2 * scores if scoring == "tanh" else scores
 
 
 class _PairScores(torch.autograd.Function):
@@ -74,11 +96,7 @@ class _PairScores(torch.autograd.Function):
         if ctx.is_tanh:
             patches, words = _powers(patches), _powers(words)
         ctx.save_for_backward(patches, words, weight, counts)
-        scores = words.new_zeros(*words.shape[:2], patches.shape[1])
-        for image, some in _parts(counts):
-            pairs = (_halves if ctx.is_tanh else _relu)(patches[image], words[image, some])
-            scores[image, some] = pairs @ weight
-        return weight.sum() - 2 * scores if ctx.is_tanh else scores
+        return _scores(patches, words, weight, counts, scoring)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
@@ -86,19 +104,22 @@ class _PairScores(torch.autograd.Function):
         patches, words, weight, counts = ctx.saved_tensors
         for_patches, for_words = torch.zeros_like(patches), torch.zeros_like(words)
         for_weight = torch.zeros_like(weight)
-        for image, some in _parts(counts):
-            upstream = gradient[image, some]
-            pairs = (_halves if ctx.is_tanh else _relu)(patches[image], words[image, some])
-            of_weight = upstream.flatten() @ pairs.flatten(0, 1)
+        for images, some in _parts(counts):
+            upstream = gradient[images, some]
+            pairs = (_halves if ctx.is_tanh else _relu)(patches[images], words[images, some])
+            of_weight = upstream.flatten() @ pairs.flatten(0, 2)
             for_weight += upstream.sum() - 2 * of_weight if ctx.is_tanh else of_weight
             slopes = pairs.addcmul_(pairs, pairs, value=-1).mul_(4) if ctx.is_tanh else pairs.sign_()
-            for_words[image, some] = (upstream[:, None] @ slopes)[:, 0]
-            for_patches[image] += slopes.mul_(upstream[..., None]).sum(0)
+            for_words[images, some] = (upstream[:, :, None] @ slopes)[:, :, 0]
+            for_patches[images] += slopes.mul_(upstream[..., None]).sum(1)
         return for_patches * weight, for_words * weight, for_weight, None, None
 
 
-def _parts(counts: Tensor) -> Iterator[tuple[int, slice]]:
-    """A few real words of an image at a time."""
-    for image, count in enumerate(counts.tolist()):
-        for first in range(0, count, _WORDS):
-            yield image, slice(first, min(first + _WORDS, count))
+def _parts(counts: Tensor) -> Iterator[tuple[slice, slice]]:
+    """A few words at a time: of an image, or of several images that have few words each."""
+    numbers = counts.tolist()
+    images = max(1, _WORDS // max([1, *numbers]))
+    for first in range(0, len(numbers), images):
+        count = max(numbers[first : first + images])
+        for word in range(0, count, _WORDS):
+            yield slice(first, first + images), slice(word, min(word + _WORDS, count))

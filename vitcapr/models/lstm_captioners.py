@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from vitcapr.encoders.staging import to_device
-from vitcapr.models.attention import Scoring, patch_scores
+from vitcapr.models.attention import Scoring, patch_scores, prepare_patches, prepared_scores
 from vitcapr.models.interface import Captioner, Memory, State, Step
 from vitcapr.models.packing import WordsOfImages
 from vitcapr.models.recurrent import lstm_states
@@ -132,7 +132,11 @@ class PatchAttentionCaptioner(Captioner):
 
     def encode(self, features: dict[str, Tensor]) -> Memory:
         values = self.patch(self.dropout(features["patches"]))
-        memory = {"values": values.float(), "keys": self.patch_key(values).float()}
+        keys, memory = self.patch_key(values).float(), {"values": values.float()}
+        if torch.is_grad_enabled():
+            memory["keys"] = keys
+        else:
+            memory["prepared_keys"] = prepare_patches(keys, self.scoring)
         if self.start is not None:
             memory["start"] = torch.tanh(self.start(self.dropout(features["cls"]))).float()
         return memory
@@ -150,7 +154,10 @@ class PatchAttentionCaptioner(Captioner):
 
         Returns contexts (B, N, H) and weights (B, N, P).
         """
-        scores = patch_scores(memory["keys"], words, self.score, counts, self.scoring)
+        if "keys" in memory:
+            scores = patch_scores(memory["keys"], words, self.score, counts, self.scoring)
+        else:
+            scores = prepared_scores(memory["prepared_keys"], words, self.score, counts, self.scoring)
         weights = torch.softmax(scores, dim=-1)
         return weights @ memory["values"], weights
 

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from vitcapr.config.base import StageSettings
-from vitcapr.config.names import checkpoint_files
+from vitcapr.config.base import StageSettings, checkpoint_files
 from vitcapr.data.digests import content_digest
 from vitcapr.pipeline.code import code_hash, job_code
 from vitcapr.pipeline.records import find_experiment_folder

@@ -17,7 +17,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from vitcapr.config.base import StageSettings, parse_settings
+from vitcapr.config.base import StageSettings
+from vitcapr.config.reading import parse_settings
 from vitcapr.errors import UserError
 from vitcapr.files import remove_remains, write_json
 from vitcapr.pipeline import records

@@ -1,10 +1,29 @@
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
-from vitcapr.config.data import PairsSettings
+from vitcapr.config.data import DataSettings, Flickr8kConfig, PairsConfig, PictureChecks, ScenesConfig
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import Out, stage
 from vitcapr.progress import Reporter
+
+_READ = {
+    "table": ("data.pairs.table", "data.pairs.images"),
+    "flickr8k": ("data.flickr8k.", "data.pairs.chinese"),
+    "scenes": (),
+}
+"""For each source of pairs, the prefixes of the configuration keys whose files are read."""
+
+
+class PairsSettings(PictureChecks, DataSettings):
+    """The settings of the stage ``data_pairs``."""
+
+    pairs: PairsConfig = PairsConfig()
+    flickr8k: Flickr8kConfig = Flickr8kConfig()
+    scenes: ScenesConfig = ScenesConfig()
+
+    def user_files(self) -> Iterator[tuple[str, Path]]:
+        yield from ((key, path) for key, path in super().user_files() if key.startswith(_READ[self.pairs.source]))
 
 
 @stage(execution_only={"max_rejected"})

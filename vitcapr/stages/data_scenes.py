@@ -1,9 +1,15 @@
 import os
 
-from vitcapr.config.data import ScenesSettings
+from vitcapr.config.data import DataSettings, ScenesConfig
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import Out, stage
 from vitcapr.progress import Reporter
+
+
+class ScenesSettings(DataSettings):
+    """The settings of the stage ``data_scenes``."""
+
+    scenes: ScenesConfig = ScenesConfig()
 
 
 @stage()

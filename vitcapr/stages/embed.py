@@ -1,5 +1,5 @@
 from vitcapr.config.base import StageSettings
-from vitcapr.config.embed import EmbedConfig
+from vitcapr.config.retriever import EmbedConfig
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, Split, stage
 from vitcapr.progress import Reporter

@@ -2,7 +2,7 @@ from typing import Annotated, Any, Self
 
 from vitcapr.config.base import StageSettings
 from vitcapr.config.captioner import LanguageModelConfig
-from vitcapr.config.text import TextConfig
+from vitcapr.config.features import TextConfig
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter

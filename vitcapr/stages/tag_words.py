@@ -1,5 +1,5 @@
 from vitcapr.config.base import StageSettings
-from vitcapr.config.text import TagsConfig
+from vitcapr.config.features import TagsConfig
 from vitcapr.errors import UserError
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, stage

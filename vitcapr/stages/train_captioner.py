@@ -1,4 +1,4 @@
-from vitcapr.config.architectures import AnyCaptionerConfig
+from vitcapr.config.experiment import AnyCaptionerConfig
 from vitcapr.config.training import TrainedSettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import CodeHash, In, Out, stage

@@ -1,5 +1,5 @@
 from vitcapr.config.base import StageSettings
-from vitcapr.config.finetuned_dual_encoder import TokenizerConfig
+from vitcapr.config.features import TokenizerConfig
 from vitcapr.errors import UserError
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, stage

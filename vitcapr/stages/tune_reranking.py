@@ -1,8 +1,8 @@
 from typing import Annotated, Any, Literal, Self
 
 from vitcapr.config.base import StageSettings
+from vitcapr.config.decoding import WeighingConfig
 from vitcapr.config.metrics import MetricsConfig
-from vitcapr.config.reranking import WeighingConfig
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter

@@ -1,8 +1,15 @@
-from vitcapr.config.text import VocabularySettings
+from vitcapr.config.base import StageSettings
+from vitcapr.config.features import TextConfig
 from vitcapr.errors import UserError
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
+
+
+class VocabularySettings(StageSettings):
+    """The settings of the stage ``vocabulary``."""
+
+    text: TextConfig = TextConfig()
 
 
 @stage()

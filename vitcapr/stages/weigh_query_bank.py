@@ -1,4 +1,4 @@
-from vitcapr.config.reranking import WeighQueryBankSettings
+from vitcapr.config.decoding import WeighQueryBankSettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter

@@ -1,8 +1,7 @@
 from typing import Any
 
-from vitcapr.config.base import StageSettings
-from vitcapr.config.dataset import find_data
-from vitcapr.config.text import WordVectorsConfig
+from vitcapr.config.base import StageSettings, find_data
+from vitcapr.config.features import WordVectorsConfig
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter

@@ -22,7 +22,6 @@ from vitcapr.store.layout import (
     checksum_path,
     chunk_path,
     decode_ids,
-    group_metadata,
     identity_in,
     layouts_in,
 )
@@ -128,23 +127,16 @@ def _check_metadata(manifest: Mapping[str, Any], group: Path, where: Path) -> No
     differing = [
         f"'{name}'"
         for name, layout in layouts_in(manifest).items()
-        if _numbers(read_json(group / name / "zarr.json")) != _numbers(layout.metadata())
+        if not layout.is_described_by(read_json(group / name / "zarr.json"))
     ]
     stated = (sealed.get("fingerprint"), sealed.get("grid"))
-    if read_json(group / "zarr.json") != group_metadata(sealed) or stated != (
-        manifest["fingerprint"],
-        manifest.get("grid"),
-    ):
+    own = StoreWriter(group.parent, {}).attributes
+    if own != sealed or stated != (manifest["fingerprint"], manifest.get("grid")):
         differing.append("its attributes")
     if differing:
         what = f"the manifest is not that of the store: {', '.join(differing)} differ from {group}"
         again = compute_again(identity_in(manifest))
         raise UserError(what, where=where, remedy=f"{again} writes both again; pull a pulled store again")
-
-
-def _numbers(metadata: Any) -> dict[str, Any]:
-    """What decides how the files of an array are read: the metadata without the names of its axes."""
-    return {key: metadata[key] for key in metadata if key != "dimension_names"} if isinstance(metadata, dict) else {}
 
 
 def repair(array: str) -> str:

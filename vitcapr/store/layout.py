@@ -1,4 +1,4 @@
-"""Where the parts of a feature store lie on disk, and the Zarr v3 metadata that says so to other programs.
+"""Where the parts of a feature store lie on disk, and what its Zarr v3 metadata have to say.
 
 ``STORES/<fingerprint>/features.zarr`` is the group; ``STORES/<fingerprint>/checksums/<chunk>.json`` says which
 chunks are finished, and lies outside so that the group holds nothing but Zarr.
@@ -59,24 +59,26 @@ class ArrayLayout:
         return self.chunk * math.prod(self.shape[1:]) * np.dtype(self.dtype).itemsize
 
     def metadata(self) -> dict[str, Any]:
-        """What ``zarr.json`` of the array says: ``bytes`` is the only codec, so a chunk file is the array itself."""
-        size = np.dtype(self.dtype).itemsize
+        """What ``zarr.json`` says of how the files of the array are read: ``bytes`` is the only codec, so a chunk file
+        is the array itself."""
+        bytes_codec = {"name": "bytes", "configuration": {"endian": "little"}}
         return {
-            "zarr_format": 3,
-            "node_type": "array",
             "shape": list(self.shape),
             "data_type": self.dtype,
             "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [self.chunk, *self.shape[1:]]}},
             "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
-            "fill_value": 0 if self.dtype in ("int8", "uint8") else 0.0,
-            "codecs": [{"name": "bytes", "configuration": {"endian": "little"}} if size > 1 else {"name": "bytes"}],
-            "dimension_names": list(self.axes),
-            "attributes": {},
+            "codecs": [bytes_codec if np.dtype(self.dtype).itemsize > 1 else {"name": "bytes"}],
         }
+
+    def is_described_by(self, metadata: Any) -> bool:
+        """Whether ``metadata`` of an array, perhaps written by another program, describe these files."""
+        expected = {**self.metadata(), "zarr_format": 3, "node_type": "array", "storage_transformers": []}
+        known = {"storage_transformers": [], **metadata} if isinstance(metadata, dict) else {}
+        return expected.items() <= known.items()
 
     @classmethod
     def from_metadata(cls, metadata: Mapping[str, Any]) -> Self:
-        """The inverse of :meth:`metadata`.
+        """The layout of the array that ``metadata`` describe.
 
         Raises:
             ValueError: the metadata are not of an array that this program writes. Other errors are possible.
@@ -84,7 +86,7 @@ class ArrayLayout:
         chunk = metadata["chunk_grid"]["configuration"]["chunk_shape"][0]
         layout = cls(tuple(metadata["shape"]), chunk, metadata["data_type"], tuple(metadata["dimension_names"]))
         sizes = (chunk, *layout.shape)
-        if any(type(size) is not int or size < 1 for size in sizes) or layout.metadata() != metadata:
+        if any(type(size) is not int or size < 1 for size in sizes) or not layout.is_described_by(metadata):
             raise ValueError("other programs wrote it")
         return layout
 
@@ -101,11 +103,6 @@ def layouts_in(manifest: Mapping[str, Any]) -> dict[str, ArrayLayout]:
         name: ArrayLayout.for_rows(kind, array["shape"], chunk, array["dtype"])
         for name, array in manifest["arrays"].items()
     }
-
-
-def group_metadata(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """What ``zarr.json`` of the group says."""
-    return {"zarr_format": 3, "node_type": "group", "attributes": dict(attributes)}
 
 
 def chunk_path(array: Path, index: int, ndim: int) -> Path:

@@ -111,10 +111,10 @@ class RemoteFolder:
 
         self._move("pull", files, [name for name, file in files.items() if file.problem()], fetch, report)
 
-    def push(self, files: Mapping[str, DigestedFile], index: str, content: bytes, report: Reporter) -> None:
-        """Copy files to the folder, and at last ``content`` to the file ``index``, which lists them with their digests.
+    def push(self, files: Mapping[str, DigestedFile], last: Mapping[str, bytes], report: Reporter) -> None:
+        """Copy files to the folder, and then write ``last``, whose last file lists the others with their digests.
 
-        A file that is there with its size is not sent again, unless the folder has another index.
+        A file that is there with its size is not sent again, unless the folder has another list.
 
         Raises:
             UserError: nothing can be written there, or a file here is damaged.
@@ -122,7 +122,8 @@ class RemoteFolder:
         if self._protocol in _HTTP:
             raise UserError("cannot write there", where=self.url, remedy="http can be pulled from only; push over ssh")
         there = self._tried(self._sizes)
-        if index in there and self.read(index, MOST_OF_A_LIST) != content:
+        index = [*last][-1]
+        if index in there and self.read(index, MOST_OF_A_LIST) != last[index]:
             there = {}
 
         def send(names: Sequence[str]) -> None:
@@ -134,8 +135,9 @@ class RemoteFolder:
 
         self._move("push", files, [name for name, file in files.items() if there.get(name) != file.size], send, report)
         with tempfile.TemporaryDirectory() as folder:
-            write_bytes(Path(folder) / index, content)
-            self._put({index: Path(folder) / index})
+            for name, content in last.items():
+                write_bytes(Path(folder) / name, content)
+                self._put({name: Path(folder) / name})
 
     def _move(
         self,

@@ -3,12 +3,15 @@
 A store that travels is one folder, wherever it is::
 
     features.zarr/          the group, as in results/stores
+    audit.json              what an audit stated, if there was one
     manifest.json           the seal, written last: without it there is no store yet
 
 So a half-pushed store is not taken for a whole one, and a transfer continues with the files that are not there.
 """
 
 import json
+import posixpath
+import tempfile
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,7 +21,8 @@ from typing import Any
 import numpy as np
 
 from vitcapr.errors import UserError
-from vitcapr.files import DigestedFile, readable_json, sha256_bytes, write_json
+from vitcapr.files import DigestedFile, readable_json, sha256_bytes, write_bytes, write_json
+from vitcapr.formats.audit import AUDIT, find_audit
 from vitcapr.formats.records import reading
 from vitcapr.formats.store_manifest import SCALE, check_sealed, read_sealed
 from vitcapr.progress import Reporter
@@ -85,8 +89,10 @@ def push(sealed: Path, place: RemoteFolder, report: Reporter) -> None:
     metadata = [group / "zarr.json", *(group / name / "zarr.json" for name in layouts_in(manifest))]
     metadata.append(group / identity_in(manifest) / "zarr.json")
     files = [*map(DigestedFile.at, metadata), *sealed_files(manifest, group).values()]
-    seal = readable_json({**manifest, "store": GROUP}).encode()
-    place.push({_name(GROUP, file, group): file for file in files}, MANIFEST, seal, report)
+    last = {MANIFEST: readable_json({**manifest, "store": GROUP}).encode()}
+    if find_audit(group.parent, manifest):
+        last = {AUDIT: (group.parent / AUDIT).read_bytes(), **last}
+    place.push({_name(GROUP, file, group): file for file in files}, last, report)
 
 
 def pull(remote: RemoteStore, folder: Path, report: Reporter, arrays: Collection[str] | None = None) -> Path:
@@ -127,8 +133,18 @@ def pull(remote: RemoteStore, folder: Path, report: Reporter, arrays: Collection
             for index in chunks:
                 digests = {name: array["checksums"][index] for name, array in sealed["arrays"].items()}
                 write_json(checksum_path(folder, index), digests)
+        _pull_audit(remote, folder)
         write_json(folder / MANIFEST, manifest)
     return folder / MANIFEST
+
+
+def _pull_audit(remote: RemoteStore, folder: Path) -> None:
+    """Copy the audit of the store, if there is one of these bytes there and none here."""
+    name = posixpath.join(posixpath.dirname(remote.manifest["store"]), AUDIT)
+    with suppress(FileNotFoundError), tempfile.TemporaryDirectory() as temporary:
+        write_bytes(Path(temporary) / AUDIT, remote.place.read(name, _MOST_OF_METADATA))
+        if not (folder / AUDIT).exists() and (audit := find_audit(Path(temporary), remote.manifest)):
+            audit.write(folder / AUDIT)
 
 
 def _ids(remote: RemoteStore, folder: Path) -> list[str]:

@@ -2,6 +2,7 @@
 
 import errno
 import fcntl
+import json
 import os
 import re
 import shutil
@@ -19,7 +20,6 @@ from vitcapr.files import (
     atomic_path,
     canonical_json,
     read_json,
-    readable_json,
     sha256_bytes,
     write_bytes,
     write_json,
@@ -33,7 +33,6 @@ from vitcapr.store.layout import (
     checksum_path,
     chunk_path,
     encode_ids,
-    group_metadata,
 )
 
 LOCK = "writers.lock"
@@ -87,10 +86,11 @@ class StoreWriter:
 
         A store that has the same attributes with other ``TERMS`` keeps its own.
         """
-        for name, layout in self.layouts.items():
-            _write_once(self.group / name / "zarr.json", readable_json(layout.metadata()).encode())
+        files = zarr_metadata(self.layouts, attributes)
+        group = files.pop("zarr.json")
+        self._write_all(files)
         if {**self.attributes, TERMS: None} != {**attributes, TERMS: None}:
-            _write_once(self.group / "zarr.json", readable_json(group_metadata(attributes)).encode())
+            self._write_all({"zarr.json": group})
 
     def write_ids(self, ids: Iterable[Collection[str]], identity: str) -> np.ndarray:
         """Write the table of the ids of all rows, and return it.
@@ -101,9 +101,17 @@ class StoreWriter:
         """
         table = encode_ids(ids)
         layout = ArrayLayout(table.shape, len(table), "uint8", (identity.removesuffix("_id"), "byte"))
-        _write_once(self.group / identity / "zarr.json", readable_json(layout.metadata()).encode())
-        _write_once(chunk_path(self.group / identity, 0, 2), table.tobytes())
+        files = zarr_metadata({identity: layout}, {})
+        ids_path = chunk_path(Path(identity), 0, 2).as_posix()
+        self._write_all({f"{identity}/zarr.json": files[f"{identity}/zarr.json"], ids_path: table.tobytes()})
         return table
+
+    def _write_all(self, files: Mapping[str, bytes]) -> None:
+        """Write the files of the group that do not have these bytes."""
+        for name, content in files.items():
+            path = self.group / name
+            if not path.is_file() or path.read_bytes() != content:
+                write_bytes(path, content)
 
     @property
     def attributes(self) -> dict[str, Any]:
@@ -172,6 +180,26 @@ class StoreWriter:
         if needed <= free:
             return None
         return f"warning: {needed / 1e9:.1f} GB to write, {free / 1e9:.1f} GB free at {self.folder}"
+
+
+def zarr_metadata(layouts: Mapping[str, ArrayLayout], attributes: Mapping[str, Any]) -> dict[str, bytes]:
+    """The metadata of a group and of its arrays, as zarr writes them, by the names of the files."""
+    import zarr
+
+    files: dict[str, Any] = {}
+    group = zarr.create_group(zarr.storage.MemoryStore(files), attributes=json.loads(canonical_json(dict(attributes))))
+    for name, layout in layouts.items():
+        group.create_array(
+            name,
+            shape=layout.shape,
+            chunks=(layout.chunk, *layout.shape[1:]),
+            dtype=layout.dtype,
+            compressors=None,
+            filters=None,
+            fill_value=0,
+            dimension_names=layout.axes,
+        )
+    return {name: buffer.to_bytes() for name, buffer in files.items()}
 
 
 def read_layouts(folder: Path) -> dict[str, ArrayLayout]:
@@ -251,8 +279,3 @@ def remove_partials(folder: Path) -> None:
         return
     finally:
         os.close(descriptor)
-
-
-def _write_once(path: Path, content: bytes) -> None:
-    if not path.is_file() or path.read_bytes() != content:
-        write_bytes(path, content)

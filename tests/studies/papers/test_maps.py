@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.studies.papers.maps import PAPERS, REPOSITORY, drawn, read_map
-from vitcapr.config.yaml_file import read_yaml
+from vitcapr.config.reading import read_yaml
 from vitcapr.experiment.experiment import Experiment
 from vitcapr.studies.papers.numbers import TABLE_NAMES
 

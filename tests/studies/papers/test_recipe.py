@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from vitcapr.commands.config import recipe_text
-from vitcapr.config.yaml_file import read_yaml
+from vitcapr.config.reading import read_yaml
 from vitcapr.errors import UserError
 from vitcapr.experiment.experiment import load_experiment
 from vitcapr.studies.papers.recipe import PrintedSetting, read_recipe, recipe_names, value_at

@@ -1,12 +1,53 @@
-"""What is wrong with a configuration, a line for each mistake, with the key that was probably meant."""
+"""Reading a configuration: YAML, and a line for each mistake with the key that was probably meant."""
 
 import difflib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, get_args, get_origin
+from pathlib import Path
+from typing import Any, TypeVar, get_args, get_origin
 
+import yaml
 from pydantic import BaseModel, ValidationError
+
+from vitcapr.config.base import Section
+from vitcapr.errors import UserError, as_user_error
+from vitcapr.files import read_text
+
+S = TypeVar("S", bound=Section)
+
+
+def parse(model: type[S], values: Any, where: object) -> S:
+    """Validate ``values`` as a ``model``.
+
+    Raises:
+        UserError: the values are invalid; a line for each mistake names the wrong key and the key that was meant.
+    """
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        raise as_user_error(
+            [UserError(what, where=where, remedy=remedy) for what, remedy in mistakes(model, values, error)]
+        ) from error
+
+
+def parse_settings(model: type[S], text: str) -> S:
+    """Parse the ``--settings`` of a stage: JSON text, or the path of a JSON file."""
+    source: object = "--settings"
+    if not text.lstrip().startswith("{"):
+        source = Path(text)
+        try:
+            text = read_text(Path(text))
+        except (OSError, UnicodeDecodeError) as error:
+            raise UserError("the settings are neither JSON text nor a readable file", where=text) from error
+    try:
+        values = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise UserError(f"the settings are not valid JSON: {error}", where=source) from error
+    except RecursionError as error:
+        raise UserError("the settings are nested too deeply", where=source) from error
+    return parse(model, values, where=source)
+
 
 Location = tuple[int | str, ...]
 _NOT_A_KEY = re.compile(r"\[key\]$|literal\[|constrained-")
@@ -197,3 +238,35 @@ def _keys(annotation: Any, values: Any, path: Location = ()) -> Iterator[Locatio
     else:
         for choice in get_args(annotation):
             yield from _keys(choice, values, path)
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """Raises:
+    UserError: the file is missing or is not a YAML mapping, or a key stands twice in a section.
+    """
+    try:
+        with path.open(encoding="utf-8-sig") as file:
+            values = yaml.load(file, _UniqueKeys)
+    except OSError as error:
+        raise UserError(f"the configuration cannot be read: {error.strerror}", where=path) from error
+    except (RecursionError, ValueError, yaml.YAMLError) as error:
+        raise UserError(f"not YAML in UTF-8: {error}", where=path) from error
+    if not isinstance(values, dict):
+        raise UserError("a configuration is a mapping of keys to values", where=path)
+    return values
+
+
+class _UniqueKeys(yaml.SafeLoader):
+    """Of two equal keys YAML's own loader takes the last."""
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        node: yaml.MappingNode = super().compose_mapping_node(anchor)
+        first: dict[str, int] = {}
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                line = key.start_mark.line + 1
+                if key.value in first:
+                    what = f"the key '{key.value}' stands twice in its section, in lines {first[key.value]} and {line}"
+                    raise UserError(what, where=self.name, remedy="rename or remove one of them")
+                first[key.value] = line
+        return node

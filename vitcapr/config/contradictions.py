@@ -1,0 +1,204 @@
+"""What contradicts something else in a configuration."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from typing import TYPE_CHECKING, TypeVar
+
+from vitcapr.config.base import Entry, Section
+from vitcapr.config.scored import ScoredModels
+
+if TYPE_CHECKING:
+    from vitcapr.config.experiment import ExperimentConfig
+
+V = TypeVar("V")
+
+
+def contradictions(config: "ExperimentConfig") -> Iterator[str]:
+    """A sentence for each contradiction between two parts."""
+    run = config.run
+    if unknown := list(_unknown_entries(config, "run", run)):
+        yield from unknown
+        return  # Everything below looks these names up.
+    yield from _unknown_entries(config, "metrics", config.metrics)
+    yield from _check_captioners(config)
+    yield from _check_rerankings(config)
+    yield from _check_retrievers(config)
+    yield from _check_finetuned(config)
+    scored = [*run.retrievers, *run.finetuned_dual_encoders]
+    yield from _undefined("run.compared", run.compared, scored)
+    yield from _undefined("run.query_banks", run.query_banks, scored)
+    yield from _check_ablations(config, scored)
+    yield from _check_metrics(config)
+    yield from _shared_names(config)
+    if run.pools and config.data.dataset != "pairs":
+        yield f"run.pools: the data set {config.data.dataset} has no held-out queries; use pairs"
+    yield from missing_languages(config, getattr(config.data, config.data.dataset).known_languages)
+
+
+def _unknown_entries(config: "ExperimentConfig", key: str, section: Section) -> Iterator[str]:
+    """The names in a section, and in the sections below it, that stand for no entry or for one that mirrors."""
+    for name, field in type(section).model_fields.items():
+        value, at = getattr(section, name), f"{key}.{name}"
+        values = value if isinstance(value, dict) else {"": value}
+        for part, inner in values.items():
+            place = f"{at}.{part}" if part else at
+            if isinstance(inner, Section):
+                yield from _unknown_entries(config, place, inner)
+            for entry in (mark for mark in field.metadata if isinstance(mark, Entry)):
+                names = inner if isinstance(inner, list) else _given(inner)
+                defined = getattr(config, entry.section)
+                yield from _undefined(place, names, defined)
+                if entry.section == "backbones" and not entry.mirrored:
+                    yield from (
+                        f"{place}: '{backbone}' mirrors its pictures; only the augmented views of a retriever may do so"
+                        for backbone in names
+                        if backbone in defined and defined[backbone].mirror
+                    )
+
+
+def missing_languages(config: "ExperimentConfig", languages: Collection[str] | None) -> Iterator[str]:
+    """A sentence for each language that a model reads and that no caption is in; ``languages`` None: not known."""
+    run, dataset = config.run, config.data.dataset
+    keys = {"text.language": [config.text.language]} if run.captioners or run.retrievers else {}
+    for name in run.finetuned_dual_encoders:
+        keys[f"finetuned_dual_encoders.{name}"] = config.finetuned_dual_encoders[name].languages
+    for key, read in keys.items():
+        for language in read:
+            if languages is not None and language not in languages:
+                there = f"the captions of data.{dataset} are in {' and '.join(languages)}"
+                remedy = f"; set {key}, or data.table.language: {language} where no column has the language"
+                yield f"{key} reads '{language}', but {there}{remedy if dataset == 'table' else ''}"
+
+
+def _check_captioners(config: "ExperimentConfig") -> Iterator[str]:
+    run = config.run
+    if run.captioners and not run.decodings:
+        yield "run.decodings is empty, but run.captioners is not"
+    if not run.captioners and (run.decodings or run.rerankings):
+        idle = "decodings" if run.decodings else "rerankings"
+        yield f"run.{idle} needs a captioner; empty it, or list one in run.captioners"
+    chains: list[str] = []
+    for last in run.captioners:
+        try:
+            chains += config.start_chain(last)
+        except ValueError as error:
+            yield str(error)
+    for name in dict.fromkeys(chains):
+        captioner = config.captioners[name]
+        yield from _unknown_entries(config, f"captioners.{name}", captioner)
+
+
+def _check_rerankings(config: "ExperimentConfig") -> Iterator[str]:
+    for name in config.run.rerankings:
+        reranking = config.rerankings[name]
+        yield from _unknown_entries(config, f"rerankings.{name}", reranking)
+        if name in config.decodings:
+            yield f"'{name}' is both a decoding and a reranking; rename one of them"
+        if reranking.by == "oracle" and "oracle" not in name:
+            yield f"the reranking '{name}' uses an oracle; its name must contain 'oracle'"
+        if reranking.weighing.select_by == "meteor" and config.text.language != "en":
+            yield f"rerankings.{name}.weighing.select_by: METEOR reads English alone; select by cider"
+        if reranking.decoding in config.decodings and config.decodings[reranking.decoding].n_best < 2:
+            yield (
+                f"rerankings.{name} reorders the candidates of '{reranking.decoding}', which stores only one; "
+                f"set decodings.{reranking.decoding}.n_best"
+            )
+
+
+def _check_retrievers(config: "ExperimentConfig") -> Iterator[str]:
+    """Of retrievers and alignments, which read views of the images of a backbone."""
+    reranking = _given(*(config.rerankings[name].retriever for name in config.run.rerankings))
+    for name in dict.fromkeys([*config.run.retrievers, *reranking]):
+        if name in config.retrievers:
+            key, retriever = f"retrievers.{name}", config.retrievers[name]
+            yield from _unknown_entries(config, key, retriever)
+            views = [retriever.backbone, *retriever.augmented_views]
+            yield from _check_views(config, f"{key}.augmented_views", views)
+    for name in dict.fromkeys(config.run.alignments):
+        key, alignment = f"alignments.{name}", config.alignments[name]
+        yield from _unknown_entries(config, key, alignment)
+        views = [alignment.image, *alignment.views]
+        yield from _check_views(config, f"{key}.views", views)
+
+
+def _check_views(config: "ExperimentConfig", key: str, views: Iterable[str]) -> Iterator[str]:
+    """views: the backbone, then its augmented views."""
+    backbone, *others = views
+    for view in others:
+        if {view, backbone} <= config.backbones.keys() and not config.backbones[view].same_network(
+            config.backbones[backbone]
+        ):
+            yield f"{key}: '{view}' does not use the network and size of '{backbone}'"
+
+
+def _check_finetuned(config: "ExperimentConfig") -> Iterator[str]:
+    drawn = (name for names in config.run.loss_curves.values() for name in names)
+    for name in dict.fromkeys([*config.run.finetuned_dual_encoders, *drawn]):
+        if name in config.retrievers:
+            yield f"'{name}' is both a retriever and a fine-tuned dual encoder; rename one of them"
+        yield from _unknown_entries(config, f"finetuned_dual_encoders.{name}", config.finetuned_dual_encoders[name])
+
+
+def _check_ablations(config: "ExperimentConfig", scored: Collection[str]) -> Iterator[str]:
+    read = ScoredModels(config).by_language
+    for whole, models in config.run.ablations.items():
+        yield from _undefined("run.ablations", [whole], scored)
+        yield from _undefined(f"run.ablations.{whole}", models, scored)
+        if strangers := [model for model in models if not read(model).keys() & read(whole).keys()]:
+            yield f"run.ablations.{whole}: '{strangers[0]}' reads none of its languages"
+
+
+def _check_metrics(config: "ExperimentConfig") -> Iterator[str]:
+    language = config.text.language
+    if config.run.captioners and config.metrics.caption and not config.metrics.caption_in(language):
+        yield f"metrics.caption has no metric for '{language}': {', '.join(config.metrics.caption)} read English alone"
+    if ("chair" in config.metrics.caption) != bool(config.metrics.instances):
+        yield "metrics.instances: name COCO's instances_*.json for the metric chair, and only for it"
+    sentences, bert = config.metrics.sentence_similarity, config.metrics.bert_score
+    for key in ("sentence_similarity", "bert_score", "clip_score"):
+        used = getattr(config.metrics, key)
+        encoder = None if used is None else config.text_encoders.get(used.text_encoder)
+        if encoder is not None and encoder.is_adopted:
+            yield f"metrics.{key}.text_encoder: generated captions need an encoder, and {encoder.source} holds features"
+    encoder = None if sentences is None else config.text_encoders.get(sentences.text_encoder)
+    if encoder is not None and encoder.output == "word_vectors":
+        yield "metrics.sentence_similarity.text_encoder: word vectors are no encoder of sentences"
+    encoder = None if bert is None else config.text_encoders.get(bert.text_encoder)
+    if encoder is not None and encoder.output != "hidden":
+        yield "metrics.bert_score.text_encoder: BERTScore compares tokens; name a text encoder with output: hidden"
+    if clip := config.metrics.clip_score:
+        image, text = config.backbones.get(clip.backbone), config.text_encoders.get(clip.text_encoder)
+        # A store is checked when it is opened.
+        if image is not None and not image.is_adopted and image.output != "aligned":
+            yield f"metrics.clip_score.backbone: its output is '{image.output}'; CLIPScore needs output: aligned"
+        if text is not None and text.output != "aligned":
+            yield f"metrics.clip_score.text_encoder: its output is '{text.output}'; CLIPScore needs output: aligned"
+
+
+def _shared_names(config: "ExperimentConfig") -> Iterator[str]:
+    """Embeddings, query-bank scores and logs of a model have derived names. All of them must differ."""
+    names = [*config.retrievers, *config.finetuned_dual_encoders]
+    for finetuned, model in config.finetuned_dual_encoders.items():
+        if len(model.languages) > 1:
+            names += [f"{finetuned}-{language}" for language in model.languages]
+    names += [f"{name}-query_bank" for name in list(names)]
+    yield from _repeated("retrievers and finetuned_dual_encoders", names)
+    ways = {*config.run.decodings, *config.run.rerankings}
+    yield from _repeated("run", [f"{captioner}.{way}" for captioner in set(config.run.captioners) for way in ways])
+
+
+def _given(*values: V | None) -> list[V]:
+    return [value for value in values if value is not None]
+
+
+def _undefined(key: str, names: Iterable[str], defined: Collection[str]) -> Iterator[str]:
+    for name in names:
+        if name not in defined:
+            yield f"{key} names '{name}', which is not defined; defined: {sorted(defined)}"
+
+
+def _repeated(key: str, names: Iterable[str]) -> Iterator[str]:
+    """Two things with the same name would share their files."""
+    for name, number in Counter(names).items():
+        if number > 1:
+            yield f"{key}: two things have the name '{name}'; rename one of them"
