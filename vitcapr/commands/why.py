@@ -40,7 +40,8 @@ def explain(records: Records, run: Run, settings: bool = False) -> list[str]:
         if cache and cache["restored"]
         else []
     )
-    values = [f"{key} {value}" for key, value in leaves({**run.settings, **run.values})]
+    plain = {**run.settings, **run.values}
+    values = [f"{key} {value}" for key, value in leaves(plain)] if plain else []
     rows = {
         "state": [as_written if records.is_as_written(run) else "CHANGED since it was made"],
         "made by": [
@@ -49,7 +50,7 @@ def explain(records: Records, run: Run, settings: bool = False) -> list[str]:
             *restored,
         ],
         "code": [f"{code_hash(run.code)[:16]}, of {sum('/' in name for name in run.code)} files, {_now(run)}"],
-        "settings": values if settings else [f"{len(values)} values (--settings lists them)"],
+        "settings": values if settings or not values else [f"{len(values)} values (--settings lists them)"],
         "with": [
             ", ".join([f"python {made['python']}", *(f"{n} {v}" for n, v in run.code.items() if n.isidentifier())])
         ],
