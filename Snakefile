@@ -14,7 +14,7 @@ from vitcapr.pipeline.paths import (
     results_folder,
     use_this_python,
 )
-from vitcapr.pipeline.rule import check_rules, in_report, one_of
+from vitcapr.pipeline.rule import check_rules, in_report, list_files, one_of
 
 min_version("9.19")
 

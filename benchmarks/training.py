@@ -37,7 +37,7 @@ from vitcapr.models.captioners import build_captioner
 from vitcapr.models.interface import Captioner
 from vitcapr.models.lstm_captioners import PatchAttentionCaptioner
 from vitcapr.store.reader import FeatureArray
-from vitcapr.training.captioner import CaptionerTask
+from vitcapr.training.captioner import CaptionerTask, model_arguments
 
 VOCABULARY = 2500
 
@@ -53,7 +53,7 @@ def captions(images: int) -> TokenTable:
 def architecture_of(**settings: Any) -> dict[str, Any]:
     """That of a patch attention with vectors of 256 numbers, as a card has it."""
     captioner = PatchAttentionConfig(backbone="vit", embedding_dim=256, init_from_cls=False, **settings)
-    return {"kind": "patch_attention", "vocabulary": VOCABULARY, "feature_dim": 192, **captioner.arguments()}
+    return {"kind": "patch_attention", "vocabulary": VOCABULARY, "feature_dim": 192, **model_arguments(captioner)}
 
 
 def task_of(

@@ -78,7 +78,7 @@ use rule cpu_job as seal with:
 
 use rule cpu_job as feature_statistics with:
     input:
-        sealed=list(experiment.sealed_stores.values()),
+        sealed=list_files(experiment.sealed_stores),
     output:
         statistics="results/{experiment}/features/statistics.json",
         table=in_report(
@@ -94,7 +94,7 @@ use rule cpu_job as feature_statistics with:
         mem_mb=8000,
         runtime=240,
     params:
-        **stages.feature_statistics(sealed=list(experiment.sealed_stores)),
+        **stages.feature_statistics(sealed=experiment.sealed_stores),
 
 
 use rule cpu_job as export_features with:

@@ -18,7 +18,7 @@ use rule gpu_job as finetune with:
         backbone=experiment.trained_backbone,
         pixels=experiment.pixels,
         manifest="results/{experiment}/data/manifest.json",
-        tokenizers=experiment.tokenizer_files,
+        tokenizers=list_files(experiment.tokenizer_files),
         tags=experiment.tags,
         pairs=experiment.pairs,
     output:
@@ -32,7 +32,7 @@ use rule gpu_job as finetune with:
     params:
         **stages.finetune(
             source=experiment.backbone_source,
-            tokenizers=experiment.tokenizer_names,
+            tokenizers=experiment.tokenizer_files,
         ),
 
 
@@ -60,7 +60,7 @@ use rule embed_finetuned as embed_untrained with:
         backbone=experiment.trained_backbone,
         pixels=experiment.pixels,
         manifest="results/{experiment}/data/manifest.json",
-        tokenizers=experiment.tokenizer_files,
+        tokenizers=list_files(experiment.tokenizer_files),
         tags=experiment.tags,
         pairs=experiment.pairs,
     output:
@@ -70,7 +70,7 @@ use rule embed_finetuned as embed_untrained with:
     params:
         **stages.embed_finetuned(
             source=experiment.backbone_source,
-            tokenizers=experiment.tokenizer_names,
+            tokenizers=experiment.tokenizer_files,
         ),
 
 

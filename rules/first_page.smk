@@ -16,5 +16,5 @@ use rule cpu_job as first_page with:
             command=run_again(
                 workflow.overwrite_configfiles, workflow.config_settings.config
             ),
-            **experiment.page_names,
+            **experiment.page_files,
         ),

@@ -13,7 +13,7 @@ from vitcapr.formats.captions import write_captions
 from vitcapr.metrics import java
 from vitcapr.metrics.captions.cider import cider
 from vitcapr.pipeline.run import run_stage
-from vitcapr.retrieval import reranking
+from vitcapr.retrieval import reranking, tuning
 from vitcapr.stages.rerank import rerank
 from vitcapr.stages.rerank_oracle import rerank_oracle
 from vitcapr.stages.tune_reranking import tune_reranking
@@ -135,7 +135,8 @@ def test_a_language_model_without_an_image_divides_out_what_is_likely_anyway(fil
         return np.array([-1.8 if caption == WRONG else -7.8 for caption in captions])
 
     monkeypatch.setattr(reranking, "load_judge", lambda *_: judge)
-    judged = {"language_model": {"source": "tiny"}, "alphas": [1.0, 0.0]}
+    monkeypatch.setattr(tuning, "ALPHAS", (0.0, 1.0))
+    judged = {"language_model": {"source": "tiny"}}
     found = tune(files, tmp_path, json.dumps({"weighing": {"length_penalty": 1.0, "grid_steps": 1, **judged}}))
     assert (found["weight"], found["alpha"]) == (1.0, 0.0)  # The cosine alone needs no alpha; of equals the smallest.
     assert [(point["alpha"], point["weight"], point["changed"]) for point in found["curve"]] == [

@@ -8,9 +8,8 @@ from vitcapr.config.captioner import BaselineConfig
 from vitcapr.config.decoding import DecodingConfig, SamplingConfig
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.grid import expand_grid
-from vitcapr.config.reading import parse, parse_settings, read_yaml
+from vitcapr.config.reading import parse, read_yaml
 from vitcapr.errors import UserError
-from vitcapr.stages.decode import DecodeSettings
 
 
 def test_all_mistakes_are_listed_at_once() -> None:
@@ -83,16 +82,6 @@ def test_a_layer_that_is_left_out_is_no_setting() -> None:
     assert {name: model["layer"] for name, model in settings.items() if "layer" in model} == {"deep": 9, "far": 3}
 
 
-def test_settings_from_text_and_from_a_file(tmp_path: Path) -> None:
-    file = tmp_path / "settings.json"
-    file.write_text('{"decoding": {"beam_size": 3}}')
-    assert parse_settings(DecodeSettings, str(file)) == parse_settings(DecodeSettings, file.read_text())
-    with pytest.raises(UserError, match="settings are not valid JSON"):
-        parse_settings(DecodeSettings, "{")
-    with pytest.raises(UserError, match=r"neither JSON text nor a readable file \(nowhere.json\)"):
-        parse_settings(DecodeSettings, "nowhere.json")
-
-
 GRID = "\ngrid: [{captioners: [attention], vary: {seed: [1, 2]}}]"
 WRONG = {
     "infinite": "captioners: {a: {backbone: vit, training: {phases: [{epochs: 1, learning_rate: .inf}]}}}",
@@ -140,9 +129,3 @@ def test_a_key_that_stands_twice_is_one_line(tmp_path: Path, text: str, lines: s
 def test_a_merged_key_may_be_given_again(tmp_path: Path) -> None:
     (tmp_path / "x.yaml").write_text("z: &z {a: 0}\nx: {y: &y {<<: *z, a: 1}}\nw: {<<: *y, a: 2}\n")
     assert read_yaml(tmp_path / "x.yaml") == {"z": {"a": 0}, "x": {"y": {"a": 1}}, "w": {"a": 2}}
-
-
-@pytest.mark.parametrize("settings", ['{"a": ' * 100_000, '{"rate": Infinity}'])
-def test_settings_of_a_stage_are_bounded(settings: str) -> None:
-    with pytest.raises(UserError):
-        parse_settings(ExperimentConfig, settings)

@@ -11,6 +11,7 @@ from vitcapr.config.features import BackboneConfig, FeaturesConfig
 from vitcapr.config.reading import parse
 from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.pipeline.stage import find_stage
+from vitcapr.stages.extract import images_in_chunk
 from vitcapr.stages.train_retriever import TrainRetrieverSettings
 
 
@@ -90,5 +91,5 @@ def settings_of(own: int | None) -> TrainRetrieverSettings:
 def test_vectors_alone_have_larger_chunks() -> None:
     keys = ({}, {"patches": 7}, {"patches": "none"}, {"output": "aligned"})
     backbones = [parse(BackboneConfig, {"source": "x", **each}, where="") for each in keys]
-    assert [FeaturesConfig().images_in_chunk(each) for each in backbones] == [64, 64, 1024, 1024]
-    assert {FeaturesConfig(chunk=8).images_in_chunk(each) for each in backbones} == {8}
+    assert [images_in_chunk(FeaturesConfig(), each) for each in backbones] == [64, 64, 1024, 1024]
+    assert {images_in_chunk(FeaturesConfig(chunk=8), each) for each in backbones} == {8}

@@ -29,7 +29,7 @@ from vitcapr.progress import Reporter
 from vitcapr.stages.train_backbone import train_backbone
 
 NAMES = ObjectNames(["ball", "box"], ["red"], ["dotted", "plain"], ["a", "b", "c"], most=2)
-SETTINGS = {"trained_backbone": {"patch_size": 8, "hidden_size": 16, "layers": 1, "heads": 2, "epochs": 2, "batch": 8}}
+SETTINGS = {"trained_backbone": {"patch_size": 8, "hidden_size": 16, "layers": 1, "heads": 2, "epochs": 2}}
 
 
 @pytest.fixture(scope="module")

@@ -23,10 +23,10 @@ import yaml
 import vitcapr
 from tests.docs.blocks import PAGES, REPOSITORY, Block, blocks_of, commands_of
 from vitcapr.commands.main import COMMANDS
-from vitcapr.commands.stage import application
+from vitcapr.commands.stage import read_words
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.grid import expand_grid
-from vitcapr.config.reading import parse, parse_settings, read_yaml
+from vitcapr.config.reading import parse, read_yaml
 from vitcapr.experiment.experiment import read_merged
 from vitcapr.metrics.base import TokenisedCaptions
 from vitcapr.pipeline.stage import find_stage
@@ -108,14 +108,12 @@ def parse_vitcapr(arguments: list[str]) -> None:
     name, *rest = arguments
     assert name in COMMANDS, f"no command {name}"
     if name == "stage":
-        stage, rest = find_stage(rest[0]), rest[1:]
-        app = application(stage)
-        settings = rest[rest.index("--settings") + 1] if "--settings" in rest else ""
-        if settings.startswith("{"):
-            assert stage.settings is not None
-            parse_settings(stage.settings, settings)
-    else:
-        app = importlib.import_module(f"vitcapr.commands.{name.replace('-', '_')}").app
+        stage = find_stage(rest[0])
+        values = read_words(stage, rest[1:])
+        if values.get("settings", "").startswith("{"):
+            stage.parameters["settings"].given(values["settings"])
+        return
+    app = importlib.import_module(f"vitcapr.commands.{name.replace('-', '_')}").app
     command, read = typer.main.get_command(app), []
     for each in [command, *getattr(command, "commands", {}).values()]:
         if not hasattr(each, "commands"):

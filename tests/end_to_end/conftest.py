@@ -1,6 +1,7 @@
 """Toy runs of the three systems, shared by the tests that look at what they left."""
 
 import os
+import shlex
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.checkouts import copy_checkout
+from tests.docs.blocks import REPOSITORY, blocks_of
 from tests.end_to_end.inputs import write_inputs
 from tests.forks import OPENED, Forks
 from tests.torture.runs import package_forks
@@ -57,9 +59,31 @@ def project(tmp_path_factory: pytest.TempPathFactory, snakemake: Snakemake) -> P
 
 
 @pytest.fixture(scope="session")
-def toys(project: Path, snakemake: Snakemake) -> Path:
+def toys(project: Path, forks: Forks, snakemake: Snakemake) -> Path:
     """The same checkout, with the results of the other toys as well."""
-    for experiment in ("towers", "pairs", "heads"):
+    for experiment in ("towers", "pairs"):
         done = snakemake(project, experiment=experiment)
         assert done.returncode == 0, done.stdout
+    move_stores(project, forks, snakemake)
     return project
+
+
+def move_stores(project: Path, forks: Forks, snakemake: Snakemake) -> None:
+    """Run the first commands of docs/moving-stores.md: audit, push, pull, adopt and train, in the toys' folders."""
+    block = next(block for block in blocks_of(REPOSITORY / "docs" / "moving-stores.md") if block.language == "bash")
+    places = {
+        "--data results/made/data": "--data results/tiny/data --backbone results/tiny/backbones/trained",
+        "results/made/features/vit": "results/tiny/features/vit",
+        "results/made/text_features/sentences": "results/towers/text_features/bert",
+        "s3://group": str(project / "group"),
+    }
+    text = block.text
+    for shown, here in places.items():
+        text = text.replace(shown, here)
+    *commands, last = [line for line in text.splitlines() if not line.startswith("#")]
+    for command in commands:
+        done = forks.run("-m", *shlex.split(command), folder=project)
+        assert done.returncode == 0, command + done.stdout + done.stderr
+    assert last == "snakemake --cores 2 --configfile heads.yaml"
+    done = snakemake(project, experiment="heads")
+    assert done.returncode == 0, done.stdout

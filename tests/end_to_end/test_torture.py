@@ -63,7 +63,7 @@ def attacks(project: Path, jobs: list[Job], first: int) -> list[Attack]:
     """One of each kind, in a sandbox."""
     values = grown(VALUES, 1000, first)
     quick = [job for job in jobs if job.stage not in SLOW]
-    stores = [job for job in jobs if "--part" in job.arguments]
+    stores = [job for job in jobs if "part" in job.options]
     extractions = [job for job in stores if job.stage == "extract"]
 
     def damage(box: Path, draw: random.Random, tally: Tally, by_hand: bool) -> None:

@@ -163,7 +163,7 @@ EDITS = (
     Edit("the licence of the data set", configure(data__licence="CC BY 4.0"), {"describe_data"}),
     Edit("dtype of the backbone", configure(backbones={"vit": {"dtype": "float32"}}), FEATURES),
     Edit("images in a chunk of the store", configure(features={"chunk": 32}), FEATURES),
-    Edit("the rule that a word is rare", configure(text={"vocabulary": {"threshold": "exclusive"}}), TEXT),
+    Edit("the rule that a word is rare", configure(text={"vocabulary": {"min_count": 4}}), TEXT),
     Edit("how captions are normalised", configure(text={"normalise": {"drop_one_letter": True}}), TEXT),
     Edit("the seed", configure(seed=1), TRAINING),
     Edit(

@@ -16,6 +16,7 @@ from vitcapr.errors import UserError
 from vitcapr.experiment.experiment import Experiment, load_experiment
 from vitcapr.store.foreign_files import open_foreign
 from vitcapr.store.importing import import_features
+from vitcapr.training.phases import images_in_batch
 
 VIT = {"model_type": "vit", "hidden_size": 8, "num_hidden_layers": 2, "image_size": 16, "patch_size": 8}
 CHECKPOINTS: dict[str, dict[str, Any]] = {
@@ -240,8 +241,8 @@ def test_a_warm_up_that_never_ends_is_said(study: Path, warmup: int | None, said
 
 @pytest.mark.parametrize(("images", "batch"), [(5, 4), (45, 5), (135, 16), (256, 32), (30_000, 32)])
 def test_few_photographs_are_trained_on_in_small_batches(images: int, batch: int) -> None:
-    assert CaptionerPhaseConfig(epochs=1).images_in_batch(images) == batch
-    assert CaptionerPhaseConfig(epochs=1, batch_images=7).images_in_batch(images) == 7
+    assert images_in_batch(CaptionerPhaseConfig(epochs=1), images) == batch
+    assert images_in_batch(CaptionerPhaseConfig(epochs=1, batch_images=7), images) == 7
 
 
 def test_imported_features_have_no_network_for_new_photographs(study: Path) -> None:

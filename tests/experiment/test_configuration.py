@@ -1,8 +1,7 @@
-"""config.yaml shows defaults. Every experiment becomes a DAG, and an outsider finds all files that it names."""
+"""config.yaml is the demo. Every experiment becomes a DAG, and an outsider finds all files that it names."""
 
 import re
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,74 +11,21 @@ import yaml
 from tests.experiment.conftest import rules_of
 from vitcapr.commands.config import files_text
 from vitcapr.commands.downloads import missing_lines, models_of, read_obtainable
-from vitcapr.config.base import Section
-from vitcapr.config.captioner import PatchAttentionConfig
-from vitcapr.config.decoding import DecodingConfig, RerankingConfig
 from vitcapr.config.experiment import ExperimentConfig
-from vitcapr.config.features import TextEncoderConfig, TokenizerConfig, WordVectorsConfig
-from vitcapr.config.finetuned_dual_encoder import FinetunedDualEncoderConfig
 from vitcapr.config.grid import expand_grid
 from vitcapr.config.reading import parse, read_yaml
-from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.experiment.experiment import Experiment, load_experiment, read_merged
 
 REPOSITORY = Path(__file__).parents[2]
 DEFAULT = REPOSITORY / "config.yaml"
 
 
-def test_the_values_of_config_yaml_are_the_defaults() -> None:
-    """Of captioners, decodings and retrievers, the entry ``default`` has them."""
+def test_config_yaml_changes_models_alone() -> None:
+    """What it shows of other sections is the default, so that the demo and an empty file differ in models alone."""
     shown = parse(ExperimentConfig, read_yaml(DEFAULT), DEFAULT).canonical()
     default = ExperimentConfig(experiment="demo").canonical()
-    named = ("captioners", "decodings", "retrievers", "rerankings", "run")
+    named = ("captioners", "retrievers", "rerankings", "run")
     assert {k: v for k, v in shown.items() if k not in named} == {k: v for k, v in default.items() if k not in named}
-    assert shown["captioners"]["default"] == PatchAttentionConfig(backbone="vit").canonical()
-    assert shown["decodings"]["default"] == DecodingConfig().canonical()
-    assert shown["retrievers"]["default"] == RetrieverConfig(backbone="vit").canonical()
-    assert shown["rerankings"]["reranked"] == RerankingConfig(decoding="beam", retriever="recommended").canonical()
-    assert {name: shown["decodings"][name] for name in default["decodings"]} == default["decodings"]
-    lists = ("captioners", "decodings", "rerankings", "retrievers", "finetuned_dual_encoders")
-    assert {k: v for k, v in shown["run"].items() if k not in lists} == {
-        k: v for k, v in default["run"].items() if k not in lists
-    }
-    assert not any("default" in shown["run"][section] for section in lists)
-
-
-def examples() -> dict[str, Any]:
-    """The definitions that config.yaml shows in comments, by section: lines of ``#   ``, above an empty section."""
-    found, block = {}, ""
-    for line in DEFAULT.read_text(encoding="utf-8").splitlines():
-        if line.startswith("#   "):
-            block += line[1:] + "\n"
-        elif not line.startswith("#"):
-            if block:
-                found[line.split(":")[0]] = yaml.safe_load(block)
-            block = ""
-    return found
-
-
-@pytest.mark.parametrize(
-    ("section", "name", "model", "required"),
-    [
-        ("text_encoders", "minilm", TextEncoderConfig, ("source",)),
-        ("tokenizers", "zh", TokenizerConfig, ("languages",)),
-        ("word_vectors", "glove200", WordVectorsConfig, ("path", "dimension")),
-        ("finetuned_dual_encoders", "fine_tuned", FinetunedDualEncoderConfig, ("image", "text")),
-    ],
-)
-def test_the_values_of_an_example_in_a_comment_are_the_defaults(
-    section: str, name: str, model: type[Section], required: Sequence[str]
-) -> None:
-    values = examples()[section][name]
-    given = {key: values[key] for key in required}
-    if section == "finetuned_dual_encoders":
-        english, chinese = given["text"].values()
-        given["image"] = {"backbone": given["image"]["backbone"]}
-        given["text"] = {
-            "english": {"source": english["source"]},
-            "chinese": {"languages": ["zh"], "tokenizer": chinese["tokenizer"]},
-        }
-    assert parse(model, values, DEFAULT).canonical() == parse(model, given, DEFAULT).canonical()
 
 
 def test_equal_configurations_are_equal_however_they_are_written() -> None:

@@ -1,8 +1,9 @@
 """Fine-tuned dual encoders and DeViSE, a retriever, in the DAG: what is made for them, and what an edit makes again."""
 
+from pathlib import Path
 from typing import Any
 
-from tests.plans.dry_runs import commands
+from tests.plans.dry_runs import commands, options_of
 
 MATCHERS = {
     "experiment": "matched",
@@ -82,27 +83,27 @@ def test_pairs_draw_lengths_and_models_by_language_and_score_their_pools(fresh: 
     # Queries are of the test split, distractors of the training split.
     assert {f"embed_finetuned small/{split}" for split in ("validation", "test", "train")} <= jobs
     embeddings = "results/paired/embeddings"
-    (pooled_words,) = (line for line in text.splitlines() if "stage score_pools" in line and "--model words" in line)
-    for split in ("test", "train"):
-        assert f"--embeddings {embeddings}/words/{split}/embeddings.npz" in pooled_words
+    (pooled_words,) = (each for each in options_of(plan, "score_pools") if each["model"] == "words")
+    assert pooled_words["embeddings"] == [f"{embeddings}/words/{split}/embeddings.npz" for split in ("test", "train")]
     # Segments are divided by the punctuation of the texts before cleaning.
-    pairs = {
-        name: "--pairs results/paired/data/pairs.parquet" in line
-        for name in ("small", "plain")
-        for line in text.splitlines()
-        if "stage finetune " in line and f"finetuned_dual_encoders/{name} " in line
-    }
-    assert pairs == {"small": False, "plain": True}
-    assert "--ranks results/paired/metrics/retrieval/plain-zh/validation/ranks.npz" in text
+    pairs = {Path(each["finetuned"]).name: each.get("pairs") for each in options_of(plan, "finetune")}
+    assert (pairs["small"], pairs["plain"]) == (None, "results/paired/data/pairs.parquet")
+    assert "results/paired/metrics/retrieval/plain-zh/validation/ranks.npz" in text
     # A retriever of one language is compared in this language.
     assert '["small-en","words"]' in text
     assert '["small","words"]' not in text
-    lines = sorted(line for line in text.splitlines() if "stage draw_side_by_side" in line)
-    of_pools = [line for line in lines if "--pools results/paired/data/pools.npz" in line]
-    english, chinese = (line for line in lines if line not in of_pools)
-    for model in ("small=results/paired/embeddings/small-en", "words=results/paired/embeddings/words"):
-        assert all(f"--embeddings {model}/{split}/embeddings.npz" in of_pools[0] for split in ("test", "train"))
-    assert f"--embeddings small={embeddings}/small-en/validation/embeddings.npz" in english
-    assert f"--embeddings words={embeddings}/words/validation/embeddings.npz" in english
-    assert f"--embeddings small={embeddings}/small-zh/validation/embeddings.npz" in chinese
-    assert "words=" not in chinese
+    figures = [job for job in plan if job.rule_name == "draw_side_by_side"]
+    drawn = {job.name: each for job, each in zip(figures, options_of(plan, "draw_side_by_side"), strict=True)}
+    assert drawn["draw_side_by_side en/pools"]["pools"] == "results/paired/data/pools.npz"
+    expected = {"small": "small-en", "words": "words"}
+    for place, splits in (("pools", ("test", "train")), ("validation", ("validation",))):
+        assert (
+            drawn[f"draw_side_by_side en/{place}"]["embeddings"].items()
+            >= {
+                name: [f"{embeddings}/{folder}/{split}/embeddings.npz" for split in splits]
+                for name, folder in expected.items()
+            }.items()
+        )
+    chinese = drawn["draw_side_by_side zh/validation"]["embeddings"]
+    assert chinese["small"] == [f"{embeddings}/small-zh/validation/embeddings.npz"]
+    assert "words" not in chinese

@@ -13,7 +13,7 @@ import pytest
 from tests.commands.stores import write_store
 from tests.experiment.conftest import rules_of
 from tests.experiment.edits import ALL
-from tests.plans.dry_runs import commands
+from tests.plans.dry_runs import commands, options_of
 
 BEAM = "vitcapr/decoding/beam.py"
 
@@ -76,9 +76,9 @@ def test_status_says_which_job_runs(two: Any) -> None:
 def test_the_store_root_comes_from_one_place_and_re_runs_nothing(two: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VITCAPR_STORES", "/group/stores")
     assert two.stale_jobs() == set()
-    text = commands(two.dry_run("--forceall", "--", "features"))
-    assert text.count("--stores /group/stores") == 2
-    assert "results/stores" not in text
+    jobs = two.dry_run("--forceall", "--", "features")
+    assert [options_of(jobs, rule)[0]["stores"] for rule in ("extract", "seal")] == ["/group/stores"] * 2
+    assert "results/stores" not in commands(jobs)
 
 
 def test_every_view_of_a_retriever_is_a_store_of_its_own(fresh: Any) -> None:
@@ -88,15 +88,14 @@ def test_every_view_of_a_retriever_is_a_store_of_its_own(fresh: Any) -> None:
         "retrievers": {"paper": {"backbone": "vit", "augmented_views": ["mirrored"]}},
         "rerankings": {"reranked": {"decoding": "beam", "retriever": "paper"}},
     }
-    text = commands(fresh.plan(values))
-    features = "results/demo/features"
-    for name in ("vit", "mirrored"):
-        assert f"--part {features}/{name}/parts/0.json" in text
-        assert f"--sealed {features}/{name}/manifest.json" in text
-    both = rf"--features {features}/vit/manifest\.json .*--augmented-views {features}/mirrored/manifest\.json "
-    asking = re.findall(rf"vitcapr stage (\w+) .*{both}", text)
-    assert set(asking) == {"train_retriever", "embed", "tune_reranking", "rerank"}
-    assert text.count("--augmented-views ") == len(asking)
+    plan, features = fresh.plan(values), "results/demo/features"
+    for rule, option, file in (("extract", "part", "parts/0.json"), ("seal", "sealed", "manifest.json")):
+        paths = {each[option] for each in options_of(plan, rule)}
+        assert paths == {f"{features}/{name}/{file}" for name in ("vit", "mirrored")}
+    for rule in ("train_retriever", "embed", "tune_reranking", "rerank"):
+        for each in options_of(plan, rule):
+            assert each["features"] == f"{features}/vit/manifest.json"
+            assert each["augmented_views"] == [f"{features}/mirrored/manifest.json"]
 
 
 def test_an_adopted_store_is_not_extracted(fresh: Any) -> None:
@@ -107,11 +106,11 @@ def test_an_adopted_store_is_not_extracted(fresh: Any) -> None:
         "captioners": {"attention": {"backbone": "vit"}},
     }
     plan = fresh.plan(values)
-    rules, text = rules_of(plan), commands(plan)
+    rules, (adopt,) = rules_of(plan), options_of(plan, "adopt")
     assert "adopt" in rules
     assert rules.isdisjoint({"extract", "seal", "train_backbone", "draw_rollout"})
     assert "draw_attention" in rules
-    assert re.search(r"stage adopt .*--store results/stores/c{16}/manifest\.json ", text)
+    assert adopt["store"] == f"results/stores/{'c' * 16}/manifest.json"
 
 
 def test_an_adopted_store_of_captions_is_not_extracted(fresh: Any) -> None:
@@ -123,9 +122,8 @@ def test_an_adopted_store_of_captions_is_not_extracted(fresh: Any) -> None:
         "retrievers": {"paper": {"backbone": "vit", "text": {"kind": "features", "encoder": "bert"}}},
     }
     plan = fresh.plan(values)
-    text = commands(plan)
-    assert "adopt_text" in rules_of(plan)
     assert "extract_text" not in rules_of(plan)
-    sealed = r"results/\w+/text_features/bert/manifest\.json"
-    assert re.search(rf"stage adopt .*--store results/stores/e{{16}}/manifest\.json .*--sealed {sealed}", text)
-    assert re.search(rf"stage train_retriever .*--text-features {sealed}", text)
+    (adopt,), (training,) = options_of(plan, "adopt_text"), options_of(plan, "train_retriever")
+    assert adopt["store"] == f"results/stores/{'e' * 16}/manifest.json"
+    assert adopt["sealed"] == training["text_features"]
+    assert adopt["sealed"].endswith("/text_features/bert/manifest.json")

@@ -25,15 +25,10 @@ def test_specials_first_then_by_count_then_by_alphabet():
     assert vocabulary.token_coverage == pytest.approx(8 / 11)
 
 
-def test_an_exclusive_threshold_keeps_only_what_is_seen_more_often():
-    assert build(inclusive=False).words[4:] == ("a",)
-    assert build(min_count=1, inclusive=False).words == build(min_count=2).words
-
-
 def test_the_signature_says_where_how_often_and_how_many():
     assert build().signature == "vocab:train,>=2,7"
-    both = build(inclusive=False, unknown=False, splits=["train", "validation"])
-    assert both.signature == "vocab:train+validation,>2,4"
+    both = build(min_count=3, unknown=False, splits=["train", "validation"])
+    assert both.signature == "vocab:train+validation,>=3,4"
 
 
 def test_rare_words_become_unknown_or_are_left_out():

@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 from tests.data_sets import write_data_set
 from vitcapr.commands import evaluate
 from vitcapr.config.metrics import ScoreSettings
-from vitcapr.config.reading import parse_settings
+from vitcapr.config.reading import parse
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import Manifest, read_manifest
 from vitcapr.metrics import base, tokens
@@ -81,9 +81,9 @@ def test_every_score_of_a_metric_has_a_label(name: str) -> None:
 
 def test_the_configuration_knows_every_metric_and_no_other() -> None:
     for name in caption_metrics():
-        assert parse_settings(ScoreSettings, f'{{"metrics": {{"caption": ["{name}"]}}}}').metrics.caption == [name]
+        assert parse(ScoreSettings, {"metrics": {"caption": [name]}}, "").metrics.caption == [name]
     with pytest.raises(UserError, match=r"should be 'bleu', 'chair', 'cider', .*'spice' .*it was \"blue\""):
-        parse_settings(ScoreSettings, '{"metrics": {"caption": ["blue"]}}')
+        parse(ScoreSettings, {"metrics": {"caption": ["blue"]}}, "")
 
 
 def test_the_help_of_evaluate_names_every_metric() -> None:

@@ -24,7 +24,7 @@ ARCHITECTURES: list[dict[str, Any]] = [
     {**ATTENTION, "output_dim": 7, "output_activation": "relu"},
     {"kind": "transformer", "embedding_dim": 8, "hidden_dim": 6, "layers": 3, "heads": 2},
     {"kind": "language_model"},
-    {"kind": "language_model", "prefix": {"grid": 1}, "projector": "linear", "network": "gpt2"},
+    {"kind": "language_model", "prefix": {"grid": 1}, "network": "gpt2"},
     {"kind": "language_model", "prefix": {"grid": 0}},
 ]
 NAMES = ["baseline", "tanh", "relu", "bilinear", "deep", "two dense", "transformer", "llama", "gpt2", "cls alone"]

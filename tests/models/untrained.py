@@ -9,6 +9,7 @@ from tests.models.networks import tiny_network
 from vitcapr.config.experiment import AnyCaptionerConfig
 from vitcapr.models.captioners import build_captioner
 from vitcapr.models.interface import Captioner
+from vitcapr.training.captioner import model_arguments
 
 
 def configured(kind: Any, **settings: Any) -> AnyCaptionerConfig:
@@ -27,7 +28,7 @@ def architecture(kind: Any, vocabulary: int, feature_dim: int, **settings: Any) 
     """As a card has it. ``settings``: keys of the configuration of a captioner."""
     sizes = {"kind": kind, "vocabulary": vocabulary, "feature_dim": feature_dim}
     sizes |= {"cls_dim": settings.pop("cls_dim")} if "cls_dim" in settings else {}
-    return sizes | configured(kind, **settings).arguments()
+    return sizes | model_arguments(configured(kind, **settings))
 
 
 def untrained(

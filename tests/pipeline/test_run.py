@@ -13,9 +13,10 @@ from vitcapr.commands import diff, gc, why
 from vitcapr.config.base import StageSettings
 from vitcapr.errors import UserError
 from vitcapr.formats.scores import COLUMNS
-from vitcapr.pipeline.records import Records, read_run
+from vitcapr.pipeline.recorded import find_key
+from vitcapr.pipeline.records import Records, file_facts, read_run
 from vitcapr.pipeline.run import Job, run_stage
-from vitcapr.pipeline.stage import In, Out, stage
+from vitcapr.pipeline.stage import In, Out, Role, stage
 from vitcapr.progress import Reporter
 
 MODULE = "vitcapr.stages.vocabulary"
@@ -170,8 +171,8 @@ def test_the_names_and_the_order_of_inputs_count(tmp_path: Path, monkeypatch: py
     join.function.__module__ = MODULE
 
     def key(read: dict[str, Path], listed: list[Path]) -> str:
-        log = Path("results/a/logs/join.log")
-        return Job(join, {"read": read, "listed": listed, "target": Path("c")}, log).key
+        job = Job(join, {"read": read, "listed": listed, "target": Path("c")})
+        return find_key(job, {}, file_facts(job.files(Role.INPUT)))
 
     a, b = paths
     calls = [({"x": a, "y": b}, [a, b]), ({"x": b, "y": a}, [a, b]), ({"x": a, "y": b}, [b, a]), ({"x": a}, [a, b])]

@@ -1,5 +1,7 @@
 """What a signature declares, and that every stage's declaration is sound."""
 
+import json
+import re
 import shlex
 import subprocess
 from pathlib import Path
@@ -8,11 +10,12 @@ from typing import Annotated, get_args
 
 import pytest
 
-from vitcapr.commands.stage import _from_file, stages_page
+from vitcapr.commands.stage import read_words, stages_page
 from vitcapr.config.base import Section, StageSettings
 from vitcapr.config.experiment import ExperimentConfig
-from vitcapr.pipeline.rule import RuleStage
-from vitcapr.pipeline.stage import CodeHash, Form, In, Out, Role, Stage, each_stage, find_stage, stage
+from vitcapr.errors import UserError
+from vitcapr.pipeline.rule import RuleStage, list_files
+from vitcapr.pipeline.stage import CodeHash, In, Out, Role, Stage, each_stage, find_stage, stage
 from vitcapr.progress import Reporter
 
 STAGES = list(each_stage())
@@ -53,19 +56,19 @@ def toy(
 
 
 def test_a_signature_says_everything() -> None:
-    found = {name: (p.role, p.form, p.required) for name, p in toy.parameters.items()}
+    found = {name: (p.role, p.holds, p.required) for name, p in toy.parameters.items()}
     assert found == {
-        "one": (Role.INPUT, Form.ONE, True),
-        "several": (Role.INPUT, Form.MANY, True),
-        "named": (Role.INPUT, Form.NAMED, True),
-        "grouped": (Role.INPUT, Form.GROUPED, True),
-        "split": (Role.VALUE, Form.ONE, True),
-        "settings": (Role.SETTINGS, Form.ONE, True),
-        "report": (Role.GIVEN, Form.ONE, True),
-        "code": (Role.GIVEN, Form.ONE, True),
-        "model": (Role.OUTPUT, Form.ONE, True),
-        "store": (Role.VALUE, Form.ONE, False),
-        "maybe": (Role.INPUT, Form.ONE, False),
+        "one": (Role.INPUT, None, True),
+        "several": (Role.INPUT, list, True),
+        "named": (Role.INPUT, dict, True),
+        "grouped": (Role.INPUT, dict, True),
+        "split": (Role.VALUE, None, True),
+        "settings": (Role.SETTINGS, None, True),
+        "report": (Role.GIVEN, None, True),
+        "code": (Role.GIVEN, None, True),
+        "model": (Role.OUTPUT, None, True),
+        "store": (Role.VALUE, None, False),
+        "maybe": (Role.INPUT, None, False),
     }
     assert toy.summary == "Do what toys do."
     assert toy.parameters["one"].help == "A file of words"
@@ -128,14 +131,80 @@ def _leads_somewhere(fields: dict[str, object], key: list[str]) -> bool:
     )
 
 
-def test_a_command_of_thousands_of_files_is_read_from_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+JOB = {
+    "one": "a",
+    "several": ["a", "b"],
+    "named": {"x": "a"},
+    "grouped": {"x": ["a", "b"]},
+    "split": "test",
+    "model": "m",
+}
+
+
+def test_words_and_a_job_give_the_same_values() -> None:
+    words = ["--one", "a", "--several", "a", "--several", "b", "--split", "test", "--model", "m", "--log", "l"]
+    by_name = ["--named", '{"x": "a"}', "--grouped", '{"x": ["a", "b"]}']
+    typed = read_words(toy, [*words, *by_name])
+    assert typed.pop("log") == Path("l")
+    assert toy.read(typed) == toy.read(JOB) == toy.read(read_words(toy, ["--job", json.dumps(JOB)]))
+    values = toy.read(JOB)
+    assert values["grouped"] == {"x": [Path("a"), Path("b")]}
+    assert (values["store"], values["maybe"], values["settings"]) == ("here", None, Settings())
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"oen": "a"}, "has no option 'oen'; did you mean 'one'?"),
+        ({"one": None}, "needs --one; A file of words"),
+        ({"several": "a"}, r"--several is wrong: 'a': Input should be a valid list"),
+        ({"named": {"x": ["a"]}}, "--named is wrong"),
+        ({"settings": {"training": {"rat": 1}}}, "did you mean 'training.rate'"),
+        ({"settings": "{"}, "--settings is not valid JSON"),
+        ({"settings": '{"a": ' * 100_000}, "--settings is nested too deeply"),
+        ({"settings": '{"training": {"rate": Infinity}}'}, "finite number"),
+        ({"settings": "nowhere.json"}, r"--settings is neither JSON text nor a readable file \(nowhere.json\)"),
+    ],
+)
+def test_a_mistake_in_a_job(change: dict[str, object], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        toy.read({**JOB, **change})
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--oen", "a"], "has no option '--oen'; did you mean '--one'?"),
+        (["--one"], "--one has no value"),
+        (["--one", "a", "--one", "b"], "'one' is given twice"),
+        (["--job", '{"one": "a"}', "--one", "b"], "'one' is given twice"),
+        (["one", "a"], "has no option 'one'"),
+    ],
+)
+def test_a_mistake_in_words(words: list[str], message: str) -> None:
+    with pytest.raises(UserError, match=re.escape(message)):
+        read_words(toy, words)
+
+
+def test_a_job_of_thousands_of_files_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     files = [f"results/a/metrics/seed{number}/metrics.json" for number in range(3000)]
-    rule = RuleStage(find_stage("summary"), ExperimentConfig(experiment="a"), Path("results"))
+    rule, summary = (
+        RuleStage(find_stage("summary"), ExperimentConfig(experiment="a"), Path("results")),
+        find_stage("summary"),
+    )
     outputs = {"summary": ["results/a/summary.csv"], "table": ["results/a/tables/scores.md"]}
-    command = rule.command(SimpleNamespace(), {"metrics": files}, outputs)
-    assert len(command) < 200
-    assert subprocess.run(["sh", "-c", f"echo {command} > said"], check=True).returncode == 0
-    words = _from_file(shlex.split(command)[5:])
-    assert [word for word in words if word.endswith("metrics.json")] == files
-    assert len(rule.command(SimpleNamespace(), {"metrics": files[:2]}, outputs).split()) > 10
+    for metrics, short in ((files, True), (files[:2], False)):
+        command = rule.command(SimpleNamespace(experiment="a"), {"metrics": metrics}, outputs)
+        assert (len(command) < 200) is short
+        assert subprocess.run(["sh", "-c", f"echo {command} > said"], check=True).returncode == 0
+        assert read_words(summary, shlex.split(command)[5:])["metrics"] == metrics
+
+
+def test_the_paths_of_snakemake_keep_their_names() -> None:
+    """In a workflow that uses this one as a module, Snakemake puts a prefix before the paths of a rule."""
+    named = {"a": ["x/1", "x/2"], "b": ["x/3"]}
+    rule = RuleStage(toy, ExperimentConfig(experiment="a"), Path("results"), {"grouped": lambda _: named})
+    job = toy.parameters["grouped"]
+    assert list_files(named) == ["x/1", "x/2", "x/3"]
+    assert rule._files(job, ["p/1", "p/2", "p/3"], None) == {"a": ["p/1", "p/2"], "b": ["p/3"]}

@@ -2,9 +2,11 @@
 
 import json
 import os
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tests.forks import snakemake_forks
 
@@ -46,3 +48,9 @@ def dry_run(folder: Path, *arguments: str, environment: Mapping[str, str] = os.e
 def commands(jobs: list[DryJob]) -> str:
     """The commands of the jobs, a line each."""
     return "\n".join(str(job.shellcmd) for job in jobs)
+
+
+def options_of(jobs: list[DryJob], rule: str) -> list[dict[str, Any]]:
+    """The options that each job of a rule hands to its stage."""
+    words = [shlex.split(str(job.shellcmd)) for job in jobs if job.rule_name == rule]
+    return [json.loads(each[each.index("--job") + 1]) for each in words]

@@ -207,7 +207,7 @@ class Story:
 
         The first task has ended by then: its output is what Slurm's plugin would delete (docs/slurm.md).
         """
-        held = self._hold({task: ("vitcapr stage extract", f"--task {task} ") for task in "01"})
+        held = self._hold({task: ("vitcapr stage extract", f'"task":"{task}"') for task in "01"})
         environments = {task: process.environ() for task, process in held.items()}
         self.devices = {task: environment["CUDA_VISIBLE_DEVICES"] for task, environment in environments.items()}
         first, self.killed = sorted(held, key=lambda task: environments[task]["SLURM_ARRAY_TASK_ID"])

@@ -151,13 +151,13 @@ def test_another_checkpoint_proves_the_store_or_nothing(experiment: Experiment, 
     sound = experiment.run(store_dtype="float32")
     sealed = forged(sound, other_weights(experiment), tmp_path)
     older = save_checkpoint(tiny_vit(hidden_act="relu"), tmp_path / "older")
-    with pytest.raises(UserError, match="the recipe names the weights .* and this checkpoint has .* one is older"):
+    with pytest.raises(UserError, match=r"the recipe names the weights .* and this checkpoint has .* one is older"):
         audit(sealed, experiment.manifest, "--backbone", older)
     assert not list(tmp_path.rglob("audit.json"))  # Nothing is proved, and nothing is said of the store.
     model = tiny_vit()
     for parameter in model.parameters():
         parameter.data *= 1.05
-    with pytest.raises(UserError, match="computed with the weights [0-9a-f]{64}, which are not those of its recipe"):
+    with pytest.raises(UserError, match=r"computed with the weights [0-9a-f]{64}, which are not those of its recipe"):
         audit(sealed, experiment.manifest, "--backbone", save_checkpoint(model, tmp_path / "real"))
 
 
@@ -201,7 +201,7 @@ def captions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return write_data_set(tmp_path / "data", {name: "train" for name, *_ in lines}, lines)
 
 
-def in_lower_case(data: Path, root: Path) -> Path:
+def in_lower_case(root: Path) -> Path:
     lines = [(f"i{number}", "en", caption(number).lower()) for number in range(7)]
     return write_data_set(root / "lower", {name: "train" for name, *_ in lines}, lines)
 
@@ -229,7 +229,7 @@ def test_a_fault_of_text_features_is_named(
 ) -> None:
     sound = encode(captions, tmp_path / "sound")
     lower, swapped = settings.pop("lower", False), settings.pop("swapped", False)
-    data = in_lower_case(captions, tmp_path) if lower else captions
+    data = in_lower_case(tmp_path) if lower else captions
     arrays = arrays_of(encode(data, tmp_path / "other", **settings))
     sealed = forged(sound, {"text": arrays["text"][[0, 1, 3, 2, 4, 5, 6]]} if swapped else arrays, tmp_path)
     if name is None:

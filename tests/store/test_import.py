@@ -1,4 +1,5 @@
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,12 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from tests.checkpoints import run_features
+import vitcapr
+from tests.checkpoints import Experiment, run_features, save_bert
 from tests.data_sets import write_data_set
 from vitcapr.commands import features
 from vitcapr.errors import UserError
+from vitcapr.pipeline.paths import find_store
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.adopt import adopt
 from vitcapr.store.foreign_files import open_foreign
@@ -177,6 +180,32 @@ def test_an_experiment_adopts_a_store_of_its_captions(tmp_path: Path, data: Path
         np.savez(tmp_path / "t.npz", ids=np.array(names), text=np.ones((len(names), 4), np.float32))
         with pytest.raises(UserError, match=words):
             run_stage(adopt, store=imported(tmp_path / "t.npz", "--of", "captions"), manifest=data, sealed=output)
+
+
+def test_pulled_stores_are_adopted_by_digest_without_checkpoint_and_photographs(
+    experiment: Experiment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VITCAPR_BACKBONES", str(tmp_path / "backbones"))
+    save_bert(tmp_path / "backbones" / "bert", ["noise"])
+    options: dict[str, Any] = {"dtype": "float32", "device": "cpu", "max_length": 8}
+    texts = vitcapr.extract_text(experiment.manifest, "bert", tmp_path / "made" / "bert", **options)
+    made = {"vit": experiment.run(), "bert": vitcapr.open_features(texts)}
+    expected = {name: next(iter(store.values()))[:] for name, store in made.items()}
+    for name, store in made.items():
+        run_features("push", store.manifest_path, tmp_path / "group" / name)
+        shutil.rmtree(store.path.parent)
+    for gone in ("backbones", "noise-vit", "data/pictures"):
+        shutil.rmtree(tmp_path / gone)
+    monkeypatch.setenv("VITCAPR_STORES", str(tmp_path / "pulled"))
+    for name, store in made.items():
+        run_features("pull", tmp_path / "group" / name)
+        source, sealed = find_store(store.fingerprint[:16]), tmp_path / "new" / name / "manifest.json"
+        run_stage(adopt, store=source, manifest=experiment.manifest, sealed=sealed)
+        np.testing.assert_array_equal(next(iter(open_features(sealed).values()))[:], expected[name])
+        other = source.parent.rename(tmp_path / "pulled" / ("0" * 16)) / "manifest.json"
+        with pytest.raises(UserError, match="the store is named 0000000000000000, and its fingerprint is"):
+            run_stage(adopt, store=other, manifest=experiment.manifest, sealed=sealed)
+        other.parent.rename(source.parent)
 
 
 def outside_storage(file: h5py.File, secret: Path) -> None:

@@ -34,7 +34,7 @@ def sealed(tmp_path: Path, arrays: dict[str, np.ndarray], monkeypatch: pytest.Mo
     return write_store(tmp_path, arrays, [f"i{row}" for row in range(IMAGES)], backbone="noise")
 
 
-def check(path: Path, arrays: dict[str, np.ndarray]) -> None:
+def check(path: Path, arrays: dict[str, np.ndarray], nearest: int) -> None:
     """Against NumPy over the whole array in memory."""
     found = json.loads(path.read_text())["arrays"]
     for name, array in arrays.items():
@@ -51,13 +51,15 @@ def check(path: Path, arrays: dict[str, np.ndarray]) -> None:
         unit = array.mean(axis=1) if array.ndim == 3 else array
         unit = unit / np.linalg.norm(unit, axis=1, keepdims=True)
         cosine = np.triu(unit @ unit.T, 1)
-        assert [pair[2] for pair in got["nearest"]] == pytest.approx(np.sort(cosine, axis=None)[::-1][:3], abs=1e-6)
+        assert [pair[2] for pair in got["nearest"]] == pytest.approx(
+            np.sort(cosine, axis=None)[::-1][:nearest], abs=1e-6
+        )
     assert found["cls"]["nearest"][0][:2] == ["i17", "i140"]
 
 
 def test_statistics_are_those_of_numpy(sealed: Path, arrays: dict[str, np.ndarray], tmp_path: Path) -> None:
     output = run_features("stats", sealed, "--duplicates", 3, "-o", tmp_path / "s.json")
-    check(tmp_path / "s.json", arrays)
+    check(tmp_path / "s.json", arrays, 3)
     lines = [line.split() for line in output.splitlines()]
     assert ["noise", "patches", "450", "6"] in [line[:4] for line in lines]
     assert ["noise", "cls", "1.0000", "i17", "i140"] in lines
@@ -69,14 +71,13 @@ def test_the_stage_writes_all_stores_and_a_page(sealed: Path, arrays: dict[str, 
     run_stage(
         feature_statistics,
         sealed={"features/a": sealed, "text_features/b": sealed},
-        settings=json.dumps({"near_duplicates": 3}),
         statistics=tmp_path / "statistics.json",
         table=tmp_path / "page.md",
     )
     found = json.loads((tmp_path / "statistics.json").read_text())
     for store in ("features/a", "text_features/b"):
         (tmp_path / "one.json").write_text(json.dumps({"arrays": found[store]}))
-        check(tmp_path / "one.json", arrays)
+        check(tmp_path / "one.json", arrays, 10)
     page = (tmp_path / "page.md").read_text()
     assert f"| features/a | patches | 450 | 6 | {arrays['patches'].mean():.4f} |" in page
     assert "| text_features/b | cls | 1.0000 | i17 | i140 |" in page
@@ -115,7 +116,7 @@ def test_workers_of_a_cluster_compute_the_same(sealed: Path, arrays: dict[str, n
         run_features(
             "stats", sealed, "--duplicates", 3, "--scheduler", cluster.scheduler_address, "-o", tmp_path / "s.json"
         )
-    check(tmp_path / "s.json", arrays)
+    check(tmp_path / "s.json", arrays, 3)
 
 
 def test_mistakes_are_one_line(sealed: Path) -> None:

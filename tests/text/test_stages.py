@@ -122,11 +122,10 @@ def test_the_papers_recipe_gives_its_1848_entries(make, tmp_path):
         source=tmp_path / "flickr8k" / "manifest.json",
         normalise={"non_letters": "space", "drop_one_letter": True},
         vocabulary={
-            "min_count": 10,
-            "threshold": "exclusive",
+            "min_count": 11,
             "splits": ["train", "validation", "test", "none"],
             "unknown": False,
         },
     )
     assert len(vocabulary) == 1848
-    assert vocabulary.signature == "vocab:train+validation+test+none,>10,1848"
+    assert vocabulary.signature == "vocab:train+validation+test+none,>=11,1848"

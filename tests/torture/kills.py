@@ -1,5 +1,6 @@
 """Kills: at file operations of every stage, at random times, of Snakemake, and among several writers."""
 
+import json
 import os
 import random
 import shutil
@@ -65,8 +66,8 @@ def kills_of(operations: int, seconds: float, draw: random.Random) -> list[dict[
 def kill_among_writers(job: Job, box: Path, draw: random.Random, tally: Tally) -> None:
     """Three processes fill one store, and one of them is killed; afterwards a fourth finds or finishes it."""
     job.sandbox(box)
-    part = job.arguments.index("--part") + 1
-    others = [[*job.by_hand[:part], f"results/other-{number}.json", *job.by_hand[part + 1 :]] for number in range(2)]
+    stage = job.by_hand[: job.by_hand.index("--job") + 1]
+    others = [[*stage, json.dumps({**job.options, "part": f"results/other-{number}.json"})] for number in range(2)]
     run = attempt(box, job.arguments, beside=others, kill_at=draw.randrange(1, 60))
     end = attempt(box, job.arguments)
     for number in range(2):

@@ -40,6 +40,11 @@ class Job:
         return words[words.index("stage") :]
 
     @property
+    def options(self) -> dict[str, Any]:
+        """What the rule handed to the stage."""
+        return dict(json.loads(self.arguments[self.arguments.index("--job") + 1]))
+
+    @property
     def by_hand(self) -> list[str]:
         """The same without a log, so that no run record counts."""
         words = self.arguments

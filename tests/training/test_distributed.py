@@ -110,8 +110,8 @@ def retriever(*phases: dict[str, Any], image_head: str = "linear") -> RetrieverT
     )
 
 
-MINED = {"hard_negatives": "hardest", "hard_negative_weight": 0.5}
-STRUCTURE = RetrieverPhaseConfig(epochs=1, batch_images=11, structure=2.0, structure_levels=2)
+MINED = {"hard_negatives": "hardest"}
+STRUCTURE = RetrieverPhaseConfig(epochs=1, batch_images=11, structure=2.0)
 TASKS = {
     "captioner": captioner,
     "info_nce": lambda: retriever({}, {"captions_per_image": 1}, MINED),

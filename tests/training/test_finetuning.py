@@ -61,7 +61,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         train_tokenizer,
         manifest=manifest,
         tokenizer=folder / "tokenizer.json",
-        settings=json.dumps({"tokenizer": {"languages": ["en", "zh"], "vocab_size": 100, "min_count": 1}}),
+        settings=json.dumps({"tokenizer": {"languages": ["en", "zh"], "vocab_size": 100}}),
     )
     return folder
 

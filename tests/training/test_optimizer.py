@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 
+from vitcapr.config.retriever import RetrieverPhaseConfig
 from vitcapr.config.training import PhaseConfig
 from vitcapr.training.optimizer import (
     WeightAverage,
@@ -69,8 +70,8 @@ def test_learning_rates_by_hand() -> None:
 
 def test_step_goes_down_by_whole_epochs() -> None:
     """Six epochs of two steps, halved every two epochs, as StepLR(2, 0.5) does."""
-    halved = rates(12, epochs=6, learning_rate=0.4, schedule="step", step_epochs=2, gamma=0.5)
-    assert halved == [0.4] * 4 + [0.2] * 4 + [0.1] * 4
+    phase = RetrieverPhaseConfig(epochs=6, learning_rate=0.4, schedule="step", step_epochs=2, gamma=0.5)
+    assert [rate_at(phase, step, 12) for step in range(12)] == [0.4] * 4 + [0.2] * 4 + [0.1] * 4
 
 
 def one_weight(value: float) -> nn.Module:

@@ -43,11 +43,9 @@ def encoder(**changes: object) -> DualEncoder:
 
 
 PHASES = [
-    RetrieverPhaseConfig(
-        epochs=1, batch_images=3, captions_per_image=1, hard_negatives="second", hard_negative_weight=0.5
-    ),
+    RetrieverPhaseConfig(epochs=1, batch_images=3, captions_per_image=1, hard_negatives="second"),
     RetrieverPhaseConfig(epochs=1, batch_images=4, objective="max_hinge", margin=0.3),
-    RetrieverPhaseConfig(epochs=1, batch_images=5, hard_negatives="hardest", hard_negative_weight=2.0),
+    RetrieverPhaseConfig(epochs=1, batch_images=5, hard_negatives="hardest"),
 ]
 
 
@@ -85,8 +83,7 @@ def test_each_phase_has_its_loss() -> None:
             info_nce(similarity, index, temperature) if objective == "info_nce" else max_hinge(similarity, index, 0.3)
         )
         if phase.hard_negatives is not None:
-            mined = mined_loss(similarity, index, temperature, phase.hard_negatives)
-            expected = expected + phase.hard_negative_weight * mined
+            expected = expected + mined_loss(similarity, index, temperature, phase.hard_negatives)
         loss, pairs = task.loss(batch)
         assert pairs == len(index)
         torch.testing.assert_close(loss, expected)
@@ -164,7 +161,7 @@ def test_similarities_stay_float32_under_autocast() -> None:
 
 RECIPE = TrainingConfig(
     phases=[
-        PhaseConfig(epochs=2, learning_rate=0.02, schedule="step", step_epochs=1),
+        RetrieverPhaseConfig(epochs=2, learning_rate=0.02, schedule="step", step_epochs=1),
         PhaseConfig(epochs=1, learning_rate=0.01),
         PhaseConfig(epochs=1, learning_rate=0.01),
     ],
@@ -195,14 +192,14 @@ def test_a_step_does_not_wait_for_the_device(tmp_path: Path, monkeypatch: pytest
 
 def test_structure_counts_for_images_and_captions() -> None:
     plain = RetrieverPhaseConfig(epochs=1, batch_images=8)
-    weighed = plain.model_copy(update={"structure": 5.0, "structure_levels": 2})
+    weighed = plain.model_copy(update={"structure": 5.0})
     task = feature_task(weighed, pool="cls_mean")
     _, batch = next(task.batches(0, 1, 0))
     model, stored = task.model, {name: array.float() for name, array in batch.features.items()}
     frozen = torch.cat([stored["cls"], stored["patches"].mean(1)], dim=1)
     moved = (
-        structure_loss(frozen, model.embed_images(stored), model.temperature(), 2),
-        structure_loss(batch.texts, model.embed_texts(batch.texts), model.temperature(), 2),
+        structure_loss(frozen, model.embed_images(stored), model.temperature()),
+        structure_loss(batch.texts, model.embed_texts(batch.texts), model.temperature()),
     )
     added = task.loss((weighed, batch))[0] - task.loss((plain, batch))[0]
     torch.testing.assert_close(added, 2.5 * sum(moved), rtol=1e-4, atol=1e-5)

@@ -127,7 +127,7 @@ class TrainedCaptioner:
         """The hypotheses of each picture, the best first."""
         import torch
 
-        from vitcapr.decoding.generate import generate
+        from vitcapr.decoding.generate import generate, search_arguments
         from vitcapr.encoders.precision import autocast, resolve_device, resolve_dtype
 
         if attention:
@@ -139,7 +139,7 @@ class TrainedCaptioner:
                 self._model,
                 self._model.encode({name: features[name] for name in self._model.arrays}),
                 self._words,
-                **decoding.search(),
+                **search_arguments(decoding),
                 images=[zlib.crc32(picture.tobytes()) for picture in pictures],
                 keep_attention=attention,
             )

@@ -130,6 +130,7 @@ class ModelFiles:
         Raises:
             UserError: the architecture of the card is not that of its settings.
         """
+        from vitcapr.training.captioner import model_arguments
         from vitcapr.training.retriever import architecture_of
 
         with reading(self.folder / CARD, f"the card of a {self.kind}", "train the model"):
@@ -141,7 +142,7 @@ class ModelFiles:
                 expected = architecture_of(model, image_dims, **widths)
             else:
                 sizes = {name: given[name] for name in ("vocabulary", *_WIDTHS) if name in given}
-                expected = {"kind": model.architecture, **sizes, **model.arguments()}
+                expected = {"kind": model.architecture, **sizes, **model_arguments(model)}
             if given != expected:
                 raise ValueError("its architecture and its settings differ")
 

@@ -27,7 +27,7 @@ class Augmentation:
     Attributes:
         probability: probability of rotation, brightness, hue and blur, each independently.
         rotation: maximum angle in degrees, in both directions.
-        flip, vertical_flip: probability of a left-right and of an upside-down flip.
+        flip: probability of a left-right flip.
         brightness: maximum relative change of the values, up or down.
         hue: maximum rotation of the hue, in turns.
         blur: maximum standard deviation of the Gaussian, in pixels.
@@ -36,7 +36,6 @@ class Augmentation:
     probability: float = 0.5
     rotation: float = 15.0
     flip: float = 0.5
-    vertical_flip: float = 0.0
     brightness: float = 0.2
     hue: float = 0.05
     blur: float = 1.0
@@ -53,7 +52,7 @@ class Draws:
 
     Attributes:
         angle: (B,) degrees counter-clockwise.
-        flip, vertical_flip: (B,) bool.
+        flip: (B,) bool.
         brightness: (B,) factors.
         hue: (B,) rotations of the hue, in turns.
         blur: (B,) standard deviations in pixels.
@@ -61,7 +60,6 @@ class Draws:
 
     angle: np.ndarray
     flip: np.ndarray
-    vertical_flip: np.ndarray
     brightness: np.ndarray
     hue: np.ndarray
     blur: np.ndarray
@@ -69,13 +67,12 @@ class Draws:
     @classmethod
     def of(cls, limits: Augmentation, seed: int, epoch: int, rows: Sequence[int]) -> Self:
         """The changes of the pictures ``rows`` in an epoch. Those of a picture do not depend on other pictures."""
-        lot = np.stack([np.random.default_rng([seed, epoch, row]).random(10) for row in rows])
+        lot = np.stack([np.random.default_rng([seed, epoch, row]).random(9) for row in rows])
         happens = lot[:, :4] < limits.probability
         far = 2 * lot[:, 4:8] - 1
         return cls(
             angle=np.where(happens[:, 0], far[:, 0] * limits.rotation, 0.0),
             flip=lot[:, 8] < limits.flip,
-            vertical_flip=lot[:, 9] < limits.vertical_flip,
             brightness=np.where(happens[:, 1], 1 + far[:, 1] * limits.brightness, 1.0),
             hue=np.where(happens[:, 2], far[:, 2] * limits.hue, 0.0),
             blur=np.where(happens[:, 3], np.abs(far[:, 3]) * limits.blur, 0.0),
@@ -85,11 +82,11 @@ class Draws:
     def none(cls, pictures: int) -> Self:
         """Neutral changes for this number of pictures."""
         nothing = np.zeros(pictures)
-        return cls(nothing, nothing > 0, nothing > 0, nothing + 1, nothing, nothing)
+        return cls(nothing, nothing > 0, nothing + 1, nothing, nothing)
 
 
 def augment(pixels: Tensor, draws: Draws, radius: int) -> Tensor:
-    """Apply the changes in the order flips, rotation, brightness, hue, blur, and round to 8 bits at the end.
+    """Apply the changes in the order flip, rotation, brightness, hue, blur, and round to 8 bits at the end.
 
     Args:
         pixels: (B, H, W, 3) uint8, on any device.
@@ -101,7 +98,6 @@ def augment(pixels: Tensor, draws: Draws, radius: int) -> Tensor:
     device = pixels.device
     changed = pixels.permute(0, 3, 1, 2).float()
     changed = _where(draws.flip, changed, lambda some, _: some.flip(3))
-    changed = _where(draws.vertical_flip, changed, lambda some, _: some.flip(2))
     changed = _where(draws.angle != 0, changed, lambda some, at: rotate(some, _tensor(draws.angle[at], device)))
     changed = _where(
         draws.brightness != 1,
@@ -127,7 +123,6 @@ def single_changes(pictures: np.ndarray, limits: Augmentation) -> dict[str, np.n
         "original": (1.0, nothing),
         "rotation": (limits.rotation, replace(nothing, angle=limits.rotation * every)),
         "flip": (limits.flip, replace(nothing, flip=every > 0)),
-        "upside down": (limits.vertical_flip, replace(nothing, vertical_flip=every > 0)),
         "brighter": (limits.brightness, replace(nothing, brightness=(1 + limits.brightness) * every)),
         "hue": (limits.hue, replace(nothing, hue=limits.hue * every)),
         "blur": (limits.blur, replace(nothing, blur=limits.blur * every)),

@@ -185,8 +185,8 @@ def planned_steps(configfiles: Sequence[Path]) -> list[Step]:
 def cost(step: Step, sizes: Mapping[str, int], recorded: Sequence[Recorded]) -> Cost | None:
     """The cost of a step by the record that is nearest to it in settings and work; None without a like record.
 
-    A second record of the same settings and at most half the work gives the start of the step: the cost is on the line
-    through both.
+    A second record of the same settings and at most half the work tells how much of the CPU time and the memory grows
+    with the work; other programs disturb the CPU time less than the time.
     """
     costs = []
     like = [job for job in recorded if (job.step.stage, job.step.models) == (step.stage, step.models)]
@@ -198,9 +198,9 @@ def cost(step: Step, sizes: Mapping[str, int], recorded: Sequence[Recorded]) -> 
         small = min((job for job in like if job.is_smaller_than(near)), key=lambda job: job.work, default=None)
         start = min(START, seconds / 2)
         if small is not None:
-            share = 1 - small.work / done
-            start = max(0.0, seconds - max(0.0, seconds - small.run.made["seconds"]) / share)
-            memory += round(max(0, memory - small.run.made["peak_memory_mb"]) / share * (todo / done - 1))
+            share, before = 1 - small.work / done, small.run.made
+            start = seconds * max(0.0, 1 - max(0.0, 1 - before["cpu_seconds"] / near.run.made["cpu_seconds"]) / share)
+            memory += round(max(0, memory - before["peak_memory_mb"]) / share * (todo / done - 1))
         expected = start + (seconds - start) * todo / done
         distance = (0, len(list(differences(near.step.settings, step.settings))) + abs(log2(todo / done)))
         if step.stage == "extract":  # A faster record may be of fewer images, because a store had the others.

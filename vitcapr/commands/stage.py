@@ -2,21 +2,17 @@
 
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-from pydantic import TypeAdapter
-
-from vitcapr.commands.main import Log
-from vitcapr.errors import UserError
-from vitcapr.formats.records import read_record
+from vitcapr.errors import UserError, did_you_mean
 from vitcapr.pipeline.run import run_stage
-from vitcapr.pipeline.stage import FROM_FILE, Form, Parameter, Role, Stage, each_stage, find_stage
+from vitcapr.pipeline.stage import JOB, Parameter, Role, Stage, each_stage, find_stage, read_json
 from vitcapr.progress import print_lines
 
-_LOG = inspect.Parameter("log", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Log)
+LOG = "--log"
+_AS_JSON = "as JSON or as the path of a JSON file"
 
 
 def app() -> None:
@@ -24,23 +20,45 @@ def app() -> None:
     arguments = sys.argv[1:]
     if not arguments or arguments[0] in ("-h", "--help"):
         print_lines(listing())
-        return
-    if arguments == ["--markdown"]:
+    elif arguments == ["--markdown"]:
         print(stages_page(), end="")
-        return
-    name, *words = arguments
-    sys.argv = [f"vitcapr stage {name}", *_from_file(words)]
-    application(find_stage(name))(prog_name=sys.argv[0])
+    else:
+        name, *words = arguments
+        stage = find_stage(name)
+        if {"-h", "--help"} & set(words):
+            print_lines(explain(stage))
+        else:
+            run_stage(stage, **read_words(stage, words))
 
 
-def _from_file(words: list[str]) -> list[str]:
-    """The words, with those of a file in place of ``--arguments FILE``: a rule with thousands of files has more words
-    than the system takes."""
-    if FROM_FILE not in words[:-1]:
-        return words
-    place = words.index(FROM_FILE)
-    listed = read_record(Path(words[place + 1]), TypeAdapter(list[str]), "a list of arguments", "run snakemake")
-    return [*words[:place], *listed, *words[place + 2 :]]
+def read_words(stage: Stage, words: Sequence[str]) -> dict[str, Any]:
+    """The values of ``--option VALUE`` for each option of a stage, of ``--log FILE``, and of ``--job JOB``.
+
+    The option of several files is repeated. Files by their names are JSON text or the path of a JSON file.
+
+    Raises:
+        UserError: an option is unknown, has no value or stands twice.
+    """
+    values: dict[str, Any] = {}
+    options = {each.option: each for each in stage.options.values()}
+    for option, value in zip(words[::2], [*words[1::2], None], strict=False):
+        if option not in (*options, LOG, JOB):
+            remedy = did_you_mean(option, options, f"vitcapr stage {stage.name} --help lists the options")
+            raise UserError(f"the stage {stage.name} has no option '{option}'", remedy=remedy)
+        if value is None:
+            raise UserError(f"{option} has no value", remedy=f"write {option} VALUE")
+        if option == JOB:
+            given = dict(read_json(value, JOB))
+        elif option == LOG:
+            given = {"log": Path(value)}
+        elif options[option].holds is list:
+            given = {options[option].name: [*values.pop(options[option].name, []), value]}
+        else:
+            given = {options[option].name: read_json(value, option) if options[option].holds is dict else value}
+        for name in given.keys() & values.keys():
+            raise UserError(f"'{name}' is given twice", where=option)
+        values |= given
+    return values
 
 
 def listing() -> str:
@@ -51,67 +69,22 @@ def listing() -> str:
     return "\n".join(["Usage: vitcapr stage NAME [OPTIONS]     vitcapr stage NAME --help explains one", "", *lines])
 
 
-def application(stage: Stage) -> typer.Typer:
-    """The program of one stage."""
-    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    app.command(stage.name, help=inspect.getdoc(stage.function))(_command(stage))
-    return app
+def explain(stage: Stage) -> str:
+    """The text of ``vitcapr stage NAME --help``."""
+    options = {each.option: _help(each) for each in stage.options.values()}
+    options |= {JOB: f"All options {_AS_JSON}", LOG: "A file that receives every line of progress"}
+    width = max(map(len, options))
+    lines = [f"  {option:{width}}  {text}" for option, text in options.items()]
+    usage = f"Usage: vitcapr stage {stage.name} --OPTION VALUE ..."
+    return "\n".join([usage, "", inspect.getdoc(stage.function) or "", "", *lines])
 
 
-def _command(stage: Stage) -> Callable[..., None]:
-    options = stage.of_role(Role.INPUT, Role.OUTPUT, Role.VALUE, Role.SETTINGS)
-
-    def command(log: Path | None, **given: Any) -> None:
-        values = {option.name: _value(option, given[option.name]) for option in options}
-        run_stage(stage, log, **values)
-
-    parameters = [*map(_option, sorted(options, key=lambda option: not option.required)), _LOG]
-    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return command
-
-
-def _option(parameter: Parameter) -> inspect.Parameter:
-    kinds = {Role.INPUT: Path, Role.OUTPUT: Path, Role.SETTINGS: str}
-    kind: Any = kinds.get(parameter.role, parameter.type)
-    default = ... if parameter.required else parameter.default
-    help_text = parameter.help
-    if parameter.role is Role.SETTINGS:
-        default, help_text = "{}", "The stage's settings as JSON, or the path of a JSON file"
-    if parameter.by_name:
-        kind, help_text = str, f"NAME=FILE, once for each: {help_text}"
-    elif parameter.form is Form.MANY:
-        help_text = f"{help_text}; once for each"
-    if parameter.form is not Form.ONE:
-        kind = list[kind]
-    if not parameter.required and parameter.default is None:
-        kind = kind | None
-    annotation = Annotated[kind, typer.Option(parameter.option, help=help_text)]
-    default = inspect.Parameter.empty if default is ... else default
-    return inspect.Parameter(parameter.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-
-
-def _value(parameter: Parameter, value: Any) -> Any:
-    if not parameter.by_name or value is None:
-        return value
-    groups = _by_name(value, parameter.option)
-    if parameter.form is Form.GROUPED:
-        return groups
-    for name, files in groups.items():
-        if len(files) > 1:
-            raise UserError(f"{parameter.option} uses the name '{name}' twice", remedy="give every file its own name")
-    return {name: files[0] for name, files in groups.items()}
-
-
-def _by_name(values: Sequence[str], option: str) -> dict[str, list[Path]]:
-    """The files of each name, in the given order. A name ends at the first ``=``."""
-    files: dict[str, list[Path]] = {}
-    for value in values:
-        name, _, file = value.partition("=")
-        if not name or not file:
-            raise UserError(f"{option} {value} is not NAME=FILE", remedy="write the name, '=' and the path of the file")
-        files.setdefault(name, []).append(Path(file))
-    return files
+def _help(option: Parameter) -> str:
+    if option.role is Role.SETTINGS:
+        return f"Settings of the stage {_AS_JSON}"
+    more: dict[Any, str] = {list: "; once for each", dict: f"; by their names {_AS_JSON}"}
+    optional = "" if option.required else " [optional]"
+    return f"{option.help}{more[option.holds] if option.holds else ''}{optional}"
 
 
 def stages_page() -> str:
@@ -133,5 +106,5 @@ def _table(stages: Iterable[Stage]) -> list[str]:
 
 
 def _options(stage: Stage, role: Role) -> str:
-    words = [(each.required, f"`{each.option}`{'' if each.form is Form.ONE else ' …'}") for each in stage.of_role(role)]
+    words = [(each.required, f"`{each.option}`{'' if each.holds is None else ' …'}") for each in stage.of_role(role)]
     return " ".join(option if required else f"[{option}]" for required, option in words)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -26,10 +26,6 @@ class CaptionerPhaseConfig(PhaseConfig):
     """Captions sampled per image."""
     temperature: Annotated[float, Only("objective", "self_critical")] = Field(1.0, gt=0)
     """Sampling temperature. Below 1, samples are closer to the captions of beam search."""
-
-    def images_in_batch(self, images: int) -> int:
-        """The images in a batch, of so many training images."""
-        return self.batch_images or min(32, max(4, images // 8))
 
 
 class CaptionerTrainingConfig(TrainingConfig):
@@ -77,11 +73,6 @@ class CaptionerConfig(TrainedConfig):
     def arrays(self) -> tuple[str, ...]:
         """The arrays of a feature store that the model reads."""
         return ("patches", "cls") if self.attends else ("cls",)
-
-    def arguments(self) -> dict[str, Any]:
-        """The arguments of its model that come from the configuration, not from the data."""
-        own = type(self).model_fields.keys() - CaptionerConfig.model_fields.keys()
-        return self.model_dump(include=own - {"word_vectors", "language_model"})
 
 
 class WordCaptionerConfig(CaptionerConfig):
@@ -151,7 +142,8 @@ class LanguageModelConfig(Section):
 
 
 class PrefixConfig(Section):
-    """What the language model reads of an image: CLS, then the patches, each through the projector."""
+    """What the language model reads of an image: CLS, then the patches, each through the projector:
+    Linear - GELU - Linear to the width of the language model, as in LLaVA 1.5."""
 
     grid: int | None = Field(None, ge=0)
     """Pool the patches to grid x grid means; null: every patch; 0: CLS alone."""
@@ -161,17 +153,13 @@ class LoraConfig(Section):
     """Low-rank adapters of every linear layer (Hu et al. 2021)."""
 
     rank: int = Field(16, ge=1)
-    alpha: int = Field(32, ge=1)
-    """The adapters are scaled by alpha / rank."""
-    dropout: float = Field(0.0, ge=0, lt=1)
+    """The adapters are scaled by 2."""
 
 
 class LanguageModelCaptionerConfig(CaptionerConfig):
     architecture: Literal["language_model"] = "language_model"
     language_model: LanguageModelConfig
     prefix: PrefixConfig = PrefixConfig()
-    projector: Literal["linear", "mlp"] = "mlp"
-    """From the features to the width of the language model; mlp: Linear - GELU - Linear, as in LLaVA 1.5."""
     train: Literal["projector", "lora", "all"] = "lora"
     """The projector alone, with low-rank adapters (needs peft: pip install 'vitcapr[language-model]'), or with all
     weights. What is not trained is kept in the arithmetic's data type, and not stored with the captioner."""

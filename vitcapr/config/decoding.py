@@ -40,13 +40,9 @@ class DecodingConfig(Section):
     precision: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     device: Literal["auto", "cpu", "cuda"] = "auto"
 
-    def search(self) -> dict[str, Any]:
-        """The arguments of :func:`vitcapr.decoding.generate.generate`."""
-        return self.model_dump(exclude={"attention", "batch_images", "precision", "device"})
-
     @property
     def method(self) -> str:
-        """How captions are found, in a few words for people."""
+        """How captions are generated, in a few words for people."""
         if self.sampling is not None:
             return f"{self.n_best} samples"
         return "greedy" if self.beam_size == 1 else f"beam {self.beam_size}"
@@ -75,9 +71,7 @@ class WeighingConfig(Section):
     """Number of equal steps between weight 0 and weight 1."""
     language_model: LanguageModelConfig | None = None
     """A language model that sees no image: the likelihood P(t | image) becomes P(t | image) / P(t) ** alpha (Lin et al.
-    2023, arXiv 2306.01879)."""
-    alphas: Annotated[list[Annotated[float, Field(ge=0)]], Only("language_model")] = [0.0, 0.25, 0.5, 0.75, 1.0]
-    """Exponents alpha to try with each weight."""
+    2023, arXiv 2306.01879), with the best alpha of 0, 0.25, 0.5, 0.75 and 1."""
 
 
 class RerankingConfig(Section):
@@ -112,18 +106,3 @@ class RerankSettings(StageSettings):
         reranking = config.rerankings[wildcards.reranking]
         fixed = {} if reranking.weight is None else {"length_penalty": reranking.weighing.length_penalty}
         return cls(weight=reranking.weight, device=config.embed.device, **fixed)
-
-
-class QueryBankConfig(Section):
-    """The values tried on the validation split."""
-
-    inverse_temperatures: list[Annotated[float, Field(gt=0)]] = Field([5.0, 10.0, 20.0, 40.0], min_length=1)
-    """Inverse temperatures to try. Larger values give more weight to the nearest queries of the bank."""
-    grid_steps: int = Field(4, ge=1)
-    """Number of equal steps between weight 0 (the cosine alone) and weight 1."""
-
-
-class WeighQueryBankSettings(StageSettings):
-    """The settings of the stage ``weigh_query_bank``."""
-
-    query_bank: QueryBankConfig = QueryBankConfig()

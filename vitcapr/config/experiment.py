@@ -16,7 +16,7 @@ from vitcapr.config.captioner import (
 )
 from vitcapr.config.contradictions import contradictions
 from vitcapr.config.data import DataConfig
-from vitcapr.config.decoding import DecodingConfig, QueryBankConfig, RerankingConfig
+from vitcapr.config.decoding import DecodingConfig, RerankingConfig
 from vitcapr.config.features import (
     BackboneConfig,
     FeaturesConfig,
@@ -108,7 +108,6 @@ class ExperimentConfig(Section):
     """Dual encoders on stored features, and their training."""
     alignments: dict[Name, AlignmentConfig] = {}
     embed: EmbedConfig = EmbedConfig()
-    query_bank: QueryBankConfig = QueryBankConfig()
     tokenizers: dict[Name, TokenizerConfig] = {}
     finetuned_dual_encoders: dict[ModelName, FinetunedDualEncoderConfig] = {}
     """Dual encoders whose image and text encoders are trained on decoded pictures."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -101,13 +101,8 @@ class FeaturesConfig(Section):
     reuse: bool = True
     """Copy the features of pictures and captions that another store holds, if weights, preprocessing, arithmetic and
     code are the same. false: compute all."""
-    near_duplicates: int = Field(10, ge=0)
-    """Number of near duplicates that the statistics of a store list; 0: do not compare all rows with all."""
     export: list[Literal["h5"]] = []
     """Formats to which every store is exported: h5."""
-
-    def images_in_chunk(self, backbone: BackboneConfig) -> int:
-        return self.chunk or (1024 if backbone.patches == "none" or backbone.output == "aligned" else 64)
 
 
 class TrainedBackboneConfig(Section):
@@ -118,8 +113,6 @@ class TrainedBackboneConfig(Section):
     layers: int = Field(3, ge=1)
     heads: int = Field(4, ge=1)
     epochs: int = Field(5, ge=1)
-    batch: int = Field(32, ge=1)
-    learning_rate: float = Field(3e-3, gt=0)
     seed: int = Field(0, ge=0)
 
     @model_validator(mode="after")
@@ -182,10 +175,6 @@ class TextEncoderConfig(Section):
         """Whether the features come from a sealed store that was pulled or imported (``source: store:...``)."""
         return self.source.startswith(ADOPTED)
 
-    def arguments(self) -> dict[str, Any]:
-        """The arguments with which the encoder is loaded and called, but for the device."""
-        return self.values("store_dtype", "device")
-
 
 class PixelsConfig(Section):
     """Stores of decoded pictures, for models whose backbone is fine-tuned."""
@@ -207,8 +196,7 @@ class VocabularyConfig(Section):
     """Selection of the captioner's words."""
 
     min_count: int = Field(5, ge=1)
-    threshold: Literal["inclusive", "exclusive"] = "inclusive"
-    """inclusive: keep words that occur at least min_count times; exclusive: keep words that occur more often."""
+    """Keep words that occur at least so often."""
     splits: list[Literal["train", "validation", "test", "none"]] = ["train"]
     """Splits whose words are counted. Other values than [train] leak test data; the protocol of every score then says
     so."""
@@ -221,8 +209,6 @@ class WordVectorsConfig(Section):
 
     path: UserPath
     dimension: int = Field(50, ge=1)
-    seed: int = Field(0, ge=0)
-    """Seed of the normal distribution that gives vectors to words missing from the file."""
 
     def user_files(self) -> Iterator[tuple[str, Path]]:
         yield "path", find_data(self.path)
@@ -250,5 +236,3 @@ class TokenizerConfig(Section):
     """Languages of the captions that it is trained on."""
     vocab_size: int = Field(8000, ge=100)
     """Number of pieces, special tokens included."""
-    min_count: int = Field(2, ge=1)
-    """Minimum count of a token."""

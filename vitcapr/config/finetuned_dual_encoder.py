@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from vitcapr.config.base import Entry, Name, Only, Section, StageSettings, UserPath, checkpoint_files
 from vitcapr.config.retriever import EmbedConfig
-from vitcapr.config.training import PhaseConfig, SweepConfig, TrainedConfig, TrainingConfig, one_or_more
+from vitcapr.config.training import PhaseConfig, Schedule, SweepConfig, TrainedConfig, TrainingConfig, one_or_more
 
 _SCRATCH = Only("source", None)
 
@@ -22,8 +22,6 @@ class AugmentationConfig(Section):
     """Maximum angle in degrees, in both directions; the picture is mirrored at its edges to fill the corners."""
     flip: float = Field(0.5, ge=0, le=1)
     """Probability of a left-right flip. Captions that say left or right become wrong."""
-    vertical_flip: float = Field(0.0, ge=0, le=1)
-    """Probability of a top-bottom flip."""
     brightness: float = Field(0.2, ge=0, lt=1)
     """Maximum relative change of the pixel values."""
     hue: float = Field(0.05, ge=0, le=0.5)
@@ -82,6 +80,7 @@ class FinetunedTextConfig(Section):
 
 
 class FinetuningPhaseConfig(PhaseConfig):
+    schedule: Schedule = "constant"
     batch_images: Annotated[int, Only("batch_pairs", None)] = Field(20, ge=2)
     """Images per batch (the paper: 20). Each image is compared with the captions of all images of the batch."""
     captions_per_image: Annotated[int | None, Only("batch_pairs", None)] = Field(1, ge=1)
@@ -114,8 +113,6 @@ class FinetuningConfig(TrainingConfig):
     saves memory and costs a second forward pass. null: the whole batch in one pass."""
     checkpoint_layers: bool = False
     """Gradient checkpointing: keep only the inputs of the layers and recompute the rest. Less memory, more time."""
-    compile: bool = False
-    """Compile the towers with torch.compile."""
     epoch_batches: int | None = Field(None, ge=1)
     """Batches per epoch, that is between two validations; null: the whole training split."""
     validation_images: int | None = Field(None, ge=2)
@@ -174,5 +171,5 @@ class EmbedFinetunedSettings(StageSettings):
         return cls(embed=config.embed, training=FinetuneSettings.from_config(config, wildcards))
 
 
-EXECUTION_ONLY = ("checkpoint_layers", "chunk", "compile", "device", "processes", "save_every_steps")
+EXECUTION_ONLY = ("checkpoint_layers", "chunk", "device", "processes", "save_every_steps")
 """Execution-only keys of a fine-tuned dual encoder's training. They change the result by rounding only."""

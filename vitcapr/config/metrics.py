@@ -98,10 +98,6 @@ class MetricsConfig(Section):
     def resampling(self) -> Resampling:
         return {"samples": self.bootstrap_samples, "seed": self.bootstrap_seed}
 
-    def sample_of(self, split: str) -> int | None:
-        """Number of images of a split whose captions are scored; None: all."""
-        return next((count for name, count in self.sampled_images.items() if name == split), None)
-
 
 ENCODERS = frozenset({"metrics.clip_score", "metrics.sentence_similarity", "metrics.bert_score"})
 """Settings that only score_similarity needs."""

@@ -12,7 +12,6 @@ from pydantic import BaseModel, ValidationError
 
 from vitcapr.config.base import Section
 from vitcapr.errors import UserError, as_user_error
-from vitcapr.files import read_text
 
 S = TypeVar("S", bound=Section)
 
@@ -29,24 +28,6 @@ def parse(model: type[S], values: Any, where: object) -> S:
         raise as_user_error(
             [UserError(what, where=where, remedy=remedy) for what, remedy in mistakes(model, values, error)]
         ) from error
-
-
-def parse_settings(model: type[S], text: str) -> S:
-    """Parse the ``--settings`` of a stage: JSON text, or the path of a JSON file."""
-    source: object = "--settings"
-    if not text.lstrip().startswith("{"):
-        source = Path(text)
-        try:
-            text = read_text(Path(text))
-        except (OSError, UnicodeDecodeError) as error:
-            raise UserError("the settings are neither JSON text nor a readable file", where=text) from error
-    try:
-        values = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise UserError(f"the settings are not valid JSON: {error}", where=source) from error
-    except RecursionError as error:
-        raise UserError("the settings are nested too deeply", where=source) from error
-    return parse(model, values, where=source)
 
 
 Location = tuple[int | str, ...]

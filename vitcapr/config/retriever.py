@@ -129,7 +129,12 @@ AnyTextConfig = Annotated[
 
 class RetrieverPhaseConfig(PhaseConfig):
     learning_rate: float = Field(3e-3, gt=0)
-    schedule: Schedule = "cosine"
+    schedule: Literal[Schedule, "step"] = "cosine"
+    """Learning-rate schedule over the phase: cosine and linear go from learning_rate down to final_fraction of it; step
+    multiplies it by gamma after every step_epochs."""
+    step_epochs: Annotated[int, Only("schedule", "step")] = Field(5, ge=1)
+    """Number of epochs after which the learning rate is multiplied by gamma."""
+    gamma: Annotated[float, Only("schedule", "step")] = Field(0.5, gt=0, le=1)
     batch_images: Annotated[int, Only("batch_pairs", None)] = Field(64, ge=2)
     """Images per batch. Each image is compared with the captions of all images of the batch."""
     captions_per_image: Annotated[int | None, Only("batch_pairs", None)] = Field(None, ge=1)
@@ -141,18 +146,14 @@ class RetrieverPhaseConfig(PhaseConfig):
     margin: Annotated[float, Only("objective", "max_hinge", "hinge_rank")] = Field(0.2, gt=0)
     """Margin of the hinge."""
     hard_negatives: Literal["second", "hardest"] | None = None
-    """Negatives with an additional loss. second: the second of the two most similar captions (the paper); hardest: the
-    most similar negative caption; null: none."""
-    hard_negative_weight: Annotated[float, Only("hard_negatives")] = Field(1.0, gt=0)
-    """Weight of the hard-negative loss, which is added to the objective."""
+    """Negatives with an additional loss, which is added to the objective. second: the second of the two most similar
+    captions (the paper); hardest: the most similar negative caption; null: none."""
     mixup: float = Field(0.0, ge=0)
     """Parameter of Beta(mixup, mixup), from which the mixing share of two pairs of a batch is drawn; 0: no mixup. Text
     kind features only."""
     structure: float = Field(0.0, ge=0)
     """Weight of the STRUCTURE loss, which keeps the neighbours that images and captions have in the spaces of their
     frozen encoders; 0: none. Text kinds features and features_and_words only."""
-    structure_levels: Annotated[int, Only("structure")] = Field(1, ge=1)
-    """Number of levels of neighbours that it compares: 1 is the neighbours, 2 also those of the neighbours."""
 
     @model_validator(mode="after")
     def _mines_by_cosine(self) -> Self:
@@ -200,8 +201,6 @@ class RetrieverConfig(TrainedConfig):
     temperature: float = Field(0.07, ge=0.01, le=1)
     """Temperature of info_nce; the initial value if it is learned."""
     learn_temperature: bool = True
-    bias: float = -10.0
-    """Initial value of the learned bias of the objective sigmoid."""
     members: int = Field(1, ge=1)
     """Number of dual encoders trained together, from different weights; a cosine is the mean of theirs."""
     image: ImageTowerConfig = ImageTowerConfig()
@@ -222,11 +221,6 @@ class RetrieverConfig(TrainedConfig):
                 raise ValueError(f"'{name}' occurs twice in backbone and augmented_views")
         return self
 
-    @property
-    def uses_sigmoid_loss(self) -> bool:
-        """Whether its loss has a bias."""
-        return any(phase.objective == "sigmoid" for phase in self.training.phases)
-
     @model_validator(mode="after")
     def _trains_what_it_can(self) -> Self:
         phases = self.training.phases
@@ -236,8 +230,6 @@ class RetrieverConfig(TrainedConfig):
             raise ValueError("with head none on both sides nothing is learned; set training: {phases: []}")
         if self.members > 1 and not self.learns:
             raise ValueError("with head none on both sides nothing is learned; set members to 1")
-        if self.bias != type(self).model_fields["bias"].default and not self.uses_sigmoid_loss:
-            raise ValueError("bias needs a phase with objective sigmoid")
         if self.text.kind != "features" and any(phase.mixup for phase in phases):
             raise ValueError(f"mixup needs text kind features, not {self.text.kind}")
         if not self.text.reads_features and any(phase.structure for phase in phases):

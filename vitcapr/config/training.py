@@ -11,7 +11,7 @@ Layer = Annotated[int | None, Field(ge=1, exclude_if=lambda layer: layer is None
 """A hidden layer, counted from 1. None is left out of the plain settings, so that it does not change a fingerprint."""
 
 
-Schedule = Literal["constant", "cosine", "linear", "step"]
+Schedule = Literal["constant", "cosine", "linear"]
 
 
 class TrainedConfig(Section):
@@ -49,12 +49,8 @@ class PhaseConfig(Section):
 
     epochs: int = Field(ge=1)
     learning_rate: float = Field(1e-3, gt=0)
-    schedule: Schedule = "constant"
-    """Learning-rate schedule over the phase: cosine and linear go from learning_rate down to final_fraction of it; step
-    multiplies it by gamma after every step_epochs."""
-    step_epochs: Annotated[int, Only("schedule", "step")] = Field(5, ge=1)
-    """Number of epochs after which the learning rate is multiplied by gamma."""
-    gamma: Annotated[float, Only("schedule", "step")] = Field(0.5, gt=0, le=1)
+    schedule: Literal[Schedule, "step"] = "constant"
+    """Learning-rate schedule over the phase: cosine and linear go from learning_rate down to final_fraction of it."""
     final_fraction: Annotated[float, Only("schedule", "cosine", "linear")] = Field(0.0, ge=0, le=1)
     """Final share of the learning rate."""
     warmup_steps: int | None = Field(0, ge=0)
@@ -65,10 +61,6 @@ class PhaseConfig(Section):
     shuffle_chunks: int | None = Field(None, ge=1)
     """Read the chunks of a store in random order, and shuffle the images of this many at a time: for a store on a slow
     disk, or larger than memory (docs/scale.md). null: shuffle all images."""
-
-    def warmup(self, steps: int) -> int:
-        """The steps of the warm-up of a phase of so many steps."""
-        return min(100, steps // 10) if self.warmup_steps is None else self.warmup_steps
 
 
 def one_or_more(value: Any) -> Any:

@@ -31,7 +31,7 @@ EXPECTED = "name the folder Flicker8k_Dataset or Flickr8k_Dataset.zip"
 def list_images(_: ImageSource, files: Iterable[str], *, text: str, splits: str, seed: int) -> Listing:
     """The listing of the files that the configuration names; see :func:`list_flickr8k`."""
     if not text:
-        raise UserError("data.flickr8k.text is not set", remedy="see config.yaml for what it should name")
+        raise UserError("data.flickr8k.text is not set", remedy="see config/README.md for what it should name")
     return list_flickr8k(files, Path(text), splits=splits, seed=seed)
 
 

@@ -33,6 +33,11 @@ class DecodedSplit(NamedTuple):
     attention: AttentionTable | None
 
 
+def search_arguments(decoding: DecodingConfig) -> dict[str, Any]:
+    """The arguments of :func:`generate`."""
+    return decoding.model_dump(exclude={"attention", "batch_images", "precision", "device"})
+
+
 def decode_split(
     captioner: Path,
     features: Path,
@@ -70,7 +75,7 @@ def decode_split(
             for first in range(0, len(rows), decoding.batch_images):
                 batch = rows[first : first + decoding.batch_images]
                 read = {name: array.float() for name, array in read_rows(store, model.arrays, batch, device).items()}
-                how = {**decoding.search(), "images": batch.tolist(), "keep_attention": attends}
+                how = {**search_arguments(decoding), "images": batch.tolist(), "keep_attention": attends}
                 with torch.inference_mode(), autocast(device, dtype):
                     hypotheses += generate(model, model.encode(read), words, **how)
                 tracker.advance(len(batch))

@@ -23,7 +23,7 @@ from vitcapr.encoders.precision import autocast, resolve_device, resolve_dtype
 from vitcapr.files import atomic_path, write_json
 from vitcapr.progress import Reporter
 
-WEIGHT_DECAY, CLIP_NORM, WARMUP = 0.05, 1.0, 0.05
+BATCH, LEARNING_RATE, WEIGHT_DECAY, CLIP_NORM, WARMUP = 32, 3e-3, 0.05, 1.0, 0.05
 MEAN = STD = 0.5
 WELL_COVERED = 0.5
 WHITENED, WHITENING_FLOOR, POSITION_SCALE = 256, 1e-2, 0.5
@@ -139,7 +139,7 @@ def train_vit(
         The ViT of the last epoch, in float32 on the CPU; and of each epoch ``epoch, train_loss, validation_loss,
         learning_rate`` and the validation accuracies.
     """
-    device, epochs, batch = resolve_device("auto"), training.epochs, training.batch
+    device, epochs, batch = resolve_device("auto"), training.epochs, BATCH
     dtype = resolve_dtype("auto", device)
     torch.manual_seed(training.seed)
     shuffle = np.random.default_rng(training.seed)
@@ -158,7 +158,7 @@ def train_vit(
     vit = ViTModel(config)
     start_from_patches(vit, train[0])
     model = SceneReader(vit, names).to(device)
-    optimizer = torch.optim.AdamW(model.parameters(), training.learning_rate, weight_decay=WEIGHT_DECAY, fused=True)
+    optimizer = torch.optim.AdamW(model.parameters(), LEARNING_RATE, weight_decay=WEIGHT_DECAY, fused=True)
     steps = epochs * math.ceil(len(train[0]) / batch)
     warmup = max(1, round(WARMUP * steps))
     schedule = torch.optim.lr_scheduler.LambdaLR(

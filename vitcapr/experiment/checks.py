@@ -17,6 +17,7 @@ from vitcapr.experiment.inputs import Inputs
 from vitcapr.experiment.selection import TRAIN, VALIDATION
 from vitcapr.formats.store_manifest import arrays_of_layer, read_sealed
 from vitcapr.pipeline.paths import stores_root
+from vitcapr.training.phases import images_in_batch, warmup_steps
 
 
 def problems(experiment: Inputs) -> Iterator[UserError]:
@@ -201,9 +202,9 @@ def endless_warm_ups(experiment: Inputs, images: int) -> Iterator[str]:
     models |= {f"retrievers.{name}": config.retrievers[name] for name in experiment.needed_retrievers}
     for key, model in models.items():
         for number, phase in enumerate(model.training.phases if images else ()):
-            batch = phase.images_in_batch(images) if isinstance(phase, CaptionerPhaseConfig) else phase.batch_images
+            batch = images_in_batch(phase, images) if isinstance(phase, CaptionerPhaseConfig) else phase.batch_images
             steps = phase.epochs * -(-images // batch)
-            if phase.batch_pairs is None and phase.warmup(steps) >= steps:
+            if phase.batch_pairs is None and warmup_steps(phase, steps) >= steps:
                 warmup = f"{key}.training.phases[{number}].warmup_steps: {phase.warmup_steps}"
                 yield f"{warmup}, but the phase has {steps} steps: the learning rate never arrives; lower it"
 

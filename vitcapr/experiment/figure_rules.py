@@ -8,7 +8,7 @@ from typing import Any
 from vitcapr.config.scored import unique
 from vitcapr.experiment.inputs import Inputs
 from vitcapr.pipeline.figure import Figure
-from vitcapr.pipeline.rule import EXPERIMENT, RuleStage, one_of
+from vitcapr.pipeline.rule import EXPERIMENT, RuleStage, list_files, one_of
 from vitcapr.pipeline.stage import Stage
 
 FIGURES = f"{EXPERIMENT}/figures"
@@ -23,8 +23,17 @@ class FigureRule:
     experiment: Inputs
 
     @cached_property
-    def inputs(self) -> dict[str, Any]:
+    def _files(self) -> dict[str, Any]:
         return self.figure.inputs(self.experiment)
+
+    @property
+    def _named(self) -> dict[str, Any]:
+        """The files with names, by parameter."""
+        return {name: self._files[name] for name, each in self.stage.parameters.items() if each.holds is dict}
+
+    @property
+    def inputs(self) -> dict[str, Any]:
+        return self._files | {name: list_files(files) for name, files in self._named.items()}
 
     @cached_property
     def pictures(self) -> list[str]:
@@ -76,7 +85,7 @@ class FigureRule:
     @property
     def params(self) -> dict[str, Any]:
         stage = RuleStage(self.stage, self.experiment.config, self.experiment.results)
-        return {**stage(**self.figure.bound(self.experiment)), "caption": self.caption}
+        return {**stage(**self.figure.values(self.experiment), **self._named), "caption": self.caption}
 
     def caption(self, wildcards: Any, threads: int) -> str:  # noqa: ARG002
         """The parameter ``threads`` keeps a changed caption from triggering a re-run in Snakemake."""

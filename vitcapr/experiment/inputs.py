@@ -8,7 +8,6 @@ from vitcapr.config.decoding import RerankingConfig
 from vitcapr.config.features import TRAINED
 from vitcapr.config.finetuned_dual_encoder import FinetunedDualEncoderConfig
 from vitcapr.config.retriever import RetrieverConfig
-from vitcapr.config.scored import unique
 from vitcapr.encoders.kinds import rolls_out
 from vitcapr.experiment.selection import TRAIN, VALIDATION, Selection
 from vitcapr.formats.kinds import BACKBONE_FILES, MODEL_FILES
@@ -166,12 +165,10 @@ class Inputs(Selection):
     def pixels(self, wildcards: Wildcards) -> str:
         return f"{self.root}/pixels/{self.backbone(wildcards)}/manifest.json"
 
-    def tokenizer_names(self, wildcards: Wildcards) -> list[str]:
+    def tokenizer_files(self, wildcards: Wildcards) -> dict[str, str]:
         towers = self._dual_encoder(wildcards).text.values()
-        return unique(tower.tokenizer for tower in towers if tower.tokenizer is not None)
-
-    def tokenizer_files(self, wildcards: Wildcards) -> list[str]:
-        return [f"{self.root}/tokenizers/{name}/tokenizer.json" for name in self.tokenizer_names(wildcards)]
+        names = (tower.tokenizer for tower in towers if tower.tokenizer is not None)
+        return {name: f"{self.root}/tokenizers/{name}/tokenizer.json" for name in names}
 
     def tags(self, wildcards: Wildcards) -> list[str]:
         """The parts of speech, for a model that adds them."""

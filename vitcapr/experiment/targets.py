@@ -10,6 +10,7 @@ from vitcapr.config.base import from_here
 from vitcapr.config.scored import RANKED, unique
 from vitcapr.experiment.selection import TEST, TRAIN, Selection
 from vitcapr.files import canonical_json
+from vitcapr.pipeline.rule import list_files
 
 
 @dataclass(frozen=True)
@@ -108,14 +109,14 @@ class Targets(Selection):
         ]
 
     @property
-    def _page(self) -> dict[str, dict[str, str]]:
-        """The files of the first page by the stage's parameters, each by its name."""
+    def page_files(self) -> dict[str, dict[str, str]]:
+        """The files of the first page with names, by the stage's parameters."""
         root, split = self.root, self.page_split
         captions = self.captions_by([*self.needed_decodings, *self.rerankings])
         ranked = self.representatives(self.ranked, *RANKED)
         trained = {
             "captioners": self.trained("captioners"),
-            "retrievers": [name for name in self.trained("retrievers") if self.config.retrievers[name].learns],
+            "retrievers": [name for name in self.trained("retrievers") if self.config.retrievers[name].training.phases],
             "finetuned_dual_encoders": self.representatives(self.finetuned_dual_encoders, "finetuned_dual_encoders"),
             "backbones": self.trained("backbones"),
         }
@@ -139,12 +140,7 @@ class Targets(Selection):
     def page_inputs(self) -> dict[str, list[str]]:
         """The inputs of the first page, by the stage's parameters."""
         comparisons = [path for path in self.comparisons if f"/{self.page_split}/" in path]
-        return {option: list(files.values()) for option, files in self._page.items()} | {"comparisons": comparisons}
-
-    @property
-    def page_names(self) -> dict[str, list[str]]:
-        """The names of these files."""
-        return {option: list(files) for option, files in self._page.items()}
+        return {name: list_files(files) for name, files in self.page_files.items()} | {"comparisons": comparisons}
 
     def _caption_files(self, folder: str, file: str) -> list[str]:
         """``file`` under ``folder`` for every captioner, decoding or reranking, and split."""

@@ -46,9 +46,9 @@ class Audit(JsonRecord):
         return 0.0 if len(self.sample) == self.rows else 1 - 0.05 ** (1 / len(self.sample))
 
     def summary(self) -> str:
-        sample = f"{len(self.sample):,} of {self.rows:,} rows"
         if self.verdict == "different":
-            return f"different: {self.fault}; {len(self.bad)} of {sample} differ"
+            return f"different: {self.fault}; {len(self.bad)} of {len(self.sample):,} sampled rows differ"
+        sample = f"{len(self.sample):,} of {self.rows:,} rows"
         close = "equal bytes" if self.verdict == "equal" else f"equal but for rounding (at most {self.error:.1e})"
         return f"{close} in {sample}; at most {self.bound:.1%} of all rows are bad (95 %)"
 

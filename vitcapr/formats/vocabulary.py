@@ -62,7 +62,6 @@ class Vocabulary:
         words: Mapping[str, int] | Iterable[str],
         *,
         min_count: int,
-        inclusive: bool = True,
         unknown: bool = True,
         splits: Sequence[str] = ("train",),
         recipe: Mapping[str, Any] | None = None,
@@ -71,7 +70,7 @@ class Vocabulary:
 
         Args:
             words: how often each word occurs in the captions that are counted; or all words of these captions.
-            min_count: kept are words seen at least so often or, if not ``inclusive``, more often.
+            min_count: kept are words seen at least so often.
             unknown: add ``<unk>`` for the words that are not kept.
             splits: where the captions come from, for the signature.
 
@@ -81,22 +80,22 @@ class Vocabulary:
         seen = Counter(words)
         if clash := sorted({*SPECIALS, UNKNOWN} & seen.keys()):
             raise UserError(f"a caption has the word {clash[0]}, which has a meaning here", remedy="replace it there")
-        lowest = min_count if inclusive else min_count + 1
-        kept = sorted((word for word, count in seen.items() if count >= lowest), key=lambda word: (-seen[word], word))
+        kept = sorted(
+            (word for word, count in seen.items() if count >= min_count), key=lambda word: (-seen[word], word)
+        )
         if not kept:
             most = max(seen.values(), default=0)
             raise UserError(
-                f"no word is seen {lowest} times, the most frequent one {most} times",
+                f"no word is seen {min_count} times, the most frequent one {most} times",
                 remedy="lower text.vocabulary.min_count or count words in more captions",
             )
-        rare = Counter(count for count in seen.values() if count < lowest)
+        rare = Counter(count for count in seen.values() if count < min_count)
         specials = (*SPECIALS, UNKNOWN) if unknown else SPECIALS
         special_counts = [0] * len(SPECIALS) + [sum(n * words for n, words in rare.items())] * unknown
-        comparison = ">=" if inclusive else ">"
         return cls(
             words=(*specials, *kept),
             counts=(*special_counts, *(seen[word] for word in kept)),
-            signature=f"vocab:{'+'.join(splits)},{comparison}{min_count},{len(specials) + len(kept)}",
+            signature=f"vocab:{'+'.join(splits)},>={min_count},{len(specials) + len(kept)}",
             rare=dict(sorted(rare.items())),
             recipe=dict(recipe or {}),
         )

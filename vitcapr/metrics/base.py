@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -106,17 +106,17 @@ def references_of(data: Manifest, split: str, language: str) -> dict[str, list[s
 
 
 def captions_to_score(
-    results: Mapping[str, CocoCaption], data: Manifest, split: str, language: str, count: int | None, seed: int
+    results: Mapping[str, CocoCaption], data: Manifest, split: str, language: str, counts: Mapping[Any, int], seed: int
 ) -> tuple[list[str], dict[str, list[str]], list[str]]:
-    """The captions of ``count`` images of a split, the references of each by image id, and the part of the protocol.
+    """The captions of ``counts[split]`` images of a split, their references by image id, and the part of the protocol.
 
-    All images, and no part of the protocol, if ``count`` is None or not less than their number. The images are drawn
-    with ``seed`` and stay in the manifest's order.
+    All images, and no part of the protocol, if there is no such count or it is not less than their number. The images
+    are drawn with ``seed`` and stay in the manifest's order.
     """
     references = references_of(data, split, language)
     images = list(references)
     written = check_candidates({image: result.caption for image, result in results.items()}, images)
-    if count is None or count >= len(images):
+    if (count := counts.get(split, len(images))) >= len(images):
         return written, references, []
     drawn = sorted(np.random.default_rng(seed).permutation(len(images))[:count].tolist())
     sampled = {images[place]: references[images[place]] for place in drawn}

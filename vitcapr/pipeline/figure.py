@@ -79,11 +79,12 @@ class Figure:
     Attributes:
         files: paths of the pictures below ``results/<experiment>/figures``, with wildcards, without the suffix of the
             format.
-        inputs: the inputs of the rule, by the stage's parameters.
+        inputs: the files that the figure reads, by the stage's parameters: a path, a list, a dictionary of files by
+            their names, or a function of the wildcards that returns one of them.
         each: the wildcards of every figure that the experiment asks for.
         caption: the caption in the report.
         category, subcategory, labels: the position in the report.
-        bound: values that are not wildcards, and the names of files that are passed by name.
+        values: values that are not wildcards, by the stage's parameters.
         tables: further outputs below ``results/<experiment>/figures``, by the stage's parameters.
         priority, mem_mb, runtime: the priority and the resources of the rule.
     """
@@ -95,7 +96,7 @@ class Figure:
     labels: Mapping[str, str]
     subcategory: str | None = None
     each: Callable[[Experiment], Iterable[Mapping[str, str]]] = lambda _: [{}]
-    bound: Callable[[Experiment], dict[str, Any]] = lambda _: {}
+    values: Callable[[Experiment], dict[str, Any]] = lambda _: {}
     tables: Mapping[str, str] = field(default_factory=dict)
     priority: int = 0
     mem_mb: int = 4000

@@ -1,5 +1,6 @@
 """The parameters of a rule from its stage: the command, the fingerprint of its results, and the number of GPUs."""
 
+import json
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,15 +11,15 @@ from typing import Any
 from vitcapr.config.base import StageSettings
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.errors import UserError
-from vitcapr.files import canonical_json, sha256_bytes, write_json
+from vitcapr.files import canonical_json, sha256_bytes, write_text
 from vitcapr.pipeline.fingerprint import fingerprint
 from vitcapr.pipeline.records import RESULTS
-from vitcapr.pipeline.stage import COMMAND, FROM_FILE, Parameter, Role, Stage, find_stage, get_dotted, stage_names
+from vitcapr.pipeline.stage import COMMAND, JOB, Parameter, Role, Stage, find_stage, get_dotted, job_text, stage_names
 
 LONGEST = 100_000
 """Characters of a command; Linux takes 131,072 in one word, and a shell gets a command as one."""
-ARGUMENTS = ".arguments"
-"""Folder in the folder of all results with the arguments of longer commands."""
+JOBS = ".jobs"
+"""Folder in the folder of all results with the jobs of longer commands."""
 
 EXPERIMENT = f"{RESULTS}/{{experiment}}"
 """The folder of an experiment, for the paths of rules."""
@@ -49,8 +50,8 @@ class RuleStage:
     """One stage, for the rules that run it.
 
     Attributes:
-        bound: values that are not wildcards, and the names of files that are passed by name; each is a constant or a
-            function of the wildcards.
+        bound: values that are not wildcards, and files by their names; each is a constant or a function of the
+            wildcards.
     """
 
     stage: Stage
@@ -77,30 +78,27 @@ class RuleStage:
         The parameters ``input`` and ``output`` keep a changed command from triggering a re-run in Snakemake. The
         fingerprint decides about re-runs.
         """
-        values = self._values(wildcards)
+        job = self._values(wildcards)
         for role, files in ((Role.INPUT, input), (Role.OUTPUT, output)):
             for parameter in self.stage.of_role(role):
-                values[parameter.name] = self._files(parameter, _listed(files.get(parameter.name)), wildcards)
+                job[parameter.name] = self._files(parameter, _listed(files.get(parameter.name)), wildcards)
         if (settings := self._settings(wildcards)) is not None:
-            values["settings"] = canonical_json(settings.canonical())
-        words = self.stage.arguments(values)
-        command = shlex.join([*COMMAND, self.stage.name, *words])
+            job["settings"] = json.loads(canonical_json(settings.canonical()))
+        text = job_text(job)
+        command = shlex.join([*COMMAND, self.stage.name, JOB, text])
         if len(command) < LONGEST:
             return command
-        listed = self.results / ARGUMENTS / f"{sha256_bytes(command.encode())[:16]}.json"
-        if not listed.exists():
-            write_json(listed, words)
-        return shlex.join([*COMMAND, self.stage.name, FROM_FILE, str(listed)])
+        path = self.results / JOBS / f"{sha256_bytes(text.encode())[:16]}.json"
+        if not path.exists():
+            write_text(path, text)
+        return shlex.join([*COMMAND, self.stage.name, JOB, str(path)])
 
     def fingerprint(self, wildcards: Wildcards) -> str:
         """Everything that determines the outputs of a job except its declared inputs; of these, the names count."""
-        names = [parameter.name for parameter in self.stage.of_role(Role.INPUT) if parameter.by_name]
-        return canonical_json(
-            {
-                **fingerprint(self.stage, self._settings(wildcards), self._values(wildcards), self.results),
-                "names": {name: self._value(name, wildcards) for name in names if name in self.bound},
-            }
-        )
+        named = {each.name for each in self.stage.of_role(Role.INPUT)} & self.bound.keys()
+        names = {name: _names(self._value(name, wildcards)) for name in named}
+        made_of = fingerprint(self.stage, self._settings(wildcards), self._values(wildcards), self.results)
+        return canonical_json({**made_of, "names": names})
 
     def _gpus(self, wildcards: Wildcards) -> int:
         made = self._settings(wildcards)
@@ -123,13 +121,30 @@ class RuleStage:
             return bound(wildcards) if callable(bound) else bound
         return getattr(wildcards, name, None)
 
-    def _files(self, parameter: Parameter, files: list[str], wildcards: Wildcards) -> list[str]:
-        if parameter.files and files:
-            return [str(Path(files[0]).parent)]
-        if parameter.by_name and files:
-            names = self._value(parameter.name, wildcards)
-            return [f"{name}={file}" for name, file in zip(names, files, strict=True)]
-        return files
+    def _files(self, parameter: Parameter, files: list[str], wildcards: Wildcards) -> Any:
+        """The value of a parameter, with the paths that Snakemake gives; None without files."""
+        if not files:
+            return None
+        if parameter.holds is dict:
+            paths = iter(files)
+            named: Iterable[tuple[str, str | list[str]]] = self._value(parameter.name, wildcards).items()
+            return {name: next(paths) if isinstance(each, str) else [next(paths) for _ in each] for name, each in named}
+        if parameter.holds is list:
+            return [str(file) for file in files]
+        return str(Path(files[0]).parent) if parameter.files else files[0]
+
+
+def list_files(named: Any) -> Any:
+    """The input of a rule for files by their names, ``{"a": path}`` or ``{"a": [path, ...]}``, or for a function of
+    the wildcards that returns them."""
+    if callable(named):
+        return lambda wildcards: list_files(named(wildcards))
+    return [path for one in named.values() for path in (one if isinstance(one, list) else [one])]
+
+
+def _names(named: Mapping[str, str | list[str]]) -> list[str]:
+    """The name of each file."""
+    return [name for name, one in named.items() for _ in (one if isinstance(one, list) else [one])]
 
 
 def one_of(names: Sequence[str]) -> str:
@@ -178,10 +193,10 @@ def _problems(rule: Any, job: RuleStage) -> Iterator[str]:
             if known[name].files and not all(map(callable, named[name])) and there != set(known[name].files):
                 yield f"'{name}' is {', '.join(there)} in the rule and {', '.join(known[name].files)} in the stage"
     values = {parameter.name: parameter for parameter in parameters if parameter.role is Role.VALUE}
-    by_name = {parameter.name for parameter in parameters if parameter.by_name}
-    for name in sorted(job.bound.keys() - values.keys() - by_name):
+    with_names = {parameter.name for parameter in parameters if parameter.holds is dict}
+    for name in sorted(job.bound.keys() - values.keys() - with_names):
         yield f"the stage has no value '{name}'"
-    for name in sorted(by_name & set(dict(rule.input.items())) - job.bound.keys()):
+    for name in sorted(with_names & set(dict(rule.input.items())) - job.bound.keys()):
         yield f"the rule does not say the names of '{name}'"
     for name in sorted(values.keys() - job.bound.keys() - rule.wildcard_names):
         if values[name].required:

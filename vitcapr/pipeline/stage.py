@@ -13,8 +13,8 @@
     ) -> None:
         \"\"\"Caption every image of a split.\"\"\"
 
-From the signature follow the command line and its help, the command and the check of the rule, the fingerprint,
-the run record, the key of the result cache and the row in the docs.
+From the signature follow the job of a rule and its check, the command line and its help, the fingerprint, the run
+record, the key of the result cache and the row in the docs.
 
 A parameter is one of:
 
@@ -32,6 +32,7 @@ import copy
 import enum
 import importlib
 import inspect
+import json
 import types
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -39,10 +40,13 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NewType, TypeVar, Union, get_args, get_origin
 
+from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypeAliasType
 
 from vitcapr.config.base import StageSettings
+from vitcapr.config.reading import parse
 from vitcapr.errors import UserError, did_you_mean
+from vitcapr.files import read_text
 from vitcapr.progress import Reporter
 
 if TYPE_CHECKING:
@@ -50,8 +54,8 @@ if TYPE_CHECKING:
 
 STAGES = "vitcapr.stages"
 COMMAND = ("python", "-m", "vitcapr", "stage")
-FROM_FILE = "--arguments"
-"""The option that names a JSON file of further words of the command."""
+JOB = "--job"
+"""The option of the values of all options, as JSON or as the path of a JSON file."""
 
 A = TypeVar("A", bound=Path)
 In = TypeAliasType("In", Path, type_params=(A,))
@@ -79,25 +83,21 @@ class Role(enum.Enum):
     GIVEN = "given"
 
 
-class Form(enum.Enum):
-    ONE = "one"
-    MANY = "several"
-    NAMED = "several, by name"
-    GROUPED = "several of each name"
-
-
 @dataclass(frozen=True)
 class Parameter:
     """One parameter of a stage.
 
     Attributes:
+        annotation: the type of its value, with files as paths.
+        holds: ``list`` for several files, ``dict`` for files with names, else None.
         type: ``Path``, the type of the value, the class of the settings, or the type of a passed object.
         required: whether it has no default.
     """
 
     name: str
     role: Role
-    form: Form
+    annotation: Any
+    holds: type[Any] | None
     type: type[Any]
     required: bool
     default: Any
@@ -129,27 +129,24 @@ class Parameter:
         return [("", path) for path in self.paths(value)]
 
     def given(self, value: Any) -> Any:
-        """The value of a ``VALUE`` parameter, of its type; None stands for the default."""
-        return self.default if value is None else self.type(value)
+        """The value with the type of the parameter; None stands for the default.
 
-    def words(self, value: Any) -> list[str]:
-        """The words of the command line that give the parameter this value."""
-        if value is None or value is False:
-            return []
-        if value is True:
-            return [self.option]
-        values = [value]
-        if isinstance(value, dict):
-            groups = {name: each if isinstance(each, list) else [each] for name, each in value.items()}
-            values = [f"{name}={file}" for name, files in groups.items() for file in files]
-        elif isinstance(value, list):
-            values = value
-        return [word for one in values for word in (self.option, str(one))]
+        Args:
+            value: plain, as a job holds it; structured values may be JSON text, and settings the path of a JSON file.
 
-    @property
-    def by_name(self) -> bool:
-        """Whether the files are passed as NAME=FILE."""
-        return self.form in (Form.NAMED, Form.GROUPED)
+        Raises:
+            UserError: the value has another type.
+        """
+        if self.role is Role.SETTINGS:
+            section = read_json(value, self.option) if isinstance(value, str) else value or {}
+            return parse(self.type, section, self.option)
+        if value is None:
+            return self.default
+        try:
+            return TypeAdapter(self.annotation).validate_python(value)
+        except ValidationError as error:
+            reason = error.errors(include_url=False, include_input=False)[0]["msg"]
+            raise UserError(f"{self.option} is wrong: {value!r:.80}: {reason}") from error
 
 
 @dataclass(frozen=True)
@@ -200,10 +197,24 @@ class Stage:
         marked = self.of_role(Role.SETTINGS)
         return marked[0].type if marked else None
 
-    def arguments(self, values: Mapping[str, Any]) -> list[str]:
-        """The command line with these values, after ``vitcapr stage NAME``."""
-        given = self.of_role(Role.INPUT, Role.OUTPUT, Role.VALUE, Role.SETTINGS)
-        return [word for parameter in given for word in parameter.words(values.get(parameter.name))]
+    @property
+    def options(self) -> dict[str, Parameter]:
+        """The parameters that a job gives."""
+        return {name: each for name, each in self.parameters.items() if each.role is not Role.GIVEN}
+
+    def read(self, job: Mapping[str, Any]) -> dict[str, Any]:
+        """The value of every option, by the plain values of a job.
+
+        Raises:
+            UserError: an option is unknown, missing or of another type.
+        """
+        for name in sorted(job.keys() - self.options.keys()):
+            remedy = did_you_mean(name, self.options, f"vitcapr stage {self.name} --help lists the options")
+            raise UserError(f"the stage {self.name} has no option '{name}'", remedy=remedy)
+        for name, option in self.options.items():
+            if option.required and option.role is not Role.SETTINGS and job.get(name) is None:
+                raise UserError(f"the stage {self.name} needs {option.option}", remedy=option.help)
+        return {name: option.given(job.get(name)) for name, option in self.options.items()}
 
     def result_settings(self, settings: dict[str, Any]) -> dict[str, Any]:
         """The plain settings without the execution-only keys; the others determine the result."""
@@ -272,7 +283,7 @@ def _parameter(parameter: inspect.Parameter, module: str) -> Parameter:
         inner = [part for part in get_args(annotation) if part is not type(None)]
         optional = len(inner) < len(get_args(annotation))
         annotation = inner[0]
-    role, form, value_type = _read(annotation)
+    role, holds, value_type = _read(annotation)
     required = parameter.default is inspect.Parameter.empty
     if optional and required:
         raise TypeError(f"{module}: '{parameter.name}' may be None, so it needs a default")
@@ -281,27 +292,54 @@ def _parameter(parameter: inspect.Parameter, module: str) -> Parameter:
         value_type, kind_help, *listed = get_args(value_type)
         help_text, files = help_text or kind_help, listed[0] if listed else ()
     default = None if required else parameter.default
-    return Parameter(parameter.name, role, form, value_type, required, default, help_text, files, CHECKPOINT in marks)
+    marked = CHECKPOINT in marks
+    return Parameter(
+        parameter.name, role, annotation, holds, value_type, required, default, help_text, files, is_checkpoint=marked
+    )
 
 
-def _read(annotation: Any) -> tuple[Role, Form, type[Any]]:
-    form = Form.ONE
-    if get_origin(annotation) is list:
-        form, annotation = Form.MANY, get_args(annotation)[0]
-    elif get_origin(annotation) is dict:
-        form, annotation = Form.NAMED, get_args(annotation)[1]
-        if get_origin(annotation) is list:
-            form, annotation = Form.GROUPED, get_args(annotation)[0]
+def _read(annotation: Any) -> tuple[Role, type[Any] | None, type[Any]]:
+    """The role, the container of several files, and the type of one value."""
+    holds = get_origin(annotation) if get_origin(annotation) in (list, dict) else None
+    while get_origin(annotation) in (list, dict):
+        annotation = get_args(annotation)[-1]
     for alias, role in ((In, Role.INPUT), (Out, Role.OUTPUT)):
         if get_origin(annotation) is alias:
-            return role, form, get_args(annotation)[0]
+            return role, holds, get_args(annotation)[0]
     if annotation is Reporter or annotation is CodeHash:
-        return Role.GIVEN, form, annotation
+        return Role.GIVEN, holds, annotation
     if isinstance(annotation, type) and issubclass(annotation, StageSettings):
-        return Role.SETTINGS, form, annotation
+        return Role.SETTINGS, holds, annotation
     if annotation in (str, int, float, bool):
-        return Role.VALUE, form, annotation
+        return Role.VALUE, holds, annotation
     raise TypeError(f"a stage cannot have a parameter of type {annotation}")
+
+
+def job_text(job: Mapping[str, Any]) -> str:
+    """The plain values of a job as JSON, in their order: that of files counts."""
+    given = {name: value for name, value in job.items() if value is not None}
+    return json.dumps(given, separators=(",", ":"), ensure_ascii=False, default=str)
+
+
+def read_json(text: str, option: str) -> Any:
+    """The value of an option: JSON text, or the path of a JSON file.
+
+    Raises:
+        UserError: the text is neither.
+    """
+    source: object = option
+    if not text.lstrip().startswith("{"):
+        source = Path(text)
+        try:
+            text = read_text(Path(text))
+        except (OSError, UnicodeDecodeError) as error:
+            raise UserError(f"{option} is neither JSON text nor a readable file", where=text) from error
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise UserError(f"{option} is not valid JSON: {error}", where=source) from error
+    except RecursionError as error:
+        raise UserError(f"{option} is nested too deeply", where=source) from error
 
 
 def get_dotted(values: Any, key: str) -> Any:

@@ -16,6 +16,8 @@ from vitcapr.retrieval.reranking import RetrieverFiles, blind_likelihoods
 
 SPLIT = "validation"
 """The split that chooses a weight; nothing is tuned on another."""
+ALPHAS = (0.0, 0.25, 0.5, 0.75, 1.0)
+"""The exponents of the blind likelihood to try with each weight."""
 
 
 def tune_weight(
@@ -49,7 +51,7 @@ def tune_weight(
     judge = None if weighing.language_model is None else weighing.language_model.canonical()
     blind = None if judge is None else blind_likelihoods(**judge, n_bests=n_bests, device=device)
     name, curve, choices = weighing.select_by, [], []
-    for alpha in [0.0] if blind is None else sorted(weighing.alphas):
+    for alpha in [0.0] if blind is None else ALPHAS:
         terms = Terms(n_bests, cosines, weighing.length_penalty, blind, alpha)
         weight, points = choose_weight(terms, scores.of_choice, name, weighing.grid_steps, weighing.tolerance)
         curve += [point if blind is None else {"alpha": alpha, **point} for point in points]

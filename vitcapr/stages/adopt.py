@@ -10,6 +10,7 @@ def adopt(
 ) -> None:
     """Seal a pulled or imported store for an experiment with the same images or captions. Nothing is computed."""
     import os
+    import re
     from pathlib import Path
 
     from vitcapr.files import write_json
@@ -20,6 +21,10 @@ def adopt(
     with open_features(store) as features:
         if features.partial:
             raise UserError("the store is incomplete", where=store, remedy="pull all of it with vitcapr features pull")
+        name = store.parent.name
+        if re.fullmatch("[0-9a-f]{16}", name) and not features.fingerprint.startswith(name):
+            what = f"the store is named {name}, and its fingerprint is {features.fingerprint}"
+            raise UserError(what, where=store, remedy="give the store with this digest, or name it otherwise")
         features.check_rows(features.identity, read_manifest(manifest))
         group = Path(os.path.relpath(features.path, sealed.parent.resolve())).as_posix()
         write_json(sealed, {**read_sealed(store), "store": group})

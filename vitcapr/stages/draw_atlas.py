@@ -35,17 +35,13 @@ def _captioners(experiment: Experiment) -> dict[str, str]:
     tables={"table": "atlas/atlas.md", "values": "atlas/atlas.csv"},
     inputs=lambda experiment: {
         **{
-            kind: [f"{_ROOT}/alignments/{name}/{kind}.csv" for name in _alignments(experiment).values()]
+            kind: {read: f"{_ROOT}/alignments/{name}/{kind}.csv" for read, name in _alignments(experiment).items()}
             for kind in _FILES
         },
-        "metrics": [
-            f"{_ROOT}/metrics/{name}/{experiment.config.run.decodings[0]}/test/metrics.json"
-            for name in _captioners(experiment).values()
-        ],
-    },
-    bound=lambda experiment: {
-        **{kind: list(_alignments(experiment)) for kind in _FILES},
-        "metrics": list(_captioners(experiment)),
+        "metrics": {
+            read: f"{_ROOT}/metrics/{name}/{experiment.config.run.decodings[0]}/test/metrics.json"
+            for read, name in _captioners(experiment).items()
+        },
     },
     each=lambda experiment: [{}] if _alignments(experiment) else [],
     caption="What every input of the alignments gives: calibrated mutual kNN before training, Recall@1 on the test "

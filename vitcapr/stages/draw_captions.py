@@ -8,13 +8,10 @@ from vitcapr.stages._drawing import Drawing, Pictures
 @Drawing(
     files=lambda _: ["captions/{split}/captions"],
     inputs=lambda experiment: {
-        "captions": list(experiment.captions.values()),
+        "captions": experiment.captions,
         "manifest": MANIFEST,
     },
-    bound=lambda experiment: {
-        "captions": list(experiment.captions),
-        "language": experiment.config.text.language,
-    },
+    values=lambda experiment: {"language": experiment.config.text.language},
     each=lambda experiment: [{"split": split} for split in experiment.splits if experiment.captions],
     caption="Images of the {split} split, chosen at random, with the caption that every model and decoding wrote.",
     category="Captions",

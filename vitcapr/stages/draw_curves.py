@@ -10,7 +10,7 @@ FIGURES = {"captioners": "curves", "retrievers": "retrievers", "backbones": "bac
 def _models(experiment: Experiment) -> list[str]:
     """The models with a history, such as captioners/plain."""
     models = {kind: experiment.trained(kind) for kind in FIGURES}
-    models["retrievers"] = [name for name in models["retrievers"] if experiment.config.retrievers[name].learns]
+    models["retrievers"] = [name for name in models["retrievers"] if experiment.config.retrievers[name].training.phases]
     return [f"{kind}/{name}" for kind, names in models.items() for name in names]
 
 
@@ -19,9 +19,8 @@ def _models(experiment: Experiment) -> list[str]:
         dict.fromkeys(f"curves/{FIGURES[model.partition('/')[0]]}" for model in _models(experiment))
     ),
     inputs=lambda experiment: {
-        "histories": [f"results/{{experiment}}/{model}/history.csv" for model in _models(experiment)]
+        "histories": {model: f"results/{{experiment}}/{model}/history.csv" for model in _models(experiment)}
     },
-    bound=lambda experiment: {"histories": _models(experiment)},
     caption="Loss on the training and the validation split after every epoch, and the validation score where it "
     "was measured; for self-critical phases, the reward in training. A star marks the best epoch by the score of "
     "its panel. A dotted line marks the start of a phase.",

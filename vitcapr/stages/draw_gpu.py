@@ -20,9 +20,8 @@ def _on_gpu(experiment: Experiment) -> bool:
 @Drawing(
     files=lambda _: ["gpu/gpu"],
     inputs=lambda experiment: {
-        "uses": [f"results/{{experiment}}/{model}/gpu.csv" for model in _trained(experiment)],
+        "uses": {model: f"results/{{experiment}}/{model}/gpu.csv" for model in _trained(experiment)},
     },
-    bound=lambda experiment: {"uses": _trained(experiment)},
     each=lambda experiment: [{}] if (GPU.exists() or experiment.on_cluster) and _on_gpu(experiment) else [],
     caption="GPU use and GPU memory while each model trained, sampled every two seconds; a training that was "
     "continued goes on where it stopped. Trainings on a CPU are left out.",

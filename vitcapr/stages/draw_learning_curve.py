@@ -4,27 +4,21 @@ from vitcapr.pipeline.stage import In, Language
 from vitcapr.stages._drawing import Drawing, Pictures
 
 
-def _trainings(experiment: Experiment) -> list[tuple[str, str]]:
-    """The system and the name of every training whose number of pairs varies in a grid."""
-    return [(system, name) for system, names in experiment.pair_families.items() for name in names]
+def _files(experiment: Experiment, path: str) -> dict[str, list[str]]:
+    """A file of every training whose number of pairs varies in a grid, by its system."""
+    families = experiment.pair_families.items()
+    return {system: [f"results/{{experiment}}/{path.format(name)}" for name in names] for system, names in families}
 
 
 @Drawing(
     files=lambda _: ["learning_curve/{split}/learning_curve"],
     inputs=lambda experiment: {
-        "cards": [f"results/{{experiment}}/retrievers/{name}/card.json" for _, name in _trainings(experiment)],
-        "metrics": [
-            f"results/{{experiment}}/metrics/retrieval/{name}/{{split}}/metrics.json"
-            for _, name in _trainings(experiment)
-        ],
+        "cards": _files(experiment, "retrievers/{}/card.json"),
+        "metrics": _files(experiment, "metrics/retrieval/{}/{{split}}/metrics.json"),
         "manifest": MANIFEST,
     },
-    bound=lambda experiment: {
-        "cards": [system for system, _ in _trainings(experiment)],
-        "metrics": [system for system, _ in _trainings(experiment)],
-        "language": experiment.config.text.language,
-    },
-    each=lambda experiment: [{"split": split} for split in experiment.splits if _trainings(experiment)],
+    values=lambda experiment: {"language": experiment.config.text.language},
+    each=lambda experiment: [{"split": split} for split in experiment.splits if experiment.pair_families],
     caption="Recall@1 on the {split} split over the number of training pairs, on a logarithmic axis: the mean over "
     "the seeds, a standard deviation each way as a band, and every training as a dot.",
     category="Retrieval",

@@ -6,12 +6,11 @@ from vitcapr.stages._drawing import Drawing, Pictures
 @Drawing(
     files=lambda _: ["loss_curves/{loss_curves}"],
     inputs=lambda experiment: {
-        "histories": lambda wildcards: [
-            f"results/{wildcards.experiment}/finetuned_dual_encoders/{name}/history.csv"
+        "histories": lambda wildcards: {
+            name: f"results/{wildcards.experiment}/finetuned_dual_encoders/{name}/history.csv"
             for name in experiment.config.run.loss_curves[wildcards.loss_curves]
-        ],
+        },
     },
-    bound=lambda experiment: {"histories": lambda wildcards: experiment.config.run.loss_curves[wildcards.loss_curves]},
     each=lambda experiment: [{"loss_curves": name} for name in experiment.config.run.loss_curves],
     caption="Losses after every epoch, of models that differ in one setting. A star marks the best epoch.",
     category="Training",

@@ -1,7 +1,16 @@
 from vitcapr.errors import UserError
 from vitcapr.formats import kinds
+from vitcapr.pipeline.figure import Experiment
 from vitcapr.pipeline.stage import In
 from vitcapr.stages._drawing import Drawing, Pictures
+
+
+def _metrics(experiment: Experiment) -> dict[str, list[str]]:
+    """The scores of each system."""
+    files: dict[str, list[str]] = {}
+    for name, system in experiment.recall_systems.items():
+        files.setdefault(system, []).append(f"results/{{experiment}}/metrics/retrieval/{name}/{{split}}/metrics.json")
+    return files
 
 
 @Drawing(
@@ -9,13 +18,7 @@ from vitcapr.stages._drawing import Drawing, Pictures
         "recall/{split}/recall",
         *(["recall/{split}/bars"] if experiment.config.run.paper == "blip2-flickr30k" else []),
     ],
-    inputs=lambda experiment: {
-        "metrics": [
-            f"results/{{experiment}}/metrics/retrieval/{name}/{{split}}/metrics.json"
-            for name in experiment.recall_systems
-        ],
-    },
-    bound=lambda experiment: {"metrics": list(experiment.recall_systems.values())},
+    inputs=lambda experiment: {"metrics": _metrics(experiment)},
     each=lambda experiment: [{"split": split} for split in experiment.splits if experiment.recall_systems],
     caption="Recall@1, 5 and 10 of all retrievers on the {split} split, with 95 % intervals; for a retriever that "
     "was trained with several seeds the mean, with a standard deviation over them each way. From image to text, "

@@ -23,7 +23,7 @@ def _by_retriever(experiment: Experiment) -> list[dict[str, str]]:
         "after": "results/{experiment}/captions/{captioner}/{reranking}/{split}/captions.json",
         "manifest": MANIFEST,
     },
-    bound=lambda experiment: {"language": experiment.config.text.language},
+    values=lambda experiment: {"language": experiment.config.text.language},
     each=_by_retriever,
     caption="Captions of {captioner} before and after {reranking}, of images whose caption changed, with the CIDEr "
     "of both. Struck through: removed words; underlined: added words.",

@@ -26,7 +26,7 @@ class RolloutSettings(FigureSettings):
         "manifest": MANIFEST,
         "backbone": experiment.trained_backbone,
     },
-    bound=lambda experiment: {"source": experiment.backbone_source},
+    values=lambda experiment: {"source": experiment.backbone_source},
     # The captions with attention whose backbone can be run again and has attention.
     each=lambda experiment: [
         one

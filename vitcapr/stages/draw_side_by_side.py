@@ -15,11 +15,13 @@ def _each(experiment: Experiment) -> list[dict[str, str]]:
     return [{"language": language, "split": place} for language in experiment.compared for place in places]
 
 
-def _embedded(experiment: Experiment, wildcards: Any) -> list[tuple[str, str, str]]:
-    """Each model, the name of its embeddings, and their split: of pools, each split that candidates come from."""
+def _embeddings(experiment: Experiment, wildcards: Any) -> dict[str, list[str]]:
+    """The embeddings of each model: of pools, those of each split that candidates come from."""
     splits = experiment.pooled_splits if wildcards.split == POOLS else [wildcards.split]
-    models = experiment.compared[wildcards.language].items()
-    return [(model, name, split) for model, name in models for split in splits]
+    return {
+        model: [f"results/{wildcards.experiment}/embeddings/{name}/{split}/embeddings.npz" for split in splits]
+        for model, name in experiment.compared[wildcards.language].items()
+    }
 
 
 @Drawing(
@@ -28,17 +30,11 @@ def _embedded(experiment: Experiment, wildcards: Any) -> list[tuple[str, str, st
     ],
     tables={"found": "side_by_side/{language}/{split}/found.md"},
     inputs=lambda experiment: {
-        "embeddings": lambda wildcards: [
-            f"results/{wildcards.experiment}/embeddings/{name}/{split}/embeddings.npz"
-            for _, name, split in _embedded(experiment, wildcards)
-        ],
+        "embeddings": lambda wildcards: _embeddings(experiment, wildcards),
         "manifest": MANIFEST,
         "pools": lambda wildcards: (
             [f"results/{wildcards.experiment}/data/pools.npz"] if wildcards.split == POOLS else []
         ),
-    },
-    bound=lambda experiment: {
-        "embeddings": lambda wildcards: [model for model, _, _ in _embedded(experiment, wildcards)],
     },
     each=_each,
     caption="Models side by side on the {split} split, with captions in the language {language}. "

@@ -21,10 +21,15 @@ class ExtractSettings(StageSettings):
         return cls(backbone=backbone, features=config.features, terms=Terms.of(config.data))
 
 
+def images_in_chunk(features: FeaturesConfig, backbone: BackboneConfig) -> int:
+    """The images in a chunk of the store, without ``chunk`` as many as suit its arrays."""
+    return features.chunk or (1024 if backbone.patches == "none" or backbone.output == "aligned" else 64)
+
+
 @stage(
     device="features.device",
     execution_only={
-        *("features.tasks", "features.batch", "features.reuse", "features.near_duplicates", "features.export"),
+        *("features.tasks", "features.batch", "features.reuse", "features.export"),
         *("tasks", "stores", "terms"),
     },
 )
@@ -63,7 +68,7 @@ def extract(
     if recipe.note:
         report.line(recipe.note)
     terms = terms_of(data, settings.terms.licence, settings.terms.source, recipe.folder)
-    plan = StorePlan(Path(stores), Rows.of_images(data), recipe.attributes, cut.images_in_chunk(config), code, terms)
+    plan = StorePlan(Path(stores), Rows.of_images(data), recipe.attributes, images_in_chunk(cut, config), code, terms)
     chunks = chunk_range(plan.chunks, task, tasks)
     with ImageSource(data.image_root) as source:
         pixels = Pixels(data.image_table, source, recipe.preprocessing)

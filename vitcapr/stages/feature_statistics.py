@@ -1,23 +1,13 @@
-from typing import Annotated, Any, Self
+from typing import Annotated
 
-from vitcapr.config.base import StageSettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
 
-class FeatureStatisticsSettings(StageSettings):
-    near_duplicates: int = 10
-
-    @classmethod
-    def from_config(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
-        return cls(near_duplicates=config.features.near_duplicates)
-
-
 @stage()
 def feature_statistics(
     sealed: dict[str, In[kinds.SealedFile]],
-    settings: FeatureStatisticsSettings,
     report: Reporter,
     statistics: Annotated[Out[kinds.TableFile], "statistics.json: all numbers"],
     table: Annotated[Out[kinds.TableFile], "feature_statistics.md: the main numbers"],
@@ -39,7 +29,7 @@ def feature_statistics(
     with dask.config.set(scheduler="threads", num_workers=workers), threadpool_limits(limits=1):
         for name, path in sealed.items():
             with open_features(path) as store:
-                found[name] = {array: statistics_of(store, array, settings.near_duplicates) for array in store}
+                found[name] = {array: statistics_of(store, array) for array in store}
             report.line(f"{name}: {', '.join(found[name])}")
     write_json(statistics, found)
     write_text(table, to_page(statistics_tables(found), "Feature stores"))

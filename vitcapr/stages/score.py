@@ -36,7 +36,12 @@ def score(
     chosen = select_metrics(options.caption)
     data, results = read_manifest(manifest), read_results(captions)
     written, references, sample = captions_to_score(
-        results, data, split, settings.language, options.sample_of(split), options.sampling_seed
+        results,
+        data,
+        split,
+        settings.language,
+        options.sampled_images,
+        options.sampling_seed,
     )
     ceiling = oracle_mark(results.values(), decoding, captions)
     report.line(f"score: {len(written)} captions against {sum(map(len, references.values()))} references")

@@ -26,19 +26,20 @@ def score_similarity(
     from vitcapr.store.image_vectors import image_vectors
 
     options, data, device = settings.metrics, read_manifest(manifest), settings.device
+    unread = ("store_dtype", "device")
     written, references, sample = captions_to_score(
-        read_results(captions), data, split, settings.language, options.sample_of(split), options.sampling_seed
+        read_results(captions), data, split, settings.language, options.sampled_images, options.sampling_seed
     )
     compared = CaptionSimilarity(written, list(references.values()))
     if features is not None and settings.clip is not None and options.clip_score is not None:
         prompt = options.clip_score.prompt
-        clip = SentenceVectors(**{**settings.clip.arguments(), "prompt": prompt}, device=device)
+        clip = SentenceVectors(**{**settings.clip.values(*unread), "prompt": prompt}, device=device)
         compared.by_clip(clip, image_vectors(features, list(references), clip), prompt)
     if settings.sentences is not None:
-        sentences = SentenceVectors(**settings.sentences.arguments(), device=device)
+        sentences = SentenceVectors(**settings.sentences.values(*unread), device=device)
         compared.by_sentences(sentences, sentences.pool)
     if settings.bert is not None and options.bert_score is not None:
-        bert = SentenceVectors(**settings.bert.arguments(), device=device)
+        bert = SentenceVectors(**settings.bert.values(*unread), device=device)
         compared.by_tokens(bert, options.bert_score.layer, options.bert_score.idf)
     protocol, names = [*compared.protocol, f"images:{len(references)}", *sample], {"model": model, "decoding": decoding}
     scores = write_measures(metrics, data, split, compared.measures, protocol, **names, **options.resampling)

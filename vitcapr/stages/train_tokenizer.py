@@ -31,7 +31,7 @@ def train_tokenizer(
             where=manifest,
             remedy="list languages of the data set in tokenizers",
         )
-    trained = train_wordpiece(texts, config.vocab_size, config.min_count)
+    trained = train_wordpiece(texts, config.vocab_size)
     write_tokenizer(tokenizer, trained)
     lengths = [len(encoding.ids) for encoding in trained.encode_batch(texts)]
     report.line(

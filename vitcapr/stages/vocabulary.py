@@ -39,7 +39,6 @@ def vocabulary(
     built = Vocabulary.build(
         corpus.counts,
         min_count=text.vocabulary.min_count,
-        inclusive=text.vocabulary.threshold == "inclusive",
         unknown=text.vocabulary.unknown,
         splits=text.vocabulary.splits,
         recipe=text.canonical(),

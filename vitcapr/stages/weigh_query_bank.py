@@ -1,14 +1,17 @@
-from vitcapr.config.decoding import WeighQueryBankSettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
+
+INVERSE_TEMPERATURES = (5.0, 10.0, 20.0, 40.0)
+"""To try. Larger values give more weight to the nearest queries of the bank."""
+WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)
+"""To try with each; 0 is the cosine alone."""
 
 
 @stage()
 def weigh_query_bank(
     embeddings: In[kinds.EmbeddingsFile],
     query_bank: In[kinds.QueryBankFile],
-    settings: WeighQueryBankSettings,
     report: Reporter,
     weight: Out[kinds.WeightFile],
 ) -> None:
@@ -16,14 +19,7 @@ def weigh_query_bank(
     from vitcapr.formats.embeddings import read_embeddings
     from vitcapr.metrics.query_bank import weigh
 
-    tried = settings.query_bank
-    steps = tried.grid_steps
-    selected = weigh(
-        read_embeddings(embeddings),
-        read_embeddings(query_bank),
-        tried.inverse_temperatures,
-        [step / steps for step in range(steps + 1)],
-    )
+    selected = weigh(read_embeddings(embeddings), read_embeddings(query_bank), INVERSE_TEMPERATURES, WEIGHTS)
     selected.write(weight)
     best = max(row["rsum"] for row in selected.curve)
     report.line(

@@ -32,7 +32,7 @@ def word_vectors(
     from vitcapr.text.word_vectors import describe_coverage, initial_embedding
 
     config = settings.word_vectors
-    matrix, covered = initial_embedding(Vocabulary.read(vocabulary), Path(config.path), config.dimension, config.seed)
+    matrix, covered = initial_embedding(Vocabulary.read(vocabulary), Path(config.path), config.dimension)
     write_word_vectors(vectors, matrix)
     write_json(coverage, covered)
     for line in describe_coverage(covered):

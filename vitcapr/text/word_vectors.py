@@ -88,7 +88,7 @@ def describe_coverage(coverage: Mapping[str, Any]) -> Iterator[str]:
 
 
 def initial_embedding(
-    vocabulary: Vocabulary, path: Path, dimension: int, seed: int
+    vocabulary: Vocabulary, path: Path, dimension: int, seed: int = 0
 ) -> tuple[NDArray[np.float32], dict[str, Any]]:
     """An embedding for ``vocabulary``, (V, dimension) float32: the file's vectors where it has the word; and how much
     of the vocabulary, specials aside, the file has: ``coverage.json``.

@@ -12,7 +12,7 @@ from tokenizers.trainers import WordPieceTrainer
 PAD, UNKNOWN, CLS, SEP, MASK = SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
-def train_wordpiece(captions: Iterable[str], vocab_size: int, min_count: int) -> Tokenizer:
+def train_wordpiece(captions: Iterable[str], vocab_size: int, min_count: int = 2) -> Tokenizer:
     """BERT's own recipe: lower case, accents stripped, every Chinese character a word of its own.
 
     Args:

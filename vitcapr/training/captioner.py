@@ -34,6 +34,7 @@ from vitcapr.progress import Reporter
 from vitcapr.store.reader import FeatureStore
 from vitcapr.training import distributed
 from vitcapr.training.outcome import train_into
+from vitcapr.training.phases import images_in_batch
 from vitcapr.training.self_critical import CiderReward, SelfCritical
 from vitcapr.training.word_vectors import start_embedding
 
@@ -70,7 +71,7 @@ def train_captioner(
         "kind": captioner.architecture,
         "vocabulary": len(words),
         **feature_dims(store, captioner.arrays),
-        **captioner.arguments(),
+        **model_arguments(captioner),
     }
     network: dict[str, Any] = {}
     described: dict[str, Any] = {}
@@ -108,6 +109,12 @@ def train_captioner(
         reporter=reporter,
         rows=lambda history: history_with_rewards(history, training.phases),
     )
+
+
+def model_arguments(captioner: CaptionerConfig) -> dict[str, Any]:
+    """The arguments of a captioner's model that come from the configuration, not from the data."""
+    own = type(captioner).model_fields.keys() - CaptionerConfig.model_fields.keys()
+    return captioner.model_dump(include=own - {"word_vectors", "language_model"})
 
 
 @dataclass(frozen=True)
@@ -152,7 +159,7 @@ class CaptionerTask:
             self._store,
             WordTexts(self._tokens, phase.max_length),
             rows,
-            batch_images=phase.images_in_batch(len(self._train)),
+            batch_images=images_in_batch(phase, len(self._train)),
             arrays=self.model.arrays,
             device=self._device,
             **options,
@@ -244,7 +251,7 @@ class GreedyCider:
     ) -> None:
         self._store, self._vocabulary, self._device = store, vocabulary, device
         self._max_length = max(phase.max_length for phase in training.phases)
-        self._batch_images = training.phases[-1].images_in_batch(len(rows))
+        self._batch_images = images_in_batch(training.phases[-1], len(rows))
         split = set(rows.tolist())
         self._references: dict[int, list[str]] = {}
         for caption, row in enumerate(tokens.image_row.tolist()):

@@ -164,7 +164,7 @@ def least_shift(own: Tensor, temperature: float) -> float:
     return 2 / temperature - math.log((pairs - true) / true)
 
 
-def structure_loss(original: Tensor, aligned: Tensor, temperature: Tensor, levels: int) -> Tensor:
+def structure_loss(original: Tensor, aligned: Tensor, temperature: Tensor) -> Tensor:
     """The STRUCTURE loss: items that are near one another in a frozen encoder's space stay so in the shared space.
 
     Gröger et al. 2025, With Limited Data for Multimodal Alignment, Let the STRUCTURE Guide You. X (n, D) are the
@@ -173,30 +173,19 @@ def structure_loss(original: Tensor, aligned: Tensor, temperature: Tensor, level
 
         P_X = softmax of the rows of X X' / t,    P_A = softmax of the rows of A A' / t
 
-    the loss compares L levels of neighbours, of which level l is the matrix power l:
-
-        R(X, A) = 1/L sum_l 1/l JS(P_X^l, P_A^l)
-
-    JS is the Jensen-Shannon divergence of two rows in nats, as the mean over the rows. The order of the steps and the
-    weights 1/l are those of public code of the method; the equations of the paper were not checked. Two points differ
-    from that code: it takes the two divergences of JS from the mean and not to it, and it raises the weight of the loss
-    over the first steps.
+    the loss is JS(P_X, P_A), the Jensen-Shannon divergence of two rows in nats, as the mean over the rows: the first
+    level of the method, which can compare further neighbours as well. The order of the steps is that of public code of
+    the method; the equations of the paper were not checked. Two points differ from that code: it takes the two
+    divergences of JS from the mean and not to it, and it raises the weight of the loss over the first steps.
 
     Args:
         original, aligned: X and A, float32.
         temperature: t; a scalar, through which no gradient flows.
-        levels: L, at least 1.
 
     Returns:
         A scalar of at least 0.
     """
-    before, after = (_neighbours(rows, temperature.detach()) for rows in (original, aligned))
-    first, second = before, after
-    total = _jensen_shannon(first, second)
-    for level in range(2, levels + 1):
-        first, second = first @ before, second @ after
-        total = total + _jensen_shannon(first, second) / level
-    return total / levels
+    return _jensen_shannon(*(_neighbours(rows, temperature.detach()) for rows in (original, aligned)))
 
 
 def _neighbours(rows: Tensor, temperature: Tensor) -> Tensor:

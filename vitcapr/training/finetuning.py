@@ -190,8 +190,6 @@ def finetune(
             if training.checkpoint_layers:
                 encoder: Any = tower.encoder
                 encoder.gradient_checkpointing_enable({"use_reentrant": False})
-            if training.compile:
-                tower.compile()
         return FinetuningTask(
             finetuned,
             store,

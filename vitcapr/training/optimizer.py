@@ -8,7 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from vitcapr.config.retriever import RetrieverPhaseConfig
 from vitcapr.config.training import PhaseConfig
+from vitcapr.training.phases import warmup_steps
 
 
 def build_optimizer(
@@ -43,12 +45,12 @@ def rate_at(phase: PhaseConfig, step: int, steps: int) -> float:
     A linear warm-up, then from ``learning_rate`` to ``final_fraction`` of it along the schedule; ``step`` goes down by
     whole epochs of the phase (PyTorch's StepLR) and has no end of its own.
     """
-    warmup = phase.warmup(steps)
+    warmup = warmup_steps(phase, steps)
     if step < warmup:
         return phase.learning_rate * (step + 1) / warmup
     if phase.schedule == "constant":
         return phase.learning_rate
-    if phase.schedule == "step":
+    if isinstance(phase, RetrieverPhaseConfig) and phase.schedule == "step":
         epoch = step * phase.epochs // steps
         return float(phase.learning_rate * phase.gamma ** (epoch // phase.step_epochs))
     done = (step - warmup) / max(1, steps - warmup - 1)

@@ -1,7 +1,7 @@
 """A training in several processes: torchrun starts them, and each runs the same stage with its share of every batch.
 
 On one machine a stage does it itself, for ``training.processes`` above 1. On several machines, ``srun`` and
-``torchrun`` start the stage on each: ``torchrun ... -m -- vitcapr stage train_captioner OPTIONS`` (docs/slurm.md).
+``torchrun`` start the stage on each: ``torchrun ... -m -- vitcapr stage train_captioner --job FILE`` (docs/slurm.md).
 """
 
 import os

@@ -11,6 +11,7 @@ from vitcapr.batches.sources import FeatureSource, feature_dims, with_mean_patch
 from vitcapr.batches.texts import FeatureAndWordTexts, FeatureTexts, Texts, WordTexts, draw_pairs
 from vitcapr.config.retriever import (
     AnyTextConfig,
+    BagTextConfig,
     FeaturesAndWordsTextConfig,
     FeaturesTextConfig,
     LstmTextConfig,
@@ -29,6 +30,8 @@ from vitcapr.training.word_vectors import start_embedding
 
 _BLOCK = 4096
 """Rows measured at a time."""
+_BIAS = -10.0
+"""Of the sigmoid loss at the start (Zhai et al. 2023, section 3.2)."""
 
 
 def architecture_of(
@@ -48,15 +51,16 @@ def architecture_of(
         text |= {"kind": "words", "bidirectional": retriever.text.kind == "bilstm"}
     if not isinstance(retriever.text, FeaturesTextConfig):
         text["vocabulary"] = vocabulary
-    if retriever.text.reads_features:
+    if not isinstance(retriever.text, BagTextConfig | LstmTextConfig):
         text["feature_dim"] = text_dim
-    raw = not retriever.learns and image_dims == {"feature_dim": text_dim}
+    learns = bool(retriever.training.phases)
+    raw = not learns and image_dims == {"feature_dim": text_dim}
     return {
         "members": retriever.members,
         "embedding_dim": text_dim if raw else retriever.embedding_dim,
         "temperature": retriever.temperature,
-        "learn_temperature": retriever.learn_temperature and retriever.learns,
-        **({"bias": retriever.bias} if retriever.uses_sigmoid_loss else {}),
+        "learn_temperature": retriever.learn_temperature and learns,
+        **({"bias": _BIAS} if any(phase.objective == "sigmoid" for phase in retriever.training.phases) else {}),
         "image": {**image_dims, **retriever.image.canonical()},
         "text": text,
     }
@@ -207,7 +211,7 @@ def _blocks(rows: np.ndarray) -> Iterator[np.ndarray]:
 def open_text_features(path: Path | None, data: Manifest, retriever: RetrieverConfig) -> FeatureStore | None:
     """The store of text features, if the text tower reads one."""
     kind = retriever.text.kind
-    if not retriever.text.reads_features:
+    if isinstance(retriever.text, BagTextConfig | LstmTextConfig):
         if path is not None:
             raise UserError(f"a text tower of kind {kind} reads no text features", remedy="leave out --text-features")
         return None

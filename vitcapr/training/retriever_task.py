@@ -119,11 +119,11 @@ class RetrieverTask:
                 loss = sigmoid(similarity, index, temperature, encoder.bias)
             if phase.hard_negatives is not None:
                 mined = mined_loss(similarity, index, temperature, phase.hard_negatives)
-                loss = loss + phase.hard_negative_weight * mined
+                loss = loss + mined
             if phase.structure:
                 frozen = map(distributed.gather, _frozen(batch))
                 pairs_of_spaces = zip(frozen, (images, captions), strict=True)
-                moved = [structure_loss(*each, temperature, phase.structure_levels) for each in pairs_of_spaces]
+                moved = [structure_loss(*each, temperature) for each in pairs_of_spaces]
                 loss = loss + phase.structure * (moved[0] + moved[1]) / 2
         return loss
 

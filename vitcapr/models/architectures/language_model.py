@@ -25,7 +25,7 @@ class LanguageModelCaptioner(Captioner):
         cls_dim: the width of CLS, if it differs; a linear layer then brings CLS to the width of the patches.
         prefix: ``grid``, the side of the grid to which the patches are pooled; None for all patches,
             0 for none, CLS alone.
-        lora: ``rank``, ``alpha`` and ``dropout`` of the adapters.
+        lora: ``rank`` of the adapters.
     """
 
     def __init__(
@@ -34,7 +34,6 @@ class LanguageModelCaptioner(Captioner):
         feature_dim: int,
         network: Any,
         prefix: Mapping[str, int | None],
-        projector: Literal["linear", "mlp"],
         train: Literal["projector", "lora", "all"],
         lora: Mapping[str, Any] | None = None,
         gradient_checkpointing: bool = False,
@@ -54,12 +53,11 @@ class LanguageModelCaptioner(Captioner):
         if gradient_checkpointing:
             network.gradient_checkpointing_enable({"use_reentrant": False})
         width = self.embedding.embedding_dim
-        hidden = [nn.Linear(feature_dim, width), nn.GELU()] if projector == "mlp" else []
-        last = nn.Linear(width if hidden else feature_dim, width)
+        last = nn.Linear(width, width)
         # The prefix begins as large as the words that the language model knows.
         nn.init.normal_(last.weight, std=float(self.embedding.weight.detach().float().std()) * last.in_features**-0.5)
         nn.init.zeros_(last.bias)
-        self.projector = nn.Sequential(nn.LayerNorm(feature_dim), *hidden, last)
+        self.projector = nn.Sequential(nn.LayerNorm(feature_dim), nn.Linear(feature_dim, width), nn.GELU(), last)
         self.cls_map = nn.Linear(cls_dim, feature_dim) if cls_dim else None
 
     @property
@@ -192,14 +190,14 @@ class LanguageModelCaptioner(Captioner):
         return bool((first - second).abs().max() > 0.02 * first.abs().max())
 
 
-def _add_adapters(network: nn.Module, rank: int, alpha: int, dropout: float) -> None:
-    """Low-rank adapters of every linear layer but the output, in float32."""
+def _add_adapters(network: nn.Module, rank: int) -> None:
+    """Low-rank adapters of every linear layer but the output, scaled by 2, in float32."""
     try:
         from peft import LoraConfig, inject_adapter_in_model
     except ImportError as error:
         remedy = "pip install 'vitcapr[language-model]', or train the projector alone"
         raise UserError("low-rank adapters need the library peft", remedy=remedy) from error
-    config = LoraConfig(r=rank, lora_alpha=alpha, lora_dropout=dropout, target_modules="all-linear")
+    config = LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear")
     inject_adapter_in_model(config, network)
     for weight in (each for each in network.parameters() if each.requires_grad):
         weight.data = weight.data.float()
