@@ -52,19 +52,13 @@ report: "workflow/report/workflow.rst"
 
 
 include: "rules/common.smk"
-include: "rules/data.smk"
-include: "rules/text.smk"
-include: "rules/features.smk"
-include: "rules/pairs.smk"
-include: "rules/training.smk"
-include: "rules/decoding.smk"
-include: "rules/retrieval.smk"
-include: "rules/alignment.smk"
-include: "rules/finetuning.smk"
-include: "rules/reranking.smk"
-include: "rules/metrics.smk"
-include: "rules/figures.smk"
-include: "rules/first_page.smk"
+
+
+# A file of rules in the folder is enough: rules/NAME.smk has those of the room NAME.
+for rules_file in sorted(Path(workflow.basedir, "rules").glob("*.smk")):
+    if rules_file.name != "common.smk":
+
+        include: rules_file
 
 
 rule all:

@@ -23,15 +23,15 @@ import numpy as np
 import pandas as pd
 from PIL import Image
 
-from vitcapr.commands.explore import load_embedder
+from vitcapr.explorer.commands.explore import load_embedder
+from vitcapr.explorer.contents import Contents
+from vitcapr.explorer.results import Results, Space, System, read_experiment
+from vitcapr.explorer.writing import write_explorer
 from vitcapr.formats.captions import AttentionTable
 from vitcapr.formats.embeddings import Embeddings
 from vitcapr.formats.manifest import Manifest, read_manifest, write_manifest
 from vitcapr.metrics.ranks import rank_matches
 from vitcapr.progress import Reporter
-from vitcapr.report.explorer.contents import Contents
-from vitcapr.report.explorer.results import Results, Space, System, read_experiment
-from vitcapr.report.explorer.writing import write_explorer
 
 OPENINGS = 5
 READY = "return document.documentElement.dataset.ready"

@@ -84,9 +84,9 @@ def command_pages() -> Iterator[str]:
     """The commands with their options, from their signatures."""
     from vitcapr.commands.main import COMMANDS
 
-    for name in COMMANDS:
+    for name, module in COMMANDS.items():
         if name != "stage":
-            app = importlib.import_module(f"vitcapr.commands.{name.replace('-', '_')}").app
+            app = importlib.import_module(module).app
             yield from explain(f"vitcapr {name}", typer.main.get_command(app))
 
 

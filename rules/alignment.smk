@@ -1,11 +1,17 @@
 # Alignments of two frozen encoders, compared over the number of training pairs.
 
 
+def alignment(wildcards):
+    return experiment.config.alignments[wildcards.alignment]
+
+
 use rule cpu_job as align with:
     input:
-        features=experiment.features,
-        augmented_views=experiment.augmented_views,
-        text_features=experiment.text_features,
+        features=lambda job: experiment.sealed(alignment(job).image),
+        augmented_views=lambda job: [
+            experiment.sealed(view) for view in alignment(job).views
+        ],
+        text_features=lambda job: f"results/{job.experiment}/text_features/{alignment(job).text}/manifest.json",
         manifest="results/{experiment}/data/manifest.json",
     output:
         scores="results/{experiment}/alignments/{alignment}/scores.csv",
@@ -13,6 +19,7 @@ use rule cpu_job as align with:
         intervals="results/{experiment}/alignments/{alignment}/intervals.csv",
         similarity="results/{experiment}/alignments/{alignment}/similarity.csv",
         seconds="results/{experiment}/alignments/{alignment}/seconds.csv",
+        page="results/{experiment}/alignments/{alignment}/page_section.json",
         table=in_report(
             "alignments/{alignment}/tables.md",
             "alignment",
@@ -22,10 +29,15 @@ use rule cpu_job as align with:
         ),
     log:
         "results/{experiment}/logs/align/{alignment}.log",
+    wildcard_constraints:
+        alignment=one_of(experiment.config.run.alignments),
     priority: 7
     threads: 8
     resources:
         mem_mb=8000,
         runtime=720,
     params:
-        **stages.align(language=experiment.config.text.language),
+        **stages.align(
+            name=lambda job: job.alignment,
+            language=experiment.config.text.language,
+        ),

@@ -15,12 +15,10 @@ wildcard_constraints:
     tokenizer=one_of(experiment.tokenizers),
     finetuned=one_of(experiment.needed_dual_encoders),
     language=one_of(experiment.languages),
-    alignment=one_of(experiment.alignments),
     loss_curves=one_of(list(experiment.config.run.loss_curves)),
     scored=one_of(experiment.scored),
     querybank_scores=one_of(list(experiment.querybank_scores.values())),
     split=one_of(experiment.needed_splits),
-    paper=r"[a-z0-9-]+",
     task=r"\d+",
 
 

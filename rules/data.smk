@@ -1,7 +1,7 @@
 # The images and captions of any data set -> one manifest.
 
 
-dataset = getattr(stages, experiment.data_stage)
+dataset = getattr(stages, experiment.dataset.stage)
 
 
 use rule cpu_job as data with:

@@ -2,22 +2,6 @@
 # VITCAPR_STORES. No rule declares this folder, because Snakemake would delete its finished chunks before a re-run.
 
 
-use rule gpu_job as train_backbone with:
-    input:
-        manifest="results/{experiment}/data/manifest.json",
-    output:
-        backbone=stages.train_backbone.folder("backbone", "backbones/trained"),
-    log:
-        "results/{experiment}/logs/train_backbone.log",
-    priority: 20
-    resources:
-        gpu=1,
-        mem_mb=8000,
-        runtime=120,
-    params:
-        **stages.train_backbone(),
-
-
 use rule gpu_job as extract with:
     input:
         manifest="results/{experiment}/data/manifest.json",

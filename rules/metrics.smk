@@ -48,32 +48,6 @@ use rule gpu_job as score_similarity with:
         ),
 
 
-use rule cpu_job as score_grounding with:
-    input:
-        captions="results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
-        attention="results/{experiment}/captions/{captioner}/{decoding}/{split}/attention.npz",
-        manifest="results/{experiment}/data/manifest.json",
-        vocabulary=experiment.vocabulary,
-    output:
-        metrics="results/{experiment}/metrics/{captioner}/{decoding}/{split}/grounding.json",
-    log:
-        "results/{experiment}/logs/score_grounding/{captioner}.{decoding}.{split}.log",
-    params:
-        **stages.score_grounding(model=lambda wildcards: wildcards.captioner),
-
-
-use rule cpu_job as check_claims with:
-    input:
-        captions="results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
-        manifest="results/{experiment}/data/manifest.json",
-    output:
-        metrics="results/{experiment}/metrics/{captioner}/{decoding}/{split}/claims.json",
-    log:
-        "results/{experiment}/logs/check_claims/{captioner}.{decoding}.{split}.log",
-    params:
-        **stages.check_claims(model=lambda wildcards: wildcards.captioner),
-
-
 use rule cpu_job as summary with:
     input:
         metrics=experiment.metrics,
@@ -130,49 +104,3 @@ use rule cpu_job as ablate with:
         "results/{experiment}/logs/ablate.log",
     params:
         **stages.ablate(),
-
-
-use rule cpu_job as measure_information with:
-    input:
-        before=experiment.untrained_embeddings,
-        after="results/{experiment}/embeddings/{embedded}/{split}/embeddings.npz",
-        manifest="results/{experiment}/data/manifest.json",
-    output:
-        metrics="results/{experiment}/metrics/information/{embedded}/{split}/metrics.json",
-    log:
-        "results/{experiment}/logs/measure_information/{embedded}.{split}.log",
-    wildcard_constraints:
-        embedded=one_of(experiment.retrievers + experiment.finetuned_dual_encoders),
-    params:
-        **stages.measure_information(model=lambda wildcards: wildcards.embedded),
-
-
-use rule cpu_job as paper_tables with:
-    input:
-        summary="results/{experiment}/summary.csv",
-        comparisons=experiment.comparisons,
-        cards=experiment.cards,
-        ranks=experiment.ranks,
-    output:
-        page=in_report(
-            "tables/{paper}/{paper}.md",
-            "paper_page",
-            "Beside the paper",
-            table="paper, this build, literature",
-        ),
-        latex=in_report(
-            "tables/{paper}/{paper}.tex",
-            "paper_latex",
-            "Beside the paper",
-            table="the same for LaTeX",
-        ),
-        numbers=in_report(
-            "tables/{paper}/{paper}.csv",
-            "paper_numbers",
-            "Beside the paper",
-            table="the published numbers",
-        ),
-    log:
-        "results/{experiment}/logs/paper_tables/{paper}.log",
-    params:
-        **stages.paper_tables(),

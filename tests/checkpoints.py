@@ -122,7 +122,7 @@ class Experiment:
             backbone=self.backbone,
             task=task,
             tasks=tasks,
-            stores=self.root / "results" / stores,
+            stores=str(self.root / "results" / stores),
             part=part,
             settings=self.settings(**settings),  # type: ignore[arg-type]
         )
@@ -130,7 +130,7 @@ class Experiment:
 
     def seal(self, parts: list[Path], name: str = "a", stores: str = "stores") -> Path:
         output = self.root / "results" / name / "features" / "vit" / "manifest.json"
-        run_stage(seal, parts=parts, manifest=self.manifest, stores=self.root / "results" / stores, sealed=output)
+        run_stage(seal, parts=parts, manifest=self.manifest, stores=str(self.root / "results" / stores), sealed=output)
         return output
 
     def run(self, name: str = "a", **settings: object) -> FeatureStore:

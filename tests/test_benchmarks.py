@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.inputs import VIT_TINY, render, write_vit
-from tests.report.explorer.experiment import write_experiment
+from tests.explorer.experiment import write_experiment
 
 ROOT = Path(__file__).parents[1]
 SMALL_STORE = ("--images", "8", "--patches", "4", "--channels", "8", "--chunk", "4", "--batch", "4", "--turns", "1")

@@ -16,12 +16,12 @@ from vitcapr.commands.downloads import missing_lines
 from vitcapr.commands.estimate import backbone_lines, splits_and_languages, text_encoder_lines
 from vitcapr.commands.forecast import FIRST_RUN
 from vitcapr.config.experiment import ExperimentConfig
+from vitcapr.demo.stages.data_scenes import data_scenes
 from vitcapr.errors import UserError
 from vitcapr.experiment.checks import problems
 from vitcapr.experiment.experiment import Experiment
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.pipeline.run import run_stage
-from vitcapr.stages.data_scenes import data_scenes
 
 REPOSITORY = Path(__file__).parents[2]
 ELSEWHERE = {"vit": {"source": "nowhere"}}

@@ -12,7 +12,6 @@ from PIL import Image
 from transformers import AutoImageProcessor, AutoModel, ViTConfig, ViTModel
 
 from tests.data_sets import write_data_set
-from vitcapr.config.data import ScenesConfig
 from vitcapr.demo.backbone import SceneReader, loss_of, right_and_counted, start_from_patches
 from vitcapr.demo.backbone_targets import (
     AROUND,
@@ -22,11 +21,12 @@ from vitcapr.demo.backbone_targets import (
     collect_names,
     surroundings,
 )
+from vitcapr.demo.config import ScenesConfig
 from vitcapr.demo.scenes.dataset import write_scenes
+from vitcapr.demo.stages.train_backbone import train_backbone
 from vitcapr.errors import UserError
 from vitcapr.pipeline.run import run_stage
 from vitcapr.progress import Reporter
-from vitcapr.stages.train_backbone import train_backbone
 
 NAMES = ObjectNames(["ball", "box"], ["red"], ["dotted", "plain"], ["a", "b", "c"], most=2)
 SETTINGS = {"trained_backbone": {"patch_size": 8, "hidden_size": 16, "layers": 1, "heads": 2, "epochs": 2}}

@@ -7,15 +7,16 @@ from pathlib import Path
 import pytest
 
 from tests.data_sets import write_data_set
-from vitcapr.config.data import ScenesConfig
 from vitcapr.demo.claim_accuracy import claim_accuracy, claims_as_text
+from vitcapr.demo.config import ScenesConfig
 from vitcapr.demo.scenes.dataset import write_scenes
 from vitcapr.demo.scenes.reading import read_caption
+from vitcapr.demo.stages.check_claims import check_claims
 from vitcapr.errors import UserError
+from vitcapr.formats.claims import read_claims
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.pipeline.run import run_stage
 from vitcapr.progress import Reporter
-from vitcapr.stages.check_claims import check_claims
 
 TRUTH = "On the grass, three small striped red balls are to the left of a big white house."
 
@@ -75,14 +76,14 @@ def test_saying_nothing_is_not_true() -> None:
     ],
 )
 def test_a_wrong_claim_knows_its_words(caption: str, wrong: list[tuple[str, str | None]]) -> None:
-    claims = claims_as_text(caption, TRUTH)
+    claims = claims_as_text(read_caption(caption), read_caption(TRUTH))
     words = caption.split()
     assert [(" ".join(words[place] for place in each), true) for *_, true, right, each in claims if not right] == wrong
 
 
 def check(folder: Path, manifest: Path) -> None:
-    captions, metrics = folder / "captions.json", folder / "claims.json"
-    run_stage(check_claims, captions=captions, manifest=manifest, split="test", metrics=metrics)
+    captions, metrics, claims = (folder / name for name in ("captions.json", "scores.json", "claims.json"))
+    run_stage(check_claims, captions=captions, manifest=manifest, split="test", metrics=metrics, claims=claims)
 
 
 def test_the_command(tmp_path: Path) -> None:
@@ -98,9 +99,11 @@ def test_the_command(tmp_path: Path) -> None:
     captions = [{"image_id": image, "caption": text} for image, text in written.items()]
     (tmp_path / "captions.json").write_text(json.dumps(captions), encoding="utf-8")
     check(tmp_path, manifest)
-    metrics = json.loads((tmp_path / "claims.json").read_text())["metrics"]
+    metrics = json.loads((tmp_path / "scores.json").read_text())["metrics"]
     assert metrics["claims_true"]["value"] == pytest.approx(1 - 1 / len(written))
     assert metrics["claims_true"]["n"] == len(written)
+    claims = read_claims(tmp_path / "claims.json")
+    assert [image for image, made in claims.items() if not all(claim.right for claim in made)] == [first]
 
 
 def test_another_data_set_is_refused(tmp_path: Path) -> None:

@@ -12,12 +12,12 @@ from PIL import Image
 
 from tests.data_sets import write_data_set, write_texts
 from vitcapr.commands import table
+from vitcapr.demo.stages.score_grounding import score_grounding
 from vitcapr.errors import UserError
 from vitcapr.formats.captions import AttentionTable, write_attention
 from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.score import score
-from vitcapr.stages.score_grounding import score_grounding
 from vitcapr.stages.summary import summary
 
 SETTINGS = json.dumps({"metrics": {"caption": ["bleu", "rouge_l", "cider", "diversity"], "bootstrap_samples": 50}})

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from tests.models.untrained import configured, untrained
 from vitcapr.config.experiment import AnyCaptionerConfig
-from vitcapr.config.reading import sections_by_choice, sections_in
+from vitcapr.config.reading import choices_of, sections_in
 from vitcapr.models.interface import Captioner
 from vitcapr.plugins import modules_in
 
@@ -49,7 +49,7 @@ IMAGES = torch.tensor([0, 0, 1])
 
 
 def test_every_architecture_is_configured_built_and_tested() -> None:
-    names = sections_by_choice(sections_in(AnyCaptionerConfig)).keys()
+    names = {name for section in sections_in(AnyCaptionerConfig) for name in choices_of(section)}
     assert names == set(modules_in("vitcapr.models.architectures")) == {each["kind"] for each in ARCHITECTURES}
 
 

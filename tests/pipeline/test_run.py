@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -389,3 +391,11 @@ def test_gc_follows_no_link_out_of_its_experiment(toys: Toys, printed: Printed, 
     printed(gc.main, yes=True)
     assert sorted(path.name for path in Path("model").rglob("*")) == ["checkpoint", "state", "weights"]
     assert not Path("results/a/out").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the memory of a process from that of its parent")
+def test_the_peak_memory_of_a_job_is_not_that_of_the_process_that_started_it() -> None:
+    held = bytearray(b"1") * 200_000_000
+    code = "from vitcapr.pipeline.recorded import _peak_memory; print(_peak_memory(10**9))"
+    peak = int(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout)
+    assert 10_000 < peak < len(held) / 1024

@@ -50,8 +50,6 @@ def test_only_new_pictures_are_computed(experiment: Any) -> None:
     assert to_do(experiment).endswith("2 of 13 images to do")
     for name in ("cls", "patches"):
         assert np.array_equal(new[name][:OLD], old[name][:])
-        linked = [one.samefile(other) for one, other in zip(files(new, name)[:3], files(old, name), strict=True)]
-        assert linked == [True, True, False]  # The last chunk had three rows and has four now.
     alone = with_pictures(experiment, list(range(13)), "grown").run("alone", reuse=False)
     np.testing.assert_allclose(new["patches"][:], alone["patches"][:], atol=2e-3)
     sealed = json.loads(new.manifest_path.read_text())

@@ -18,7 +18,6 @@ from vitcapr.experiment.checks import empty_splits, endless_warm_ups, too_many_p
 from vitcapr.experiment.experiment import Experiment, load_experiment, names_of, read_config
 from vitcapr.formats.tables import to_markdown
 from vitcapr.progress import print_lines
-from vitcapr.studies.papers.recipe import read_recipe, recipe_table
 
 SPLITS = ("train", "validation", "test", "none")
 
@@ -68,18 +67,6 @@ def schema() -> None:
 def parameters() -> None:
     """Print every key with its type, default and meaning, as Markdown (config/README.md)."""
     print(parameters_text(), end="")
-
-
-@app.command()
-def recipe(name: Annotated[str, typer.Argument(help="An experiment that follows a paper: vitcap-r-coco, ...")]) -> None:
-    """Compare the recipe of a paper with its experiment file, and print the reasons for differences."""
-    print(recipe_text(name), end="")
-
-
-def recipe_text(name: str) -> str:
-    """The Markdown table of an experiment that follows a paper."""
-    resolved = read_config(Path("experiments") / f"{name}.yaml").canonical()
-    return to_markdown(recipe_table(read_recipe(name), resolved))
 
 
 @app.command()

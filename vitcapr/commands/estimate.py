@@ -22,12 +22,8 @@ def splits_and_languages(experiment: Experiment) -> tuple[Counter[str], Collecti
     """
     data = experiment.config.data
     section = getattr(data, data.dataset)
-    if data.dataset == "scenes":
-        from vitcapr.demo.scenes.dataset import split_of
-
-        scenes = data.scenes
-        splits = (split_of(number, scenes.validation, scenes.test)[0] for number in range(scenes.images))
-        return Counter(splits), section.languages, None
+    if (counts := section.image_counts()) is not None:
+        return counts, section.languages, None
     if data.dataset == "pairs":
         return Counter(), section.languages, None
     from vitcapr.data.collect import Checks, listed_sizes
@@ -52,7 +48,7 @@ def backbone_lines(experiment: Experiment, images: int) -> Iterator[str]:
             yield f"backbone {name}: {describe_store(experiment, backbone.source)}"
             continue
         if experiment.is_trained(name):
-            place = f"trained here on the {images:,} images, {config.trained_backbone.epochs} epochs"
+            place = f"trained here on the {images:,} images"
         else:
             folder = find_backbone(backbone.source)
             elsewhere = "is not there" if can_only_be_a_folder(backbone.source) else "of the hub, or in its cache"

@@ -119,7 +119,7 @@ def run_trials(experiment: Experiment, images: int, configfiles: Sequence[Path])
         raise UserError("pairs have no trial", where="--measure", remedy="the records of a first run give the forecast")
     large = min(TRIAL, images // 4)
     for number in (large // 3, large):
-        limit = {"images" if data == "scenes" else "limit": number}
+        limit = {experiment.dataset.limit_key: number}
         values = {
             "experiment": f"{experiment.name}-trial-{number}",
             "data": {data: limit},

@@ -24,13 +24,16 @@ import typer
 from vitcapr import __version__
 from vitcapr.errors import EXIT_BAD_INPUT, EXIT_NOT_READ, Preempted, UserError, did_you_mean
 from vitcapr.progress import is_first_process, print_lines
+from vitcapr.rooms import modules_of_rooms
 
-COMMANDS = (
-    *("init", "caption", "search", "serve", "evaluate", "extract", "train-head", "align", "judge", "foils", "models"),
-    *("features", "pairs", "config", "explore", "table", "track", "status", "why", "diff", "gc"),
-    "stage",
+_OWN = (
+    *("init", "caption", "search", "serve", "evaluate", "extract", "train-head", "models"),
+    *("features", "pairs", "config", "table", "track", "status", "why", "diff", "gc", "stage"),
 )
-"""Each is a module of this package, whose docstring is its line in the help."""
+COMMANDS = {name: f"vitcapr.commands.{name.replace('-', '_')}" for name in _OWN} | {
+    name.replace("_", "-"): module for name, module in modules_of_rooms("commands").items()
+}
+"""The module of each command, here or in a room; its docstring is the line of the command in the help."""
 Log = Annotated[Path | None, typer.Option("--log", help="A file that receives every line of progress.")]
 Configfiles = Annotated[
     list[Path] | None,
@@ -82,7 +85,7 @@ def _main() -> None:
         print(f"vitcapr {__version__}")
     elif command in COMMANDS:
         sys.argv = [f"vitcapr {command}", *arguments]
-        run_program(importlib.import_module(f"vitcapr.commands.{command.replace('-', '_')}").app, debug)
+        run_program(importlib.import_module(COMMANDS[command]).app, debug)
     else:
         remedy = did_you_mean(command, COMMANDS, "vitcapr --help lists the commands")
         print_lines(f"error: no command '{command}'; {remedy}", stream=sys.stderr)
@@ -91,7 +94,9 @@ def _main() -> None:
 
 def usage() -> str:
     """The text of ``vitcapr --help``. No command is imported."""
-    sources = {name: Path(__file__).with_name(f"{name.replace('-', '_')}.py").read_bytes() for name in COMMANDS}
+    package = Path(__file__).parents[1]
+    files = {name: package.joinpath(*module.split(".")[1:]).with_suffix(".py") for name, module in COMMANDS.items()}
+    sources = {name: file.read_bytes() for name, file in files.items()}
     lines = "\n".join(f"  {name:14}{ast.get_docstring(ast.parse(source))}" for name, source in sources.items())
     return (
         f"Usage: vitcapr [--debug] COMMAND [OPTIONS]     vitcapr COMMAND --help explains one\n\n{lines}\n\n"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from vitcapr.config.base import Entry, Section
 from vitcapr.config.scored import ScoredModels
+from vitcapr.rooms import ask, sections_to_run
 
 if TYPE_CHECKING:
     from vitcapr.config.experiment import ExperimentConfig
@@ -30,6 +31,10 @@ def contradictions(config: "ExperimentConfig") -> Iterator[str]:
     yield from _check_ablations(config, scored)
     yield from _check_metrics(config)
     yield from _shared_names(config)
+    for section in sections_to_run():
+        for name in dict.fromkeys(getattr(run, section)):
+            yield from _unknown_entries(config, f"{section}.{name}", getattr(config, section)[name])
+    yield from ask("contradictions", config)
     if run.pools and config.data.dataset != "pairs":
         yield f"run.pools: the data set {config.data.dataset} has no held-out queries; use pairs"
     yield from missing_languages(config, getattr(config.data, config.data.dataset).known_languages)
@@ -106,22 +111,16 @@ def _check_rerankings(config: "ExperimentConfig") -> Iterator[str]:
 
 
 def _check_retrievers(config: "ExperimentConfig") -> Iterator[str]:
-    """Of retrievers and alignments, which read views of the images of a backbone."""
     reranking = _given(*(config.rerankings[name].retriever for name in config.run.rerankings))
     for name in dict.fromkeys([*config.run.retrievers, *reranking]):
         if name in config.retrievers:
             key, retriever = f"retrievers.{name}", config.retrievers[name]
             yield from _unknown_entries(config, key, retriever)
             views = [retriever.backbone, *retriever.augmented_views]
-            yield from _check_views(config, f"{key}.augmented_views", views)
-    for name in dict.fromkeys(config.run.alignments):
-        key, alignment = f"alignments.{name}", config.alignments[name]
-        yield from _unknown_entries(config, key, alignment)
-        views = [alignment.image, *alignment.views]
-        yield from _check_views(config, f"{key}.views", views)
+            yield from check_views(config, f"{key}.augmented_views", views)
 
 
-def _check_views(config: "ExperimentConfig", key: str, views: Iterable[str]) -> Iterator[str]:
+def check_views(config: "ExperimentConfig", key: str, views: Iterable[str]) -> Iterator[str]:
     """views: the backbone, then its augmented views."""
     backbone, *others = views
     for view in others:

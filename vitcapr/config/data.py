@@ -1,5 +1,6 @@
 """Configuration of every data set: its images and captions, and the location of the user's files."""
 
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -28,6 +29,12 @@ class DatasetConfig(Section):
     """The keys whose value is a path of the user, or a list of paths."""
     needed: ClassVar[tuple[tuple[str, ...], ...]] = ()
     """The keys that have to be given; of several in one tuple, one of them."""
+    stage: ClassVar[str] = "data_photographs"
+    """The stage that reads the data set."""
+    has_objects: ClassVar[bool] = False
+    """Whether the data set has object masks."""
+    limit_key: ClassVar[str] = "limit"
+    """The key that says how many images there are at most."""
     languages: ClassVar[tuple[str, ...]] = ("en",)
     """The languages of the captions, where no key names them."""
 
@@ -35,6 +42,15 @@ class DatasetConfig(Section):
     def known_languages(self) -> tuple[str, ...] | None:
         """The languages of the captions; None: not known before the files are read."""
         return self.languages
+
+    @property
+    def size_line(self) -> str:
+        """What a run says of the data set; empty before its files are read."""
+        return ""
+
+    def image_counts(self) -> Counter[str] | None:
+        """The number of images of each split, where the settings say it."""
+        return None
 
     def missing(self) -> list[str]:
         """The keys that have to be given, if this is the data set of the experiment, and are not."""
@@ -74,26 +90,6 @@ class DataSettings(StageSettings):
 
     def user_files(self) -> Iterator[tuple[str, Path]]:
         yield from ((f"data.{key}", path) for key, path in super().user_files())
-
-
-class ScenesConfig(DatasetConfig):
-    """The embedded data set of rendered pictures."""
-
-    languages = ("en", "zh")
-
-    images: int = Field(10000, ge=10)
-    """Number of pictures. Picture i does not depend on this number."""
-    size: int = Field(112, ge=32, le=512)
-    """Width and height in pixels."""
-    seed: int = Field(1, ge=0)
-    """Seed of the data set; each seed gives different pictures."""
-    validation: float = Field(0.05, gt=0, lt=0.5)
-    """Share of pictures in the validation split."""
-    test: float = Field(0.05, gt=0, lt=0.5)
-    """Share of pictures in the test split."""
-    near_duplicates: bool = True
-    """Every second validation and test picture is the one before it in its split, with one fact changed: a colour, a
-    texture, the place or a side (dataset scenes only)."""
 
 
 class PhotographsConfig(DatasetConfig):
@@ -245,10 +241,10 @@ class PairsConfig(DatasetConfig):
 
     paths: ClassVar = ("table", "images", "chinese")
     languages = ("en", "zh")
+    stage = "data_pairs"
 
-    source: Literal["table", "flickr8k", "scenes"] = "table"
-    """table: your own table; flickr8k: data.flickr8k and its Chinese captions; scenes: rendered pictures
-    (data.scenes)."""
+    source: Literal["table", "flickr8k"] = "table"
+    """table: your own table; flickr8k: data.flickr8k and its Chinese captions."""
     table: UserPath = ""
     """Path of the table: CSV, TSV, JSON lines (.jsonl) or Parquet."""
     images: UserPath = ""
@@ -284,13 +280,12 @@ class PairsConfig(DatasetConfig):
 class DataConfig(PictureChecks):
     """The data set of an experiment. Only the section that ``dataset`` names is read."""
 
-    dataset: Literal["scenes", "table", "flickr8k", "flickr30k", "coco", "pairs"] = "scenes"
+    dataset: Literal["table", "flickr8k", "flickr30k", "coco", "pairs"] = "table"
     licence: str | None = None
     """Licence of the data set, for croissant.json and the attributes of stores; null: as known of a public data set."""
     source: str | None = None
     """Where the data set comes from, an address or a sentence; null: as known of a public data set."""
     table: TableConfig = TableConfig()
-    scenes: ScenesConfig = ScenesConfig()
     flickr8k: Flickr8kConfig = Flickr8kConfig()
     flickr30k: Flickr30kConfig = Flickr30kConfig()
     coco: CocoConfig = CocoConfig()
@@ -304,7 +299,7 @@ class DataConfig(PictureChecks):
             sections["flickr8k"] = self.flickr8k
         if keys := [f"data.{name}.{key}" for name, each in sections.items() for key in each.missing()]:
             raise ValueError(f"{' and '.join(keys)} must be given")
-        read = {*sections, *(("flickr8k", "scenes") if self.dataset == "pairs" else ())}
+        read = {*sections, *(("flickr8k", self.pairs.source) if self.dataset == "pairs" else ())}
         values = {name: getattr(self, name) for name in type(self).model_fields if name not in read}
         if unread := [
             name for name, each in values.items() if isinstance(each, DatasetConfig) and each != type(each)()

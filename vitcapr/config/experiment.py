@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, Union
 
 from pydantic import Field, model_validator
 
-from vitcapr.config.alignment import AlignmentConfig
 from vitcapr.config.base import CaptionerName, Entry, ExperimentName, ModelName, Name, Section, with_default
 from vitcapr.config.captioner import (
     BaselineConfig,
@@ -25,7 +24,6 @@ from vitcapr.config.features import (
     TextConfig,
     TextEncoderConfig,
     TokenizerConfig,
-    TrainedBackboneConfig,
     WordVectorsConfig,
 )
 from vitcapr.config.figures import FiguresConfig, FiguresOrNone
@@ -34,6 +32,7 @@ from vitcapr.config.grid import GridConfig, VariantConfig, complete
 from vitcapr.config.metrics import MetricsConfig
 from vitcapr.config.retriever import EmbedConfig, RetrieverConfig
 from vitcapr.plugins import plugins
+from vitcapr.rooms import furnished
 
 _CONFIGS = (PatchAttentionConfig, BaselineConfig, TransformerConfig, LanguageModelCaptionerConfig)
 if TYPE_CHECKING:
@@ -56,17 +55,12 @@ class RunConfig(Section):
     rerankings: Annotated[list[str], Entry("rerankings")] = []
     """Rerankings of the captions of every captioner."""
     retrievers: Annotated[list[str], Entry("retrievers")] = []
-    alignments: Annotated[list[str], Entry("alignments")] = []
-    """Comparisons of ways to align two encoders."""
     compared: list[str] = []
     """Retrievers and fine-tuned dual encoders to compare side by side, per language: their first results and
     their embedding spaces."""
     ablations: dict[Name, list[str]] = {}
     """For a retriever or fine-tuned dual encoder, those to compare with it on the same images, in tables/ablations.md:
     for example models that each lack one of its parts."""
-    information: bool = False
-    """Measure entropy and mutual information of the embeddings of retrievers and fine-tuned dual encoders; of the
-    latter before training, too. Not on the training split."""
     finetuned_dual_encoders: Annotated[list[str], Entry("finetuned_dual_encoders")] = []
     """Fine-tuned dual encoders to train, embed, score and draw."""
     query_banks: list[str] = []
@@ -77,9 +71,11 @@ class RunConfig(Section):
     """Write part-of-speech tags (text/tags/) even if no fine-tuned dual encoder reads them."""
     loss_curves: Annotated[dict[Name, list[str]], Entry("finetuned_dual_encoders")] = {}
     """Loss-curve figures by name; each lists the fine-tuned dual encoders whose losses it shows side by side."""
-    paper: Literal["vitcap-r", "blip2-flickr30k", "bert-vit"] | None = None
-    """The paper whose published numbers the tables show beside the scores."""
     splits: list[Literal["train", "validation", "test"]] = ["test"]
+
+
+if not TYPE_CHECKING:
+    DataConfig, RunConfig = furnished("Data", DataConfig), furnished("Run", RunConfig)
 
 
 class ExperimentConfig(Section):
@@ -89,12 +85,11 @@ class ExperimentConfig(Section):
     """Name of the experiment; its results are under results/<experiment>/."""
     seed: int = Field(0, ge=0)
     """Seed of every training, unless a model sets one."""
-    data: DataConfig = DataConfig()
+    data: DataConfig = Field(default_factory=lambda: DataConfig())
     text: TextConfig = TextConfig()
     """Cleaning of the captions, and selection of the words."""
     word_vectors: dict[Name, WordVectorsConfig] = {}
     backbones: dict[Name, BackboneConfig] = {}
-    trained_backbone: TrainedBackboneConfig = TrainedBackboneConfig()
     features: FeaturesConfig = FeaturesConfig()
     pixels: PixelsConfig = PixelsConfig()
     tags: TagsConfig = TagsConfig()
@@ -106,7 +101,6 @@ class ExperimentConfig(Section):
     text_encoders: dict[Name, TextEncoderConfig] = {}
     retrievers: dict[ModelName, RetrieverConfig] = {}
     """Dual encoders on stored features, and their training."""
-    alignments: dict[Name, AlignmentConfig] = {}
     embed: EmbedConfig = EmbedConfig()
     tokenizers: dict[Name, TokenizerConfig] = {}
     finetuned_dual_encoders: dict[ModelName, FinetunedDualEncoderConfig] = {}
@@ -152,3 +146,7 @@ class ExperimentConfig(Section):
                 raise ValueError(f"captioners.{start} starts from itself")
             line.insert(0, start)
         return line
+
+
+if not TYPE_CHECKING:
+    ExperimentConfig = furnished("Experiment", ExperimentConfig)

@@ -105,23 +105,6 @@ class FeaturesConfig(Section):
     """Formats to which every store is exported: h5."""
 
 
-class TrainedBackboneConfig(Section):
-    """The small ViT that the workflow trains on pictures whose objects are known."""
-
-    patch_size: int = Field(14, ge=4)
-    hidden_size: int = Field(128, ge=16)
-    layers: int = Field(3, ge=1)
-    heads: int = Field(4, ge=1)
-    epochs: int = Field(5, ge=1)
-    seed: int = Field(0, ge=0)
-
-    @model_validator(mode="after")
-    def _heads_share_the_width(self) -> Self:
-        if self.hidden_size % self.heads:
-            raise ValueError(f"hidden_size {self.hidden_size} must be a multiple of heads, {self.heads}")
-        return self
-
-
 class TextEncoderConfig(Section):
     """A text encoder: a model of transformers or sentence-transformers, the text encoder of a model of images and texts
     such as CLIP, or word vectors."""

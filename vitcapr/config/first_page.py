@@ -4,6 +4,7 @@ from typing import Any, Self
 
 from vitcapr.config.base import StageSettings
 from vitcapr.config.scored import ScoredModels, SeededModel
+from vitcapr.rooms import ask
 
 
 class FirstPageSettings(StageSettings):
@@ -15,10 +16,6 @@ class FirstPageSettings(StageSettings):
     """Pictures that come first, by id or file name."""
     words: list[str]
     """Pictures with captions that hold any of them come next."""
-    paper: str | None
-    """The paper whose scores stand beside those of the experiment."""
-    systems: dict[str, str]
-    """The system of each model that is one seed of it."""
     seeded: dict[str, SeededModel]
     """The models that a grid gave seeds of their own."""
     bases: dict[str, str]
@@ -37,18 +34,13 @@ class FirstPageSettings(StageSettings):
             "rerankings": [f"{name} (of {each.decoding})" for name, each in rerankings.items()],
             "retrievers": [f"{name} (on {config.retrievers[name].backbone})" for name in config.run.retrievers],
             "fine-tuned dual encoders": config.run.finetuned_dual_encoders,
-            "alignments": [
-                f"{name} ({config.alignments[name].image} and {config.alignments[name].text})"
-                for name in config.run.alignments
-            ],
+            **dict(ask("facts", config)),
         }
         return cls(
             language=config.text.language,
             seed=config.figures.seed,
             images=config.figures.examples_first,
             words=config.figures.examples_words,
-            paper=config.run.paper,
-            systems=scored.systems,
             seeded=scored.seeded,
             bases={
                 f"{captioner}/{name}": f"{captioner}/{each.decoding}"

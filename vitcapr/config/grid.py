@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 from vitcapr.config.base import Name, Section, check_name
 from vitcapr.config.reading import parse
 from vitcapr.errors import UserError, did_you_mean
+from vitcapr.rooms import sections_to_run
 
 Scalar = bool | int | float | str | None
 
@@ -177,7 +178,7 @@ BUILT_IN: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 }
 """Definitions that every experiment has. An experiment that names one of them changes only the keys that it gives."""
 
-LISTED = ("captioners", "retrievers", "finetuned_dual_encoders", "rerankings", "alignments")
+LISTED = ("captioners", "retrievers", "finetuned_dual_encoders", "rerankings")
 """The sections whose definitions are run unless ``run`` lists others."""
 
 
@@ -187,7 +188,8 @@ def complete(values: Mapping[str, Any]) -> dict[str, Any]:
     A list that ``run`` does not hold has all definitions that the experiment names itself; that of decodings, if a
     captioner is run, has the built-in ones too. What has the wrong type stays as it is, and the validation refuses it.
     """
-    sections = {section: values.get(section) for section in (*LISTED, "decodings")}
+    listed = (*LISTED, *sections_to_run())
+    sections = {section: values.get(section) for section in (*listed, "decodings")}
     named = {section: list(given) if isinstance(given, Mapping) else [] for section, given in sections.items()}
     completed = dict(values)
     for section, definitions in BUILT_IN.items():
@@ -200,7 +202,7 @@ def complete(values: Mapping[str, Any]) -> dict[str, Any]:
             completed["decodings"]["beam"]["n_best"] = max(1, min(size, BUILT_IN["decodings"]["beam"]["n_best"]))
     run = values.get("run")
     if run is None or isinstance(run, Mapping):
-        lists: dict[str, Any] = {section: named[section] for section in LISTED}
+        lists: dict[str, Any] = {section: named[section] for section in listed}
         lists |= run or {}
         if "decodings" not in lists:
             both = dict.fromkeys([*BUILT_IN["decodings"], *named["decodings"]])

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin
 
 import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from vitcapr.config.base import Section
 from vitcapr.errors import UserError, as_user_error
@@ -55,7 +55,7 @@ _PLAIN = {
 """What pydantic says in terms of Python, by the type of its error."""
 
 
-def mistakes(model: type[BaseModel], values: Any, error: ValidationError) -> Iterator[tuple[str, str]]:
+def mistakes(model: type[Section], values: Any, error: ValidationError) -> Iterator[tuple[str, str]]:
     """What is wrong and what to do, for every mistake that pydantic found."""
     unnamed = list(_unnamed(model, values))
     for section in unnamed:
@@ -64,90 +64,39 @@ def mistakes(model: type[BaseModel], values: Any, error: ValidationError) -> Ite
             f"give it one: {section}: {{NAME: {{{next(iter(values[section]))}: ..., ...}}}}",
         )
     for problem in error.errors():
-        location, choices, choice = _place(
-            model, tuple(part for part in problem["loc"] if not _NOT_A_KEY.match(str(part)))
-        )
+        location = _location(values, problem["loc"])
         if location and location[0] in unnamed:
             continue
-        key = spelled(location)
+        key, text = spelled(location), _PLAIN.get(problem["type"], problem["msg"].removeprefix("Value error, "))
         if problem["type"] == "extra_forbidden":
-            if owners := [value for value, section in choices.items() if location[-1] in section.model_fields]:
-                name = choices[owners[0]].chosen_by  # type: ignore[attr-defined]
-                yield f"configuration key '{key}' needs {name} {' or '.join(owners)}", f"here, {name} is {choice}"
-                continue
-            meant = meant_key(model, values, location)
-            remedy = f"did you mean '{spelled(meant)}'?" if meant else "`vitcapr config parameters` lists the keys"
-            yield f"unknown configuration key '{key}'", remedy
+            yield _unknown(model, values, location, problem["loc"][-2:-1])
             continue
-        text = _PLAIN.get(problem["type"], problem["msg"].removeprefix("Value error, "))
         if problem["type"] == "union_tag_invalid":
             text = f"{problem['ctx']['discriminator']} must be one of {problem['ctx']['expected_tags']}"
+        given = "add it" if problem["type"] == "missing" else f"it was {json.dumps(problem['input'], default=str)[:80]}"
         for message in text.split("\n"):
-            if key:
-                given = json.dumps(problem["input"], default=str)[:80]
-                remedy = "add it" if problem["type"] == "missing" else f"it was {given}"
-                yield f"configuration key '{key}': {message}", remedy
-            else:
-                yield message, "correct the configuration"
+            yield (f"configuration key '{key}': {message}", given) if key else (message, "correct the configuration")
 
 
-def _unnamed(model: type[BaseModel], values: Any) -> Iterator[str]:
+def _unnamed(model: type[Section], values: Any) -> Iterator[str]:
     """The sections of named definitions that hold the keys of one definition instead."""
-    for section, field in model.model_fields.items():
-        given = values.get(section) if isinstance(values, Mapping) else None
+    for name, field in model.model_fields.items():
+        given = values.get(name) if isinstance(values, Mapping) else None
         definitions = sections_in(get_args(field.annotation)[1]) if get_origin(field.annotation) is dict else []
-        if not isinstance(given, Mapping) or all(isinstance(value, Mapping) for value in given.values()):
-            continue
-        if any(given.keys() <= definition.model_fields.keys() for definition in definitions):
-            yield section
+        if isinstance(given, Mapping) and not all(isinstance(value, Mapping) for value in given.values()):
+            yield from [name] if any(given.keys() <= each.model_fields.keys() for each in definitions) else []
 
 
-def sections_in(annotation: Any) -> list[type[BaseModel]]:
-    """The sections that a value may be: several for a union, none for a list or for names."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return [annotation]
-    if get_origin(annotation) in (dict, list):
-        return []
-    return [section for part in get_args(annotation) for section in sections_in(part)]
-
-
-def sections_by_choice(sections: Sequence[Any]) -> dict[str, type[BaseModel]]:
-    """The sections of a union by the value of the key that tells them apart, ``chosen_by``."""
-    return {
-        value: section for section in sections for value in get_args(section.model_fields[section.chosen_by].annotation)
-    }
-
-
-def _place(annotation: Any, location: Location) -> tuple[Location, dict[str, type[BaseModel]], object]:
-    """A location as the user writes it; and, if it is a key of a union's section, its choices and the chosen one.
-
-    pydantic adds the choice to the location, after the key of the section.
-    """
-    path: list[int | str] = []
-    choices: dict[str, type[BaseModel]] = {}
-    choice: object = None
-    for place, part in enumerate(location):
-        sections = sections_in(annotation)
-        if len(sections) > 1:
-            choices, choice = sections_by_choice(sections), part
-            annotation = choices[str(part)]
-            continue
-        path.append(part)
-        if place < len(location) - 1:
-            choices = {}
-        if sections:
-            field = sections[0].model_fields.get(str(part))
-            annotation = None if field is None else field.annotation
-        else:
-            annotation = next(iter(_values_in(annotation)), None)
-    return tuple(path), choices, choice
-
-
-def _values_in(annotation: Any) -> list[Any]:
-    """What the values of a list, or of names, may be."""
-    if get_origin(annotation) in (dict, list):
-        return [get_args(annotation)[-1]]
-    return [inner for part in get_args(annotation) for inner in _values_in(part)]
+def _location(values: Any, location: Location) -> Location:
+    """The location as the user writes it: pydantic adds the kind of a value, and the choice after a union's key."""
+    parts, path = [part for part in location if not _NOT_A_KEY.match(str(part))], list[int | str]()
+    for place, part in enumerate(parts, 1):
+        inside = isinstance(values, Mapping) and part in values
+        if inside or isinstance(part, int) or place == len(parts):
+            path.append(part)
+        if inside or isinstance(values, list):
+            values = values[part]
+    return tuple(path)
 
 
 def spelled(location: Location) -> str:
@@ -155,70 +104,94 @@ def spelled(location: Location) -> str:
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location).lstrip(".")
 
 
-def meant_key(model: type[BaseModel], values: Any, location: Location) -> Location | None:
-    """The existing key that an unknown one probably stands for.
+def sections_in(annotation: Any) -> list[type[Section]]:
+    """The sections that a value may be: several for a union, none for a list or for names."""
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        return [annotation]
+    if get_origin(annotation) in (dict, list):
+        return []
+    return [section for part in get_args(annotation) for section in sections_in(part)]
+
+
+def choices_of(section: type[Section]) -> tuple[str, ...]:
+    """The values with which the key ``chosen_by`` chooses this section of a union."""
+    return get_args(section.model_fields[str(section.chosen_by)].annotation)
+
+
+def _sections(annotation: Any, values: Any, path: Location = ()) -> Iterator[tuple[Location, type[Section], list[Any]]]:
+    """Every section of a configuration, and all of its union; of named definitions those that ``values`` name, of lists
+    the first entry and those that ``values`` have."""
+    given, several, kind = (
+        values if isinstance(values, Mapping) else {},
+        sections_in(annotation),
+        get_origin(annotation),
+    )
+    chosen = [each for each in several if len(several) > 1 and given.get(str(each.chosen_by)) in choices_of(each)]
+    for section in chosen or several:
+        yield path, section, several
+        for name, field in section.model_fields.items():
+            yield from _sections(field.annotation, given.get(name), (*path, name))
+    if several:
+        return
+    inner = [(annotation, values, path) for annotation in get_args(annotation)]
+    if kind is dict:
+        inner = [(get_args(annotation)[1], value, (*path, name)) for name, value in given.items()]
+    elif kind is list:
+        entries = values if isinstance(values, list) and values else [values]
+        inner = [(get_args(annotation)[0], value, (*path, place)) for place, value in enumerate(entries)]
+    for each in inner:
+        yield from _sections(*each)
+
+
+def _unknown(model: type[Section], values: Any, location: Location, choice: Location) -> tuple[str, str]:
+    """An unknown key: of another section of the union, or misspelled."""
+    *above, unknown = location
+    here, sections = tuple(above), list(_sections(model, values))
+    union = next((several for path, _, several in sections if path == here and len(several) > 1), [])
+    if owners := [each for each in union if unknown in each.model_fields]:
+        needed = " or ".join(value for each in owners for value in choices_of(each))
+        name = owners[0].chosen_by
+        return f"configuration key '{spelled(location)}' needs {name} {needed}", f"here, {name} is {choice[0]}"
+    keys = [(*path, name) for path, section, _ in sections for name in section.model_fields]
+    meant = _meant(keys, values, here, _OTHER_WORDS.get(str(unknown), str(unknown)))
+    remedy = f"did you mean '{spelled(meant)}'?" if meant else "`vitcapr config parameters` lists the keys"
+    return f"unknown configuration key '{spelled(location)}'", remedy
+
+
+def _meant(keys: Sequence[Location], values: Any, here: Location, unknown: str) -> Location | None:
+    """The existing key that an unknown one of the section ``here`` probably stands for.
 
     The first that exists of: the plural in the same section; a key with this name deeper in the same section; a key of
     the same section with a similar name; a key with this name elsewhere in the same section of the top level, the
     nearest first.
     """
-    *above, unknown = location
-    unknown = _OTHER_WORDS.get(str(unknown), unknown)
-    here, keys = tuple(above), list(_keys(model, values))
-    beside = [path for path in keys if path[:-1] == here]
-    named = [path for path in keys if path[-1] == unknown and path[: len(here[:1])] == here[:1]]
-    close = difflib.get_close_matches(str(unknown), [str(path[-1]) for path in beside], n=1)
+    beside = [key for key in keys if key[:-1] == here]
+    named = [key for key in keys if key[-1] == unknown and key[: len(here[:1])] == here[:1]]
+    close = difflib.get_close_matches(unknown, [str(key[-1]) for key in beside], n=1)
     choices = (
-        [path for path in beside if path[-1] == f"{unknown}s"],
-        [path for path in named if path[: len(here)] == here],
-        [path for path in beside if path[-1] in close],
+        [key for key in beside if key[-1] == f"{unknown}s"],
+        [key for key in named if key[: len(here)] == here],
+        [key for key in beside if key[-1] in close],
         named,
     )
 
-    def distance(path: Location) -> tuple[int, bool, int]:
-        shared = [*(one == other for one, other in zip(path, here, strict=False)), False].index(False)
-        return -shared, not _is_mentioned(values, path[:-1]), len(path)
+    def distance(key: Location) -> tuple[int, bool, int]:
+        shared = [*(one == other for one, other in zip(key, here, strict=False)), False].index(False)
+        return -shared, not _is_mentioned(values, key[:-1]), len(key)
 
-    return next((min(paths, key=distance) for paths in choices if paths), None)
+    return next((min(each, key=distance) for each in choices if each), None)
 
 
 def _is_mentioned(values: Any, section: Location) -> bool:
     """Whether the user gives the section, or names it as a choice (``dataset: flickr8k``)."""
     for part in section:
         if isinstance(part, int):
-            values = values[part] if isinstance(values, Sequence) and part < len(values) else values
-        elif isinstance(values, Mapping):
-            if part not in values:
-                return part in [value for value in values.values() if isinstance(value, str)]
-            values = values[part]
+            values = values[part] if isinstance(values, list) and part < len(values) else values
+        elif not isinstance(values, Mapping) or part not in values:
+            return isinstance(values, Mapping) and part in values.values()
         else:
-            return False
+            values = values[part]
     return True
-
-
-def _keys(annotation: Any, values: Any, path: Location = ()) -> Iterator[Location]:
-    """Every key of a configuration; of named definitions those that ``values`` name, of lists the first entry and those
-    that ``values`` have."""
-    sections = sections_in(annotation)
-    if len(sections) > 1:
-        choices = sections_by_choice(sections)
-        chosen = values.get(sections[0].chosen_by) if isinstance(values, Mapping) else None  # type: ignore[attr-defined]
-        sections = [choices[chosen]] if chosen in choices else sections
-    for section in sections:
-        for name, field in section.model_fields.items():
-            yield (*path, name)
-            yield from _keys(field.annotation, values.get(name) if isinstance(values, Mapping) else None, (*path, name))
-    if sections:
-        return
-    if get_origin(annotation) is dict:
-        for name, value in values.items() if isinstance(values, Mapping) else ():
-            yield from _keys(get_args(annotation)[1], value, (*path, name))
-    elif get_origin(annotation) is list:
-        for place, value in enumerate(values if isinstance(values, list) and values else [values]):
-            yield from _keys(get_args(annotation)[0], value, (*path, place))
-    else:
-        for choice in get_args(annotation):
-            yield from _keys(choice, values, path)
 
 
 def read_yaml(path: Path) -> dict[str, Any]:

@@ -17,21 +17,23 @@ from vitcapr.experiment.inputs import Inputs
 from vitcapr.experiment.selection import TRAIN, VALIDATION
 from vitcapr.formats.store_manifest import arrays_of_layer, read_sealed
 from vitcapr.pipeline.paths import stores_root
+from vitcapr.rooms import ask, sections_to_run
 from vitcapr.training.phases import images_in_batch, warmup_steps
 
 
 def problems(experiment: Inputs) -> Iterator[UserError]:
     """What is wrong with the files and checkpoints that an experiment names."""
     config, run = experiment.config, experiment.config.run
-    if not (run.captioners or run.retrievers or run.finetuned_dual_encoders or run.loss_curves or run.alignments):
+    sections = ["captioners", "retrievers", "finetuned_dual_encoders", *sections_to_run()]
+    if not any(getattr(run, section) for section in [*sections, "loss_curves"]):
         yield UserError(
             "the experiment names nothing to run",
             where=config.experiment,
-            remedy="name something under captioners, retrievers, alignments or finetuned_dual_encoders",
+            remedy=f"name something under {', '.join(sections[:-1])} or {sections[-1]}",
         )
     yield from _read_only_folders(experiment)
     for name in experiment.backbones:
-        if experiment.is_trained(name) and not experiment.has_objects:
+        if experiment.is_trained(name) and not experiment.dataset.has_objects:
             yield UserError(
                 f"backbones.{name}: source 'trained' needs a data set with object masks",
                 where=f"data.dataset: {config.data.dataset}",
@@ -116,9 +118,7 @@ def _readers(experiment: Inputs) -> Iterator[tuple[str, list[str], Sequence[str]
         retriever = config.retrievers[name]
         key, views = f"retrievers.{name} (pool {retriever.image.pool})", retriever.augmented_views
         yield key, [retriever.backbone, *views], _at_layer(retriever.image.arrays, retriever.layer)
-    for name in experiment.alignments:
-        alignment = config.alignments[name]
-        yield f"alignments.{name}", [alignment.image, *alignment.views], alignment.arrays
+    yield from ask("arrays", experiment)
     if config.metrics.clip_score and experiment.captioners:
         yield "metrics.clip_score", [config.metrics.clip_score.backbone], ["cls"]
 
@@ -131,9 +131,7 @@ def _at_layer(arrays: Sequence[str], layer: int | None) -> list[str]:
 def not_done(experiment: Inputs) -> Iterator[str]:
     """A line for what the experiment names and a run does not do."""
     config, places = experiment.config, experiment.attentive_captioners
-    if experiment.alignments and not (experiment.captioners or experiment.ranked):
-        folders = ", ".join(f"{experiment.root}/alignments/{name}" for name in experiment.alignments)
-        yield f"summary.csv gets no scores: there is no captioner or retriever; those of alignments are in {folders}"
+    yield from ask("notes", experiment)
     for name in experiment.captioners if experiment.attentive_decodings else ():
         if config.captioners[name].attends and name not in places:
             backbone = config.captioners[name].backbone
@@ -185,10 +183,7 @@ def too_many_pairs(experiment: Inputs, captions: int) -> Iterator[UserError]:
         f"retrievers.{name}.training.pairs": config.retrievers[name].training.pairs
         for name in experiment.needed_retrievers
     }
-    asked |= {
-        f"alignments.{name}.sizes": max(filter(None, config.alignments[name].sizes), default=None)
-        for name in experiment.alignments
-    }
+    asked |= dict(ask("pairs", config))
     for key, pairs in asked.items():
         if pairs is not None and pairs > captions:
             what = f"{key}: {pairs}, but the training images have {captions} captions"

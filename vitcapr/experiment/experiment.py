@@ -52,8 +52,7 @@ class Experiment(Inputs, Targets):
     @property
     def contents(self) -> str:
         """What a run makes, in one line, and what it leaves out, a line each."""
-        data = self.config.data
-        images = f"{data.scenes.images:,} rendered images" if data.dataset == "scenes" else f"data set {data.dataset}"
+        images = self.dataset.size_line or f"data set {self.config.data.dataset}"
         line = (
             f"{self.name}: {images}; backbones: {len(self.backbones)}, captioners: {len(self.captioners)}, "
             f"retrievers: {len(self.retrievers)}, sets of captions: {len(self.captions_files)}"

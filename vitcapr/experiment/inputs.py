@@ -26,8 +26,6 @@ class Inputs(Selection):
         """The backbone of a job, or of the model that the job concerns."""
         if hasattr(wildcards, "backbone"):
             return str(wildcards.backbone)
-        if hasattr(wildcards, "alignment"):
-            return self.config.alignments[wildcards.alignment].image
         if hasattr(wildcards, "finetuned"):
             return self._dual_encoder(wildcards).image.backbone
         if hasattr(wildcards, "retriever") or hasattr(wildcards, "reranking"):
@@ -38,15 +36,10 @@ class Inputs(Selection):
         return self.sealed(self.backbone(wildcards))
 
     def augmented_views(self, wildcards: Wildcards) -> list[str]:
-        if hasattr(wildcards, "alignment"):
-            return list(map(self.sealed, self.config.alignments[wildcards.alignment].views))
         return list(map(self.sealed, self._retriever(wildcards).augmented_views))
 
     def text_features(self, wildcards: Wildcards) -> list[str]:
-        if hasattr(wildcards, "alignment"):
-            encoder: str | None = self.config.alignments[wildcards.alignment].text
-        else:
-            encoder = self._retriever(wildcards).text.text_encoder
+        encoder = self._retriever(wildcards).text.text_encoder
         return [] if encoder is None else [f"{self.root}/text_features/{encoder}/manifest.json"]
 
     def parts(self, wildcards: Wildcards) -> list[str]:
@@ -154,12 +147,6 @@ class Inputs(Selection):
         model = self.querybank_scores.get(wildcards.scored)
         return [] if model is None else [f"{self.root}/query_banks/{model}/weight.json"]
 
-    def untrained_embeddings(self, wildcards: Wildcards) -> list[str]:
-        """The embeddings of a fine-tuned dual encoder before training."""
-        name = wildcards.embedded
-        finetuned = name in self.finetuned_dual_encoders
-        return [self.embeddings(f"untrained/{name}", wildcards.split)] if finetuned else []
-
     # Fine-tuned dual encoders
 
     def pixels(self, wildcards: Wildcards) -> str:
@@ -183,14 +170,8 @@ class Inputs(Selection):
 
     # Files of the user
 
-    @property
-    def data_stage(self) -> str:
-        """The name of the stage that reads the data set."""
-        dataset = self.config.data.dataset
-        return f"data_{dataset}" if dataset in ("pairs", "scenes") else "data_photographs"
-
     def data_files(self) -> dict[str, Path]:
-        settings = find_stage(self.data_stage).settings
+        settings = find_stage(self.dataset.stage).settings
         assert settings is not None
         return dict(settings.from_config(self.config, None).user_files())
 

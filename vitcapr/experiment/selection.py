@@ -1,16 +1,18 @@
 """The definitions of a configuration that an experiment uses: the values of the rules' wildcards, and common paths."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from vitcapr.config.base import Section
+from vitcapr.config.data import DatasetConfig
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.features import TRAINED
 from vitcapr.config.scored import RANKED, ScoredModels, unique
 from vitcapr.experiment.stored import NO_GRID, Stored, stored_by
 from vitcapr.pipeline.paths import RESULTS
+from vitcapr.rooms import ask
 
 TRAIN, VALIDATION, TEST = "train", "validation", "test"
 """All tuning is on the validation split."""
@@ -83,10 +85,6 @@ class Selection(ScoredModels):
         return [*self.decodings, *self.rerankings]
 
     @property
-    def alignments(self) -> list[str]:
-        return unique(self.config.run.alignments)
-
-    @property
     def trained_captioners(self) -> list[str]:
         """The captioners of ``run``, each preceded by those that it starts from."""
         return unique(name for captioner in self.captioners for name in self.config.start_chain(captioner))
@@ -109,15 +107,14 @@ class Selection(ScoredModels):
 
     @property
     def backbones(self) -> list[str]:
-        """The backbones of all models to train on stored features, those of alignments, and that of CLIPScore."""
+        """The backbones of all models to train on stored features, those of rooms, and that of CLIPScore."""
         retrievers = [self.config.retrievers[name] for name in self.needed_retrievers]
-        alignments = [self.config.alignments[name] for name in self.alignments]
         clip = self.config.metrics.clip_score
         return unique(
             [
                 *(self.config.captioners[name].backbone for name in self.trained_captioners),
                 *(name for model in retrievers for name in (model.backbone, *model.augmented_views)),
-                *(name for model in alignments for name in (model.image, *model.views)),
+                *ask("backbones", self.config),
                 *([clip.backbone] if clip and self.captioners else []),
             ]
         )
@@ -142,10 +139,9 @@ class Selection(ScoredModels):
 
     @property
     def text_encoders(self) -> list[str]:
-        """The text encoders of the retrievers to train and of alignments."""
+        """The text encoders of the retrievers to train and of rooms."""
         encoders = [self.config.retrievers[name].text.text_encoder for name in self.needed_retrievers]
-        encoders += [self.config.alignments[name].text for name in self.alignments]
-        return unique(name for name in encoders if name is not None)
+        return unique([*(name for name in encoders if name is not None), *ask("text_encoders", self.config)])
 
     @property
     def adopted_texts(self) -> list[str]:
@@ -184,9 +180,10 @@ class Selection(ScoredModels):
         return unique(language for model in models for language in model.languages)
 
     @property
-    def has_objects(self) -> bool:
-        """Whether the data set has object masks."""
-        return self.config.data.dataset == "scenes"
+    def dataset(self) -> DatasetConfig:
+        """The section of the data set."""
+        section: DatasetConfig = getattr(self.config.data, self.config.data.dataset)
+        return section
 
     @cached_property
     def stored(self) -> dict[str, Stored]:
@@ -248,6 +245,11 @@ class Selection(ScoredModels):
         captioners = self.representatives(self.captioners, "captioners")
         names = [f"{captioner}/{source}" for captioner in captioners for source in sources]
         return {name: f"{self.root}/captions/{name}/{{split}}/captions.json" for name in names}
+
+    def claims(self, captions: Mapping[str, str]) -> dict[str, str]:
+        """The claims of captions beside the captions, where a room checks them."""
+        checked = any(ask("checks_claims", self.config))
+        return {name: path.replace("captions.json", "claims.json") for name, path in captions.items() if checked}
 
     @property
     def retrievals(self) -> list[dict[str, str]]:

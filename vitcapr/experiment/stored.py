@@ -11,6 +11,7 @@ from vitcapr.encoders.kinds import OUTPUTS, image_kind, read_model_config
 from vitcapr.errors import UserError
 from vitcapr.formats.store_manifest import SCALE, arrays_of_layer, read_sealed
 from vitcapr.pipeline.paths import find_store
+from vitcapr.rooms import ask
 
 NO_GRID = (0, 0)
 
@@ -45,8 +46,7 @@ def stored_by(config: ExperimentConfig, name: str, results: Path) -> Stored:
         rows, columns = sealed.get("grid", NO_GRID)
         return Stored(shapes, (rows, columns))
     if backbone.source == TRAINED:
-        vision = {**config.trained_backbone.model_dump(), "image_size": config.data.scenes.size}
-        return _extracted(name, backbone, "vit", vision)
+        return _extracted(name, backbone, "vit", dict(ask("trained_backbone", config)))
     folder = find_backbone(backbone.source)
     checkpoint = read_model_config(folder)
     kind = backbone.kind if backbone.kind != "auto" or not checkpoint else image_kind(folder)

@@ -8,9 +8,10 @@ from typing import Any
 
 from vitcapr.config.base import from_here
 from vitcapr.config.scored import RANKED, unique
-from vitcapr.experiment.selection import TEST, TRAIN, Selection
+from vitcapr.experiment.selection import TEST, Selection
 from vitcapr.files import canonical_json
 from vitcapr.pipeline.rule import list_files
+from vitcapr.rooms import ask
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,7 @@ class Targets(Selection):
 
     @property
     def captions_files(self) -> list[str]:
-        return self._caption_files("captions", "captions.json")
+        return self.caption_files("captions", "captions.json")
 
     def weights(self, section: str, names: Iterable[str]) -> list[str]:
         return [f"{self.root}/{section}/{name}/best.safetensors" for name in names]
@@ -28,23 +29,18 @@ class Targets(Selection):
     def metrics(self) -> list[str]:
         """The scores that ``summary.csv`` joins."""
         root, run = self.root, self.config.run
-        checks_claims = self.has_objects and self.config.text.language == "en"
-        grounded = f"{root}/metrics/{{captioner}}/{{decoding}}/{{split}}/grounding.json"
-        models = [*self.retrievers, *self.finetuned_dual_encoders]
         polyglots = [
             name
             for name in self.finetuned_dual_encoders
             if len(self.config.finetuned_dual_encoders[name].languages) > 1
         ]
         return [
-            *self._caption_files("metrics", "metrics.json"),
-            *(grounded.format(**wildcards) for wildcards in (self.attention if self.has_objects else [])),
-            *(self._caption_files("metrics", "claims.json") if checks_claims else []),
-            *(self._caption_files("metrics", "similarity.json") if self.scoring_encoders else []),
+            *self.caption_files("metrics", "metrics.json"),
+            *ask("scores", self),
+            *(self.caption_files("metrics", "similarity.json") if self.scoring_encoders else []),
             *self._model_files("metrics/retrieval", self.ranked, "metrics.json"),
             *(f"{root}/metrics/retrieval/{name}/pools/metrics.json" for name in (self.scored if run.pools else [])),
             *self._model_files("metrics/languages", polyglots, "metrics.json"),
-            *self._model_files("metrics/information", models if run.information else [], "metrics.json", without=TRAIN),
             *self._model_files("metrics/retrieval", self.querybank_scores, "metrics.json"),
         ]
 
@@ -100,8 +96,7 @@ class Targets(Selection):
             *self.comparisons,
             *self.spreads,
             *([f"{root}/tables/ablations.md"] if run.ablations else []),
-            *([f"{root}/tables/{run.paper}/{run.paper}.md"] if run.paper else []),
-            *(f"{root}/alignments/{name}/tables.md" for name in self.alignments),
+            *ask("tables", self),
             *([f"{root}/text/tags/tags.npz"] if run.tags else []),
             *([f"{root}/tables/claims.md"] if self.config.data.dataset == "pairs" else []),
             *([f"{root}/tables/feature_statistics.md"] if stores else []),
@@ -124,11 +119,11 @@ class Targets(Selection):
         attention = [f"{each['captioner']}/{each['decoding']}" for each in self.attention if each["split"] == split]
         return {
             "captions": {name: path.format(split=split) for name, path in captions.items()},
+            "claims": {name: path.format(split=split) for name, path in self.claims(captions).items()},
             "attention": {name: f"{root}/captions/{name}/{split}/attention.npz" for name in attention[:1]},
             "embeddings": {name: self.embeddings(name, split) for name in ranked},
             "ranks": {name: f"{root}/metrics/retrieval/{name}/{split}/ranks.npz" for name in ranked},
             "histories": {model: f"{root}/{model}/history.csv" for model in models},
-            "alignments": {name: f"{root}/alignments/{name}/scores.csv" for name in self.alignments},
         }
 
     @property
@@ -140,9 +135,12 @@ class Targets(Selection):
     def page_inputs(self) -> dict[str, list[str]]:
         """The inputs of the first page, by the stage's parameters."""
         comparisons = [path for path in self.comparisons if f"/{self.page_split}/" in path]
-        return {name: list_files(files) for name, files in self.page_files.items()} | {"comparisons": comparisons}
+        return {name: list_files(files) for name, files in self.page_files.items()} | {
+            "comparisons": comparisons,
+            "sections": list(ask("page", self)),
+        }
 
-    def _caption_files(self, folder: str, file: str) -> list[str]:
+    def caption_files(self, folder: str, file: str) -> list[str]:
         """``file`` under ``folder`` for every captioner, decoding or reranking, and split."""
         return [
             f"{self.root}/{folder}/{captioner}/{source}/{split}/{file}"
@@ -151,10 +149,9 @@ class Targets(Selection):
             for split in self.splits
         ]
 
-    def _model_files(self, folder: str, names: Iterable[str], file: str, without: str | None = None) -> list[str]:
-        """``file`` under ``folder`` for every model and split, but for the split ``without``."""
-        splits = [split for split in self.splits if split != without]
-        return [f"{self.root}/{folder}/{name}/{split}/{file}" for name in names for split in splits]
+    def _model_files(self, folder: str, names: Iterable[str], file: str) -> list[str]:
+        """``file`` under ``folder`` for every model and split."""
+        return [f"{self.root}/{folder}/{name}/{split}/{file}" for name in names for split in self.splits]
 
 
 def run_again(configfiles: list[Path], changes: Mapping[str, Any]) -> str:

@@ -77,6 +77,9 @@ CardFile = Annotated[Path, "card.json of a trained model"]
 HistoryFile = Annotated[Path, "history.csv of a training"]
 GpuUseFile = Annotated[Path, "gpu.csv of a training"]
 
+CheckedClaimsFile = Annotated[Path, "claims.json: the claims of each caption, and what is true of its image"]
+PageSectionFile = Annotated[Path, "page_section.json: a section of the first page, with tables"]
+
 # Captions.
 
 CaptionsFile = Annotated[Path, "captions.json of a split"]

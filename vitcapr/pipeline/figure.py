@@ -32,6 +32,9 @@ class Experiment(Protocol):
     def captions(self) -> dict[str, str]:
         """The captions of every system, by its name, with the wildcard ``split``."""
 
+    def claims(self, captions: Mapping[str, str]) -> dict[str, str]:
+        """The claims of captions beside the captions, where a room checks them."""
+
     @property
     def attention(self) -> list[dict[str, str]]:
         """The captions with stored attention, as wildcards."""

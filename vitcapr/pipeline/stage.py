@@ -48,6 +48,7 @@ from vitcapr.config.reading import parse
 from vitcapr.errors import UserError, did_you_mean
 from vitcapr.files import read_text
 from vitcapr.progress import Reporter
+from vitcapr.rooms import modules_of_rooms
 
 if TYPE_CHECKING:
     from vitcapr.pipeline.figure import Figure
@@ -259,16 +260,23 @@ def find_stage(name: str) -> Stage:
     if name not in stage_names():
         remedy = did_you_mean(name, stage_names(), "vitcapr stage --help lists the stages")
         raise UserError(f"unknown stage '{name}'", remedy=remedy)
-    declared = getattr(importlib.import_module(f"{STAGES}.{name}"), name, None)
+    module = _modules()[name]
+    declared = getattr(importlib.import_module(module), name, None)
     if not isinstance(declared, Stage):
-        raise UserError(f"the module {STAGES}.{name} declares no stage '{name}'", remedy="see vitcapr/pipeline")
+        raise UserError(f"the module {module} declares no stage '{name}'", remedy="see vitcapr/pipeline")
     return declared
 
 
 @cache
 def stage_names() -> tuple[str, ...]:
     """The names of all stages, without importing one."""
-    return tuple(sorted(path.stem for path in Path(__file__).parents[1].glob("stages/[!_]*.py")))
+    return tuple(sorted(_modules()))
+
+
+def _modules() -> dict[str, str]:
+    """The module of each stage: in ``vitcapr/stages/``, or in a room."""
+    core = Path(__file__).parents[1].glob("stages/[!_]*.py")
+    return {path.stem: f"{STAGES}.{path.stem}" for path in core} | {**modules_of_rooms("stages")}
 
 
 def _parameter(parameter: inspect.Parameter, module: str) -> Parameter:

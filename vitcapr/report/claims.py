@@ -1,32 +1,8 @@
-"""Claims of a caption that are checked against the picture, and the words that make the wrong ones."""
+"""The words of a caption that make wrong claims."""
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable
 
-from vitcapr.formats.manifest import Manifest
-
-
-class Claim(NamedTuple):
-    """A claim of a caption, and what is true of the image; ``true`` is None where the image has nothing of the kind.
-
-    ``words``: the places of its words among the words of the caption that spaces separate.
-    """
-
-    kind: str
-    claimed: str
-    true: str | None
-    right: bool
-    words: tuple[int, ...]
-
-
-CheckClaims = Callable[[str, str], Sequence[Claim]]
-"""From an image id and a caption of it to the claims of the caption."""
-OpenClaims = Callable[[Manifest, str], CheckClaims | None]
-"""From a data set and a split to the check of its captions; None where their claims cannot be checked."""
-
-
-def no_claims(_: Manifest, __: str) -> None:
-    """The :data:`OpenClaims` of data sets of which nothing is known."""
+from vitcapr.formats.claims import Claim
 
 
 def wrong_words(claims: Iterable[Claim]) -> dict[int, str]:

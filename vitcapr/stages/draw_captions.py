@@ -9,6 +9,7 @@ from vitcapr.stages._drawing import Drawing, Pictures
     files=lambda _: ["captions/{split}/captions"],
     inputs=lambda experiment: {
         "captions": experiment.captions,
+        "claims": experiment.claims(experiment.captions),
         "manifest": MANIFEST,
     },
     values=lambda experiment: {"language": experiment.config.text.language},
@@ -23,10 +24,11 @@ def draw_captions(
     split: Split,
     language: Language,
     settings: FigureSettings,
+    claims: dict[str, In[kinds.CheckedClaimsFile]] | None = None,
 ) -> Pictures:
     """Draw a sheet of captioned images, sampled at random, with one reference: figures 5, 6, 11, 12 of ViTCap-R."""
-    from vitcapr.demo.claim_accuracy import open_claims
     from vitcapr.formats.captions import read_captions
+    from vitcapr.formats.claims import read_claims
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.report.figures.captions import caption_sheet, read_captioned
     from vitcapr.report.figures.examples import Choice, open_images, rows_of_split
@@ -34,11 +36,11 @@ def draw_captions(
     data, choice = read_manifest(manifest), Choice(**settings.figures.choice(settings.figures.examples))
     systems = {name.replace("/", ", "): read_captions(path) for name, path in captions.items()}
     rows = rows_of_split(data, split, systems)
+    checked = {name.replace("/", ", "): read_claims(path) for name, path in (claims or {}).items()}
     with open_images(data) as read:
-        check = open_claims(data, split) if language == "en" else None
         chosen = choice.choose_images(data, rows)
-        examples = read_captioned(data, split, language, systems, chosen, read, check=check)
+        examples = read_captioned(data, split, language, systems, chosen, read, claims=checked)
     note = f"{len(examples)} of {len(rows):,} images of the {split} split, {choice.note}."
-    if check is not None:
+    if checked:
         note += " Underlined in red: wrong words."
     return caption_sheet(examples, note)

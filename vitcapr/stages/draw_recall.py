@@ -5,7 +5,7 @@ from vitcapr.pipeline.stage import In
 from vitcapr.stages._drawing import Drawing, Pictures
 
 
-def _metrics(experiment: Experiment) -> dict[str, list[str]]:
+def metrics_of_systems(experiment: Experiment) -> dict[str, list[str]]:
     """The scores of each system."""
     files: dict[str, list[str]] = {}
     for name, system in experiment.recall_systems.items():
@@ -14,27 +14,20 @@ def _metrics(experiment: Experiment) -> dict[str, list[str]]:
 
 
 @Drawing(
-    files=lambda experiment: [
-        "recall/{split}/recall",
-        *(["recall/{split}/bars"] if experiment.config.run.paper == "blip2-flickr30k" else []),
-    ],
-    inputs=lambda experiment: {"metrics": _metrics(experiment)},
+    files=lambda _: ["recall/{split}/recall"],
+    inputs=lambda experiment: {"metrics": metrics_of_systems(experiment)},
     each=lambda experiment: [{"split": split} for split in experiment.splits if experiment.recall_systems],
     caption="Recall@1, 5 and 10 of all retrievers on the {split} split, with 95 % intervals; for a retriever that "
     "was trained with several seeds the mean, with a standard deviation over them each way. From image to text, "
-    "any of an image's captions is a hit. Each panel has a scale of its own; "
-    "bars start at 0.",
+    "any of an image's captions is a hit. Each panel has a scale of its own.",
     category="Retrieval",
     labels={"figure": "recall of all retrievers", "split": "{split}"},
 )
 def draw_recall(metrics: dict[str, list[In[kinds.MetricsFile]]]) -> Pictures:
-    """Draw Recall@1, 5 and 10 of retrievers in both directions, with confidence intervals and chance level.
-
-    ``bars``: as grouped bars from 0, figure 2 of the BLIP-2 projection paper.
-    """
+    """Draw Recall@1, 5 and 10 of retrievers in both directions, with confidence intervals and chance level."""
     from vitcapr.formats.scores import read_metrics
     from vitcapr.metrics.retrieval_scoring import searched
-    from vitcapr.report.figures.recall import by_system, recall_bars, recall_intervals
+    from vitcapr.report.figures.recall import by_system, recall_intervals
 
     read = {name: [read_metrics(path) for path in paths] for name, paths in metrics.items()}
     every = [content for contents in read.values() for content in contents]
@@ -44,5 +37,4 @@ def draw_recall(metrics: dict[str, list[In[kinds.MetricsFile]]]) -> Pictures:
             f"scores of {' and '.join(pools)} cannot share a figure", remedy="give the metrics of one split"
         )
     systems = by_system({name: [content["metrics"] for content in contents] for name, contents in read.items()})
-    intervals = recall_intervals(systems, searched(content["protocol"] for content in every))
-    return {"recall": intervals, "bars": recall_bars(systems)}
+    return recall_intervals(systems, searched(content["protocol"] for content in every))

@@ -18,12 +18,13 @@ def first_page(
     report: Reporter,
     page: Out[kinds.PageFile],
     captions: dict[str, In[kinds.CaptionsFile]] | None = None,
+    claims: dict[str, In[kinds.CheckedClaimsFile]] | None = None,
     attention: dict[str, In[kinds.AttentionFile]] | None = None,
     comparisons: list[In[kinds.ComparisonFile]] | None = None,
     embeddings: dict[str, In[kinds.EmbeddingsFile]] | None = None,
     ranks: dict[str, In[kinds.RanksFile]] | None = None,
     histories: dict[str, In[kinds.HistoryFile]] | None = None,
-    alignments: dict[str, In[kinds.TableFile]] | None = None,
+    sections: list[In[kinds.PageSectionFile]] | None = None,
     command: Annotated[str, "Command that runs the experiment, for the page"] = "",
 ) -> None:
     """Write the first page: the result, scores, captioned pictures, retrieval at its best and worst, training, cost.
@@ -31,15 +32,15 @@ def first_page(
     It is one file of at most about 2 MB that needs no network and no other file. The cost is that of the jobs behind
     the page, from the run records beside it.
     """
-    from vitcapr.demo.claim_accuracy import open_claims
     from vitcapr.files import write_text
+    from vitcapr.formats.claims import read_claims
     from vitcapr.formats.manifest import read_manifest
+    from vitcapr.formats.page_section import read_page_section
     from vitcapr.formats.scores import read_summary
     from vitcapr.metrics.spread import Seeded
     from vitcapr.report.figures.examples import Choice, open_images
     from vitcapr.report.first_page import content, cost, examples, result
     from vitcapr.report.score_tables import score_tables
-    from vitcapr.studies.papers.tables import beside_the_paper
 
     data, scores = read_manifest(manifest), read_summary(summary)
     of_seeds = {name: Seeded(**model.values()) for name, model in settings.seeded.items()}
@@ -51,11 +52,11 @@ def first_page(
         embeddings or {},
         {n.replace("/", ", "): b.replace("/", ", ") for n, b in settings.bases.items()},
     )
-    check = open_claims(data, split) if settings.language == "en" else None
+    checked = {name.replace("/", ", "): read_claims(path) for name, path in (claims or {}).items()}
     with open_images(data) as read:
-        sections = {
+        pictured = {
             "captioned": examples.captioned(
-                data, split, settings.language, captions, bases, choice, read, attention, check
+                data, split, settings.language, captions, bases, choice, read, attention, checked
             ),
             "retrieved": examples.retrieved(data, split, scores, embeddings, ranks or {}, read),
         }
@@ -69,15 +70,13 @@ def first_page(
         scores=[
             *score_tables(scores),
             *result.seed_tables(scores, of_seeds),
-            *(result.alignment_table(name, path) for name, path in (alignments or {}).items()),
         ],
-        beside=beside_the_paper(settings.paper, scores, settings.systems),
         curves=examples.training_pictures(histories or {}),
         cost=cost.cost(page, [summary, manifest, *captions.values(), *embeddings.values()]),
         has_oracle=settings.has_oracle,
         split=split,
-        has_alignments="alignments" in settings.facts,
-        **sections,
+        of_rooms=[read_page_section(path) for path in sections or []],
+        **pictured,
     )
     write_text(page, text)
     report.line(str(page))

@@ -18,7 +18,7 @@ from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.store_manifest import read_sealed
 from vitcapr.store.layout import TEXT
 from vitcapr.store.reader import FeatureStore
-from vitcapr.store.recompute import Arrays, CaptionRecipes, Compute, ImageRecipes, Recipes
+from vitcapr.store.recompute import Arrays, CaptionRecipes, Compute, ImageRecipes
 
 TOLERANCE = {"float32": 1e-3, "bfloat16": 5e-2, "float16": 1e-2}
 """The distance of a row from its recomputation that counts as rounding, as a share of its length, by arithmetic."""
@@ -64,7 +64,7 @@ def audit(
     with ExitStack() as stack:
         if store.identity == "image_id":
             files = stack.enter_context(ImageSource(data.image_root))
-            recipes: Recipes = ImageRecipes(attributes, data.image_table, files, name, device)
+            recipes: ImageRecipes | CaptionRecipes = ImageRecipes(attributes, data.image_table, files, name, device)
         else:
             recipes = CaptionRecipes(attributes, data.caption_table, name, device)
         same_weights = recipes.weights == attributes["weights_sha256"]
@@ -109,7 +109,7 @@ def distances(stored: np.ndarray, computed: np.ndarray) -> np.ndarray:
 
 def _explain(
     store: FeatureStore,
-    recipes: Recipes,
+    recipes: ImageRecipes | CaptionRecipes,
     rows: np.ndarray,
     errors: np.ndarray,
     tolerance: float,

@@ -146,9 +146,7 @@ def fill(
             report.line(f"{copied} {kind}s copied from other stores ({names}), {left} to compute")
         for index in pending:
             if not len(known.missing(index)):
-                writer.write(
-                    index, known.fill(index, writer.layouts), known.copied(index), known.identical_chunks(index)
-                )
+                writer.write(index, known.fill(index, writer.layouts), known.copied(index))
         pending = [index for index in pending if len(known.missing(index))]
         # Check at the start, so that a long extraction does not fail at its end.
         if warning := writer.space_warning(len(pending)):

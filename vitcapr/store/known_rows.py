@@ -184,12 +184,6 @@ class KnownRows:
                     buffers[name][here] = other.chunk(name, int(part))[row[here] - part * other.size]
         return buffers
 
-    def identical_chunks(self, index: int) -> dict[str, DigestedFile]:
-        """The chunk of another store that begins with the same row as chunk ``index``, all rows of which are known."""
-        place = self._rows(index).start
-        other, row = self.sources[self.source[place]], int(self.row[place])
-        return {name: other.file(name, row // other.size) for name in other.layouts}
-
     def _rows(self, index: int) -> slice:
         return slice((index - self.first) * self.chunk, (index - self.first + 1) * self.chunk)
 

@@ -1,10 +1,9 @@
 """Rows of a store computed again: by its own recipe, and by recipes that differ from it in one thing."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import lru_cache, partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -31,20 +30,8 @@ _PROMPTS = ("query: ", "passage: ", "a photo of ")
 _LENGTHS = (8, 16, 32, 64, 77, 128, 256, 512)
 
 
-class Recipes(Protocol):
-    """The recipe of a store, and others. ``weights`` is the digest of the checkpoint that is used."""
-
-    weights: str
-
-    def own(self, rows: np.ndarray) -> Arrays: ...
-
-    def others(self) -> Iterator[tuple[str, Compute]]:
-        """What would be different, and the rows that are computed in this way."""
-        ...
-
-
 class ImageRecipes:
-    """Of features of images.
+    """The recipe of features of images, and others; ``weights`` is the digest of the checkpoint that is used.
 
     Args:
         attributes: of the store.
@@ -60,7 +47,7 @@ class ImageRecipes:
         self.weights, self._preprocessing = weights_digest(self._folder), preprocessing_of(attributes)
         self._backbone = self._load(attributes.get("layers", ()), attributes["dtype"])
 
-    def _load(self, layers: Any, dtype: str) -> Any:
+    def _load(self, layers: Sequence[int], dtype: str) -> Any:
         described = {**self._attributes, "dtype": dtype}
         return load_described(self._folder, described, self._preprocessing, self._device, layers)
 
@@ -93,26 +80,31 @@ class ImageRecipes:
         return self._compute()(rows)
 
     def others(self) -> Iterator[tuple[str, Compute]]:
+        """What would be different, and the rows that are computed in this way."""
         for name, preprocessing in _preprocessings(self._preprocessing):
             yield name, self._compute(preprocessing)
         yield "BGR instead of RGB", self._compute(change=lambda picture: Image.merge("RGB", picture.split()[::-1]))
+        layers, own = self._attributes.get("layers", ()), self._attributes["dtype"]
         for dtype in DTYPES:
-            if dtype != self._attributes["dtype"]:
-                yield f"arithmetic in {dtype}", partial(self._loaded, (), dtype)
+            if dtype != own:
+                yield f"arithmetic in {dtype}", lambda rows, dtype=dtype: self._loaded(layers, dtype)(rows)
         if "patches" in self._backbone.shapes and self._attributes["output"] == "hidden":
             yield "cls is the mean of the patches", _renamed(self._compute(), lambda _: "patches")
             layers = range(1, len(blocks(self._backbone.model) or ()) + 1)
-            every = partial(self._loaded, tuple(layers), self._attributes["dtype"])
+            every: Arrays = {}
+
+            def compute(rows: np.ndarray) -> Arrays:
+                """All layers in one forward pass; every caller has the same rows."""
+                if not every:
+                    every.update(self._loaded(layers, own)(rows))
+                return every
+
             for layer in layers:
-                yield f"layer {layer}", _renamed(every, lambda name, layer=layer: f"{name.partition('_')[0]}_{layer}")
-            yield "the output instead of a layer", _renamed(every, lambda name: name.partition("_")[0])
+                yield f"layer {layer}", _renamed(compute, lambda name, layer=layer: f"{name.partition('_')[0]}_{layer}")
+            yield "the output instead of a layer", _renamed(compute, lambda name: name.partition("_")[0])
 
-    @lru_cache(1)  # noqa: B019
-    def _backbone_of(self, layers: tuple[int, ...], dtype: str) -> Any:
-        return self._load(layers, dtype)
-
-    def _loaded(self, layers: tuple[int, ...], dtype: str, rows: np.ndarray) -> Arrays:
-        return self._compute(backbone=self._backbone_of(layers, dtype))(rows)
+    def _loaded(self, layers: Sequence[int], dtype: str) -> Compute:
+        return self._compute(backbone=self._load(layers, dtype))
 
 
 def _renamed(compute: Compute, rename: Callable[[str], str]) -> Compute:
@@ -149,7 +141,7 @@ def _preprocessings(own: Preprocessing) -> Iterator[tuple[str, Preprocessing]]:
 
 
 class CaptionRecipes:
-    """Of features of captions; ``source`` is the hub id or folder of the text encoder."""
+    """The same of features of captions; ``source`` is the hub id or folder of the text encoder."""
 
     def __init__(self, attributes: Mapping[str, Any], captions: TableFile, source: str, device: torch.device) -> None:
         self._captions, self._store_dtype = captions, DTYPES[attributes["store_dtype"]]

@@ -16,8 +16,6 @@ import numpy as np
 
 from vitcapr.errors import UserError
 from vitcapr.files import (
-    DigestedFile,
-    atomic_path,
     canonical_json,
     read_json,
     sha256_bytes,
@@ -148,28 +146,19 @@ class StoreWriter:
         index: int,
         arrays: Mapping[str, np.ndarray],
         copied: Mapping[str, list[list[int]]] | None = None,
-        identical_chunks: Mapping[str, DigestedFile] | None = None,
     ) -> None:
         """Write chunk ``index`` of every array, each ``(chunk, ...)`` of the layout's dtype.
 
         Args:
             copied: the rows that come from other stores, by the name of the store.
-            identical_chunks: files of other stores; one that has the same bytes is linked, where links are possible.
         """
         checksums = {}
         for name, layout in self.layouts.items():
             content = arrays[name].astype(np.dtype(layout.dtype).newbyteorder("<"), copy=False).tobytes()
             if len(content) != layout.chunk_bytes:
                 raise ValueError(f"chunk of '{name}': {len(content)} bytes instead of {layout.chunk_bytes}")
-            checksums[name], path = sha256_bytes(content), chunk_path(self.group / name, index, len(layout.shape))
-            if identical_chunks and identical_chunks[name].sha256 == checksums[name]:
-                with atomic_path(path) as temporary:
-                    try:
-                        temporary.hardlink_to(identical_chunks[name].path)
-                    except OSError:
-                        temporary.write_bytes(content)
-            else:
-                write_bytes(path, content)
+            checksums[name] = sha256_bytes(content)
+            write_bytes(chunk_path(self.group / name, index, len(layout.shape)), content)
         write_json(checksum_path(self.folder, index), {**checksums, COPIED: copied} if copied else checksums)
 
     def space_warning(self, chunks: int) -> str | None:

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from vitcapr.config.data import ScenesConfig
+from vitcapr.demo.config import ScenesConfig
 from vitcapr.demo.scenes.dataset import write_scenes
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import Manifest, read_manifest

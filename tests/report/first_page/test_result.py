@@ -3,7 +3,7 @@ import pandas as pd
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.formats.scores import write_comparison
 from vitcapr.metrics.base import ORACLE
-from vitcapr.report.first_page.result import alignment_table, attention_picture, sentences
+from vitcapr.report.first_page.result import attention_picture, sentences
 
 
 def score(model, decoding, metric, value, protocol="p", split="test"):
@@ -43,18 +43,6 @@ def test_the_result_in_sentences(tmp_path):
         "Gain of a, none over a, beam, on the same images: CIDEr +2.00 (+1.00 to +3.00): no difference shown.",
     ]
     assert sentences(summary[:0], "test", []) == []
-
-
-def test_the_recalls_of_an_alignment(tmp_path):
-    fits = [("linear", 100, 0, 0.1), ("linear", 300, 0, 0.2), ("linear", 300, 1, 0.4), ("mlp", 300, 0, 0.5)]
-    rows = ["system,pairs,seed,i2t_recall_1,t2i_recall_1", *(f"{s},{p},{n},{r},{r / 2}" for s, p, n, r in fits)]
-    (tmp_path / "scores.csv").write_text("\n".join(rows))
-    table = alignment_table("few", tmp_path / "scores.csv")
-    assert table.title == "Alignment few: 300 pairs, mean over 2 seeds"
-    assert [[cell.text for cell in row] for row in table.rows] == [
-        ["linear", "30.00", "15.00"],
-        ["mlp", "50.00", "25.00"],
-    ]
 
 
 def test_a_picture_with_attention(dataset, tmp_path):

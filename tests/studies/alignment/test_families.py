@@ -12,7 +12,6 @@ from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import normalize
 
-from vitcapr.config.alignment import FAMILIES as NAMES
 from vitcapr.models.dual_encoder import build_dual_encoder
 from vitcapr.studies.alignment.closed_forms import (
     asif,
@@ -26,6 +25,7 @@ from vitcapr.studies.alignment.closed_forms import (
     ridge_both_ways,
     weighted_cosine,
 )
+from vitcapr.studies.alignment.config import FAMILIES as NAMES
 from vitcapr.studies.alignment.heads import HEADS, configured, start_from_cca
 from vitcapr.studies.alignment.interface import Pairs
 from vitcapr.studies.alignment.similarity import (

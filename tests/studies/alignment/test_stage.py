@@ -11,20 +11,21 @@ from scipy.stats import spearmanr
 
 from tests.commands.stores import write_store
 from tests.data_sets import write_data_set
-from vitcapr.commands import align as command
 from vitcapr.errors import UserError
 from vitcapr.formats.scores import Score, write_metrics
 from vitcapr.pipeline.run import run_stage
-from vitcapr.report.figures.atlas import heat_map
-from vitcapr.report.figures.learning_curve import alignment_curve
-from vitcapr.stages.align import align
-from vitcapr.stages.draw_alignment import draw_alignment
-from vitcapr.stages.draw_atlas import draw_atlas
 from vitcapr.studies.alignment.atlas import rank_correlation, read_atlas
+from vitcapr.studies.alignment.commands import align as command
+from vitcapr.studies.alignment.comparison import largest_study
+from vitcapr.studies.alignment.curve import alignment_curve
+from vitcapr.studies.alignment.heat_map import heat_map
+from vitcapr.studies.alignment.stages.align import align
+from vitcapr.studies.alignment.stages.draw_alignment import draw_alignment
+from vitcapr.studies.alignment.stages.draw_atlas import draw_atlas
 
 NAMES = [f"i{number:03}" for number in range(100)]
 SPLITS = ["train"] * 60 + ["validation"] * 20 + ["test"] * 20
-OUTPUTS = ("scores", "differences", "intervals", "similarity", "seconds", "table")
+OUTPUTS = ("scores", "differences", "intervals", "similarity", "seconds", "table", "page")
 WANTED = {"image": "vit", "text": "bert", "families": ["linear", "cca"], "sizes": [None], "seeds": 1}
 
 
@@ -52,6 +53,7 @@ def run(data: Path, folder: Path) -> dict[str, Path]:
         text_features=data / "texts/sealed/manifest.json",
         manifest=data / "data/manifest.json",
         language="en",
+        name="few",
         settings=json.dumps({"alignment": WANTED}),
         **made,
     )
@@ -147,3 +149,15 @@ def test_with_one_number_of_pairs_the_figure_has_a_row_for_each_system() -> None
     for axes, means in ((left, [20, 50]), (right, [30, 40])):
         assert axes.containers[0].lines[0].get_xdata().tolist() == pytest.approx(means)
     assert right.get_title(loc="left") == "text to image:\n100 captions among 20 images"
+
+
+def test_the_recalls_of_the_most_pairs() -> None:
+    fits = [("linear", 100, 0, 0.1), ("linear", 300, 0, 0.2), ("linear", 300, 1, 0.4), ("mlp", 300, 0, 0.5)]
+    rows = [(*fit, fit[-1] / 2) for fit in fits]
+    columns = ["system", "pairs", "seed", "i2t_recall_1", "t2i_recall_1"]
+    table = largest_study("few", pd.DataFrame(rows, columns=columns))
+    assert table.title == "Alignment few: 300 pairs, mean over 2 seeds"
+    assert [[cell.text for cell in row] for row in table.rows] == [
+        ["linear", "30.00", "15.00"],
+        ["mlp", "50.00", "25.00"],
+    ]

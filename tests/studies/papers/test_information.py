@@ -10,13 +10,13 @@ from vitcapr.errors import UserError
 from vitcapr.formats.embeddings import write_embeddings
 from vitcapr.formats.scores import read_metrics
 from vitcapr.pipeline.run import run_stage
-from vitcapr.stages.measure_information import measure_information
 from vitcapr.studies.papers.information import (
     histogram_entropy,
     match_information,
     shared_information,
     spectral_entropy,
 )
+from vitcapr.studies.papers.stages.measure_information import measure_information
 
 
 def test_entropy_of_a_uniform_feature_is_the_number_of_bins() -> None:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vitcapr.commands.config import recipe_text
 from vitcapr.config.reading import read_yaml
 from vitcapr.errors import UserError
 from vitcapr.experiment.experiment import load_experiment
+from vitcapr.studies.papers.commands.recipe import recipe_text
 from vitcapr.studies.papers.recipe import PrintedSetting, read_recipe, recipe_names, value_at
 
 REPOSITORY = Path(__file__).parents[3]
@@ -102,7 +102,7 @@ def test_the_table_has_the_defaults_that_change_results(name: str, resolved: dic
 
 @pytest.mark.parametrize("name", PAGES)
 def test_the_docs_show_the_table(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make it again with: vitcapr config recipe NAME, between the marks of docs/PAGE.md"""
+    """Make it again with: vitcapr recipe NAME, between the marks of docs/PAGE.md"""
     monkeypatch.chdir(REPOSITORY)
     assert recipe_text(name) in Path(f"docs/{PAGES[name]}.md").read_text(encoding="utf-8")
 

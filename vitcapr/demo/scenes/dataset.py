@@ -19,7 +19,7 @@ from typing import Any
 import pandas as pd
 from PIL import Image
 
-from vitcapr.config.data import ScenesConfig
+from vitcapr.demo.config import ScenesConfig
 from vitcapr.demo.scenes import chinese, english
 from vitcapr.demo.scenes.lexicon import KINDS
 from vitcapr.demo.scenes.near_duplicate import near_duplicate

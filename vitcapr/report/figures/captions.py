@@ -11,11 +11,12 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from vitcapr.formats.captions import DecodedCaption, read_captions
+from vitcapr.formats.claims import Claim
 from vitcapr.formats.manifest import Manifest
 from vitcapr.metrics.base import is_oracle, references_of
 from vitcapr.metrics.candidates import candidate_ciders
 from vitcapr.progress import Reporter
-from vitcapr.report.claims import CheckClaims, wrong_words
+from vitcapr.report.claims import wrong_words
 from vitcapr.report.figures.examples import Choice, Run, mark_words, open_images, rows_of_split
 from vitcapr.report.figures.page import (
     STRUCK,
@@ -103,14 +104,14 @@ def read_captioned(
     rows: Sequence[int],
     read: Callable[[int], Image.Image],
     bases: Mapping[str, str] = MappingProxyType({}),
-    check: CheckClaims | None = None,
+    claims: Mapping[str, Mapping[str, Sequence[Claim]]] = MappingProxyType({}),
 ) -> list[Captioned]:
     """Images of a split with the caption by every system and one reference in a language.
 
     Args:
         rows: of the images.
         bases: for some systems, the one whose captions a reranking reordered: the words that it changed are marked.
-        check: of the claims of captions whose tokens are their words.
+        claims: for some systems, the claims of the caption of each image; its tokens are its words.
     """
     ids, first = data.images["image_id"], data.captions_of(split, language).drop_duplicates("image_row")
     references = first.set_index("image_row")["text"]
@@ -119,7 +120,7 @@ def read_captioned(
         own, runs = {name: of_system[ids.iloc[row]] for name, of_system in captions.items()}, {}
         for name, one in own.items():
             words, base = one.caption.split(), bases.get(name)
-            truths = wrong_words(check(one.image_id, one.caption)) if check else {}
+            truths = wrong_words(claims.get(name, {}).get(one.image_id, ()))
             runs[name] = mark_words(one.tokens, truths, own[base].tokens) if base else mark_words(words, truths)
         examples.append(
             Captioned(read(row), {n: each or [_NOTHING] for n, each in runs.items()}, str(references.get(row, "")))

@@ -31,19 +31,6 @@ Features = tuple[NDArray[np.floating], NDArray[np.floating]]
 """(N, D) of images and (M, C) of captions."""
 
 
-def draw_space(embedded: Embeddings, before: Features | None, seed: int) -> dict[str, Figure]:
-    """The figures ``pca``, ``tsne`` and ``cosines`` of a space.
-
-    Args:
-        before: the features of the same images and captions before training, where the model reads features of both.
-    """
-    return {
-        "pca": principal_components(embedded, before),
-        "tsne": neighbourhoods(embedded),
-        "cosines": cosine_histogram(cosines(embedded, seed)),
-    }
-
-
 class Cosines(NamedTuple):
     """Cosines of captions with their own images (M,), of images with the wrong caption that is nearest to them (N,), of
     captions with an image drawn from the wrong ones (M,)."""

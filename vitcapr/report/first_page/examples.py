@@ -1,6 +1,6 @@
 """Examples on the first page: captions, the queries that a model answers best and worst, training curves."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from vitcapr.formats.captions import read_attention, read_captions
+from vitcapr.formats.claims import Claim
 from vitcapr.formats.embeddings import read_embeddings
 from vitcapr.formats.manifest import Manifest
 from vitcapr.metrics.rank_files import read_ranks_of
 from vitcapr.report.attended import encoded
-from vitcapr.report.claims import CheckClaims
 from vitcapr.report.direction import Direction, Match, Show, image_to_text, text_to_image
 from vitcapr.report.figures.captions import read_captioned
 from vitcapr.report.figures.curves import draw_histories
@@ -59,7 +59,7 @@ def captioned(
     choice: Choice,
     read: Callable[[int], Image.Image],
     attention: Mapping[str, Path] = MappingProxyType({}),
-    check: CheckClaims | None = None,
+    claims: Mapping[str, Mapping[str, Sequence[Claim]]] = MappingProxyType({}),
 ) -> Noted[list[dict[str, Any]]] | None:
     """Images of a split with the caption of every system. Wrong words are marked, and those that a reranking changed.
 
@@ -69,7 +69,7 @@ def captioned(
         bases: for each reranking, the system whose captions it reorders.
         read: the image of a row.
         attention: of the systems that stored it; their captions play word by word.
-        check: of the claims of captions.
+        claims: for some systems, the claims of the caption of each image.
     """
     if not captions:
         return None
@@ -86,11 +86,11 @@ def captioned(
             f" Reranking changed a caption of {sum(changed):,} of the {len(rows):,} images, and of {here} of the "
             f"{len(chosen)} below. Struck through: removed words; underlined: added words."
         )
-    if check is not None:
+    if claims:
         note += " A red wave underlines wrong words: point at one, or reach it with the Tab key, to read what is true."
     if tables:
         note += ' Point at a word of a caption with a button "play" to see where the captioner looked.'
-    read_examples = read_captioned(data, split, language, systems, chosen, read, bases, check)
+    read_examples = read_captioned(data, split, language, systems, chosen, read, bases, claims)
     examples = []
     for row, one in zip(chosen, read_examples, strict=True):
         weights = {name: table.of_row(row) for name, table in tables.items()}

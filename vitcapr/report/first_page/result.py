@@ -9,7 +9,7 @@ import pandas as pd
 from vitcapr.formats.captions import read_attention
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.scores import read_comparison
-from vitcapr.formats.tables import Table, row
+from vitcapr.formats.tables import Table
 from vitcapr.metrics.base import ORACLE
 from vitcapr.metrics.bootstrap import NOT_SHOWN
 from vitcapr.metrics.labels import COLUMNS
@@ -40,19 +40,6 @@ def sentences(summary: pd.DataFrame, split: str, comparisons: Sequence[Path]) ->
 def seed_tables(summary: pd.DataFrame, models: Mapping[str, Seeded]) -> list[Table]:
     """Mean and spread over the seeds of each model, and models in pairs; none without models of several seeds."""
     return spread_tables(spread(summary, models), paired(summary, models)) if models else []
-
-
-def alignment_table(name: str, path: Path) -> Table:
-    """The recalls of an alignment's ``scores.csv`` with the most pairs: the mean over the seeds."""
-    frame = pd.read_csv(path)
-    largest = frame[frame["pairs"] == frame["pairs"].max()]
-    scores = [*reversed(_RETRIEVAL_SCORES)]
-    rows = [
-        row(str(system), *(COLUMNS[score].exact(runs[score].mean()) for score in scores))
-        for system, runs in largest.groupby("system", sort=False)
-    ]
-    title = f"Alignment {name}: {frame['pairs'].max():,} pairs, mean over {largest['seed'].nunique()} seeds"
-    return Table(title, ("system", *(COLUMNS[score].label for score in scores)), tuple(rows))
 
 
 def _best(summary: pd.DataFrame, names: Sequence[str], kind: str) -> str:

@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 
 from vitcapr.batches.pairing import Pairing
-from vitcapr.config.alignment import StudyConfig
 from vitcapr.files import write_text
 from vitcapr.formats.containers import frame_to_csv
 from vitcapr.formats.tables import NOTHING, Table, row, to_page
 from vitcapr.metrics.labels import COLUMNS as SCORES
 from vitcapr.progress import Reporter
 from vitcapr.store.reader import FeatureStore
+from vitcapr.studies.alignment.config import StudyConfig
 from vitcapr.studies.alignment.inputs import WORDS, Features, image_inputs, pairs_of, word_features
 from vitcapr.studies.alignment.similarity import PERMUTATIONS, Similarity, calibrate_largest, similarity
 from vitcapr.studies.alignment.study import (
@@ -201,3 +201,19 @@ def protocol(study: Study, candidates: int, samples: int) -> str:
         )
     sentences.append("CPU seconds include the choice of the settings, but not a query bank.")
     return " ".join(sentences)
+
+
+def largest_study(name: str, scores: pd.DataFrame) -> Table:
+    """The recalls of an alignment with the most pairs: the mean over the seeds.
+
+    Args:
+        scores: a row for each fit, as in ``scores.csv``.
+    """
+    largest = scores[scores["pairs"] == scores["pairs"].max()]
+    shown = ("i2t_recall_1", "t2i_recall_1")
+    rows = [
+        row(str(system), *(SCORES[score].exact(runs[score].mean()) for score in shown))
+        for system, runs in largest.groupby("system", sort=False)
+    ]
+    title = f"Alignment {name}: {scores['pairs'].max():,} pairs, mean over {largest['seed'].nunique()} seeds"
+    return Table(title, ("system", *(SCORES[score].label for score in shown)), tuple(rows))

@@ -41,7 +41,7 @@ FAMILIES: Mapping[str, Fit] = {
     "asif": fit_asif,
     "local_cka": closed_form(local_cka),
 }
-"""A new family is a function, a line here and its name in ``vitcapr/config/alignment.py``."""
+"""A new family is a function, a line here and its name in ``config.py``."""
 SEEDED = frozenset(HEADS)
 """The families in which the seed changes more than the pairs that are drawn."""
 BASELINE = "linear"

@@ -7,9 +7,9 @@ import pandas as pd
 
 from vitcapr.files import write_text
 from vitcapr.formats.containers import frame_to_csv
+from vitcapr.formats.page_section import PageSection
 from vitcapr.formats.scores import read_comparison
 from vitcapr.formats.tables import NOTHING, Table, to_csv, to_document, to_latex, to_markdown, to_page
-from vitcapr.report.first_page.content import Noted
 from vitcapr.studies.papers.changes import before_and_after, gains, hard_negatives, read_ranks
 from vitcapr.studies.papers.numbers import TABLE_NAMES, Published, read_published
 from vitcapr.studies.papers.side_by_side import BUILD, build_rows, seed_average, side_by_side
@@ -45,16 +45,14 @@ def paper_tables(
     return [others[name]() if name in others else side_by_side(name, published, builds) for name in TABLE_NAMES[paper]]
 
 
-def beside_the_paper(paper: str | None, summary: pd.DataFrame, systems: Mapping[str, str]) -> Noted[list[Table]] | None:
-    """The tables that hold scores of the paper and of this build side by side, and the paper; None without a paper."""
-    if paper is None:
-        return None
+def beside_the_paper(paper: str, summary: pd.DataFrame, systems: Mapping[str, str]) -> PageSection:
+    """The tables that hold scores of the paper and of this build side by side, for the first page."""
     published = read_published(paper)
     builds = seed_average(build_rows(summary), systems)
     tables = [side_by_side(name, published, builds) for name in TABLE_NAMES[paper] if name in published.tables]
     scored = [{line[0].text for line in t.rows if any(cell.text != NOTHING for cell in line[2:-1])} for t in tables]
     both = [table for table, sources in zip(tables, scored, strict=True) if {BUILD, "paper"} <= sources]
-    return Noted(both, f"{published.title}. {published.citation}.")
+    return PageSection("paper", "Beside the paper", f"{published.title}. {published.citation}.", both)
 
 
 def write_paper_tables(paper: str, tables: Sequence[Table], *, page: Path, latex: Path, numbers: Path) -> None:

@@ -1,0 +1,54 @@
+# The published numbers of a paper beside the scores, and what papers measure of embeddings.
+
+
+use rule cpu_job as measure_information with:
+    input:
+        before=lambda job: (
+            [experiment.embeddings(f"untrained/{job.embedded}", job.split)]
+            if job.embedded in experiment.finetuned_dual_encoders
+            else []
+        ),
+        after="results/{experiment}/embeddings/{embedded}/{split}/embeddings.npz",
+        manifest="results/{experiment}/data/manifest.json",
+    output:
+        metrics="results/{experiment}/metrics/information/{embedded}/{split}/metrics.json",
+    log:
+        "results/{experiment}/logs/measure_information/{embedded}.{split}.log",
+    wildcard_constraints:
+        embedded=one_of(experiment.retrievers + experiment.finetuned_dual_encoders),
+    params:
+        **stages.measure_information(model=lambda wildcards: wildcards.embedded),
+
+
+use rule cpu_job as paper_tables with:
+    input:
+        summary="results/{experiment}/summary.csv",
+        comparisons=experiment.comparisons,
+        cards=experiment.cards,
+        ranks=experiment.ranks,
+    output:
+        page=in_report(
+            "tables/{paper}/{paper}.md",
+            "paper_page",
+            "Beside the paper",
+            table="paper, this build, literature",
+        ),
+        latex=in_report(
+            "tables/{paper}/{paper}.tex",
+            "paper_latex",
+            "Beside the paper",
+            table="the same for LaTeX",
+        ),
+        numbers=in_report(
+            "tables/{paper}/{paper}.csv",
+            "paper_numbers",
+            "Beside the paper",
+            table="the published numbers",
+        ),
+        section="results/{experiment}/tables/{paper}/page_section.json",
+    log:
+        "results/{experiment}/logs/paper_tables/{paper}.log",
+    wildcard_constraints:
+        paper=r"[a-z0-9-]+",
+    params:
+        **stages.paper_tables(),

@@ -1,0 +1,149 @@
+"""The folder that the explorer writes, and the server that shows it."""
+
+import json
+import re
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from functools import partial
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from tests.browser import running
+from tests.checkpoints import printed_by, snapshot
+from tests.explorer.experiment import IMAGES, write_experiment
+from vitcapr.errors import UserError
+from vitcapr.explorer.commands.explore import app, explorer_server, main
+from vitcapr.explorer.writing import MARK, PAGE, SIDE, _write_data, picture_file
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = write_experiment(tmp_path_factory.mktemp("results") / "toy")
+    explore(folder)
+    return folder
+
+
+explore = partial(printed_by, app)
+
+
+def test_every_file_that_the_page_names_is_there(results: Path) -> None:
+    page = (results / "explorer/index.html").read_text(encoding="utf-8")
+    named = re.findall(r'(?:src|href)="([^#"]+)"', page)
+    assert len(named) > 10
+    assert [name for name in named if name != "data:," and not (results / "explorer" / name).is_file()] == []
+    assert len(list((results / "explorer/pictures").iterdir())) == IMAGES
+
+
+def test_the_page_asks_for_nothing_from_elsewhere(results: Path) -> None:
+    page = (results / "explorer/index.html").read_text(encoding="utf-8")
+    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page)
+    assert policy
+    assert policy[1].startswith("default-src 'none'; script-src 'self' file:;")
+    for name, content in snapshot(results / "explorer").items():
+        if not name.endswith(".webp"):
+            assert b"http:" not in content, name
+            assert b"https:" not in content, name
+
+
+def test_no_script_makes_markup_of_text() -> None:
+    for script in PAGE.glob("*.js"):
+        text = script.read_text(encoding="utf-8")
+        assert text.startswith('"use strict";')
+        assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function", text)
+
+
+def test_any_text_of_python_is_text_in_a_script(tmp_path: Path) -> None:
+    _write_data(tmp_path, "odd", ["é\u2028\ud800</script>"])
+    content = (tmp_path / "data/odd.js").read_bytes()
+    assert content == 'explorer.receive("odd",["é\u2028\\ud800</script>"]);\n'.encode()
+
+
+def test_the_same_results_give_the_same_folder(results: Path) -> None:
+    before = snapshot(results / "explorer")
+    printed = explore(results)
+    assert snapshot(results / "explorer") == before
+    assert printed.startswith(f"{results}/explorer/index.html: {IMAGES} images, ")
+    assert [path.name for path in results.iterdir() if path.name.endswith(".partial")] == []
+
+
+def test_only_an_explorer_is_replaced(results: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    explore(results, "--output", mine)
+    (mine / MARK).unlink()
+    with pytest.raises(UserError, match="the folder holds something other than an explorer"):
+        explore(results, "--output", mine)
+    assert (mine / "index.html").is_file()
+
+
+def test_an_error_leaves_the_earlier_folder(results: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "explorer"
+    explore(results, "--output", folder)
+    before = snapshot(folder)
+    other = write_experiment(tmp_path / "other", shade=7)
+    with pytest.raises(UserError, match="another picture"):
+        explore(results, other, "--output", folder)
+    assert snapshot(folder) == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["explorer", "other"]
+
+
+def test_a_picture_that_has_gone_is_said(tmp_path: Path) -> None:
+    folder = write_experiment(tmp_path / "toy")
+    (folder / "data/2.png").unlink()
+    (folder / "data/3.png").write_bytes(b"no picture")
+    explore(folder)
+    images = json.loads((folder / "explorer/data/images.js").read_text()[len('explorer.receive("images",') : -3])
+    assert images["pictures"] == [True, True, False, False, True, True]
+
+
+def test_a_retriever_that_cannot_be_loaded_is_one_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    folder = write_experiment(tmp_path / "toy")
+    (folder / "retrievers/dual").mkdir(parents=True)
+    (folder / "retrievers/dual/card.json").write_text("{}")
+    main([folder])
+    assert "explore: the captions have no neighbours in dual: not the card of a captioner" in capfd.readouterr().err
+    main([folder], embed=False)
+    assert "neighbours" not in capfd.readouterr().err
+
+
+def test_pictures_are_small_and_plain(tmp_path: Path) -> None:
+    large = Image.new("RGB", (1600, 800), (200, 30, 30))
+    large.info = {"icc_profile": b"x" * 60_000, "exif": b"y" * 60_000}
+    file = tmp_path / "picture.webp"
+    file.write_bytes(picture_file(large))
+    assert file.stat().st_size < 3_000
+    with Image.open(file) as small:
+        assert (small.format, small.size) == ("WEBP", (SIDE, SIDE // 2))
+
+
+def test_the_server_shows_the_folder_alone(results: Path) -> None:
+    with running(explorer_server(results / "explorer", 0)) as server:
+        address = f"{server.url}data/overview.js"
+        with urllib.request.urlopen(address) as answer:
+            assert answer.read().startswith(b"explorer.receive(")
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            urllib.request.urlopen(address.replace("data/overview.js", "../../data/manifest.json"))
+
+
+def test_of_several_at_once_one_writes_and_the_others_say_one_line(results: Path, tmp_path: Path) -> None:
+    code = "import sys; from vitcapr.commands.main import main; main()"
+    command = [
+        sys.executable,
+        "-c",
+        code,
+        "explore",
+        str(results),
+        "--output",
+        str(tmp_path / "explorer"),
+        "--no-embed",
+    ]
+    processes = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(3)]
+    errors = {process.communicate()[1].strip().rpartition("\n")[2] for process in processes if process.wait()}
+    assert errors <= {f"error: another vitcapr explore writes this folder ({tmp_path / 'explorer'}); wait for it"}
+    assert any(process.returncode == 0 for process in processes)
+    assert (tmp_path / "explorer" / MARK).is_file()
+    assert {path.name for path in tmp_path.iterdir()} == {"explorer"}

@@ -1,0 +1,26 @@
+import os
+
+from vitcapr.config.data import DataSettings, PictureChecks
+from vitcapr.demo.config import ScenePairsConfig, ScenesConfig
+from vitcapr.formats import kinds
+from vitcapr.pipeline.stage import Out, stage
+from vitcapr.progress import Reporter
+from vitcapr.stages._pairs import write_cleaned_pairs
+
+
+class ScenePairsSettings(PictureChecks, DataSettings):
+    pairs: ScenePairsConfig = ScenePairsConfig()
+    scenes: ScenesConfig = ScenesConfig()
+
+
+@stage(execution_only={"max_rejected"})
+def data_scene_pairs(settings: ScenePairsSettings, report: Reporter, folder: Out[kinds.PairsFolder]) -> None:
+    """Render scenes, clean their captions and split the pairs into training, validation and test sets."""
+    from vitcapr.data.pairs.sources import manifest_pairs
+    from vitcapr.demo.scenes.dataset import write_scenes
+    from vitcapr.formats.manifest import read_manifest
+
+    # Pairs are split anew: a near duplicate for validation could have its original in training.
+    scenes = settings.scenes.model_copy(update={"near_duplicates": False})
+    listing = manifest_pairs(read_manifest(write_scenes(folder, scenes, len(os.sched_getaffinity(0)), report)))
+    write_cleaned_pairs(folder, listing, folder, settings.pairs, settings, report)

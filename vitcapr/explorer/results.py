@@ -1,0 +1,140 @@
+"""What an experiment left of one split, for the explorer: captions with their scores, embeddings with their ranks."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from vitcapr.errors import UserError
+from vitcapr.formats.captions import AttentionTable, DecodedCaption, read_attention, read_captions
+from vitcapr.formats.claims import Claim, read_claims
+from vitcapr.formats.embeddings import Embeddings, read_embeddings
+from vitcapr.formats.manifest import Manifest, check_split, read_manifest
+from vitcapr.formats.scores import Ranks, Score, read_comparison, read_metrics, read_per_image, read_summary
+from vitcapr.metrics.base import is_oracle
+from vitcapr.metrics.rank_files import read_ranks_of
+
+_RECALL = ("i2t_recall_1", "t2i_recall_1")
+
+
+_REMEDY = "give the folder of an experiment that has run: results/NAME"
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """The captions of one decoding or reranking of a captioner.
+
+    Attributes:
+        base: the decoding whose captions a reranking reorders; empty for a decoding.
+        oracle: whether the references chose the captions.
+        captions, claims: by image id; no claims where they cannot be checked.
+        scores: of the whole split, by metric.
+        per_image: a row for each scored image, the index is the image id; None if the captions are not scored.
+        attention: of the best captions, where the experiment stored it.
+    """
+
+    model: str
+    decoding: str
+    base: str
+    oracle: bool
+    captions: Mapping[str, DecodedCaption]
+    scores: Mapping[str, Score]
+    per_image: pd.DataFrame | None
+    claims: Mapping[str, Sequence[Claim]] = field(default_factory=dict)
+    attention: AttentionTable | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """The embedding space of one retrieval model, its ranks and its scores."""
+
+    model: str
+    embedded: Embeddings
+    ranks: Ranks
+    scores: Mapping[str, Score]
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """One experiment."""
+
+    name: str
+    data: Manifest
+    systems: list[System]
+    spaces: list[Space]
+
+
+def read_experiment(folder: Path, split: str) -> Results:
+    """Everything that the experiment in ``folder`` left of a split.
+
+    Systems are in the order of the summary; those that it lacks follow, first without reranking, then rerankings, then
+    oracles. The retrieval model with the highest R@1 comes first; one without ranks is left out.
+    """
+    if not folder.is_dir():
+        raise UserError("no such folder", where=folder, remedy=_REMEDY)
+    data = read_manifest(folder / "data" / "manifest.json")
+    check_split(split)
+    systems = [_system(folder, path, split) for path in sorted(folder.glob(f"captions/*/*/{split}/captions.json"))]
+    spaces = []
+    for path in sorted(folder.glob(f"embeddings/*/{split}/embeddings.npz")):
+        model = path.parts[-3]
+        metrics = folder / "metrics" / "retrieval" / model / split
+        if (metrics / "ranks.npz").is_file():
+            embedded = read_embeddings(path, data, split)
+            ranks = read_ranks_of(metrics / "ranks.npz", embedded).ranks
+            spaces.append(Space(model, embedded, ranks, _scores(metrics)))
+    if not systems and not spaces:
+        known = {path.parent.name for path in folder.glob("captions/*/*/*/captions.json")}
+        known |= {path.parent.name for path in folder.glob("embeddings/*/*/embeddings.npz")}
+        remedy = f"it has some of {', '.join(sorted(known))}: --split {min(known)}" if known else _REMEDY
+        raise UserError(f"no captions and no embeddings of the split {split}", where=folder, remedy=remedy)
+    order = _order(folder)
+    systems.sort(
+        key=lambda one: (order.get((one.model, one.decoding), len(order)), one.model, one.oracle, bool(one.base))
+    )
+    spaces.sort(key=lambda one: -sum(one.scores[name]["value"] or 0 for name in _RECALL if name in one.scores))
+    return Results(folder.resolve().name, data, systems, spaces)
+
+
+def _system(folder: Path, path: Path, split: str) -> System:
+    model, decoding = path.parts[-4:-2]
+    metrics = folder / "metrics" / model / decoding / split
+    captions, attention, per_image = read_captions(path), path.with_name("attention.npz"), metrics / "per_image.parquet"
+    claims = path.with_name("claims.json")
+    return System(
+        model,
+        decoding,
+        _base(folder / "comparisons" / model / decoding / split / "comparison.json"),
+        is_oracle(captions.values()),
+        captions,
+        _scores(metrics),
+        read_per_image(per_image).set_index("image_id") if per_image.is_file() else None,
+        read_claims(claims) if claims.is_file() else {},
+        read_attention(attention) if attention.is_file() else None,
+    )
+
+
+def _base(comparison: Path) -> str:
+    """The decoding before reranking. A comparison of two captioners has none."""
+    if not comparison.is_file():
+        return ""
+    content = read_comparison(comparison)
+    before: dict[str, Any] = content["before"]
+    return str(before["decoding"]) if before["model"] == content["after"]["model"] else ""
+
+
+def _order(folder: Path) -> dict[tuple[str, str], int]:
+    """The place of each model and decoding in the tables of scores."""
+    if not (folder / "summary.csv").is_file():
+        return {}
+    pairs = read_summary(folder / "summary.csv")[["model", "decoding"]].drop_duplicates()
+    return {pair: place for place, pair in enumerate(pairs.itertuples(index=False, name=None))}
+
+
+def _scores(metrics: Path) -> dict[str, Score]:
+    """All scores of the files of metrics in a folder."""
+    return {
+        name: score for path in sorted(metrics.glob("*.json")) for name, score in read_metrics(path)["metrics"].items()
+    }

@@ -1,0 +1,105 @@
+"""Compare ways to align two stores over the number of training pairs."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from vitcapr.commands.main import Log, split_commas, typer_app
+from vitcapr.config.base import described
+from vitcapr.progress import print_lines
+from vitcapr.studies.alignment.config import StudyConfig
+
+if TYPE_CHECKING:
+    from vitcapr.studies.alignment.comparison import StudyResult
+
+_HELP = described(StudyConfig)
+
+
+def main(
+    images: Annotated[Path, typer.Argument(help="Sealed manifest.json of image features, or its folder.")],
+    texts: Annotated[Path, typer.Argument(help="Sealed manifest.json of text features, or its folder.")],
+    output: Annotated[Path, typer.Option(help="Folder for the tables, the scores as CSV and the figure.")],
+    view: Annotated[
+        list[Path] | None,
+        typer.Option(help="Features of another view of the same images, such as mirrored ones. Repeatable."),
+    ] = None,
+    inputs: Annotated[
+        list[str] | None, typer.Option(help=f"{_HELP['inputs']} Repeat to compare; cls by default.")
+    ] = None,
+    choose_inputs: Annotated[bool, typer.Option("--choose-inputs", help=_HELP["choose_inputs"])] = False,
+    pairs: Annotated[
+        Path | None,
+        typer.Option(
+            help="Parquet or CSV: image_id, caption_id and, if wanted, split, such as captions.parquet of a data set. "
+            "Without it a caption belongs to the image that its id names before the last '#'."
+        ),
+    ] = None,
+    families: Annotated[str | None, typer.Option(help=f"{_HELP['families']} Separated by commas.")] = None,
+    sizes: Annotated[
+        str | None, typer.Option(help=f"{_HELP['sizes']} Separated by commas; 'all' is another word for null.")
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help=_HELP["seeds"])] = 5,
+    query_bank: Annotated[bool, typer.Option("--query-bank", help=_HELP["query_bank"])] = False,
+    log: Log = None,
+) -> None:
+    """Fit families of alignments to pairs of two stores and compare their recall on test pairs.
+
+    Settings are chosen on the validation pairs. The test pairs are scored once for each fit.
+    """
+    # A mistake in a path or in a value is found before torch, which takes seconds to load.
+    from vitcapr.config.reading import parse
+    from vitcapr.store.reader import open_features
+
+    settings = parse(
+        StudyConfig,
+        {
+            "inputs": inputs or ["cls"],
+            "choose_inputs": choose_inputs,
+            "families": split_commas(families or ""),
+            "sizes": list(map(_size, split_commas(sizes or ""))),
+            "seeds": seeds,
+            "query_bank": query_bank,
+        },
+        "the options",
+    )
+    views = [open_features(path) for path in (images, *(view or ()))]
+    sentences = open_features(texts)
+    from vitcapr.batches.pairing import pair_stores
+    from vitcapr.progress import Reporter
+    from vitcapr.studies.alignment.comparison import compare_alignments
+
+    sentences["text"]  # Another store has no such array, and says so before anything is paired.
+    with Reporter(log) as reporter:
+        pairing = pair_stores(pairs, views[0].ids, sentences.ids, seed=0)
+        _write(compare_alignments(views, sentences, pairing, settings, reporter), output)
+
+
+def _size(word: str) -> int | str | None:
+    """A number of pairs, None for ``all``; what is neither is left to the settings to refuse."""
+    number = word.replace("_", "")
+    if number in ("all", "null"):
+        return None
+    return int(number) if number.isdecimal() else number
+
+
+def _write(result: "StudyResult", output: Path) -> None:
+    """The tables as CSV and Markdown, ``recall.pdf`` and ``recall.png``; print the tables."""
+    from vitcapr.files import write_text
+    from vitcapr.formats.terminal import print_listing
+    from vitcapr.report.figures.style import save_figure
+    from vitcapr.studies.alignment.curve import alignment_curve
+
+    tables = ("scores", "differences", "intervals", "similarity", "seconds")
+    result.write(**{name: output / f"{name}.csv" for name in tables})
+    write_text(output / "tables.md", result.page)
+    figure = alignment_curve(result.scores)
+    for suffix in ("pdf", "png"):
+        save_figure(figure, output / f"recall.{suffix}")
+    for table in result.tables:
+        print_lines(f"\n{table.title}")
+        print_listing(table)
+    print_lines(f"\n{result.protocol}")
+
+
+app = typer_app(main)
