@@ -49,7 +49,7 @@ def run_recorded(job: Job, record: Path, inputs: Inputs) -> None:
         _say(job, f"restored from the result cache, {entry.path}: made on {made['host']} in {made['seconds']:.0f} s")
     else:
         begun = time.monotonic()
-        joules = records.gpu_joules()
+        joules = gpu_joules()
         job.compute()
         now = records.file_facts(job.files(Role.INPUT))
         changed = [path for path, facts in inputs.items() if now.get(path) != facts]
@@ -129,9 +129,23 @@ def _made(started: str, seconds: float, joules: float | None) -> dict[str, Any]:
         "cpu_seconds": round(own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime, 2),
         "threads": threads(),
         "peak_memory_mb": round(max(_peak_memory(own.ru_maxrss), children.ru_maxrss) / 1024),
-        "joules": None if joules is None else round((records.gpu_joules() or joules) - joules, 1),
+        "joules": None if joules is None else round((gpu_joules() or joules) - joules, 1),
         "python": platform.python_version(),
     }
+
+
+def gpu_joules() -> float | None:
+    """The energy of all GPUs since their drivers were loaded, over all programs; None where it cannot be read."""
+    if not records.GPU.exists():
+        return None
+    import pynvml  # type: ignore[import-untyped, unused-ignore]
+
+    try:
+        pynvml.nvmlInit()
+        handles = map(pynvml.nvmlDeviceGetHandleByIndex, range(pynvml.nvmlDeviceGetCount()))
+        return float(sum(map(pynvml.nvmlDeviceGetTotalEnergyConsumption, handles))) / 1000
+    except pynvml.NVMLError:
+        return None
 
 
 def threads() -> int:

@@ -290,17 +290,3 @@ def check_same_origin(inputs: Mapping[str, FileFacts], writers: Mapping[str, Run
             here, there = digests(inputs, option), digests({**run.inputs, **run.outputs}, option)
             if inputs[path]["option"] in options and here and there and here != there:
                 raise UserError(f"it was made with another {what}", where=path, remedy="read files of one experiment")
-
-
-def gpu_joules() -> float | None:
-    """The energy of all GPUs since their drivers were loaded, over all programs; None where it cannot be read."""
-    if not GPU.exists():
-        return None
-    import pynvml  # type: ignore[import-untyped, unused-ignore]
-
-    try:
-        pynvml.nvmlInit()
-        handles = map(pynvml.nvmlDeviceGetHandleByIndex, range(pynvml.nvmlDeviceGetCount()))
-        return float(sum(map(pynvml.nvmlDeviceGetTotalEnergyConsumption, handles))) / 1000
-    except pynvml.NVMLError:
-        return None
