@@ -37,7 +37,8 @@ def run(out: AnyPath, stage: str, settings: Mapping[str, Any], /, **values: Any)
     except ValueError as error:
         raise UserError(f"a setting is no text, number, list or dictionary: {error}", where=stage) from error
     declared = find_stage(stage)
-    run_stage(declared, **values, **({"settings": text} if declared.settings else {}))
+    given: dict[str, Any] = {"settings": text, **values} if declared.settings else values
+    run_stage(declared, **given)
     return Path(out)
 
 
