@@ -33,10 +33,12 @@ AnyPath = str | os.PathLike[str]
 def run(out: AnyPath, stage: str, settings: Mapping[str, Any], /, **values: Any) -> Path:
     """Run the stage of this name with its settings as plain values, and return the path of its result."""
     try:
-        given = {"settings": canonical_json(TypeAdapter(Any).dump_python(settings, mode="json"))} if settings else {}
+        text = canonical_json(TypeAdapter(Any).dump_python(settings, mode="json"))
     except ValueError as error:
         raise UserError(f"a setting is no text, number, list or dictionary: {error}", where=stage) from error
-    run_stage(find_stage(stage), **given, **values)
+    declared = find_stage(stage)
+    given: dict[str, Any] = {"settings": text, **values} if declared.settings else values
+    run_stage(declared, **given)
     return Path(out)
 
 
