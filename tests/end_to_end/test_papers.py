@@ -119,7 +119,7 @@ def test_blip2_runs_from_two_stores_without_a_checkpoint(
     paper.inputs(tmp_path / "data", tmp_path / "backbones")
     shutil.rmtree(tmp_path / "backbones")
     monkeypatch.setenv("VITCAPR_DATA", str(tmp_path / "data"))
-    done = snakemake(tmp_path, f"results/{name}/data/manifest.json", experiment=f"experiments/{name}")
+    done = snakemake(tmp_path, "--", f"results/{name}/data/manifest.json", experiment=f"experiments/{name}")
     assert done.returncode == 0, done.stdout
     data, draw = read_manifest(tmp_path / f"results/{name}/data/manifest.json"), np.random.default_rng(0)
     for store, array, identity, width in (("images", "cls", "image_id", 16), ("captions", "text", "caption_id", 8)):

@@ -52,7 +52,7 @@ def other_weights(experiment: Experiment) -> Arrays:
     """Those of an older checkpoint: every weight a little different."""
     model = tiny_vit()
     for parameter in model.parameters():
-        parameter.data *= 1.05
+        parameter.data *= 1.2
     save_checkpoint(model, experiment.backbone)
     arrays = arrays_of(experiment.run("other"))
     save_checkpoint(tiny_vit(), experiment.backbone)
@@ -156,7 +156,7 @@ def test_another_checkpoint_proves_the_store_or_nothing(experiment: Experiment, 
     assert not list(tmp_path.rglob("audit.json"))  # Nothing is proved, and nothing is said of the store.
     model = tiny_vit()
     for parameter in model.parameters():
-        parameter.data *= 1.05
+        parameter.data *= 1.2
     with pytest.raises(UserError, match=r"computed with the weights [0-9a-f]{64}, which are not those of its recipe"):
         audit(sealed, experiment.manifest, "--backbone", save_checkpoint(model, tmp_path / "real"))
 
@@ -175,11 +175,11 @@ def test_an_audit_travels_with_its_store(experiment: Experiment, tmp_path: Path)
     run_features("pull", tmp_path / "elsewhere", tmp_path / "here")
     assert json.loads((tmp_path / "here" / "audit.json").read_text()) == statement(sealed)
     assert "in 11 of 11 rows" in run_features("info", tmp_path / "here")
-    stated = statement(sealed) | {"content_sha256": "0" * 64}
     (tmp_path / "here" / "audit.json").unlink()
-    (tmp_path / "elsewhere" / "audit.json").write_text(json.dumps(stated))
-    run_features("pull", tmp_path / "elsewhere", tmp_path / "here")
-    assert not (tmp_path / "here" / "audit.json").exists()  # It is of other bytes.
+    for other in ({"content_sha256": "0" * 64}, {"sample": []}, {"rows": "many"}):  # Of other bytes; no audits.
+        (tmp_path / "elsewhere" / "audit.json").write_text(json.dumps(statement(sealed) | other))
+        run_features("pull", tmp_path / "elsewhere", tmp_path / "here")
+        assert not (tmp_path / "here" / "audit.json").exists()
 
 
 WORDS = ["A", "a", "Dog", "dog", "Runs", "runs", "query", ":", "."]

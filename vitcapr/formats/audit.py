@@ -40,6 +40,10 @@ class Audit(JsonRecord):
     """The distance that counts as rounding in the recipe's arithmetic."""
     machine: str
 
+    def __post_init__(self) -> None:
+        if not self.sample or (self.verdict == "rounding" and self.error is None):
+            raise ValueError("its verdict has no rows or no number")
+
     @property
     def bound(self) -> float:
         """The share of bad rows that a sample without any excludes with 95 % confidence: 1 - 0.05^(1/n)."""

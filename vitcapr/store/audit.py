@@ -7,11 +7,14 @@ the fault has a name where it can have one.
 import platform
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
+from functools import partial
+from itertools import chain
 
 import numpy as np
 import torch
 
 from vitcapr.data.images import ImageSource
+from vitcapr.encoders.precision import dtype_name
 from vitcapr.errors import UserError
 from vitcapr.formats.audit import Audit, content_digest
 from vitcapr.formats.manifest import Manifest
@@ -134,27 +137,38 @@ def _explain(
         return max(float(np.median(distances(stored[name][probes], arrays[name]))) for name in names)
 
     own = {name: computed[name][probes] for name in stored}
-    best, least = None, distance(own) / 2
-    for name, compute in [*_rounded(own), *recipes.others()]:
+    far_by_own = distance(own)
+    best, least = None, far_by_own / 2
+    for name, compute in chain(_rounded(own), recipes.others()):
         with suppress(UserError, RuntimeError, KeyError):  # This encoder has no such layer or arithmetic.
             far = distance(compute(rows[probes]))
             say(f"{name}: {far:.1e}")
             if far < least:
                 best, least = name, far
+            if far == 0:
+                break
     if best or not len(bad):
         return best
     similar = max(_cka(stored[name], computed[name]) for name in names)
-    cause = "such as an older checkpoint of this network" if similar > _RELATED else "of no related network"
-    return f"not by this recipe and no neighbouring one: other weights, {cause} (similarity {similar:.2f})"
+    if far_by_own < TOLERANCE["bfloat16"]:
+        cause = f"a coarser arithmetic or slightly other weights (distance {far_by_own:.1e})"
+    else:
+        related = "such as an older checkpoint of this network" if similar > _RELATED else "of no related network"
+        cause = f"other weights, {related} (similarity {similar:.2f})"
+    return f"not by this recipe and no neighbouring one: {cause}"
 
 
 def _rounded(own: Arrays) -> Iterator[tuple[str, Compute]]:
     """Changes of the arrays themselves."""
     for dtype in (torch.float16, torch.bfloat16):
         rounded = {name: torch.from_numpy(array).to(dtype).float().numpy() for name, array in own.items()}
-        yield f"rounded to {str(dtype).removeprefix('torch.')}", lambda _, rounded=rounded: rounded
+        yield f"rounded to {dtype_name(dtype)}", partial(_as_given, rounded)
     length_one = {name: a / np.maximum(np.linalg.norm(a, axis=-1, keepdims=True), 1e-12) for name, a in own.items()}
-    yield "vectors scaled to length 1", lambda _: length_one
+    yield "vectors scaled to length 1", partial(_as_given, length_one)
+
+
+def _as_given(arrays: Arrays, _: np.ndarray) -> Arrays:
+    return arrays
 
 
 def _elsewhere(store: FeatureStore, rows: np.ndarray, computed: Arrays, tolerance: float) -> list[tuple[int, int]]:

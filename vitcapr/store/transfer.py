@@ -133,18 +133,21 @@ def pull(remote: RemoteStore, folder: Path, report: Reporter, arrays: Collection
             for index in chunks:
                 digests = {name: array["checksums"][index] for name, array in sealed["arrays"].items()}
                 write_json(checksum_path(folder, index), digests)
-        _pull_audit(remote, folder)
+        _pull_audit(remote, folder, report)
         write_json(folder / MANIFEST, manifest)
     return folder / MANIFEST
 
 
-def _pull_audit(remote: RemoteStore, folder: Path) -> None:
+def _pull_audit(remote: RemoteStore, folder: Path, report: Reporter) -> None:
     """Copy the audit of the store, if there is one of these bytes there and none here."""
     name = posixpath.join(posixpath.dirname(remote.manifest["store"]), AUDIT)
-    with suppress(FileNotFoundError), tempfile.TemporaryDirectory() as temporary:
-        write_bytes(Path(temporary) / AUDIT, remote.place.read(name, _MOST_OF_METADATA))
-        if not (folder / AUDIT).exists() and (audit := find_audit(Path(temporary), remote.manifest)):
-            audit.write(folder / AUDIT)
+    try:
+        with suppress(FileNotFoundError), tempfile.TemporaryDirectory() as temporary:
+            write_bytes(Path(temporary) / AUDIT, remote.place.read(name, _MOST_OF_METADATA))
+            if not (folder / AUDIT).exists() and (audit := find_audit(Path(temporary), remote.manifest)):
+                audit.write(folder / AUDIT)
+    except UserError as error:
+        report.line(f"the store's audit is left out: {error}")
 
 
 def _ids(remote: RemoteStore, folder: Path) -> list[str]:
