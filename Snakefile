@@ -55,7 +55,7 @@ include: "rules/common.smk"
 
 
 # A file of rules in the folder is enough: rules/NAME.smk has those of the room NAME.
-for rules_file in sorted(Path(workflow.basedir, "rules").glob("*.smk")):
+for rules_file in sorted(Path(workflow.current_basedir.get_path_or_uri(False), "rules").glob("*.smk")):
     if rules_file.name != "common.smk":
 
         include: rules_file

@@ -8,18 +8,24 @@ from pathlib import Path
 import grimp
 
 PACKAGE = Path("vitcapr")
-HELP_OF_DECODE = """
-import contextlib, io, sys
+DECODE = """
+import json, sys
 from pathlib import Path
 from vitcapr.commands.main import main
-sys.argv = ["vitcapr", "stage", "decode", "--help"]
-with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
-    main()
-for name, module in sys.modules.items():
-    if name.startswith("vitcapr") and getattr(module, "__file__", None) and Path(module.__file__).stat().st_size:
-        print(name)
+from vitcapr.stages.decode import decode
+
+def first_line(**_):
+    for name, module in sys.modules.items():
+        if name.startswith("vitcapr") and getattr(module, "__file__", None) and Path(module.__file__).stat().st_size:
+            print(name)
+
+assert decode.parameters
+object.__setattr__(decode, "function", first_line)
+files = {name: "x" for name, each in decode.options.items() if each.required and name != "settings"}
+sys.argv = ["vitcapr", "stage", "decode", "--job", json.dumps(files)]
+main()
 """
-"""Prints the modules that are loaded before the first line of the work of ``decode``."""
+"""Prints the modules that are loaded at the first line of the work of ``decode``, as a person types it."""
 SMALL = 60
 FREE = ("vitcapr.stages.", "vitcapr.commands.")
 """Packages whose modules nothing needs to import."""
@@ -45,7 +51,7 @@ def main() -> None:
     files = {name: _file(name) for name in graph.modules}
     small = [name for name in files if _is_small(name, files[name]) and len(_importers(graph, name)) == 1]
     circles = {frozenset(each) for name in files if (each := _circle(graph, name))}
-    decode = subprocess.run([sys.executable, "-c", HELP_OF_DECODE], capture_output=True, text=True, check=True)
+    decode = subprocess.run([sys.executable, "-c", DECODE], capture_output=True, text=True, check=True)
     stages = ("vitcapr.stages.score", "vitcapr.stages.summary")
     scores = {*stages, *(name for stage in stages for name in graph.find_upstream_modules(stage))}
     scores = {name for name in scores if re.match(r"vitcapr\.(stages|formats|metrics|report)\.", name)}

@@ -2,7 +2,7 @@
 
 
 def alignment(wildcards):
-    return experiment.config.alignments[wildcards.alignment]
+    return definitions.alignments[wildcards.alignment]
 
 
 use rule cpu_job as align with:
@@ -30,7 +30,7 @@ use rule cpu_job as align with:
     log:
         "results/{experiment}/logs/align/{alignment}.log",
     wildcard_constraints:
-        alignment=one_of(experiment.config.run.alignments),
+        alignment=one_of(definitions.run.alignments),
     priority: 7
     threads: 8
     resources:
@@ -39,5 +39,5 @@ use rule cpu_job as align with:
     params:
         **stages.align(
             name=lambda job: job.alignment,
-            language=experiment.config.text.language,
+            language=definitions.text.language,
         ),

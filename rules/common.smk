@@ -3,6 +3,26 @@
 # figure. Slow figures run before fast ones, so that no core is idle at the end.
 
 
+definitions = experiment.config
+
+
+# The definition that a job is about.
+def captioner(job):
+    return definitions.captioners[job.captioner]
+
+
+def retriever(job):
+    return definitions.retrievers[job.retriever]
+
+
+def reranker(job):
+    return definitions.retrievers[definitions.rerankings[job.reranking].retriever]
+
+
+def dual_encoder(job):
+    return definitions.finetuned_dual_encoders[job.finetuned]
+
+
 wildcard_constraints:
     experiment=experiment.name,
     backbone=one_of(experiment.backbones),

@@ -270,7 +270,7 @@ def test_the_command_from_start_to_ctrl_c(project: Path, tmp_path: Path) -> None
         finally:
             process.kill()
     assert (process.returncode, rest) == (0, "stopped\n")
-    assert re.fullmatch(r"(embed the captions: .*\s)*", errors), errors  # Progress, after two seconds.
+    assert re.fullmatch(r"(embed: .*\s)*", errors), errors  # Progress, after two seconds.
     assert list(tmp_path.iterdir()) == []
 
 

@@ -1,9 +1,14 @@
 """Reading a configuration: several mistakes at once, equal spellings, what is run, other kinds of files."""
 
+import importlib
+import pkgutil
+import types
 from pathlib import Path
 
 import pytest
 
+from vitcapr import config
+from vitcapr.config.base import Section
 from vitcapr.config.captioner import BaselineConfig
 from vitcapr.config.decoding import DecodingConfig, SamplingConfig
 from vitcapr.config.experiment import ExperimentConfig
@@ -129,3 +134,33 @@ def test_a_key_that_stands_twice_is_one_line(tmp_path: Path, text: str, lines: s
 def test_a_merged_key_may_be_given_again(tmp_path: Path) -> None:
     (tmp_path / "x.yaml").write_text("z: &z {a: 0}\nx: {y: &y {<<: *z, a: 1}}\nw: {<<: *y, a: 2}\n")
     assert read_yaml(tmp_path / "x.yaml") == {"z": {"a": 0}, "x": {"y": {"a": 1}}, "w": {"a": 2}}
+
+
+TRANSPORT = {
+    *("canonical", "user_files", "values", "to", "from_config"),  # what makes the settings of a job, and passes them on
+    *("located", "of", "seeded", "caption_in"),  # read by from_config alone: their results are part of the settings
+    *("missing", "known_languages", "start_chain", "is_adopted", "same_network", "learns", "languages", "without"),
+    *(
+        "arrays",
+        "attends",
+        "text_encoder",
+        "method",
+        "size_line",
+        "image_counts",
+    ),  # read by checks, by the workflow and by people
+    *("keys", "resampling"),  # values under the names of the arguments that they become
+}
+
+
+def test_sections_hold_values() -> None:
+    """The configuration is no part of a job's code. What computes a result from its values stands elsewhere."""
+    members = set()
+    for module in pkgutil.iter_modules(config.__path__):
+        for section in vars(importlib.import_module(f"vitcapr.config.{module.name}")).values():
+            if isinstance(section, type) and issubclass(section, Section) and section.__module__.endswith(module.name):
+                members |= {
+                    name
+                    for name, value in vars(section).items()
+                    if isinstance(value, property | classmethod | types.FunctionType) and not name.startswith("_")
+                }
+    assert members <= TRANSPORT | {"model_post_init"}

@@ -4,6 +4,7 @@ import csv
 from collections import Counter
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,6 +12,7 @@ from PIL import Image
 
 from vitcapr.data.collect import Checks, ListedCaption, ListedImage, Listing, check, collect
 from vitcapr.data.images import ImageSource
+from vitcapr.data.leave_out import leave_out
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.progress import Reporter
@@ -135,3 +137,25 @@ def test_the_same_picture_in_two_splits_is_said(folder: Path, capsys: pytest.Cap
         )
         == 2
     )
+
+
+def test_an_audit_leaves_out_training_captions_with_their_reason(folder: Path, tmp_path: Path) -> None:
+    audit = tmp_path / "audit.parquet"
+    wrong = {"a#0": 0.9, "a#1": 0.1, "b#0": 0.5, "c#0": 0.99}
+    pd.DataFrame({"caption_id": [*wrong], "suspicion": 0.0, "wrong": wrong.values()}).to_parquet(audit)
+    images = [ListedImage(name, f"good/{name}.png", "test" if name == "c" else "train") for name in "abcd"]
+    captions = [ListedCaption(name, name[0], "A dog .") for name in (*wrong, "d#0")]
+    listing = Listing.from_records(images, captions)
+    path, _, rows = run(leave_out(listing, audit, 0.5), folder)
+    # A held-out caption stays, and so does one that the audit does not know.
+    assert read_manifest(path).captions["caption_id"].tolist() == ["a#1", "c#0", "d#0"]
+    assert rows == [
+        ["a#0", "left out: wrong with a probability of 0.90"],
+        ["b", "image without a caption"],
+        ["b#0", "left out: wrong with a probability of 0.50"],
+    ]
+    with pytest.raises(UserError, match="none of 4 training captions: their highest probability is 0.9"):
+        leave_out(listing, audit, 0.95)
+    pd.DataFrame({"caption_id": ["a#0"]}).to_parquet(audit)
+    with pytest.raises(UserError, match="an audit has the column suspicion"):
+        leave_out(listing, audit, 0.5)

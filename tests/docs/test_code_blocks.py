@@ -113,7 +113,7 @@ def parse_vitcapr(arguments: list[str]) -> None:
         if values.get("settings", "").startswith("{"):
             stage.parameters["settings"].given(values["settings"])
         return
-    app = importlib.import_module(f"vitcapr.commands.{name.replace('-', '_')}").app
+    app = importlib.import_module(COMMANDS[name]).app
     command, read = typer.main.get_command(app), []
     for each in [command, *getattr(command, "commands", {}).values()]:
         if not hasattr(each, "commands"):

@@ -174,11 +174,11 @@ def test_a_mistake_in_a_job(change: dict[str, object], message: str) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--oen", "a"], "has no option '--oen'; did you mean '--one'?"),
-        (["--one"], "--one has no value"),
+        (["--oen", "a"], "unrecognized arguments: --oen a (vitcapr stage test_stage)"),
+        (["--one"], "--one: expected one argument"),
         (["--one", "a", "--one", "b"], "'one' is given twice"),
         (["--job", '{"one": "a"}', "--one", "b"], "'one' is given twice"),
-        (["one", "a"], "has no option 'one'"),
+        (["one", "a"], "unrecognized arguments: one a"),
     ],
 )
 def test_a_mistake_in_words(words: list[str], message: str) -> None:

@@ -1,5 +1,4 @@
 import json
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import vitcapr
-from tests.checkpoints import Experiment, run_features, save_bert
+from tests.checkpoints import Experiment, flip_bit, run_features, save_bert
 from tests.data_sets import write_data_set
 from vitcapr.commands import features
 from vitcapr.errors import UserError
@@ -130,14 +129,6 @@ def test_pickled_values_are_refused(tmp_path: Path, data: Path) -> None:
     np.savez(tmp_path / "p.npz", **{name: np.array([{}], dtype=object) for name in IDS})
     with pytest.raises(UserError, match="allow_pickle=False"):
         imported(tmp_path / "p.npz", "--data", data)
-
-
-def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
-    (tmp_path / "folder").mkdir()
-    np.save(tmp_path / "folder/a.npy", VECTORS[0])
-    os.mkfifo(tmp_path / "folder/b.npy")
-    with pytest.raises(UserError, match="not a regular file"):
-        imported(tmp_path / "folder")
 
 
 def test_what_does_not_fit_is_one_line(tmp_path: Path, data: Path) -> None:
@@ -292,6 +283,17 @@ def test_corrected_ids_are_another_store(tmp_path: Path, data: Path, kind: str, 
         with open_features(imported(tmp_path / kind, "--ids", tmp_path / "ids.json", *options)) as store:
             assert store.ids == (sorted(IDS) if with_data else order)
             np.testing.assert_array_equal(store["cls"][:], VECTORS[[order.index(name) for name in store.ids]])
+
+
+def test_an_import_is_repaired_by_the_same_import(tmp_path: Path, data: Path) -> None:
+    np.savez(tmp_path / "f.npz", ids=IDS, x=VECTORS)
+    manifest = imported(tmp_path / "f.npz", "--data", data)
+    with open_features(manifest) as store:
+        flip_bit(store["cls"].chunk_path(0))
+    with pytest.raises(UserError, match="they were deleted; run the same features import again"):
+        run_features("verify", manifest, "--delete")
+    imported(tmp_path / "f.npz", "--data", data)
+    run_features("verify", manifest)
 
 
 @pytest.mark.usefixtures("data")

@@ -14,7 +14,7 @@ from vitcapr.errors import UserError
 from vitcapr.files import remove_remains, write_json
 from vitcapr.formats.audit import AUDIT, find_audit
 from vitcapr.formats.store_manifest import read_sealed
-from vitcapr.pipeline.comparison import leaves
+from vitcapr.pipeline.changes import leaves
 from vitcapr.pipeline.paths import stores_root
 from vitcapr.progress import Reporter, format_bytes, print_lines
 from vitcapr.store import transfer
@@ -68,7 +68,10 @@ def verify(
         if delete:
             delete_damaged(manifest, group, damaged, path)
         first = "they were deleted; " if delete else "delete them (--delete does), then "
-        remedy = f"{first}run {compute_again(identity_in(manifest))}, which computes only what is missing"
+        again = f"run {compute_again(identity_in(manifest))}, which computes only what is missing"
+        if "imported" in manifest["attributes"]:
+            again = "run the same features import again, which writes only what is missing"
+        remedy = f"{first}{again}"
         raise UserError(f"{len(damaged)} of {len(files)} chunks are damaged", where=path, remedy=remedy)
     print_lines(f"{len(files)} chunks, {format_bytes(sum(file.size for file in files.values()))}, all as sealed")
 

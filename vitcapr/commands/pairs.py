@@ -1,5 +1,6 @@
-"""Write pairs as a table, with the pictures in Base64."""
+"""Write pairs as a table, with the pictures in Base64, and what rooms do with pairs."""
 
+import importlib
 from pathlib import Path
 from typing import Annotated
 
@@ -8,6 +9,7 @@ import typer
 from vitcapr.data.pairs.table import export_pairs
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.progress import Reporter
+from vitcapr.rooms import rooms
 
 app = typer.Typer(
     name="pairs", help=__doc__, add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True
@@ -16,7 +18,7 @@ app = typer.Typer(
 
 @app.callback()
 def _commands() -> None:
-    """Export text-image pairs of an experiment."""
+    """Export and audit text-image pairs."""
 
 
 @app.command()
@@ -34,3 +36,8 @@ def export(
         with reporter.track(f"export {output.name}", len(data.captions), "pairs") as tracker:
             number = export_pairs(data, manifest, output, encoded=base64, advance=tracker.advance)
         reporter.line(f"{output}: {number:,} pairs" + (", encoding: base64" if base64 else f" of {data.image_root}"))
+
+
+for package, folder in rooms().items():
+    if (folder / "pairs_command.py").is_file():
+        app.command()(getattr(importlib.import_module(f"{package}.pairs_command"), folder.name))

@@ -1,18 +1,25 @@
 """Run one stage of the pipeline, as the rules do."""
 
+import argparse
 import inspect
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-from vitcapr.errors import UserError, did_you_mean
+from vitcapr.errors import UserError
 from vitcapr.pipeline.run import run_stage
-from vitcapr.pipeline.stage import JOB, Parameter, Role, Stage, each_stage, find_stage, read_json
+from vitcapr.pipeline.stage import JOB, Role, Stage, each_stage, find_stage, read_json
 from vitcapr.progress import print_lines
 
-LOG = "--log"
+_RAW = argparse.RawDescriptionHelpFormatter
 _AS_JSON = "as JSON or as the path of a JSON file"
+_MORE: dict[Any, str] = {None: "", list: "; once for each", dict: f"; by their names {_AS_JSON}"}
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UserError(message, where=self.prog, remedy=f"{self.prog} --help lists the options")
 
 
 def app() -> None:
@@ -23,12 +30,8 @@ def app() -> None:
     elif arguments == ["--markdown"]:
         print(stages_page(), end="")
     else:
-        name, *words = arguments
-        stage = find_stage(name)
-        if {"-h", "--help"} & set(words):
-            print_lines(explain(stage))
-        else:
-            run_stage(stage, **read_words(stage, words))
+        stage = find_stage(arguments[0])
+        run_stage(stage, **read_words(stage, arguments[1:]))
 
 
 def read_words(stage: Stage, words: Sequence[str]) -> dict[str, Any]:
@@ -39,26 +42,23 @@ def read_words(stage: Stage, words: Sequence[str]) -> dict[str, Any]:
     Raises:
         UserError: an option is unknown, has no value or stands twice.
     """
-    values: dict[str, Any] = {}
-    options = {each.option: each for each in stage.options.values()}
-    for option, value in zip(words[::2], [*words[1::2], None], strict=False):
-        if option not in (*options, LOG, JOB):
-            remedy = did_you_mean(option, options, f"vitcapr stage {stage.name} --help lists the options")
-            raise UserError(f"the stage {stage.name} has no option '{option}'", remedy=remedy)
-        if value is None:
-            raise UserError(f"{option} has no value", remedy=f"write {option} VALUE")
-        if option == JOB:
-            given = dict(read_json(value, JOB))
-        elif option == LOG:
-            given = {"log": Path(value)}
-        elif options[option].holds is list:
-            given = {options[option].name: [*values.pop(options[option].name, []), value]}
-        else:
-            given = {options[option].name: read_json(value, option) if options[option].holds is dict else value}
-        for name in given.keys() & values.keys():
-            raise UserError(f"'{name}' is given twice", where=option)
-        values |= given
-    return values
+    about = inspect.getdoc(stage.function)
+    parser = _Parser(
+        f"vitcapr stage {stage.name}", description=about, allow_abbrev=False, formatter_class=_RAW, argument_default=[]
+    )
+    helps = {each.name: f"{each.help}{_MORE[each.holds]}" for each in stage.options.values()}
+    helps |= {"settings": f"settings of the stage {_AS_JSON}"} if stage.settings is not None else {}
+    for name, text in {**helps, JOB: f"all options {_AS_JSON}", "log": "a file that receives every line"}.items():
+        option = f"--{name.replace('_', '-')}"
+        parser.add_argument(option, action="append", metavar="VALUE", help=text.replace("%", "%%"))
+    given = {name: values for name, values in vars(parser.parse_args(words)).items() if values}
+    job = dict(read_json(given.pop(JOB)[0], f"--{JOB}")) if JOB in given else {}
+    for name, values in given.items():
+        several = name in stage.options and stage.options[name].holds is list
+        if name in job or (len(values) > 1 and not several):
+            parser.error(f"'{name}' is given twice")
+        job[name] = values if several else Path(values[0]) if name == "log" else values[0]
+    return job
 
 
 def listing() -> str:
@@ -67,24 +67,6 @@ def listing() -> str:
     width = max(len(stage.name) for stage in stages)
     lines = [f"  {stage.name:{width}}  {stage.summary}" for stage in stages]
     return "\n".join(["Usage: vitcapr stage NAME [OPTIONS]     vitcapr stage NAME --help explains one", "", *lines])
-
-
-def explain(stage: Stage) -> str:
-    """The text of ``vitcapr stage NAME --help``."""
-    options = {each.option: _help(each) for each in stage.options.values()}
-    options |= {JOB: f"All options {_AS_JSON}", LOG: "A file that receives every line of progress"}
-    width = max(map(len, options))
-    lines = [f"  {option:{width}}  {text}" for option, text in options.items()]
-    usage = f"Usage: vitcapr stage {stage.name} --OPTION VALUE ..."
-    return "\n".join([usage, "", inspect.getdoc(stage.function) or "", "", *lines])
-
-
-def _help(option: Parameter) -> str:
-    if option.role is Role.SETTINGS:
-        return f"Settings of the stage {_AS_JSON}"
-    more: dict[Any, str] = {list: "; once for each", dict: f"; by their names {_AS_JSON}"}
-    optional = "" if option.required else " [optional]"
-    return f"{option.help}{more[option.holds] if option.holds else ''}{optional}"
 
 
 def stages_page() -> str:

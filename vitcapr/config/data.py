@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import yaml
 from pydantic import Field, model_validator
 
-from vitcapr.config.base import Section, StageSettings, UserPath, find_data, one_spelling
+from vitcapr.config.base import Only, Section, StageSettings, UserPath, find_data, one_spelling
 
 
 class PictureChecks(Section):
@@ -20,6 +20,16 @@ class PictureChecks(Section):
     max_rejected: float = Field(0.1, ge=0, le=1)
     """Maximum share of the captioned images that may be left out as missing or damaged, and of the captions that may be
     left out because their row cannot be read; more stop the data stage. 0: a single one stops it."""
+
+
+class LeaveOut(Section):
+    """Training captions that an audit holds for wrong."""
+
+    leave_out: UserPath | None = None
+    """audit.parquet of vitcapr pairs audit: training captions that are probably wrong are left out, and listed in
+    rejected.csv (not with data.dataset: pairs)."""
+    leave_out_above: Annotated[float, Only("leave_out")] = Field(0.5, gt=0, le=1)
+    """Least probability of being wrong of a caption that is left out."""
 
 
 class DatasetConfig(Section):
@@ -277,7 +287,7 @@ class PairsConfig(DatasetConfig):
         return [key] if key and not getattr(self, key) else []
 
 
-class DataConfig(PictureChecks):
+class DataConfig(LeaveOut, PictureChecks):
     """The data set of an experiment. Only the section that ``dataset`` names is read."""
 
     dataset: Literal["table", "flickr8k", "flickr30k", "coco", "pairs"] = "table"
@@ -297,6 +307,8 @@ class DataConfig(PictureChecks):
         sections = {self.dataset: section}
         if isinstance(section, PairsConfig) and section.source == "flickr8k":
             sections["flickr8k"] = self.flickr8k
+        if self.leave_out and not isinstance(section, PhotographsConfig):
+            raise ValueError(f"leave_out has no effect with data.dataset: {self.dataset}; remove it")
         if keys := [f"data.{name}.{key}" for name, each in sections.items() for key in each.missing()]:
             raise ValueError(f"{' and '.join(keys)} must be given")
         read = {*sections, *(("flickr8k", self.pairs.source) if self.dataset == "pairs" else ())}

@@ -43,16 +43,6 @@ class FiguresConfig(Section):
     seed: int = Field(0, ge=0)
     """Seed that selects the examples."""
 
-    def choice(self, count: int) -> dict[str, Any]:
-        """The arguments of :class:`vitcapr.report.figures.examples.Choice` for ``count`` examples."""
-        return {"count": count, "seed": self.seed, "images": self.examples_first, "words": self.examples_words}
-
-    @property
-    def attention(self) -> dict[str, Any]:
-        """The same for the images whose attention is drawn."""
-        count = max(self.attention_images, len(self.attention_first) + len(self.attention_words))
-        return {"count": count, "seed": self.seed, "images": self.attention_first, "words": self.attention_words}
-
 
 FiguresOrNone = Annotated[FiguresConfig, BeforeValidator(_none, json_schema_input_type=FiguresConfig | Literal["none"])]
 """``none`` draws no figures."""

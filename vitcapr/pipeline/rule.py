@@ -85,13 +85,13 @@ class RuleStage:
         if (settings := self._settings(wildcards)) is not None:
             job["settings"] = json.loads(canonical_json(settings.canonical()))
         text = job_text(job)
-        command = shlex.join([*COMMAND, self.stage.name, JOB, text])
+        command = shlex.join([*COMMAND, self.stage.name, f"--{JOB}", text])
         if len(command) < LONGEST:
             return command
         path = self.results / JOBS / f"{sha256_bytes(text.encode())[:16]}.json"
         if not path.exists():
             write_text(path, text)
-        return shlex.join([*COMMAND, self.stage.name, JOB, str(path)])
+        return shlex.join([*COMMAND, self.stage.name, f"--{JOB}", str(path)])
 
     def fingerprint(self, wildcards: Wildcards) -> str:
         """Everything that determines the outputs of a job except its declared inputs; of these, the names count."""

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 STAGES = "vitcapr.stages"
 COMMAND = ("python", "-m", "vitcapr", "stage")
-JOB = "--job"
+JOB = "job"
 """The option of the values of all options, as JSON or as the path of a JSON file."""
 
 A = TypeVar("A", bound=Path)
@@ -133,14 +133,16 @@ class Parameter:
         """The value with the type of the parameter; None stands for the default.
 
         Args:
-            value: plain, as a job holds it; structured values may be JSON text, and settings the path of a JSON file.
+            value: plain, as a job holds it; settings and files by their names may be JSON text, or the path of a JSON
+                file.
 
         Raises:
             UserError: the value has another type.
         """
+        if isinstance(value, str) and (self.role is Role.SETTINGS or self.holds is dict):
+            value = read_json(value, self.option)
         if self.role is Role.SETTINGS:
-            section = read_json(value, self.option) if isinstance(value, str) else value or {}
-            return parse(self.type, section, self.option)
+            return parse(self.type, value or {}, self.option)
         if value is None:
             return self.default
         try:
@@ -280,47 +282,38 @@ def _modules() -> dict[str, str]:
 
 
 def _parameter(parameter: inspect.Parameter, module: str) -> Parameter:
-    annotation, help_text = parameter.annotation, ""
-    marks: list[Any] = []
-    if isinstance(annotation, str):
-        raise TypeError(f"{module}: annotations of a stage must be objects, not strings: {annotation}")
-    if get_origin(annotation) is Annotated:
-        annotation, help_text, *marks = get_args(annotation)
-    optional = False
-    if get_origin(annotation) in (Union, types.UnionType):
-        inner = [part for part in get_args(annotation) if part is not type(None)]
-        optional = len(inner) < len(get_args(annotation))
-        annotation = inner[0]
-    role, holds, value_type = _read(annotation)
-    required = parameter.default is inspect.Parameter.empty
-    if optional and required:
-        raise TypeError(f"{module}: '{parameter.name}' may be None, so it needs a default")
+    whole = parameter.annotation
+    annotation, *marks = get_args(whole) if _is(whole, Annotated) else [whole]
+    one = _parts(annotation)[0] if _is(annotation, Union, types.UnionType) else annotation
+    holds = get_origin(one) if _is(one, list, dict) else None
+    while _is(one, list, dict):
+        one = _parts(one)[-1]
     files: tuple[str, ...] = ()
-    if role in (Role.INPUT, Role.OUTPUT):
-        value_type, kind_help, *listed = get_args(value_type)
-        help_text, files = help_text or kind_help, listed[0] if listed else ()
+    if _is(one, In, Out):
+        role = Role.INPUT if _is(one, In) else Role.OUTPUT
+        one, text, *listed = _parts(_parts(one)[0])
+        marks, files = marks or [text], listed[0] if listed else ()
+    elif one in (Reporter, CodeHash):
+        role = Role.GIVEN
+    elif isinstance(one, type) and issubclass(one, StageSettings):
+        role = Role.SETTINGS
+    elif one in (str, int, float, bool):
+        role = Role.VALUE
+    else:
+        raise TypeError(f"{module}: a stage cannot have a parameter of type {annotation}")
+    required, text = parameter.default is inspect.Parameter.empty, marks[0] if marks else ""
     default = None if required else parameter.default
-    marked = CHECKPOINT in marks
     return Parameter(
-        parameter.name, role, annotation, holds, value_type, required, default, help_text, files, is_checkpoint=marked
+        parameter.name, role, annotation, holds, one, required, default, text, files, is_checkpoint=CHECKPOINT in marks
     )
 
 
-def _read(annotation: Any) -> tuple[Role, type[Any] | None, type[Any]]:
-    """The role, the container of several files, and the type of one value."""
-    holds = get_origin(annotation) if get_origin(annotation) in (list, dict) else None
-    while get_origin(annotation) in (list, dict):
-        annotation = get_args(annotation)[-1]
-    for alias, role in ((In, Role.INPUT), (Out, Role.OUTPUT)):
-        if get_origin(annotation) is alias:
-            return role, holds, get_args(annotation)[0]
-    if annotation is Reporter or annotation is CodeHash:
-        return Role.GIVEN, holds, annotation
-    if isinstance(annotation, type) and issubclass(annotation, StageSettings):
-        return Role.SETTINGS, holds, annotation
-    if annotation in (str, int, float, bool):
-        return Role.VALUE, holds, annotation
-    raise TypeError(f"a stage cannot have a parameter of type {annotation}")
+def _is(annotation: Any, *origins: Any) -> bool:
+    return get_origin(annotation) in origins
+
+
+def _parts(annotation: Any) -> list[Any]:
+    return [part for part in get_args(annotation) if part is not types.NoneType]
 
 
 def job_text(job: Mapping[str, Any]) -> str:

@@ -8,6 +8,7 @@ from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vitcapr.config.figures import FiguresConfig
 from vitcapr.formats import kinds
 from vitcapr.pipeline.figure import Figure
 from vitcapr.pipeline.stage import Out, Stage, stage
@@ -20,6 +21,17 @@ if TYPE_CHECKING:
     """One picture, or several by the names of their files."""
 else:
     Pictures = Any
+
+
+def example_choice(figures: FiguresConfig, count: int) -> dict[str, Any]:
+    """The arguments of :class:`vitcapr.report.figures.examples.Choice` for ``count`` examples."""
+    return {"count": count, "seed": figures.seed, "images": figures.examples_first, "words": figures.examples_words}
+
+
+def attention_choice(figures: FiguresConfig) -> dict[str, Any]:
+    """The same for the images whose attention is drawn."""
+    count = max(figures.attention_images, len(figures.attention_first) + len(figures.attention_words))
+    return {"count": count, "seed": figures.seed, "images": figures.attention_first, "words": figures.attention_words}
 
 
 @dataclass(frozen=True)

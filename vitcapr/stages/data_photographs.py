@@ -1,3 +1,5 @@
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Self
 
 from vitcapr.config.data import (
@@ -5,16 +7,19 @@ from vitcapr.config.data import (
     DataSettings,
     Flickr8kConfig,
     Flickr30kConfig,
+    LeaveOut,
     PhotographsConfig,
     PictureChecks,
     TableConfig,
+    find_data,
+    one_spelling,
 )
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import Out, stage
 from vitcapr.progress import Reporter
 
 
-class PhotographsSettings(PictureChecks, DataSettings):
+class PhotographsSettings(LeaveOut, PictureChecks, DataSettings):
     """The settings of the stage ``data_photographs``: the section of one data set."""
 
     coco: CocoConfig | None = None
@@ -26,7 +31,14 @@ class PhotographsSettings(PictureChecks, DataSettings):
     def from_config(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
         data = config.data
         checks = {name: getattr(data, name) for name in PictureChecks.model_fields}
+        if data.leave_out:
+            checks |= {"leave_out": one_spelling(str(find_data(data.leave_out))), "leave_out_above": data.leave_out_above}
         return cls(**checks, **{data.dataset: getattr(data, data.dataset).located()})
+
+    def user_files(self) -> Iterator[tuple[str, Path]]:
+        yield from super().user_files()
+        if self.leave_out:
+            yield "data.leave_out", Path(self.leave_out)
 
     @property
     def dataset(self) -> tuple[str, PhotographsConfig]:
@@ -42,10 +54,13 @@ class PhotographsSettings(PictureChecks, DataSettings):
 def data_photographs(settings: PhotographsSettings, report: Reporter, folder: Out[kinds.DataFolder]) -> None:
     """Check the photographs and captions of Flickr8k, Flickr30k, COCO or the user and write their manifest."""
     from vitcapr.data.collect import Checks, collect
+    from vitcapr.data.leave_out import leave_out
     from vitcapr.data.readers import list_data_set
 
     name, section = settings.dataset
     with list_data_set(name, section.images, **section.keys()) as (source, listing):
+        if settings.leave_out:
+            listing = leave_out(listing, Path(settings.leave_out), settings.leave_out_above)
         collect(
             listing,
             source,

@@ -3,13 +3,13 @@ from vitcapr.formats import kinds
 from vitcapr.pipeline.figure import MANIFEST
 from vitcapr.pipeline.stage import In, Split
 from vitcapr.progress import Reporter
-from vitcapr.stages._drawing import Drawing, Pictures
+from vitcapr.stages._drawing import Drawing, Pictures, attention_choice
 
 
 @Drawing(
     files=lambda experiment: [
         f"attention/{{captioner}}/{{decoding}}/{{split}}/attention-{number}"
-        for number in range(1, experiment.config.figures.attention["count"] + 1)
+        for number in range(1, attention_choice(experiment.config.figures)["count"] + 1)
     ],
     inputs=lambda _: {
         "captions": "results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
@@ -41,6 +41,6 @@ def draw_attention(
     from vitcapr.report.figures.attention import draw_attended
     from vitcapr.report.figures.examples import Choice, check_words
 
-    choice = Choice(**settings.figures.attention)
+    choice = Choice(**attention_choice(settings.figures))
     check_words(choice.words, Vocabulary.read(vocabulary).words)
     return draw_attended(read_manifest(manifest), split, captions, attention, choice, report)

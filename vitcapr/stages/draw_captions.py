@@ -2,7 +2,7 @@ from vitcapr.config.figures import FigureSettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.figure import MANIFEST
 from vitcapr.pipeline.stage import In, Language, Split
-from vitcapr.stages._drawing import Drawing, Pictures
+from vitcapr.stages._drawing import Drawing, Pictures, example_choice
 
 
 @Drawing(
@@ -33,7 +33,7 @@ def draw_captions(
     from vitcapr.report.figures.captions import caption_sheet, read_captioned
     from vitcapr.report.figures.examples import Choice, open_images, rows_of_split
 
-    data, choice = read_manifest(manifest), Choice(**settings.figures.choice(settings.figures.examples))
+    data, choice = read_manifest(manifest), Choice(**example_choice(settings.figures, settings.figures.examples))
     systems = {name.replace("/", ", "): read_captions(path) for name, path in captions.items()}
     rows = rows_of_split(data, split, systems)
     checked = {name.replace("/", ", "): read_claims(path) for name, path in (claims or {}).items()}

@@ -5,7 +5,7 @@ from vitcapr.formats import kinds
 from vitcapr.pipeline.figure import MANIFEST, Experiment
 from vitcapr.pipeline.stage import In, Language, Split
 from vitcapr.progress import Reporter
-from vitcapr.stages._drawing import Drawing, Pictures
+from vitcapr.stages._drawing import Drawing, Pictures, example_choice
 
 
 def _by_retriever(experiment: Experiment) -> list[dict[str, str]]:
@@ -48,5 +48,5 @@ def draw_reranked(
     from vitcapr.report.figures.captions import draw_changed
     from vitcapr.report.figures.examples import Choice
 
-    choice = Choice(**settings.figures.choice(settings.figures.examples))
+    choice = Choice(**example_choice(settings.figures, settings.figures.examples))
     return draw_changed(read_manifest(manifest), split, language, before, after, choice, report)

@@ -3,7 +3,7 @@ from vitcapr.formats import kinds
 from vitcapr.pipeline.figure import MANIFEST
 from vitcapr.pipeline.stage import In, Split
 from vitcapr.progress import Reporter
-from vitcapr.stages._drawing import Drawing, Pictures
+from vitcapr.stages._drawing import Drawing, Pictures, example_choice
 
 
 @Drawing(
@@ -36,7 +36,7 @@ def draw_retrieved(
     from vitcapr.report.figures.examples import Choice, open_images
     from vitcapr.report.figures.retrieval import draw_failures
 
-    data, choice = read_manifest(manifest), Choice(**settings.figures.choice(settings.figures.failures))
+    data, choice = read_manifest(manifest), Choice(**example_choice(settings.figures, settings.figures.failures))
     embedded = read_embeddings(embeddings, data, split)
     with open_images(data) as read:
         return draw_failures(data, embedded, read_ranks_of(ranks, embedded).ranks, choice, read, report)

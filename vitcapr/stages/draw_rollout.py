@@ -6,7 +6,7 @@ from vitcapr.formats import kinds
 from vitcapr.pipeline.figure import MANIFEST
 from vitcapr.pipeline.stage import In, Source, Split
 from vitcapr.progress import Reporter
-from vitcapr.stages._drawing import Drawing, Pictures
+from vitcapr.stages._drawing import Drawing, Pictures, attention_choice
 
 
 class RolloutSettings(FigureSettings):
@@ -24,9 +24,11 @@ class RolloutSettings(FigureSettings):
         "captions": "results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
         "attention": "results/{experiment}/captions/{captioner}/{decoding}/{split}/attention.npz",
         "manifest": MANIFEST,
-        "backbone": experiment.trained_backbone,
+        "backbone": lambda job: experiment.trained_backbone(experiment.config.captioners[job.captioner].backbone),
     },
-    values=lambda experiment: {"source": experiment.backbone_source},
+    values=lambda experiment: {
+        "source": lambda job: experiment.backbone_source(experiment.config.captioners[job.captioner].backbone)
+    },
     # The captions with attention whose backbone can be run again and has attention.
     each=lambda experiment: [
         one
@@ -58,7 +60,7 @@ def draw_rollout(
     from vitcapr.report.figures.attention import draw_rolled_out
     from vitcapr.report.figures.examples import Choice
 
-    of, choice = settings.backbone, Choice(**settings.figures.attention)
+    of, choice = settings.backbone, Choice(**attention_choice(settings.figures))
     where = str(backbone or source or of.source), of.revision
     grid, roll_out = open_rollout(*where, image_size=of.image_size, interpolation=of.interpolation, report=report)
     return draw_rolled_out(read_manifest(manifest), split, captions, attention, choice, grid, roll_out, report)

@@ -4,7 +4,7 @@ from vitcapr.config.figures import FigureSettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.figure import MANIFEST, Experiment
 from vitcapr.pipeline.stage import In, Out
-from vitcapr.stages._drawing import Drawing, Pictures
+from vitcapr.stages._drawing import Drawing, Pictures, example_choice
 
 POOLS = "pools"
 """In place of a split: the queries set apart, and their candidates."""
@@ -65,6 +65,6 @@ def draw_side_by_side(
     data = read_manifest(manifest)
     systems = {name: read_searched(paths, data, split, pools) for name, paths in embeddings.items()}
     place = f"of the {split} split" if pools is None else "of the pools"
-    figures, table = draw_systems(data, systems, place, Choice(**settings.figures.choice(1)))
+    figures, table = draw_systems(data, systems, place, Choice(**example_choice(settings.figures, 1)))
     write_text(found, table)
     return figures

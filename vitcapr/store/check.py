@@ -155,13 +155,14 @@ def compute_again(array: str) -> str:
 
 def lost_stores(experiment: Path) -> Iterator[tuple[Path, str]]:
     """The sealed manifests in the folder of an experiment whose store is gone, and the rules that make it again, as
-    Snakemake's options."""
+    Snakemake's options; no rule makes an imported store."""
     rules = {"features": "extract --until seal", "text_features": "extract_text --until extract_text"}
     for kind, forced in {**rules, "pixels": "extract_pixels --until extract_pixels"}.items():
         for sealed in sorted(experiment.glob(f"{kind}/*/manifest.json")):
             with suppress(UserError):  # A damaged manifest is an error of the stages that read it.
-                if not (sealed.parent / read_sealed(sealed)["store"]).is_dir():
-                    yield sealed, f"--forcerun {forced}"
+                manifest = read_sealed(sealed)
+                if not (sealed.parent / manifest["store"]).is_dir():
+                    yield sealed, "" if "imported" in manifest["attributes"] else f"--forcerun {forced}"
 
 
 @dataclass(frozen=True)

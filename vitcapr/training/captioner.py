@@ -83,6 +83,7 @@ def train_captioner(
         network["network"], described["language_model"] = networks.open_network(source, revision, words, kept)
     torch.manual_seed(seed)
     model = build_captioner(architecture, **network)
+    assert {*model.arrays} == {*captioner.arrays}, "the section of an architecture declares other arrays than its model"
     if word_vectors is not None:
         start_embedding(model.embedding, word_vectors, "the captioner's embedding_dim")
     if start is not None:

@@ -179,7 +179,8 @@ def finetune(
     dtype = resolve_dtype(training.precision, device)
     model, architecture, readers, checkpoints = untrained()
     check_tags(model, tags)
-    captions = captions_to_read(data, config.languages, pairs, None)
+    languages = [language for tower in config.text.values() for language in tower.languages]
+    captions = captions_to_read(data, languages, pairs, None)
     rows = CaptionRows(captions["caption_row"].to_numpy(), captions["image_row"].to_numpy())
     tokens = TowerCaptions(captions, readers, tags)
 

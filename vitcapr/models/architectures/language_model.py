@@ -53,11 +53,11 @@ class LanguageModelCaptioner(Captioner):
         if gradient_checkpointing:
             network.gradient_checkpointing_enable({"use_reentrant": False})
         width = self.embedding.embedding_dim
-        last = nn.Linear(width, width)
+        first, last = nn.Linear(feature_dim, width), nn.Linear(width, width)
         # The prefix begins as large as the words that the language model knows.
         nn.init.normal_(last.weight, std=float(self.embedding.weight.detach().float().std()) * last.in_features**-0.5)
         nn.init.zeros_(last.bias)
-        self.projector = nn.Sequential(nn.LayerNorm(feature_dim), nn.Linear(feature_dim, width), nn.GELU(), last)
+        self.projector = nn.Sequential(nn.LayerNorm(feature_dim), first, nn.GELU(), last)
         self.cls_map = nn.Linear(cls_dim, feature_dim) if cls_dim else None
 
     @property

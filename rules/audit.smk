@@ -1,0 +1,28 @@
+# Audits of the data set: captions that are probably wrong, leaks, odd captions.
+
+
+use rule cpu_job as audit_data with:
+    input:
+        features=lambda job: experiment.sealed(
+            experiment.config.audits[job.audit].image
+        ),
+        text_features=lambda job: f"results/{job.experiment}/text_features/{experiment.config.audits[job.audit].text}/manifest.json",
+        manifest="results/{experiment}/data/manifest.json",
+    output:
+        captions="results/{experiment}/audits/{audit}/audit.parquet",
+        leaks="results/{experiment}/audits/{audit}/leaks.csv",
+        table=in_report(
+            "audits/{audit}/tables.md", "audit", "Data", table="audit", audit="{audit}"
+        ),
+        pictures="results/{experiment}/audits/{audit}/index.html",
+        page="results/{experiment}/audits/{audit}/page_section.json",
+    log:
+        "results/{experiment}/logs/audit_data/{audit}.log",
+    wildcard_constraints:
+        audit=one_of(experiment.config.run.audits),
+    threads: 4
+    resources:
+        mem_mb=8000,
+        runtime=240,
+    params:
+        **stages.audit_data(name=lambda job: job.audit),

@@ -1,0 +1,43 @@
+"""``vitcapr pairs audit``, which ``vitcapr/commands/pairs.py`` finds by the name of this file."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vitcapr.commands.main import Log
+from vitcapr.progress import print_lines
+
+
+def audit(
+    images: Annotated[Path, typer.Argument(help="Sealed manifest.json of image features with cls, or its folder.")],
+    texts: Annotated[Path, typer.Argument(help="Sealed manifest.json of the features of all captions, or its folder.")],
+    data: Annotated[Path, typer.Option(help="manifest.json of the data set, or its folder.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the tables and the page.")],
+    rivals: Annotated[
+        int, typer.Option(min=2, help="Other images and captions that each pair is compared with.")
+    ] = 2000,
+    near: Annotated[
+        float, typer.Option(min=0, max=1, help="Least cosine, about the mean, of nearly equal images in two splits.")
+    ] = 0.9,
+    log: Log = None,
+) -> None:
+    """Find wrong captions, images and captions that stand in two splits, and odd captions, from two stores.
+
+    The folder holds audit.parquet (a row for each caption), leaks.csv, tables.md and index.html.
+    """
+    from vitcapr.formats.manifest import read_manifest
+    from vitcapr.formats.terminal import print_listing
+    from vitcapr.progress import Reporter
+    from vitcapr.store.reader import open_features
+    from vitcapr.studies.audit.audit import audit as audit_data
+
+    stores = open_features(images), open_features(texts)
+    manifest = read_manifest(data)
+    with Reporter(log) as reporter:
+        result = audit_data(manifest, *stores, rivals, near, reporter)
+        result.write(
+            manifest, output / "audit.parquet", output / "leaks.csv", output / "tables.md", output / "index.html"
+        )
+    print_listing(result.counts)
+    print_lines(f"\n{output / 'index.html'}")
