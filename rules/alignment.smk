@@ -1,17 +1,16 @@
 # Alignments of two frozen encoders, compared over the number of training pairs.
 
 
-def alignment(wildcards):
-    return definitions.alignments[wildcards.alignment]
-
-
 use rule cpu_job as align with:
     input:
-        features=lambda job: experiment.sealed(alignment(job).image),
+        features=lambda job: experiment.sealed(
+            experiment.config.alignments[job.alignment].image
+        ),
         augmented_views=lambda job: [
-            experiment.sealed(view) for view in alignment(job).views
+            experiment.sealed(view)
+            for view in experiment.config.alignments[job.alignment].views
         ],
-        text_features=lambda job: f"results/{job.experiment}/text_features/{alignment(job).text}/manifest.json",
+        text_features=lambda job: f"results/{job.experiment}/text_features/{experiment.config.alignments[job.alignment].text}/manifest.json",
         manifest="results/{experiment}/data/manifest.json",
     output:
         scores="results/{experiment}/alignments/{alignment}/scores.csv",
@@ -30,7 +29,7 @@ use rule cpu_job as align with:
     log:
         "results/{experiment}/logs/align/{alignment}.log",
     wildcard_constraints:
-        alignment=one_of(definitions.run.alignments),
+        alignment=one_of(experiment.config.run.alignments),
     priority: 7
     threads: 8
     resources:
@@ -39,5 +38,5 @@ use rule cpu_job as align with:
     params:
         **stages.align(
             name=lambda job: job.alignment,
-            language=definitions.text.language,
+            language=experiment.config.text.language,
         ),

@@ -3,24 +3,7 @@
 # figure. Slow figures run before fast ones, so that no core is idle at the end.
 
 
-definitions = experiment.config
-
-
-# The definition that a job is about.
-def captioner(job):
-    return definitions.captioners[job.captioner]
-
-
-def retriever(job):
-    return definitions.retrievers[job.retriever]
-
-
-def reranker(job):
-    return definitions.retrievers[definitions.rerankings[job.reranking].retriever]
-
-
-def dual_encoder(job):
-    return definitions.finetuned_dual_encoders[job.finetuned]
+definitions = Definitions(experiment.config)
 
 
 wildcard_constraints:

@@ -22,7 +22,9 @@ use rule gpu_job as extract with:
 
 use rule cpu_job as adopt with:
     input:
-        store=lambda job: experiment.adopted_store(definitions.backbones[job.backbone]),
+        store=lambda job: experiment.adopted_store(
+            experiment.config.backbones[job.backbone]
+        ),
         manifest="results/{experiment}/data/manifest.json",
     output:
         sealed="results/{experiment}/features/{backbone}/manifest.json",
@@ -37,7 +39,7 @@ use rule cpu_job as adopt with:
 use rule adopt as adopt_text with:
     input:
         store=lambda job: experiment.adopted_store(
-            definitions.text_encoders[job.encoder]
+            experiment.config.text_encoders[job.encoder]
         ),
         manifest="results/{experiment}/data/manifest.json",
     output:

@@ -2,8 +2,7 @@
 # like those of retrievers: all languages together under the fine-tuned dual encoder's name, and each language under MODEL-LANGUAGE.
 
 
-def tokenizers(job):
-    return experiment.tokenizer_files(dual_encoder(job))
+tokenizers = lambda job: experiment.tokenizer_files(definitions.dual_encoder(job))
 
 
 use rule cpu_job as train_tokenizer with:
@@ -20,13 +19,13 @@ use rule cpu_job as train_tokenizer with:
 use rule gpu_job as finetune with:
     input:
         backbone=lambda job: experiment.trained_backbone(
-            dual_encoder(job).image.backbone
+            definitions.dual_encoder(job).image.backbone
         ),
-        pixels=lambda job: experiment.pixels(dual_encoder(job)),
+        pixels=lambda job: experiment.pixels(definitions.dual_encoder(job)),
         manifest="results/{experiment}/data/manifest.json",
         tokenizers=list_files(tokenizers),
-        tags=lambda job: experiment.tags(dual_encoder(job)),
-        pairs=lambda job: experiment.pairs(dual_encoder(job)),
+        tags=lambda job: experiment.tags(definitions.dual_encoder(job)),
+        pairs=lambda job: experiment.pairs(definitions.dual_encoder(job)),
     output:
         finetuned=stages.finetune.folder(
             "finetuned", "finetuned_dual_encoders/{finetuned}"
@@ -38,7 +37,7 @@ use rule gpu_job as finetune with:
     params:
         **stages.finetune(
             source=lambda job: experiment.backbone_source(
-                dual_encoder(job).image.backbone
+                definitions.dual_encoder(job).image.backbone
             ),
             tokenizers=tokenizers,
         ),
@@ -46,13 +45,13 @@ use rule gpu_job as finetune with:
 
 use rule gpu_job as embed_finetuned with:
     input:
-        pixels=lambda job: experiment.pixels(dual_encoder(job)),
+        pixels=lambda job: experiment.pixels(definitions.dual_encoder(job)),
         manifest="results/{experiment}/data/manifest.json",
         finetuned=stages.embed_finetuned.folder(
             "finetuned", "finetuned_dual_encoders/{finetuned}"
         ),
-        tags=lambda job: experiment.tags(dual_encoder(job)),
-        pairs=lambda job: experiment.pairs(dual_encoder(job)),
+        tags=lambda job: experiment.tags(definitions.dual_encoder(job)),
+        pairs=lambda job: experiment.pairs(definitions.dual_encoder(job)),
     output:
         embeddings="results/{experiment}/embeddings/{finetuned}/{split}/embeddings.npz",
     log:
@@ -66,13 +65,13 @@ use rule gpu_job as embed_finetuned with:
 use rule embed_finetuned as embed_untrained with:
     input:
         backbone=lambda job: experiment.trained_backbone(
-            dual_encoder(job).image.backbone
+            definitions.dual_encoder(job).image.backbone
         ),
-        pixels=lambda job: experiment.pixels(dual_encoder(job)),
+        pixels=lambda job: experiment.pixels(definitions.dual_encoder(job)),
         manifest="results/{experiment}/data/manifest.json",
         tokenizers=list_files(tokenizers),
-        tags=lambda job: experiment.tags(dual_encoder(job)),
-        pairs=lambda job: experiment.pairs(dual_encoder(job)),
+        tags=lambda job: experiment.tags(definitions.dual_encoder(job)),
+        pairs=lambda job: experiment.pairs(definitions.dual_encoder(job)),
     output:
         embeddings="results/{experiment}/embeddings/untrained/{finetuned}/{split}/embeddings.npz",
     log:
@@ -80,7 +79,7 @@ use rule embed_finetuned as embed_untrained with:
     params:
         **stages.embed_finetuned(
             source=lambda job: experiment.backbone_source(
-                dual_encoder(job).image.backbone
+                definitions.dual_encoder(job).image.backbone
             ),
             tokenizers=tokenizers,
         ),

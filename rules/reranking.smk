@@ -4,9 +4,9 @@
 use rule gpu_job as tune_reranking with:
     input:
         captions=lambda job: experiment.candidates(job, "validation"),
-        features=lambda job: experiment.sealed(reranker(job).backbone),
+        features=lambda job: experiment.sealed(definitions.reranker(job).backbone),
         augmented_views=lambda job: experiment.sealed_views(
-            reranker(job).augmented_views
+            definitions.reranker(job).augmented_views
         ),
         manifest="results/{experiment}/data/manifest.json",
         vocabulary="results/{experiment}/text/vocabulary.json",
@@ -27,9 +27,9 @@ use rule gpu_job as rerank with:
     input:
         candidates=experiment.candidates,
         weight=experiment.reranking_weight,
-        features=lambda job: experiment.sealed(reranker(job).backbone),
+        features=lambda job: experiment.sealed(definitions.reranker(job).backbone),
         augmented_views=lambda job: experiment.sealed_views(
-            reranker(job).augmented_views
+            definitions.reranker(job).augmented_views
         ),
         manifest="results/{experiment}/data/manifest.json",
         vocabulary="results/{experiment}/text/vocabulary.json",

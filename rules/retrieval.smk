@@ -20,17 +20,19 @@ use rule gpu_job as extract_text with:
 
 use rule gpu_job as train_retriever with:
     input:
-        features=lambda job: experiment.sealed(retriever(job).backbone),
+        features=lambda job: experiment.sealed(definitions.retriever(job).backbone),
         augmented_views=lambda job: experiment.sealed_views(
-            retriever(job).augmented_views
+            definitions.retriever(job).augmented_views
         ),
         text_features=lambda job: experiment.text_features(
-            retriever(job).text.text_encoder
+            definitions.retriever(job).text.text_encoder
         ),
         manifest="results/{experiment}/data/manifest.json",
         vocabulary="results/{experiment}/text/vocabulary.json",
         tokens="results/{experiment}/text/tokens.npz",
-        word_vectors=lambda job: experiment.initial_vectors(retriever(job).text),
+        word_vectors=lambda job: experiment.initial_vectors(
+            definitions.retriever(job).text
+        ),
     output:
         retriever=stages.train_retriever.folder("retriever", "retrievers/{retriever}"),
     log:
@@ -44,12 +46,12 @@ use rule gpu_job as train_retriever with:
 
 use rule gpu_job as embed with:
     input:
-        features=lambda job: experiment.sealed(retriever(job).backbone),
+        features=lambda job: experiment.sealed(definitions.retriever(job).backbone),
         augmented_views=lambda job: experiment.sealed_views(
-            retriever(job).augmented_views
+            definitions.retriever(job).augmented_views
         ),
         text_features=lambda job: experiment.text_features(
-            retriever(job).text.text_encoder
+            definitions.retriever(job).text.text_encoder
         ),
         manifest="results/{experiment}/data/manifest.json",
         vocabulary="results/{experiment}/text/vocabulary.json",
