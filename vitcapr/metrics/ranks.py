@@ -8,7 +8,6 @@ product runs in float32, and float64 decides where a score is as close to that o
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -83,7 +82,7 @@ def _exact_scores(left: Float32s, right: Float32s, rows: Counts, columns: Counts
     """(P,): the scores of pairs of a row on the left and one on the right."""
     if len(rows) > len(left) * len(right) // 64:
         scores = (left.astype(np.float64) @ right.T.astype(np.float64)).astype(np.float32)
-        return scores[rows, columns]  # type: ignore[no-any-return]
+        return scores[rows, columns]
     parts = [
         np.einsum(
             "pe,pe->p", left[rows[start : start + 2**14]], right[columns[start : start + 2**14]], dtype=np.float64
@@ -116,7 +115,7 @@ def _add_block(
     scores: Float32s,
     parts: tuple[Float32s, Float32s],
     limits: Float32s,
-    axis: Literal[0, 1],
+    axis: int,
     error: np.float32,
 ) -> None:
     """Count the scores of each row (axis 0) or column (axis 1) of a block that reach its limits.
