@@ -104,9 +104,14 @@ def _largest_error(left: Float32s, right: Float32s) -> np.float32:
     """What a score and the product in float32 may differ by: n u ||x|| ||y||, and a few roundings more.
 
     Source: Higham, Accuracy and Stability of Numerical Algorithms (2002), section 3.1.
+
+    Raises:
+        UserError: a product may not fit into float32.
     """
     squares = [np.einsum("re,re->r", side, side, dtype=np.float64).max(initial=0) for side in (left, right)]
     limits = np.finfo(np.float32)
+    if squares[0] * squares[1] > float(limits.max) ** 2:
+        raise UserError("the embeddings are so long that their scores overflow float32", remedy="normalise them")
     return np.float32((left.shape[1] + 8) * (limits.eps / 2 * np.sqrt(squares[0] * squares[1]) + limits.tiny))
 
 
