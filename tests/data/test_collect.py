@@ -154,7 +154,7 @@ def test_an_audit_leaves_out_training_captions_with_their_reason(folder: Path, t
         ["b", "image without a caption"],
         ["b#0", "left out: wrong with a probability of 0.50"],
     ]
-    with pytest.raises(UserError, match="none of 4 training captions: their highest probability is 0.9"):
+    with pytest.raises(UserError, match=r"none of 4 training captions: their highest probability is 0\.9"):
         leave_out(listing, audit, 0.95)
     pd.DataFrame({"caption_id": ["a#0"]}).to_parquet(audit)
     with pytest.raises(UserError, match="an audit has the column suspicion"):

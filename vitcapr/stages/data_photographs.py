@@ -2,6 +2,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
 
+from vitcapr.config.base import find_data, one_spelling
 from vitcapr.config.data import (
     CocoConfig,
     DataSettings,
@@ -11,8 +12,6 @@ from vitcapr.config.data import (
     PhotographsConfig,
     PictureChecks,
     TableConfig,
-    find_data,
-    one_spelling,
 )
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import Out, stage
@@ -32,7 +31,10 @@ class PhotographsSettings(LeaveOut, PictureChecks, DataSettings):
         data = config.data
         checks = {name: getattr(data, name) for name in PictureChecks.model_fields}
         if data.leave_out:
-            checks |= {"leave_out": one_spelling(str(find_data(data.leave_out))), "leave_out_above": data.leave_out_above}
+            checks |= {
+                "leave_out": one_spelling(str(find_data(data.leave_out))),
+                "leave_out_above": data.leave_out_above,
+            }
         return cls(**checks, **{data.dataset: getattr(data, data.dataset).located()})
 
     def user_files(self) -> Iterator[tuple[str, Path]]:

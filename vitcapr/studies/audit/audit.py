@@ -13,7 +13,7 @@ from vitcapr.files import write_text
 from vitcapr.formats.caption_audit import write_audit
 from vitcapr.formats.containers import ROW_GROUP, frame_to_csv
 from vitcapr.formats.manifest import SPLITS, Manifest
-from vitcapr.formats.tables import Table, number, row, to_page
+from vitcapr.formats.tables import Cell, Table, number, row, to_page
 from vitcapr.progress import Reporter
 from vitcapr.store.reader import FeatureStore
 from vitcapr.studies.audit.captions import ODD, CaptionFacts, read_facts
@@ -98,15 +98,15 @@ def _captions(found: Suspicion, facts: CaptionFacts, share: float) -> pd.DataFra
 
 def _with_ids(captions: pd.DataFrame, data: Manifest) -> Iterator[pd.DataFrame]:
     """A row group at a time, with the ids and with the oddities as one text."""
-    ids = [
-        _ids(captions[f"better_{kind}"], table.column(f"{kind}_id"))
+    ids = {
+        f"better_{kind}": _ids(captions[f"better_{kind}"], table.column(f"{kind}_id"))
         for kind, table in (("image", data.image_table), ("caption", data.caption_table))
-    ]
+    }
     kinds = [*ODD, SHARED]
     first = 0
     for part in data.caption_table.batches("caption_id", "image_id", "split"):
         own = captions.iloc[first : first + len(part)]
-        better = {f"better_{kind}": own[f"better_{kind}"].map(each) for kind, each in zip(("image", "caption"), ids)}
+        better = {name: own[name].map(each) for name, each in ids.items()}
         flags = own[kinds].to_numpy(bool)
         odd = ["; ".join(np.array(kinds)[each]) if each.any() else "" for each in flags]
         yield part.set_axis(own.index).join(own.assign(odd=odd, **better).drop(columns=kinds))
@@ -119,7 +119,7 @@ def _ids(rows: "pd.Series[int]", ids: "pd.Series[str]") -> Mapping[int, str]:
 
 
 def _counts(captions: pd.DataFrame, facts: CaptionFacts, share: Share, leaks: pd.DataFrame, compared: int) -> Table:
-    def count(name: str, flags: np.ndarray, of: int) -> tuple[object, ...]:
+    def count(name: str, flags: np.ndarray, of: int) -> tuple[Cell, ...]:
         part = share_of(flags, facts.image_row[: len(flags)])
         return row(name, f"{flags.sum():,}", f"{of:,}", number(*part, scale=100, places=2))
 
@@ -156,7 +156,7 @@ def _page(result: Audit, data: Manifest) -> str:
     )
     images = data.image_table.column("path")
     leaks = result.leaks.head(SHOWN).to_dict("records")
-    paths = data.images.set_index("image_id")["path"] if leaks else {}
+    paths = dict(zip(data.image_table.column("image_id"), images, strict=True)) if leaks else {}
     with ImageSource(data.image_root) as source:
         captions = [
             {

@@ -1,9 +1,9 @@
 """Ridge regressions from images to captions and back, from moments, with predictions that leave the own image out.
 
-Hoerl and Kennard 1970. Every row begins with a 1, whose weight is not penalised. Captions y_1 to y_M, each with the row x
-of its image, have the moments ``XX = sum x x'``, ``XY = sum x y'``, ``YY = sum y y'``. With A and C the first and the last
-plus their ridges, ``inv(A) XY`` predicts captions from images and ``inv(C) XY'`` images from captions. Without an image
-with n captions of sum s, and with h = x' inv(A) x, the prediction for this image is (Sherman and Morrison 1950)
+Hoerl and Kennard 1970. Every row begins with a 1, whose weight is not penalised. Captions y_1 to y_M, each with the row
+x of its image, have the moments ``XX = sum x x'``, ``XY = sum x y'``, ``YY = sum y y'``. With A and C the first and the
+last plus their ridges, ``inv(A) XY`` predicts captions from images and ``inv(C) XY'`` images from captions. Without an
+image with n captions of sum s, and with h = x' inv(A) x, the prediction for this image is (Sherman and Morrison 1950)
 
     (x' inv(A) XY - h s) / (1 - n h)
 
@@ -89,8 +89,8 @@ class Ridges:
         return expected_texts, own - unexplained
 
     def points(self, images: Floats, texts: Floats, counts: Rows) -> tuple[Points, Points]:
-        """(n, Dx + Dy) and (m, Dx + Dy) float32. A dot product is the sum of two cosines about the means: of the caption
-        and the expected one, and of the image and the expected one."""
+        """(n, Dx + Dy) and (m, Dx + Dy) float32. A dot product is the sum of two cosines about the means: of the
+        caption and the expected one, and of the image and the expected one."""
         expected_texts, expected_images = self.left_out(images, texts, counts)
         image_mean, text_mean = self.means
         of_images = _unit(expected_texts - text_mean), _unit(images - image_mean)
@@ -119,4 +119,4 @@ def _with_one(rows: Floats) -> Floats:
 
 
 def _unit(rows: Floats) -> Floats:
-    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12))

@@ -1,9 +1,10 @@
 """From suspicions of pairs and of random pairs: the share of wrong pairs, and what one suspicion means.
 
-The suspicions are a mixture of wrong pairs, which look like random ones, and of right pairs. A share u of the random pairs
-has at least the suspicion t(u). If no right pair has, the share of wrong pairs is ``P(suspicion >= t(u)) / u``; if some
-have, it is less (Blanchard et al. 2010, Semi-Supervised Novelty Detection). u is a half, as most wrong pairs count then,
-unless a smaller u gives significantly less: then right pairs look like the less suspicious of the random ones.
+The suspicions are a mixture of wrong pairs, which look like random ones, and of right pairs. A share u of the random
+pairs has at least the suspicion t(u). If no right pair has, the share of wrong pairs is ``P(suspicion >= t(u)) / u``;
+if some have, it is less (Blanchard et al. 2010, Semi-Supervised Novelty Detection). u is a half, as most wrong pairs
+count then, unless a smaller u gives significantly less: then right pairs look like the less suspicious of the random
+ones.
 """
 
 from typing import NamedTuple

@@ -1,8 +1,8 @@
 """How suspicious each caption is, and each caption with an image that is drawn at random: the null.
 
-Image and caption are scored by up to three cosines (:meth:`vitcapr.studies.audit.ridge.Ridges.points`): of the caption and
-the one expected of the image, of the image and the one expected of the caption, and, if every image has several captions,
-of the caption and the mean of the image's other captions. The suspicion is
+Image and caption are scored by up to three cosines (:meth:`vitcapr.studies.audit.ridge.Ridges.points`): of the caption
+and the one expected of the image, of the image and the one expected of the caption, and, if every image has several
+captions, of the caption and the mean of the image's other captions. The suspicion is
 
     (mean score of the best other images with the caption + mean score of the best other captions with the image) / 2
         - score of the pair
@@ -13,8 +13,6 @@ others are a sample, the rivals. Two passes over the stores, a chunk at a time: 
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
 from typing import NamedTuple
 
 import numpy as np
@@ -31,8 +29,8 @@ _CHUNK = 8192
 
 
 class Suspicion(NamedTuple):
-    """Of M captions: ``pairs`` (M,), ``null`` (M,), and the rows of the image and of the caption among the rivals that fit
-    better than the own ones, -1 where none does."""
+    """Of M captions: ``pairs`` (M,), ``null`` (M,), and the rows of the image and of the caption among the rivals that
+    fit better than the own ones, -1 where none does."""
 
     pairs: Points
     null: Points
@@ -75,8 +73,8 @@ class PairedStores:
 
 
 class _Rivals(NamedTuple):
-    """Pairs of R images and one caption of each: points (R, E), their rows, and the mean score of the best captions with
-    each image."""
+    """Pairs of R images and one caption of each: points (R, E), their rows, and the mean score of the best captions
+    with each image."""
 
     images: Points
     texts: Points
@@ -95,12 +93,14 @@ def measure(
         advance: receives the number of captions that a pass has read.
     """
     draw = np.random.default_rng(seed)
-    parts = []
+    moments: Moments | None = None
     for images in stores.chunks():
         x, y, counts = stores.read(images)
-        parts = [reduce(add, [*parts, Moments.of(x, y, counts)])]
+        part = Moments.of(x, y, counts)
+        moments = part if moments is None else moments + part
         advance(len(y))
-    scorer = _Scorer(Ridges(parts[0], IMAGE_RIDGE, TEXT_RIDGE), bool(stores.counts.min() > 1))
+    assert moments is not None
+    scorer = _Scorer(Ridges(moments, IMAGE_RIDGE, TEXT_RIDGE), bool(stores.counts.min() > 1))
     captioned = np.flatnonzero(stores.counts)
     drawn = np.sort(draw.choice(captioned, min(rivals, len(captioned)), replace=False))
     others = scorer.rivals(stores, drawn)
