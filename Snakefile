@@ -7,6 +7,7 @@ from pathlib import Path
 from snakemake.utils import min_version
 
 from vitcapr.errors import UserError
+from vitcapr.experiment.definitions import Definitions
 from vitcapr.experiment.experiment import Experiment, names_of, read_merged
 from vitcapr.experiment.targets import run_again
 from vitcapr.pipeline.paths import (
@@ -55,7 +56,9 @@ include: "rules/common.smk"
 
 
 # A file of rules in the folder is enough: rules/NAME.smk has those of the room NAME.
-for rules_file in sorted(Path(workflow.basedir, "rules").glob("*.smk")):
+for rules_file in sorted(
+    Path(workflow.current_basedir.get_path_or_uri(False), "rules").glob("*.smk")
+):
     if rules_file.name != "common.smk":
 
         include: rules_file

@@ -1,17 +1,16 @@
 # Alignments of two frozen encoders, compared over the number of training pairs.
 
 
-def alignment(wildcards):
-    return experiment.config.alignments[wildcards.alignment]
-
-
 use rule cpu_job as align with:
     input:
-        features=lambda job: experiment.sealed(alignment(job).image),
+        features=lambda job: experiment.sealed(
+            experiment.config.alignments[job.alignment].image
+        ),
         augmented_views=lambda job: [
-            experiment.sealed(view) for view in alignment(job).views
+            experiment.sealed(view)
+            for view in experiment.config.alignments[job.alignment].views
         ],
-        text_features=lambda job: f"results/{job.experiment}/text_features/{alignment(job).text}/manifest.json",
+        text_features=lambda job: f"results/{job.experiment}/text_features/{experiment.config.alignments[job.alignment].text}/manifest.json",
         manifest="results/{experiment}/data/manifest.json",
     output:
         scores="results/{experiment}/alignments/{alignment}/scores.csv",

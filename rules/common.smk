@@ -3,6 +3,9 @@
 # figure. Slow figures run before fast ones, so that no core is idle at the end.
 
 
+definitions = Definitions(experiment.config)
+
+
 wildcard_constraints:
     experiment=experiment.name,
     backbone=one_of(experiment.backbones),

@@ -3,7 +3,7 @@
 
 use rule gpu_job as decode with:
     input:
-        features=experiment.features,
+        features=lambda job: experiment.sealed(definitions.captioner(job).backbone),
         manifest="results/{experiment}/data/manifest.json",
         vocabulary=experiment.vocabulary,
         captioner=stages.decode.folder("captioner", "captioners/{captioner}"),

@@ -5,7 +5,7 @@
 use rule gpu_job as extract with:
     input:
         manifest="results/{experiment}/data/manifest.json",
-        backbone=experiment.trained_backbone,
+        backbone=lambda job: experiment.trained_backbone(job.backbone),
     output:
         part="results/{experiment}/features/{backbone}/parts/{task}.json",
     log:
@@ -22,7 +22,9 @@ use rule gpu_job as extract with:
 
 use rule cpu_job as adopt with:
     input:
-        store=experiment.adopted_store,
+        store=lambda job: experiment.adopted_store(
+            experiment.config.backbones[job.backbone]
+        ),
         manifest="results/{experiment}/data/manifest.json",
     output:
         sealed="results/{experiment}/features/{backbone}/manifest.json",
@@ -36,7 +38,9 @@ use rule cpu_job as adopt with:
 
 use rule adopt as adopt_text with:
     input:
-        store=experiment.adopted_store,
+        store=lambda job: experiment.adopted_store(
+            experiment.config.text_encoders[job.encoder]
+        ),
         manifest="results/{experiment}/data/manifest.json",
     output:
         sealed="results/{experiment}/text_features/{encoder}/manifest.json",

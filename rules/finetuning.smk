@@ -2,6 +2,9 @@
 # like those of retrievers: all languages together under the fine-tuned dual encoder's name, and each language under MODEL-LANGUAGE.
 
 
+tokenizers = lambda job: experiment.tokenizer_files(definitions.dual_encoder(job))
+
+
 use rule cpu_job as train_tokenizer with:
     input:
         manifest="results/{experiment}/data/manifest.json",
@@ -15,12 +18,14 @@ use rule cpu_job as train_tokenizer with:
 
 use rule gpu_job as finetune with:
     input:
-        backbone=experiment.trained_backbone,
-        pixels=experiment.pixels,
+        backbone=lambda job: experiment.trained_backbone(
+            definitions.dual_encoder(job).image.backbone
+        ),
+        pixels=lambda job: experiment.pixels(definitions.dual_encoder(job)),
         manifest="results/{experiment}/data/manifest.json",
-        tokenizers=list_files(experiment.tokenizer_files),
-        tags=experiment.tags,
-        pairs=experiment.pairs,
+        tokenizers=list_files(tokenizers),
+        tags=lambda job: experiment.tags(definitions.dual_encoder(job)),
+        pairs=lambda job: experiment.pairs(definitions.dual_encoder(job)),
     output:
         finetuned=stages.finetune.folder(
             "finetuned", "finetuned_dual_encoders/{finetuned}"
@@ -31,20 +36,22 @@ use rule gpu_job as finetune with:
         **stages.finetune.on_gpu(runtime=1440, mem_mb=16000),
     params:
         **stages.finetune(
-            source=experiment.backbone_source,
-            tokenizers=experiment.tokenizer_files,
+            source=lambda job: experiment.backbone_source(
+                definitions.dual_encoder(job).image.backbone
+            ),
+            tokenizers=tokenizers,
         ),
 
 
 use rule gpu_job as embed_finetuned with:
     input:
-        pixels=experiment.pixels,
+        pixels=lambda job: experiment.pixels(definitions.dual_encoder(job)),
         manifest="results/{experiment}/data/manifest.json",
         finetuned=stages.embed_finetuned.folder(
             "finetuned", "finetuned_dual_encoders/{finetuned}"
         ),
-        tags=experiment.tags,
-        pairs=experiment.pairs,
+        tags=lambda job: experiment.tags(definitions.dual_encoder(job)),
+        pairs=lambda job: experiment.pairs(definitions.dual_encoder(job)),
     output:
         embeddings="results/{experiment}/embeddings/{finetuned}/{split}/embeddings.npz",
     log:
@@ -57,20 +64,24 @@ use rule gpu_job as embed_finetuned with:
 
 use rule embed_finetuned as embed_untrained with:
     input:
-        backbone=experiment.trained_backbone,
-        pixels=experiment.pixels,
+        backbone=lambda job: experiment.trained_backbone(
+            definitions.dual_encoder(job).image.backbone
+        ),
+        pixels=lambda job: experiment.pixels(definitions.dual_encoder(job)),
         manifest="results/{experiment}/data/manifest.json",
-        tokenizers=list_files(experiment.tokenizer_files),
-        tags=experiment.tags,
-        pairs=experiment.pairs,
+        tokenizers=list_files(tokenizers),
+        tags=lambda job: experiment.tags(definitions.dual_encoder(job)),
+        pairs=lambda job: experiment.pairs(definitions.dual_encoder(job)),
     output:
         embeddings="results/{experiment}/embeddings/untrained/{finetuned}/{split}/embeddings.npz",
     log:
         "results/{experiment}/logs/embed_untrained/{finetuned}.{split}.log",
     params:
         **stages.embed_finetuned(
-            source=experiment.backbone_source,
-            tokenizers=experiment.tokenizer_files,
+            source=lambda job: experiment.backbone_source(
+                definitions.dual_encoder(job).image.backbone
+            ),
+            tokenizers=tokenizers,
         ),
 
 

@@ -4,7 +4,7 @@
 use rule cpu_job as extract_pixels with:
     input:
         manifest="results/{experiment}/data/manifest.json",
-        backbone=experiment.trained_backbone,
+        backbone=lambda job: experiment.trained_backbone(job.backbone),
     output:
         sealed="results/{experiment}/pixels/{backbone}/manifest.json",
     log:

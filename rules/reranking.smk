@@ -3,9 +3,11 @@
 
 use rule gpu_job as tune_reranking with:
     input:
-        captions=experiment.candidates,
-        features=experiment.features,
-        augmented_views=experiment.augmented_views,
+        captions=lambda job: experiment.candidates(job, "validation"),
+        features=lambda job: experiment.sealed(definitions.reranker(job).backbone),
+        augmented_views=lambda job: experiment.sealed_views(
+            definitions.reranker(job).augmented_views
+        ),
         manifest="results/{experiment}/data/manifest.json",
         vocabulary="results/{experiment}/text/vocabulary.json",
         retriever=experiment.reranking_retriever,
@@ -25,8 +27,10 @@ use rule gpu_job as rerank with:
     input:
         candidates=experiment.candidates,
         weight=experiment.reranking_weight,
-        features=experiment.features,
-        augmented_views=experiment.augmented_views,
+        features=lambda job: experiment.sealed(definitions.reranker(job).backbone),
+        augmented_views=lambda job: experiment.sealed_views(
+            definitions.reranker(job).augmented_views
+        ),
         manifest="results/{experiment}/data/manifest.json",
         vocabulary="results/{experiment}/text/vocabulary.json",
         retriever=experiment.reranking_retriever,

@@ -20,13 +20,19 @@ use rule gpu_job as extract_text with:
 
 use rule gpu_job as train_retriever with:
     input:
-        features=experiment.features,
-        augmented_views=experiment.augmented_views,
-        text_features=experiment.text_features,
+        features=lambda job: experiment.sealed(definitions.retriever(job).backbone),
+        augmented_views=lambda job: experiment.sealed_views(
+            definitions.retriever(job).augmented_views
+        ),
+        text_features=lambda job: experiment.text_features(
+            definitions.retriever(job).text.text_encoder
+        ),
         manifest="results/{experiment}/data/manifest.json",
         vocabulary="results/{experiment}/text/vocabulary.json",
         tokens="results/{experiment}/text/tokens.npz",
-        word_vectors=experiment.initial_vectors,
+        word_vectors=lambda job: experiment.initial_vectors(
+            definitions.retriever(job).text
+        ),
     output:
         retriever=stages.train_retriever.folder("retriever", "retrievers/{retriever}"),
     log:
@@ -40,9 +46,13 @@ use rule gpu_job as train_retriever with:
 
 use rule gpu_job as embed with:
     input:
-        features=experiment.features,
-        augmented_views=experiment.augmented_views,
-        text_features=experiment.text_features,
+        features=lambda job: experiment.sealed(definitions.retriever(job).backbone),
+        augmented_views=lambda job: experiment.sealed_views(
+            definitions.retriever(job).augmented_views
+        ),
+        text_features=lambda job: experiment.text_features(
+            definitions.retriever(job).text.text_encoder
+        ),
         manifest="results/{experiment}/data/manifest.json",
         vocabulary="results/{experiment}/text/vocabulary.json",
         retriever=stages.embed.folder("retriever", "retrievers/{retriever}"),

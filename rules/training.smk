@@ -4,11 +4,11 @@
 
 use rule gpu_job as train_captioner with:
     input:
-        features=experiment.features,
+        features=lambda job: experiment.sealed(definitions.captioner(job).backbone),
         manifest="results/{experiment}/data/manifest.json",
         vocabulary=experiment.vocabulary,
         tokens=experiment.tokens,
-        word_vectors=experiment.initial_vectors,
+        word_vectors=lambda job: experiment.initial_vectors(definitions.captioner(job)),
         start=experiment.start,
     output:
         captioner=stages.train_captioner.folder("captioner", "captioners/{captioner}"),

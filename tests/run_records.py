@@ -8,10 +8,10 @@ RECORD: dict[str, Any] = {
     "format": FORMAT,
     "stage": "decode",
     "command": "python -m vitcapr stage decode",
-    "code": {"vitcapr.decoding.beam": "0123"},
+    "code": {"vitcapr/decoding/beam.py": "0123"},
     "settings": {},
     "values": {},
-    "sources": {},
+    "files": {},
     "inputs": {},
     "outputs": {},
     "made": {
@@ -21,8 +21,7 @@ RECORD: dict[str, Any] = {
         "cpu_seconds": 1.0,
         "threads": 1,
         "peak_memory_mb": 10,
-        "energy": {"joules": {}, "absent": {}},
-        "libraries": {},
+        "joules": None,
     },
     "result_cache": None,
 }

@@ -16,8 +16,8 @@ from tests.docs.blocks import blocks_of
 from tests.forks import SNAKEMAKE, Forks, snakemake_forks
 from tests.torture.runs import LIBRARIES
 from vitcapr.errors import UserError
+from vitcapr.pipeline import code as hashing
 from vitcapr.pipeline.code import job_code
-from vitcapr.pipeline.plugin_code import plugin_code
 from vitcapr.plugins import _all_plugins, _defined, plugins
 
 REPOSITORY = Path(__file__).parents[1]
@@ -42,12 +42,20 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shown = [block.text for block in blocks_of(REPOSITORY / "docs/plugins.md") if block.language == "python"]
     for name, text in zip([*(f"plugins/{name}" for name in EXAMPLES), "lengths"], shown, strict=True):
         (tmp_path / f"{name}.py").write_text(text)
+    labels = next(block.text for block in blocks_of(REPOSITORY / "docs/plugins.md") if block.text.startswith("exact_m"))
+    (tmp_path / "plugins" / "labels.yaml").write_text(labels)
     (tmp_path / "plugins" / "_counting.py").touch()
     with (tmp_path / "plugins" / "exact_match.py").open("a") as metric:
         metric.write("\nfrom . import _counting\n")
     (tmp_path / "plugins" / "no_plugin.py").write_text("raise RuntimeError('this file is not run')\n")
     monkeypatch.chdir(tmp_path)
+    forget()
     return tmp_path
+
+
+def forget() -> None:
+    for cached in (_all_plugins, _defined, hashing.module_code, hashing._import_graph, hashing._files, hashing.release):
+        cached.cache_clear()
 
 
 def write_data(study: Path) -> None:
@@ -98,20 +106,20 @@ def test_they_work_as_a_user_runs_them(study: Path) -> None:
         (
             "score",
             {"metrics": {"caption": ["bleu", "exact_match"]}},
-            {"plugins/exact_match.py", "plugins/_counting.py", "plugins/no_plugin.py"},
+            {"plugins/exact_match.py", "plugins/_counting.py", "plugins/labels.yaml"},
         ),
-        ("summary", {}, {"plugins/exact_match.py", "plugins/_counting.py", "plugins/no_plugin.py"}),  # labels
+        ("summary", {}, {"plugins/labels.yaml"}),
         ("decode", {"metrics": {"caption": ["bleu"]}}, set()),
         (
             "train_captioner",
             {"captioner": {"architecture": "gru"}},
-            {"plugins/gru.py", "plugins/_counting.py", "plugins/no_plugin.py"},
+            {"plugins/gru.py"},
         ),
         ("train_captioner", {"captioner": {"architecture": "baseline"}}, set()),
         (
             "extract",
             {"backbone": {"kind": "means"}},
-            {"plugins/means.py", "plugins/_counting.py", "plugins/no_plugin.py"},
+            {"plugins/means.py"},
         ),
         ("extract", {"backbone": {"kind": "auto", "source": "means"}}, set()),
     ],
@@ -132,10 +140,10 @@ IMPORTS = {
     "plugins/means.py": "from .means import Means",
     "beside.py": "import beside",
     "package/part.py": "from package.part import V",
-    "plugins/words.txt": "",
-    "plugins/data/table.csv": "",
+    "plugins/exact_match.txt": "",
+    "plugins/exact_match/table.csv": "",
 }
-"""A file -> how the plugin imports it; what lies in its folder counts in any case."""
+"""A file -> how the plugin imports it; data with its name count in any case."""
 
 
 @pytest.mark.parametrize("name", IMPORTS)
@@ -148,13 +156,13 @@ def test_an_edit_of_what_a_plugin_uses_counts(study: Path, name: str) -> None:
         metric.write(f"\n{IMPORTS[name]}\n")
 
     def code() -> dict[str, str]:
-        for cached in (_all_plugins, _defined, plugin_code):
-            cached.cache_clear()
+        forget()
         return job_code(*METRIC_JOB)
 
     before = code()
     path.write_text(path.read_text() + "V = 2\n")
-    assert [key for key, value in code().items() if before[key] != value] == [name]
+    part = name if name.startswith("plugins/") else name.removesuffix(".py").partition("/")[0]
+    assert [key for key, value in code().items() if before[key] != value] == [part]
 
 
 def test_an_import_of_nothing_known_is_refused(study: Path) -> None:
@@ -180,19 +188,21 @@ READS = """
 import sys
 from pathlib import Path
 from vitcapr.metrics.scoring import select_metrics
-from vitcapr.pipeline.plugin_code import check_reads
+from vitcapr.pipeline.code import job_code
+from vitcapr.plugins import check_reads
 from vitcapr.metrics.base import TokenisedCaptions
 from types import SimpleNamespace
 (metric,) = select_metrics(["reading"])
 metric.measure(SimpleNamespace(tokenised=[["a"]]))
-check_reads([Path("results/a")])
+check_reads(job_code("vitcapr.stages.score", {"metrics": {"caption": ["reading"]}}), [Path("results/a")])
 """
 
 
 @pytest.mark.parametrize(
     ("read", "refused"),
     [
-        ('Path(__file__).with_name("words.txt").read_text()', None),
+        ('Path(__file__).with_suffix(".txt").read_text()', None),
+        ('Path(__file__).with_name("words.txt").read_text()', "plugins/words.txt"),
         ('Path("results/a/data.txt").read_text()', None),
         ('Path("words.txt").read_text()', "words.txt"),
         ('import pandas; pandas.read_csv("words.txt")', "words.txt"),
@@ -200,7 +210,7 @@ check_reads([Path("results/a")])
     ],
 )
 def test_a_file_that_does_not_count_is_not_read_in_silence(study: Path, read: str, refused: str | None) -> None:
-    for name in ("plugins/words.txt", "words.txt", "results/a/data.txt", "beside.py"):
+    for name in ("plugins/reading.txt", "plugins/words.txt", "words.txt", "results/a/data.txt", "beside.py"):
         (study / name).parent.mkdir(parents=True, exist_ok=True)
         (study / name).write_text("a\n" if name != "beside.py" else "")
     (study / "plugins/reading.py").write_text(READER.format(read=read))

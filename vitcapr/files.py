@@ -66,8 +66,8 @@ def file_states(paths: Iterable[Path]) -> dict[Path, os.stat_result]:
     return {path: state for path, state in states.items() if stat.S_ISREG(state.st_mode)}
 
 
-def read_file(path: Path) -> bytes:
-    """The content of a regular file. A pipe could be waited for without end, and a device read without end."""
+def read_untrusted(path: Path) -> bytes:
+    """The content of a regular file. A link of an unpacked data set may lead to a device, which is read without end."""
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             raise OSError(errno.EINVAL, "not a regular file", str(path))
@@ -81,21 +81,14 @@ def decode_text(content: bytes) -> str:
 
 def read_text(path: Path) -> str:
     """The text of a file that a user wrote, as :func:`decode_text` reads it."""
-    return decode_text(read_file(path))
+    return decode_text(path.read_bytes())
 
 
 def open_text(path: Path) -> TextIO:
     """The same for a file that is too large for the memory. The line ends stay as they are."""
-    check_is_file(path)
     with path.open("rb") as stream:
         encoding = json.detect_encoding(stream.read(4))
     return path.open(encoding=encoding, newline="")
-
-
-def check_is_file(path: Path) -> None:
-    """For libraries that open a path themselves, and would wait for a pipe: an OSError if it is no regular file."""
-    if not stat.S_ISREG(path.stat().st_mode):
-        raise OSError(errno.EINVAL, "not a regular file", str(path))
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -158,7 +151,6 @@ def sha256_bytes(content: bytes) -> str:
 
 
 def sha256_file(path: Path) -> str:
-    check_is_file(path)
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 

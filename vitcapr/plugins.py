@@ -14,9 +14,10 @@ import os
 import pkgutil
 import sys
 import types
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from vitcapr.errors import UserError
 FOLDER, GROUP = "plugins", "vitcapr.plugins"
 LOCAL = "vitcapr_plugins"
 """The package that the files in ``plugins`` are imported as, so that they can import one another."""
+_INSTALLED = {"site-packages", "dist-packages"}
 
 
 @dataclass(frozen=True)
@@ -69,15 +71,6 @@ class Plugin:
         except Exception as error:
             what = f"the plugin '{self.name}' cannot be used: {type(error).__name__}: {error}"
             raise UserError(what, where=self.path, remedy="correct the file") from error
-
-    def constant(self, name: str) -> Any:
-        """The value of a constant of the module, which is not imported; None if there is none."""
-        value = _defined(self.path).get(name)
-        try:
-            return None if value is None else ast.literal_eval(value)
-        except ValueError as error:
-            what = f"{name} of the plugin '{self.name}' has a value that must be computed"
-            raise UserError(what, where=self.path, remedy="write the values out") from error
 
 
 def modules_in(package: str) -> list[str]:
@@ -141,7 +134,8 @@ def all_plugins() -> tuple[Plugin, ...]:
 @cache
 def _all_plugins(folder: Path) -> tuple[Plugin, ...]:
     package = sys.modules.setdefault(LOCAL, types.ModuleType(LOCAL))
-    package.__path__ = [str(folder)]
+    package.__spec__ = ModuleSpec(LOCAL, None, is_package=True)
+    package.__path__ = package.__spec__.submodule_search_locations = [str(folder)]
     files = {path.stem: (f"{LOCAL}.{path.stem}", path) for path in sorted(folder.glob("[!_.]*.py"))}
     for point in importlib.metadata.entry_points(group=GROUP):
         spec = importlib.util.find_spec(point.value)
@@ -156,14 +150,33 @@ def _all_plugins(folder: Path) -> tuple[Plugin, ...]:
 
 
 _READS: set[tuple[Path, Path]] = set()
+"""The files that code of plugins has opened for reading in this process: (file of the plugin, opened file).
+
+A file that a library opens for a plugin counts if it lies below the working folder and not in a folder of results.
+"""
 
 
-def reads() -> set[tuple[Path, Path]]:
-    """The files that code of plugins has opened for reading in this process: (file of the plugin, opened file).
+def check_reads(code: Collection[str], job: Collection[Path]) -> None:
+    """Check that the files that the plugins of a job have read in this process count for the job.
 
-    A file that a library opens for a plugin counts if it lies below the working folder and not in a folder of results.
+    Args:
+        code: the names of the parts of its code.
+        job: the files and folders that it reads and writes.
+
+    Raises:
+        UserError: a plugin has read another file, whose edits would run nothing again.
     """
-    return _READS
+    counted, folders = tuple(f"/{name}" for name in code), [path.absolute() for path in job]
+    for reader, path in sorted(_READS):
+        known = str(path).endswith(counted) or is_installed(path) or any(map(path.is_relative_to, folders))
+        if str(reader).endswith(counted) and path.is_file() and not known:
+            what = f"the plugin has read {path}, whose edits would run nothing again"
+            raise UserError(what, where=reader, remedy=f"move that file into {reader.with_suffix('')}")
+
+
+def is_installed(path: Path) -> bool:
+    """Whether a file belongs to a distribution. Others, of editable installations as well, are edited by a person."""
+    return not _INSTALLED.isdisjoint(path.parts)
 
 
 def _note_reads(roots: tuple[str, ...]) -> None:
@@ -195,20 +208,17 @@ def _writes(mode: str | None, flags: int) -> bool:
 
 
 @cache
-def _defined(path: Path) -> dict[str, ast.expr]:
-    """The names that a file assigns or defines at its top, with the assigned expressions."""
+def _defined(path: Path) -> set[str]:
+    """The names that a file assigns or defines at its top."""
     try:
         tree = ast.parse(path.read_bytes())
     except (SyntaxError, ValueError) as error:
         raise UserError(f"the plugin is not Python: {error}", where=path, remedy="correct the file") from error
-    names: dict[str, ast.expr] = {}
+    names: set[str] = set()
     for node in tree.body:
         match node:
-            case (
-                ast.Assign(targets=[ast.Name(id=name)], value=value)
-                | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
-            ):
-                names[name] = value
+            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr()):
+                names.add(name)
             case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
-                names[name] = ast.Constant(None)
+                names.add(name)
     return names

@@ -69,7 +69,7 @@ def test_turns_by_multiples_of_90_degrees_move_whole_pixels() -> None:
 
 
 def test_brightness_multiplies_and_stops_at_white() -> None:
-    draws = Draws(*[np.zeros(1)] + [np.zeros(1, bool)] * 2 + [np.array([1.5])] + [np.zeros(1)] * 2)
+    draws = Draws(*[np.zeros(1)] + [np.zeros(1, bool)] + [np.array([1.5])] + [np.zeros(1)] * 2)
     pixels = torch.tensor([[[[0, 100, 101], [200, 255, 10]]]], dtype=torch.uint8)
     assert augment(pixels, draws, 0)[0, 0].tolist() == [[0, 150, 152], [255, 255, 15]]
 

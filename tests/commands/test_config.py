@@ -49,7 +49,7 @@ def test_the_default_is_sound() -> None:
     assert config("check").splitlines() == [
         "data: scenes, 10,000 images: 9,000 train, 500 validation, 500 test",
         # An image has CLS and 8 x 8 patches of 128 numbers, of 2 bytes each.
-        "backbone vit: trained here on the 10,000 images, 5 epochs; 166.4 MB of features",
+        "backbone vit: trained here on the 10,000 images; 166.4 MB of features",
         "demo: 10,000 rendered images; backbones: 1, captioners: 1, retrievers: 3, sets of captions: 4",
         f"time and memory: {FIRST_RUN}",
         "config.yaml: no mistakes",

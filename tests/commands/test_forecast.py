@@ -186,10 +186,6 @@ def test_what_cannot_be_forecast_is_a_line() -> None:
     record("vocabulary", "vocabulary", 9)
     (line,) = forecast(Path("results/b"), SIZES, [])  # There is no Snakefile here.
     assert line.startswith("time and memory: not known; snakemake --dry-run: ")
-    Path("results/a/runs/vocabulary.json").write_text("{")
-    (line,) = forecast(Path("results/b"), SIZES, [])
-    assert line.startswith("time and memory: not known; ")
-    assert "delete it, and run its job" in line
 
 
 def test_the_steps_of_a_run_are_those_of_the_workflow() -> None:

@@ -1,7 +1,6 @@
-"""How many images a status says are left to extract."""
+"""What a status says of stores that are gone and of systems that leave the tables."""
 
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
@@ -9,17 +8,14 @@ import pytest
 import vitcapr
 from tests.checkpoints import make_dataset
 from tests.commands.conftest import write_backbones
-from vitcapr.commands.status import extractions, systems_left
+from vitcapr.commands.status import systems_left
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.reading import parse
 from vitcapr.errors import UserError
 from vitcapr.experiment.experiment import Experiment
 from vitcapr.formats.scores import Score, tidy, write_summary
-from vitcapr.pipeline.dry_run import PlannedJob
 from vitcapr.store.check import lost_stores
 from vitcapr.store.reader import open_features
-
-JOBS = [PlannedJob("extract", "extract vit/0", ()), PlannedJob("seal", "seal vit", ())]
 
 
 @pytest.fixture
@@ -33,15 +29,6 @@ def experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Experiment:
         "features": {"device": "cpu"},
     }
     return Experiment(parse(ExperimentConfig, values, "test"))
-
-
-def test_pictures_that_a_store_holds_are_not_counted(experiment: Experiment) -> None:
-    data = Path("results/a/data")
-    make_dataset(data, 5)
-    assert extractions(experiment, JOBS) == ["vit: 5 of 5 images to extract"]
-    vitcapr.extract(data, "noise-vit", "results/a/features/vit", dtype="float32", device="cpu")
-    make_dataset(data, 7)
-    assert extractions(experiment, JOBS) == ["vit: 2 of 7 images to extract"]
 
 
 @pytest.mark.usefixtures("experiment")
@@ -67,14 +54,3 @@ def test_what_leaves_the_tables_is_said(experiment: Experiment) -> None:
     score: Score = {"value": 0.5, "low": None, "high": None, "n": 3}
     write_summary(Path(changed.root, "summary.csv"), tidy([{**each, "metrics": {"x": score}} for each in scores], "a"))
     assert systems_left(changed) == ["a greedy", "old"]
-
-
-def test_nothing_is_counted_before_the_data_stage(experiment: Experiment) -> None:
-    assert extractions(experiment, [PlannedJob("data", "data", ()), *JOBS]) == []
-
-
-def test_without_an_extraction_torch_is_not_loaded(experiment: Experiment, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "vitcapr.encoders.precision", None)
-    assert extractions(experiment, JOBS[1:]) == []
-    with pytest.raises(ImportError):
-        extractions(experiment, JOBS)

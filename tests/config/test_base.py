@@ -140,7 +140,14 @@ TRANSPORT = {
     *("canonical", "user_files", "values", "to", "from_config"),  # what makes the settings of a job, and passes them on
     *("located", "of", "seeded", "caption_in"),  # read by from_config alone: their results are part of the settings
     *("missing", "known_languages", "start_chain", "is_adopted", "same_network", "learns", "languages", "without"),
-    *("arrays", "attends", "text_encoder", "method"),  # read by checks, by the workflow and by people
+    *(
+        "arrays",
+        "attends",
+        "text_encoder",
+        "method",
+        "size_line",
+        "image_counts",
+    ),  # read by checks, by the workflow and by people
     *("keys", "resampling"),  # values under the names of the arguments that they become
 }
 
@@ -156,4 +163,4 @@ def test_sections_hold_values() -> None:
                     for name, value in vars(section).items()
                     if isinstance(value, property | classmethod | types.FunctionType) and not name.startswith("_")
                 }
-    assert members <= TRANSPORT | {"model_post_init", "fitted"}
+    assert members <= TRANSPORT | {"model_post_init"}

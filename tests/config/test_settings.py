@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from vitcapr.config.data import DataConfig
+from vitcapr.config.experiment import DataConfig
 from vitcapr.config.features import BackboneConfig, FeaturesConfig
 from vitcapr.config.reading import parse
 from vitcapr.config.retriever import RetrieverConfig
@@ -17,7 +17,7 @@ from vitcapr.stages.train_retriever import TrainRetrieverSettings
 
 def sources(dataset: str, **data: Any) -> dict[str, Path]:
     config = SimpleNamespace(data=parse(DataConfig, {"dataset": dataset, **data}, where="here"))
-    settings: Any = find_stage(f"data_{dataset}" if dataset in ("pairs", "scenes") else "data_photographs").settings
+    settings: Any = find_stage(getattr(config.data, dataset).stage).settings
     return dict(settings.from_config(config, None).user_files())
 
 

@@ -113,7 +113,7 @@ def parse_vitcapr(arguments: list[str]) -> None:
         if values.get("settings", "").startswith("{"):
             stage.parameters["settings"].given(values["settings"])
         return
-    app = importlib.import_module(f"vitcapr.commands.{name.replace('-', '_')}").app
+    app = importlib.import_module(COMMANDS[name]).app
     command, read = typer.main.get_command(app), []
     for each in [command, *getattr(command, "commands", {}).values()]:
         if not hasattr(each, "commands"):
@@ -142,7 +142,8 @@ def parse_snakemake(arguments: list[str]) -> None:
 
 def check_experiment(path: str) -> None:
     """An experiment of the repository, or one that a page shows."""
-    shown = any(f"`{path}`" in page.read_text(encoding="utf-8") for page in PAGES if "tutorials" in page.parts)
+    pages = [page for page in PAGES if "tutorials" in page.parts or page.name == "moving-stores.md"]
+    shown = any(f"`{path}`" in page.read_text(encoding="utf-8") for page in pages)
     assert shown or (REPOSITORY / path).is_file(), path
 
 

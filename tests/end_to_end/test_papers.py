@@ -5,6 +5,7 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -119,13 +120,15 @@ def test_blip2_runs_from_two_stores_without_a_checkpoint(
     paper.inputs(tmp_path / "data", tmp_path / "backbones")
     shutil.rmtree(tmp_path / "backbones")
     monkeypatch.setenv("VITCAPR_DATA", str(tmp_path / "data"))
-    done = snakemake(tmp_path, f"results/{name}/data/manifest.json", experiment=f"experiments/{name}")
+    done = snakemake(tmp_path, "--", f"results/{name}/data/manifest.json", experiment=f"experiments/{name}")
     assert done.returncode == 0, done.stdout
     data, draw = read_manifest(tmp_path / f"results/{name}/data/manifest.json"), np.random.default_rng(0)
     for store, array, identity, width in (("images", "cls", "image_id", 16), ("captions", "text", "caption_id", 8)):
         ids = (data.images if array == "cls" else data.captions)[identity].tolist()
         vectors = draw.normal(size=(len(ids), width)).astype(np.float32)
-        write_store(tmp_path, {array: vectors}, ids, identity, sealed=f"stores/blip2-{store}/manifest.json")
+        sealed = f"stores/blip2-{store}/manifest.json"
+        made: dict[str, Any] = {"backbone": "blip2", "revision": None, "weights_sha256": None, "dtype": "unknown"}
+        write_store(tmp_path, {array: vectors}, ids, identity, sealed=sealed, store_dtype="float32", **made)
     page = REPOSITORY / "docs" / f"{name}.md"
     (shown,) = (block.text for block in blocks_of(page) if "store:" in block.text)
     experiment = yaml.safe_load((tmp_path / f"experiments/{name}.yaml").read_text()) | yaml.safe_load(shown)

@@ -1,6 +1,9 @@
 """A copy of the whole project in which everything counts as computed, to be edited and dry-run."""
 
+import ast
+import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -15,8 +18,11 @@ import vitcapr
 from tests.checkouts import copy_checkout
 from tests.forks import snakemake_forks
 from tests.plans.dry_runs import DryJob, dry_run
-from vitcapr.pipeline.code import digests
-from vitcapr.pipeline.records import CODE_DIGESTS
+from tests.run_records import RECORD
+from vitcapr.files import write_json
+from vitcapr.pipeline.code import KNOWN_DIGESTS, digests, job_code
+from vitcapr.pipeline.records import record_of_log
+from vitcapr.pipeline.stage import find_stage
 
 
 @dataclass(frozen=True)
@@ -70,13 +76,25 @@ class Project:
         return done.stdout
 
     def finish(self) -> None:
-        """Put an empty file for every output and have Snakemake record that all is as it should be."""
-        for job in self.dry_run():
+        """Put an empty file for every output, have Snakemake note that all is done, and write the records."""
+        jobs = self.dry_run()
+        for job in jobs:
             for name in job.output:
                 path = self.root / name
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.touch()
         self.snakemake("--touch", "--forceall", "--cores", "1")
+        notes = [
+            json.loads(path.read_text()) for path in (self.root / ".snakemake/metadata").rglob("*") if path.is_file()
+        ]
+        params = {note["log"][0]: note["params"] for note in notes if note["log"]}
+        for job in jobs:
+            stage = find_stage(re.findall(r"vitcapr stage (\w+)", str(job.shellcmd))[0])
+            texts = (ast.literal_eval(each) for each in params[job.log[0]])
+            made = json.loads(next(text for text in texts if text.startswith('{"code":')))
+            code = job_code(stage.module, made["settings"])
+            content = {**RECORD, **made, "stage": stage.name, "code": code}
+            write_json(self.root / str(record_of_log(Path(job.log[0]))), content)
 
     def copy(self, target: Path) -> "Project":
         shutil.copytree(self.root, target, symlinks=True)
@@ -187,18 +205,12 @@ def photographs(finished_photographs: Project, tmp_path: Path) -> Project:
     return finished_photographs.copy(tmp_path / "photographs")
 
 
-@pytest.fixture(scope="session")
-def code_digests(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Those of the whole package, which takes as long to parse as a DAG to build."""
-    path = tmp_path_factory.mktemp("digests") / CODE_DIGESTS
-    digests({file.as_posix(): file for file in Path(vitcapr.__file__).parent.rglob("*.py")}, path)
-    return path
-
-
 @pytest.fixture
-def fresh(tmp_path: Path, code_digests: Path) -> Project:
+def fresh(tmp_path: Path) -> Project:
     """The default run, nothing computed."""
     copy_checkout(tmp_path / "project", "vitcapr")
-    (tmp_path / "project/results").mkdir()
-    shutil.copy(code_digests, tmp_path / "project/results")
+    cache = tmp_path / "project/vitcapr/pipeline/__pycache__"
+    cache.mkdir()
+    digests({file.as_posix(): file for file in Path(vitcapr.__file__).parent.rglob("*.py")})
+    shutil.copy(KNOWN_DIGESTS, cache)
     return Project(tmp_path / "project")

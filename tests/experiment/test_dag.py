@@ -7,12 +7,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import grimp
 import pytest
 import yaml
 
 from tests.experiment.conftest import rules_of
 from tests.plans.dry_runs import commands, options_of
-from vitcapr.pipeline.code import HARMLESS, LIBRARIES
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -137,7 +137,8 @@ SNAKEMAKES = {
 
 
 def test_lint_needs_nothing_but_snakemake(tmp_path: Path) -> None:
-    blocked = (LIBRARIES.keys() | HARMLESS.keys()) - SNAKEMAKES
+    graph = grimp.build_graph("vitcapr", include_external_packages=True, cache_dir=None)
+    blocked = {name for name in graph.modules if "." not in name} - sys.stdlib_module_names - {"vitcapr"} - SNAKEMAKES
     (tmp_path / "sitecustomize.py").write_text(BLOCKER.format(names=blocked), encoding="utf-8")
     done = subprocess.run(
         [

@@ -72,7 +72,6 @@ def test_with_a_prefix_everything_lies_below_it(run: Run, tmp_path: Path) -> Non
     run("snakemake", "--cores", "2", "--", VOCABULARY)
     assert {path.name for path in study.iterdir()} == {*before, "captioning", ".snakemake"}
     assert (study / "captioning/results/mine/runs/vocabulary.json").exists()
-    assert (study / "captioning/results/.code.json").exists()
     assert "is in use" in run("vitcapr", "gc", "--results", "captioning/results", "--configfile", "mine.yaml")
     assert "Nothing to be done" in run("snakemake", "--cores", "2", "--", VOCABULARY)
 

@@ -17,14 +17,12 @@ SMALL: dict[str, Any] = yaml.safe_load((REPOSITORY / ".test/config.yaml").read_t
 
 
 @pytest.fixture(params=ROOMS)
-def without(request: pytest.FixtureRequest, tmp_path: Path, code_digests: Path) -> Project:
+def without(request: pytest.FixtureRequest, tmp_path: Path) -> Project:
     """A checkout without one room, with the small experiment."""
     root, package = tmp_path / "project", request.param.split(".")
     copy_checkout(root, "vitcapr")
     shutil.rmtree(root.joinpath(*package))
     (root / f"rules/{package[-1]}.smk").unlink(missing_ok=True)
-    (root / "results").mkdir()
-    shutil.copy(code_digests, root / "results")
     values = dict(SMALL)
     if package[-1] == "demo":
         del values["trained_backbone"]

@@ -48,17 +48,17 @@ words = st.text(st.characters(categories=["L"]), min_size=1, max_size=5)
 
 
 @settings(max_examples=25)
-@given(st.lists(st.lists(words, max_size=8), min_size=1, max_size=20), st.integers(1, 3), st.booleans(), st.booleans())
-def test_files_bring_back_the_same_vocabulary(tmp_path_factory, captions, min_count, inclusive, unknown):
+@given(st.lists(st.lists(words, max_size=8), min_size=1, max_size=20), st.integers(1, 3), st.booleans())
+def test_files_bring_back_the_same_vocabulary(tmp_path_factory, captions, min_count, unknown):
     try:
-        vocabulary = build(captions, min_count=min_count, inclusive=inclusive, unknown=unknown, recipe={"x": [1]})
+        vocabulary = build(captions, min_count=min_count, unknown=unknown, recipe={"x": [1]})
     except UserError:
         return
     path = tmp_path_factory.mktemp("vocabulary") / "vocabulary.json"
     vocabulary.write(path)
     assert Vocabulary.read(path) == vocabulary
     first = path.read_bytes()
-    build(captions[::-1], min_count=min_count, inclusive=inclusive, unknown=unknown, recipe={"x": [1]}).write(path)
+    build(captions[::-1], min_count=min_count, unknown=unknown, recipe={"x": [1]}).write(path)
     assert path.read_bytes() == first
     tokens = sum(len(caption) for caption in captions)
     assert sum(vocabulary.counts[vocabulary.first_word :]) + sum(n * k for n, k in vocabulary.rare.items()) == tokens

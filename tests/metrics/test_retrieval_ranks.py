@@ -60,7 +60,8 @@ def test_many_ties_in_blocks_of_any_size(data: st.DataObject) -> None:
     images = (scale * random.integers(-2, 3, (len(counts), dim))).astype(np.float32)
     captions = (scale * random.integers(-2, 3, (len(owner), dim))).astype(np.float32)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_SCORES", data.draw(st.integers(1, 200)))
+        patch.setattr(module, "_ROWS", data.draw(st.integers(1, 40)))
+        patch.setattr(module, "_COLUMNS", data.draw(st.integers(1, 40)))
         assert_same(rank_matches(images, captions, owner), oracle(images, captions, owner))
 
 
@@ -111,3 +112,9 @@ def test_what_does_not_fit_is_refused() -> None:
         rank_matches(images[:-1], captions, owner)
     with pytest.raises(UserError, match=r"an image has no caption \(row 20 of the image"):
         rank_matches(np.concatenate([images, images[:1]]), captions, owner)
+
+
+def test_scores_beyond_float32_are_refused() -> None:
+    long = np.full((1, 2), 2e19, np.float32)
+    with pytest.raises(UserError, match="overflow float32"):
+        rank_matches(long, long, np.array([0]))

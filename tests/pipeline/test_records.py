@@ -13,8 +13,8 @@ import pytest
 from tests.run_records import RECORD
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
-from vitcapr.pipeline import records
-from vitcapr.pipeline.records import FileFacts, check_as_written, check_same_origin, find_makers, read_run, read_runs
+from vitcapr.pipeline import recorded, records
+from vitcapr.pipeline.records import FileFacts, check_as_written, check_same_origin, find_writers, read_run, read_runs
 
 FILE = Path("results/a/captions/captions.json")
 
@@ -40,7 +40,7 @@ def record(name: str, started: str, path: Path = FILE, experiment: str = "a", **
 
 def check(path: Path = FILE) -> None:
     inputs = {path.as_posix(): FileFacts(option="source", sha256=sha256_file(path), size=1)}
-    check_as_written(inputs, find_makers(inputs))
+    check_as_written(inputs, find_writers(inputs))
 
 
 def test_a_whole_record_is_read(written: Path) -> None:
@@ -128,14 +128,12 @@ def test_records_of_other_paths_and_other_formats_say_nothing() -> None:
     check(Path("photos.zip"))
 
 
-def test_records_of_another_version_are_left_out_with_a_line(written: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_records_are_left_out_with_one_line(written: Path, capsys: pytest.CaptureFixture[str]) -> None:
     old = written.with_name("old.json")
     old.write_text('{"format": "vitcapr-run-2"}')
     assert [run.name for run in read_runs(Path("results/a"))] == ["decode/beam"]
-    assert "1 records of another version of vitcapr are left out" in capsys.readouterr().err
-    old.write_text('{"format": "another"}')
-    with pytest.raises(UserError, match="its format is another"):
-        read_runs(Path("results/a"))
+    line = "results/a/runs: 1 records are left out: not the record of a run of format vitcapr-run-5: its format is "
+    assert capsys.readouterr().err.startswith(f"{line}vitcapr-run-2 (results/a/runs/decode/old.json)")
 
 
 def facts(option: str, digest: str = "1") -> FileFacts:
@@ -160,35 +158,25 @@ def facts(option: str, digest: str = "1") -> FileFacts:
 def test_what_a_stage_reads_was_made_with_the_same(option: str, beside: str, refused: bool) -> None:
     record("decode/beam", "2026-01-03", inputs={f"results/a/{beside}": facts(beside)})
     same, another = ({FILE.as_posix(): facts(option), "b/file": facts(beside, digest)} for digest in "12")
-    check_same_origin(same, find_makers(same))
+    check_same_origin(same, find_writers(same))
     with pytest.raises(UserError, match="made with another") if refused else nullcontext():
-        check_same_origin(another, find_makers(another))
+        check_same_origin(another, find_writers(another))
 
 
 def test_pieces_of_a_language_model_stand_beside_words() -> None:
     """A retriever that reranks captions of pieces reads the words."""
     record("decode/beam", "2026-01-03", inputs={"results/a/text/pieces/lm/vocabulary.json": facts("vocabulary")})
     read = {FILE.as_posix(): facts("candidates"), "results/a/text/vocabulary.json": facts("vocabulary", "2")}
-    check_same_origin(read, find_makers(read))
+    check_same_origin(read, find_writers(read))
 
 
-def counters(values: list[int]) -> Any:
-    """NVML of two GPUs; each reading takes the next value."""
+def test_energy_is_the_sum_over_all_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "GPU", tmp_path / "none")
+    assert recorded.gpu_joules() is None
     nvml: Any = ModuleType("pynvml")
     nvml.NVMLError, nvml.nvmlInit = RuntimeError, lambda: None
     nvml.nvmlDeviceGetCount, nvml.nvmlDeviceGetHandleByIndex = lambda: 2, lambda number: number
-    nvml.nvmlDeviceGetTotalEnergyConsumption = lambda _: values.pop(0)
-    return nvml
-
-
-def test_energy_is_the_difference_of_two_readings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nvml.nvmlDeviceGetTotalEnergyConsumption = lambda number: (1000, 2500)[number]
     monkeypatch.setattr(records, "GPU", tmp_path)
-    monkeypatch.setitem(sys.modules, "pynvml", counters([1000, 5000, 2500, 5000]))
-    start, why = records.gpu_millijoules()
-    assert why == ""
-    assert records.energy_since(start) == {"joules": {"gpu 0": 1.5, "gpu 1": 0.0}, "absent": {}}
-
-
-def test_a_missing_counter_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records, "GPU", tmp_path / "none")
-    assert records.energy_since({}) == {"joules": {}, "absent": {"gpu": "there is no NVIDIA GPU"}}
+    monkeypatch.setitem(sys.modules, "pynvml", nvml)
+    assert recorded.gpu_joules() == 3.5

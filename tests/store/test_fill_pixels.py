@@ -38,7 +38,7 @@ def store(folder: Path) -> FeatureStore:
     """The stage on the data set and the processor in ``folder``."""
     settings = {"backbone": {"source": str(folder / "backbone")}, "pixels": {"chunk": 4}}
     sealed, manifest = folder / "pixels" / "manifest.json", folder / "data" / "manifest.json"
-    stores = folder / "stores"
+    stores = str(folder / "stores")
     run_stage(extract_pixels, manifest=manifest, stores=stores, sealed=sealed, settings=json.dumps(settings))
     return open_features(sealed)
 

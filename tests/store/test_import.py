@@ -1,5 +1,4 @@
 import json
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -130,14 +129,6 @@ def test_pickled_values_are_refused(tmp_path: Path, data: Path) -> None:
     np.savez(tmp_path / "p.npz", **{name: np.array([{}], dtype=object) for name in IDS})
     with pytest.raises(UserError, match="allow_pickle=False"):
         imported(tmp_path / "p.npz", "--data", data)
-
-
-def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
-    (tmp_path / "folder").mkdir()
-    np.save(tmp_path / "folder/a.npy", VECTORS[0])
-    os.mkfifo(tmp_path / "folder/b.npy")
-    with pytest.raises(UserError, match="not a regular file"):
-        imported(tmp_path / "folder")
 
 
 def test_what_does_not_fit_is_one_line(tmp_path: Path, data: Path) -> None:

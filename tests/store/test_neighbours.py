@@ -46,11 +46,6 @@ def loop(path: Path) -> None:
     path.symlink_to(path.name)
 
 
-def pipe(path: Path) -> None:
-    path.unlink()
-    os.mkfifo(path)
-
-
 def longer(path: Path) -> None:
     path.write_bytes(path.read_bytes() + b"x")
 
@@ -66,7 +61,6 @@ DAMAGES: dict[str, tuple[str, Callable[[Path], Any]]] = {
     "group nested": (GROUP, text("[" * 100_000)),
     "group a folder": (GROUP, folder),
     "group a loop": (GROUP, loop),
-    "group a pipe": (GROUP, pipe),
     "attributes a text": (GROUP, value("attributes", new="x")),
     "layers a number": (GROUP, value("attributes", "layers", new=5)),
     "layers lists": (GROUP, value("attributes", "layers", new=[[1]])),

@@ -1,5 +1,4 @@
 import json
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -212,20 +211,6 @@ def test_a_seal_that_is_not_that_of_the_store_is_refused(experiment: Any, change
         open_features(path)
     assert str(path) in str(caught.value)
     assert caught.value.remedy
-
-
-@pytest.mark.timeout(30)
-def test_a_pipe_in_the_store_is_not_waited_for(experiment: Any) -> None:
-    store = experiment.run()
-    rows = store.path.parent / "rows.npy"
-    rows.unlink()
-    os.mkfifo(rows)
-    experiment.run("other", chunk=6, batch=3)
-    chunk = store["cls"].chunk_path(0)
-    chunk.unlink()
-    os.mkfifo(chunk)
-    with pytest.raises(UserError, match="chunk 0 of 'cls' is missing"):
-        open_features(store.manifest_path)
 
 
 def test_other_images_with_the_same_ids_are_other_rows(experiment: Any, tmp_path: Path) -> None:

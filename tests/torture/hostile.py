@@ -2,7 +2,6 @@
 
 import copy
 import json
-import os
 import random
 from pathlib import Path
 from typing import Any, TypeVar
@@ -110,16 +109,12 @@ def damage_file(path: Path, new: Any, draw: random.Random) -> str | None:
 def replace_by_no_file(path: Path, draw: random.Random) -> str:
     """Put something in the place of the file that is none; returns what."""
     path.unlink()
-    what = draw.choice(("nothing", "a folder", "a pipe", "a link to itself", "a link to nowhere", "a device"))
+    what = draw.choice(("nothing", "a folder", "a link to itself", "a link to nowhere"))
     match what:
         case "a folder":
             path.mkdir()
-        case "a pipe":
-            os.mkfifo(path)
         case "a link to itself":
             path.symlink_to(path.name)
         case "a link to nowhere":
             path.symlink_to("nowhere")
-        case "a device":
-            path.symlink_to("/dev/zero")
     return what

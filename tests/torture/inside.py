@@ -23,9 +23,9 @@ from contextlib import suppress
 from typing import Any
 
 from vitcapr.commands.main import main
-from vitcapr.pipeline.code import stage_code
+from vitcapr.pipeline.code import module_code
 
-stage_code("vitcapr.stages.seal")  # The graph of imports is built once, before the forks.
+module_code("vitcapr.stages.seal")  # The graph of imports is built once, before the forks.
 OPERATIONS = frozenset(
     ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.symlink", "os.truncate", "shutil.rmtree")
 )

@@ -14,7 +14,7 @@ FROM_NOTHING = ("extract", "extract_pixels", "extract_text")
 """Stages whose work lies in a store, which is not among the outputs that they declare."""
 MEASURED = ("seconds.csv", "tables.md")
 """What align writes with the processor time of each fit."""
-NOT_ARTEFACTS = ("runs", "logs", ".code.json", ".digests.json", "result_cache", "writers.lock")
+NOT_ARTEFACTS = ("runs", "logs", ".digests.json", "result_cache", "writers.lock")
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Job:
             if name in left_out or (self.stage in FROM_NOTHING and name.startswith("results/stores/")):
                 continue
             link(path, folder / name)
-        for name in (".code.json", ".digests.json", "summary.csv"):  # written by the jobs of all experiments
+        for name in (".digests.json", "summary.csv"):  # written by the jobs of all experiments
             if (self.project / "results" / name).exists():
                 shutil.copy2(self.project / "results" / name, folder / "results")
         for name in ("vit", "bert", "llama", "vectors.txt"):

@@ -53,7 +53,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run_stage(
         extract_pixels,
         manifest=manifest,
-        stores=folder / "stores",
+        stores=str(folder / "stores"),
         sealed=folder / "pixels.json",
         settings=json.dumps({"backbone": {"source": str(folder / "vit")}, "pixels": {"chunk": 4}}),
     )

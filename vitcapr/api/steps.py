@@ -17,7 +17,7 @@ from vitcapr.config.base import find_backbone
 from vitcapr.config.reading import parse
 from vitcapr.config.retriever import Head, RetrieverConfig
 from vitcapr.errors import UserError
-from vitcapr.files import canonical_json, sha256_file
+from vitcapr.files import sha256_file
 from vitcapr.pipeline.paths import stores_root
 from vitcapr.pipeline.run import run_stage
 from vitcapr.pipeline.stage import find_stage
@@ -33,10 +33,10 @@ AnyPath = str | os.PathLike[str]
 def run(out: AnyPath, stage: str, settings: Mapping[str, Any], /, **values: Any) -> Path:
     """Run the stage of this name with its settings as plain values, and return the path of its result."""
     try:
-        text = canonical_json(TypeAdapter(Any).dump_python(settings, mode="json"))
+        plain = TypeAdapter(Any).dump_python(settings, mode="json")
     except ValueError as error:
         raise UserError(f"a setting is no text, number, list or dictionary: {error}", where=stage) from error
-    run_stage(find_stage(stage), settings=text, **values)
+    run_stage(find_stage(stage), **values, **({"settings": plain} if plain else {}))
     return Path(out)
 
 

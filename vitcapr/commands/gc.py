@@ -1,44 +1,42 @@
 """List what nothing needs any more, and delete it."""
 
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
 from vitcapr.commands.main import typer_app
 from vitcapr.config.reading import read_yaml
 from vitcapr.errors import UserError
+from vitcapr.files import file_states
 from vitcapr.pipeline.dry_run import planned_dag
-from vitcapr.pipeline.orphans import made_by, orphans, recorded_experiments, unused_entries
-from vitcapr.pipeline.records import Run, read_runs
+from vitcapr.pipeline.records import RUNS, Records, Run, find_experiment_folder
 from vitcapr.pipeline.result_cache import VARIABLE, open_result_cache
 from vitcapr.progress import format_bytes, print_lines
 from vitcapr.store.check import unused_stores
 
 DEFAULT = Path("config.yaml")
+UNFINISHED = "checkpoint"
+"""The folder beside a model from which its training would continue."""
 
 
-@dataclass(frozen=True)
-class Leftover:
+class Unused(NamedTuple):
     """One line of the list.
 
     Attributes:
         size: in bytes.
-        paths: the files and folders that are deleted, where ``what`` is not the path itself.
+        paths: what is deleted: files of an experiment, or one folder.
         kept: the reason for keeping it; empty if it is deleted.
     """
 
     size: int
     what: str
     origin: str
-    delete: Callable[[], None]
-    paths: Sequence[Path] = ()
+    paths: Sequence[Path]
     kept: str = ""
 
 
@@ -57,49 +55,85 @@ def main(
     """List results that no experiment needs any more, with size and maker; --yes deletes them."""
     if not results.is_dir():
         raise UserError("no such folder", where=results, remedy="name the folder of all results with --results")
-    doomed = []
-    for item in leftovers(results, configurations(configfile or [])):
-        kept = f"  {item.kept}" if item.kept else ""
-        print_lines(f"{format_bytes(item.size):>10}  {item.what}  ({item.origin}){kept}")
-        print_lines(*(f"{'':10}    {path}" for path in item.paths))
-        if not item.kept:
-            doomed.append(item)
+    listed = list(unused(results, configurations(configfile or [])))
+    for item in listed:
+        print_lines(f"{format_bytes(item.size):>10}  {item.what}  ({item.origin})  {item.kept}".rstrip())
+        print_lines(*(f"{'':14}{path}" for path in item.paths if str(path) != item.what))
+    doomed = [item for item in listed if not item.kept]
     total = format_bytes(sum(item.size for item in doomed))
+    for item in doomed if yes else ():
+        delete(item.paths, results)
     if not doomed:
         print_lines(f"everything in {results} is in use")
-    elif yes:
-        for item in doomed:
-            item.delete()
-        print_lines(f"{total} deleted")
     else:
-        print_lines(f"{total} can be freed: run again with --yes")
+        print_lines(f"{total} deleted" if yes else f"{total} can be freed: run again with --yes")
 
 
-def leftovers(results: Path, files: dict[str, list[list[Path]]]) -> Iterator[Leftover]:
+def unused(results: Path, files: dict[str, list[list[Path]]]) -> Iterator[Unused]:
     """Results of definitions that are no longer in use, unused entries of the result cache, and unused stores."""
-    alive: list[Run] = []
+    present: list[Run] = []
     for experiment in recorded_experiments(results):
-        runs = read_runs(experiment)
-        if experiment.name not in files:
-            alive += runs
+        records = Records(experiment)
+        if experiment.name in files:
+            needed = set[str]().union(*map(output_files, files[experiment.name]))
+            left = list(unused_runs(records, needed))
+            yield from (item for _, item in left)
+            present += [run for run in records.runs if run not in [run for run, _ in left]]
+        else:
             print_lines(f"{experiment}: its configuration is not known and it is left alone; name it with --configfile")
-            continue
-        needed = set[str]().union(*map(output_files, files[experiment.name]))
-        left = orphans(experiment, runs, needed)
-        for orphan in left:
-            name, origin = f"{experiment.name}: {orphan.run.name}", made_by(orphan.run.made)
-            yield Leftover(orphan.size, name, origin, orphan.delete, orphan.files)
-        gone = {orphan.run.path for orphan in left}
-        alive += [run for run in runs if run.path not in gone]
+            present += records.runs
     cache = open_result_cache(results)
-    others = cache is not None and not cache.root.resolve().is_relative_to(results.resolve())
+    others = cache is not None and not is_inside(cache.root, results)
     kept = f"in a cache that other projects may use ({VARIABLE}), left alone" if others else ""
-    for entry in unused_entries(cache, alive) if cache else []:
-        yield Leftover(entry.freed, str(entry.path), made_by(entry.run), partial(shutil.rmtree, entry.path), kept=kept)
+    used = {run.result_cache["key"] for run in present if run.result_cache}
+    for entry in cache.entries() if cache else []:
+        if entry.key not in used:
+            origin = f"{entry.run['user']} on {entry.run['host']}, {str(entry.run['started'])[:10]}"
+            yield Unused(entry.freed, str(entry.path), origin, [entry.path], kept)
     for store in unused_stores(results):
-        path, kept = store.path, "written within the last hour, left alone" if store.recent else ""
-        what = f"{path}, {store.chunks} chunks"
-        yield Leftover(store.size, what, _owner(path), partial(shutil.rmtree, path), kept=kept)
+        kept = "written within the last hour, left alone" if store.recent else ""
+        written = datetime.fromtimestamp(store.path.stat().st_mtime, UTC)
+        yield Unused(store.size, str(store.path), f"{store.chunks} chunks, {written:%Y-%m-%d}", [store.path], kept)
+
+
+def unused_runs(records: Records, needed: set[str]) -> Iterator[tuple[Run, Unused]]:
+    """The jobs none of whose outputs is ``needed`` (paths as in the rules), with their outputs, checkpoints and
+    records. Files without a record are ignored, because a person may have put them there."""
+    kept = {path.removeprefix(f"{find_experiment_folder(path)}/") for path in needed}
+    for run in records.runs:
+        if kept.isdisjoint(map(run.place, run.outputs)):
+            outputs = list(records.outputs(run))
+            checkpoints = [file for output in outputs for file in (output.parent / UNFINISHED).rglob("*")]
+            inside = [path for path in (*outputs, *checkpoints, run.path) if is_inside(path, records.experiment)]
+            files, made = file_states(inside), run.made
+            size = sum(state.st_size for state in files.values())
+            origin = f"{made['user']} on {made['host']}, {made['started'][:10]}"
+            yield run, Unused(size, f"{records.experiment.name}: {run.name}", origin, list(files))
+
+
+def delete(paths: Sequence[Path], results: Path) -> None:
+    """Delete files or folders, and the folders in ``results`` that become empty."""
+    for path in paths:
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    folders = {folder for path in paths for folder in path.parents if is_inside(folder, results)}
+    for folder in sorted(folders, reverse=True):
+        if folder.name != RUNS:
+            with suppress(OSError):  # It is not empty.
+                folder.rmdir()
+
+
+def is_inside(path: Path, folder: Path) -> bool:
+    """Whether ``path`` is below ``folder`` after resolving all symbolic links."""
+    return folder.resolve() in path.resolve().parents
+
+
+def recorded_experiments(results: Path) -> list[Path]:
+    """The folders in ``results`` that hold run records, without links to one another."""
+    folders = sorted(path.parent for path in results.glob(f"*/{RUNS}") if path.is_dir())
+    return [path for path in folders if not path.is_symlink() or not is_inside(path, results)]
 
 
 def configurations(given: list[Path]) -> dict[str, list[list[Path]]]:
@@ -117,14 +151,6 @@ def output_files(configfiles: list[Path]) -> set[str]:
     """Every file that the rules make for an experiment."""
     with planned_dag(configfiles) as dag:
         return {str(file) for job in dag.jobs for file in job.output}
-
-
-def _owner(path: Path) -> str:
-    status = path.stat()
-    name = str(status.st_uid)
-    with suppress(KeyError):
-        name = path.owner()
-    return f"{name}, {datetime.fromtimestamp(status.st_mtime, UTC):%Y-%m-%d}"
 
 
 app = typer_app(main)

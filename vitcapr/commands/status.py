@@ -1,7 +1,7 @@
 """Say what a run would compute again, and why."""
 
+from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Annotated
 
 import typer
@@ -25,12 +25,10 @@ def main(
     """Print which stages a run would compute again, with the reasons. Computes nothing."""
     files = configfile or []
     experiment = load_experiment(*files)
-    jobs = planned_jobs(files)
-    lost = list(lost_stores(Path(experiment.root)))
-    lines = describe(experiment.name, jobs, verbose) if jobs or not lost else []
-    lines += [f"  {line}" for line in extractions(experiment, jobs)]
-    if gone := ", ".join(systems_left(experiment)):
-        lines.append(f"  no longer in the tables: {gone}")
+    jobs, lost = planned_jobs(files), list(lost_stores(Path(experiment.root)))
+    lines = list(describe(experiment.name, jobs, verbose)) if jobs or not lost else []
+    if left := ", ".join(systems_left(experiment)):
+        lines.append(f"  no longer in the tables: {left}")
     run = " ".join(["snakemake --cores 2", *(f"--configfile {file}" for file in files)])
     for sealed, forced in lost:
         again = f"pull it again, or run\n  {run} {forced}" if forced else "import it again"
@@ -42,9 +40,8 @@ def systems_left(experiment: Experiment) -> list[str]:
     """What the last ``summary.csv`` has scores of and the experiment no longer scores: ``attention greedy``."""
     from vitcapr.formats.scores import read_summary
 
-    path = Path(experiment.root, "summary.csv")
     try:
-        summary = read_summary(path)
+        summary = read_summary(Path(experiment.root, "summary.csv"))
     except UserError:  # There is none yet, or it will be made again.
         return []
     scored = set()
@@ -56,61 +53,17 @@ def systems_left(experiment: Experiment) -> list[str]:
     return [system for system in systems if system not in scored]
 
 
-def extractions(experiment: Experiment, jobs: list[PlannedJob]) -> list[str]:
-    """For each backbone to run, how many images lack features. Nothing before the data set and the backbone are up to
-    date."""
-    backbones = dict.fromkeys(job.name.split()[1].partition("/")[0] for job in jobs if job.rule == "extract")
-    if not backbones or any(job.rule in ("data", "train_backbone") for job in jobs):
-        return []
-    counts = {name: images_to_extract(experiment, name) for name in backbones}
-    return [f"{name}: {count}" for name, count in counts.items() if count is not None]
-
-
-def images_to_extract(experiment: Experiment, backbone: str) -> str | None:
-    """``100 of 600 images to extract``; None if the backbone is not in a local folder. It reads the manifest."""
-    import numpy as np
-
-    from vitcapr.encoders.photographs import image_recipe
-    from vitcapr.encoders.precision import resolve_device
-    from vitcapr.formats.manifest import read_manifest
-    from vitcapr.pipeline.code import code_hash, job_code
-    from vitcapr.pipeline.paths import stores_root
-    from vitcapr.pipeline.records import CODE_DIGESTS
-    from vitcapr.stages.extract import images_in_chunk
-    from vitcapr.store.known_rows import KnownRows
-    from vitcapr.store.rows import Rows
-
-    config, results = experiment.config, experiment.results
-    job = SimpleNamespace(backbone=backbone)
-    if not experiment.is_trained(backbone) and not experiment.backbone_files(job):
-        return None
-    source, settings = experiment.backbone_source(job), config.backbones[backbone]
-    device, changes = resolve_device(config.features.device), settings.values("source")
-    recipe = image_recipe(source, device, name=settings.source, **changes)
-    code = code_hash(job_code("vitcapr.stages.extract", {"backbone": settings.canonical()}, results / CODE_DIGESTS))
-    images = Rows.of_images(read_manifest(Path(experiment.root, "data/manifest.json")))
-    chunk = images_in_chunk(config.features, settings)
-    known = KnownRows.none(len(images), chunk)
-    if config.features.reuse:
-        attributes = {**recipe.attributes, "code": code}
-        known = KnownRows.find(stores_root(results), attributes, np.concatenate(list(images.digests())), chunk)
-    return f"{int((known.source < 0).sum())} of {len(images)} images to extract"
-
-
-def describe(experiment: str, jobs: list[PlannedJob], verbose: bool = False) -> list[str]:
-    if not jobs:
-        return [f"{experiment}: everything is up to date"]
-    width = max(len(job.name) for job in jobs)
-    lines = [f"{experiment}: {len(jobs)} jobs to run", ""]
-    lines += [f"  {job.name:{width}}  {'; '.join(job.causes)}" for job in jobs if job.causes]
+def describe(experiment: str, jobs: list[PlannedJob], verbose: bool) -> Iterator[str]:
+    yield f"{experiment}: {len(jobs)} jobs to run\n" if jobs else f"{experiment}: everything is up to date"
+    width = max((len(job.name) for job in jobs), default=0)
+    yield from (f"  {job.name:{width}}  {'; '.join(job.causes)}" for job in jobs if job.causes)
     following = [job.name for job in jobs if not job.causes]
     if following and verbose:
-        lines += ["", "and because of these:", *(f"  {name}" for name in following)]
+        yield from ("", "and because of these:", *(f"  {name}" for name in following))
     elif following:
-        lines += ["", f"and {len(following)} that follow from these (--verbose lists them)"]
+        yield f"\nand {len(following)} that follow from these (--verbose lists them)"
     if any(job.runs for job in jobs):
-        lines += ["", _RUNNING]
-    return lines
+        yield f"\n{_RUNNING}"
 
 
 app = typer_app(main)

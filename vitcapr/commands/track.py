@@ -14,7 +14,7 @@ from vitcapr.files import read_json
 from vitcapr.formats.model import CARD
 from vitcapr.formats.scores import read_summary
 from vitcapr.formats.training import read_history
-from vitcapr.pipeline.comparison import leaves
+from vitcapr.pipeline.changes import leaves
 from vitcapr.progress import print_lines
 
 HISTORY = "history.csv"

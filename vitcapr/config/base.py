@@ -159,7 +159,8 @@ class StageSettings(Section):
         """
         fields = cls.model_fields
         entries = {
-            name: getattr(config, f"{name}s")[getattr(wildcards, name)] for name in fields if hasattr(wildcards, name)
+            name: getattr(config, f"{name}s")[getattr(wildcards, name)]
+            for name in fields.keys() & vars(wildcards).keys()
         }
         return cls(**{name: getattr(config, name) for name in fields.keys() - entries.keys()}, **entries)
 

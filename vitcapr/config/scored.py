@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from vitcapr.config.base import Section
 from vitcapr.config.grid import VariantConfig
@@ -18,6 +18,17 @@ class SeededModel(Section):
     vary: str
     """What else was varied in it, as its name says; empty for nothing."""
     seed: int
+
+
+class ScoredVariant(NamedTuple):
+    """A variant, and what the name of its scores ends in."""
+
+    variant: VariantConfig
+    endings: tuple[str, ...] = ()
+
+    def without(self, key: str) -> str:
+        """The name of the scores if ``key`` did not vary."""
+        return "-".join([self.variant.without(key), *self.endings])
 
 
 @dataclass(frozen=True)
@@ -80,27 +91,25 @@ class ScoredModels:
                 pairs += [(name, others[language]) for language, name in mine.items() if language in others]
         return list(dict.fromkeys(pairs))
 
-    def variants(self, *kinds: str) -> dict[str, VariantConfig]:
-        """The variants that a grid made, by the names of their scores.
-
-        A single language of a fine-tuned dual encoder counts as one more setting, as does a query bank. These settings
-        have empty keys, so their values alone form the name.
+    def variants(self, *kinds: str) -> dict[str, "ScoredVariant"]:
+        """The variants that a grid made, by the names of their scores: with a language for one language of a fine-tuned
+        dual encoder, and with ``query_bank`` for the scores with a query bank.
 
         Args:
             kinds: sections of the configuration.
         """
-        made: dict[str, VariantConfig] = {
-            name: variant for kind in kinds for name, variant in self.config.variants.get(kind, {}).items()
+        made = {
+            name: ScoredVariant(variant)
+            for kind in kinds
+            for name, variant in self.config.variants.get(kind, {}).items()
         }
-        for finetuned in (
-            self.config.variants.get("finetuned_dual_encoders", {}) if "finetuned_dual_encoders" in kinds else {}
-        ):
+        for finetuned in made.keys() & self.config.finetuned_dual_encoders.keys():
             for language, name in self.by_language(finetuned).items():
                 if name != finetuned:
-                    made[name] = VariantConfig(of=made[finetuned].of, vary={**made[finetuned].vary, "": language})
+                    made[name] = ScoredVariant(made[finetuned].variant, (language,))
         for name, model in self.querybank_scores.items():
             if model in made:
-                made[name] = VariantConfig(of=made[model].of, vary={**made[model].vary, ".": QUERY_BANK})
+                made[name] = ScoredVariant(made[model].variant, (*made[model].endings, QUERY_BANK))
         return made
 
     def system_name(self, model: str) -> str:
@@ -121,9 +130,10 @@ class ScoredModels:
         made |= {name: ranked[name] for name in self.scored if name in ranked}
         seeded = {}
         for name, variant in made.items():
-            if isinstance(seed := variant.vary.get("seed"), int):
-                vary = variant.without("seed").removeprefix(variant.of).removeprefix("-")
-                seeded[name] = SeededModel(of=variant.of, vary=vary, seed=seed)
+            if isinstance(seed := variant.variant.vary.get("seed"), int):
+                of = variant.variant.of
+                vary = variant.without("seed").removeprefix(of).removeprefix("-")
+                seeded[name] = SeededModel(of=of, vary=vary, seed=seed)
         return seeded
 
     def _embedded_as(self, model: str) -> list[str]:

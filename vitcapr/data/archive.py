@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Self
 
 from vitcapr.errors import UserError
-from vitcapr.files import check_is_file, read_file
+from vitcapr.files import read_untrusted
 
 MOST_BYTES = 2**30
 """Of one file in a zip, which is unpacked in memory."""
@@ -69,7 +69,6 @@ class Archive:
             if root.is_dir():
                 os.scandir(root).close()
             else:
-                check_is_file(root)
                 self._zip = zipfile.ZipFile(root)
                 # Some programs of Windows write backslashes.
                 self._members = {
@@ -97,7 +96,7 @@ class Archive:
             DamagedMember: the zip holds it, but cannot give it back.
         """
         if self._zip is None:
-            return read_file(self.root / path)
+            return read_untrusted(self.root / path)
         try:
             # ZipFile counts its open members without a lock, and closes the file when a race brings the count to zero.
             with self._lock:

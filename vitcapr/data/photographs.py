@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vitcapr.errors import UserError
-from vitcapr.files import read_file
+from vitcapr.files import read_untrusted
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -62,7 +62,7 @@ def open_photograph(path: Path) -> "Image.Image":
     from vitcapr.data.images import BadImage, decode
 
     try:
-        content = read_file(path)
+        content = read_untrusted(path)
     except OSError as error:
         raise BadImage(f"unreadable: {error.strerror}") from error
     return decode(content, MAX_PIXELS)

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from vitcapr.data.tables import holds_bytes, picture_path
 from vitcapr.data.tars import OddRow, Rejected
 from vitcapr.errors import UserError
-from vitcapr.files import check_is_file, open_text, parse_json, read_field, read_json
+from vitcapr.files import open_text, parse_json, read_field, read_json
 
 _SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
 _MISSING = ("nan", "none", "null", "<na>", "n/a", "#n/a")
@@ -152,7 +152,6 @@ def read_rows(file: Path, columns: Columns, rejected: Rejected, *, key: str, nam
         raise UserError(f"{key}: unknown kind of table", where=file, remedy=f"name one of {', '.join(_READERS)}")
     number = 0
     try:
-        check_is_file(file)
         for number, cells in enumerate(reader(file, columns, name), start=1):
             place = f"{name or file.name} row {number}"
             if isinstance(cells, OddRow):

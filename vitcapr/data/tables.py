@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from vitcapr.errors import UserError
-from vitcapr.files import check_is_file
 
 SUFFIX = ".parquet"
 IMAGE = "image"
@@ -35,7 +34,6 @@ def split_table_path(path: str) -> tuple[str, str, int] | None:
 
 def open_table(path: Path, column: str) -> "pq.ParquetFile":
     try:
-        check_is_file(path)
         table = pq.ParquetFile(path)
     except FileNotFoundError:
         raise

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from vitcapr.data.archive import is_junk
 from vitcapr.errors import UserError
-from vitcapr.files import check_is_file
 
 SUFFIX = ".tar"
 INDEXES = 64
@@ -80,7 +79,6 @@ def list_tar(file: Path, name: str) -> tuple[dict[str, tuple[int, int]], Rejecte
     places: dict[str, tuple[int, int]] = {}
     rejected: Rejected = []
     end = 0
-    check_is_file(file)
     with file.open("rb") as stream:
         length = os.fstat(stream.fileno()).st_size
 

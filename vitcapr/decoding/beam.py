@@ -187,7 +187,8 @@ class _Finished:
             self._kept[name][rows] = torch.cat([self._kept[name][rows], tensor], dim=1)[place, order]
 
     def captions(self) -> list[list[Hypothesis]]:
-        attention = torch.cat(self._attention)[self._kept["looks"]].cpu().numpy() if self._attention else None
+        with torch.autocast(self.score.device.type, enabled=False):  # It has no rule for the concatenation of float16.
+            attention = torch.cat(self._attention)[self._kept["looks"]].cpu().numpy() if self._attention else None
         columns = [self.score, *(self._kept[name] for name in ("log_prob", "length", "words", "log_probs"))]
         captions: list[list[Hypothesis]] = []
         for image, of_image in enumerate(zip(*(column.tolist() for column in columns), strict=True)):

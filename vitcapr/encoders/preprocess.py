@@ -6,7 +6,7 @@ The numbers equal those of transformers' processors, and a test compares them. T
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -33,8 +33,8 @@ _SHORTEST_EDGE_TYPES = ("clip", "bit", "siglip_", "chinese_clip", "bridgetower",
 _CROPPED_SHARE = 224 / 256
 _UNCROPPED_FROM = 384
 _TIMM_SHARE = 0.875
-IMAGENET_STATISTICS = ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
-CLIP_STATISTICS = ([0.48145466, 0.4578275, 0.40821073], [0.26862954, 0.26130258, 0.27577711])
+IMAGENET_STATISTICS = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
+CLIP_STATISTICS = ((0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711))
 _LARGEST_RESIZED = 64
 """Up to this many times the pixels of the crop, a picture is resized whole; ``box`` changes some pixels by one."""
 _SUPPORT = 3
@@ -206,7 +206,7 @@ def _read_open_clip(stated: Mapping[str, Any]) -> dict[str, Any]:
     return {"size": edges, "crop_size": list(size), **_read_torchvision(stated, CLIP_STATISTICS)}
 
 
-def _read_torchvision(stated: Mapping[str, Any], usual: tuple[list[float], list[float]]) -> dict[str, Any]:
+def _read_torchvision(stated: Mapping[str, Any], usual: Sequence[Sequence[float]]) -> dict[str, Any]:
     mean, std = (list(stated.get(name) or value) for name, value in zip(("mean", "std"), usual, strict=True))
     resample = INTERPOLATIONS.get(stated.get("interpolation") or "bicubic", Image.Resampling.BICUBIC)
     return {"image_mean": mean, "image_std": std, "resample": int(resample), "rounded_crop": True}

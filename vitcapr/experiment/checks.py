@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from math import isqrt
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from vitcapr.config.base import find_backbone
@@ -144,7 +143,7 @@ def _without_encoder(experiment: Inputs) -> Iterator[UserError]:
         retriever = experiment.config.rerankings[name].retriever
         encoder = experiment.config.retrievers[retriever].text.text_encoder if retriever else None
         if encoder in experiment.adopted_texts:
-            store = Path(experiment.adopted_store(SimpleNamespace(encoder=encoder)))
+            store = Path(experiment.adopted_store(experiment.config.text_encoders[encoder]))
             if store.is_file() and store.stat().st_size and "imported" in read_sealed(store)["attributes"]:
                 what = (
                     f"rerankings.{name}: its retriever reads imported text features, and no encoder is known for more"

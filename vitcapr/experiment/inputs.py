@@ -1,15 +1,15 @@
 """What a job reads, by its wildcards: files of other jobs, and files of the user by their keys in the configuration."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from vitcapr.config.base import ADOPTED, Section, find_backbone
 from vitcapr.config.decoding import RerankingConfig
-from vitcapr.config.features import TRAINED
+from vitcapr.config.features import TRAINED, BackboneConfig, TextEncoderConfig
 from vitcapr.config.finetuned_dual_encoder import FinetunedDualEncoderConfig
-from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.encoders.kinds import rolls_out
-from vitcapr.experiment.selection import TRAIN, VALIDATION, Selection
+from vitcapr.experiment.selection import TRAIN, Selection
 from vitcapr.formats.kinds import BACKBONE_FILES, MODEL_FILES
 from vitcapr.pipeline.paths import find_store, stores_root
 from vitcapr.pipeline.rule import Wildcards
@@ -22,24 +22,10 @@ class Inputs(Selection):
 
     # Features
 
-    def backbone(self, wildcards: Wildcards) -> str:
-        """The backbone of a job, or of the model that the job concerns."""
-        if hasattr(wildcards, "backbone"):
-            return str(wildcards.backbone)
-        if hasattr(wildcards, "finetuned"):
-            return self._dual_encoder(wildcards).image.backbone
-        if hasattr(wildcards, "retriever") or hasattr(wildcards, "reranking"):
-            return self._retriever(wildcards).backbone
-        return self.config.captioners[wildcards.captioner].backbone
+    def sealed_views(self, backbones: Iterable[str]) -> list[str]:
+        return list(map(self.sealed, backbones))
 
-    def features(self, wildcards: Wildcards) -> str:
-        return self.sealed(self.backbone(wildcards))
-
-    def augmented_views(self, wildcards: Wildcards) -> list[str]:
-        return list(map(self.sealed, self._retriever(wildcards).augmented_views))
-
-    def text_features(self, wildcards: Wildcards) -> list[str]:
-        encoder = self._retriever(wildcards).text.text_encoder
+    def text_features(self, encoder: str | None) -> list[str]:
         return [] if encoder is None else [f"{self.root}/text_features/{encoder}/manifest.json"]
 
     def parts(self, wildcards: Wildcards) -> list[str]:
@@ -47,26 +33,21 @@ class Inputs(Selection):
         tasks = range(self.config.features.tasks)
         return [f"{self.root}/features/{wildcards.backbone}/parts/{task}.json" for task in tasks]
 
-    def adopted_store(self, wildcards: Wildcards) -> str:
-        """The sealed manifest of the store that is the source of a backbone or a text encoder."""
-        of_captions = hasattr(wildcards, "encoder")
-        encoder = (
-            self.config.text_encoders[wildcards.encoder] if of_captions else self.config.backbones[wildcards.backbone]
-        )
+    def adopted_store(self, encoder: BackboneConfig | TextEncoderConfig) -> str:
+        """The sealed manifest of the store that is the source of an encoder."""
         return str(find_store(encoder.source.removeprefix(ADOPTED), self.results))
 
     def stores(self, _: Wildcards) -> str:
         """The folder of all stores."""
         return str(stores_root(self.results))
 
-    def trained_backbone(self, wildcards: Wildcards) -> list[str]:
-        """The files of the backbone, if the experiment trains it."""
-        trained = self.is_trained(self.backbone(wildcards))
+    def trained_backbone(self, name: str) -> list[str]:
+        """The files of a backbone, if the experiment trains it."""
+        trained = self.is_trained(name)
         return [f"{self.root}/backbones/{TRAINED}/{file}" for file in BACKBONE_FILES] if trained else []
 
-    def backbone_source(self, wildcards: Wildcards) -> str:
+    def backbone_source(self, name: str) -> str:
         """A hub id or a folder."""
-        name = self.backbone(wildcards)
         return f"{self.root}/backbones/{TRAINED}" if self.is_trained(name) else self.config.backbones[name].source
 
     def rolls_out(self, backbone: str) -> bool:
@@ -78,10 +59,8 @@ class Inputs(Selection):
 
     # Captions
 
-    def initial_vectors(self, wildcards: Wildcards) -> list[str]:
-        """The word vectors that initialise a captioner or a retriever."""
-        captions = hasattr(wildcards, "captioner")
-        model = self.config.captioners[wildcards.captioner] if captions else self._retriever(wildcards).text
+    def initial_vectors(self, model: Section) -> list[str]:
+        """The word vectors that initialise a captioner or the text tower of a retriever."""
         name = getattr(model, "word_vectors", None)
         return [] if name is None else [f"{self.root}/text/word_vectors/{name}/vectors.npy"]
 
@@ -98,10 +77,10 @@ class Inputs(Selection):
         name = self.config.captioners[wildcards.captioner].start_from
         return [] if name is None else [f"{self.root}/captioners/{name}/{file}" for file in MODEL_FILES]
 
-    def candidates(self, wildcards: Wildcards) -> str:
-        """The captions that a reranking reorders; those of the validation split select its weight."""
-        source, split = self._reranking(wildcards).decoding, getattr(wildcards, "split", VALIDATION)
-        return f"{self.root}/captions/{wildcards.captioner}/{source}/{split}/captions.json"
+    def candidates(self, wildcards: Wildcards, split: str | None = None) -> str:
+        """The captions that a reranking reorders, of the job's split or of another one."""
+        source = self._reranking(wildcards).decoding
+        return f"{self.root}/captions/{wildcards.captioner}/{source}/{split or wildcards.split}/captions.json"
 
     def reranking_weight(self, wildcards: Wildcards) -> list[str]:
         """The weight selected on the validation split; none if it is fixed."""
@@ -149,22 +128,20 @@ class Inputs(Selection):
 
     # Fine-tuned dual encoders
 
-    def pixels(self, wildcards: Wildcards) -> str:
-        return f"{self.root}/pixels/{self.backbone(wildcards)}/manifest.json"
+    def pixels(self, model: FinetunedDualEncoderConfig) -> str:
+        return f"{self.root}/pixels/{model.image.backbone}/manifest.json"
 
-    def tokenizer_files(self, wildcards: Wildcards) -> dict[str, str]:
-        towers = self._dual_encoder(wildcards).text.values()
-        names = (tower.tokenizer for tower in towers if tower.tokenizer is not None)
+    def tokenizer_files(self, model: FinetunedDualEncoderConfig) -> dict[str, str]:
+        names = (tower.tokenizer for tower in model.text.values() if tower.tokenizer is not None)
         return {name: f"{self.root}/tokenizers/{name}/tokenizer.json" for name in names}
 
-    def tags(self, wildcards: Wildcards) -> list[str]:
+    def tags(self, model: FinetunedDualEncoderConfig) -> list[str]:
         """The parts of speech, for a model that adds them."""
-        tagged = any(tower.tags for tower in self._dual_encoder(wildcards).text.values())
-        return [f"{self.root}/text/tags/tags.npz"] if tagged else []
+        return [f"{self.root}/text/tags/tags.npz"] if any(tower.tags for tower in model.text.values()) else []
 
-    def pairs(self, wildcards: Wildcards) -> list[str]:
+    def pairs(self, model: FinetunedDualEncoderConfig) -> list[str]:
         """The texts before cleaning, whose punctuation divides captions into segments."""
-        segmented = any(tower.segments for tower in self._dual_encoder(wildcards).text.values())
+        segmented = any(tower.segments for tower in model.text.values())
         cleaned = self.config.data.dataset == "pairs"
         return [f"{self.root}/data/pairs.parquet"] if segmented and cleaned else []
 
@@ -174,10 +151,6 @@ class Inputs(Selection):
         settings = find_stage(self.dataset.stage).settings
         assert settings is not None
         return dict(settings.from_config(self.config, None).user_files())
-
-    def backbone_files(self, wildcards: Wildcards) -> dict[str, Path]:
-        """The folder of a local backbone; empty for a hub id, whose revision is in the settings."""
-        return dict(self.config.backbones[self.backbone(wildcards)].user_files())
 
     def vector_files(self, encoder: str) -> dict[str, Path]:
         """The word-vector file of a text encoder of word vectors; empty for others."""
@@ -198,17 +171,8 @@ class Inputs(Selection):
     def _keyed(section: str, config: Section) -> dict[str, Path]:
         return {f"{section}.{key}": path for key, path in config.user_files()}
 
-    def _dual_encoder(self, wildcards: Wildcards) -> FinetunedDualEncoderConfig:
-        return self.config.finetuned_dual_encoders[wildcards.finetuned]
-
     def _reranking(self, wildcards: Wildcards) -> RerankingConfig:
         return self.config.rerankings[wildcards.reranking]
-
-    def _retriever(self, wildcards: Wildcards) -> RetrieverConfig:
-        """The retriever of a job, or that of its reranking."""
-        if hasattr(wildcards, "retriever"):
-            return self.config.retrievers[wildcards.retriever]
-        return self.config.retrievers[str(self._reranking(wildcards).retriever)]
 
     def _embedded(self, wildcards: Wildcards) -> str:
         return self.querybank_scores.get(wildcards.scored, str(wildcards.scored))

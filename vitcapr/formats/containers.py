@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from vitcapr.errors import UserError
-from vitcapr.files import atomic_path, check_is_file, sha256_file
+from vitcapr.files import atomic_path, sha256_file
 from vitcapr.formats.records import reading
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ def read_arrays(path: Path, kinds: Mapping[str, type], what: str, remedy: str) -
         kinds: the NumPy type of each array by its name; an abstract one, such as ``np.integer``, admits all below it.
     """
     with reading(path, what, remedy):
-        check_is_file(path)
         with np.load(path, allow_pickle=False) as content:
             arrays = {name: content[name] for name in kinds}
         for name, kind in kinds.items():
@@ -74,7 +73,6 @@ def read_parquet(path: Path) -> "pa.Table":
         OSError, pyarrow.ArrowException: it is not a whole Parquet file.
         MemoryError: the memory does not suffice.
     """
-    check_is_file(path)
     with pq.ParquetFile(path, pre_buffer=False) as table:
         return table.read(use_threads=False)
 

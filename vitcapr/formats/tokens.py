@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from vitcapr.files import read_file, write_json, write_text
+from vitcapr.files import write_json, write_text
 from vitcapr.formats.containers import read_arrays, write_arrays
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.records import reading
@@ -170,4 +170,4 @@ def read_tokenizer(path: Path) -> "Tokenizer":
     from tokenizers import Tokenizer
 
     with reading(path, "a tokenizer", "run the stage train_tokenizer"):
-        return Tokenizer.from_buffer(read_file(path))
+        return Tokenizer.from_buffer(path.read_bytes())

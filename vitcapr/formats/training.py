@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from vitcapr.files import check_is_file, write_text
+from vitcapr.files import write_text
 from vitcapr.formats.records import reading
 
 History = Sequence[Mapping[str, float | str]]
@@ -30,7 +30,6 @@ def read_history(path: Path) -> pd.DataFrame:
     """``epoch``, ``train_loss`` and what else was recorded; NaN where an epoch has no such number. No row where nothing
     was trained."""
     with reading(path, "a history of training", _REMEDY):
-        check_is_file(path)
         table = pd.read_csv(path)
         if not {"epoch", "train_loss"} <= set(table.columns):
             raise ValueError("it needs epoch and train_loss")
@@ -82,7 +81,6 @@ def whole_rows(path: Path) -> tuple[str | None, list[str]]:
 
 def read_gpu_use(path: Path) -> GpuUse:
     with reading(path, "a table of GPU use", _REMEDY):
-        check_is_file(path)
         first, _, _ = path.read_text(encoding="utf-8").partition("\n")
         samples = pd.read_csv(path, comment="#", dtype=float)
         if not first.startswith("# ") or tuple(samples.columns) != GPU_COLUMNS:

@@ -1,4 +1,7 @@
-"""What tables show of every score, from ``labels.yaml`` and from plugins: its label, group, unit and decimals."""
+"""What tables show of every score: its label, group, unit and decimals.
+
+They are in ``labels.yaml``, and those of plugins in the file of this name in the folder of plugins.
+"""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -7,8 +10,9 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from vitcapr.errors import UserError
 from vitcapr.formats.tables import Cell, number
-from vitcapr.plugins import plugins
+from vitcapr.plugins import FOLDER
 
 
 class ScoreGroup(NamedTuple):
@@ -71,14 +75,16 @@ class ScoreColumn(NamedTuple):
 
 def _read() -> tuple[dict[str, ScoreGroup], dict[str, ScoreColumn]]:
     content = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
-    scores = content["scores"]
-    for plugin in plugins("METRIC").values():
-        scores |= plugin.constant("LABELS") or {}
     groups = {name: ScoreGroup(name, **values) for name, values in content["groups"].items()}
-    columns = {
-        name: ScoreColumn(name=name, **{**values, "group": groups.get(values.get("group"))})
-        for name, values in scores.items()
-    }
+    own = Path(FOLDER, "labels.yaml")
+    try:
+        scores = content["scores"] | (yaml.safe_load(own.read_text(encoding="utf-8")) if own.is_file() else {})
+        columns = {
+            name: ScoreColumn(name=name, **{**values, "group": groups.get(values.get("group"))})
+            for name, values in scores.items()
+        }
+    except (AttributeError, TypeError, ValueError, yaml.YAMLError) as error:
+        raise UserError(f"not labels of scores: {error}", where=own, remedy="correct the file") from error
     return groups, columns
 
 

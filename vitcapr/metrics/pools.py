@@ -60,7 +60,7 @@ def rank_queries(
 ) -> QueryRanks:
     """Rank the candidates for each query; a candidate of the query's image is a match, and every query has one."""
     pool = finite(candidates, "candidate")
-    before = negatives_before(finite(queries, "query"), pool, query_image, candidate_image)
+    before, _ = negatives_before(finite(queries, "query"), pool, query_image, candidate_image)
     return QueryRanks(before[:, 0] + 1, query_image, len(pool))
 
 

@@ -2,7 +2,8 @@
 
 A score is the dot product of two embeddings, computed in float64 and rounded once to float32. A product in float32
 depends in its last bits on the shape of its blocks, so that copies of one embedding would not tie; in float64 these
-bits vanish with the rounding. The ranks therefore do not depend on the blocks, the threads or the machine.
+bits vanish with the rounding. The ranks therefore do not depend on the blocks, the threads or the machine. The matrix
+product runs in float32, and float64 decides where a score is as close to that of a positive as float32 may err.
 """
 
 from collections.abc import Callable
@@ -15,47 +16,134 @@ from vitcapr.errors import UserError
 from vitcapr.formats.scores import Ranks
 
 Float32s = npt.NDArray[np.float32]
+Rows = npt.NDArray[np.integer]
+Counts = npt.NDArray[np.int64]
 
-_SCORES = 2**22
-"""In memory at a time."""
+_ROWS, _COLUMNS = 1024, 1024
+"""Scored at a time: four megabytes. Both are below 2^16, so that a count within a block fits in 16 bits."""
 
 
 def negatives_before(
-    queries: npt.ArrayLike,
-    candidates: npt.ArrayLike,
-    query_image: npt.NDArray[np.integer],
-    candidate_image: npt.NDArray[np.integer],
+    left: npt.ArrayLike,
+    right: npt.ArrayLike,
+    left_image: Rows,
+    right_image: Rows,
     advance: Callable[[int], None] = lambda _: None,
-) -> npt.NDArray[np.int64]:
-    """For each positive of each query, the number of negatives that score at least as high: ties count against us.
+) -> tuple[Counts, Counts]:
+    """For each positive of each row of ``left`` and of ``right``, the number of negatives that score at least as high.
+
+    So ties count against us. The rows of the other side that have the same image are the positives of a row.
 
     Args:
-        queries: (Q, E), finite; candidates: (C, E), finite.
-        query_image: (Q,), candidate_image: (C,): the image of each. A candidate of the query's image is a positive.
-        advance: called after each block with its number of scores; Q x C in all.
+        left: (N, E), finite; right: (M, E), finite.
+        left_image: (N,), right_image: (M,): the image of each.
+        advance: called after each block with its number of scores; N x M in all.
 
     Returns:
-        (Q, R), R the greatest number of positives of a query; its best positive first. What stands beyond the
-        positives of a query has no meaning.
+        (N, R) and (M, S), R and S the greatest number of positives of a row; its best positive first, whose number is
+        exact. A number of R (S) or more at a later place is only known to be so large. What stands beyond the
+        positives of a row has no meaning.
     """
-    columns = np.asarray(candidates, np.float64).T
-    rows = np.asarray(queries, np.float32)
-    images = max(query_image.max(initial=-1), candidate_image.max(initial=-1)) + 1
-    most = np.bincount(candidate_image, minlength=images)[query_image].max(initial=1)
-    counts = np.zeros((len(rows), most), np.int64)
-    block = max(1, _SCORES // max(1, columns.shape[1]))
-    for start in range(0, len(rows), block):
-        part = slice(start, start + block)
-        scores = (rows[part].astype(np.float64) @ columns).astype(np.float32)
-        positive = query_image[part, None] == candidate_image
-        bounds = np.full((len(scores), most), -np.inf, np.float32)
-        bounds[np.arange(most) < positive.sum(axis=1)[:, None]] = scores[positive]
-        bounds = -np.sort(-bounds, axis=1)
-        scores[positive] = -np.inf
-        for place in range(most):
-            counts[part, place] = np.count_nonzero(scores >= bounds[:, place, None], axis=1)
-        advance(scores.size)
-    return counts
+    sides = np.asarray(left, np.float32), np.asarray(right, np.float32)
+    pairs = _positives(left_image, right_image)
+    own = _exact_scores(*sides, *pairs)
+    limits = [_best_first(own, rows, len(side)) for rows, side in zip(pairs, sides, strict=True)]
+    counts = [np.zeros(each.shape, np.int64) for each in limits]
+    error = _largest_error(*sides)
+    for first in range(0, len(sides[0]), _ROWS):
+        for start in range(0, len(sides[1]), _COLUMNS):
+            block = slice(first, first + _ROWS), slice(start, start + _COLUMNS)
+            parts = sides[0][block[0]], sides[1][block[1]]
+            scores = parts[0] @ parts[1].T
+            of_rows = slice(*np.searchsorted(pairs[0], [first, first + _ROWS]))
+            row, column = pairs[0][of_rows] - first, pairs[1][of_rows] - start
+            inside = (column >= 0) & (column < _COLUMNS)
+            scores[row[inside], column[inside]] = -np.inf
+            for axis, (part, limit, count) in enumerate(zip(block, limits, counts, strict=True)):
+                _add_block(count[part], scores, parts, limit[part], axis, error)
+            advance(scores.size)
+    return counts[0], counts[1]
+
+
+def _positives(left_image: Rows, right_image: Rows) -> tuple[Counts, Counts]:
+    """The row on the left and on the right of every pair of one image, in the order of the rows on the left."""
+    order = np.argsort(right_image, kind="stable")
+    first, last = (np.searchsorted(right_image[order], left_image, side) for side in ("left", "right"))
+    left = np.repeat(np.arange(len(left_image)), last - first)
+    return left, order[first[left] + _places(left)]
+
+
+def _places(rows: Counts) -> Counts:
+    """Of each number in ascending order, its place among equal ones."""
+    return np.arange(len(rows)) - np.searchsorted(rows, rows)
+
+
+def _exact_scores(left: Float32s, right: Float32s, rows: Counts, columns: Counts) -> Float32s:
+    """(P,): the scores of pairs of a row on the left and one on the right."""
+    if len(rows) > len(left) * len(right) // 64:
+        scores = (left.astype(np.float64) @ right.T.astype(np.float64)).astype(np.float32)
+        return scores[rows, columns]
+    parts = [
+        np.einsum(
+            "pe,pe->p", left[rows[start : start + 2**14]], right[columns[start : start + 2**14]], dtype=np.float64
+        )
+        for start in range(0, len(rows), 2**14)
+    ]
+    return np.concatenate([*parts, np.empty(0)]).astype(np.float32)
+
+
+def _best_first(own: Float32s, rows: Counts, number: int) -> Float32s:
+    """(number, R): the scores of the pairs of each row in descending order, then minus infinity."""
+    scores = np.full((number, np.bincount(rows).max(initial=1)), -np.inf, np.float32)
+    order = np.argsort(rows, kind="stable")
+    scores[rows[order], _places(rows[order])] = own[order]
+    return -np.sort(-scores, axis=1)
+
+
+def _largest_error(left: Float32s, right: Float32s) -> np.float32:
+    """What a score and the product in float32 may differ by: n u ||x|| ||y||, and a few roundings more.
+
+    Source: Higham, Accuracy and Stability of Numerical Algorithms (2002), section 3.1.
+
+    Raises:
+        UserError: a product may not fit into float32.
+    """
+    squares = [np.einsum("re,re->r", side, side, dtype=np.float64).max(initial=0) for side in (left, right)]
+    limits = np.finfo(np.float32)
+    if squares[0] * squares[1] > float(limits.max) ** 2:
+        raise UserError("the embeddings are so long that their scores overflow float32", remedy="normalise them")
+    return np.float32((left.shape[1] + 8) * (limits.eps / 2 * np.sqrt(squares[0] * squares[1]) + limits.tiny))
+
+
+def _add_block(
+    counts: Counts,
+    scores: Float32s,
+    parts: tuple[Float32s, Float32s],
+    limits: Float32s,
+    axis: int,
+    error: np.float32,
+) -> None:
+    """Count the scores of each row (axis 0) or column (axis 1) of a block that reach its limits.
+
+    Args:
+        counts: (rows or columns, R), to be added to.
+        scores: of the block, in float32; parts: what it is the product of.
+        limits: (rows or columns, R), in descending order.
+    """
+    lines, some = np.arange(len(limits)), scores
+    for place, (count, limit) in enumerate(zip(counts.T, limits.T, strict=True)):
+        if place:
+            lines = np.flatnonzero(count < counts.shape[1])
+            some = np.take(scores, lines, axis)
+        bound = np.expand_dims(limit[lines], 1 - axis)
+        reach = some >= bound + error
+        unsure = np.flatnonzero(reach != (some >= bound - error))
+        if len(unsure):
+            pairs = np.divmod(unsure, some.shape[1])
+            line = lines[pairs[axis]]
+            exact = _exact_scores(*parts, *((line, pairs[1]) if axis == 0 else (pairs[0], line)))
+            reach[pairs] = exact >= limit[line]
+        count[lines] += reach.sum(axis=1 - axis, dtype=np.uint16)
 
 
 @dataclass(frozen=True)
@@ -105,7 +193,7 @@ def rank_matches(
         images: (N, E) embeddings.
         captions: (M, E) embeddings, grouped in the order of the images.
         caption_image: (M,) the row in ``images`` of each caption's image.
-        advance: called after each block with its number of scores; 2 x N x M in all.
+        advance: called after each block with its number of scores; N x M in all.
 
     Raises:
         UserError: an embedding is not finite, or an image has no caption.
@@ -117,9 +205,7 @@ def rank_matches(
     owners = CaptionOwners.of(caption_image, len(left))
     if len(owners.caption_image) != len(right):
         raise ValueError(f"{len(right)} caption embeddings, but the images of {len(owners.caption_image)}")
-    rows = np.arange(len(left))
-    i2t = negatives_before(left, right, rows, owners.caption_image, advance)
-    t2i = negatives_before(right, left, owners.caption_image, rows, advance)
+    i2t, t2i = negatives_before(left, right, np.arange(len(left)), owners.caption_image, advance)
     return Ranks(
         i2t=(i2t[:, 0] + 1).astype(np.int32),
         t2i=(t2i[:, 0] + 1).astype(np.int32),

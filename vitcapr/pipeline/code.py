@@ -1,17 +1,19 @@
-"""The code that determines a stage's results: the files that it imports, their data, and the versions of libraries.
+"""The code of a job: the modules that it imports with their data, its plugins, and the versions of libraries.
 
 The import graph comes from grimp, which reads the sources and imports nothing, so that the Snakefile can ask for the
-code of every stage without loading torch. What a stage imports counts; what it finds by the name of a setting, a metric
-or the architecture of a captioner, counts where the settings name it (:mod:`vitcapr.plugins`).
+code of every stage without loading torch. What a stage looks up by name, such as a metric or the architecture of a
+captioner, counts where the settings name it (:mod:`vitcapr.plugins`).
 """
 
 import ast
 import importlib.metadata
 import importlib.util
 import json
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,60 +21,36 @@ import yaml
 
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_bytes, sha256_file, write_json
-from vitcapr.pipeline.plugin_code import plugin_code
-from vitcapr.plugins import component_modules, plugins, plugins_in
+from vitcapr.plugins import FOLDER, LOCAL, component_modules, is_installed, plugins_in
 
 if TYPE_CHECKING:
     import grimp
 
 PACKAGE = "vitcapr"
-_EFFECTS = yaml.safe_load(Path(__file__).with_name("libraries.yaml").read_text(encoding="utf-8"))
-LIBRARIES: dict[str, str] = _EFFECTS["results"]
-"""Import name -> distribution, for libraries whose version can change a result."""
-HARMLESS: dict[str, str] = _EFFECTS["harmless"]
-"""Import name -> the reason why its version does not affect results. All imported libraries are in one of the two."""
+HARMLESS: dict[str, str] = yaml.safe_load(Path(__file__).with_name("libraries.yaml").read_text(encoding="utf-8"))
+"""Import name -> the reason why the version of this library does not affect results. All other versions count."""
+KNOWN_DIGESTS = Path(importlib.util.cache_from_source(__file__)).with_name(f"{sha256_file(Path(__file__))[:16]}.json")
+"""Digests of Python files by this code, in Python's own cache. Deleting the file costs only time."""
 NOT_INSTALLED = "not installed"
-"""The version recorded for a library that is not installed, such as the optional hanlp."""
-_LABELS = f"{PACKAGE}.metrics.labels"
-"""The module that reads the labels of all plugins of metrics."""
 
 
-def job_code(module: str, settings: Mapping[str, Any], remembered: Path | None = None) -> dict[str, str]:
-    """The code of a job: a digest for each file, a version for each library.
+def job_code(module: str, settings: Mapping[str, Any]) -> dict[str, str]:
+    """The code of a job: a digest for each file, by its path, and a version for each library, by its import name.
 
-    Two equal dictionaries mean that the jobs compute the same; the differing keys name what was edited.
+    What a study adds to a YAML file of the package, such as the labels of its metrics, lies in the folder of plugins.
 
     Args:
         module: of the stage, for instance ``vitcapr.stages.decode``.
         settings: plain settings, which name metrics, architectures and plugins.
-        remembered: see :func:`digests`.
 
     Raises:
-        UserError: there is no such module, or a plugin imports what cannot be followed.
+        UserError: a plugin is not Python, or imports what is not installed.
     """
-    code = stage_code(module, remembered)
-    for name in component_modules(settings):
-        code = code | stage_code(name, remembered)
-    used = {*plugins_in(settings), *(plugins("METRIC").values() if _LABELS in code else ())}
-    for plugin in sorted(used, key=lambda plugin: plugin.name):
-        part = plugin_code(plugin)
-        for name in sorted(part.modules & _graph(PACKAGE).modules):
-            code = code | stage_code(name, remembered)
-        libraries = {name: of for name, of in part.libraries.items() if name not in HARMLESS}
-        code = code | digests(part.files, remembered) | {name: _release(of) for name, of in sorted(libraries.items())}
-    return code
-
-
-@cache
-def stage_code(module: str, remembered: Path | None = None, package: str = PACKAGE) -> dict[str, str]:
-    """The code that importing and running ``module`` can reach.
-
-    Raises:
-        UserError: there is no such module.
-    """
-    modules, libraries = _closure(module, package)
-    files = {name: path for module in modules for name, path in _files(module)}
-    return digests(files, remembered) | {name: _release(name) for name in sorted(libraries)}
+    modules = [module, *component_modules(settings), *(plugin.module for plugin in plugins_in(settings))]
+    packages = sorted({PACKAGE, *(name.partition(".")[0] for name in modules if "." in name)})
+    code = {name: value for each in modules for name, value in module_code(each, *packages).items()}
+    tables = {Path(FOLDER, Path(name).name) for name in code if name.startswith(PACKAGE) and name.endswith(".yaml")}
+    return dict(sorted({**code, **digests({path.as_posix(): path for path in tables if path.is_file()})}.items()))
 
 
 def code_hash(code: Mapping[str, str]) -> str:
@@ -80,131 +58,111 @@ def code_hash(code: Mapping[str, str]) -> str:
     return sha256_bytes("\n".join(f"{name} {value}" for name, value in code.items()).encode())
 
 
-def _closure(module: str, package: str) -> tuple[list[str], set[str]]:
-    """The modules of the package that ``module`` can reach, and the listed libraries among their imports.
+@cache
+def module_code(module: str, *packages: str) -> dict[str, str]:
+    """The code that importing and running a module can reach. Imports are followed in these packages.
 
-    A package's ``__init__`` counts, for importing a module runs it, but is not followed: it is empty, but for the one
-    at the top, whose version number and lazily imported conveniences concern no stage and which is left out. So is the
-    package of the configuration and ``config`` of a room: the values are in the settings of a job.
+    Left out are ``vitcapr/__init__.py``, whose version number and late imports concern no stage, and the package of the
+    configuration and ``config`` of a room: their values are in the settings of a job.
     """
-    graph = _graph(package)
-    if module not in graph.modules:
-        raise UserError("no such stage module", where=module, remedy="the checkout is incomplete: git status")
-    reached: set[str] = set()
-    libraries: set[str] = set()
-    waiting = [module]
+    graph = _import_graph(packages or (PACKAGE,))
+    reached, files, libraries, waiting = {PACKAGE, LOCAL}, dict[str, Path](), dict[str, str](), [module]
+    uncounted = sys.stdlib_module_names | HARMLESS.keys()
     while waiting:
         name = waiting.pop()
-        if (
-            name in reached
-            or name == package
-            or f"{name}.".startswith(f"{package}.config.")
-            or name.endswith(".config")
-        ):
-            continue
-        if not name.startswith(f"{package}."):
-            libraries |= {name} & LIBRARIES.keys()
+        root = name.partition(".")[0]
+        configuration = f"{name}.".startswith(f"{PACKAGE}.config.") or (root == PACKAGE and name.endswith(".config"))
+        if name in reached or root in uncounted or configuration:
             continue
         reached.add(name)
-        waiting.append(name.rpartition(".")[0])
-        if _path(name).name != "__init__.py":
-            waiting.extend(graph.find_modules_directly_imported_by(name))
-    return sorted(reached), libraries
-
-
-def _files(module: str) -> Iterator[tuple[str, Path]]:
-    """A module's file and its data: files beside it with its name, ``lexicon.yaml`` of ``lexicon.py``, and the files of
-    a folder with its name."""
-    path = _path(module)
-    yield module, path
-    if path.name != "__init__.py":
-        data = [each for each in path.parent.glob(f"{path.stem}.*") if each != path and each.stem == path.stem]
-        data += [each for each in path.with_suffix("").rglob("*") if each.is_file()]
-        yield from ((f"{module}:{each.relative_to(path.parent).as_posix()}", each) for each in sorted(data))
+        if name in graph.modules and not graph.is_module_squashed(name):
+            files |= _files(name)
+            waiting += {name.rpartition(".")[0]} & graph.modules | graph.find_modules_directly_imported_by(name)
+            continue
+        libraries[root] = release(root)
+        if libraries[root] == NOT_INSTALLED and not module.startswith(f"{PACKAGE}."):
+            what = f"it imports '{root}', which is neither a file of the study nor installed"
+            raise UserError(what, where=module, remedy="install it, or put it into the folder of the plugin")
+    return digests(files) | libraries
 
 
 @cache
-def _graph(package: str) -> "grimp.ImportGraph":
+def _import_graph(packages: tuple[str, ...]) -> "grimp.ImportGraph":
     import grimp
 
-    return grimp.build_graph(
-        package, include_external_packages=True, exclude_type_checking_imports=True, cache_dir=None
-    )
-
-
-@cache
-def _path(module: str) -> Path:
-    package, _, rest = module.partition(".")
-    spec = importlib.util.find_spec(package)
-    assert spec is not None
-    assert spec.submodule_search_locations
-    path = Path(spec.submodule_search_locations[0]).joinpath(*rest.split("."))
-    package_file = path / "__init__.py"  # A folder without one, such as one that git has emptied, hides no module.
-    return package_file if package_file.exists() else path.with_suffix(".py")
-
-
-@cache
-def _release(library: str) -> str:
-    """The version without its local label: the CPU and the CUDA build of a release count as the same."""
     try:
-        return importlib.metadata.version(LIBRARIES.get(library, library)).partition("+")[0]
-    except importlib.metadata.PackageNotFoundError:
+        return grimp.build_graph(
+            *packages, include_external_packages=True, exclude_type_checking_imports=True, cache_dir=None
+        )
+    except grimp.exceptions.SourceSyntaxError as error:
+        raise UserError("the file is not Python", where=f"{error.filename}, line {error.lineno}") from error
+
+
+@cache
+def release(library: str) -> str:
+    """The version without its local label: the CPU and the CUDA build of a release count as the same. For a module that
+    lies beside the Snakefile or is an editable installation, the digest of its Python files."""
+    spec = PathFinder.find_spec(library, [str(Path.cwd()), *sys.path]) or importlib.util.find_spec(library)
+    if spec is None:
         return NOT_INSTALLED
+    origin = Path([*(spec.submodule_search_locations or ()), spec.origin or ""][0])
+    if not is_installed(origin):
+        return code_hash(digests({str(path): path for path in sorted(origin.rglob("*.py")) or [origin]}))[:16]
+    distribution = {"PIL": "pillow", "sklearn": "scikit-learn"}.get(library, library)
+    try:
+        return importlib.metadata.version(distribution).partition("+")[0]
+    except importlib.metadata.PackageNotFoundError:
+        return importlib.metadata.version(importlib.metadata.packages_distributions()[library][0])
 
 
-def digests(paths: Mapping[str, Path], remembered: Path | None = None) -> dict[str, str]:
-    """The :func:`tree_digest` of each Python file, and the sha256 of each other one.
+@cache
+def _files(module: str) -> dict[str, Path]:
+    """A module's file and its data, by their paths: files beside it with its name, ``lexicon.yaml`` of ``lexicon.py``,
+    and the files of a folder with its name."""
+    root, *inner = module.split(".")
+    spec: Any = importlib.util.find_spec(root)
+    folder = Path(spec.submodule_search_locations[0])
+    path = folder.joinpath(*inner)
+    package = path / "__init__.py"  # A folder without one, such as one that git has emptied, hides no module.
+    own = package if package.exists() else path.with_suffix(".py")
+    data = [] if own == package else sorted([*path.parent.glob(f"{path.name}.*"), *path.rglob("*")])
+    files = [own, *(each for each in data if each.suffix not in (".py", ".pyc"))]
+    return {each.relative_to(folder.parent).as_posix(): each for each in files if each.is_file()}
 
-    Args:
-        remembered: a file of known digests, so that a job need not parse the package again. Deleting it costs only
-            time.
-    """
-    memory = _memory(remembered)
-    size, values = len(memory), dict[str, str]()
+
+def digests(paths: Mapping[str, Path]) -> dict[str, str]:
+    """The :func:`tree_digest` of each Python file, and the sha256 of each other one."""
+    known, values = _known_digests(), dict[str, str]()
+    size = len(known)
     for name, path in paths.items():
-        if path.suffix != ".py":
-            values[name] = sha256_file(path)
-            continue
-        source = path.read_bytes()
-        key = sha256_bytes(_this_module() + source)
-        if key not in memory:
-            memory[key] = tree_digest(source.decode())
-        values[name] = memory[key]
-    if remembered is not None and len(memory) > size:
+        key = sha256_file(path)
+        if path.suffix == ".py" and key not in known:
+            known[key] = tree_digest(path.read_bytes().decode())
+        values[name] = known[key] if path.suffix == ".py" else key
+    if len(known) > size:
         with suppress(OSError, UserError):  # the disk is full or read-only
-            write_json(remembered, memory)
+            write_json(KNOWN_DIGESTS, known)
     return values
 
 
 @cache
-def _memory(remembered: Path | None) -> dict[str, str]:
+def _known_digests() -> dict[str, str]:
     try:
-        content = {} if remembered is None else json.loads(remembered.read_bytes())
+        content = json.loads(KNOWN_DIGESTS.read_bytes())
         return {key: digest for key, digest in content.items() if isinstance(digest, str)}
     except (OSError, ValueError, AttributeError):
         return {}
 
 
-@cache
-def _this_module() -> bytes:
-    """A change of this module changes all digests."""
-    return Path(__file__).read_bytes()
-
-
 def tree_digest(source: str) -> str:
     """The digest of a source, without comments, docstrings and layout, as 16 hexadecimal digits."""
-    return sha256_bytes(_spell(ast.parse(source)).encode())[:16]
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(body := getattr(node, "body", None), list):
+            node.body = [each for each in body if not _is_docstring(each)]  # type: ignore[attr-defined]
+    return sha256_bytes(ast.unparse(tree).encode())[:16]
 
 
-def _spell(node: object) -> str:
-    """The tree as text, without empty fields: newer Pythons add some."""
-    match node:
-        case ast.Expr(value=ast.Constant(value=str())):
-            return ""  # A docstring, of whatever it stands under: a string that nothing is done with.
-        case ast.AST():
-            named = {name: getattr(node, name, None) for name in node._fields}
-            fields = [(n, v) for n, v in named.items() if v not in (None, []) or isinstance(node, ast.Constant)]
-            return f"{type(node).__name__}({', '.join(f'{name}={_spell(value)}' for name, value in fields)})"
-        case list():
-            return f"[{', '.join(filter(None, map(_spell, node)))}]"
-    return repr(node)
+def _is_docstring(node: ast.stmt) -> bool:
+    """Whether the statement is a string with which nothing is done."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)

@@ -1,6 +1,5 @@
-"""What Snakemake plans to run and why, from its Python interface."""
+"""What Snakemake plans to run and why, from its Python interface and the run records."""
 
-import ast
 import json
 import logging
 from collections.abc import Iterator, Sequence
@@ -9,7 +8,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from vitcapr.errors import UserError
-from vitcapr.pipeline.comparison import code_changes, differences
+from vitcapr.pipeline.changes import code_changes, differences
+from vitcapr.pipeline.code import job_code
+from vitcapr.pipeline.records import read_run, record_of_log
+from vitcapr.pipeline.stage import find_stage
 
 
 class PlannedJob(NamedTuple):
@@ -21,7 +23,6 @@ class PlannedJob(NamedTuple):
         runs: whether Snakemake has started it already.
     """
 
-    rule: str
     name: str
     causes: tuple[str, ...]
     runs: bool = False
@@ -52,25 +53,18 @@ def planned_dag(configfiles: Sequence[Path]) -> Iterator[Any]:
 def planned_jobs(configfiles: Sequence[Path]) -> list[PlannedJob]:
     """The jobs of a dry run, without target rules: a job comes after those whose outputs it reads."""
     with planned_dag(configfiles) as dag:
-        needed, plan = set(dag.needrun_jobs(exclude_finished=False)), []
-        for level in dag.toposorted():
-            jobs = ((_name(job), job) for job in level if job in needed and job.output)
-            plan += [_planned(dag, name, job) for name, job in sorted(jobs, key=lambda pair: pair[0])]
-        return plan
+        needed = set(dag.needrun_jobs(exclude_finished=False))
+        levels = ([_planned(dag, job) for job in level if job in needed and job.output] for level in dag.toposorted())
+        return [job for level in levels for job in sorted(level)]
 
 
-def _name(job: Any) -> str:
-    # The first wildcard is the experiment, which all jobs share.
-    return " ".join(
-        [job.rule.name.removesuffix("_attentively"), "/".join(list(job.wildcards_dict.values())[1:])]
-    ).strip()
-
-
-def _planned(dag: Any, name: str, job: Any) -> PlannedJob:
+def _planned(dag: Any, job: Any) -> PlannedJob:
+    rule, wildcards = job.rule.name.removesuffix("_attentively"), list(job.wildcards_dict.values())
+    name = f"{rule} {'/'.join(wildcards[1:])}".strip()  # The first is the experiment, which all jobs share.
     reason, persistence = dag.reason(job), dag.workflow.persistence
     started = persistence._filter_incomplete_keys([persistence._get_key(file) for file in job.output])
     if started and persistence.locked:
-        return PlannedJob(job.rule.name, name, ("runs now",), runs=True)
+        return PlannedJob(name, ("runs now",), runs=True)
     newer = ", ".join(sorted(map(str, reason.updated_input - reason.updated_input_run)))
     causes = {
         "not computed yet": reason.missing_output,
@@ -80,24 +74,23 @@ def _planned(dag: Any, name: str, job: Any) -> PlannedJob:
         "its environment changed": reason.software_stack_changed,
         "its rule changed": reason.code_changed,
     }
-    changes = _changes(reason.params_changed) if reason.params_changed else ()
-    return PlannedJob(job.rule.name, name, (*(cause for cause, is_one in causes.items() if is_one), *changes))
+    changes = _changes(job) if reason.params_changed else ()
+    return PlannedJob(name, (*(cause for cause, is_one in causes.items() if is_one), *changes))
 
 
-def _changes(change: Any) -> Iterator[str]:
-    """What differs between the recorded and the present fingerprint, which are params that Snakemake keeps as ``repr``
-    of their texts."""
-    before, now = (
-        [json.loads(ast.literal_eval(value)) for value in sorted(values) if value[1:].startswith('{"code":')]
-        for values in (change.only_old, change.only_new)
-    )
-    if not (before and now):
-        yield "its parameters changed"
+def _changes(job: Any) -> Iterator[str]:
+    """What differs between the record of a job and its present fingerprint."""
+    now, record = json.loads(job.params.fingerprint), record_of_log(Path(str(job.log[0])))
+    try:
+        assert record is not None
+        run = read_run(record)
+        stage = find_stage(run.stage)
+    except UserError:
+        yield "its code, settings or files changed"
         return
-    yield from code_changes(before[0]["code"], now[0]["code"])
-    for key, old, new in differences(before[0]["settings"], now[0]["settings"]):
-        yield f"{key} {old} -> {new}"
-    before_sources, sources = before[0]["sources"], now[0]["sources"]
-    for key in sorted(before_sources.keys() | sources.keys()):
-        if before_sources.get(key) != sources.get(key):
-            yield f"the content of {key} changed"
+    settings = stage.result_settings(run.settings)
+    yield from code_changes(run.code, job_code(stage.module, now["settings"]))
+    values = {name: run.values.get(name, value) for name, value in now["values"].items()}
+    pairs = (settings, now["settings"]), (values, now["values"])
+    yield from (f"{key} {old} -> {new}" for pair in pairs for key, old, new in differences(*pair))
+    yield from (f"the content of {key} changed" for key, _, _ in differences(run.files, now["files"]))

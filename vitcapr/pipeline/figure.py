@@ -68,11 +68,11 @@ class Experiment(Protocol):
     def candidates(self, wildcards: Any) -> str:
         """The captions that a reranking reorders."""
 
-    def trained_backbone(self, wildcards: Any) -> list[str]:
-        """The files of the backbone of a job, if the experiment trains it."""
+    def trained_backbone(self, name: str) -> list[str]:
+        """The files of a backbone, if the experiment trains it."""
 
-    def backbone_source(self, wildcards: Any) -> str:
-        """The hub id or folder of the backbone of a job."""
+    def backbone_source(self, name: str) -> str:
+        """The hub id or folder of a backbone."""
 
 
 @dataclass(frozen=True)

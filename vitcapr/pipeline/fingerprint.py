@@ -1,7 +1,6 @@
 """What determines the outputs of a job except its declared inputs.
 
-It is made here alone: for the rule, which decides what runs again, and for the key in the result cache, which decides
-what is restored.
+It decides which jobs Snakemake runs again, and it is a part of the key in the result cache.
 """
 
 from collections.abc import Mapping
@@ -10,8 +9,8 @@ from typing import Any
 
 from vitcapr.config.base import StageSettings, checkpoint_files
 from vitcapr.data.digests import content_digest
-from vitcapr.pipeline.code import job_code
-from vitcapr.pipeline.records import CODE_DIGESTS, find_experiment_folder
+from vitcapr.pipeline.code import code_hash, job_code
+from vitcapr.pipeline.records import find_experiment_folder
 from vitcapr.pipeline.stage import Role, Stage
 
 FILE_DIGESTS = ".digests.json"
@@ -21,8 +20,8 @@ FILE_DIGESTS = ".digests.json"
 def fingerprint(
     stage: Stage, settings: StageSettings | None, values: Mapping[str, Any], results: Path
 ) -> dict[str, Any]:
-    """The code, settings and values of a job, and the digests of the files of the user that it reads. The paths and
-    times of these files do not count.
+    """The hash of the code of a job, the settings and values that determine its result, and the digests of the user's
+    files that it reads.
 
     Args:
         values: the arguments of the stage by parameter.
@@ -33,22 +32,21 @@ def fingerprint(
     """
     plain = {} if settings is None else stage.result_settings(settings.canonical())
     given = [parameter for parameter in stage.of_role(Role.VALUE) if parameter.name not in stage.execution_only]
-    files = user_files(stage, settings, values)
     return {
-        "code": job_code(stage.module, plain, results / CODE_DIGESTS),
+        "code": code_hash(job_code(stage.module, plain)),
         "settings": plain,
         "values": {parameter.name: parameter.given(values.get(parameter.name)) for parameter in given},
-        "sources": source_digests(files, results),
+        "files": file_digests(user_files(stage, settings, values), results),
     }
 
 
-def source_digests(files: Mapping[str, Path], results: Path) -> dict[str, str]:
-    """The digests of files and folders of the user, by their keys. A file is read again only if it has changed."""
+def file_digests(files: Mapping[str, Path], results: Path) -> dict[str, str]:
+    """The digests of the user's files and folders. A file is read again only if its size or a time has changed."""
     return {key: content_digest(path, results / FILE_DIGESTS, key=key) for key, path in files.items()}
 
 
 def user_files(stage: Stage, settings: StageSettings | None, values: Mapping[str, Any]) -> dict[str, Path]:
-    """The files and folders of the user that a job reads, by their keys in its settings, or by its values."""
+    """The user's files and folders that a job reads, by their keys in its settings, or by the names of its values."""
     files = {} if settings is None else dict(settings.user_files())
     for parameter in stage.of_role(Role.VALUE):
         source = str(values.get(parameter.name) or "")

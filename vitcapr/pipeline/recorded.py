@@ -10,19 +10,18 @@ import socket
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from vitcapr.errors import UserError
 from vitcapr.files import remove_remains, write_json
 from vitcapr.pipeline import records
-from vitcapr.pipeline.code import LIBRARIES
-from vitcapr.pipeline.fingerprint import fingerprint, source_digests, user_files
-from vitcapr.pipeline.plugin_code import check_reads
+from vitcapr.pipeline.code import job_code
+from vitcapr.pipeline.fingerprint import file_digests, fingerprint, user_files
 from vitcapr.pipeline.result_cache import cache_key, open_result_cache
 from vitcapr.pipeline.run import Job
 from vitcapr.pipeline.stage import COMMAND, Role
+from vitcapr.plugins import check_reads
 from vitcapr.progress import Reporter
 
 Inputs = Mapping[str, records.FileFacts]
@@ -41,7 +40,7 @@ def run_recorded(job: Job, record: Path, inputs: Inputs) -> None:
     results = next(folder.parent.parent for folder in record.parents if folder.name == records.RUNS)
     started, own_files = datetime.now(UTC).isoformat(timespec="seconds"), user_files(stage, settings, job.values)
     made_of = fingerprint(stage, settings, job.values, results)
-    key, targets = find_key(job, made_of, inputs), find_targets(job)
+    code, key, targets = job_code(stage.module, made_of["settings"]), find_key(job, made_of, inputs), find_targets(job)
     cache = open_result_cache(results) if stage.cached else None
     entry = None if cache is None else cache.find(key)
     if entry is not None:
@@ -50,17 +49,17 @@ def run_recorded(job: Job, record: Path, inputs: Inputs) -> None:
         _say(job, f"restored from the result cache, {entry.path}: made on {made['host']} in {made['seconds']:.0f} s")
     else:
         begun = time.monotonic()
-        counters, _ = records.gpu_millijoules()
+        joules = gpu_joules()
         job.compute()
         now = records.file_facts(job.files(Role.INPUT))
         changed = [path for path, facts in inputs.items() if now.get(path) != facts]
-        before, sources = made_of["sources"], source_digests(own_files, results)
-        changed += [str(path) for name, path in own_files.items() if sources[name] != before.get(name)]
+        files = file_digests(own_files, results)
+        changed += [str(path) for name, path in own_files.items() if files[name] != made_of["files"].get(name)]
         if changed:
             what = f"the file changed while {stage.name} ran"
             raise UserError(what, where=changed[0], remedy="run the same command again")
-        check_reads([*map(Path, inputs), *targets.values(), *own_files.values()])
-        made = _made(started, time.monotonic() - begun, records.energy_since(counters))
+        check_reads(code, [*map(Path, inputs), *targets.values(), *own_files.values()])
+        made = _made(started, time.monotonic() - begun, joules)
         if cache is not None:
             try:
                 cache.store(key, _existing(targets), made)
@@ -71,10 +70,10 @@ def run_recorded(job: Job, record: Path, inputs: Inputs) -> None:
         "format": records.FORMAT,
         "stage": stage.name,
         "command": shlex.join([*COMMAND, stage.name, *job.arguments]),
-        "code": made_of["code"],
+        "code": code,
         "settings": job.settings,
         "values": {name: value for name, value in values.items() if value is not None},
-        "sources": made_of["sources"],
+        "files": made_of["files"],
         "inputs": inputs,
         "outputs": records.file_facts(job.files(Role.OUTPUT)),
         "made": made,
@@ -119,7 +118,7 @@ def _say(job: Job, line: str) -> None:
         report.line(line)
 
 
-def _made(started: str, seconds: float, energy: records.Energy) -> dict[str, Any]:
+def _made(started: str, seconds: float, joules: float | None) -> dict[str, Any]:
     own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
     return {
         "user": _user(),
@@ -130,22 +129,28 @@ def _made(started: str, seconds: float, energy: records.Energy) -> dict[str, Any
         "cpu_seconds": round(own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime, 2),
         "threads": threads(),
         "peak_memory_mb": round(max(_peak_memory(own.ru_maxrss), children.ru_maxrss) / 1024),
-        "energy": energy,
+        "joules": None if joules is None else round((gpu_joules() or joules) - joules, 1),
         "python": platform.python_version(),
-        "libraries": {name: version for name in sorted(LIBRARIES.values()) if (version := _version(name))},
     }
+
+
+def gpu_joules() -> float | None:
+    """The energy of all GPUs since their drivers were loaded, over all programs; None where it cannot be read."""
+    if not records.GPU.exists():
+        return None
+    import pynvml  # type: ignore[import-untyped, unused-ignore]
+
+    try:
+        pynvml.nvmlInit()
+        handles = map(pynvml.nvmlDeviceGetHandleByIndex, range(pynvml.nvmlDeviceGetCount()))
+        return float(sum(map(pynvml.nvmlDeviceGetTotalEnergyConsumption, handles))) / 1000
+    except pynvml.NVMLError:
+        return None
 
 
 def threads() -> int:
     """How many torch and numpy may use: Snakemake sets the number of a job."""
     return int(os.environ.get("OMP_NUM_THREADS") or len(os.sched_getaffinity(0)))
-
-
-def _version(distribution: str) -> str | None:
-    try:
-        return version(distribution)
-    except PackageNotFoundError:
-        return None
 
 
 def _processor() -> str:

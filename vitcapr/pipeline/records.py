@@ -1,12 +1,11 @@
-"""Run records: the stage, inputs, settings, machine and cost of every artefact.
+"""Run records: the stage, inputs, settings, machine and cost of every result.
 
 An output holds no time and no host, because the same work has to give the same bytes. Time and host stand in a record
 beside the outputs, ``results/<experiment>/runs/<rule>/<wildcards>.json``. Every job has one, named like its log.
 """
 
-import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -18,10 +17,8 @@ from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
 from vitcapr.formats.records import read_format, reading
 
-FORMAT = "vitcapr-run-4"
+FORMAT = "vitcapr-run-5"
 RESULTS, RUNS, LOGS = "results", "runs", "logs"
-CODE_DIGESTS = ".code.json"
-"""In the folder of all results: the digests that :func:`~vitcapr.pipeline.code.stage_code` remembers."""
 GPU = Path("/dev/nvidiactl")
 
 
@@ -33,15 +30,8 @@ class FileFacts(TypedDict):
     size: int
 
 
-class Energy(TypedDict):
-    """Joules of each GPU; ``absent`` has the reason for each missing measurement."""
-
-    joules: dict[str, float]
-    absent: dict[str, str]
-
-
 class Made(TypedDict):
-    """Who made a result, where, when, for how long and with what."""
+    """Who made a result, where, when, for how long and with what. ``joules`` are of all GPUs; None if not measured."""
 
     user: str
     host: str
@@ -51,9 +41,8 @@ class Made(TypedDict):
     cpu_seconds: float
     threads: int
     peak_memory_mb: int
-    energy: Energy
+    joules: float | None
     python: str
-    libraries: dict[str, str]
 
 
 class CacheUse(TypedDict):
@@ -64,11 +53,13 @@ class CacheUse(TypedDict):
 
 
 class Run(BaseModel):
-    """The record of one finished job; its files by their paths.
+    """The record of one finished job.
 
     Attributes:
         path: of the record.
-        sources: the digests of the files of the user, by their keys in the settings.
+        code: see :func:`~vitcapr.pipeline.code.job_code`.
+        files: the digests of the user's files, by their keys in the settings.
+        inputs, outputs: by the paths of the files.
     """
 
     model_config = ConfigDict(frozen=True, strict=True)
@@ -79,7 +70,7 @@ class Run(BaseModel):
     code: dict[str, str]
     settings: dict[str, Any]
     values: dict[str, Any]
-    sources: dict[str, str]
+    files: dict[str, str]
     inputs: dict[str, FileFacts]
     outputs: dict[str, FileFacts]
     made: Made
@@ -109,6 +100,67 @@ class Run(BaseModel):
         return path if self.folder is None else path.removeprefix(f"{self.folder}/")
 
 
+class Records:
+    """The run records of an experiment, linked by the files that the jobs write and read.
+
+    Args:
+        experiment: its folder, which may have been moved or copied since the jobs ran.
+    """
+
+    def __init__(self, experiment: Path) -> None:
+        self.experiment, self.runs = experiment, read_runs(experiment)
+        self._writers = {run.place(path): run for run in self.runs for path in run.outputs}
+
+    @classmethod
+    def around(cls, target: Path) -> "Records":
+        """Those of the experiment that contains ``target``, or is it.
+
+        Raises:
+            UserError: no experiment contains it.
+        """
+        for folder in (target, *target.parents):
+            if (folder / RUNS).is_dir():
+                return cls(folder)
+        remedy = "name a file under results/<experiment>, made by snakemake"
+        raise UserError("nothing recorded here", where=target, remedy=remedy)
+
+    def writer(self, run: Run, path: str) -> Run | None:
+        """The job that wrote an input of ``run``; None for a file of the user."""
+        return self._writers.get(run.place(path))
+
+    def outputs(self, run: Run) -> dict[Path, str]:
+        """The present paths of a job's outputs, with the digests of what it wrote."""
+        return {self.experiment / run.place(path): facts["sha256"] for path, facts in run.outputs.items()}
+
+    def is_as_written(self, run: Run) -> bool:
+        """Whether the job's outputs are unchanged since it wrote them."""
+        return all(file.is_file() and sha256_file(file) == digest for file, digest in self.outputs(run).items())
+
+    def writers(self, target: Path) -> list[Run]:
+        """The jobs that wrote ``target`` or something in it.
+
+        Raises:
+            UserError: none did.
+        """
+        inside = target.resolve().relative_to(self.experiment.resolve())
+        jobs = [run for run in self.runs if any(Path(run.place(path)).is_relative_to(inside) for path in run.outputs)]
+        if not jobs:
+            remedy = "it was made before there were records, by hand, or not yet; snakemake --forcerun makes it again"
+            raise UserError("no job is known to have made this", where=target, remedy=remedy)
+        return jobs
+
+    def behind(self, places: Iterable[str]) -> list[Run]:
+        """The jobs that made ``places`` or, directly or not, what they were made from; by name."""
+        jobs: dict[str, Run] = {}
+        waiting = list(places)
+        while waiting:
+            run = self._writers.get(waiting.pop())
+            if run is not None and run.name not in jobs:
+                jobs[run.name] = run
+                waiting += map(run.place, run.inputs)
+        return [jobs[name] for name in sorted(jobs)]
+
+
 def record_of_log(log: Path) -> Path | None:
     """The path of the record of the job with this log; None if no rule runs the command.
 
@@ -124,9 +176,7 @@ def record_of_log(log: Path) -> Path | None:
 
 
 def find_experiment_folder(path: str) -> str | None:
-    """The experiment's folder that a path of a rule leads into; None for a path that leads into none.
-
-    A path with ``..`` and an absolute path lead into none.
+    """The experiment's folder that a path of a rule leads into; None for an absolute path and for one with ``..``.
 
     >>> find_experiment_folder("study/results/demo/text/vocabulary.json")
     'study/results/demo'
@@ -155,32 +205,18 @@ def read_run(path: Path) -> Run:
         return run
 
 
-def read_runs(experiment: Path) -> list[Run]:
-    """The records of all jobs of an experiment, by name. Those of other versions of vitcapr are left out, with a line:
-    their jobs run again where their results are needed.
-
-    Raises:
-        UserError: a record is damaged.
-    """
-    runs, others = [], 0
+def read_runs(experiment: Path, quiet: bool = False) -> list[Run]:
+    """The records of all jobs of an experiment, by name. Those that are damaged or of another version of vitcapr are
+    left out, with one line: their jobs run again where their results are needed."""
+    runs, errors = [], list[UserError]()
     for path in sorted((experiment / RUNS).rglob("[!.]*.json")):
         try:
             runs.append(read_run(path))
-        except UserError:
-            if not _is_of_another_version(path):
-                raise
-            others += 1
-    if others:
-        print(f"{experiment / RUNS}: {others} records of another version of vitcapr are left out", file=sys.stderr)
+        except UserError as error:
+            errors.append(error)
+    if errors and not quiet:
+        print(f"{experiment / RUNS}: {len(errors)} records are left out: {errors[0]}", file=sys.stderr)
     return runs
-
-
-def _is_of_another_version(path: Path) -> bool:
-    try:
-        form = str(json.loads(path.read_bytes())["format"])
-    except (OSError, ValueError, TypeError, KeyError):
-        return False
-    return form != FORMAT and form.startswith(FORMAT.rstrip("0123456789"))
 
 
 def file_facts(files: Mapping[str, list[Path]]) -> dict[str, FileFacts]:
@@ -196,21 +232,33 @@ def file_facts(files: Mapping[str, list[Path]]) -> dict[str, FileFacts]:
     }
 
 
-_DATA_SET_OPTIONS = {
-    "tokens",
-    "tags",
-    "paraphrases",
-    "captions",
-    "candidates",
-    "attention",
-    "embeddings",
-    "all_languages",
-    "ranks",
-}
-PIECES = "/text/pieces/"
-"""The folder of the vocabularies of captioners that are language models."""
+def find_writers(inputs: Mapping[str, FileFacts]) -> dict[str, Run]:
+    """The records of the jobs that wrote these files. Of several for one file, the newest counts.
+
+    Args:
+        inputs: path -> facts, as a record holds them.
+    """
+    experiments = {folder for path in inputs if (folder := find_experiment_folder(path)) is not None}
+    runs = [run for experiment in experiments for run in read_runs(Path(experiment), quiet=True)]
+    runs.sort(key=lambda run: run.time)
+    return {path: run for run in runs for path in run.outputs.keys() & inputs.keys()}
+
+
+def check_as_written(inputs: Mapping[str, FileFacts], writers: Mapping[str, Run]) -> None:
+    """Check that inputs are unchanged since their jobs wrote them. A file without a record passes.
+
+    Raises:
+        UserError: a file has changed since its job wrote it.
+    """
+    for path, run in writers.items():
+        if run.outputs[path]["sha256"] != inputs[path]["sha256"]:
+            remedy = f"snakemake --forcerun {path} makes it again; to keep your change, delete {run.path}"
+            raise UserError(f"the file is not as {run.name} wrote it", where=path, remedy=remedy)
+
+
+_DATA_SET = {"tokens", "tags", "paraphrases", "captions", "candidates", "attention", "embeddings", "all_languages"}
 SAME_ORIGIN = {
-    ("manifest", "data set"): _DATA_SET_OPTIONS | {"query_bank", "before", "after"},
+    ("manifest", "data set"): _DATA_SET | {"ranks", "query_bank", "before", "after"},
     ("vocabulary", "vocabulary"): {"tokens", "captions", "candidates", "captioner", "start", "word_vectors"},
     ("features", "store of features"): {"embeddings"},
 }
@@ -218,82 +266,27 @@ SAME_ORIGIN = {
 
 A model may serve another data set.
 """
+PIECES = "/text/pieces/"
+"""The folder of the vocabularies of captioners that are language models, each with its own."""
 
 
-def check_same_origin(inputs: Mapping[str, FileFacts], makers: Mapping[str, Run]) -> None:
-    """Check that what a stage reads belongs together: artefacts to the data set, the vocabulary and the features beside
+def check_same_origin(inputs: Mapping[str, FileFacts], writers: Mapping[str, Run]) -> None:
+    """Check that what a stage reads belongs together: results to the data set, the vocabulary and the features beside
     them, where shapes and names may fit nevertheless. A file without a record passes.
 
     Args:
-        makers: of the inputs, by :func:`find_makers`.
+        writers: of the inputs, by :func:`find_writers`.
 
     Raises:
         UserError: a file was made with another data set, vocabulary or store of features.
     """
-    for path, maker in makers.items():
+
+    def digests(files: Mapping[str, FileFacts], option: str) -> set[str]:
+        named = [facts for path, facts in files.items() if facts["option"] == option and PIECES not in path]
+        return {facts["sha256"] for facts in named}
+
+    for path, run in writers.items():
         for (option, what), options in SAME_ORIGIN.items():
-            here, there = (_digests(facts, option) for facts in (inputs, {**maker.inputs, **maker.outputs}))
+            here, there = digests(inputs, option), digests({**run.inputs, **run.outputs}, option)
             if inputs[path]["option"] in options and here and there and here != there:
                 raise UserError(f"it was made with another {what}", where=path, remedy="read files of one experiment")
-
-
-def _digests(files: Mapping[str, FileFacts], option: str) -> set[str]:
-    """Pieces of words are no vocabulary that others read: a captioner has its own."""
-    named = {path: facts for path, facts in files.items() if facts["option"] == option and PIECES not in path}
-    return {facts["sha256"] for facts in named.values()}
-
-
-def check_as_written(inputs: Mapping[str, FileFacts], makers: Mapping[str, Run]) -> None:
-    """Check that inputs are unchanged since their makers wrote them. A file without a record passes.
-
-    Raises:
-        UserError: a file has changed since its job wrote it.
-    """
-    for path, maker in makers.items():
-        if maker.outputs[path]["sha256"] != inputs[path]["sha256"]:
-            raise UserError(
-                f"the file is not as {maker.name} wrote it",
-                where=path,
-                remedy=f"snakemake --forcerun {path} makes it again; to keep your change, delete {maker.path}",
-            )
-
-
-def find_makers(inputs: Mapping[str, FileFacts]) -> dict[str, Run]:
-    """The records of the jobs that wrote these files. Of several for one file, the newest counts.
-
-    Args:
-        inputs: path -> facts, as a record holds them.
-    """
-    makers: dict[str, Run] = {}
-    for experiment in {root for path in inputs if (root := find_experiment_folder(path)) is not None}:
-        for record in (Path(experiment) / RUNS).rglob("[!.]*.json"):
-            try:
-                run = read_run(record)
-            except UserError:  # A record of another format says nothing about these files.
-                continue
-            for path in run.outputs.keys() & inputs.keys():
-                if path not in makers or run.time >= makers[path].time:
-                    makers[path] = run
-    return makers
-
-
-def gpu_millijoules() -> tuple[dict[str, int], str]:
-    """The energy of each GPU since its driver was loaded, over all programs; and the reason if it cannot be read."""
-    if not GPU.exists():
-        return {}, "there is no NVIDIA GPU"
-    import pynvml  # type: ignore[import-untyped, unused-ignore]
-
-    try:
-        pynvml.nvmlInit()
-        handles = [pynvml.nvmlDeviceGetHandleByIndex(number) for number in range(pynvml.nvmlDeviceGetCount())]
-        used = [int(pynvml.nvmlDeviceGetTotalEnergyConsumption(each)) for each in handles]
-        return {f"gpu {number}": value for number, value in enumerate(used)}, ""
-    except pynvml.NVMLError as error:
-        return {}, f"NVML: {error}"
-
-
-def energy_since(start: Mapping[str, int]) -> Energy:
-    """The energy since ``start``, an earlier reading of :func:`gpu_millijoules`."""
-    now, why = gpu_millijoules()
-    joules = {name: round((now[name] - value) / 1000, 1) for name, value in start.items() if name in now}
-    return {"joules": joules, "absent": {"gpu": why} if why else {}}

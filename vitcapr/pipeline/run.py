@@ -106,13 +106,13 @@ def run_stage(stage: Stage, /, log: Path | None = None, **values: Any) -> None:
         job.compute()
         return
     inputs = records.file_facts(job.files(Role.INPUT))
-    makers = records.find_makers(inputs)
-    records.check_same_origin(inputs, makers)
+    writers = records.find_writers(inputs)
+    records.check_same_origin(inputs, writers)
     record = None if log is None else records.record_of_log(log)
     if record is None:
         job.compute()
     else:
         from vitcapr.pipeline.recorded import run_recorded
 
-        records.check_as_written(inputs, makers)
+        records.check_as_written(inputs, writers)
         run_recorded(job, record, inputs)

@@ -24,9 +24,11 @@ class RolloutSettings(FigureSettings):
         "captions": "results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
         "attention": "results/{experiment}/captions/{captioner}/{decoding}/{split}/attention.npz",
         "manifest": MANIFEST,
-        "backbone": experiment.trained_backbone,
+        "backbone": lambda job: experiment.trained_backbone(experiment.config.captioners[job.captioner].backbone),
     },
-    values=lambda experiment: {"source": experiment.backbone_source},
+    values=lambda experiment: {
+        "source": lambda job: experiment.backbone_source(experiment.config.captioners[job.captioner].backbone)
+    },
     # The captions with attention whose backbone can be run again and has attention.
     each=lambda experiment: [
         one

@@ -30,7 +30,7 @@ def score_retrieval(
     data, found = read_manifest(manifest), read_embeddings(embeddings)
     languages = check_pool(found, data, split, embeddings)
     correction = read_correction(query_bank, bank_weight)
-    with report.track("score_retrieval", 2 * len(found.images) * len(found.captions), "scores") as tracker:
+    with report.track("score_retrieval", len(found.images) * len(found.captions), "scores") as tracker:
         scored = score_embeddings(
             found,
             correction,

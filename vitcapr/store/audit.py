@@ -7,12 +7,14 @@ the fault has a name where it can have one.
 import platform
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
+from functools import partial
 from itertools import chain
 
 import numpy as np
 import torch
 
 from vitcapr.data.images import ImageSource
+from vitcapr.encoders.precision import dtype_name
 from vitcapr.errors import UserError
 from vitcapr.formats.audit import Audit, content_digest
 from vitcapr.formats.manifest import Manifest
@@ -160,9 +162,13 @@ def _rounded(own: Arrays) -> Iterator[tuple[str, Compute]]:
     """Changes of the arrays themselves."""
     for dtype in (torch.float16, torch.bfloat16):
         rounded = {name: torch.from_numpy(array).to(dtype).float().numpy() for name, array in own.items()}
-        yield f"rounded to {str(dtype).removeprefix('torch.')}", lambda _, rounded=rounded: rounded
+        yield f"rounded to {dtype_name(dtype)}", partial(_as_given, rounded)
     length_one = {name: a / np.maximum(np.linalg.norm(a, axis=-1, keepdims=True), 1e-12) for name, a in own.items()}
-    yield "vectors scaled to length 1", lambda _: length_one
+    yield "vectors scaled to length 1", partial(_as_given, length_one)
+
+
+def _as_given(arrays: Arrays, _: np.ndarray) -> Arrays:
+    return arrays
 
 
 def _elsewhere(store: FeatureStore, rows: np.ndarray, computed: Arrays, tolerance: float) -> list[tuple[int, int]]:

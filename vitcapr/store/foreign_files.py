@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from vitcapr.errors import UserError
-from vitcapr.files import check_is_file, read_text
+from vitcapr.files import read_text
 from vitcapr.formats.containers import read_parquet
 from vitcapr.formats.records import reading
 
@@ -156,7 +156,6 @@ def _folder(source: Path) -> ForeignFeatures:
     kind, first = suffix[1:], files[suffix][0]
     if kind == "npy":
         return _one_each(kind, tuple(files[suffix]), {name: partial(_mapped, path) for name, path in paths.items()})
-    check_is_file(first)
     with np.load(first, allow_pickle=False) as archive:
         names = [name for name in archive if archive[name].dtype.kind == "f" and archive[name].ndim]
         unused = [name for name in archive if name not in names]
@@ -166,7 +165,6 @@ def _folder(source: Path) -> ForeignFeatures:
 
 
 def _member(path: Path, name: str) -> np.ndarray:
-    check_is_file(path)
     with np.load(path, allow_pickle=False) as archive:
         if name not in archive:
             raise UserError(f"no array '{name}'", where=path, remedy=f"there are {', '.join(archive)}")
@@ -217,7 +215,6 @@ def _one_each(kind: str, files: tuple[Path, ...], values: Mapping[str, Callable[
 
 
 def _mapped(path: Path) -> np.ndarray:
-    check_is_file(path)
     return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
 
 

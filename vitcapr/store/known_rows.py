@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from vitcapr.errors import UserError
-from vitcapr.files import DigestedFile, atomic_path, check_is_file, read_json
+from vitcapr.files import DigestedFile, atomic_path, read_json
 from vitcapr.formats.records import reading
 from vitcapr.formats.store_manifest import LAYERS, SCALE, arrays_of_layer, check_attributes
 from vitcapr.store.layout import GROUP, ArrayLayout, chunk_path, row_ranges
@@ -40,7 +40,6 @@ def write_row_digests(folder: Path, rows: Rows) -> None:
 def read_row_digests(folder: Path) -> np.ndarray:
     """The digests of the rows, mapped; empty if the store has none."""
     try:
-        check_is_file(folder / ROWS)
         table: np.ndarray = np.load(folder / ROWS, mmap_mode="r", allow_pickle=False)
     except Exception:  # NumPy raises almost anything at a damaged header.
         table = np.empty(0)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -87,7 +88,7 @@ class ImageRecipes:
         layers, own = self._attributes.get("layers", ()), self._attributes["dtype"]
         for dtype in DTYPES:
             if dtype != own:
-                yield f"arithmetic in {dtype}", lambda rows, dtype=dtype: self._loaded(layers, dtype)(rows)
+                yield f"arithmetic in {dtype}", partial(self._loaded, layers, dtype)
         if "patches" in self._backbone.shapes and self._attributes["output"] == "hidden":
             yield "cls is the mean of the patches", _renamed(self._compute(), lambda _: "patches")
             layers = range(1, len(blocks(self._backbone.model) or ()) + 1)
@@ -96,15 +97,19 @@ class ImageRecipes:
             def compute(rows: np.ndarray) -> Arrays:
                 """All layers in one forward pass; every caller has the same rows."""
                 if not every:
-                    every.update(self._loaded(layers, own)(rows))
+                    every.update(self._loaded(layers, own, rows))
                 return every
 
             for layer in layers:
-                yield f"layer {layer}", _renamed(compute, lambda name, layer=layer: f"{name.partition('_')[0]}_{layer}")
-            yield "the output instead of a layer", _renamed(compute, lambda name: name.partition("_")[0])
+                yield f"layer {layer}", _renamed(compute, partial(_at_layer, f"_{layer}"))
+            yield "the output instead of a layer", _renamed(compute, partial(_at_layer, ""))
 
-    def _loaded(self, layers: Sequence[int], dtype: str) -> Compute:
-        return self._compute(backbone=self._load(layers, dtype))
+    def _loaded(self, layers: Sequence[int], dtype: str, rows: np.ndarray) -> Arrays:
+        return self._compute(backbone=self._load(layers, dtype))(rows)
+
+
+def _at_layer(suffix: str, name: str) -> str:
+    return name.partition("_")[0] + suffix
 
 
 def _renamed(compute: Compute, rename: Callable[[str], str]) -> Compute:
@@ -133,7 +138,7 @@ def _preprocessings(own: Preprocessing) -> Iterator[tuple[str, Preprocessing]]:
     grey = ((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))
     known = {"ImageNet's": IMAGENET_STATISTICS, "CLIP's": CLIP_STATISTICS, "one half as": grey}
     for name, (mean, std) in known.items():
-        yield f"{name} mean and standard deviation", replace(own, mean=tuple(mean), std=tuple(std))
+        yield f"{name} mean and standard deviation", replace(own, mean=mean, std=std)
     yield "pixels not normalised", replace(own, mean=(0.0, 0.0, 0.0), std=(1.0, 1.0, 1.0))
     yield "pixels from 0 to 255", replace(own, scale=1.0)
     decoding = "whole" if own.scaled_decoding else "at a fraction of their size"

@@ -1,23 +1,18 @@
 """The whole stage, on pictures of a few pixels."""
 
-import io
 import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from vitcapr.demo.config import ScenesConfig
-from vitcapr.demo.scenes.dataset import write_scenes
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import Manifest, read_manifest
 from vitcapr.formats.pairs import read_pair_table
 from vitcapr.pipeline.run import run_stage
-from vitcapr.progress import Reporter
 from vitcapr.stages.data_pairs import data_pairs
 
 
@@ -118,19 +113,6 @@ def test_the_same_bytes_for_the_same_seed(tmp_path: Path, table: Path) -> None:
 def test_a_test_split_that_leaves_nothing_to_train_on_is_one_line(tmp_path: Path, table: Path) -> None:
     with pytest.raises(UserError, match=r"the test split has all 12 images .*; lower data\.pairs\.test_images"):
         run(tmp_path, table=str(table), test_images=99)
-
-
-def test_rendered_pictures_in_both_languages(tmp_path: Path) -> None:
-    settings = {"pairs": {"source": "scenes", "pairs": 60}, "scenes": {"images": 12, "size": 32, "test": 0.2}}
-    run_stage(data_pairs, settings=json.dumps(settings), folder=tmp_path / "data")
-    data = read_manifest(tmp_path / "data" / "manifest.json")
-    assert len(data.captions[data.captions["split"] != "test"]) == 60
-    assert pq.read_table(tmp_path / "data" / "pairs.parquet").num_rows == len(data.captions)
-    # Pairs are split anew, so no picture is the near duplicate of another, which may be in another split.
-    without = ScenesConfig(images=12, size=32, test=0.2, near_duplicates=False)
-    plain = write_scenes(tmp_path / "plain", without, 1, Reporter(stream=io.StringIO()))
-    assert set(data.images["sha256"]) == set(read_manifest(plain).images["sha256"])
-    assert set(data.captions["language"]) == {"en", "zh"}
 
 
 def test_flickr8k_in_two_languages(tmp_path: Path) -> None:

@@ -6,8 +6,6 @@ from vitcapr.pipeline.records import read_runs
 from vitcapr.progress import format_seconds
 from vitcapr.report.first_page.cost import cost, cost_table
 
-ABSENT = {"gpu": "there is no NVIDIA GPU"}
-
 
 def record(folder, name, inputs, outputs, seconds=1.0, joules=None, restored=None):
     """A run record, as a job of the experiment x writes it."""
@@ -16,7 +14,7 @@ def record(folder, name, inputs, outputs, seconds=1.0, joules=None, restored=Non
         return {f"results/x/{place}": {"option": "o", "sha256": "0" * 64, "size": 1} for place in places}
 
     measured = {"seconds": seconds, "cpu_seconds": 2 * seconds, "peak_memory_mb": int(1000 * seconds)}
-    made = {**RECORD["made"], **measured, "energy": {"joules": joules or {}, "absent": ABSENT}, "platform": "Linux"}
+    made = {**RECORD["made"], **measured, "joules": joules, "platform": "Linux"}
     files = {"inputs": described(inputs), "outputs": described(outputs), "made": made}
     job = {"stage": name.partition("/")[0], "result_cache": {"key": "k", "restored": restored}}
     write_json(folder / f"runs/{name}.json", {**RECORD, **files, **job})
@@ -25,7 +23,7 @@ def record(folder, name, inputs, outputs, seconds=1.0, joules=None, restored=Non
 def test_the_jobs_behind_the_page_and_no_others(tmp_path):
     folder = tmp_path / "results/x"
     record(folder, "data", [], ["data/manifest.json"], seconds=1.5)
-    record(folder, "train/a", ["data/manifest.json"], ["a.bin"], seconds=3600, joules={"cpu 0": 7200.0})
+    record(folder, "train/a", ["data/manifest.json"], ["a.bin"], seconds=3600, joules=7200.0)
     record(folder, "train/b", ["data/manifest.json"], ["b.bin"], seconds=1800, restored="2026-01-02")
     record(folder, "train/unused", ["data/manifest.json"], ["c.bin"], seconds=99999)
     record(folder, "score", ["a.bin", "b.bin"], ["summary.csv"])
@@ -40,7 +38,6 @@ def test_the_jobs_behind_the_page_and_no_others(tmp_path):
     ]
     assert "Measured 2026-01-01 on Linux." in note
     assert "1 of 4 jobs were restored" in note
-    assert "gpu: there is no NVIDIA GPU" in note
 
 
 def test_the_cheap_stages_share_a_row(tmp_path):

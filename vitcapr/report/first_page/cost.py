@@ -5,8 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from vitcapr.formats.tables import Table, row
-from vitcapr.pipeline.lineage import Lineage
-from vitcapr.pipeline.records import RUNS, Run, read_runs
+from vitcapr.pipeline.records import RUNS, Records, Run
 from vitcapr.progress import format_seconds
 from vitcapr.report.first_page.content import Noted
 
@@ -20,7 +19,7 @@ def cost(page: Path, files: Iterable[Path]) -> Noted[Table] | None:
     if not (folder / RUNS).is_dir():
         return None
     places = [path.relative_to(folder).as_posix() for path in files if path.is_relative_to(folder)]
-    jobs = Lineage(folder, tuple(read_runs(folder))).behind(places)
+    jobs = Records(folder).behind(places)
     return Noted(cost_table(jobs), cost_note(jobs)) if jobs else None
 
 
@@ -37,22 +36,22 @@ def cost_table(runs: Sequence[Run]) -> Table:
         ("all", list(runs)),
     ]
     columns = ["stage", "jobs", "time", "CPU time", "memory at most"]
-    if any(run.made["energy"]["joules"] for run in runs):
+    if any(run.made["joules"] is not None for run in runs):
         columns.append("energy")
     lines = []
     for name, several in groups:
         made = [run.made for run in several]
         seconds, cpu_seconds = (format_seconds(sum(each[key] for each in made)) for key in ("seconds", "cpu_seconds"))
         memory = f"{max(each['peak_memory_mb'] for each in made) / 1000:.1f} GB"
-        joules = sum(sum(each["energy"]["joules"].values()) for each in made)
-        energy = f"{joules / 3600:.1f} Wh" if any(each["energy"]["joules"] for each in made) else "-"
+        joules = [each["joules"] for each in made if each["joules"] is not None]
+        energy = f"{sum(joules) / 3600:.1f} Wh" if joules else "-"
         cells = str(len(several)), seconds, cpu_seconds, memory, energy
         lines.append(row(name, *cells)[: len(columns)])
     return Table("", tuple(columns), tuple(lines))
 
 
 def cost_note(runs: Sequence[Run]) -> str:
-    """What the numbers of :func:`cost_table` are, and why an energy is missing."""
+    """What the numbers of :func:`cost_table` are."""
     hosts = sorted({run.made["platform"] for run in runs})
     days = sorted(run.made["started"][:10] for run in runs)
     parts = [
@@ -64,9 +63,6 @@ def cost_note(runs: Sequence[Run]) -> str:
     restored = sum(use["restored"] is not None for use in uses)
     if restored:
         parts.append(f"{restored} of {len(runs)} jobs were restored from the result cache; their first cost counts.")
-    absent = sorted({f"{name}: {why}" for run in runs for name, why in run.made["energy"]["absent"].items()})
-    if absent:
-        parts.append(f"Energy not measured: {'; '.join(absent)}.")
-    if any(run.made["energy"]["joules"] for run in runs):
+    if any(run.made["joules"] is not None for run in runs):
         parts.append("The counters measure the whole device, with the share of other programs.")
     return " ".join(parts)
