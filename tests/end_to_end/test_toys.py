@@ -20,7 +20,8 @@ pytestmark = pytest.mark.timeout(1800)
 
 SECTIONS = {
     "tiny": {"result", "scores", "paper", "captions", "retrieval", "training", "cost", "again"},
-    "towers": {"result", "scores", "paper", "captions", "retrieval", "training", "cost", "again"},
+    "towers": {"result", "scores", "paper", "captions", "retrieval", "training", "cost", "again", "alignment-few"}
+    | {"audit-own"},
     "pairs": {"result", "scores", "paper", "retrieval", "training", "cost", "again"},
 }
 TOYS = sorted(file.stem for file in (Path(__file__).parent / "toys").glob("*.yaml"))
@@ -48,7 +49,7 @@ def test_every_file_that_a_stage_opens_counts(toys: Path) -> None:
     """A file without a digest in the record of the job could change and nothing would run again: what a stage opens is
     an input, a file of the user, code, or sealed by an input, as pictures by a manifest and chunks by a store."""
     results = toys / "results"
-    sealed = [results / "stores", *(results / name / "data" for name in TOYS)]
+    sealed = [toys / "stores", results / "stores", *(results / name / "data" for name in TOYS)]
     kept = [toys / ".snakemake", results / "result_cache", *(results / name / "runs" for name in TOYS)]
     uncounted = set()
     for notes in (toys / "opened").iterdir():
