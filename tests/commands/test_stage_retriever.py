@@ -126,7 +126,7 @@ def test_a_retriever_of_word_vectors(tmp_path: Path) -> None:
         extract_text,
         tmp_path / "log",
         manifest=MANIFEST,
-        stores=tmp_path / "stores",
+        stores=str(tmp_path / "stores"),
         sealed=stored,
         settings=json.dumps({"text_encoder": {"source": str(vectors), "output": "word_vectors"}}),
     )
