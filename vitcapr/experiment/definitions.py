@@ -22,7 +22,8 @@ class Definitions:
         return self.config.retrievers[job.retriever]
 
     def reranker(self, job: Any) -> RetrieverConfig:
-        return self.config.retrievers[self.config.rerankings[job.reranking].retriever]
+        """The retriever of a reranking that has one."""
+        return self.config.retrievers[str(self.config.rerankings[job.reranking].retriever)]
 
     def dual_encoder(self, job: Any) -> FinetunedDualEncoderConfig:
         return self.config.finetuned_dual_encoders[job.finetuned]
