@@ -64,14 +64,14 @@ TAKEN_AS_DEFINED = {
 }
 """Definitions that a block of YAML takes for granted."""
 STANDS_FOR = {
-    ("docs/adding-a-model.md", 0): ("architecture: mine", "architecture: baseline"),
+    ("docs/adding-a-part.md", 0): ("architecture: mine", "architecture: baseline"),
     ("docs/plugins.md", 0): ("exact_match", "rouge_l"),
     ("docs/plugins.md", 1): ("architecture: gru, layers: 2", "architecture: baseline"),
     ("docs/plugins.md", 2): ("kind: means", "kind: vit"),
 }
 """What a page adds, and what exists."""
 BEFORE = {
-    "docs/adding-a-dataset.md": "from vitcapr.config.data import *",
+    "docs/adding-a-part.md": "from vitcapr.config.data import *",
     "docs/architecture.md": "from vitcapr.stages.decode import *",
     "docs/moving-stores.md": "import vitcapr",
     "docs/store.md": "import dask, vitcapr, zarr\ngroup = n = 1",
@@ -201,8 +201,7 @@ def test_python(page: str, tmp_path: Path) -> None:
 
 def check_imports(tree: ast.Module, page: str) -> None:
     own = {
-        "docs/adding-a-dataset.md": "vitcapr.data.example",
-        "docs/adding-a-figure.md": "vitcapr.report.figures.lengths",
+        "docs/adding-a-part.md": "vitcapr.report.figures.lengths",
     }
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module != own.get(page):
@@ -222,7 +221,7 @@ def check_calls(tree: ast.Module) -> None:
 
 
 def test_the_reference_has_every_public_name() -> None:
-    page = (REPOSITORY / "docs" / "api.md").read_text(encoding="utf-8")
+    page = (REPOSITORY / "docs" / "python-api.md").read_text(encoding="utf-8")
     assert [name for name in vitcapr._HOMES if f":: vitcapr.{name}\n" not in page] == []
 
 
@@ -240,25 +239,26 @@ def annotations(function: ast.FunctionDef) -> dict[str, str]:
 
 
 def test_what_the_pages_add_does_what_they_say(tmp_path: Path) -> None:
-    metric = run_block("docs/plugins.md")["METRIC"]
+    metric = run_block("docs/plugins.md", "METRIC")
     captions = TokenisedCaptions(["a dog", "a cat", "a man"], {"1": ["a dog", "dogs"], "2": ["cats"], "3": ["a man"]})
     assert metric.measure(captions)["exact_match"].value == pytest.approx(2 / 3)
-    figure = run_block("docs/adding-a-figure.md")["caption_lengths_histogram"]([2, 2, 4])
+    figure = run_block("docs/adding-a-part.md", "caption_lengths_histogram")([2, 2, 4])
     assert [bar.get_height() for bar in figure.axes[0].patches] == [0, 0, 2, 0, 1]
     table = tmp_path / "captions.tsv"
     table.write_text("a.jpg\ttrain\tA dog.\nbroken\nb.jpg\ttest\tA cat.\n", encoding="utf-8")
-    listing = run_block("docs/adding-a-dataset.md")["list_images"](None, ["a.jpg"], table=str(table))
+    listing = run_block("docs/adding-a-part.md", "list_images")(None, ["a.jpg"], table=str(table))
     assert listing.images["path"].fillna("").tolist() == ["a.jpg", ""]
     assert listing.images["split"].tolist() == ["train", "test"]
     assert listing.captions["text"].tolist() == ["A dog.", "A cat."]
     assert listing.rejected == [(f"{table}:2", "not a line 'image<tab>split<tab>caption'")]
 
 
-def run_block(page: str) -> dict[str, Any]:
-    """The names that the first Python of a page defines."""
+def run_block(page: str, name: str) -> Any:
+    """What the Python block of a page that defines this name makes of it."""
+    blocks = [block.text for block in blocks_of(REPOSITORY / page) if block.language == "python"]
     names: dict[str, Any] = {"__name__": "block"}
-    exec(next(block.text for block in blocks_of(REPOSITORY / page) if block.language == "python"), names)
-    return names
+    exec(next(text for text in blocks if f"def {name}(" in text or f"\n{name} = " in text), names)
+    return names[name]
 
 
 def test_snakefiles() -> None:
