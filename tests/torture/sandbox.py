@@ -80,7 +80,7 @@ class Job:
         for name in (".digests.json", "summary.csv"):  # written by the jobs of all experiments
             if (self.project / "results" / name).exists():
                 shutil.copy2(self.project / "results" / name, folder / "results")
-        for name in ("vit", "bert", "llama", "vectors.txt"):
+        for name in ("vit", "bert", "llama", "vectors.txt", "stores"):
             (folder / name).symlink_to(self.project / name)
         return folder
 
