@@ -16,9 +16,8 @@ from starlette.staticfiles import StaticFiles
 
 from vitcapr.api.captioner import CaptionedImage, TrainedCaptioner
 from vitcapr.api.retriever import TrainedRetriever
-from vitcapr.commands.search import data_url
 from vitcapr.commands.training_images import TrainingImages
-from vitcapr.data.images import BadImage, ImageSource, decode, thumbnail
+from vitcapr.data.images import BadImage, ImageSource, data_url, decode, thumbnail
 from vitcapr.data.photographs import MAX_PIXELS
 from vitcapr.report.attended import SCRIPT
 

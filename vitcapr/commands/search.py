@@ -1,6 +1,5 @@
 """Find images by words or by an image."""
 
-import base64
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -71,7 +70,7 @@ def _page(
     """The query, the images with rank, cosine and a caption, then the captions."""
     from jinja2 import Environment
 
-    from vitcapr.data.images import BadImage, ImageSource, thumbnail
+    from vitcapr.data.images import BadImage, ImageSource, data_url, thumbnail
     from vitcapr.data.photographs import MAX_PIXELS, open_image
 
     with ImageSource(retriever.image_root) as source:
@@ -93,11 +92,6 @@ def _page(
             note=f"retriever {retriever.folder.name}; cosine",
         )
     )
-
-
-def data_url(jpeg: bytes) -> str:
-    """What the attribute ``src`` of an image takes."""
-    return f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode('ascii')}"
 
 
 def _print(nearest: "pd.DataFrame", text: str) -> None:

@@ -1,5 +1,6 @@
 """Decodes photographs of any format to 8-bit RGB, or refuses them with a reason."""
 
+import base64
 import hashlib
 import io
 import os
@@ -267,3 +268,8 @@ def thumbnail(image: Image.Image, side: int = 320) -> bytes:
     stream = io.BytesIO()
     small.save(stream, "JPEG", quality=85)
     return stream.getvalue()
+
+
+def data_url(jpeg: bytes) -> str:
+    """What the attribute ``src`` of an image takes."""
+    return f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode('ascii')}"

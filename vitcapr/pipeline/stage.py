@@ -269,12 +269,12 @@ def find_stage(name: str) -> Stage:
     return declared
 
 
-@cache
 def stage_names() -> tuple[str, ...]:
     """The names of all stages, without importing one."""
     return tuple(sorted(_modules()))
 
 
+@cache
 def _modules() -> dict[str, str]:
     """The module of each stage: in ``vitcapr/stages/``, or in a room."""
     core = Path(__file__).parents[1].glob("stages/[!_]*.py")

@@ -127,9 +127,9 @@ def _explain(
     if np.isinf(errors).any():
         return "numbers that are not finite, or too large for its dtype (float16 overflow)"
     if len(bad) and (moved := _elsewhere(store, rows[bad], {name: a[bad] for name, a in computed.items()}, tolerance)):
-        shown = ", ".join(f"'{store.ids[row]}' in the row of '{store.ids[there]}'" for row, there in moved[:3])
+        examples = ", ".join(f"'{store.ids[row]}' in the row of '{store.ids[there]}'" for row, there in moved[:3])
         what = "the order of the rows is another" if 2 * len(moved) > len(rows) else "rows are swapped"
-        return f"{what}: the features of {shown}{', ...' if len(moved) > 3 else ''}"
+        return f"{what}: the features of {examples}{', ...' if len(moved) > 3 else ''}"
     probes = (bad if len(bad) else np.arange(len(rows)))[:_PROBES]
     names = [name for name in stored if distances(stored[name], computed[name])[probes].max() > tolerance] or [*stored]
 
@@ -174,11 +174,11 @@ def _as_given(arrays: Arrays, _: np.ndarray) -> Arrays:
 def _elsewhere(store: FeatureStore, rows: np.ndarray, computed: Arrays, tolerance: float) -> list[tuple[int, int]]:
     """The rows whose features are in another row of the store, which is read whole, and that other row."""
     name = next((name for name in (TEXT, "cls") if name in computed), next(iter(computed)))
-    wanted = computed[name].reshape(len(rows), -1)
+    target = computed[name].reshape(len(rows), -1)
     array, best, place = store[name], np.full(len(rows), np.inf), np.full(len(rows), -1)
     for first in range(0, len(array), array.chunk):
-        block = array[first : first + array.chunk].reshape(-1, wanted.shape[1]).astype(np.float32)
-        far = (block**2).sum(1) - 2 * wanted @ block.T + (wanted**2).sum(1)[:, None]
+        block = array[first : first + array.chunk].reshape(-1, target.shape[1]).astype(np.float32)
+        far = (block**2).sum(1) - 2 * target @ block.T + (target**2).sum(1)[:, None]
         near = far.argmin(1)
         closer = far[np.arange(len(rows)), near] < best
         best[closer], place[closer] = far[np.arange(len(rows)), near][closer], first + near[closer]

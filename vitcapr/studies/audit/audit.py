@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from vitcapr.data.images import BadImage, ImageSource, thumbnail
+from vitcapr.data.images import BadImage, ImageSource, data_url, thumbnail
 from vitcapr.errors import UserError
 from vitcapr.files import write_text
 from vitcapr.formats.caption_audit import write_audit
@@ -63,9 +63,9 @@ def audit(
     facts = read_facts(data.caption_parts(), lambda text: len(text.split()) + 2 > longest)
     counts = np.bincount(facts.image_row, minlength=len(vectors))
     with reporter.track("audit", 2 * len(facts.image_row), "captions") as tracker:
-        found = measure(PairedStores(vectors, texts["text"], counts), rivals, advance=tracker.advance)
-    share = wrong_share(found.pairs, found.null, facts.image_row)
-    captions = _captions(found, facts, share.value)
+        suspicion = measure(PairedStores(vectors, texts["text"], counts), rivals, advance=tracker.advance)
+    share = wrong_share(suspicion.pairs, suspicion.null, facts.image_row)
+    captions = _captions(suspicion, facts, share.value)
     equal = equal_images(data.image_table.column("sha256"), vectors)
     near_pairs, compared = nearly_equal(data.image_table.column("split").to_numpy(str), vectors, near)
     known = {(each.first, each.second) for each in equal}
@@ -79,17 +79,17 @@ def audit(
     return Audit(captions, leaks, _counts(captions, facts, share, leaks, compared))
 
 
-def _captions(found: Suspicion, facts: CaptionFacts, share: float) -> pd.DataFrame:
-    rank = np.empty(len(found.pairs), np.int32)
-    rank[np.argsort(-found.pairs, kind="stable")] = np.arange(1, len(rank) + 1)
+def _captions(suspicion: Suspicion, facts: CaptionFacts, share: float) -> pd.DataFrame:
+    rank = np.empty(len(suspicion.pairs), np.int32)
+    rank[np.argsort(-suspicion.pairs, kind="stable")] = np.arange(1, len(rank) + 1)
     return pd.DataFrame(
         {
-            "suspicion": found.pairs,
+            "suspicion": suspicion.pairs,
             "rank": rank,
-            "p": right_as_suspicious(found.pairs, found.null, share),
-            "wrong": probability_wrong(found.pairs, found.null, share),
-            "better_image": found.better_image,
-            "better_caption": found.better_caption,
+            "p": right_as_suspicious(suspicion.pairs, suspicion.null, share),
+            "wrong": probability_wrong(suspicion.pairs, suspicion.null, share),
+            "better_image": suspicion.better_image,
+            "better_caption": suspicion.better_caption,
             **dict(zip(ODD, facts.odd.T, strict=True)),
             SHARED: facts.shared_with_train(),
         }
@@ -177,13 +177,10 @@ def _page(result: Audit, data: Manifest) -> str:
 
 
 def _picture(source: ImageSource, path: str | None) -> str:
-    """A thumbnail as a data URL; empty if there is no file."""
-    import base64
-
+    """A thumbnail for ``src``; empty without a file."""
     if path is None:
         return ""
     try:
-        jpeg = thumbnail(source.open(path, _MAX_PIXELS), 160)
+        return data_url(thumbnail(source.open(path, _MAX_PIXELS), 160))
     except BadImage:
         return ""
-    return f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode('ascii')}"

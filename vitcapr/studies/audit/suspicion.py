@@ -102,8 +102,8 @@ def measure(
     assert moments is not None
     scorer = _Scorer(Ridges(moments, IMAGE_RIDGE, TEXT_RIDGE), bool(stores.counts.min() > 1))
     captioned = np.flatnonzero(stores.counts)
-    drawn = np.sort(draw.choice(captioned, min(rivals, len(captioned)), replace=False))
-    others = scorer.rivals(stores, drawn)
+    sample = np.sort(draw.choice(captioned, min(rivals, len(captioned)), replace=False))
+    others = scorer.rivals(stores, sample)
     results = []
     for images in stores.chunks():
         results.append(scorer.score(stores, images, others, draw))
