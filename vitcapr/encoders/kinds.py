@@ -10,6 +10,8 @@ An output of an image encoder:
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
 
@@ -80,6 +82,17 @@ def image_kind(folder: Path) -> str:
     if "text_config" in config:
         return "image-text"
     return "timm" if "architecture" in config else "cnn" if config.keys() & _STAGES else "vit"
+
+
+def library(folder: Path, pooled: bool = True) -> str | None:
+    """The optional library that reads a checkpoint, and its version, with which its features may change; None:
+    transformers alone reads it. ``pooled``: whether ``modules.json`` counts."""
+    name = {"timm": "timm", "open-clip": "open-clip-torch"}.get(image_kind(folder))
+    if name is None and pooled and (folder / MODULES).is_file():
+        name = "sentence-transformers"
+    with suppress(PackageNotFoundError):
+        return name and f"{name} {version(name)}"
+    return name
 
 
 def rolls_out(folder: Path, kind: Kind) -> bool:

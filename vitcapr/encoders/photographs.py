@@ -14,7 +14,7 @@ from torch import Tensor
 from vitcapr.encoders.base import ImageEncoder
 from vitcapr.encoders.checkpoints import locate, source_name, weights_digest
 from vitcapr.encoders.image_encoders import configured_image_size, load_image_encoder
-from vitcapr.encoders.kinds import Cls, Kind, Output, Patches, Pool, check_image_encoder
+from vitcapr.encoders.kinds import Cls, Kind, Output, Patches, Pool, check_image_encoder, library
 from vitcapr.encoders.precision import DTYPES, dtype_name, resolve_dtype
 from vitcapr.encoders.preprocess import Preprocessing, read_preprocessing
 from vitcapr.encoders.staging import to_device
@@ -81,6 +81,8 @@ def image_recipe(
         "dtype": dtype_name(arithmetic),
         "store_dtype": store_dtype,
     }
+    if reader := library(checkpoint.folder, pooled=False):
+        attributes["library"] = reader
     if cls != "auto":
         attributes["cls"] = cls
     if kind in plugins("ENCODER"):

@@ -19,6 +19,7 @@ from vitcapr.encoders.kinds import (
     check_room,
     check_text_encoder,
     image_kind,
+    library,
     read_model_config,
 )
 from vitcapr.encoders.open_clip_reader import open_clip_texts
@@ -259,6 +260,7 @@ def text_recipe(
     if not words:
         published = read_published(folder)
         more = {"prompt": published.prompt(prompt), "language": language, "lowercase": reads_lowercase(folder)}
+        more["library"] = library(folder, modules)
         attributes |= {name: value for name, value in more.items() if value or (name == "prompt" and published.default)}
         if published.prompts and not more["prompt"]:
             names = ", ".join(published.prompts)
