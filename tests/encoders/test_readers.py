@@ -16,7 +16,7 @@ from vitcapr.encoders import kinds
 from vitcapr.encoders.image_encoders import configured_image_size, load_image_encoder
 from vitcapr.encoders.kinds import library
 from vitcapr.encoders.preprocess import read_preprocessing
-from vitcapr.encoders.text_encoders import load_text_encoder, text_recipe
+from vitcapr.encoders.text_encoders import TextRecipe
 from vitcapr.errors import UserError
 from vitcapr.pipeline.fingerprint import fingerprint
 from vitcapr.pipeline.stage import find_stage
@@ -177,7 +177,7 @@ def test_the_version_of_an_optional_reader_counts_where_it_reads(
 
 def sentences(folder: Path, output: Any = "hidden", pool: Any = "auto", max_length: int = 24, **options: Any) -> Any:
     arguments = {"revision": "main", "dtype": "float32", "device": CPU, "max_length": max_length, **options}
-    return load_text_encoder(str(folder), output=output, pool=pool, **arguments)
+    return TextRecipe(str(folder), output=output, pool=pool, **arguments).load()
 
 
 def save_sentence_encoder(folder: Path, pooling: str, *more: str, **options: Any) -> Any:
@@ -222,11 +222,11 @@ def test_a_sentence_encoder_is_read_as_published(
     folder = tmp_path / "saved"
     np.testing.assert_allclose(sentences(folder, prompt=prompt).encode(TEXTS, 3), expected, atol=1e-5)
     shared = {"revision": "main", "output": "hidden", "dtype": "float32", "max_length": 24}
-    recipe = text_recipe(str(folder), CPU, pool="auto", prompt=prompt, **shared)
+    recipe = TextRecipe(str(folder), CPU, pool="auto", prompt=prompt, **shared)
     assert (recipe.attributes["pool"], recipe.attributes.get("prompt", "")) == ("modules.json", used)
     assert (recipe.note is None) == bool(used or not options)
     assert recipe.attributes["library"] == f"sentence-transformers {kinds.version('sentence-transformers')}"
-    plain = text_recipe(str(folder), CPU, pool="mean", **shared)
+    plain = TextRecipe(str(folder), CPU, pool="mean", **shared)
     assert "library" not in plain.attributes
     assert plain.attributes["weights_sha256"] != recipe.attributes["weights_sha256"]
     own = sentences(folder, pool="mean", prompt="")

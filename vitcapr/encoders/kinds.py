@@ -42,6 +42,8 @@ T5 = ("t5", "mt5", "umt5")
 _STAGES = {"depths", "hidden_sizes", "num_block_repeats", "layer_depths", "depth_multiplier"}
 _WITHOUT_CLS = ("siglip", "aimv2", "ijepa", "pixtral", "radio")
 WEIGHTS = ["model.safetensors", "model.safetensors.index.json", "model-*-of-*.safetensors"]
+PROCESSORS = ("preprocessor_config.json", "processor_config.json")
+"""Files of the preprocessing of a checkpoint; the newer file has it under ``image_processor``."""
 OPEN_CLIP_WEIGHTS = "open_clip_model.safetensors"
 TOKENIZER = [
     *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),

@@ -132,12 +132,15 @@ class PhotographEncoder:
         self._preprocessing, self._backbone, self._store_dtype = preprocessing, backbone, store_dtype
         self._layer, self.grid, self.dim = layer, backbone.grid, backbone.shapes["cls"][0]
 
-    @torch.inference_mode()
     def encode(self, pictures: Sequence[Image.Image]) -> dict[str, Tensor]:
         """``cls: (B, D)`` and, if the store has them, ``patches: (B, P, D)``: float32 on the backbone's device, rounded
         as in the store. The B RGB images may have any sizes."""
         pixels = torch.from_numpy(np.stack([self._preprocessing.prepared(picture) for picture in pictures]))
-        pixels = to_device(pixels, self._backbone.device)
+        return self.features(to_device(pixels, self._backbone.device))
+
+    @torch.inference_mode()
+    def features(self, pixels: Tensor) -> dict[str, Tensor]:
+        """The same of prepared pixels (B, H, W, 3) uint8 on the backbone's device."""
         features = self._backbone.features(self._preprocessing.normalise(pixels, self._backbone.dtype))
         if self._layer is not None:
             of_layer = zip(("cls", "patches"), arrays_of_layer(self._layer), strict=True)
