@@ -28,6 +28,7 @@ INTERPOLATIONS = {
 }
 _STEPS = {"do_resize", "do_center_crop", "do_rescale", "do_normalize", "do_convert_rgb", "do_flip_channel_order"}
 """Switches of transformers' processors that are read."""
+_ALL = {"do_resize": True, "do_rescale": True, "do_normalize": True}
 _CROPPED_SHARE = 224 / 256
 _UNCROPPED_FROM = 384
 _TIMM_SHARE = 0.875
@@ -158,7 +159,7 @@ def read_preprocessing(
     content, path = _described(folder, model_size)
     note = None
     if content is None:
-        content = {"image_mean": [0.5] * 3, "image_std": [0.5] * 3}
+        content = {**_ALL, "image_mean": [0.5] * 3, "image_std": [0.5] * 3}
         shape = f"{model_size[0]} x {model_size[1]}"
         note = f"no preprocessor_config.json in {folder}: pictures are stretched to {shape}, mean 0.5, std 0.5"
     stated = _parse(content, model_size, path)
@@ -213,14 +214,14 @@ def _sides(size: Sequence[int]) -> dict[str, int]:
 def _read_torchvision(stated: Mapping[str, Any], usual: Sequence[Sequence[float]]) -> dict[str, Any]:
     mean, std = (list(stated.get(name) or value) for name, value in zip(("mean", "std"), usual, strict=True))
     resample = INTERPOLATIONS.get(stated.get("interpolation") or "bicubic", Image.Resampling.BICUBIC)
-    crop = {"do_center_crop": True, "rounded_crop": True}
+    crop = {**_ALL, "do_center_crop": True, "rounded_crop": True}
     return {"image_mean": mean, "image_std": std, "resample": int(resample), **crop}
 
 
 def _parse(content: Mapping[str, Any], model_size: tuple[int, int], where: Path) -> Preprocessing:
-    size = content.get("size") if content.get("do_resize", True) else None
-    resize = _size(size, where) if size else model_size
-    crop = _size(content["crop_size"], where) if content.get("do_center_crop") else None
+    size = content.get("size") if content.get("do_resize") else None
+    resize: tuple[int, ...] = _size(size, where) if size else model_size
+    crop: Any = _size(content["crop_size"], where) if content.get("do_center_crop") else None
     if str(content.get("image_processor_type")).startswith("ConvNext") and len(resize) == 1:
         # ResNet and RegNet use it too. It stretches large images, and cuts a share out of others.
         edge, share = resize[0], content.get("crop_pct") or _CROPPED_SHARE
@@ -238,20 +239,18 @@ def _parse(content: Mapping[str, Any], model_size: tuple[int, int], where: Path)
         raise UserError(
             f"interpolation {resample} is not known", where=where, remedy=f"one of {', '.join(INTERPOLATIONS)}"
         )
-    mean, std = content.get("image_mean"), content.get("image_std")
-    if not content.get("do_normalize", True) or (mean is None and "do_normalize" not in content):
-        mean, std = (0.0,) * 3, (1.0,) * 3
+    normalised = content.get("do_normalize")
+    mean, std = (content.get("image_mean"), content.get("image_std")) if normalised else ([0.0] * 3, [1.0] * 3)
     if not all(isinstance(each, list | tuple) and len(each) == 3 for each in (mean, std)):
         raise UserError("image_mean and image_std must each be three numbers", where=where)
     if content.get("rescale_offset"):  # EfficientNet's pixels, from -1 on,
         mean = [value + 1 for value in mean]
     if content.get("include_top"):  # and divided by std twice.
         std = [value**2 for value in std]
-    scale = float(content.get("rescale_factor", 1 / 255)) if content.get("do_rescale", True) else 1.0
+    scale = float(content.get("rescale_factor", 1 / 255)) if content.get("do_rescale") else 1.0
     switches = {"rounded_crop": bool(content.get("rounded_crop")), "bgr": bool(content.get("do_flip_channel_order"))}
-    return Preprocessing(
-        resize, crop, names[resample], scale, tuple(map(float, mean)), tuple(map(float, std)), **switches
-    )
+    statistics: Any = [tuple(map(float, each)) for each in (mean, std)]
+    return Preprocessing(resize, crop, names[resample], scale, *statistics, **switches)
 
 
 def _size(value: Any, where: Path) -> tuple[int, ...]:
