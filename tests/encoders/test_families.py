@@ -59,7 +59,8 @@ SHAPES: dict[str, dict[str, Any]] = {
 }
 PAIRS = ("clip", "siglip", "siglip2", "altclip", "chinese_clip", "metaclip_2", "aimv2", "blip", "align", "tipsv2")
 GENERATIVE = ("llava", "paligemma", "git", "internvl", "kosmos-2")
-FAST = "vit vit_mae yolos radio siglip2 aimv2 tipsv2 llava swin clip bert fnet m2m_100".split()
+FAST = {"vit", "vit_mae", "yolos", "radio", "siglip2", "aimv2", "tipsv2", "llava", "swin"}
+FAST |= {"clip", "bert", "fnet", "m2m_100"}
 
 
 def save(family: str, folder: Path) -> Any:
