@@ -234,13 +234,15 @@ def _parse(content: Mapping[str, Any], model_size: tuple[int, int], where: Path)
         )
     if crop is not None and min(resize) < max(crop):
         raise UserError(f"the crop {crop} is larger than the resized picture ({min(resize)})", where=where)
-    resample, names = content.get("resample", Image.Resampling.BILINEAR), dict(map(reversed, INTERPOLATIONS.items()))
+    resample = content.get("resample", Image.Resampling.BILINEAR)
+    names = {int(value): name for name, value in INTERPOLATIONS.items()}
     if resample not in names:
         raise UserError(
             f"interpolation {resample} is not known", where=where, remedy=f"one of {', '.join(INTERPOLATIONS)}"
         )
     normalised = content.get("do_normalize")
-    mean, std = (content.get("image_mean"), content.get("image_std")) if normalised else ([0.0] * 3, [1.0] * 3)
+    stated: list[Any] = [content.get("image_mean"), content.get("image_std")]
+    mean, std = stated if normalised else [[0.0] * 3, [1.0] * 3]
     if not all(isinstance(each, list | tuple) and len(each) == 3 for each in (mean, std)):
         raise UserError("image_mean and image_std must each be three numbers", where=where)
     if content.get("rescale_offset"):  # EfficientNet's pixels, from -1 on,
@@ -248,9 +250,9 @@ def _parse(content: Mapping[str, Any], model_size: tuple[int, int], where: Path)
     if content.get("include_top"):  # and divided by std twice.
         std = [value**2 for value in std]
     scale = float(content.get("rescale_factor", 1 / 255)) if content.get("do_rescale") else 1.0
-    switches = {"rounded_crop": bool(content.get("rounded_crop")), "bgr": bool(content.get("do_flip_channel_order"))}
     statistics: Any = [tuple(map(float, each)) for each in (mean, std)]
-    return Preprocessing(resize, crop, names[resample], scale, *statistics, **switches)
+    rounded, bgr = bool(content.get("rounded_crop")), bool(content.get("do_flip_channel_order"))
+    return Preprocessing(resize, crop, names[resample], scale, *statistics, rounded_crop=rounded, bgr=bgr)
 
 
 def _size(value: Any, where: Path) -> tuple[int, ...]:

@@ -188,7 +188,7 @@ class TextRecipe:
         }
         if not words:
             published = read_published(folder)
-            more = {"prompt": published.prompt(self.prompt), "language": self.language}
+            more: dict[str, Any] = {"prompt": published.prompt(self.prompt), "language": self.language}
             more |= {"lowercase": reads_lowercase(folder), "library": library(folder, modules)}
             default = published.default
             attributes |= {name: value for name, value in more.items() if value or (name == "prompt" and default)}
