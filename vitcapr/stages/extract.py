@@ -29,7 +29,7 @@ def images_in_chunk(features: FeaturesConfig, backbone: BackboneConfig) -> int:
 @stage(
     device="features.device",
     execution_only={
-        *("features.tasks", "features.batch", "features.reuse", "features.export"),
+        *("features.tasks", "features.batch", "features.reuse"),
         *("tasks", "stores", "terms"),
     },
 )
