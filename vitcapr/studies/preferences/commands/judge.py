@@ -89,7 +89,7 @@ def _by_vectors(
         from vitcapr.encoders.sentence_vectors import SentenceVectors
 
         config = TextEncoderConfig(source=encoder)
-        vectors = SentenceVectors(**config.values("store_dtype", "device"), device="auto")
+        vectors = SentenceVectors(**config.values("store_dtype"), device="auto")
         scores, protocol = encoder_scores(judged, vectors, vectors.pool)
     if retriever is not None and photographs is not None:
         from vitcapr.api.retriever import load_retriever
