@@ -16,7 +16,6 @@ from tests.checkpoints import flip_bit, printed_by, run_features, snapshot
 from tests.commands.stores import write_store
 from vitcapr.commands import features, gc
 from vitcapr.errors import UserError
-from vitcapr.store.reader import open_features
 
 
 def age(folder: Path) -> None:
@@ -202,15 +201,3 @@ def test_gc_deletes_only_what_nothing_refers_to(experiment: Any) -> None:
     begun.write_text("{}")
     with pytest.raises(UserError, match="not a part"):
         collect(results)
-
-
-def test_gc_keeps_the_text_stores_of_experiments(tmp_path: Path) -> None:
-    arrays, ids = {"text": np.zeros((3, 2), np.float16)}, ["a#0", "a#1", "b#0"]
-    sealed = write_store(tmp_path, arrays, ids, "caption_id", sealed="a/text_features/bert/manifest.json")
-    store = open_features(sealed)
-    age(store.path.parent)
-    assert "in use" in collect(tmp_path, "--yes")
-    assert len(open_features(sealed)["text"]) == 3
-    sealed.unlink()
-    assert "deleted" in collect(tmp_path, "--yes")
-    assert not store.path.parent.exists()
