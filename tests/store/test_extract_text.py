@@ -33,7 +33,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
 
 
 def run(files: dict[str, Path], name: str = "a", **settings: object) -> Path:
-    encoder = {"dtype": "float32", "device": "cpu", "max_length": 8, **settings}
+    encoder = {"dtype": "float32", "max_length": 8, **settings}
     return vitcapr.extract_text(files["manifest"], "tiny-bert", files["root"] / name / "bert", **encoder)
 
 

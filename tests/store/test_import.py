@@ -187,7 +187,7 @@ def test_pulled_stores_are_adopted_by_digest_without_checkpoint_and_photographs(
 ) -> None:
     monkeypatch.setenv("VITCAPR_BACKBONES", str(tmp_path / "backbones"))
     save_bert(tmp_path / "backbones" / "bert", ["noise"])
-    options: dict[str, Any] = {"dtype": "float32", "device": "cpu", "max_length": 8}
+    options: dict[str, Any] = {"dtype": "float32", "max_length": 8}
     texts = vitcapr.extract_text(experiment.manifest, "bert", tmp_path / "made" / "bert", **options)
     made = {"vit": experiment.run(), "bert": vitcapr.open_features(texts)}
     expected = {name: next(iter(store.values()))[:] for name, store in made.items()}

@@ -124,7 +124,7 @@ class Flickr8kConfig(PhotographsConfig):
     images: UserPath = ""
     """Path of the folder Flicker8k_Dataset or of Flickr8k_Dataset.zip."""
     text: UserPath = ""
-    """Path of the folder Flickr8k_text (official captions and splits), Flickr8k_text.zip, or Kaggle's captions.txt."""
+    """Path of the folder Flickr8k_text (official captions and splits), or of Kaggle's captions.txt."""
     splits: Literal["official", "random"] = "official"
     """official: 6,000 / 1,000 / 1,000 by the lists in the text folder; random: the same sizes, drawn with seed."""
     seed: int = Field(0, ge=0)
