@@ -144,14 +144,15 @@ def test_summary_and_table(folder: Path, capsys: pytest.CaptureFixture[str], mon
     results = folder / "results"
     for experiment in ("demo", "other"):
         home = results / experiment
-        written = {"summary": home / "summary.csv", "table": home / "scores.md"}
+        written = {"summary": home / "summary.csv", "table": [home / "scores.md", home / "scores.html"]}
         run_stage(summary, metrics=files, experiment=experiment, **written)
     collected = pd.read_csv(results / "summary.csv")
     assert sorted(collected["experiment"].unique()) == ["demo", "other"]
     assert "57.1" in (results / "demo" / "scores.md").read_text()
+    assert '<td style="text-align:right">57.1' in (results / "demo" / "scores.html").read_text()
 
     none = results / "alignments"
-    run_stage(summary, experiment="alignments", summary=none / "summary.csv", table=none / "scores.md")
+    run_stage(summary, experiment="alignments", summary=none / "summary.csv", table=[none / "scores.md"])
     assert pd.read_csv(none / "summary.csv").empty
     assert (none / "scores.md").read_text() == "No scores.\n"
     assert len(pd.read_csv(results / "summary.csv")) == len(collected)

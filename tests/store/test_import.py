@@ -246,30 +246,6 @@ def test_each_row_has_one_id(tmp_path: Path, ids: list[str], words: str) -> None
         pass
 
 
-def write_two_layers(path: Path) -> None:
-    arrays = {"layer_a": VECTORS, "layer_b": 2 * VECTORS}
-    if path.suffix == ".h5":
-        write_h5(path, {**arrays, "ids": IDS})
-    elif path.suffix == ".npz":
-        np.savez(path, ids=np.array(IDS), **arrays)
-    else:
-        (path / "deep").mkdir(parents=True)
-        for row, name in enumerate(IDS):
-            np.savez(path / "deep" / f"{name}.npz", **{key: values[row] for key, values in arrays.items()})
-
-
-@pytest.mark.usefixtures("data")
-@pytest.mark.parametrize("kind", ["f.h5", "f.npz", "folder"])
-def test_another_array_is_another_store(tmp_path: Path, kind: str) -> None:
-    write_two_layers(tmp_path / kind)
-    for repeated in range(2):
-        for factor, array in ((1, "layer_a"), (2, "layer_b")):
-            with open_features(imported(tmp_path / kind, "--array", array)) as store:
-                order = [store.ids.index(name if kind != "folder" else f"deep/{name}") for name in IDS]
-                np.testing.assert_array_equal(store["cls"][:][order], factor * VECTORS)
-        assert len(list((tmp_path / "stores").iterdir())) == 2, repeated
-
-
 @pytest.mark.parametrize("kind", ["f.h5", "f.npz", "f.npy"])
 @pytest.mark.parametrize("with_data", [False, True])
 def test_corrected_ids_are_another_store(tmp_path: Path, data: Path, kind: str, with_data: bool) -> None:

@@ -18,7 +18,7 @@ else:
 
 CHUNK = 64
 """Images per chunk of a store with patches or decoded pictures, by default."""
-EXECUTION_ONLY = frozenset({"features.tasks", "features.batch", "features.reuse", "features.export"})
+EXECUTION_ONLY = frozenset({"features.tasks", "features.batch", "features.reuse"})
 """The settings of extraction that do not change a store."""
 TRAINED = "trained"
 """The source and the name of the backbone that the experiment trains."""
@@ -105,8 +105,6 @@ class FeaturesConfig(Section):
     reuse: bool = True
     """Copy the features of pictures and captions that another store holds, if weights, preprocessing, arithmetic and
     code are the same. false: compute all."""
-    export: list[Literal["h5"]] = []
-    """Formats to which every store is exported: h5."""
 
 
 class TextEncoderConfig(Section):

@@ -164,10 +164,20 @@ def one_of(names: Sequence[str]) -> str:
 
 
 def in_report(path: str, caption: str, category: str, **labels: str) -> Any:
-    """A file below the experiment's folder in Snakemake's report, with the caption ``workflow/report/CAPTION.rst``."""
+    """A file below the experiment's folder in Snakemake's report, with the caption ``workflow/report/CAPTION.rst``.
+
+    Of tables in Markdown, the same in HTML is a second file: the report shows it where it only offers ``.md``.
+    """
     from snakemake.io import report
 
-    return report(f"{EXPERIMENT}/{path}", caption=f"../workflow/report/{caption}.rst", category=category, labels=labels)
+    file = f"{EXPERIMENT}/{path}"
+    shown = report(
+        file.removesuffix(".md") + ".html" if file.endswith(".md") else file,
+        caption=f"../workflow/report/{caption}.rst",
+        category=category,
+        labels=labels,
+    )
+    return [file, shown] if file.endswith(".md") else shown
 
 
 def check_rules(rules: Iterable[Any]) -> None:

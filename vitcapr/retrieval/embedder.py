@@ -210,7 +210,7 @@ class Retriever:
 
     def _text_encoder(self) -> Callable[[Sequence[str]], Tensor]:
         # transformers loads for seconds, and only sentences of one's own need it.
-        from vitcapr.encoders.text_encoders import text_recipe
+        from vitcapr.encoders.text_encoders import TextRecipe
 
         made = self.card["text_encoder"]
         if made["weights_sha256"] is None:
@@ -218,7 +218,7 @@ class Retriever:
             raise UserError("its text features were imported: no encoder is known", where=self.folder, remedy=remedy)
         source, revision = self.text_encoder or made["source"], made["revision"] or "main"
         options = {name: made.get(name) for name in ("pool", "dtype", "max_length", "prompt", "language")}
-        recipe = text_recipe(source, self.device, revision=revision, output=made.get("output", "hidden"), **options)
+        recipe = TextRecipe(source, self.device, revision=revision, output=made.get("output", "hidden"), **options)
         if recipe.attributes["weights_sha256"] != made["weights_sha256"]:
             raise UserError(
                 "this is not the text encoder that the retriever was trained with",

@@ -32,7 +32,7 @@ def extract_text(
 ) -> None:
     """Extract features of every caption. After an interruption, the same command continues."""
     from vitcapr.encoders.precision import resolve_device
-    from vitcapr.encoders.text_encoders import text_recipe
+    from vitcapr.encoders.text_encoders import TextRecipe
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.store.caption_rows import CHUNK, CaptionFeatures
     from vitcapr.store.fill import StorePlan, fill, terms_of
@@ -41,11 +41,11 @@ def extract_text(
 
     config, data = settings.text_encoder, read_manifest(manifest)
     target, rows = resolve_device(device), Rows.of_captions(data)
-    recipe = text_recipe(device=target, **config.values("store_dtype"))
+    recipe = TextRecipe(device=target, **config.values("store_dtype"))
     if recipe.note:
         report.line(recipe.note)
     attributes = {**recipe.attributes, "store_dtype": config.store_dtype}
-    terms = terms_of(data, settings.terms.licence, settings.terms.source, recipe.folder)
+    terms = terms_of(data, settings.terms.licence, settings.terms.source, recipe.checkpoint.folder)
     plan = StorePlan(Path(stores), rows, attributes, CHUNK, code, terms)
 
     def load() -> CaptionFeatures:

@@ -40,8 +40,8 @@ def main(
     if (retriever is None) != (photographs is None):
         raise UserError("a retriever compares captions with photographs", remedy="give --retriever and --photographs")
     from vitcapr.api.evaluation import evaluate
-    from vitcapr.formats.scores import read_crowdflower, read_expert
     from vitcapr.studies.preferences.figures import draw_agreement, write_figure, write_tables
+    from vitcapr.studies.preferences.judgment_files import read_crowdflower, read_expert
     from vitcapr.studies.preferences.judgments import agreement, drop_candidates, drop_references
 
     if expert is not None:
