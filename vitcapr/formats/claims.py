@@ -31,4 +31,6 @@ def write_claims(path: Path, claims: Mapping[str, Sequence[Claim]]) -> None:
 
 
 def read_claims(path: Path) -> dict[str, list[Claim]]:
-    return read_record(path, TypeAdapter(dict[str, list[Claim]]), "the claims of captions", "run the stage check_claims")
+    return read_record(
+        path, TypeAdapter(dict[str, list[Claim]]), "the claims of captions", "run the stage check_claims"
+    )

@@ -29,7 +29,8 @@ def list_table(
     its bytes, so that the same picture in two rows is one.
 
     Args:
-        columns: the names of ``text``, ``image`` and, which need not be there, ``language``, ``category`` and ``split``.
+        columns: the names of ``text`` and ``image``, which have to be there, and of ``language``, ``category`` and
+            ``split``.
         encoded: the image column holds Base64 and not paths. Bytes, which Parquet can hold, are taken as they are.
         existing: the paths that exist below the image root.
         unpack: writes a picture's bytes below the image root, and says where.
