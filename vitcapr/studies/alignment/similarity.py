@@ -6,8 +6,8 @@ X (n, Dx) and Y (n, Dy) of the same n items:
     CKA(X, Y) = |X'Y|^2 / (|X'X| |Y'Y|)    (Frobenius norms)
 
 Mutual kNN is that of Huh et al. 2024, The Platonic Representation Hypothesis. Gröger et al. 2025 choose the layers to
-align by it. It is above 0 by chance; Gröger et al. 2026, Revisiting the Platonic Representation Hypothesis, calibrate it
-by permutations of the pairs.
+align by it. It is above 0 by chance. Gröger et al. 2026, Revisiting the Platonic Representation Hypothesis, calibrate
+it by permutations of the pairs.
 """
 
 import math
