@@ -103,7 +103,7 @@ class Experiment:
         return json.dumps(
             {
                 "backbone": {"source": "noise-vit", "dtype": "float32", **backbone},
-                "features": {"chunk": chunk, "batch": batch, "device": "cpu", "reuse": reuse},
+                "features": {"chunk": chunk, "batch": batch, "reuse": reuse},
                 "terms": {"licence": licence},
             }
         )
@@ -122,6 +122,7 @@ class Experiment:
             backbone=self.backbone,
             task=task,
             tasks=tasks,
+            device="cpu",
             stores=str(self.root / "results" / stores),
             part=part,
             settings=self.settings(**settings),  # type: ignore[arg-type]

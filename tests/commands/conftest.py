@@ -40,7 +40,7 @@ def _experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
             vitcapr.extract(data, "noise-vit", results / "features" / name, dtype="float32", chunk=4, mirror=mirror)
             for name, mirror in (("vit", False), ("mirrored", True))
         )
-        exact = {"dtype": "float32", "store_dtype": "float32", "device": "cpu"}
+        exact = {"dtype": "float32", "store_dtype": "float32"}
         bert = vitcapr.extract_text(data, "tiny-bert", results / "text_features/bert", **exact)
         inputs = (data, vit, vitcapr.build_vocabulary(data, results / "text", vocabulary={"min_count": 1}))
         phases = {"phases": [{"epochs": 3, "batch_images": 4, "learning_rate": 0.01}], "precision": "float32"}

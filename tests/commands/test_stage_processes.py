@@ -25,12 +25,12 @@ def start(output: Path, *command: str, epochs: int = 400) -> "subprocess.Popen[s
     """
     results = Path("results/toy")
     phases = [{"epochs": epochs, "batch_images": 3, "learning_rate": 0.01}]
-    training = {"phases": phases, "precision": "float32", "device": "cpu", "processes": 2, "save_every_steps": 2}
+    training = {"phases": phases, "precision": "float32", "processes": 2, "save_every_steps": 2}
     settings = {"captioner": {"backbone": "vit", "embedding_dim": 4, "hidden_dim": 6, "training": training}}
     return subprocess.Popen(
         [
             *(sys.executable, "-m", *(command or ("vitcapr",)), "stage", "train_captioner"),
-            *("--settings", json.dumps(settings)),
+            *("--settings", json.dumps(settings), "--device", "cpu"),
             *("--features", str(results / "features/vit/manifest.json")),
             *("--manifest", str(results / "data/manifest.json"), "--tokens", str(results / "text/tokens.npz")),
             *("--vocabulary", str(results / "text/vocabulary.json"), "--captioner", str(output)),

@@ -120,8 +120,8 @@ EDITS = (
     Edit("a definition that is not run", configure(captioners__spare={"backbone": "vit"}), ()),
     Edit("a new experiment file", add("experiments.yaml", "experiment: another\n"), ()),
     Edit(
-        "batch sizes and devices of extraction and decoding",
-        configure(features={"batch": 16, "device": "cpu"}, decodings={"greedy": {"batch_images": 7}}),
+        "the device, and batch sizes of extraction and decoding",
+        configure(device="cpu", features={"batch": 16}, decodings={"greedy": {"batch_images": 7}}),
         (),
     ),
     Edit("how often a training saves its state", configure(captioners__plain__training={"save_every_steps": 5}), ()),

@@ -44,9 +44,9 @@ def test_scores_of_known_angles() -> None:
 
 
 def score(captions: Path, manifest: Path, settings: dict[str, Any], **files: Path) -> dict[str, Any]:
-    chosen, output = json.dumps({**settings, "device": "cpu"}), manifest.with_name("similarity.json")
+    chosen, output = json.dumps(settings), manifest.with_name("similarity.json")
     given = {"captions": captions, "manifest": manifest, "metrics": output, **files}
-    run_stage(score_similarity, split="train", settings=chosen, **given)
+    run_stage(score_similarity, split="train", settings=chosen, device="cpu", **given)
     return read_metrics(output)
 
 

@@ -207,7 +207,7 @@ def in_lower_case(root: Path) -> Path:
 
 
 def encode(data: Path, out: Path, **settings: object) -> FeatureStore:
-    settings = {"dtype": "float32", "store_dtype": "float32", "device": "cpu", "max_length": 16, **settings}
+    settings = {"dtype": "float32", "store_dtype": "float32", "max_length": 16, **settings}
     return vitcapr.open_features(vitcapr.extract_text(data, "cased", out, **settings))
 
 

@@ -10,7 +10,7 @@ import torch
 import vitcapr
 from tests.checkpoints import save_bert
 from tests.data_sets import rewrite, write_data_set
-from vitcapr.encoders.text_encoders import load_text_encoder
+from vitcapr.encoders.text_encoders import TextRecipe
 from vitcapr.formats.manifest import read_manifest
 
 IMAGES = 5
@@ -33,14 +33,13 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
 
 
 def run(files: dict[str, Path], name: str = "a", **settings: object) -> Path:
-    encoder = {"dtype": "float32", "device": "cpu", "max_length": 8, **settings}
+    encoder = {"dtype": "float32", "max_length": 8, **settings}
     return vitcapr.extract_text(files["manifest"], "tiny-bert", files["root"] / name / "bert", **encoder)
 
 
 def expected() -> np.ndarray:
-    encoder = load_text_encoder(
-        "tiny-bert", revision="main", pool="mean", dtype="float32", device=torch.device("cpu"), max_length=8
-    )
+    recipe = {"revision": "main", "output": "hidden", "pool": "mean", "dtype": "float32", "max_length": 8}
+    encoder = TextRecipe("tiny-bert", torch.device("cpu"), **recipe).load()
     return np.concatenate([encoder.encode([caption(number)]) for number in range(2 * IMAGES)])
 
 

@@ -109,9 +109,9 @@ def extract(
     local = {"backbone": folder} if folder.is_dir() else {}
     plain = {
         "backbone": {"source": backbone, **settings},
-        "features": {"device": device, "batch": batch, "chunk": chunk},
+        "features": {"batch": batch, "chunk": chunk},
     }
-    run(out, "extract", plain, part=part, task=rank, tasks=of, **files, **local)
+    run(out, "extract", plain, part=part, task=rank, tasks=of, device=device, **files, **local)
     return seal(data, out) if of == 1 else Path(out)
 
 
@@ -213,17 +213,17 @@ def decode(captioner: InstanceOf[TrainedCaptioner] | AnyPath, split: str, out: A
     files = {"features": opened.features, "vocabulary": opened.vocabulary, "captioner": opened.folder}
     manifest = opened.files.file(None, "data/manifest.json", "--manifest")
     settings = {"decoding": opened.decoding.canonical()}
-    return run(out, "decode", settings, manifest=manifest, split=split, captions=Path(out), **files)
+    more = {"split": split, "captions": Path(out), "device": opened.device}
+    return run(out, "decode", settings, manifest=manifest, **more, **files)
 
 
-def embed(retriever: InstanceOf[TrainedRetriever] | AnyPath, split: str, out: AnyPath, **settings: Any) -> Path:
+def embed(retriever: InstanceOf[TrainedRetriever] | AnyPath, split: str, out: AnyPath) -> Path:
     """Embed every image and caption of a split of the data set. ``vitcapr.evaluate_retrieval(out)`` scores them.
 
     Args:
         retriever: as :func:`load_retriever` gives it; or its folder.
         split: ``train``, ``validation`` or ``test``.
         out: the file ``.npz``.
-        settings: the keys of ``embed``.
     """
     opened = retriever if isinstance(retriever, TrainedRetriever) else load_retriever(Path(retriever))
     files: dict[str, Any] = {
@@ -233,7 +233,8 @@ def embed(retriever: InstanceOf[TrainedRetriever] | AnyPath, split: str, out: An
         "vocabulary": opened.vocabulary,
         "text_features": opened.files.text_features(opened.text_features),
     }
-    return run(out, "embed", {"embed": settings}, retriever=opened.folder, split=split, embeddings=Path(out), **files)
+    files |= {"retriever": opened.folder, "device": opened.device}
+    return run(out, "embed", {}, split=split, embeddings=Path(out), **files)
 
 
 def train_head(
@@ -299,6 +300,7 @@ def train_head(
     from vitcapr.retrieval.embedder import embed_text_rows, open_retriever
     from vitcapr.training.retriever import architecture_of, describe_text_encoder, train_dual_encoder
 
+    target = resolve_device("auto")
     inputs = {"features": store.fingerprint, "text_features": sentences.fingerprint}
     with Reporter(log) as reporter:
         pairing = pair_stores(table, store.ids, sentences.ids, seed)
@@ -313,6 +315,7 @@ def train_head(
             train=pairing.splits["train"],
             validation=pairing.splits["validation"],
             seed=seed,
+            device=target,
             card={
                 "backbone": retriever.backbone,
                 "code": "",
@@ -322,7 +325,7 @@ def train_head(
             },
             reporter=reporter,
         )
-    opened = open_retriever(Path(out), vocabulary=None, device=resolve_device(retriever.training.device))
+    opened = open_retriever(Path(out), vocabulary=None, device=target)
     rows = pairing.splits["test"]
     held_out = np.isin(pairing.image_row, rows)
     return evaluate_retrieval(

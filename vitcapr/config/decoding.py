@@ -38,7 +38,6 @@ class DecodingConfig(Section):
     """Store the attention over the patches for every word of the best caption."""
     batch_images: int = Field(64, ge=1)
     precision: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
-    device: Literal["auto", "cpu", "cuda"] = "auto"
 
     @property
     def method(self) -> str:
@@ -99,10 +98,9 @@ class RerankSettings(StageSettings):
     weight: float | None = Field(None, ge=0, le=1)
     length_penalty: float = Field(1.0, ge=0)
     """Of the likelihood; with a fixed weight only."""
-    device: Literal["auto", "cpu", "cuda"] = "auto"
 
     @classmethod
     def from_config(cls, config: Any, wildcards: Any) -> Self:
         reranking = config.rerankings[wildcards.reranking]
         fixed = {} if reranking.weight is None else {"length_penalty": reranking.weighing.length_penalty}
-        return cls(weight=reranking.weight, device=config.embed.device, **fixed)
+        return cls(weight=reranking.weight, **fixed)

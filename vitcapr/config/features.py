@@ -97,12 +97,9 @@ class FeaturesConfig(Section):
     """Images per chunk of the store; null: 1,024 for a backbone with patches: none or output: aligned, else 64."""
     batch: int = Field(32, ge=1)
     """Images per forward pass. On a CPU 16 or 32 is fastest, on a GPU more."""
-    device: Literal["auto", "cpu", "cuda"] = "auto"
     reuse: bool = True
     """Copy the features of pictures and captions that another store holds, if weights, preprocessing, arithmetic and
     code are the same. false: compute all."""
-    export: list[Literal["h5"]] = []
-    """Formats to which every store is exported: h5."""
 
 
 class TextEncoderConfig(Section):
@@ -134,7 +131,6 @@ class TextEncoderConfig(Section):
     """Maximum caption length in the encoder's tokens, special tokens included; longer captions are truncated."""
     batch: int = Field(64, ge=1)
     """Captions per forward pass."""
-    device: Literal["auto", "cpu", "cuda"] = "auto"
 
     def user_files(self) -> Iterator[tuple[str, Path]]:
         if self.output == "word_vectors":

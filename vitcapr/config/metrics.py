@@ -10,8 +10,6 @@ from vitcapr.config.base import Entry, Section, StageSettings, UserPath, find_da
 from vitcapr.config.features import TextEncoderConfig
 from vitcapr.plugins import modules_in, plugins
 
-pass
-
 CAPTION_METRICS = tuple(sorted([*modules_in("vitcapr.metrics.captions"), *plugins("METRIC")]))
 """The names of all metrics of captions, plugins included."""
 
@@ -135,11 +133,10 @@ class SimilaritySettings(ScoreSettings):
     sentences: TextEncoderConfig | None = None
     bert: TextEncoderConfig | None = None
     """The encoder of BERTScore."""
-    device: Literal["auto", "cpu", "cuda"] = "auto"
 
     @classmethod
     def from_config(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
         metrics = config.metrics
         settings = {"clip": metrics.clip_score, "sentences": metrics.sentence_similarity, "bert": metrics.bert_score}
         encoders = {name: config.text_encoders[by.text_encoder] for name, by in settings.items() if by is not None}
-        return cls(metrics=metrics, language=config.text.language, device=config.embed.device, **encoders)
+        return cls(metrics=metrics, language=config.text.language, **encoders)

@@ -85,7 +85,6 @@ class TrainingConfig(Section):
     save_every_steps: int = Field(200, ge=1)
     """An interrupted training continues from its last checkpoint. One is written after every so many steps of an epoch,
     and at the end of an epoch if the last one is older than ten seconds."""
-    device: Literal["auto", "cpu", "cuda"] = "auto"
     processes: int = Field(1, ge=1)
     """Number of processes that share every batch (torchrun); on GPUs one process per GPU. Does not trigger a re-run."""
     select_by: str = "loss"

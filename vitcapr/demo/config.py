@@ -6,7 +6,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from vitcapr.config.base import Section
-from vitcapr.config.data import DatasetConfig, PairsConfig
+from vitcapr.config.data import DatasetConfig, DataSetName, PairsConfig
 
 
 class ScenesConfig(DatasetConfig):
@@ -52,7 +52,7 @@ class ScenePairsConfig(PairsConfig):
 
 
 class Data(Section):
-    dataset: Literal["scenes", "table", "flickr8k", "flickr30k", "coco", "pairs"] = "scenes"
+    dataset: Literal["scenes", DataSetName] = "scenes"
     scenes: ScenesConfig = ScenesConfig()
     pairs: ScenePairsConfig = ScenePairsConfig()
 

@@ -10,12 +10,7 @@ from torch import Tensor
 
 from vitcapr.encoders.checkpoints import source_name, weights_digest
 from vitcapr.encoders.precision import resolve_device
-from vitcapr.encoders.text_encoders import (
-    TextEncoder,
-    load_text_encoder,
-    locate_text_encoder,
-    pooling,
-)
+from vitcapr.encoders.text_encoders import TextEncoder, TextRecipe
 from vitcapr.encoders.tokenizers import by_length
 from vitcapr.encoders.word_vector_encoder import WordVectorEncoder
 from vitcapr.errors import UserError
@@ -25,7 +20,7 @@ class SentenceVectors:
     """Gives the vectors of sentences.
 
     Args:
-        encoder: the other arguments of :func:`load_text_encoder`.
+        encoder: the other attributes of a :class:`TextRecipe`.
 
     Attributes:
         name: the encoder and the first digits of its weights' digest, for a protocol.
@@ -35,16 +30,13 @@ class SentenceVectors:
     """
 
     def __init__(self, source: str, *, batch: int, device: str, **encoder: Any) -> None:
-        folder = locate_text_encoder(source, encoder["revision"], encoder["output"]).folder
-        self.weights = weights_digest(folder)
-        self.pool = pooling(folder, encoder["output"], encoder["pool"])
+        self._recipe, self._batch = TextRecipe(source, resolve_device(device), **encoder), batch
+        self.weights, self.pool = weights_digest(self._recipe.checkpoint.folder), self._recipe.pooling
         self.name = f"{source_name(source)}@{self.weights[:12]}"
-        self._batch, self._output = batch, encoder["output"]
-        self._load = lambda: load_text_encoder(source, device=resolve_device(device), **encoder)
 
     @cached_property
     def encoder(self) -> TextEncoder | WordVectorEncoder:
-        return self._load()
+        return self._recipe.load()
 
     def __call__(self, sentences: Sequence[str]) -> np.ndarray:
         """(n, D) float32."""
@@ -56,8 +48,8 @@ class SentenceVectors:
         Raises:
             UserError: it gives no vectors of tokens.
         """
-        if self._output != "hidden" or not isinstance(self.encoder, TextEncoder):
-            what = f"BERTScore compares tokens, and the text encoder has output: {self._output}"
+        if self._recipe.output != "hidden" or not isinstance(self.encoder, TextEncoder):
+            what = f"BERTScore compares tokens, and the text encoder has output: {self._recipe.output}"
             raise UserError(what, where=self.name, remedy="name a text encoder with output: hidden")
         return self.encoder, TokenVectors(self.encoder, layer, self._batch)
 

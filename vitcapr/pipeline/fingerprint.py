@@ -9,6 +9,7 @@ from typing import Any
 
 from vitcapr.config.base import StageSettings, checkpoint_files
 from vitcapr.data.digests import content_digest
+from vitcapr.encoders.kinds import library
 from vitcapr.pipeline.code import code_hash, job_code
 from vitcapr.pipeline.records import find_experiment_folder
 from vitcapr.pipeline.stage import Role, Stage
@@ -21,7 +22,7 @@ def fingerprint(
     stage: Stage, settings: StageSettings | None, values: Mapping[str, Any], results: Path
 ) -> dict[str, Any]:
     """The hash of the code of a job, the settings and values that determine its result, and the digests of the user's
-    files that it reads.
+    files that it reads; of a checkpoint, the version of the optional library that reads it as well.
 
     Args:
         values: the arguments of the stage by parameter.
@@ -31,12 +32,14 @@ def fingerprint(
         UserError: a file of the user cannot be read, or a plugin cannot be followed.
     """
     plain = {} if settings is None else stage.result_settings(settings.canonical())
+    files = user_files(stage, settings, values)
+    readers = [(key, library(path)) for key, path in files.items() if path.is_dir()]
     given = [parameter for parameter in stage.of_role(Role.VALUE) if parameter.name not in stage.execution_only]
     return {
         "code": code_hash(job_code(stage.module, plain)),
         "settings": plain,
         "values": {parameter.name: parameter.given(values.get(parameter.name)) for parameter in given},
-        "files": file_digests(user_files(stage, settings, values), results),
+        "files": file_digests(files, results) | {f"the reader of {key}": name for key, name in readers if name},
     }
 
 

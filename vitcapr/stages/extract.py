@@ -6,7 +6,7 @@ from vitcapr.config.data import Terms
 from vitcapr.config.features import BackboneConfig, FeaturesConfig
 from vitcapr.errors import UserError
 from vitcapr.formats import kinds
-from vitcapr.pipeline.stage import CodeHash, In, Out, StoreRoot, stage
+from vitcapr.pipeline.stage import CodeHash, Device, In, Out, StoreRoot, stage
 from vitcapr.progress import Reporter
 
 
@@ -27,9 +27,8 @@ def images_in_chunk(features: FeaturesConfig, backbone: BackboneConfig) -> int:
 
 
 @stage(
-    device="features.device",
     execution_only={
-        *("features.tasks", "features.batch", "features.reuse", "features.export"),
+        *("features.tasks", "features.batch", "features.reuse"),
         *("tasks", "stores", "terms"),
     },
 )
@@ -43,6 +42,7 @@ def extract(
     backbone: In[kinds.BackboneFolder] | None = None,
     task: Annotated[int, "Which share of the images, from 0"] = 0,
     tasks: Annotated[int, "How many shares there are"] = 1,
+    device: Device = "auto",
 ) -> None:
     """Extract features of one share of the images. Without --backbone, use the checkpoint of the settings."""
     from vitcapr.data.images import ImageSource
@@ -58,10 +58,9 @@ def extract(
     if not 0 <= task < tasks:
         raise UserError(f"--task {task} is not below --tasks {tasks}", remedy="tasks are counted from 0")
     config, cut, data = settings.backbone, settings.features, read_manifest(manifest)
-    device = resolve_device(cut.device)
     recipe = image_recipe(
         config.source if backbone is None else str(backbone),
-        device,
+        resolve_device(device),
         name=config.source,
         **config.values("source"),
     )

@@ -40,6 +40,7 @@ from vitcapr.batches.sources import MemoryArray, MemoryFeatures
 from vitcapr.batches.texts import FeatureTexts
 from vitcapr.config.reading import parse
 from vitcapr.config.retriever import RetrieverConfig
+from vitcapr.encoders.precision import resolve_device
 from vitcapr.formats.model import read_model
 from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
 from vitcapr.models.heads import ResidualHead
@@ -85,6 +86,7 @@ def _fit(recipe: Recipe, from_cca: bool, train: Pairs, validation: Pairs, seed: 
             train=np.arange(len(train.images)),
             validation=np.arange(len(train.images), len(images)),
             seed=seed,
+            device=resolve_device("auto"),
             card={"settings": {}, "inputs": {}, "code": ""},
             reporter=Reporter(stream=io.StringIO()),
             begin=partial(start_from_cca, train) if from_cca else lambda _: None,
