@@ -139,12 +139,13 @@ def test_large_jpeg_files_are_decoded_at_a_fraction_of_their_size(
         ({"size": 224, "feature_extractor_type": "ViTFeatureExtractor"}, (224, 224), None),
         ({"size": 30, "crop_size": 24, "feature_extractor_type": "CLIPFeatureExtractor"}, (30,), (24, 24)),
         ({"size": 224, "crop_pct": 0.875, "feature_extractor_type": "ConvNextFeatureExtractor"}, (256,), (224, 224)),
+        ({"size": {"height": 24, "width": 16}, "image_processor_type": "DINOv3ViTImageProcessorFast"}, (24, 16), None),
     ],
 )
-def test_old_configurations_name_one_number(
+def test_configurations_of_old_and_torchvision_processors(
     tmp_path: Path, content: dict[str, Any], resize: tuple[int, ...], crop: tuple[int, int] | None
 ) -> None:
-    """google/vit-base-patch16-224-in21k, old CLIPs and microsoft/resnet-50 were described like this."""
+    """google/vit-base-patch16-224-in21k, old CLIPs, microsoft/resnet-50 and DINOv3 are described like this."""
     write(tmp_path, {"image_mean": [0.5] * 3, "image_std": [0.5] * 3, "resample": 2, **content})
     preprocessing, _ = read_preprocessing(tmp_path, (99, 99))
     assert preprocessing == Preprocessing(resize, crop, "bilinear", 1 / 255, (0.5,) * 3, (0.5,) * 3)
@@ -177,10 +178,18 @@ def test_without_a_processor_the_assumption_is_logged(tmp_path: Path) -> None:
             {"image_processor_type": "ViTImageProcessor", "do_pad": True},
             "the step 'do_pad' of the processor is not read",
         ),
-        ({"image_processor_type": "NoImageProcessor"}, "does not know how pictures are prepared"),
+        ({"image_processor_type": "NoImageProcessor", "size": 30}, "size 30 is not understood"),
     ],
 )
 def test_what_cannot_be_understood_is_one_line(tmp_path: Path, content: dict[str, Any], message: str) -> None:
     write(tmp_path, {"image_mean": [0.5] * 3, "image_std": [0.5] * 3, **content})
     with pytest.raises(UserError, match=message):
+        read_preprocessing(tmp_path, (16, 16))
+
+
+@pytest.mark.parametrize("content", ["[]", "{", ""])
+def test_a_damaged_description_is_one_line(tmp_path: Path, content: str) -> None:
+    write(tmp_path, {})
+    (tmp_path / "preprocessor_config.json").write_text(content)
+    with pytest.raises(UserError, match=r"preprocessor_config\.json"):
         read_preprocessing(tmp_path, (16, 16))

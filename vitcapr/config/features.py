@@ -100,8 +100,6 @@ class FeaturesConfig(Section):
     reuse: bool = True
     """Copy the features of pictures and captions that another store holds, if weights, preprocessing, arithmetic and
     code are the same. false: compute all."""
-    export: list[Literal["h5"]] = []
-    """Formats to which every store is exported: h5."""
 
 
 class TextEncoderConfig(Section):

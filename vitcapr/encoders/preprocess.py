@@ -19,6 +19,8 @@ from vitcapr.encoders.checkpoints import LOCAL
 from vitcapr.encoders.kinds import OPEN_CLIP_CONFIG, PROCESSORS, image_kind, open_clip_config, read_model_config
 from vitcapr.encoders.staging import to_device
 from vitcapr.errors import UserError
+from vitcapr.files import read_json
+from vitcapr.formats.records import reading
 
 INTERPOLATIONS = {
     "nearest": Image.Resampling.NEAREST,
@@ -184,9 +186,10 @@ def _described(folder: Path, model_size: tuple[int, int]) -> tuple[Mapping[str, 
 
     try:
         content = AutoImageProcessor.from_pretrained(folder, backend="pil", **LOCAL).to_dict()
-    except Exception as error:  # A damaged file fails in many ways.
-        what, remedy = f"transformers does not know how pictures are prepared: {str(error)[:120]}", "correct the file"
-        raise UserError(what, where=path, remedy=remedy) from error
+    except Exception:  # It has this processor for torchvision alone, or not at all, or the file is damaged.
+        with reading(path, "a description of an image processor", "fetch the checkpoint again"):
+            stated = read_json(path)
+            content = {**_ALL, **stated.get("image_processor", stated)}
     if steps := [name for name in content if name.startswith("do_") and content[name] and name not in _STEPS]:
         raise UserError(f"the step '{steps[0]}' of the processor is not read", where=path, remedy="set it to false")
     return content, path
@@ -250,15 +253,16 @@ def _parse(content: Mapping[str, Any], model_size: tuple[int, int], where: Path)
     if content.get("include_top"):  # and divided by std twice.
         std = [value**2 for value in std]
     scale = float(content.get("rescale_factor", 1 / 255)) if content.get("do_rescale") else 1.0
-    statistics: Any = [tuple(map(float, each)) for each in (mean, std)]
+    mean, std = (tuple(map(float, each)) for each in (mean, std))
     rounded, bgr = bool(content.get("rounded_crop")), bool(content.get("do_flip_channel_order"))
-    return Preprocessing(resize, crop, names[resample], scale, *statistics, rounded_crop=rounded, bgr=bgr)
+    return Preprocessing(resize, crop, names[resample], scale, mean, std, rounded_crop=rounded, bgr=bgr)
 
 
 def _size(value: Any, where: Path) -> tuple[int, ...]:
     """``{"height", "width"}`` or ``{"shortest_edge"}``."""
-    if {"height", "width"} <= value.keys():
+    keys = value.keys() if isinstance(value, dict) else set()
+    if {"height", "width"} <= keys:
         return int(value["height"]), int(value["width"])
-    if value.keys() == {"shortest_edge"}:
+    if keys == {"shortest_edge"}:
         return (int(value["shortest_edge"]),)
     raise UserError(f"size {value} is not understood", where=where, remedy="give height and width")

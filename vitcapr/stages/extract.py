@@ -28,7 +28,7 @@ def images_in_chunk(features: FeaturesConfig, backbone: BackboneConfig) -> int:
 
 @stage(
     execution_only={
-        *("features.tasks", "features.batch", "features.reuse", "features.export"),
+        *("features.tasks", "features.batch", "features.reuse"),
         *("tasks", "stores", "terms"),
     },
 )
