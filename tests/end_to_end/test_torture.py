@@ -18,7 +18,7 @@ from tests.torture.sandbox import Job, files_below, jobs_of
 from tests.torture.tally import Tally
 
 STAGES = ("decode", "extract", "train_captioner", "seal")
-ROUNDS = 3
+ROUNDS = 2
 SLOW = ("check_claims", "score", "paraphrases", "data_scenes")
 """Stages that start Java or other processes are killed; the others are attacked in every way."""
 
