@@ -1,8 +1,8 @@
 """The audit of captions, measured: planted swaps, and seconds and memory.
 
-    python -m benchmarks.audit planted IMAGES TEXTS --data DATA   AUC, precision and estimated share of planted swaps
-    python -m benchmarks.audit swap --data DATA -o captions.csv   a table of captions with a share of them exchanged
-    python -m benchmarks.audit cost 100000 1000000                synthetic pairs beside an epoch of a linear head
+python -m benchmarks.audit planted IMAGES TEXTS --data DATA   AUC, precision and estimated share of planted swaps
+python -m benchmarks.audit swap --data DATA -o captions.csv   a table of captions with a share of them exchanged
+python -m benchmarks.audit cost 100000 1000000                synthetic pairs beside an epoch of a linear head
 """
 
 import argparse

@@ -124,8 +124,6 @@ EDITS = (
         configure(device="cpu", features={"batch": 16}, decodings={"greedy": {"batch_images": 7}}),
         (),
     ),
-    Edit("how often a training saves its state", configure(captioners__plain__training={"save_every_steps": 5}), ()),
-    Edit("the patience with a silent scorer", configure(metrics={"scorer_timeout": 9}), ()),
     Edit("an output touched", touch("results/two/data/manifest.json", 2_000_000_000), ()),
     Edit("code of the manifest", append("vitcapr/formats/manifest.py"), ALL),
     Edit("the words of rendered scenes, in YAML", append("vitcapr/demo/scenes/lexicon.yaml", "MORE: 1\n"), ALL),

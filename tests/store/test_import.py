@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import vitcapr
-from tests.checkpoints import Experiment, flip_bit, run_features, save_bert
+from tests.checkpoints import Experiment, extract_text, flip_bit, run_features, save_bert
 from tests.data_sets import write_data_set
 from vitcapr.commands import features
 from vitcapr.errors import UserError
@@ -188,7 +188,7 @@ def test_pulled_stores_are_adopted_by_digest_without_checkpoint_and_photographs(
     monkeypatch.setenv("VITCAPR_BACKBONES", str(tmp_path / "backbones"))
     save_bert(tmp_path / "backbones" / "bert", ["noise"])
     options: dict[str, Any] = {"dtype": "float32", "max_length": 8}
-    texts = vitcapr.extract_text(experiment.manifest, "bert", tmp_path / "made" / "bert", **options)
+    texts = extract_text(experiment.manifest, "bert", tmp_path / "made" / "bert", **options)
     made = {"vit": experiment.run(), "bert": vitcapr.open_features(texts)}
     expected = {name: next(iter(store.values()))[:] for name, store in made.items()}
     for name, store in made.items():

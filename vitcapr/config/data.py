@@ -15,8 +15,6 @@ from vitcapr.config.base import Only, Section, StageSettings, UserPath, find_dat
 class PictureChecks(Section):
     """Handling of photographs that are damaged or too large."""
 
-    max_pixels: int = Field(100_000_000, ge=1)
-    """Maximum number of pixels in a picture; a larger picture is treated as a decompression bomb."""
     max_rejected: float = Field(0.1, ge=0, le=1)
     """Maximum share of the captioned images that may be left out as missing or damaged, and of the captions that may be
     left out because their row cannot be read; more stop the data stage. 0: a single one stops it."""
@@ -168,8 +166,6 @@ class CocoConfig(PhotographsConfig):
     """captions_*.json files; the file name gives the split (train or val)."""
     karpathy: UserPath | None = None
     """dataset_coco.json, which holds captions and the Karpathy split; annotations are then not needed."""
-    restval: bool = True
-    """Count the restval images as training images, as the literature does (karpathy only)."""
 
     def user_files(self) -> Iterator[tuple[str, Path]]:
         for key, path in super().user_files():

@@ -56,12 +56,10 @@ class DecodingConfig(Section):
 
 
 class WeighingConfig(Section):
-    """Selection of the retriever's weight on the validation split."""
+    """Selection of the retriever's weight by CIDEr of the validation split."""
 
-    select_by: Literal["cider", "meteor"] = "cider"
-    """Validation score that selects the weight."""
     tolerance: float = Field(0.0, ge=0)
-    """How far below the best validation score the selected weight may lie. The largest such weight is selected: it
+    """How far below the best score the selected weight may lie. The largest such weight is selected: it
     gives captions of more different words, which differ more from image to image. 0: the weight of the best score."""
     length_penalty: float = Field(0.0, ge=0)
     """The likelihood term is log-probability / length ** length_penalty, as in a decoding. With the decoding's own

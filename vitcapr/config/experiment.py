@@ -19,7 +19,6 @@ from vitcapr.config.decoding import DecodingConfig, RerankingConfig
 from vitcapr.config.features import (
     BackboneConfig,
     FeaturesConfig,
-    PixelsConfig,
     TagsConfig,
     TextConfig,
     TextEncoderConfig,
@@ -93,7 +92,6 @@ class ExperimentConfig(Section):
     word_vectors: dict[Name, WordVectorsConfig] = {}
     backbones: dict[Name, BackboneConfig] = {}
     features: FeaturesConfig = FeaturesConfig()
-    pixels: PixelsConfig = PixelsConfig()
     tags: TagsConfig = TagsConfig()
     captioners: dict[CaptionerName, AnyCaptionerConfig] = {}
     """Captioners and their training."""

@@ -30,8 +30,6 @@ class ClipScoreConfig(Section):
     """The image half: a backbone with output: aligned."""
     text_encoder: Annotated[str, Entry("text_encoders")]
     """The text half: a text encoder of the same checkpoint with output: aligned."""
-    prompt: str = "A photo depicts "
-    """Precedes every caption and reference, as in the paper."""
 
 
 class SentenceSimilarityConfig(Section):
@@ -74,12 +72,8 @@ class MetricsConfig(Section):
     sampled_images: dict[Literal["train", "validation", "test"], Annotated[int, Field(ge=1)]] = {}
     """Number of images of a split whose captions are scored; other splits are scored whole. Training, validation and
     retrieval do not use the sample."""
-    sampling_seed: int = Field(0, ge=0)
     bootstrap_samples: int = Field(1000, ge=0)
     """Bootstrap samples of the images for the 95 % intervals; 0: no intervals."""
-    bootstrap_seed: int = Field(0, ge=0)
-    scorer_timeout: int = Field(300, ge=1)
-    """Seconds without output after which a scorer is stopped with an error."""
 
     def user_files(self) -> Iterator[tuple[str, Path]]:
         yield from ((f"instances.{place}", find_data(path)) for place, path in enumerate(self.instances))
@@ -94,23 +88,29 @@ class MetricsConfig(Section):
 
     @property
     def resampling(self) -> Resampling:
-        return {"samples": self.bootstrap_samples, "seed": self.bootstrap_seed}
+        return {"samples": self.bootstrap_samples, "seed": 0}
 
 
 ENCODERS = frozenset({"metrics.clip_score", "metrics.sentence_similarity", "metrics.bert_score"})
 """Settings that only score_similarity needs."""
-SCORERS = ENCODERS | {
-    *("metrics.scorer_timeout", "metrics.caption", "metrics.instances", "metrics.sampled_images"),
-    "metrics.sampling_seed",
-}
+SCORERS = ENCODERS | {"metrics.caption", "metrics.instances", "metrics.sampled_images"}
 """Settings that only caption scores need. They are execution only for stages that use only the intervals."""
 
 
-class ScoreSettings(StageSettings):
-    """The settings of the stages that read captions and references."""
+class LanguageSettings(StageSettings):
+    """The settings of the stages that read references."""
+
+    language: str = "en"
+
+    @classmethod
+    def from_config(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
+        return cls(language=config.text.language)
+
+
+class ScoreSettings(LanguageSettings):
+    """The settings of the stages that score captions."""
 
     metrics: MetricsConfig = MetricsConfig()
-    language: str = "en"
 
     @classmethod
     def from_config(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003

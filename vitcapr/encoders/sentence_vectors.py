@@ -15,6 +15,8 @@ from vitcapr.encoders.tokenizers import by_length
 from vitcapr.encoders.word_vector_encoder import WordVectorEncoder
 from vitcapr.errors import UserError
 
+_BATCH = 64
+
 
 class SentenceVectors:
     """Gives the vectors of sentences.
@@ -29,8 +31,8 @@ class SentenceVectors:
         encoder: loaded when it is first used; its ``dim`` is D, the length of a vector.
     """
 
-    def __init__(self, source: str, *, batch: int, device: str, **encoder: Any) -> None:
-        self._recipe, self._batch = TextRecipe(source, resolve_device(device), **encoder), batch
+    def __init__(self, source: str, *, device: str, **encoder: Any) -> None:
+        self._recipe = TextRecipe(source, resolve_device(device), **encoder)
         self.weights, self.pool = weights_digest(self._recipe.checkpoint.folder), self._recipe.pooling
         self.name = f"{source_name(source)}@{self.weights[:12]}"
 
@@ -40,7 +42,7 @@ class SentenceVectors:
 
     def __call__(self, sentences: Sequence[str]) -> np.ndarray:
         """(n, D) float32."""
-        return self.encoder.encode(sentences, self._batch)
+        return self.encoder.encode(sentences)
 
     def tokens(self, layer: int | None) -> tuple[TextEncoder, "TokenVectors"]:
         """The encoder, and the vectors of its tokens from a hidden layer, None for the last.
@@ -51,7 +53,7 @@ class SentenceVectors:
         if self._recipe.output != "hidden" or not isinstance(self.encoder, TextEncoder):
             what = f"BERTScore compares tokens, and the text encoder has output: {self._recipe.output}"
             raise UserError(what, where=self.name, remedy="name a text encoder with output: hidden")
-        return self.encoder, TokenVectors(self.encoder, layer, self._batch)
+        return self.encoder, TokenVectors(self.encoder, layer)
 
 
 class TokenVectors:
@@ -61,9 +63,9 @@ class TokenVectors:
         special: the tokens that frame a sentence or fill it up.
     """
 
-    def __init__(self, encoder: TextEncoder, layer: int | None, batch: int) -> None:
+    def __init__(self, encoder: TextEncoder, layer: int | None) -> None:
         """Of an encoder of output ``hidden``; ``layer`` is counted from 1, None: the last one."""
-        self._encoder, self._layer, self._batch = encoder, layer, batch
+        self._encoder, self._layer = encoder, layer
         tokenizer = encoder.tokenizer
         ids = (tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id)
         self.special = {token for token in (*ids, tokenizer.pad_token_id) if token is not None}
@@ -76,7 +78,7 @@ class TokenVectors:
     def __call__(self, tokens: Sequence[Sequence[int]]) -> list[np.ndarray]:
         """(T, D) float32 for each sentence of T tokens, in the given order."""
         vectors = {}
-        for some in by_length(tokens, self._batch):
+        for some in by_length(tokens, _BATCH):
             hidden = self._states([list(tokens[index]) for index in some])[-1 if self._layer is None else self._layer]
             for index, padded in zip(some, hidden.float().cpu().numpy(), strict=True):
                 vectors[index] = padded[: len(tokens[index])]

@@ -3,7 +3,7 @@ from typing import Annotated, Any
 
 from vitcapr.config.base import StageSettings
 from vitcapr.config.data import Terms
-from vitcapr.config.features import BackboneConfig, FeaturesConfig
+from vitcapr.config.features import CHUNK, EXECUTION_ONLY, BackboneConfig, FeaturesConfig
 from vitcapr.errors import UserError
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import CodeHash, Device, In, Out, StoreRoot, stage
@@ -23,14 +23,11 @@ class ExtractSettings(StageSettings):
 
 def images_in_chunk(features: FeaturesConfig, backbone: BackboneConfig) -> int:
     """The images in a chunk of the store, without ``chunk`` as many as suit its arrays."""
-    return features.chunk or (1024 if backbone.patches == "none" or backbone.output == "aligned" else 64)
+    return features.chunk or (1024 if backbone.patches == "none" or backbone.output == "aligned" else CHUNK)
 
 
 @stage(
-    execution_only={
-        *("features.tasks", "features.batch", "features.reuse"),
-        *("tasks", "stores", "terms"),
-    },
+    execution_only={*EXECUTION_ONLY, "tasks", "stores", "terms"},
 )
 def extract(
     manifest: In[kinds.ManifestFile],

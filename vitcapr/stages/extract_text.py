@@ -20,7 +20,7 @@ class ExtractTextSettings(StageSettings):
         return cls(text_encoder=encoder, reuse=config.features.reuse, terms=Terms.of(config.data))
 
 
-@stage(execution_only={"text_encoder.batch", "reuse", "stores", "terms"})
+@stage(execution_only={"reuse", "stores", "terms"})
 def extract_text(
     manifest: In[kinds.ManifestFile],
     stores: StoreRoot,
@@ -41,7 +41,7 @@ def extract_text(
 
     config, data = settings.text_encoder, read_manifest(manifest)
     target, rows = resolve_device(device), Rows.of_captions(data)
-    recipe = TextRecipe(device=target, **config.values("store_dtype", "batch"))
+    recipe = TextRecipe(device=target, **config.values("store_dtype"))
     if recipe.note:
         report.line(recipe.note)
     attributes = {**recipe.attributes, "store_dtype": config.store_dtype}
@@ -49,7 +49,7 @@ def extract_text(
     plan = StorePlan(Path(stores), rows, attributes, CHUNK, code, terms)
 
     def load() -> CaptionFeatures:
-        options: dict[str, Any] = {"batch": config.batch, "max_length": config.max_length, "device": target}
+        options: dict[str, Any] = {"max_length": config.max_length, "device": target}
         return CaptionFeatures(rows, recipe.load(), config.store_dtype, **options)
 
     writer = fill(plan, range(plan.chunks), load, batch=CHUNK, reuse=settings.reuse, report=report)

@@ -4,7 +4,7 @@ from vitcapr.pipeline.stage import DecodingName, Device, In, ModelName, Out, Spl
 from vitcapr.progress import Reporter
 
 
-@stage(execution_only={"metrics.scorer_timeout", "metrics.caption", "metrics.instances"})
+@stage(execution_only={"metrics.caption", "metrics.instances"})
 def score_similarity(
     captions: In[kinds.CaptionsFile],
     manifest: In[kinds.ManifestFile],
@@ -23,18 +23,17 @@ def score_similarity(
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.metrics.base import captions_to_score, write_measures
     from vitcapr.metrics.labels import summarise
-    from vitcapr.metrics.similarity import CaptionSimilarity
+    from vitcapr.metrics.similarity import PROMPT, CaptionSimilarity
     from vitcapr.store.image_vectors import image_vectors
 
     options, data = settings.metrics, read_manifest(manifest)
     written, references, sample = captions_to_score(
-        read_results(captions), data, split, settings.language, options.sampled_images, options.sampling_seed
+        read_results(captions), data, split, settings.language, options.sampled_images
     )
     compared = CaptionSimilarity(written, list(references.values()))
     if features is not None and settings.clip is not None and options.clip_score is not None:
-        prompt = options.clip_score.prompt
-        clip = SentenceVectors(**{**settings.clip.values("store_dtype"), "prompt": prompt}, device=device)
-        compared.by_clip(clip, image_vectors(features, list(references), clip), prompt)
+        clip = SentenceVectors(**{**settings.clip.values("store_dtype"), "prompt": PROMPT}, device=device)
+        compared.by_clip(clip, image_vectors(features, list(references), clip))
     if settings.sentences is not None:
         sentences = SentenceVectors(**settings.sentences.values("store_dtype"), device=device)
         compared.by_sentences(sentences, sentences.pool)

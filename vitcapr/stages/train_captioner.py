@@ -12,7 +12,6 @@ class TrainCaptionerSettings(TrainedSettings):
 @stage(
     cached=True,
     processes="captioner.training.processes",
-    execution_only={"captioner.training.save_every_steps"},
 )
 def train_captioner(
     features: In[kinds.FeaturesFile],

@@ -14,7 +14,6 @@ class TrainRetrieverSettings(TrainedSettings):
 @stage(
     cached=True,
     processes="retriever.training.processes",
-    execution_only={"retriever.training.save_every_steps"},
 )
 def train_retriever(
     features: In[kinds.FeaturesFile],

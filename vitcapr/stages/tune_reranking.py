@@ -2,7 +2,6 @@ from typing import Annotated, Any, Self
 
 from vitcapr.config.base import StageSettings
 from vitcapr.config.decoding import WeighingConfig
-from vitcapr.config.metrics import MetricsConfig
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import Device, In, Out, stage
 from vitcapr.progress import Reporter
@@ -10,16 +9,15 @@ from vitcapr.progress import Reporter
 
 class TuneRerankingSettings(StageSettings):
     weighing: WeighingConfig = WeighingConfig()
-    metrics: MetricsConfig = MetricsConfig()
     language: str = "en"
 
     @classmethod
     def from_config(cls, config: Any, wildcards: Any) -> Self:
         weighing, language = config.rerankings[wildcards.reranking].weighing, config.text.language
-        return cls(weighing=weighing, metrics=config.metrics, language=language)
+        return cls(weighing=weighing, language=language)
 
 
-@stage(execution_only={"metrics"})
+@stage()
 def tune_reranking(
     captions: Annotated[In[kinds.CaptionsFile], "captions.json of the validation split, with candidates"],
     features: In[kinds.FeaturesFile],
@@ -39,8 +37,5 @@ def tune_reranking(
     from vitcapr.retrieval.tuning import tune_weight
 
     files = RetrieverFiles(retriever, vocabulary, features, augmented_views or [], text_encoder)
-    data, language, timeout = read_manifest(manifest), settings.language, settings.metrics.scorer_timeout
-    tuned = tune_weight(
-        captions, data, files, settings.weighing, report, language=language, timeout=timeout, device=device
-    )
-    tuned.write(weight)
+    data, how = read_manifest(manifest), {"language": settings.language, "device": device}
+    tune_weight(captions, data, files, settings.weighing, report, **how).write(weight)

@@ -10,6 +10,9 @@ from vitcapr.errors import UserError
 from vitcapr.models.interface import Captioner, Memory, State, Step
 from vitcapr.models.packing import WordsOfImages
 
+_RANK = 16
+"""Of the low-rank adapters."""
+
 
 class LanguageModelCaptioner(Captioner):
     """CLS and patches, each through a projector, then the pieces of the caption.
@@ -25,7 +28,6 @@ class LanguageModelCaptioner(Captioner):
         cls_dim: the width of CLS, if it differs; a linear layer then brings CLS to the width of the patches.
         prefix: ``grid``, the side of the grid to which the patches are pooled; None for all patches,
             0 for none, CLS alone.
-        lora: ``rank`` of the adapters.
     """
 
     def __init__(
@@ -35,7 +37,6 @@ class LanguageModelCaptioner(Captioner):
         network: Any,
         prefix: Mapping[str, int | None],
         train: Literal["projector", "lora", "all"],
-        lora: Mapping[str, Any] | None = None,
         gradient_checkpointing: bool = False,
         cls_dim: int | None = None,
     ) -> None:
@@ -48,8 +49,8 @@ class LanguageModelCaptioner(Captioner):
             what = f"a {network.config.model_type} does not take a mask over several captions behind one prefix"
             raise UserError(what, remedy="use a language model like Llama, Qwen or GPT-2")
         network.requires_grad_(train == "all")
-        if lora is not None:
-            _add_adapters(network, **lora)
+        if train == "lora":
+            _add_adapters(network)
         if gradient_checkpointing:
             network.gradient_checkpointing_enable({"use_reentrant": False})
         width = self.embedding.embedding_dim
@@ -200,14 +201,14 @@ class LanguageModelCaptioner(Captioner):
         return bool((first - second).abs().max() > 0.02 * first.abs().max())
 
 
-def _add_adapters(network: nn.Module, rank: int) -> None:
+def _add_adapters(network: nn.Module) -> None:
     """Low-rank adapters of every linear layer but the output, scaled by 2, in float32."""
     try:
         from peft import LoraConfig, inject_adapter_in_model
     except ImportError as error:
         remedy = "pip install 'vitcapr[language-model]', or train the projector alone"
         raise UserError("low-rank adapters need the library peft", remedy=remedy) from error
-    config = LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear")
+    config = LoraConfig(r=_RANK, lora_alpha=2 * _RANK, target_modules="all-linear")
     inject_adapter_in_model(config, network)
     for weight in (each for each in network.parameters() if each.requires_grad):
         weight.data = weight.data.float()
