@@ -12,14 +12,14 @@ def _by_retriever(experiment: Experiment) -> list[dict[str, str]]:
     """Every reranking except the oracles."""
     run = experiment.config.run
     names = [name for name in run.rerankings if experiment.config.rerankings[name].by == "retriever"]
-    every = product(run.captioners, names, experiment.splits)
+    every = product(run.captioners, names, experiment.models.splits)
     return [{"captioner": captioner, "reranking": name, "split": split} for captioner, name, split in every]
 
 
 @Drawing(
     files=lambda _: ["reranked/{captioner}/{reranking}/{split}/reranked"],
     inputs=lambda experiment: {
-        "before": experiment.candidates,
+        "before": experiment.captioning.candidates,
         "after": "results/{experiment}/captions/{captioner}/{reranking}/{split}/captions.json",
         "manifest": MANIFEST,
     },
