@@ -77,7 +77,6 @@ class Targets(Part):
     def tables(self) -> list[str]:
         """Everything but metrics and figures."""
         root, run, stores = self.root, self.config.run, self.experiment.features.sealed_stores
-        exported = product(stores, self.config.features.export)
         return [
             *(f"{root}/{file}" for file in ("data/croissant.json", "summary.csv", "tables/scores.md", "index.html")),
             *self.comparisons,
@@ -87,7 +86,6 @@ class Targets(Part):
             *([f"{root}/text/tags/tags.npz"] if run.tags else []),
             *([f"{root}/tables/claims.md"] if self.config.data.dataset == "pairs" else []),
             *([f"{root}/tables/feature_statistics.md"] if stores else []),
-            *(f"{root}/{folder}/features.{suffix}" for folder, suffix in exported),
         ]
 
     @property

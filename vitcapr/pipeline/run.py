@@ -13,7 +13,7 @@ from typing import Any
 
 from vitcapr.errors import UserError
 from vitcapr.pipeline import records
-from vitcapr.pipeline.stage import COMMAND, Role, Stage, get_dotted
+from vitcapr.pipeline.stage import COMMAND, DEVICE, Role, Stage, get_dotted
 from vitcapr.progress import Reporter, is_first_process, is_started_by_torchrun
 
 
@@ -56,7 +56,7 @@ class Job:
     def compute(self) -> None:
         """Call the stage. If it trains in several processes, call it in each of them."""
         settings, stage = self.settings, self.stage
-        device = "cpu" if stage.device is None else str(get_dotted(settings, stage.device))
+        device = self.values.get(DEVICE, "cpu")
         if is_started_by_torchrun():
             from vitcapr.encoders.precision import resolve_device
             from vitcapr.training.distributed import joined
