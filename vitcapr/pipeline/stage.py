@@ -31,7 +31,6 @@ from typing_extensions import TypeAliasType
 from vitcapr.config.base import Section, StageSettings
 from vitcapr.errors import UserError, as_user_error, did_you_mean
 from vitcapr.progress import Reporter
-from vitcapr.rooms import modules_of_rooms
 
 if TYPE_CHECKING:
     from vitcapr.pipeline.figure import Figure
@@ -257,6 +256,8 @@ def stage_names() -> tuple[str, ...]:
 @cache
 def _modules() -> dict[str, str]:
     """The module of each stage: in ``vitcapr/stages/``, or in a room."""
+    from vitcapr.rooms import modules_of_rooms
+
     core = Path(__file__).parents[1].glob("stages/[!_]*.py")
     return {path.stem: f"{STAGES}.{path.stem}" for path in core} | {**modules_of_rooms("stages")}
 
