@@ -90,7 +90,7 @@ def unused(results: Path, files: dict[str, list[list[Path]]]) -> Iterator[Unused
     kept = f"in a cache that other projects may use ({VARIABLE}), left alone" if others else ""
     used = {run.result_cache["key"] for run in present if run.result_cache}
     for entry in cache.entries() if cache else []:
-        if entry.key not in used:
+        if entry.path.name not in used:
             origin = f"{entry.run['user']} on {entry.run['host']}, {str(entry.run['started'])[:10]}"
             yield Unused(entry.freed, str(entry.path), origin, [entry.path], kept)
     for store in unused_stores(results):

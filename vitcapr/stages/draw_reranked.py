@@ -8,11 +8,9 @@ from vitcapr.progress import Reporter
 from vitcapr.stages._drawing import Drawing, Pictures, example_choice
 
 
-def _by_retriever(experiment: Experiment) -> list[dict[str, str]]:
-    """Every reranking except the oracles."""
-    run = experiment.config.run
-    names = [name for name in run.rerankings if experiment.config.rerankings[name].by == "retriever"]
-    every = product(run.captioners, names, experiment.models.splits)
+def _each(experiment: Experiment) -> list[dict[str, str]]:
+    models = experiment.models
+    every = product(models.captioners, models.by_retriever, models.splits)
     return [{"captioner": captioner, "reranking": name, "split": split} for captioner, name, split in every]
 
 
@@ -24,7 +22,7 @@ def _by_retriever(experiment: Experiment) -> list[dict[str, str]]:
         "manifest": MANIFEST,
     },
     values=lambda experiment: {"language": experiment.config.text.language},
-    each=_by_retriever,
+    each=_each,
     caption="Captions of {captioner} before and after {reranking}, of images whose caption changed, with the CIDEr "
     "of both. Struck through: removed words; underlined: added words.",
     category="Captions",
