@@ -17,7 +17,7 @@ from vitcapr.stages._drawing import Drawing, Pictures, attention_choice
         "manifest": MANIFEST,
         "vocabulary": "results/{experiment}/text/vocabulary.json",
     },
-    each=lambda experiment: experiment.attention,
+    each=lambda experiment: experiment.captioning.attention,
     caption="Where {captioner} looks when it writes a word: the attention over the patches, enlarged to the "
     "size of the image. Brighter is more.",
     category="Attention",

@@ -29,7 +29,7 @@ class PixelFigureSettings(FigureSettings):
         "manifest": MANIFEST,
     },
     each=lambda experiment: [
-        {"backbone": name} for name in experiment.pixel_backbones if experiment.config.data.dataset == "pairs"
+        {"backbone": name} for name in experiment.models.pixel_backbones if experiment.config.data.dataset == "pairs"
     ],
     caption="Pictures in training: each random change of the experiment on its own, at its limit, and a "
     "picture's file in Base64. Base64 makes a file a third longer. It is shorter than the raw pixels because the "

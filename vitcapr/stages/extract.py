@@ -41,7 +41,7 @@ def extract(
     tasks: Annotated[int, "How many shares there are"] = 1,
     device: Device = "auto",
 ) -> None:
-    """Extract features of one share of the images. Without --backbone, use the checkpoint of the settings."""
+    """Extract features of one share of the images. Without a backbone, use the checkpoint of the settings."""
     from vitcapr.data.images import ImageSource
     from vitcapr.encoders.photographs import image_recipe
     from vitcapr.encoders.precision import resolve_device
@@ -53,7 +53,7 @@ def extract(
     from vitcapr.store.seal import write_part
 
     if not 0 <= task < tasks:
-        raise UserError(f"--task {task} is not below --tasks {tasks}", remedy="tasks are counted from 0")
+        raise UserError(f"task {task} is not below tasks {tasks}", remedy="tasks are counted from 0")
     config, cut, data = settings.backbone, settings.features, read_manifest(manifest)
     recipe = image_recipe(
         config.source if backbone is None else str(backbone),

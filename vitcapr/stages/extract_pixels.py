@@ -30,7 +30,7 @@ def extract_pixels(
     sealed: Out[kinds.PixelsFile],
     backbone: In[kinds.BackboneFolder] | None = None,
 ) -> None:
-    """Decode every picture once into 8-bit pixels, for --backbone or the backbone of the settings. After an
+    """Decode every picture once into 8-bit pixels, for the trained backbone or that of the settings. After an
     interruption, the same command continues."""
     from vitcapr.data.images import ImageSource
     from vitcapr.encoders.checkpoints import locate
