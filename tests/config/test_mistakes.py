@@ -28,8 +28,6 @@ ALIGNMENT = "alignments: {few: {image: vit, text: bert, %s}}"
 UNKNOWN = {
     "sed: 1": ("sed", "seed"),
     "zzz: 1": ("zzz", None),
-    "metrics: {metrics: [cider]}": ("metrics.metrics", "metrics.caption"),
-    "figures: {attended_words: [dog]}": ("figures.attended_words", "figures.attention_words"),
     CAPTIONER % "droput: 0.1": ("captioners.a.droput", "captioners.a.dropout"),
     PHASE % "max_len: 3": ("captioners.a.training.phases[0].max_len", "captioners.a.training.phases[0].max_length"),
     PHASE % "lr: 0.1": ("captioners.a.training.phases[0].lr", "captioners.a.training.phases[0].learning_rate"),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vitcapr.config.base import ADOPTED, Section, find_backbone
-from vitcapr.config.decoding import RerankingConfig
+from vitcapr.config.captioner import RerankingConfig
 from vitcapr.config.features import TRAINED, BackboneConfig, TextEncoderConfig
 from vitcapr.config.finetuned_dual_encoder import FinetunedDualEncoderConfig
 from vitcapr.encoders.kinds import rolls_out
