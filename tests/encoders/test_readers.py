@@ -172,7 +172,9 @@ def test_the_version_of_an_optional_reader_counts_where_it_reads(
     assert {key for key, value in made_of[0].items() if made_of[1][key] != value} == {
         "the reader of text_encoder.source"
     }
-    assert (library(tmp_path, pooled=False) is None) == (name == "modules.json")
+    settings = ExtractTextSettings.model_validate({"text_encoder": {"source": str(tmp_path), "pool": "mean"}})
+    plain = fingerprint(find_stage("extract_text"), settings, {}, tmp_path)["files"]
+    assert ("the reader of text_encoder.source" in plain) == (name != "modules.json")
 
 
 def sentences(folder: Path, output: Any = "hidden", pool: Any = "auto", max_length: int = 24, **options: Any) -> Any:

@@ -104,10 +104,10 @@ IMAGE_FAULTS: dict[str, tuple[Callable[[Experiment, Arrays], Arrays], str]] = {
         "scaled to length 1",
     ),
     "overflow": (lambda _, a: overflowing(a), "float16 overflow"),
-    "older": (lambda e, _: other_weights(e), "such as an older checkpoint"),
+    "older": (lambda e, _: other_weights(e), "such as those of an older checkpoint"),
     "unrelated": (
         lambda _, a: {n: np.random.default_rng(0).normal(size=x.shape) for n, x in a.items()},
-        "of no related network",
+        "or another network",
     ),
 }
 

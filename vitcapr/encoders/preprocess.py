@@ -253,9 +253,9 @@ def _parse(content: Mapping[str, Any], model_size: tuple[int, int], where: Path)
     if content.get("include_top"):  # and divided by std twice.
         std = [value**2 for value in std]
     scale = float(content.get("rescale_factor", 1 / 255)) if content.get("do_rescale") else 1.0
-    mean, std = (tuple(map(float, each)) for each in (mean, std))
+    triples: list[Any] = [tuple(map(float, each)) for each in (mean, std)]
     rounded, bgr = bool(content.get("rounded_crop")), bool(content.get("do_flip_channel_order"))
-    return Preprocessing(resize, crop, names[resample], scale, mean, std, rounded_crop=rounded, bgr=bgr)
+    return Preprocessing(resize, crop, names[resample], scale, triples[0], triples[1], rounded_crop=rounded, bgr=bgr)
 
 
 def _size(value: Any, where: Path) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from vitcapr.config.base import StageSettings, checkpoint_files
 from vitcapr.data.digests import content_digest
-from vitcapr.encoders.kinds import library
+from vitcapr.encoders.kinds import MODULES, library
 from vitcapr.pipeline.code import code_hash, job_code
 from vitcapr.pipeline.records import find_experiment_folder
 from vitcapr.pipeline.stage import Role, Stage
@@ -33,7 +33,7 @@ def fingerprint(
     """
     plain = {} if settings is None else stage.result_settings(settings.canonical())
     files = user_files(stage, settings, values)
-    readers = [(key, library(path)) for key, path in files.items() if path.is_dir()]
+    readers = [(key, _reader(plain, key, path)) for key, path in files.items() if path.is_dir()]
     given = [parameter for parameter in stage.of_role(Role.VALUE) if parameter.name not in stage.execution_only]
     return {
         "code": code_hash(job_code(stage.module, plain)),
@@ -41,6 +41,14 @@ def fingerprint(
         "values": {parameter.name: parameter.given(values.get(parameter.name)) for parameter in given},
         "files": file_digests(files, results) | {f"the reader of {key}": name for key, name in readers if name},
     }
+
+
+def _reader(settings: Mapping[str, Any], key: str, folder: Path) -> str | None:
+    """The optional library that reads the checkpoint under ``key``, where its section does not pool by itself."""
+    section: Any = settings
+    for name in key.split(".")[:-1]:
+        section = section.get(name, {}) if isinstance(section, Mapping) else {}
+    return library(folder, isinstance(section, Mapping) and section.get("pool") in ("auto", MODULES))
 
 
 def file_digests(files: Mapping[str, Path], results: Path) -> dict[str, str]:
