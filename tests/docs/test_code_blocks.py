@@ -23,7 +23,7 @@ import yaml
 import vitcapr
 from tests.docs.blocks import PAGES, REPOSITORY, Block, blocks_of, commands_of
 from vitcapr.commands.main import COMMANDS
-from vitcapr.commands.stage import read_words
+from vitcapr.commands.stage import parser, read_job
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.grid import expand_grid
 from vitcapr.config.reading import parse, read_yaml
@@ -109,9 +109,9 @@ def parse_vitcapr(arguments: list[str]) -> None:
     assert name in COMMANDS, f"no command {name}"
     if name == "stage":
         stage = find_stage(rest[0])
-        values = read_words(stage, rest[1:])
-        if values.get("settings", "").startswith("{"):
-            stage.parameters["settings"].given(values["settings"])
+        job = parser(stage).parse_args(rest[1:]).job
+        if job.startswith("{"):
+            stage.read(read_job(job))
         return
     app = importlib.import_module(COMMANDS[name]).app
     command, read = typer.main.get_command(app), []
@@ -250,7 +250,7 @@ def test_what_the_pages_add_does_what_they_say(tmp_path: Path) -> None:
     assert listing.images["path"].fillna("").tolist() == ["a.jpg", ""]
     assert listing.images["split"].tolist() == ["train", "test"]
     assert listing.captions["text"].tolist() == ["A dog.", "A cat."]
-    assert listing.rejected == [(f"{table}:2", "not a line 'image<tab>split<tab>caption'")]
+    assert listing.rejected == [(f"{table.name}:2", "not a line 'image<tab>split<tab>caption'")]
 
 
 def run_block(page: str, name: str) -> Any:

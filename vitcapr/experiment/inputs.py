@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vitcapr.config.base import ADOPTED, Section, find_backbone
-from vitcapr.config.decoding import RerankingConfig
 from vitcapr.config.features import TRAINED, BackboneConfig, TextEncoderConfig
 from vitcapr.config.finetuned_dual_encoder import FinetunedDualEncoderConfig
+from vitcapr.config.reranking import RerankingConfig
 from vitcapr.encoders.kinds import rolls_out
 from vitcapr.experiment.selection import TRAIN, Selection
 from vitcapr.formats.kinds import BACKBONE_FILES, MODEL_FILES

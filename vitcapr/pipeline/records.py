@@ -15,11 +15,9 @@ from typing_extensions import TypedDict
 
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
-from vitcapr.formats.records import read_format, reading
 
 FORMAT = "vitcapr-run-5"
 RESULTS, RUNS, LOGS = "results", "runs", "logs"
-GPU = Path("/dev/nvidiactl")
 
 
 class FileFacts(TypedDict):
@@ -28,6 +26,10 @@ class FileFacts(TypedDict):
     option: str
     sha256: str
     size: int
+
+
+Files = Mapping[str, FileFacts]
+"""By their paths."""
 
 
 class Made(TypedDict):
@@ -195,6 +197,8 @@ def read_run(path: Path) -> Run:
     UserError: there is no record, one of another format, a damaged one, or one whose outputs do not lie in one
         experiment.
     """
+    from vitcapr.formats.records import read_format, reading
+
     what, remedy = "the record of a run", "delete it, and run its job"
     content = read_format(path, FORMAT, what, remedy)
     with reading(path, what, remedy):
@@ -232,7 +236,7 @@ def file_facts(files: Mapping[str, list[Path]]) -> dict[str, FileFacts]:
     }
 
 
-def find_writers(inputs: Mapping[str, FileFacts]) -> dict[str, Run]:
+def find_writers(inputs: Files) -> dict[str, Run]:
     """The records of the jobs that wrote these files. Of several for one file, the newest counts.
 
     Args:
@@ -244,7 +248,7 @@ def find_writers(inputs: Mapping[str, FileFacts]) -> dict[str, Run]:
     return {path: run for run in runs for path in run.outputs.keys() & inputs.keys()}
 
 
-def check_as_written(inputs: Mapping[str, FileFacts], writers: Mapping[str, Run]) -> None:
+def check_as_written(inputs: Files, writers: Mapping[str, Run]) -> None:
     """Check that inputs are unchanged since their jobs wrote them. A file without a record passes.
 
     Raises:
@@ -270,7 +274,7 @@ PIECES = "/text/pieces/"
 """The folder of the vocabularies of captioners that are language models, each with its own."""
 
 
-def check_same_origin(inputs: Mapping[str, FileFacts], writers: Mapping[str, Run]) -> None:
+def check_same_origin(inputs: Files, writers: Mapping[str, Run]) -> None:
     """Check that what a stage reads belongs together: results to the data set, the vocabulary and the features beside
     them, where shapes and names may fit nevertheless. A file without a record passes.
 
@@ -281,7 +285,7 @@ def check_same_origin(inputs: Mapping[str, FileFacts], writers: Mapping[str, Run
         UserError: a file was made with another data set, vocabulary or store of features.
     """
 
-    def digests(files: Mapping[str, FileFacts], option: str) -> set[str]:
+    def digests(files: Files, option: str) -> set[str]:
         named = [facts for path, facts in files.items() if facts["option"] == option and PIECES not in path]
         return {facts["sha256"] for facts in named}
 

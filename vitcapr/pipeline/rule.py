@@ -1,6 +1,5 @@
 """The parameters of a rule from its stage: the command, the fingerprint of its results, and the number of GPUs."""
 
-import json
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,18 +13,7 @@ from vitcapr.errors import UserError
 from vitcapr.files import canonical_json, sha256_bytes, write_text
 from vitcapr.pipeline.fingerprint import fingerprint
 from vitcapr.pipeline.records import RESULTS
-from vitcapr.pipeline.stage import (
-    COMMAND,
-    DEVICE,
-    JOB,
-    Parameter,
-    Role,
-    Stage,
-    find_stage,
-    get_dotted,
-    job_text,
-    stage_names,
-)
+from vitcapr.pipeline.stage import DEVICE, Parameter, Role, Stage, find_stage, get_dotted, stage_names
 
 LONGEST = 100_000
 """Characters of a command; Linux takes 131,072 in one word, and a shell gets a command as one."""
@@ -94,15 +82,14 @@ class RuleStage:
             for parameter in self.stage.of_role(role):
                 job[parameter.name] = self._files(parameter, _listed(files.get(parameter.name)), wildcards)
         if (settings := self._settings(wildcards)) is not None:
-            job["settings"] = json.loads(canonical_json(settings.canonical()))
-        text = job_text(job)
-        command = shlex.join([*COMMAND, self.stage.name, f"--{JOB}", text])
-        if len(command) < LONGEST:
-            return command
+            job["settings"] = settings.canonical()
+        *words, text = self.stage.command(job)
+        if len(text) < LONGEST:
+            return shlex.join([*words, text])
         path = self.results / JOBS / f"{sha256_bytes(text.encode())[:16]}.json"
         if not path.exists():
             write_text(path, text)
-        return shlex.join([*COMMAND, self.stage.name, f"--{JOB}", str(path)])
+        return shlex.join([*words, str(path)])
 
     def fingerprint(self, wildcards: Wildcards) -> str:
         """Everything that determines the outputs of a job except its declared inputs; of these, the names count."""
