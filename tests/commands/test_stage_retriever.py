@@ -50,9 +50,8 @@ def train(folder: Path, chosen: str | None = None, **options: Any) -> Path:
 
 
 def embedded(retriever: Path, output: Path, split: str = "test", **options: Any) -> dict[str, np.ndarray]:
-    batches = '{"embed": {"batch": 2}}'
     files = {**INPUTS, "retriever": retriever, "embeddings": output, **options}
-    run_stage(embed, **files, split=split, settings=batches)
+    run_stage(embed, **files, split=split)
     with np.load(output) as stored:
         return dict(stored)
 

@@ -250,7 +250,7 @@ def test_what_the_pages_add_does_what_they_say(tmp_path: Path) -> None:
     assert listing.images["path"].fillna("").tolist() == ["a.jpg", ""]
     assert listing.images["split"].tolist() == ["train", "test"]
     assert listing.captions["text"].tolist() == ["A dog.", "A cat."]
-    assert listing.rejected == [(f"{table}:2", "not a line 'image<tab>split<tab>caption'")]
+    assert listing.rejected == [(f"{table.name}:2", "not a line 'image<tab>split<tab>caption'")]
 
 
 def run_block(page: str, name: str) -> Any:

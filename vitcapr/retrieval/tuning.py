@@ -4,7 +4,11 @@ from pathlib import Path
 
 import numpy as np
 
+<<<<<<< HEAD
 from vitcapr.config.reranking import WeighingConfig
+=======
+from vitcapr.config.captioner import WeighingConfig
+>>>>>>> keys
 from vitcapr.formats.embeddings import RerankingWeight
 from vitcapr.formats.manifest import Manifest
 from vitcapr.metrics.base import references_of

@@ -1,4 +1,4 @@
-from vitcapr.config.figures import FigureSettings
+from vitcapr.config.report import FigureSettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.figure import MANIFEST
 from vitcapr.pipeline.stage import In, Split

@@ -1,7 +1,7 @@
 from typing import Any
 
 from vitcapr.config.features import BackboneConfig
-from vitcapr.config.figures import FigureSettings
+from vitcapr.config.report import FigureSettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.figure import MANIFEST
 from vitcapr.pipeline.stage import In, Source, Split

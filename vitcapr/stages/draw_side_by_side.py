@@ -1,6 +1,6 @@
 from typing import Annotated, Any
 
-from vitcapr.config.figures import FigureSettings
+from vitcapr.config.report import FigureSettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.figure import MANIFEST, Experiment
 from vitcapr.pipeline.stage import In, Out

@@ -88,7 +88,7 @@ def compare_alignments(
     tables = [*recall_tables(scores, differences, seconds, study.baseline), chosen_settings(scores)]
     tables.append(similarity_table(before))
     frames = scores, differences, interval_frame(runs, _SAMPLES), before, seconds
-    return StudyResult(*frames, tables, protocol(study, _SAMPLES))
+    return StudyResult(*frames, tables, protocol(study))
 
 
 def _features(
@@ -164,18 +164,13 @@ def similarity_table(frame: pd.DataFrame) -> Table:
     return Table("Before anything is fitted", columns, tuple(rows))
 
 
-def protocol(study: Study, samples: int) -> str:
-    """How the numbers were made, in a paragraph.
-
-    Args:
-        samples: of the bootstrap.
-    """
+def protocol(study: Study) -> str:
+    """How the numbers were made, in a paragraph."""
     images, captions = study.test_pool
-    names = ", ".join(study.inputs)
     sentences = [
         f"Recall in percent on {images:,} test images with {captions:,} captions: mean and standard deviation over the "
         "runs, each with its own draw of training pairs.",
-        f"Inputs: {names}.",
+        f"Inputs: {', '.join(study.inputs)}.",
         f"Mutual kNN is calibrated by {PERMUTATIONS} permutations of the pairs: 0 is the quantile 0.95 of chance.",
         f"Settings are chosen by the sum of recalls on {len(study.pairing.splits['validation']):,} validation images.",
     ]
@@ -185,7 +180,7 @@ def protocol(study: Study, samples: int) -> str:
         sentences.append("A query bank is made of the training pairs of its fit.")
     if study.baseline:
         sentences.append(
-            f"Differences are to {study.baseline} on the same test images, with 95 % intervals of {samples:,} "
+            f"Differences are to {study.baseline} on the same test images, with 95 % intervals of {_SAMPLES:,} "
             "bootstrap samples of the images."
         )
     sentences.append("CPU seconds include the choice of the settings, but not a query bank.")
