@@ -17,10 +17,6 @@ from vitcapr.config.captioner import (
 )
 from vitcapr.config.contradictions import contradictions
 from vitcapr.config.data import DataConfig
-<<<<<<< HEAD
-from vitcapr.config.decoding import DecodingConfig
-=======
->>>>>>> keys
 from vitcapr.config.features import (
     BackboneConfig,
     FeaturesConfig,
@@ -33,11 +29,7 @@ from vitcapr.config.features import (
 from vitcapr.config.finetuned_dual_encoder import FinetunedDualEncoderConfig
 from vitcapr.config.grid import GridConfig, VariantConfig, complete
 from vitcapr.config.metrics import MetricsConfig
-<<<<<<< HEAD
-from vitcapr.config.reranking import RerankingConfig
-=======
 from vitcapr.config.report import FiguresConfig, FiguresOrNone
->>>>>>> keys
 from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.plugins import plugins
 from vitcapr.rooms import furnished

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from vitcapr.config.reranking import RerankingConfig
+from vitcapr.config.captioner import RerankingConfig
 from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.experiment.features import Features
 from vitcapr.experiment.models import Part
