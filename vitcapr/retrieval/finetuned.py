@@ -96,11 +96,11 @@ class FinetunedEmbedder:
         return Embedder(self.finetuned.embedding_dim, vectors)
 
     def embed_split(
-        self, store: FeatureStore, data: Manifest, split: str, pairs: Path | None, batch: int, reporter: Reporter
+        self, store: FeatureStore, data: Manifest, split: str, pairs: Path | None, reporter: Reporter
     ) -> Embeddings:
         """The captions of a split in the languages of the towers, and their images; see :func:`captions_to_read`."""
         captions = captions_to_read(data, self.languages, pairs, split)
-        return embed_split(self.images(store), self.captions(captions), captions, batch, reporter)
+        return embed_split(self.images(store), self.captions(captions), captions, reporter)
 
 
 def open_finetuned(

@@ -16,7 +16,7 @@ from vitcapr.batches.texts import CaptionRows
 from vitcapr.batches.tokenised import TowerCaptions
 from vitcapr.config.finetuned_dual_encoder import FinetunedDualEncoderConfig, FinetuningPhaseConfig
 from vitcapr.encoders.photographs import preprocessing_of
-from vitcapr.encoders.precision import dtype_name, resolve_device, resolve_dtype
+from vitcapr.encoders.precision import dtype_name, resolve_dtype
 from vitcapr.encoders.staging import to_device
 from vitcapr.files import sha256_bytes
 from vitcapr.formats.manifest import Manifest
@@ -162,6 +162,7 @@ def finetune(
     tags: TagTable | None,
     pairs: Path | None,
     seed: int,
+    device: torch.device,
     card: Mapping[str, Any],
     reporter: Reporter,
 ) -> None:
@@ -175,7 +176,6 @@ def finetune(
         card: as for :func:`train_into`, but for what is known here.
     """
     training = config.training
-    device = resolve_device(training.device)
     dtype = resolve_dtype(training.precision, device)
     model, architecture, readers, checkpoints = untrained()
     check_tags(model, tags)

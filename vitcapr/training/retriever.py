@@ -17,7 +17,7 @@ from vitcapr.config.retriever import (
     LstmTextConfig,
     RetrieverConfig,
 )
-from vitcapr.encoders.precision import dtype_name, resolve_device, resolve_dtype
+from vitcapr.encoders.precision import dtype_name, resolve_dtype
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.tokens import TokenTable
@@ -78,6 +78,7 @@ def train_retriever(
     *,
     vocabulary: int,
     seed: int,
+    device: torch.device,
     word_vectors: Path | None,
 ) -> None:
     """Train a retriever on a data set.
@@ -112,6 +113,7 @@ def train_retriever(
         train=train,
         validation=data.rows("validation"),
         seed=seed,
+        device=device,
         card={**card, "backbone": retriever.backbone, "text_encoder": text_encoder},
         reporter=reporter,
         begin=begin,
@@ -134,6 +136,7 @@ def train_dual_encoder(
     train: np.ndarray,
     validation: np.ndarray,
     seed: int,
+    device: torch.device,
     card: Mapping[str, Any],
     reporter: Reporter,
     begin: Callable[[DualEncoder], None] = lambda _: None,
@@ -148,7 +151,6 @@ def train_dual_encoder(
         begin: what is done to every untrained dual encoder before its first step.
     """
     training = retriever.training
-    device = resolve_device(training.device)
     dtype = resolve_dtype(training.precision, device)
     if retriever.image.pool == "cls_mean":
         augmented_views = [with_mean_patch(view) for view in augmented_views]
