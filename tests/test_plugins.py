@@ -1,4 +1,4 @@
-"""The metric, the captioner and the backbone reader of docs/plugins.md work as those of the package do."""
+"""The metric, the captioner and the backbone reader of docs/adding-a-part.md work as those of the package do."""
 
 import importlib.metadata
 import json
@@ -22,8 +22,8 @@ from vitcapr.plugins import _all_plugins, plugins
 
 REPOSITORY = Path(__file__).parents[1]
 EXAMPLES = ("exact_match", "gru", "means")
-"""The plugins that docs/plugins.md shows; a script of a figure follows."""
-RULE = next(block.text for block in blocks_of(REPOSITORY / "docs/plugins.md") if block.text.startswith("rule lengths:"))
+"""The plugins that docs/adding-a-part.md shows; a script of a figure follows."""
+RULE = next(block.text for block in BLOCKS if block.text.startswith("rule lengths:"))
 CONFIG = """
 experiment: mine
 data: {dataset: table, table: {images: photographs, captions: captions.csv}}
@@ -39,10 +39,10 @@ run: {captioners: [mine]}
 @pytest.fixture
 def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "plugins").mkdir()
-    shown = [block.text for block in blocks_of(REPOSITORY / "docs/plugins.md") if block.language == "python"]
+    shown = [block.text for block in BLOCKS if block.language == "python"][:4]
     for name, text in zip([*(f"plugins/{name}" for name in EXAMPLES), "lengths"], shown, strict=True):
         (tmp_path / f"{name}.py").write_text(text)
-    labels = next(block.text for block in blocks_of(REPOSITORY / "docs/plugins.md") if block.text.startswith("exact_m"))
+    labels = next(block.text for block in BLOCKS if block.text.startswith("exact_m"))
     (tmp_path / "plugins" / "labels.yaml").write_text(labels)
     (tmp_path / "plugins" / "_counting.py").touch()
     with (tmp_path / "plugins" / "exact_match.py").open("a") as metric:
