@@ -79,7 +79,7 @@ lint: venv-test
 	$(BIN)/lint-imports
 
 bench: venv-test
-	$(BIN)/python -m benchmarks
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks
 
 bench-scale: venv-test
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.scale --record --sizes $(SIZES)

@@ -29,17 +29,3 @@ use rule cpu_job as tag_words with:
         "results/{experiment}/logs/tag_words.log",
     params:
         **stages.tag_words(),
-
-
-use rule cpu_job as pair_claims with:
-    input:
-        manifest="results/{experiment}/data/manifest.json",
-        pairs="results/{experiment}/data/pairs.parquet",
-        cleaning="results/{experiment}/data/cleaning.json",
-    output:
-        claims="results/{experiment}/tables/claims.json",
-        table="results/{experiment}/tables/claims.md",
-    log:
-        "results/{experiment}/logs/pair_claims.log",
-    params:
-        **stages.pair_claims(),

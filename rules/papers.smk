@@ -52,3 +52,16 @@ use rule cpu_job as paper_tables with:
         paper=r"[a-z0-9-]+",
     params:
         **stages.paper_tables(),
+
+
+use rule cpu_job as pair_claims with:
+    input:
+        manifest="results/{experiment}/data/manifest.json",
+        pairs="results/{experiment}/data/pairs.parquet",
+        cleaning="results/{experiment}/data/cleaning.json",
+    output:
+        table="results/{experiment}/tables/claims.md",
+    log:
+        "results/{experiment}/logs/pair_claims.log",
+    params:
+        **stages.pair_claims(),

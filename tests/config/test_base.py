@@ -9,7 +9,8 @@ import pytest
 
 from vitcapr import config
 from vitcapr.config.base import Section
-from vitcapr.config.captioner import BaselineConfig, DecodingConfig, SamplingConfig
+from vitcapr.config.captioner import BaselineConfig
+from vitcapr.config.decoding import DecodingConfig, SamplingConfig
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.grid import expand_grid
 from vitcapr.config.reading import parse, read_yaml
@@ -138,7 +139,17 @@ def test_a_merged_key_may_be_given_again(tmp_path: Path) -> None:
 TRANSPORT = {
     *("canonical", "user_files", "values", "to", "from_config"),  # what makes the settings of a job, and passes them on
     *("located", "of", "seeded", "caption_in"),  # read by from_config alone: their results are part of the settings
-    *("missing", "known_languages", "start_chain", "is_adopted", "same_network", "learns", "languages", "without"),
+    *(
+        "missing",
+        "known_languages",
+        "start_chain",
+        "is_adopted",
+        "same_network",
+        "learns",
+        "languages",
+        "without",
+        "system",
+    ),
     *(
         "arrays",
         "attends",

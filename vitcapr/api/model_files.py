@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter
 
-from vitcapr.config.captioner import DecodingConfig
+from vitcapr.config.decoding import DecodingConfig
 from vitcapr.config.experiment import AnyCaptionerConfig
 from vitcapr.config.features import TRAINED, BackboneConfig
 from vitcapr.config.reading import parse

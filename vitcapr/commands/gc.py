@@ -107,7 +107,7 @@ def unused_runs(records: Records, needed: set[str]) -> Iterator[tuple[Run, Unuse
     records. Files without a record are ignored, because a person may have put them there."""
     kept = {path.removeprefix(f"{find_experiment_folder(path)}/") for path in needed}
     for run in records.runs:
-        if kept.isdisjoint(map(run.place, run.outputs)):
+        if kept.isdisjoint(run.wrote):
             outputs = list(records.outputs(run))
             checkpoints = [file for output in outputs for file in (output.parent / UNFINISHED).rglob("*")]
             inside = [path for path in (*outputs, *checkpoints, run.path) if is_inside(path, records.experiment)]

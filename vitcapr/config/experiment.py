@@ -9,18 +9,13 @@ from vitcapr.config.base import CaptionerName, Entry, ExperimentName, ModelName,
 from vitcapr.config.captioner import (
     BaselineConfig,
     CaptionerConfig,
-    DecodingConfig,
     LanguageModelCaptionerConfig,
     PatchAttentionConfig,
-    RerankingConfig,
     TransformerConfig,
 )
 from vitcapr.config.contradictions import contradictions
 from vitcapr.config.data import DataConfig
-<<<<<<< HEAD
 from vitcapr.config.decoding import DecodingConfig
-=======
->>>>>>> keys
 from vitcapr.config.features import (
     BackboneConfig,
     FeaturesConfig,
@@ -33,11 +28,8 @@ from vitcapr.config.features import (
 from vitcapr.config.finetuned_dual_encoder import FinetunedDualEncoderConfig
 from vitcapr.config.grid import GridConfig, VariantConfig, complete
 from vitcapr.config.metrics import MetricsConfig
-<<<<<<< HEAD
-from vitcapr.config.reranking import RerankingConfig
-=======
 from vitcapr.config.report import FiguresConfig, FiguresOrNone
->>>>>>> keys
+from vitcapr.config.reranking import RerankingConfig
 from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.plugins import plugins
 from vitcapr.rooms import furnished

@@ -173,10 +173,10 @@ class Models(ScoredModels):
         Args:
             kinds: the sections of the configuration that contain ``names``.
         """
-        variants = self.variants(*kinds)
+        seeds = self.seeds(*kinds)
         first: dict[str, str] = {}
         for name in names:
-            first.setdefault(variants[name].without("seed") if name in variants else name, name)
+            first.setdefault(seeds[name].system if name in seeds else name, name)
         return list(first.values())
 
     def trained(self, section: str) -> list[str]:

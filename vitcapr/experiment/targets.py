@@ -84,7 +84,6 @@ class Targets(Part):
             *([f"{root}/tables/ablations.md"] if run.ablations else []),
             *ask("tables", self.experiment),
             *([f"{root}/text/tags/tags.npz"] if run.tags else []),
-            *([f"{root}/tables/claims.md"] if self.config.data.dataset == "pairs" else []),
             *([f"{root}/tables/feature_statistics.md"] if stores else []),
         ]
 

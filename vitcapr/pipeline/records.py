@@ -101,6 +101,11 @@ class Run(BaseModel):
         """
         return path if self.folder is None else path.removeprefix(f"{self.folder}/")
 
+    @property
+    def wrote(self) -> dict[str, str]:
+        """The digests of the outputs, by their places."""
+        return {self.place(path): facts["sha256"] for path, facts in self.outputs.items()}
+
 
 class Records:
     """The run records of an experiment, linked by the files that the jobs write and read.
@@ -111,7 +116,7 @@ class Records:
 
     def __init__(self, experiment: Path) -> None:
         self.experiment, self.runs = experiment, read_runs(experiment)
-        self._writers = {run.place(path): run for run in self.runs for path in run.outputs}
+        self._writers = {place: run for run in self.runs for place in run.wrote}
 
     @classmethod
     def around(cls, target: Path) -> "Records":
@@ -132,7 +137,7 @@ class Records:
 
     def outputs(self, run: Run) -> dict[Path, str]:
         """The present paths of a job's outputs, with the digests of what it wrote."""
-        return {self.experiment / run.place(path): facts["sha256"] for path, facts in run.outputs.items()}
+        return {self.experiment / place: digest for place, digest in run.wrote.items()}
 
     def is_as_written(self, run: Run) -> bool:
         """Whether the job's outputs are unchanged since it wrote them."""
@@ -145,7 +150,7 @@ class Records:
             UserError: none did.
         """
         inside = target.resolve().relative_to(self.experiment.resolve())
-        jobs = [run for run in self.runs if any(Path(run.place(path)).is_relative_to(inside) for path in run.outputs)]
+        jobs = [run for run in self.runs if any(Path(place).is_relative_to(inside) for place in run.wrote)]
         if not jobs:
             remedy = "it was made before there were records, by hand, or not yet; snakemake --forcerun makes it again"
             raise UserError("no job is known to have made this", where=target, remedy=remedy)

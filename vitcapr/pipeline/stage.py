@@ -1,14 +1,7 @@
 """A stage is declared once: the signature of its function names its inputs, its outputs and its values.
 
 From the signature follow the job of a rule and its check, the help of the command, the fingerprint, the run record, the
-key of the result cache and the row in the docs. A parameter is one of:
-
-- ``In[Kind]``, ``In[Kind] | None``, ``list[In[Kind]]``, ``dict[str, In[Kind]]`` (one file of each name) or
-  ``dict[str, list[In[Kind]]]`` (several of each name): what the stage reads;
-- ``Out[Kind]``, ``Out[Kind] | None``, ``list[Out[Kind]]``: what it writes;
-- ``settings``, a :class:`~vitcapr.config.base.StageSettings`;
-- ``report: Reporter`` and ``code: CodeHash``, which the declaration passes to the stage;
-- a value: ``str``, ``int``, ``float`` or ``bool``, with its help as ``Annotated[str, "help"]``.
+key of the result cache and the row in the docs. docs/architecture.md lists the forms of a parameter.
 
 A stage's module imports heavy libraries inside the function, so that Snakemake and ``--help`` do not import torch.
 """
@@ -96,19 +89,17 @@ class Parameter:
 
     def paths(self, value: Any) -> list[Path]:
         """The files that a value of this parameter names. For a folder: the files that a rule must list."""
+        return [path for _, path in self.named(value)]
+
+    def named(self, value: Any, name: str = "") -> list[tuple[str, Path]]:
+        """The same, in their order, each with its name, or ""."""
         if value is None:
             return []
         if isinstance(value, dict):
-            return [path for each in value.values() for path in self.paths(each)]
+            return [each for key, one in value.items() for each in self.named(one, key)]
         if isinstance(value, list):
-            return [path for each in value for path in self.paths(each)]
-        return [value / name for name in self.files] if self.files else [value]
-
-    def named(self, value: Any) -> list[tuple[str, Path]]:
-        """The files that a value of this parameter names, in its order, each with its name, or ""."""
-        if isinstance(value, dict):
-            return [(name, path) for name, each in value.items() for path in self.paths(each)]
-        return [("", path) for path in self.paths(value)]
+            return [each for one in value for each in self.named(one, name)]
+        return [(name, value / file) for file in self.files] if self.files else [(name, value)]
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-<<<<<<< HEAD
 from vitcapr.config.reranking import WeighingConfig
-=======
-from vitcapr.config.captioner import WeighingConfig
->>>>>>> keys
 from vitcapr.formats.embeddings import RerankingWeight
 from vitcapr.formats.manifest import Manifest
 from vitcapr.metrics.base import references_of

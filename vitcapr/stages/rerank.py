@@ -1,10 +1,6 @@
 from typing import Annotated
 
-<<<<<<< HEAD
 from vitcapr.config.reranking import RerankSettings
-=======
-from vitcapr.config.captioner import RerankSettings
->>>>>>> keys
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import Device, In, Out, Split, stage
 from vitcapr.progress import Reporter

@@ -25,7 +25,6 @@ from vitcapr.studies.alignment.study import (
     difference_frame,
     interval_frame,
     score_frame,
-    seconds_frame,
 )
 
 _TESTED = ("i2t_recall_1", "t2i_recall_1")
@@ -82,8 +81,9 @@ def compare_alignments(
     report.line(f"images: {splits}; {study.training_pairs:,} training pairs")
     default = [*(size for size in SIZES if size < study.training_pairs), None]
     sizes = dict.fromkeys(study.training_pairs if size is None else size for size in settings.sizes or default)
-    runs = list(study.runs(list(sizes), settings.seeds, report))
-    scores, seconds = score_frame(study, runs), seconds_frame(runs)
+    runs = pd.DataFrame(map(vars, study.runs(list(sizes), settings.seeds, report)))
+    scores = score_frame(runs, *study.test_pool)
+    seconds = runs[["system", "family", "inputs", "pairs", "seed", "cpu_seconds"]]
     differences, before = difference_frame(runs, study.baseline, _SAMPLES), similarity_frame(fits)
     tables = [*recall_tables(scores, differences, seconds, study.baseline), chosen_settings(scores)]
     tables.append(similarity_table(before))
