@@ -16,6 +16,7 @@ from tests.explorer.experiment import write_experiment
 ROOT = Path(__file__).parents[1]
 SMALL_STORE = ("--images", "8", "--patches", "4", "--channels", "8", "--chunk", "4", "--batch", "4", "--turns", "1")
 ARGUMENTS = {
+    "audit": ("audit", "500"),
     "loader": SMALL_STORE,
     "retrieval": ("--images", "50", "--turns", "1"),
     "training": ("--batches", "1", "--batch", "2", "--turns", "1"),
