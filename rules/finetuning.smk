@@ -2,9 +2,6 @@
 # like those of retrievers: all languages together under the fine-tuned dual encoder's name, and each language under MODEL-LANGUAGE.
 
 
-tokenizers = lambda job: experiment.tokenizer_files(definitions.dual_encoder(job))
-
-
 use rule cpu_job as train_tokenizer with:
     input:
         manifest="results/{experiment}/data/manifest.json",
@@ -18,14 +15,12 @@ use rule cpu_job as train_tokenizer with:
 
 use rule gpu_job as finetune with:
     input:
-        backbone=lambda job: experiment.trained_backbone(
-            definitions.dual_encoder(job).image.backbone
-        ),
-        pixels=lambda job: experiment.pixels(definitions.dual_encoder(job)),
+        backbone=finetuning.backbone,
+        pixels=finetuning.pixels,
         manifest="results/{experiment}/data/manifest.json",
-        tokenizers=list_files(tokenizers),
-        tags=lambda job: experiment.tags(definitions.dual_encoder(job)),
-        pairs=lambda job: experiment.pairs(definitions.dual_encoder(job)),
+        tokenizers=list_files(finetuning.tokenizers),
+        tags=finetuning.tags,
+        pairs=finetuning.pairs,
     output:
         finetuned=stages.finetune.folder(
             "finetuned", "finetuned_dual_encoders/{finetuned}"
@@ -36,22 +31,20 @@ use rule gpu_job as finetune with:
         **stages.finetune.on_gpu(runtime=1440, mem_mb=16000),
     params:
         **stages.finetune(
-            source=lambda job: experiment.backbone_source(
-                definitions.dual_encoder(job).image.backbone
-            ),
-            tokenizers=tokenizers,
+            source=finetuning.source,
+            tokenizers=finetuning.tokenizers,
         ),
 
 
 use rule gpu_job as embed_finetuned with:
     input:
-        pixels=lambda job: experiment.pixels(definitions.dual_encoder(job)),
+        pixels=finetuning.pixels,
         manifest="results/{experiment}/data/manifest.json",
         finetuned=stages.embed_finetuned.folder(
             "finetuned", "finetuned_dual_encoders/{finetuned}"
         ),
-        tags=lambda job: experiment.tags(definitions.dual_encoder(job)),
-        pairs=lambda job: experiment.pairs(definitions.dual_encoder(job)),
+        tags=finetuning.tags,
+        pairs=finetuning.pairs,
     output:
         embeddings="results/{experiment}/embeddings/{finetuned}/{split}/embeddings.npz",
     log:
@@ -64,24 +57,20 @@ use rule gpu_job as embed_finetuned with:
 
 use rule embed_finetuned as embed_untrained with:
     input:
-        backbone=lambda job: experiment.trained_backbone(
-            definitions.dual_encoder(job).image.backbone
-        ),
-        pixels=lambda job: experiment.pixels(definitions.dual_encoder(job)),
+        backbone=finetuning.backbone,
+        pixels=finetuning.pixels,
         manifest="results/{experiment}/data/manifest.json",
-        tokenizers=list_files(tokenizers),
-        tags=lambda job: experiment.tags(definitions.dual_encoder(job)),
-        pairs=lambda job: experiment.pairs(definitions.dual_encoder(job)),
+        tokenizers=list_files(finetuning.tokenizers),
+        tags=finetuning.tags,
+        pairs=finetuning.pairs,
     output:
         embeddings="results/{experiment}/embeddings/untrained/{finetuned}/{split}/embeddings.npz",
     log:
         "results/{experiment}/logs/embed_untrained/{finetuned}.{split}.log",
     params:
         **stages.embed_finetuned(
-            source=lambda job: experiment.backbone_source(
-                definitions.dual_encoder(job).image.backbone
-            ),
-            tokenizers=tokenizers,
+            source=finetuning.source,
+            tokenizers=finetuning.tokenizers,
         ),
 
 

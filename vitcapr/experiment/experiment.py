@@ -6,23 +6,36 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from vitcapr.config.base import from_here
+from vitcapr.config.base import Section, from_here
+from vitcapr.config.data import DatasetConfig
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.grid import expand_grid
 from vitcapr.config.reading import parse, read_yaml
 from vitcapr.errors import as_user_error
+from vitcapr.experiment.captioning import Captioning
 from vitcapr.experiment.checks import not_done, problems
+from vitcapr.experiment.features import Features
 from vitcapr.experiment.figure_rules import FigureRule
-from vitcapr.experiment.inputs import Inputs
+from vitcapr.experiment.models import Models
+from vitcapr.experiment.retrieval import Finetuning, Retrieval
 from vitcapr.experiment.targets import Targets
 from vitcapr.pipeline.paths import RESULTS
 from vitcapr.pipeline.rule import Stages
-from vitcapr.pipeline.stage import each_stage
+from vitcapr.pipeline.stage import each_stage, find_stage
 
 
 @dataclass(frozen=True)
-class Experiment(Inputs, Targets):
-    """A validated configuration and the files of its jobs: names and paths, inputs of jobs, targets."""
+class Experiment:
+    """A validated configuration, and for each subject the files of its jobs.
+
+    Attributes:
+        results: the folder of all results.
+        on_cluster: whether the jobs run on other machines, whose GPUs are not seen here.
+    """
+
+    config: ExperimentConfig
+    results: Path = RESULTS
+    on_cluster: bool = False
 
     @classmethod
     def from_config(
@@ -45,6 +58,45 @@ class Experiment(Inputs, Targets):
         return experiment
 
     @property
+    def name(self) -> str:
+        return self.config.experiment
+
+    @property
+    def root(self) -> str:
+        """The folder of the experiment, as the rules write it."""
+        return self.models.root
+
+    @property
+    def dataset(self) -> DatasetConfig:
+        """The section of the data set."""
+        section: DatasetConfig = getattr(self.config.data, self.config.data.dataset)
+        return section
+
+    @cached_property
+    def models(self) -> Models:
+        return Models(self.config)
+
+    @cached_property
+    def features(self) -> Features:
+        return Features(self.models, self.results)
+
+    @cached_property
+    def captioning(self) -> Captioning:
+        return Captioning(self.models, self.features)
+
+    @cached_property
+    def retrieval(self) -> Retrieval:
+        return Retrieval(self.models, self.features)
+
+    @cached_property
+    def finetuning(self) -> Finetuning:
+        return Finetuning(self.models, self.features)
+
+    @cached_property
+    def targets(self) -> Targets:
+        return Targets(self.models, self)
+
+    @property
     def stages(self) -> Stages:
         """The stages as the rules run them."""
         return Stages(self.config, self.results)
@@ -54,8 +106,9 @@ class Experiment(Inputs, Targets):
         """What a run makes, in one line, and what it leaves out, a line each."""
         images = self.dataset.size_line or f"data set {self.config.data.dataset}"
         line = (
-            f"{self.name}: {images}; backbones: {len(self.backbones)}, captioners: {len(self.captioners)}, "
-            f"retrievers: {len(self.retrievers)}, sets of captions: {len(self.captions_files)}"
+            f"{self.name}: {images}; backbones: {len(self.models.backbones)}, "
+            f"captioners: {len(self.models.captioners)}, retrievers: {len(self.models.retrievers)}, "
+            f"sets of captions: {len(self.captioning.captions_files)}"
         )
         return "\n".join([line, *not_done(self)])
 
@@ -65,6 +118,18 @@ class Experiment(Inputs, Targets):
         if not self.config.figures.formats:
             return []
         return [FigureRule(stage, stage.figure, self) for stage in each_stage() if stage.figure is not None]
+
+    @property
+    def user_files(self) -> dict[str, Path]:
+        """The files and folders of the user that must exist before the experiment can run, by their keys."""
+        settings = find_stage(self.dataset.stage).settings
+        assert settings is not None
+        encoders = {name: self.config.text_encoders[name] for name in self.models.text_encoders}
+        sections: dict[str, Section] = {"metrics": self.config.metrics}
+        sections |= {f"word_vectors.{name}": self.config.word_vectors[name] for name in self.models.word_vectors}
+        sections |= {f"text_encoders.{name}": e for name, e in encoders.items() if e.output == "word_vectors"}
+        named = {f"{key}.{name}": path for key, section in sections.items() for name, path in section.user_files()}
+        return dict(settings.from_config(self.config, None).user_files()) | named
 
 
 def load_experiment(*configfiles: Path) -> Experiment:

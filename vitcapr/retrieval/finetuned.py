@@ -148,7 +148,7 @@ def check_tags(finetuned: FinetunedDualEncoder, tags: TagTable | None) -> None:
     if tags is None and any(
         isinstance(tower, FinetunedTextTower) and tower.tags is not None for tower in finetuned.towers
     ):
-        raise UserError("a text tower adds parts of speech", remedy="run the stage tag_words and give --tags")
+        raise UserError("a text tower adds parts of speech", remedy="run the stage tag_words and give tags")
 
 
 def _in_chunks(embed: Callable[..., Tensor], inputs: tuple[Tensor, ...], chunk: int | None) -> Tensor:

@@ -2,17 +2,19 @@
 
 import base64
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from vitcapr.data.collect import ListedCaption, ListedImage, Listing
 from vitcapr.data.images import ImageSource
 from vitcapr.data.rows import Columns, Row, captions_of, read_rows
+from vitcapr.data.table import USUAL
 from vitcapr.data.tars import OddRow, Rejected
 from vitcapr.files import sha256_bytes
 
 LANGUAGES = ("en", "zh")
+NAMES = {"text": ("text", "caption"), **{name: USUAL[name] for name in ("image", "language", "split")}}
+"""The names that a column may have; that of ``category`` is fixed."""
 PICTURES = "pictures"
 """The folder of the pictures that are unpacked from a table."""
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
@@ -23,9 +25,7 @@ def detect_language(text: str) -> str:
     return "zh" if _HAN.search(text) else "en"
 
 
-def list_table(
-    file: Path, columns: Mapping[str, str], *, images: Path, encoded: bool, unpack_to: Path
-) -> tuple[Listing, Path]:
+def list_table(file: Path, *, images: Path, encoded: bool, unpack_to: Path) -> tuple[Listing, Path]:
     """The pairs of a table, in its order, and the root of its images. The split of an image is ``test`` if one of its
     rows says so, else ``none``.
 
@@ -33,8 +33,6 @@ def list_table(
     its bytes, so that the same picture in two rows is one.
 
     Args:
-        columns: the names of ``text`` and ``image``, which have to be there, and of ``language``, ``category`` and
-            ``split``.
         images: the folder or zip of the pictures, where the table has their paths.
         encoded: the image column holds Base64 and not paths. Bytes, which Parquet can hold, are taken as they are.
         unpack_to: receives the pictures that the table holds itself.
@@ -46,8 +44,7 @@ def list_table(
     listed: dict[str, ListedImage] = {}
     captions: list[ListedCaption] = []
     rejected: Rejected = []
-    names = {column: (name,) for column, name in columns.items()}
-    table_columns = Columns(names, needed=("text", "image"), key="data.pairs.columns")
+    table_columns = Columns({**NAMES, "category": ("category",)}, needed=("text", "image"))
     for row in read_rows(file, table_columns, rejected, key="data.pairs.table"):
         try:
             text, *more = captions_of(row.cells.get("text"))

@@ -6,11 +6,10 @@ from vitcapr.rooms import Room
 
 
 def _information(experiment: Any) -> list[str]:
-    models = [*experiment.retrievers, *experiment.finetuned_dual_encoders] if experiment.config.run.information else []
-    splits = [split for split in experiment.splits if split != "train"]
-    return [
-        f"{experiment.root}/metrics/information/{model}/{split}/metrics.json" for model in models for split in splits
-    ]
+    used, folder = experiment.models, f"{experiment.root}/metrics/information"
+    models = [*used.retrievers, *used.finetuned_dual_encoders] if experiment.config.run.information else []
+    splits = [split for split in used.splits if split != "train"]
+    return [f"{folder}/{model}/{split}/metrics.json" for model in models for split in splits]
 
 
 def _in_folder_of_paper(experiment: Any, file: str) -> list[str]:
