@@ -1,7 +1,6 @@
 """The interface of the rules to an experiment: its validated configuration, its stages and their files."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -24,18 +23,28 @@ from vitcapr.pipeline.rule import Stages
 from vitcapr.pipeline.stage import each_stage, find_stage
 
 
-@dataclass(frozen=True)
 class Experiment:
-    """A validated configuration, and for each subject the files of its jobs.
+    """A validated configuration, and for each subject the names and files of its jobs.
 
     Attributes:
-        results: the folder of all results.
+        config, results: the configuration, and the folder of all results.
         on_cluster: whether the jobs run on other machines, whose GPUs are not seen here.
+        dataset: the section of the data set.
+        stages: the stages as the rules run them.
     """
 
-    config: ExperimentConfig
-    results: Path = RESULTS
-    on_cluster: bool = False
+    def __init__(self, config: ExperimentConfig, results: Path = RESULTS, on_cluster: bool = False) -> None:
+        self.config, self.results, self.on_cluster = config, results, on_cluster
+        self.name = config.experiment
+        self.dataset: DatasetConfig = getattr(config.data, config.data.dataset)
+        self.stages = Stages(config, results)
+        self.models = Models(config)
+        self.root = self.models.root
+        self.features = Features(self.models, results)
+        self.captioning = Captioning(self.models, self.features)
+        self.retrieval = Retrieval(self.models, self.features)
+        self.finetuning = Finetuning(self.models, self.features)
+        self.targets = Targets(self.models, self)
 
     @classmethod
     def from_config(
@@ -56,50 +65,6 @@ class Experiment:
         if errors := {str(error): error for error in problems(experiment)}:
             raise as_user_error(list(errors.values()))
         return experiment
-
-    @property
-    def name(self) -> str:
-        return self.config.experiment
-
-    @property
-    def root(self) -> str:
-        """The folder of the experiment, as the rules write it."""
-        return self.models.root
-
-    @property
-    def dataset(self) -> DatasetConfig:
-        """The section of the data set."""
-        section: DatasetConfig = getattr(self.config.data, self.config.data.dataset)
-        return section
-
-    @cached_property
-    def models(self) -> Models:
-        return Models(self.config)
-
-    @cached_property
-    def features(self) -> Features:
-        return Features(self.models, self.results)
-
-    @cached_property
-    def captioning(self) -> Captioning:
-        return Captioning(self.models, self.features)
-
-    @cached_property
-    def retrieval(self) -> Retrieval:
-        return Retrieval(self.models, self.features)
-
-    @cached_property
-    def finetuning(self) -> Finetuning:
-        return Finetuning(self.models, self.features)
-
-    @cached_property
-    def targets(self) -> Targets:
-        return Targets(self.models, self)
-
-    @property
-    def stages(self) -> Stages:
-        """The stages as the rules run them."""
-        return Stages(self.config, self.results)
 
     @property
     def contents(self) -> str:
