@@ -79,7 +79,7 @@ def repeated(results: Results, images: int, photographs: Path | None, pictures: 
         assert len(whole.images) * len(whole.captions)  # read before the folder goes
     row_of = {row: place for place, row in enumerate(rows.tolist())}
     systems = [_system(one, row_of, rounds) for one in results.systems]
-    return Results(results.name, whole, systems, [_space(one, whole, rounds) for one in results.spaces])
+    return Results(results.name, whole, systems, [_space(one, whole, rounds) for one in results.spaces], {})
 
 
 def _renamed(names: "pd.Series[str]", number: int) -> "pd.Series[str]":

@@ -22,7 +22,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from vitcapr.decoding.beam import beam_search
 from vitcapr.decoding.stepwise import greedy
-from vitcapr.models.language_model_captioner import LanguageModelCaptioner
+from vitcapr.models.architectures.language_model import LanguageModelCaptioner
 
 PIECES, WIDTH, PATCHES, LENGTH = 2500, 192, 196, 12
 PAD, START, END = 0, 1, 2
@@ -36,7 +36,7 @@ def captioner() -> tuple[LanguageModelCaptioner, LlamaForCausalLM]:
     theirs = LlamaForCausalLM(config)
     network = copy.deepcopy(theirs)
     network.set_attn_implementation("eager")
-    model = LanguageModelCaptioner(PIECES, WIDTH, network, prefix={"grid": 7}, projector="mlp", train="all")
+    model = LanguageModelCaptioner(PIECES, WIDTH, network, prefix={"grid": 7}, train="all")
     return model, theirs
 
 
@@ -121,7 +121,7 @@ def training(images: int, each: int) -> dict[str, float]:
 
 @torch.inference_mode()
 def decoding(images: int) -> dict[str, float]:
-    """How many times faster captions of :data:`LENGTH` pieces are written than by ``generate``."""
+    """How many times faster captions of :data:`LENGTH` pieces and the end are written than by ``generate``."""
     model, network = captioner()
     model.eval()
     network.eval()
@@ -132,21 +132,22 @@ def decoding(images: int) -> dict[str, float]:
 
     def generate(beams: int) -> Tensor:
         start = network.get_input_embeddings()(torch.full((images, 1), START))
-        lengths = {"max_new_tokens": LENGTH, "min_new_tokens": LENGTH, "num_beams": beams}
-        options = {"suppress_tokens": [PAD, START], "eos_token_id": END, "pad_token_id": PAD, "do_sample": False}
+        lengths = {"max_new_tokens": LENGTH + 1, "min_new_tokens": LENGTH, "num_beams": beams}
+        ending = {"eos_token_id": END, "forced_eos_token_id": END, "pad_token_id": PAD}
+        options = {"suppress_tokens": [PAD, START], "do_sample": False, **ending}
         read = torch.cat([prefix, start], dim=1)
         mask = torch.ones(read.shape[:2], dtype=torch.int64)
         written: Tensor = network.generate(inputs_embeds=read, attention_mask=mask, **lengths, **options)
         return written
 
     def search(beams: int) -> list[Any]:
-        memory, lengths = model.encode(features), {"min_length": LENGTH, "max_length": LENGTH}
+        memory = model.encode(features)
+        limits: dict[str, Any] = {**special, "forbidden": [], "min_length": LENGTH, "max_length": LENGTH}
         if beams == 1:
-            return greedy(model, memory, **special, forbidden=[], **lengths)
-        found = beam_search(model, memory, **special, forbidden=[], beam_size=beams, **lengths)
-        return [best for best, *_ in found]
+            return greedy(model, memory, **limits)
+        return [best for best, *_ in beam_search(model, memory, beam_size=beams, **limits)]
 
-    same = [list(hypothesis.tokens) for hypothesis in search(1)]
+    same = [[*hypothesis.tokens, END] for hypothesis in search(1)]
     assert generate(1).tolist() == same, "transformers writes other captions"
     seconds = best_seconds(
         {

@@ -180,7 +180,7 @@ def seal(size: Size) -> None:
 def fill_captions(size: Size) -> None:
     rows = Rows.of_captions(size.data)
     plan = size.plan(rows)
-    options: dict[str, Any] = {"batch": BATCH, "max_length": 0, "device": torch.device("cpu")}
+    options: dict[str, Any] = {"max_length": 0, "device": torch.device("cpu")}
     load = lambda: CaptionFeatures(rows, RandomVectors(), "float16", **options)  # noqa: E731
     writer = fill(plan, range(plan.chunks), load, batch=BATCH, reuse=True, report=REPORT)
     sealed = size.folder / "text_features/a/manifest.json"

@@ -11,10 +11,14 @@ use rule cpu_job as audit_data with:
     output:
         captions="results/{experiment}/audits/{audit}/audit.parquet",
         leaks="results/{experiment}/audits/{audit}/leaks.csv",
-        table=in_report(
-            "audits/{audit}/tables.md", "audit", "Data", table="audit", audit="{audit}"
+        table="results/{experiment}/audits/{audit}/tables.md",
+        pictures=in_report(
+            "audits/{audit}/index.html",
+            "audit",
+            "Data",
+            table="audit",
+            audit="{audit}",
         ),
-        pictures="results/{experiment}/audits/{audit}/index.html",
         page="results/{experiment}/audits/{audit}/page_section.json",
     log:
         "results/{experiment}/logs/audit_data/{audit}.log",

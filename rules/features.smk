@@ -83,19 +83,3 @@ use rule cpu_job as feature_statistics with:
         runtime=240,
     params:
         **stages.feature_statistics(sealed=experiment.sealed_stores),
-
-
-use rule cpu_job as export_features with:
-    input:
-        sealed="results/{experiment}/{stores}/manifest.json",
-    output:
-        exported="results/{experiment}/{stores}/features.h5",
-    log:
-        "results/{experiment}/logs/export_features/{stores}.log",
-    wildcard_constraints:
-        stores=one_of(list(experiment.sealed_stores)),
-    resources:
-        mem_mb=2000,
-        runtime=120,
-    params:
-        **stages.export_features(),

@@ -1,6 +1,7 @@
 """Small data sets and random checkpoints of the real model classes, made on the spot."""
 
 import json
+import os
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,6 +12,7 @@ import typer
 from transformers import BertConfig, BertModel, BertTokenizer, PreTrainedModel, ViTConfig, ViTModel
 from typer.testing import CliRunner
 
+import vitcapr
 from tests.data_sets import write_data_set, write_noise
 from vitcapr.commands import features
 from vitcapr.pipeline.run import run_stage
@@ -103,7 +105,7 @@ class Experiment:
         return json.dumps(
             {
                 "backbone": {"source": "noise-vit", "dtype": "float32", **backbone},
-                "features": {"chunk": chunk, "batch": batch, "device": "cpu", "reuse": reuse},
+                "features": {"chunk": chunk, "batch": batch, "reuse": reuse},
                 "terms": {"licence": licence},
             }
         )
@@ -122,6 +124,7 @@ class Experiment:
             backbone=self.backbone,
             task=task,
             tasks=tasks,
+            device="cpu",
             stores=str(self.root / "results" / stores),
             part=part,
             settings=self.settings(**settings),  # type: ignore[arg-type]
@@ -141,3 +144,11 @@ class Experiment:
 def experiment(tmp_path: Path) -> Experiment:
     backbone = save_checkpoint(tiny_vit(), tmp_path / "noise-vit")
     return Experiment(tmp_path, make_dataset(tmp_path / "data", 11), backbone)
+
+
+def extract_text(manifest: Path, encoder: str, output: Path, **settings: object) -> Path:
+    """Extract the features of every caption to the folder ``output``; the store lies in a folder beside its."""
+    stores = os.environ.get("VITCAPR_STORES") or output.parent / "stores"
+    files = {"manifest": manifest, "stores": str(stores), "sealed": output / "manifest.json"}
+    vitcapr.run("extract_text", {"text_encoder": {"source": encoder, **settings}}, **files, device="cpu")
+    return output

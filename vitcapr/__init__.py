@@ -8,8 +8,6 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-_STEPS = ("build_vocabulary", "decode", "embed", "extract", "extract_text", "prepare_data", "seal")
-_TRAININGS = ("train_captioner", "train_head", "train_retriever")
 _HOMES = {
     "UserError": "vitcapr.errors",
     "evaluate": "vitcapr.api.evaluation",
@@ -18,7 +16,7 @@ _HOMES = {
     "load_retriever": "vitcapr.api.retriever",
     "open_features": "vitcapr.store.reader",
     "read_manifest": "vitcapr.formats.manifest",
-    **dict.fromkeys((*_STEPS, *_TRAININGS), "vitcapr.api.steps"),
+    **dict.fromkeys(("extract", "run", "seal", "train_head"), "vitcapr.api.steps"),
 }
 """Name -> module. A module is imported when its name is first used, and the code hash of no stage follows it."""
 

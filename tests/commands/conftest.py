@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 import vitcapr
-from tests.checkpoints import save_bert, save_checkpoint, tiny_vit
+from tests.checkpoints import extract_text, save_bert, save_checkpoint, tiny_vit
+from tests.commands.stores import train
 from tests.data_sets import write_data_set, write_noise
 
 IMAGES = 12
@@ -40,20 +41,24 @@ def _experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
             vitcapr.extract(data, "noise-vit", results / "features" / name, dtype="float32", chunk=4, mirror=mirror)
             for name, mirror in (("vit", False), ("mirrored", True))
         )
-        exact = {"dtype": "float32", "store_dtype": "float32", "device": "cpu"}
-        bert = vitcapr.extract_text(data, "tiny-bert", results / "text_features/bert", **exact)
-        inputs = (data, vit, vitcapr.build_vocabulary(data, results / "text", vocabulary={"min_count": 1}))
+        exact = {"dtype": "float32", "store_dtype": "float32"}
+        bert = extract_text(data / "manifest.json", "tiny-bert", results / "text_features/bert", **exact)
+        words = {"vocabulary": results / "text/vocabulary.json", "tokens": results / "text/tokens.npz"}
+        vitcapr.run("vocabulary", {"text": {"vocabulary": {"min_count": 1}}}, manifest=data, **words)
+        patch.chdir(root)
         phases = {"phases": [{"epochs": 3, "batch_images": 4, "learning_rate": 0.01}], "precision": "float32"}
         for kind in ("patch_attention", "baseline"):
             sizes = {"architecture": kind, "embedding_dim": 4, "hidden_dim": 6}
-            vitcapr.train_captioner(*inputs, results / "captioners" / kind, training=phases, **sizes)
-        words = {"word_dim": 4, "hidden_dim": 4}
-        for kind, more in (
-            ("words", {"text": words}),
-            ("bert", {"text_features": bert}),
-            ("augmented_views", {"text": words, "augmented_views": [mirrored]}),
+            train("captioner", vit, results / "captioners" / kind, training=phases, **sizes)
+        bag = {"word_dim": 4, "hidden_dim": 4}
+        views = {"augmented_views": [mirrored]}
+        for kind, files, more in (
+            ("words", {}, {"text": bag}),
+            ("bert", {"text_features": bert}, {"text": {"kind": "features", "encoder": "bert"}}),
+            ("augmented_views", views, {"text": bag, "augmented_views": ["mirrored"]}),
         ):
-            vitcapr.train_retriever(*inputs, results / "retrievers" / kind, embedding_dim=5, training=phases, **more)
+            output = results / "retrievers" / kind
+            train("retriever", vit, output, files, embedding_dim=5, training=phases, **more)
     return root
 
 

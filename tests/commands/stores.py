@@ -1,10 +1,12 @@
-"""Small sealed stores, of arrays and without an encoder."""
+"""Small sealed stores, of arrays and without an encoder; and models that are trained on stores."""
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+import vitcapr
 from vitcapr.store.layout import ArrayLayout
 from vitcapr.store.seal import write_sealed
 from vitcapr.store.writer import StoreWriter, store_folder
@@ -36,3 +38,19 @@ def write_store(
         writer.write(number, padded)
     write_sealed(writer, [ids], identity, root / sealed)
     return root / sealed
+
+
+def train(kind: str, features: Path, output: Path, files: Mapping[str, Any] | None = None, **settings: Any) -> Path:
+    """Train a captioner or a retriever on the data set ``results/toy``, to the folder ``output``.
+
+    Args:
+        features: a folder of features, or their manifest.
+        files: other files of the stage; ``text`` is the folder of the words.
+    """
+    others = {"text": "results/toy/text", **(files or {})}
+    text = Path(others.pop("text"))
+    words = {"vocabulary": text / "vocabulary.json", "tokens": text / "tokens.npz", "manifest": "results/toy/data"}
+    backbone = (features.parent if features.suffix else features).name
+    model = {kind: {"backbone": backbone, **settings}}
+    vitcapr.run(f"train_{kind}", model, features=features, **words, **others, **{kind: output})
+    return output

@@ -70,7 +70,7 @@ def test_a_backbone_in_a_folder_anywhere_is_found_again(
         manifest=results / "data/manifest.json",
         stores="results/stores",
         part=results / "features/vit/parts/0.json",
-        settings=json.dumps({"backbone": backbone, "features": {"chunk": 4, "batch": 4, "device": "cpu"}}),
+        settings=json.dumps({"backbone": backbone, "features": {"chunk": 4, "batch": 4}}),
     )
     assert len(json.loads(run("photos/photo 03.png", "--json"))) == 1
 

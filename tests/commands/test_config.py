@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import yaml
 from typer.testing import CliRunner
@@ -104,6 +105,9 @@ def test_images_are_those_of_the_data_set_that_is_configured(tmp_path: Path, mon
     (tmp_path / "t.csv").write_text("image,caption,split\na.png,a,train\nb.png,b,val\n")
     table = {"images": "images", "captions": "t.csv"}
     assert sizes(dataset="table", table=table, scenes={}) == {"train": 1, "validation": 1}
+    audit = pd.DataFrame({"caption_id": ["a.png#0"], "image_id": "a.png", "suspicion": 1.0, "wrong": 0.9})
+    audit.to_parquet(tmp_path / "audit.parquet")
+    assert sizes(dataset="table", table=table, scenes={}, leave_out="audit.parquet") == {"validation": 1}
 
 
 def test_show_is_complete_and_reads_back_as_the_same() -> None:

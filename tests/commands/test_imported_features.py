@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import vitcapr
 from tests.checkpoints import run_features
+from tests.commands.stores import train
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.formats.model import CARD, read_card
@@ -34,21 +34,21 @@ def imported(*options: str, **widths: int) -> Path:
     return Path(output.splitlines()[0].removeprefix("sealed: "))
 
 
-def train(features: Path, **settings: Any) -> Path:
-    return vitcapr.train_captioner(RESULTS / "data", features, RESULTS / "text", "captioner", **ATTENTION, **settings)
+def captioner(features: Path, **settings: Any) -> Path:
+    return train("captioner", features, Path("captioner"), **ATTENTION, **settings)
 
 
 def test_patches_alone_train_what_reads_patches_alone() -> None:
-    folder = train(imported(patches=6), init_from_cls=False)
+    folder = captioner(imported(patches=6), init_from_cls=False)
     assert read_card(folder / CARD)["architecture"]["feature_dim"] == 6
     with pytest.raises(UserError, match="has no 'cls', only patches"):
-        train(imported(patches=6))
+        captioner(imported(patches=6))
 
 
 def test_a_model_reads_each_array_at_its_own_width() -> None:
     features = imported(patches=6, cls=3)
     widths = {"feature_dim": 6, "cls_dim": 3}
-    assert widths.items() <= read_card(train(features) / CARD)["architecture"].items()
-    assert read_card(train(features, architecture="baseline") / CARD)["architecture"]["feature_dim"] == 3
+    assert widths.items() <= read_card(captioner(features) / CARD)["architecture"].items()
+    assert read_card(captioner(features, architecture="baseline") / CARD)["architecture"]["feature_dim"] == 3
     image = {"pool": "cls_mean"}
-    vitcapr.train_retriever(RESULTS / "data", features, RESULTS / "text", "retriever", image=image, training=PHASES)
+    train("retriever", features, Path("retriever"), image=image, training=PHASES)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import vitcapr
+from tests.commands.stores import train
 from tests.models.networks import save_language_model
 from vitcapr.commands.models import push
 from vitcapr.errors import UserError
@@ -51,10 +52,9 @@ def trained(project: Path) -> dict[str, Any]:
         model = {"source": "tiny-llama"}
         settings = json.dumps({"language_model": model})
         run_stage(pieces, manifest=inputs["manifest"], **words, tokens=text / "tokens.npz", settings=settings)
-        settings = {"language_model": model, "prefix": {"grid": 1}, "lora": {"rank": 2}}
+        settings = {"language_model": model, "prefix": {"grid": 1}}
         settings["training"] = {"phases": PHASES, "precision": "float32", "select_by": "cider"}
-        files = (results / "data", results / "features/vit", text, folder)
-        vitcapr.train_captioner(*files, architecture="language_model", **settings)
+        train("captioner", results / "features/vit", folder, {"text": text}, architecture="language_model", **settings)
     return {**inputs, **words, "captioner": folder}
 
 

@@ -9,12 +9,13 @@ import pytest
 from safetensors.numpy import load_file
 
 import vitcapr
+from tests.commands.stores import train
 from vitcapr.formats.embeddings import read_embeddings
 from vitcapr.formats.model import CARD, WEIGHTS, read_card
 
 RESULTS = Path("results/toy")
 DEEP, MIRRORED = RESULTS / "features/deep", RESULTS / "features/deep-mirrored"
-INPUTS = (RESULTS / "data", DEEP, RESULTS / "text")
+FILES = {"features": DEEP, "manifest": RESULTS / "data", "vocabulary": RESULTS / "text/vocabulary.json"}
 PHASES = {"phases": [{"epochs": 3, "batch_images": 4, "learning_rate": 0.01}], "precision": "float32"}
 CAPTIONER = {"embedding_dim": 4, "hidden_dim": 6, "training": PHASES}
 RETRIEVER = {"embedding_dim": 5, "text": {"word_dim": 4, "hidden_dim": 4}, "training": PHASES}
@@ -33,15 +34,17 @@ def layered(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.usefixtures("layered")
 def test_a_captioner_reads_a_layer_of_the_store_and_of_a_file() -> None:
-    folder = vitcapr.train_captioner(*INPUTS, RESULTS / "captioners/deep", layer=1, **CAPTIONER)
-    plain = vitcapr.train_captioner(*INPUTS, RESULTS / "captioners/plain", **CAPTIONER)
+    folder = train("captioner", DEEP, RESULTS / "captioners/deep", layer=1, **CAPTIONER)
+    plain = train("captioner", DEEP, RESULTS / "captioners/plain", **CAPTIONER)
     assert read_card(folder / CARD)["settings"]["captioner"]["layer"] == 1
     assert "layer" not in read_card(plain / CARD)["settings"]["captioner"]
     learned = load_file(folder / WEIGHTS)
     assert not all(np.array_equal(weights, learned[name]) for name, weights in load_file(plain / WEIGHTS).items())
 
     captioner = vitcapr.load_captioner(folder, beam_size=3)
-    of_stage = json.loads(vitcapr.decode(captioner, "test", RESULTS / "captions.json").read_text())
+    settings = {"decoding": {"beam_size": 3}}
+    vitcapr.run("decode", settings, **FILES, captioner=folder, split="test", captions=RESULTS / "captions.json")
+    of_stage = json.loads((RESULTS / "captions.json").read_text())
     found = captioner.caption(PHOTOGRAPHS)
     assert [one.caption for one in found] == [entry["caption"] for entry in of_stage]
     expected = pytest.approx([entry["log_prob"] for entry in of_stage], abs=1e-5)
@@ -50,12 +53,14 @@ def test_a_captioner_reads_a_layer_of_the_store_and_of_a_file() -> None:
 
 @pytest.mark.usefixtures("layered")
 def test_a_retriever_reads_a_layer_of_each_view_and_of_a_file() -> None:
-    views = {"augmented_views": [MIRRORED], **RETRIEVER}
-    folder = vitcapr.train_retriever(*INPUTS, RESULTS / "retrievers/deep", layer=1, **views)
-    plain = vitcapr.train_retriever(*INPUTS, RESULTS / "retrievers/plain", **views)
-    deep, last = (
-        read_embeddings(vitcapr.embed(model, "test", RESULTS / f"{model.name}.npz")).images for model in (folder, plain)
-    )
+    views = {"augmented_views": [MIRRORED]}
+    settings = {"augmented_views": ["deep-mirrored"], **RETRIEVER}
+    folder = train("retriever", DEEP, RESULTS / "retrievers/deep", views, layer=1, **settings)
+    plain = train("retriever", DEEP, RESULTS / "retrievers/plain", views, **settings)
+    for model in (folder, plain):
+        output = RESULTS / f"{model.name}.npz"
+        vitcapr.run("embed", **FILES, **views, retriever=model, split="test", embeddings=output)
+    deep, last = (read_embeddings(RESULTS / f"{name}.npz").images for name in ("deep", "plain"))
     assert not np.allclose(deep, last, atol=0.01)
     retriever = vitcapr.load_retriever(folder)
     assert retriever.embed_images(PHOTOGRAPHS) == pytest.approx(deep, abs=1e-5)

@@ -25,12 +25,12 @@ def start(output: Path, *command: str, epochs: int = 400) -> "subprocess.Popen[s
     """
     results = Path("results/toy")
     phases = [{"epochs": epochs, "batch_images": 3, "learning_rate": 0.01}]
-    training = {"phases": phases, "precision": "float32", "device": "cpu", "processes": 2, "save_every_steps": 2}
+    training = {"phases": phases, "precision": "float32", "processes": 2}
     settings = {"captioner": {"backbone": "vit", "embedding_dim": 4, "hidden_dim": 6, "training": training}}
     return subprocess.Popen(
         [
             *(sys.executable, "-m", *(command or ("vitcapr",)), "stage", "train_captioner"),
-            *("--settings", json.dumps(settings)),
+            *("--settings", json.dumps(settings), "--device", "cpu"),
             *("--features", str(results / "features/vit/manifest.json")),
             *("--manifest", str(results / "data/manifest.json"), "--tokens", str(results / "text/tokens.npz")),
             *("--vocabulary", str(results / "text/vocabulary.json"), "--captioner", str(output)),
@@ -50,15 +50,16 @@ def test_a_training_in_two_processes_is_stopped_and_continued(project: Path, tmp
     output = tmp_path / "captioner"
     first = start(output)
     deadline = time.monotonic() + 180
-    state = output / "checkpoint/state.safetensors"
-    while not state.exists() and first.poll() is None and time.monotonic() < deadline:
+    log_path = output.with_suffix(".log")
+    log_path.touch()
+    while "epoch 1: " not in log_path.read_text() and first.poll() is None and time.monotonic() < deadline:
         time.sleep(0.01)
     first.send_signal(signal.SIGUSR1)
     errors = first.communicate()[1]
     assert first.returncode == 75, errors
     assert "stopped: training saved at epoch" in errors
     assert not (output / "card.json").exists()
-    second, log_path = start(output), output.with_suffix(".log")
+    second = start(output)
     while "continuing at epoch" not in log_path.read_text() and second.poll() is None:
         time.sleep(0.01)
     os.killpg(second.pid, signal.SIGINT)

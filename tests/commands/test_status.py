@@ -26,7 +26,6 @@ def experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Experiment:
     values = {
         "experiment": "a",
         "backbones": {"vit": {"source": "noise-vit", "dtype": "float32"}},
-        "features": {"device": "cpu"},
     }
     return Experiment(parse(ExperimentConfig, values, "test"))
 

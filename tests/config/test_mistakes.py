@@ -95,7 +95,7 @@ WRONG = {
     RETRIEVER % "augmented_views: [mirrored, mirrored]": "'mirrored' occurs twice",
     "backbones: {b: {source: 'store:1', mirror: true}}": "store:1 holds features",
     "backbones: {b: {source: 'store:1', layers: [6]}}": "layers needs pictures",
-    "text_encoders: {t: {source: 'store:1', pool: cls, batch: 8}}": "batch, pool without effect: store:1 holds",
+    "text_encoders: {t: {source: 'store:1', pool: cls, max_length: 8}}": "max_length, pool without effect",
     "backbones: {b: {source: vit, layers: [6], output: aligned}}": "layers: [6] needs output: hidden",
     "backbones: {b: {source: vit, layers: [9, 6]}}": "layers has to increase: [6, 9]",
     "backbones: {b: {source: vit, layers: []}}": "at least 1 item",
@@ -124,8 +124,6 @@ WRONG = {
     "metrics: {sentence_similarity: {text_encoder: glove}}": "word vectors are no encoder of sentences",
     "metrics: {bert_score: {text_encoder: glove}}": "name a text encoder with output: hidden",
     "{text: {language: zh}, metrics: {caption: [meteor]}, captioners: {a: {backbone: vit}}}": "no metric for 'zh'",
-    "{text: {language: zh}, captioners: {a: {backbone: vit}}, retrievers: {r: {backbone: vit}}, rerankings: {x: "
-    "{decoding: beam, retriever: r, weighing: {select_by: meteor}}}}": "METEOR reads English alone",
     # Fine-tuned dual encoders and alignments.
     TOWERS % "languages: [en]": "needs either source (a checkpoint) or tokenizer (from scratch), not both",
     TOWERS % "source: b}, u: {source: b": "two text towers read the same language",

@@ -116,8 +116,7 @@ def karpathy_image(number: int, split: str, folder: str = "val2014") -> dict[str
     }
 
 
-@pytest.mark.parametrize(("restval", "split"), [(True, "train"), (False, "none")])
-def test_karpathys_split(tmp_path, picture, write_files, restval, split):
+def test_karpathys_split(tmp_path, picture, write_files):
     listed = [(42, "test"), (8, "restval"), (17, "val"), (3, "train"), (3, "test")]
     photographs = {f"COCO_val2014_{number:012d}.jpg": picture() for number, _ in listed}
     write_files(tmp_path / "coco" / "val2014", photographs)
@@ -127,12 +126,11 @@ def test_karpathys_split(tmp_path, picture, write_files, restval, split):
         tmp_path / "out",
         images=str(tmp_path / "coco"),
         karpathy=str(tmp_path / "dataset_coco.json"),
-        restval=restval,
     )
     manifest = read_manifest(path)
     assert manifest.images[["image_id", "split"]].to_numpy().tolist() == [
         ["3", "train"],
-        ["8", split],
+        ["8", "train"],
         ["17", "validation"],
         ["42", "test"],
     ]
@@ -156,7 +154,7 @@ def test_karpathys_split(tmp_path, picture, write_files, restval, split):
 def test_a_foreign_annotation_file_is_named(tmp_path, write_files, name, content, message):
     write_files(tmp_path, {name: content})
     with pytest.raises(UserError, match=message) as caught, ImageSource(tmp_path) as source:
-        list_images(source, [], annotations=[str(tmp_path / name)], karpathy=None, restval=True)
+        list_images(source, [], annotations=[str(tmp_path / name)], karpathy=None)
     assert name in str(caught.value)
 
 
@@ -232,7 +230,7 @@ def test_so_many_odd_entries_stop_the_stage(coco):
     entry = {"id": 5, "image_id": 4, "caption": None}
     file.write_text(json.dumps({**json.loads(TRAIN), "annotations": [*json.loads(TRAIN)["annotations"], entry]}))
     message = "1 of 3 rows of captions cannot be used, '5' first: 1 x 'caption' is None.* raise data.max_rejected"
-    keys = {"annotations": [str(file)], "karpathy": None, "restval": True}
+    keys = {"annotations": [str(file)], "karpathy": None}
     with Reporter() as reporter, list_data_set("coco", str(coco), **keys) as (source, listing):
         check(listing, source, Checks(max_rejected=0.34), reporter)
         with pytest.raises(UserError, match=message):
@@ -254,6 +252,6 @@ def test_an_odd_entry_of_karpathys_file_is_listed(tmp_path, old, new, item, reas
     content = json.dumps({"images": [karpathy_image(3, "train"), karpathy_image(8, "val")]})
     assert content.count(old) == 1
     file.write_text(content.replace(old, new), encoding="utf-8-sig")
-    listing = list_karpathy([], file, restval=True)
+    listing = list_karpathy([], file)
     assert list(listing.rejected) == [(item, reason)]
     assert "Caption 1 of 8." in list(listing.captions["text"])

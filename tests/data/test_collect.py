@@ -142,7 +142,7 @@ def test_the_same_picture_in_two_splits_is_said(folder: Path, capsys: pytest.Cap
 def test_an_audit_leaves_out_training_captions_with_their_reason(folder: Path, tmp_path: Path) -> None:
     audit = tmp_path / "audit.parquet"
     wrong = {"a#0": 0.9, "a#1": 0.1, "b#0": 0.5, "c#0": 0.99}
-    pd.DataFrame({"caption_id": [*wrong], "suspicion": 0.0, "wrong": wrong.values()}).to_parquet(audit)
+    pd.DataFrame({"caption_id": [*wrong], "image_id": "", "suspicion": 0.0, "wrong": wrong.values()}).to_parquet(audit)
     images = [ListedImage(name, f"good/{name}.png", "test" if name == "c" else "train") for name in "abcd"]
     captions = [ListedCaption(name, name[0], "A dog .") for name in (*wrong, "d#0")]
     listing = Listing.from_records(images, captions)
@@ -156,6 +156,6 @@ def test_an_audit_leaves_out_training_captions_with_their_reason(folder: Path, t
     ]
     with pytest.raises(UserError, match=r"none of 4 training captions: their highest probability is 0\.9"):
         leave_out(listing, audit, 0.95)
-    pd.DataFrame({"caption_id": ["a#0"]}).to_parquet(audit)
+    pd.DataFrame({"caption_id": ["a#0"], "image_id": ""}).to_parquet(audit)
     with pytest.raises(UserError, match="an audit has the column suspicion"):
         leave_out(listing, audit, 0.5)

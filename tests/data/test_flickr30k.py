@@ -218,7 +218,11 @@ def test_what_leaks_or_is_unknown_is_refused(tmp_path: Path, pictures: dict[str,
     [
         ("bare", {}, r"data\.flickr30k\.images: no Parquet files found"),
         ("bare", {"text": "gone.token"}, r"data\.flickr30k\.text: no such file .*results_20130124\.token"),
-        ("bare", {"text": "bare/readme.txt"}, r"data\.flickr30k\.text\.image: .*separated by a comma"),
+        (
+            "bare",
+            {"text": "bare/readme.txt"},
+            r"no column 'image_name' or 'image' \(bare/readme\.txt, separated by a comma\)",
+        ),
         ("bare", {"text": "wrong.json"}, r"data\.flickr30k\.text: not the file .*: it has no 'filename'"),
         ("bare", {"text": "t.token", "lists": "gone.json"}, r"data\.flickr30k\.lists: no such file"),
         ("foreign", {}, "has no column 'caption' or .*; there are image, words"),

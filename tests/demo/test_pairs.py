@@ -21,7 +21,7 @@ def test_rendered_pictures_in_both_languages(tmp_path: Path) -> None:
     assert len(data.captions[data.captions["split"] != "test"]) == 60
     assert pq.read_table(tmp_path / "data" / "pairs.parquet").num_rows == len(data.captions)
     # Pairs are split anew, so no picture is the near duplicate of another, which may be in another split.
-    without = ScenesConfig(images=12, size=32, test=0.2, near_duplicates=False)
-    plain = write_scenes(tmp_path / "plain", without, 1, Reporter(stream=io.StringIO()))
+    scenes, quiet = ScenesConfig(images=12, size=32, test=0.2), Reporter(stream=io.StringIO())
+    plain = write_scenes(tmp_path / "plain", scenes, 1, quiet, near_duplicates=False)
     assert set(data.images["sha256"]) == set(read_manifest(plain).images["sha256"])
     assert set(data.captions["language"]) == {"en", "zh"}

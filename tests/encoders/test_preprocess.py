@@ -11,7 +11,9 @@ from transformers.models.blip.image_processing_pil_blip import BlipImageProcesso
 from transformers.models.clip.image_processing_pil_clip import CLIPImageProcessorPil
 from transformers.models.convnext.image_processing_pil_convnext import ConvNextImageProcessorPil
 from transformers.models.deit.image_processing_pil_deit import DeiTImageProcessorPil
+from transformers.models.efficientnet.image_processing_pil_efficientnet import EfficientNetImageProcessorPil
 from transformers.models.mobilenet_v2.image_processing_pil_mobilenet_v2 import MobileNetV2ImageProcessorPil
+from transformers.models.mobilevit.image_processing_pil_mobilevit import MobileViTImageProcessorPil
 from transformers.models.siglip.image_processing_pil_siglip import SiglipImageProcessorPil
 from transformers.models.vit.image_processing_pil_vit import ViTImageProcessorPil
 
@@ -25,6 +27,7 @@ SIZES = [(50, 37), (37, 50), (40, 40), (32, 129), (28, 28)]
 
 def write(folder: Path, content: dict[str, Any]) -> Path:
     (folder / "preprocessor_config.json").write_text(json.dumps(content))
+    (folder / "config.json").write_text('{"model_type": "vit"}')
     return folder
 
 
@@ -54,6 +57,9 @@ def ours(preprocessing: Preprocessing, image: Image.Image) -> torch.Tensor:
         ConvNextImageProcessorPil(size={"shortest_edge": 28}, crop_pct=0.9, resample=2),
         ConvNextImageProcessorPil(size={"shortest_edge": 384}),
         MobileNetV2ImageProcessorPil(size={"shortest_edge": 30}, crop_size={"height": 27, "width": 27}),
+        EfficientNetImageProcessorPil(size={"height": 30, "width": 30}, resample=2),
+        EfficientNetImageProcessorPil(size={"height": 30, "width": 30}, resample=2, rescale_offset=True),
+        MobileViTImageProcessorPil(size={"shortest_edge": 30}, crop_size={"height": 27, "width": 27}, resample=2),
     ],
     ids=lambda processor: type(processor).__name__,
 )
@@ -133,12 +139,13 @@ def test_large_jpeg_files_are_decoded_at_a_fraction_of_their_size(
         ({"size": 224, "feature_extractor_type": "ViTFeatureExtractor"}, (224, 224), None),
         ({"size": 30, "crop_size": 24, "feature_extractor_type": "CLIPFeatureExtractor"}, (30,), (24, 24)),
         ({"size": 224, "crop_pct": 0.875, "feature_extractor_type": "ConvNextFeatureExtractor"}, (256,), (224, 224)),
+        ({"size": {"height": 24, "width": 16}, "image_processor_type": "DINOv3ViTImageProcessorFast"}, (24, 16), None),
     ],
 )
-def test_old_configurations_name_one_number(
+def test_configurations_of_old_and_torchvision_processors(
     tmp_path: Path, content: dict[str, Any], resize: tuple[int, ...], crop: tuple[int, int] | None
 ) -> None:
-    """google/vit-base-patch16-224-in21k, old CLIPs and microsoft/resnet-50 were described like this."""
+    """google/vit-base-patch16-224-in21k, old CLIPs, microsoft/resnet-50 and DINOv3 are described like this."""
     write(tmp_path, {"image_mean": [0.5] * 3, "image_std": [0.5] * 3, "resample": 2, **content})
     preprocessing, _ = read_preprocessing(tmp_path, (99, 99))
     assert preprocessing == Preprocessing(resize, crop, "bilinear", 1 / 255, (0.5,) * 3, (0.5,) * 3)
@@ -166,10 +173,23 @@ def test_without_a_processor_the_assumption_is_logged(tmp_path: Path) -> None:
         ({"size": {"longest_edge": 5}}, "not understood"),
         ({"size": {"shortest_edge": 32}, "do_center_crop": False}, "make no batch"),
         ({"resample": 77}, "interpolation 77"),
-        ({"size": {"shortest_edge": 32}, "crop_size": 64}, "larger than"),
+        ({"size": {"shortest_edge": 32}, "crop_size": 64, "do_center_crop": True}, "larger than"),
+        (
+            {"image_processor_type": "ViTImageProcessor", "do_pad": True},
+            "the step 'do_pad' of the processor is not read",
+        ),
+        ({"image_processor_type": "NoImageProcessor", "size": 30}, "size 30 is not understood"),
     ],
 )
 def test_what_cannot_be_understood_is_one_line(tmp_path: Path, content: dict[str, Any], message: str) -> None:
     write(tmp_path, {"image_mean": [0.5] * 3, "image_std": [0.5] * 3, **content})
     with pytest.raises(UserError, match=message):
+        read_preprocessing(tmp_path, (16, 16))
+
+
+@pytest.mark.parametrize("content", ["[]", "{", ""])
+def test_a_damaged_description_is_one_line(tmp_path: Path, content: str) -> None:
+    write(tmp_path, {})
+    (tmp_path / "preprocessor_config.json").write_text(content)
+    with pytest.raises(UserError, match=r"preprocessor_config\.json"):
         read_preprocessing(tmp_path, (16, 16))

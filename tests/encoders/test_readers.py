@@ -12,10 +12,15 @@ from PIL import Image
 from safetensors.torch import save_file
 
 from tests.checkpoints import save_bert
+from vitcapr.encoders import kinds
 from vitcapr.encoders.image_encoders import configured_image_size, load_image_encoder
+from vitcapr.encoders.kinds import library
 from vitcapr.encoders.preprocess import read_preprocessing
-from vitcapr.encoders.text_encoders import load_text_encoder, text_recipe
+from vitcapr.encoders.text_encoders import TextRecipe
 from vitcapr.errors import UserError
+from vitcapr.pipeline.fingerprint import fingerprint
+from vitcapr.pipeline.stage import find_stage
+from vitcapr.stages.extract_text import ExtractTextSettings
 
 CPU = torch.device("cpu")
 TEXTS = ["A dog runs on the grass .", "cat", "the cats sit", "a red red red dog runs and sits on a red cat ."]
@@ -146,9 +151,35 @@ def test_open_clip_gives_its_own_vectors(tmp_path: Path, mode: str) -> None:
         load_image_encoder(tmp_path / "clip", size=(32, 32), dtype=torch.float32, device=CPU)
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "distribution"),
+    [
+        ("config.json", {"architecture": "resnet10t"}, "timm"),
+        ("open_clip_config.json", {}, "open-clip-torch"),
+        ("modules.json", [], "sentence-transformers"),
+    ],
+)
+def test_the_version_of_an_optional_reader_counts_where_it_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: Any, distribution: str
+) -> None:
+    (tmp_path / name).write_text(json.dumps(content))
+    made_of = []
+    for release in ("1.0", "1.1"):
+        monkeypatch.setattr(kinds, "version", lambda asked, release=release: f"{release} of {asked}")
+        assert library(tmp_path) == f"{distribution} {release} of {distribution}"
+        settings = ExtractTextSettings.model_validate({"text_encoder": {"source": str(tmp_path)}})
+        made_of.append(fingerprint(find_stage("extract_text"), settings, {}, tmp_path)["files"])
+    assert {key for key, value in made_of[0].items() if made_of[1][key] != value} == {
+        "the reader of text_encoder.source"
+    }
+    settings = ExtractTextSettings.model_validate({"text_encoder": {"source": str(tmp_path), "pool": "mean"}})
+    plain = fingerprint(find_stage("extract_text"), settings, {}, tmp_path)["files"]
+    assert ("the reader of text_encoder.source" in plain) == (name != "modules.json")
+
+
 def sentences(folder: Path, output: Any = "hidden", pool: Any = "auto", max_length: int = 24, **options: Any) -> Any:
     arguments = {"revision": "main", "dtype": "float32", "device": CPU, "max_length": max_length, **options}
-    return load_text_encoder(str(folder), output=output, pool=pool, **arguments)
+    return TextRecipe(str(folder), output=output, pool=pool, **arguments).load()
 
 
 def save_sentence_encoder(folder: Path, pooling: str, *more: str, **options: Any) -> Any:
@@ -193,10 +224,12 @@ def test_a_sentence_encoder_is_read_as_published(
     folder = tmp_path / "saved"
     np.testing.assert_allclose(sentences(folder, prompt=prompt).encode(TEXTS, 3), expected, atol=1e-5)
     shared = {"revision": "main", "output": "hidden", "dtype": "float32", "max_length": 24}
-    recipe = text_recipe(str(folder), CPU, pool="auto", prompt=prompt, **shared)
+    recipe = TextRecipe(str(folder), CPU, pool="auto", prompt=prompt, **shared)
     assert (recipe.attributes["pool"], recipe.attributes.get("prompt", "")) == ("modules.json", used)
     assert (recipe.note is None) == bool(used or not options)
-    plain = text_recipe(str(folder), CPU, pool="mean", **shared)
+    assert recipe.attributes["library"] == f"sentence-transformers {kinds.version('sentence-transformers')}"
+    plain = TextRecipe(str(folder), CPU, pool="mean", **shared)
+    assert "library" not in plain.attributes
     assert plain.attributes["weights_sha256"] != recipe.attributes["weights_sha256"]
     own = sentences(folder, pool="mean", prompt="")
     np.testing.assert_allclose(own.encode(TEXTS), sentences(tmp_path / "plain").encode(TEXTS), atol=1e-5)

@@ -81,23 +81,6 @@ def test_hidden_of_blip2_is_its_t5_encoder(checkpoints: dict[str, Path], pool: s
     assert parameters(made.model) == parameters(encoder), "neither images nor a decoder are in memory"
 
 
-@pytest.mark.parametrize(("name", "whole"), [("clip", CLIPModel), ("siglip", SiglipModel)])
-def test_hidden_is_the_text_model(checkpoints: dict[str, Path], name: str, whole: type) -> None:
-    folder = checkpoints[name]
-    text_model = whole.from_pretrained(folder).eval().text_model
-
-    def pooled(text: str) -> torch.Tensor:
-        given = tokens(
-            folder, text, padding="max_length" if name == "siglip" else False, truncation=True, max_length=ROOM
-        )
-        real = given["attention_mask"][0].bool()
-        if name == "siglip":
-            del given["attention_mask"]
-        return text_model(**given).last_hidden_state[0][real].mean(0)
-
-    np.testing.assert_allclose(load_text(folder).encode(TEXTS), one_by_one(pooled), atol=1e-5)
-
-
 def test_a_plain_t5_is_loaded_without_its_decoder(checkpoints: dict[str, Path], tmp_path: Path) -> None:
     language = Blip2Config.from_pretrained(checkpoints["blip2_t5"]).text_config
     whole = T5ForConditionalGeneration(language).eval()

@@ -27,7 +27,7 @@ from transformers.models.blip.image_processing_pil_blip import BlipImageProcesso
 from transformers.models.clip.image_processing_pil_clip import CLIPImageProcessorPil
 from transformers.models.siglip.image_processing_pil_siglip import SiglipImageProcessorPil
 
-from vitcapr.encoders.text_encoders import load_text_encoder
+from vitcapr.encoders.text_encoders import TextRecipe
 
 WORDS = ["a", "dog", "cat", "runs", "sits", "on", "the", "grass", "red", "."]
 TEXTS = ["a dog runs on the grass .", "cat", "the cat sits", "a red red red dog runs and sits on a red cat ."]
@@ -38,7 +38,7 @@ PICTURES = {"image_size": SIZE, "patch_size": PATCH}
 
 def load_text(folder: Path, pool: Any = "mean", max_length: int = ROOM, output: Any = "hidden") -> Any:
     options = {"revision": "main", "dtype": "float32", "device": torch.device("cpu")}
-    return load_text_encoder(str(folder), pool=pool, max_length=max_length, output=output, **options)
+    return TextRecipe(str(folder), pool=pool, max_length=max_length, output=output, **options).load()
 
 
 def clip_tokenizer() -> CLIPTokenizer:

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 import vitcapr
 
@@ -24,8 +23,10 @@ def differing(one: dict[str, Any], other: dict[str, Any]) -> set[str]:
 def test_from_data_to_recall(toys: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(toys)
     towers, tiny = Path("results/towers"), Path("results/tiny")
-    text = vitcapr.build_vocabulary(towers / "data", tmp_path / "text", vocabulary={"min_count": 1})
-    same(text, towers / "text", "vocabulary.json", "tokens.npz")
+    data = {"manifest": towers / "data", "vocabulary": tmp_path / "text/vocabulary.json"}
+    tokens = tmp_path / "text/tokens.npz"
+    vitcapr.run("vocabulary", {"text": {"vocabulary": {"min_count": 1}}}, **data, tokens=tokens)
+    same(tmp_path / "text", towers / "text", "vocabulary.json", "tokens.npz")
 
     cut = {"chunk": 16, "batch": 16, "device": "cpu"}
     monkeypatch.setenv("VITCAPR_BACKBONES", str(toys / tiny / "backbones"))
@@ -36,43 +37,21 @@ def test_from_data_to_recall(toys: Path, tmp_path: Path, monkeypatch: pytest.Mon
     )
     assert sealed["arrays"] == expected["arrays"]
     assert differing(sealed["attributes"], expected["attributes"]) == {"terms"}
-    encoded = vitcapr.extract_text(towers / "data", "bert", tmp_path / "text_features/bert", max_length=16)
+    bert = {"text_encoder": {"source": "bert", "max_length": 16}}
+    encoded = tmp_path / "text_features/bert/manifest.json"
+    vitcapr.run("extract_text", bert, manifest=towers / "data", sealed=encoded, stores=str(tmp_path / "stores"))
     assert (
         vitcapr.open_features(encoded).fingerprint == vitcapr.open_features(towers / "text_features/bert").fingerprint
     )
 
     made, name = tmp_path / "retrievers/mine", "mlp-pairs40-seed0"
-    card = json.loads((towers / "retrievers" / name / "card.json").read_text())["settings"]
-    settings = {
-        key: value for key, value in card["retriever"].items() if key not in ("backbone", "augmented_views", "seed")
-    }
-    files = {"text_features": towers / "text_features/bert", "seed": card["seed"]}
-    vitcapr.train_retriever(towers / "data", towers / "features/adopted", text, made, **files, **settings)
+    settings = json.loads((towers / "retrievers" / name / "card.json").read_text())["settings"]
+    files = {**data, "features": towers / "features/adopted", "text_features": towers / "text_features/bert"}
+    vitcapr.run("train_retriever", settings, **files, tokens=tokens, retriever=made)
     same(made, towers / "retrievers" / name, "best.safetensors", "card.json", "history.csv", "sweep.csv")
-    retriever = vitcapr.load_retriever(
-        made,
-        vocabulary=text / "vocabulary.json",
-        features=towers / "features/adopted",
-        manifest=towers / "data/manifest.json",
-        text_features=towers / "text_features/bert/manifest.json",
-    )
-    embedded = vitcapr.embed(retriever, "test", tmp_path / "test.npz")
+    embedded = tmp_path / "test.npz"
+    vitcapr.run("embed", **files, retriever=made, split="test", embeddings=embedded)
     assert embedded.read_bytes() == (towers / f"embeddings/{name}/test/embeddings.npz").read_bytes()
     scores = json.loads((towers / f"metrics/retrieval/{name}/test/metrics.json").read_text())["metrics"]
     found = vitcapr.evaluate_retrieval(embedded, samples=50).scores.set_index("metric")
     assert found["value"].to_dict() == {metric: score["value"] for metric, score in scores.items()}
-
-
-def test_from_features_to_captions(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(project)
-    tiny = Path("results/tiny")
-    settings = yaml.safe_load(Path("tiny.yaml").read_text())["captioners"]["cross_entropy"]
-    glove = tiny / "text/word_vectors" / settings.pop("word_vectors")
-    made = tmp_path / "captioners/cross_entropy"
-    del settings["backbone"]
-    files = (tiny / "data", tiny / "features/vit", tiny / "text")
-    vitcapr.train_captioner(*files, made, word_vectors=glove, **settings)
-    same(made, tiny / "captioners/cross_entropy", "best.safetensors", "card.json", "history.csv")
-    captioner = vitcapr.load_captioner(tiny / "captioners/attention", decoding="beam")
-    captions = vitcapr.decode(captioner, "test", tmp_path / "captions.json")
-    same(captions.parent, tiny / "captions/attention/beam/test", "captions.json")

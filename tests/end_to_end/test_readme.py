@@ -98,7 +98,7 @@ def test_the_page_of_the_python_api(project: Path, forks: Forks) -> None:
 
     A notebook runs the steps from photographs to recall, and the command ``evaluate`` METEOR.
     """
-    source = "".join(block for block in blocks("python", PYTHON_API) if "prepare_data" not in block)
+    source = "".join(block for block in blocks("python", PYTHON_API) if "data_photographs" not in block)
     source = source.replace("results/demo", "results/tiny")
     source = source.replace('captions_of("validation"', 'captions_of("train"')
     source = source.replace("evaluate(captions, references)", "evaluate(captions, references, metrics=['cider'])")

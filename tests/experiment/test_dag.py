@@ -50,7 +50,7 @@ def test_every_job_logs_and_says_what_it_needs(fresh: Any) -> None:
 
 
 def test_tasks_share_an_extraction_and_a_cpu_needs_no_gpu(fresh: Any) -> None:
-    values = {"features": {"tasks": 3, "device": "cpu"}, "captioners": {"attention": {"backbone": "vit"}}}
+    values = {"device": "cpu", "features": {"tasks": 3}, "captioners": {"attention": {"backbone": "vit"}}}
     tasks = [job for job in fresh.plan(values, "--", "features") if job.rule_name == "extract"]
     options = options_of(tasks, "extract")
     assert sorted((each["task"], each["tasks"]) for each in options) == [("0", 3), ("1", 3), ("2", 3)]

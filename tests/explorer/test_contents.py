@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tests.explorer.experiment import (
@@ -24,6 +25,7 @@ from vitcapr.errors import UserError
 from vitcapr.explorer.contents import Contents
 from vitcapr.explorer.results import read_experiment
 from vitcapr.explorer.spaces import nearest, place_on_map
+from vitcapr.formats.caption_audit import write_audit
 from vitcapr.report.attended import LEVELS
 
 
@@ -78,6 +80,18 @@ def test_ranks_of_true_matches(contents: Contents) -> None:
     # For image 0, the captions of image 1 (cosine 0.8) tie with its own; ties count as wrong.
     assert values(contents, "dual:i2t")[0] == 3
     assert values(contents, "dual:t2i") == [1, 2, 1, 1, 1, 1]
+
+
+def test_suspicion_of_the_worst_reference(results: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(results, tmp_path / "toy")
+    shutil.rmtree(folder / "captions")
+    shutil.rmtree(folder / "embeddings")
+    table = pd.DataFrame({"image_id": np.repeat([*IDS[1:], "train"], 2), "suspicion": np.arange(12) / 10, "rank": 1})
+    table = table.assign(caption_id=table.index.astype(str), split="", p=0, wrong=table["suspicion"] / 2, odd="")
+    write_audit(folder / "audits/whole/audit.parquet", [table.assign(better_image="", better_caption="")])
+    contents = Contents([read_results(folder)], "test")
+    assert values(contents, "audit whole:suspicion") == [None, 0.1, 0.3, 0.5, 0.7, 0.9]
+    assert values(contents, "audit whole:wrong") == pytest.approx([None, 0.05, 0.15, 0.25, 0.35, 0.45], abs=0.011)
 
 
 def test_neighbours(contents: Contents) -> None:

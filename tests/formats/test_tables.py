@@ -5,6 +5,7 @@ import io
 import math
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -23,6 +24,7 @@ from vitcapr.formats.tables import (
     to_latex,
     to_markdown,
     to_page,
+    write_page,
 )
 from vitcapr.formats.terminal import print_listing, to_rich
 
@@ -99,6 +101,14 @@ def test_markdown(table: Table) -> None:
 
 def test_a_bare_table_is_its_rows() -> None:
     assert to_markdown(Table("", ("a",), (row("`<b>`"),))) == "| a |\n| --- |\n| `<b>` |\n"
+
+
+def test_html_has_the_text_of_the_markdown_and_none_of_its_tags(table: Table, tmp_path: Path) -> None:
+    write_page([tmp_path / "a.md", tmp_path / "a.html"], to_page([table], "<b>"))
+    assert (tmp_path / "a.md").read_text() == to_page([table], "<b>")
+    html = (tmp_path / "a.html").read_text()
+    assert "<h2>&lt;b&gt;</h2>" in html
+    assert "<td>a|&lt;pad&gt;, 5,000</td>" in html
 
 
 def test_a_page(table: Table) -> None:

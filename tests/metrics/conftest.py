@@ -34,6 +34,7 @@ def fake_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str]
         path.write_text(f"#!/bin/sh\n{script}\n")
         path.chmod(0o755)
         monkeypatch.setattr(java, "JAVA", str(path))
+        monkeypatch.setattr(java, "PATIENCE", 1.0)
 
     return make
 
@@ -49,7 +50,7 @@ def words() -> tuple[list[str], list[list[str]]]:
     """CANDIDATES and REFERENCES, tokenised in one call."""
     flat = [Caption(str(number), text) for number, text in enumerate(CANDIDATES)]
     flat += [Caption(str(number), text) for number, texts in enumerate(REFERENCES) for text in texts]
-    tokens = iter(java.tokenize(flat, timeout=300))
+    tokens = iter(java.tokenize(flat))
     return [next(tokens) for _ in CANDIDATES], [[next(tokens) for _ in texts] for texts in REFERENCES]
 
 
@@ -65,4 +66,4 @@ def more_words(words: tuple[list[str], list[list[str]]]) -> tuple[list[str], lis
 def meteor_statistics(more_words: tuple[list[str], list[list[str]]]) -> list[list[float]]:
     candidates, references = more_words
     named = [Caption(str(number), text) for number, text in enumerate(candidates)]
-    return java.meteor_statistics(named, references, timeout=300)
+    return java.meteor_statistics(named, references)

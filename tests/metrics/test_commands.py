@@ -90,15 +90,15 @@ def test_score(folder: Path) -> None:
 
 
 def test_captions_of_a_sample_are_scored(folder: Path) -> None:
-    """Seed 3 draws the second of two images; a sample as large as the split is the split."""
+    """A sample as large as the split is the split."""
     values = json.loads(SETTINGS)["metrics"]
-    sampled = {"metrics": {**values, "sampled_images": {"test": 1, "validation": 7}, "sampling_seed": 3}}
+    sampled = {"metrics": {**values, "sampled_images": {"test": 1, "validation": 7}}}
     metrics = run_score(folder, settings=json.dumps(sampled))
-    assert metrics["bleu_1"]["value"] == pytest.approx(2 / 4)
+    assert metrics["bleu_1"]["value"] == pytest.approx(2 / 3)
     assert metrics["bleu_1"]["n"] == 1
     assert "|images:1|" in (protocol := json.loads((folder / "metrics.json").read_text())["protocol"])
-    assert "|sample:1/2,seed=3|vocab:" in protocol
-    assert pd.read_parquet(folder / "per_image.parquet")["image_id"].tolist() == ["two.png"]
+    assert "|sample:1/2,seed=0|vocab:" in protocol
+    assert pd.read_parquet(folder / "per_image.parquet")["image_id"].tolist() == ["one.png"]
     whole = {"metrics": {**values, "sampled_images": {"test": 2}}}
     assert run_score(folder, settings=json.dumps(whole)) == run_score(folder)
 
@@ -144,14 +144,15 @@ def test_summary_and_table(folder: Path, capsys: pytest.CaptureFixture[str], mon
     results = folder / "results"
     for experiment in ("demo", "other"):
         home = results / experiment
-        written = {"summary": home / "summary.csv", "table": home / "scores.md"}
+        written = {"summary": home / "summary.csv", "table": [home / "scores.md", home / "scores.html"]}
         run_stage(summary, metrics=files, experiment=experiment, **written)
     collected = pd.read_csv(results / "summary.csv")
     assert sorted(collected["experiment"].unique()) == ["demo", "other"]
     assert "57.1" in (results / "demo" / "scores.md").read_text()
+    assert '<td style="text-align:right">57.1' in (results / "demo" / "scores.html").read_text()
 
     none = results / "alignments"
-    run_stage(summary, experiment="alignments", summary=none / "summary.csv", table=none / "scores.md")
+    run_stage(summary, experiment="alignments", summary=none / "summary.csv", table=[none / "scores.md"])
     assert pd.read_csv(none / "summary.csv").empty
     assert (none / "scores.md").read_text() == "No scores.\n"
     assert len(pd.read_csv(results / "summary.csv")) == len(collected)

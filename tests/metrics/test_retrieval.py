@@ -240,7 +240,7 @@ def test_an_ablation_is_the_difference_on_the_same_images(folder: Path) -> None:
         files[model].parent.mkdir(parents=True)
         shutil.copy(folder / f"{name}-ranks.npz", files[model])
     settings = {"pairs": [["full", "plain"], ["full", "same"]], "metrics": {"bootstrap_samples": 200}}
-    written = {"numbers": folder / "ablations.csv", "table": folder / "ablations.md"}
+    written = {"numbers": folder / "ablations.csv", "table": [folder / "ablations.md"]}
     run_stage(ablate, ranks=list(files.values()), settings=json.dumps(settings), **written)
     numbers = pd.read_csv(folder / "ablations.csv").set_index(["model", "metric"])
     one = numbers.loc["plain", "t2i_recall_1"]

@@ -20,7 +20,7 @@ from vitcapr.encoders.checkpoints import weights_digest
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.formats.scores import read_metrics
-from vitcapr.metrics.similarity import Tokens, clip_scores, greedy_match, sentence_similarity
+from vitcapr.metrics.similarity import PROMPT, Tokens, clip_scores, greedy_match, sentence_similarity
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.score_similarity import score_similarity
 
@@ -44,9 +44,9 @@ def test_scores_of_known_angles() -> None:
 
 
 def score(captions: Path, manifest: Path, settings: dict[str, Any], **files: Path) -> dict[str, Any]:
-    chosen, output = json.dumps({**settings, "device": "cpu"}), manifest.with_name("similarity.json")
+    chosen, output = json.dumps(settings), manifest.with_name("similarity.json")
     given = {"captions": captions, "manifest": manifest, "metrics": output, **files}
-    run_stage(score_similarity, split="train", settings=chosen, **given)
+    run_stage(score_similarity, split="train", settings=chosen, device="cpu", **given)
     return read_metrics(output)
 
 
@@ -63,7 +63,7 @@ def captions(experiment: Experiment) -> Path:
 
 def scored(experiment: Experiment, captions: Path, text: Path) -> dict[str, Any]:
     encoder = {"source": str(text), "output": "aligned", "dtype": "float32", "max_length": ROOM}
-    metrics = {"clip_score": {"backbone": "clip", "text_encoder": "clip", "prompt": ""}, "bootstrap_samples": 20}
+    metrics = {"clip_score": {"backbone": "clip", "text_encoder": "clip"}, "bootstrap_samples": 20}
     store = experiment.run(source="clip", output="aligned", store_dtype="float32")
     settings = {"metrics": metrics, "clip": encoder}
     return score(captions, experiment.manifest, settings, features=store.manifest_path)
@@ -76,12 +76,14 @@ def test_clip_score_is_the_cosine_of_the_whole_model(experiment: Experiment, cap
     processor = CLIPProcessor.from_pretrained(experiment.backbone)
     paths = read_manifest(experiment.manifest).images["path"]
     pictures = [Image.open(experiment.root / "data" / "pictures" / path).convert("RGB") for path in paths]
+    texts = [PROMPT + caption for caption in CAPTIONS]
+    how = {"return_tensors": "pt", "padding": True, "truncation": True, "max_length": ROOM}
     with torch.inference_mode():
-        output = model.eval()(**processor(text=CAPTIONS, images=pictures, return_tensors="pt", padding=True))
+        output = model.eval()(**processor(text=texts, images=pictures, **how))
         cosines = (output.logits_per_image / model.logit_scale.exp()).diagonal()
     assert found["metrics"]["clip_score"]["value"] == pytest.approx(2.5 * cosines.clamp(min=0).mean().item(), abs=2e-4)
     assert 0 < found["metrics"]["ref_clip_score"]["value"] < 2.5
-    assert "w=2.5,prompt=none" in found["protocol"]
+    assert "w=2.5,prompt=A photo depicts" in found["protocol"]
 
 
 def test_another_model_is_refused(experiment: Experiment, captions: Path, tmp_path: Path) -> None:
@@ -130,7 +132,7 @@ def bert_scored(manifest: Path, bert: Path, options: dict[str, Any], **encoder: 
     captions = write_texts(manifest.with_name("captions.json"), dict(zip(images, CAPTIONS, strict=True)))
     settings = {
         "metrics": {"bert_score": {"text_encoder": "bert", **options}, "bootstrap_samples": 20},
-        "bert": {"source": str(bert), "dtype": "float32", "max_length": 32, "batch": 3, **encoder},
+        "bert": {"source": str(bert), "dtype": "float32", "max_length": 32, **encoder},
     }
     return score(captions, manifest, settings)
 

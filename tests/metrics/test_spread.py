@@ -67,12 +67,12 @@ def test_one_seed_has_no_spread_and_a_missing_score_does_not_count() -> None:
 
 def test_as_people_read_it(tmp_path: Path) -> None:
     write_summary(tmp_path / "summary.csv", SCORES)
-    files = {"spread": tmp_path / "spread.csv", "pairs": tmp_path / "pairs.csv", "table": tmp_path / "spread.md"}
+    files = {"spread": tmp_path / "spread.csv", "pairs": tmp_path / "pairs.csv", "table": [tmp_path / "spread.md"]}
     settings = json.dumps({"models": {name: model._asdict() for name, model in BOTH.items()}})
     run_stage(spread_stage, summary=tmp_path / "summary.csv", settings=settings, **files)
     assert pd.read_csv(files["spread"])["model"].tolist() == ["linear", "mlp"]
     assert pd.read_csv(files["pairs"])["verdict"].tolist() == ["higher"]
-    text = files["table"].read_text()
+    text = files["table"][0].read_text()
     assert "| score | linear | mlp |" in text
     assert "| I→T R@1 | 21.00 ± 1.00 (20.00-22.00) | 31.33 ± 1.53 (30.00-33.00) |" in text
     assert "| seeds | 3 | 3 |" in text

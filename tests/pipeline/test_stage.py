@@ -28,14 +28,14 @@ Model = Annotated[Path, "A folder of weights", ("weights", "card")]
 
 class Inner(Section):
     rate: float = 0.1
-    device: str = "cpu"
+    seed: int = 0
 
 
 class Settings(StageSettings):
     training: Inner = Inner()
 
 
-@stage(cached=True, device="training.device", execution_only={"store"})
+@stage(cached=True, execution_only={"store", "training.seed"})
 def toy(
     one: In[Words],
     several: list[In[Words]],
@@ -87,7 +87,7 @@ def test_the_files_of_a_value() -> None:
 def test_what_decides_the_result() -> None:
     values = Settings().canonical()
     assert toy.result_settings(values) == {"training": {"rate": 0.1}}
-    assert values == {"training": {"rate": 0.1, "device": "cpu"}}
+    assert values == {"training": {"rate": 0.1, "seed": 0}}
 
 
 def test_a_type_that_means_nothing_is_refused() -> None:

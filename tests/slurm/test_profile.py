@@ -15,12 +15,12 @@ CONFIG = {
     "experiment": "mine",
     "captioners": {
         "several": {"backbone": "vit", "training": {"processes": 4}},
-        "on_cpu": {"backbone": "vit", "architecture": "baseline", "training": {"device": "cpu"}},
+        "baseline": {"backbone": "vit", "architecture": "baseline"},
     },
     "retrievers": {"pair": {"backbone": "vit", "text": {"kind": "features", "encoder": "sentences"}}},
     "text_encoders": {"sentences": {"source": "nowhere/sentences"}},
     "rerankings": {"reranked": {"decoding": "beam", "retriever": "pair"}},
-    "run": {"captioners": ["several", "on_cpu"], "retrievers": ["pair"]},
+    "run": {"captioners": ["several", "baseline"], "retrievers": ["pair"]},
 }
 
 
@@ -58,18 +58,17 @@ def test_the_papers_allocation(jobs: dict[str, DryJob]) -> None:
 def test_a_training_requests_a_gpu_per_process_and_a_warning_signal(jobs: dict[str, DryJob]) -> None:
     several = jobs["train_captioner several"].resources
     assert (several["gpu"], several["slurm_extra"]) == ("4", "--signal=USR1@300")
-    assert jobs["train_captioner on_cpu"].resources["gpu"] == "0"
+    assert jobs["train_captioner baseline"].resources["gpu"] == "1"
 
 
 def test_gpu_use_is_planned_where_jobs_have_gpus(
     jobs: dict[str, DryJob], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On a login node, which has none; not on such a machine itself, nor where every training has device: cpu."""
+    """On a login node, which has none; not on such a machine itself, nor with device: cpu."""
     assert "draw_gpu" in jobs
     monkeypatch.setattr("vitcapr.stages.draw_gpu.GPU", tmp_path / "nvidiactl")
-    cpu = dict.fromkeys(CONFIG["captioners"], CONFIG["captioners"]["on_cpu"])
-    on_cpu = {"captioners": cpu, "run": {"captioners": [*cpu], "retrievers": [], "rerankings": []}}
-    for values, on_cluster, planned in ((CONFIG, True, True), (CONFIG, False, False), (CONFIG | on_cpu, True, False)):
+    on_cpu = {**CONFIG, "device": "cpu"}
+    for values, on_cluster, planned in ((CONFIG, True, True), (CONFIG, False, False), (on_cpu, True, False)):
         experiment = Experiment.from_config({"experiment": "mine"} | dict(values), on_cluster=on_cluster)
         (figure,) = (each for each in experiment.figure_rules if each.stage.name == "draw_gpu")
         assert bool(figure.targets) == planned, (values, on_cluster)

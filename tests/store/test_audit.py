@@ -10,8 +10,7 @@ import pytest
 from PIL import Image
 from transformers import BertTokenizer
 
-import vitcapr
-from tests.checkpoints import PROCESSOR, Experiment, run_features, save_bert, save_checkpoint, tiny_vit
+from tests.checkpoints import PROCESSOR, Experiment, extract_text, run_features, save_bert, save_checkpoint, tiny_vit
 from tests.commands.stores import write_store
 from tests.data_sets import write_data_set
 from vitcapr.errors import UserError
@@ -105,10 +104,10 @@ IMAGE_FAULTS: dict[str, tuple[Callable[[Experiment, Arrays], Arrays], str]] = {
         "scaled to length 1",
     ),
     "overflow": (lambda _, a: overflowing(a), "float16 overflow"),
-    "older": (lambda e, _: other_weights(e), "such as an older checkpoint"),
+    "older": (lambda e, _: other_weights(e), "such as those of an older checkpoint"),
     "unrelated": (
         lambda _, a: {n: np.random.default_rng(0).normal(size=x.shape) for n, x in a.items()},
-        "of no related network",
+        "or another network",
     ),
 }
 
@@ -207,8 +206,8 @@ def in_lower_case(root: Path) -> Path:
 
 
 def encode(data: Path, out: Path, **settings: object) -> FeatureStore:
-    settings = {"dtype": "float32", "store_dtype": "float32", "device": "cpu", "max_length": 16, **settings}
-    return vitcapr.open_features(vitcapr.extract_text(data, "cased", out, **settings))
+    settings = {"dtype": "float32", "store_dtype": "float32", "max_length": 16, **settings}
+    return open_features(extract_text(data, "cased", out, **settings))
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from tests.checkpoints import flip_bit, printed_by, run_features, snapshot
 from tests.commands.stores import write_store
 from vitcapr.commands import features, gc
 from vitcapr.errors import UserError
-from vitcapr.store.reader import open_features
 
 
 def age(folder: Path) -> None:
@@ -163,7 +162,7 @@ from vitcapr.store.export import to_h5
 from vitcapr.store.reader import open_features
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-for limit in range(0, 9000, 700):
+for limit in range(0, 9000, 2200):
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
     try:
         to_h5(open_features(sys.argv[1]), Path(sys.argv[2]))
@@ -179,7 +178,7 @@ def test_an_h5_export_that_finds_no_room_ends_well(tmp_path: Path) -> None:
         [sys.executable, "-c", EXPORTS, sealed, tmp_path / "f.h5"], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines() == ["the file would be larger than files may be"] * 13
+    assert done.stdout.splitlines() == ["the file would be larger than files may be"] * 5
     assert not list(tmp_path.glob("*f.h5*"))
 
 
@@ -202,15 +201,3 @@ def test_gc_deletes_only_what_nothing_refers_to(experiment: Any) -> None:
     begun.write_text("{}")
     with pytest.raises(UserError, match="not a part"):
         collect(results)
-
-
-def test_gc_keeps_the_text_stores_of_experiments(tmp_path: Path) -> None:
-    arrays, ids = {"text": np.zeros((3, 2), np.float16)}, ["a#0", "a#1", "b#0"]
-    sealed = write_store(tmp_path, arrays, ids, "caption_id", sealed="a/text_features/bert/manifest.json")
-    store = open_features(sealed)
-    age(store.path.parent)
-    assert "in use" in collect(tmp_path, "--yes")
-    assert len(open_features(sealed)["text"]) == 3
-    sealed.unlink()
-    assert "deleted" in collect(tmp_path, "--yes")
-    assert not store.path.parent.exists()

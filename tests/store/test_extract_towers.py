@@ -75,7 +75,7 @@ def test_a_store_of_any_output(
     assert store.attributes["output"] == options["output"]
     log = capsys.readouterr().err
     assert "peak memory " in log
-    assert f"{QUERIES} tokens of {shapes['cls'][0]}" in log or "a vector of 6" in log
+    assert f"patches {QUERIES} x {shapes['cls'][0]}" in log or "cls 6, " in log
 
     encoder = open_like(store.attributes, torch.device("cpu"), str(checkpoint))
     with ImageSource(read_manifest(manifest).image_root) as source:

@@ -38,7 +38,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def store(folder: Path) -> FeatureStore:
     """The stage on the data set and the processor in ``folder``."""
-    settings = {"backbone": {"source": str(folder / "backbone")}, "pixels": {"chunk": 4}}
+    settings = {"backbone": {"source": str(folder / "backbone")}, "features": {"chunk": 4}}
     sealed, manifest = folder / "pixels" / "manifest.json", folder / "data" / "manifest.json"
     stores = str(folder / "stores")
     run_stage(extract_pixels, manifest=manifest, stores=stores, sealed=sealed, settings=json.dumps(settings))

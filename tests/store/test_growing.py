@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from tests.data_sets import rewrite
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.formats.store_manifest import read_sealed
 from vitcapr.store.check import sealed_files
-from vitcapr.store.layout import chunk_path
 
 OLD = 11
 """Pictures of the first experiment: two chunks of four and one of three."""
@@ -31,11 +29,6 @@ def to_do(experiment: Any) -> str:
     """What the last extraction said of its images."""
     lines = (experiment.root / "extract.log").read_text().splitlines()
     return next(line for line in reversed(lines) if "images to do" in line).partition(";")[0]
-
-
-def files(store: Any, name: str) -> list[Path]:
-    layout = store[name]
-    return [chunk_path(store.path / name, index, layout.ndim) for index in range(-(-len(layout) // 4))]
 
 
 def sound(store: Any) -> bool:
@@ -86,15 +79,3 @@ def test_another_recipe_and_other_weights_copy_nothing(experiment: Any) -> None:
     flip_bit(experiment.backbone / "model.safetensors", -1)
     with_pictures(experiment, list(range(12)), "grown").run("new")
     assert to_do(experiment).endswith("12 of 12 images to do")
-
-
-def test_rows_of_a_damaged_chunk_are_computed(experiment: Any) -> None:
-    old = experiment.run("old")
-    before = old["patches"][:]
-    flip_bit(files(old, "patches")[1])
-    grown = with_pictures(experiment, list(range(13)), "grown")
-    new = grown.run("new")
-    assert to_do(experiment).endswith("6 of 13 images to do")
-    assert "no rows are copied from this chunk: " in (experiment.root / "extract.log").read_text()
-    np.testing.assert_allclose(new["patches"][:OLD], before, atol=2e-3)
-    assert sound(new)

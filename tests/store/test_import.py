@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import vitcapr
-from tests.checkpoints import Experiment, flip_bit, run_features, save_bert
+from tests.checkpoints import Experiment, extract_text, flip_bit, run_features, save_bert
 from tests.data_sets import write_data_set
 from vitcapr.commands import features
 from vitcapr.errors import UserError
@@ -187,8 +187,8 @@ def test_pulled_stores_are_adopted_by_digest_without_checkpoint_and_photographs(
 ) -> None:
     monkeypatch.setenv("VITCAPR_BACKBONES", str(tmp_path / "backbones"))
     save_bert(tmp_path / "backbones" / "bert", ["noise"])
-    options: dict[str, Any] = {"dtype": "float32", "device": "cpu", "max_length": 8}
-    texts = vitcapr.extract_text(experiment.manifest, "bert", tmp_path / "made" / "bert", **options)
+    options: dict[str, Any] = {"dtype": "float32", "max_length": 8}
+    texts = extract_text(experiment.manifest, "bert", tmp_path / "made" / "bert", **options)
     made = {"vit": experiment.run(), "bert": vitcapr.open_features(texts)}
     expected = {name: next(iter(store.values()))[:] for name, store in made.items()}
     for name, store in made.items():
@@ -244,30 +244,6 @@ def test_each_row_has_one_id(tmp_path: Path, ids: list[str], words: str) -> None
     np.save(tmp_path / "empty.npy", VECTORS[:0])
     with pytest.raises(UserError, match="no features there"), open_foreign(tmp_path / "empty.npy", []):
         pass
-
-
-def write_two_layers(path: Path) -> None:
-    arrays = {"layer_a": VECTORS, "layer_b": 2 * VECTORS}
-    if path.suffix == ".h5":
-        write_h5(path, {**arrays, "ids": IDS})
-    elif path.suffix == ".npz":
-        np.savez(path, ids=np.array(IDS), **arrays)
-    else:
-        (path / "deep").mkdir(parents=True)
-        for row, name in enumerate(IDS):
-            np.savez(path / "deep" / f"{name}.npz", **{key: values[row] for key, values in arrays.items()})
-
-
-@pytest.mark.usefixtures("data")
-@pytest.mark.parametrize("kind", ["f.h5", "f.npz", "folder"])
-def test_another_array_is_another_store(tmp_path: Path, kind: str) -> None:
-    write_two_layers(tmp_path / kind)
-    for repeated in range(2):
-        for factor, array in ((1, "layer_a"), (2, "layer_b")):
-            with open_features(imported(tmp_path / kind, "--array", array)) as store:
-                order = [store.ids.index(name if kind != "folder" else f"deep/{name}") for name in IDS]
-                np.testing.assert_array_equal(store["cls"][:][order], factor * VECTORS)
-        assert len(list((tmp_path / "stores").iterdir())) == 2, repeated
 
 
 @pytest.mark.parametrize("kind", ["f.h5", "f.npz", "f.npy"])

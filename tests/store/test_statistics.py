@@ -72,7 +72,7 @@ def test_the_stage_writes_all_stores_and_a_page(sealed: Path, arrays: dict[str, 
         feature_statistics,
         sealed={"features/a": sealed, "text_features/b": sealed},
         statistics=tmp_path / "statistics.json",
-        table=tmp_path / "page.md",
+        table=[tmp_path / "page.md"],
     )
     found = json.loads((tmp_path / "statistics.json").read_text())
     for store in ("features/a", "text_features/b"):

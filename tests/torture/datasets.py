@@ -25,7 +25,7 @@ from tests.torture.tally import Tally
 
 PICTURES = [f"{number:012d}.{ending}" for number, ending in enumerate(("jpg", "png", "gif", "bmp", "tif", "webp"), 1)]
 FORMATS = {"jpg": "JPEG", "png": "PNG", "gif": "GIF", "bmp": "BMP", "tif": "TIFF", "webp": "WEBP"}
-TEXTS = {name: [f"a dog number {index} runs", f"picture {index} , again"] for index, name in enumerate(PICTURES)}
+TEXTS = {name: [f"a dog number {index} runs", f"picture {index} again"] for index, name in enumerate(PICTURES)}
 SPLITS = ("train", "train", "train", "train", "val", "test")
 KINDS = ("flickr8k", "kaggle", "coco", "coco_karpathy", "flickr30k_parquet")
 NAMES = ("../../../escape.jpg", "/etc/escape.jpg", "a\\..\\b.jpg", "a//b.jpg", "C:/x.jpg", "\udcff.jpg", "a\nb.jpg", "")

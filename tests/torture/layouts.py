@@ -23,7 +23,7 @@ from PIL import Image
 
 from tests.data_sets import encoded
 from tests.torture.tally import Tally
-from vitcapr.api.steps import prepare_data
+from vitcapr.api.steps import run
 from vitcapr.errors import UserError
 
 LAYOUTS = ("parquet", "tar", "files", "metadata.csv", "metadata.jsonl", "table", "tables", "coco", "zip")
@@ -230,7 +230,7 @@ def read_layout(box: Path, draw: random.Random, tally: Tally) -> None:
     table, truth = write_form(box, form, draw)
     problem = None
     try:
-        prepare_data(table.pop("images"), table.pop("captions", None), box / "out", **table)
+        run("data_photographs", {"table": table}, folder=box / "out")
         problem = "accepted" if form.is_refused else find_problem(box / "out", form, truth)
     except UserError as error:
         if not form.is_refused or "\n" in str(error):

@@ -71,7 +71,7 @@ class Job:
         left_out = {*self.outputs, str(self.record), log}
         experiments = {"/".join(Path(path).parts[:2]) for path in (*self.inputs, *self.outputs)}
         folders = {folder for folder in experiments if folder.startswith("results/")}
-        folders |= {"results/stores", *(["results/result_cache"] if cached else [])}
+        folders |= {"stores", "results/stores", *(["results/result_cache"] if cached else [])}
         for path in (path for name in sorted(folders) for path in files_below(self.project / name)):
             name = path.relative_to(self.project).as_posix()
             if name in left_out or (self.stage in FROM_NOTHING and name.startswith("results/stores/")):
@@ -80,7 +80,7 @@ class Job:
         for name in (".digests.json", "summary.csv"):  # written by the jobs of all experiments
             if (self.project / "results" / name).exists():
                 shutil.copy2(self.project / "results" / name, folder / "results")
-        for name in ("vit", "bert", "llama", "vectors.txt", "stores"):
+        for name in ("vit", "bert", "llama", "vectors.txt"):
             (folder / name).symlink_to(self.project / name)
         return folder
 

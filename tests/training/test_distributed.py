@@ -37,7 +37,7 @@ IMAGES, WIDTH, SPACE, WORDS = 14, 6, 4, 9
 TRAIN, VALIDATION = np.arange(9), np.arange(9, IMAGES)
 CPU = torch.device("cpu")
 PHASE = PhaseConfig(epochs=1, learning_rate=0.02, schedule="cosine", warmup_steps=2)
-RECIPE = TrainingConfig(phases=[PHASE] * 3, ema_decay=0.9, save_every_steps=2)
+RECIPE = TrainingConfig(phases=[PHASE] * 3, ema_decay=0.9)
 
 
 def run_in(processes: int, work: Callable[[Path], None], folder: Path) -> None:

@@ -55,7 +55,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         manifest=manifest,
         stores=str(folder / "stores"),
         sealed=folder / "pixels.json",
-        settings=json.dumps({"backbone": {"source": str(folder / "vit")}, "pixels": {"chunk": 4}}),
+        settings=json.dumps({"backbone": {"source": str(folder / "vit")}, "features": {"chunk": 4}}),
     )
     run_stage(
         train_tokenizer,
@@ -74,7 +74,6 @@ def settings(**training: object) -> dict[str, Any]:
             "training": {
                 "phases": [{"epochs": 2, "batch_images": 4, "captions_per_image": None, "learning_rate": 0.003}],
                 "precision": "float32",
-                "save_every_steps": 1,
                 **training,
             },
         }
@@ -118,7 +117,7 @@ def test_it_learns_and_leaves_what_embedding_needs(folder: Path, tmp_path: Path)
     with (output / "history.csv").open(newline="") as stream:
         losses = [float(row["train_loss"]) for row in csv.DictReader(stream)]
     assert losses[-1] < 0.9 * losses[0]
-    found = embed(folder, tmp_path / "embeddings.npz", values, "validation", output, embed={"batch": 3})
+    found = embed(folder, tmp_path / "embeddings.npz", values, "validation", output)
     assert found["images"].shape == (5, 8)
     assert found["captions"].shape == (10, 8)
     assert found["image_row"].tolist() == list(range(11, 16))

@@ -55,7 +55,7 @@ PHASES = [
     PhaseConfig(epochs=2, learning_rate=0.05, schedule="cosine", warmup_steps=2),
     PhaseConfig(epochs=2, learning_rate=0.01),
 ]
-RECIPE = TrainingConfig(phases=PHASES, ema_decay=0.9, save_every_steps=3)
+RECIPE = TrainingConfig(phases=PHASES, ema_decay=0.9)
 
 
 def trainer(task: Line, folder: Path, recipe: TrainingConfig = RECIPE, identity: str = "same") -> Trainer[Tensor]:
@@ -82,11 +82,12 @@ def test_stopped_and_continued_equals_uninterrupted(
     assert_continues(tmp_path, Line, RECIPE, stop_before)
 
 
-@pytest.mark.parametrize(
-    "recipe", [RECIPE, RECIPE.model_copy(update={"save_every_steps": 100})], ids=["steps", "epochs"]
-)
-def test_killed_between_saves_repeats_the_lost_steps(tmp_path: Path, recipe: TrainingConfig) -> None:
-    whole = train_in(tmp_path / "whole", Line(), recipe)
+@pytest.mark.parametrize("steps", [2, 100])
+def test_killed_between_saves_repeats_the_lost_steps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: int
+) -> None:
+    monkeypatch.setattr(loop, "_SAVE_STEPS", steps)
+    whole = train_in(tmp_path / "whole", Line(), RECIPE)
 
     class Killed(Line):
         def loss(self, batch: Tensor) -> tuple[Tensor, int]:
@@ -95,8 +96,8 @@ def test_killed_between_saves_repeats_the_lost_steps(tmp_path: Path, recipe: Tra
             return super().loss(batch)
 
     with pytest.raises(KeyboardInterrupt):
-        trainer(Killed(), tmp_path / "parts", recipe).run()
-    assert_same(whole, train_in(tmp_path / "parts", Line(), recipe))
+        trainer(Killed(), tmp_path / "parts").run()
+    assert_same(whole, train_in(tmp_path / "parts", Line(), RECIPE))
 
 
 @pytest.mark.parametrize(("seconds", "saves"), [(0.0, 4 + 1), (1e9, 1)])
@@ -106,7 +107,8 @@ def test_the_state_is_saved_after_an_epoch_if_it_is_old(
     written = []
     monkeypatch.setattr("vitcapr.training.loop._SECONDS", seconds)
     monkeypatch.setattr(Trainer, "_write", lambda self, _: written.append(self.position.epoch))
-    trainer(Line(), tmp_path, RECIPE.model_copy(update={"save_every_steps": 100})).run()
+    monkeypatch.setattr(loop, "_SAVE_STEPS", 100)
+    trainer(Line(), tmp_path).run()
     assert len(written) == saves
 
 

@@ -167,7 +167,6 @@ RECIPE = TrainingConfig(
     ],
     select_by="rsum",
     ema_decay=0.8,
-    save_every_steps=2,
 )
 
 

@@ -22,8 +22,6 @@ from vitcapr.metrics.retrieval_scoring import score_embeddings
 from vitcapr.metrics.scoring import score_captions, select_metrics
 
 METRICS = ("bleu", "meteor", "rouge_l", "cider")
-TIMEOUT = 300
-"""Seconds of silence after which the tokenizer or METEOR is stopped."""
 
 Array = Any
 """An array of numpy, torch or another library, or the path of a ``.npy`` file."""
@@ -104,7 +102,6 @@ def evaluate(
             scored_texts,
             split=name,
             language=language,
-            timeout=TIMEOUT,
             samples=samples,
             seed=seed,
             instances=objects,

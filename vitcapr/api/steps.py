@@ -1,18 +1,13 @@
-"""The steps from photographs to scores, one function each: the stages that the workflow runs, with the same files.
-
-Each function writes to ``out`` and returns that path, which the next function takes. Settings are the keys of the
-configuration, with its defaults. Progress goes to standard error. A repeated call continues after an interruption.
-"""
+"""A stage of the workflow from Python, and what is more than one: a shared extraction, and heads on two stores."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import Field, InstanceOf, TypeAdapter
+from pydantic import Field, TypeAdapter
 
-from vitcapr.api.captioner import Device, TrainedCaptioner, load_captioner
-from vitcapr.api.retriever import TrainedRetriever, load_retriever
+from vitcapr.api.captioner import Device
 from vitcapr.config.base import find_backbone
 from vitcapr.config.reading import parse
 from vitcapr.config.retriever import Head, RetrieverConfig
@@ -20,7 +15,7 @@ from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
 from vitcapr.pipeline.paths import stores_root
 from vitcapr.pipeline.run import run_stage
-from vitcapr.pipeline.stage import find_stage
+from vitcapr.pipeline.stage import Role, find_stage
 from vitcapr.progress import Reporter
 
 if TYPE_CHECKING:
@@ -30,44 +25,41 @@ if TYPE_CHECKING:
 AnyPath = str | os.PathLike[str]
 
 
-def run(out: AnyPath, stage: str, settings: Mapping[str, Any], /, **values: Any) -> Path:
-    """Run the stage of this name with its settings as plain values, and return the path of its result."""
-    try:
-        plain = TypeAdapter(Any).dump_python(settings, mode="json")
-    except ValueError as error:
-        raise UserError(f"a setting is no text, number, list or dictionary: {error}", where=stage) from error
-    run_stage(find_stage(stage), **values, **({"settings": plain} if plain else {}))
-    return Path(out)
+def run(stage: str, settings: Mapping[str, Any] | None = None, **values: Any) -> None:
+    """Run a stage of the workflow: the same files, the same bytes. A repeated call continues after an interruption.
 
-
-def prepare_data(images: AnyPath, captions: AnyPath | list[AnyPath] | None, out: AnyPath, **settings: Any) -> Path:
-    """Check photographs and captions, draw the splits, and write the data set.
+    Examples:
+        >>> study = {"manifest": "study/data", "vocabulary": "study/text/vocabulary.json"}
+        >>> vitcapr.run("vocabulary", **study, tokens="study/text/tokens.npz")  # doctest: +SKIP
 
     Args:
-        images: folder or zip of the photographs.
-        captions: a table of them (CSV, TSV, JSON lines, Parquet) or COCO's JSON, or a list of these; None: they are
-            among the images.
-        out: folder for the data set.
-        settings: the keys of ``data.table``, such as ``splits``, ``test`` and ``limit``.
+        stage: its name. docs/stages.md lists all, and ``vitcapr stage NAME --help`` explains the options of one.
+        settings: its settings as keys of the configuration, with the defaults of the configuration.
+        values: its files and values by the names of its options. A folder with a data set or with features stands for
+            the ``manifest.json`` in it. Without ``stores``, feature stores are in ``VITCAPR_STORES``, or in
+            ``results/stores``.
 
     Raises:
-        UserError: photographs and captions do not match, or too many photographs are damaged.
+        UserError: an option or a setting is missing, unknown or wrong; or the stage says what it lacks.
     """
-    tables = [str(table) for table in captions] if isinstance(captions, list) else captions and str(captions)
-    files = {"images": str(images), "captions": tables}
-    return run(out, "data_photographs", {"table": {**files, **settings}}, folder=Path(out))
+    declared = find_stage(stage)
+    try:
+        plain = TypeAdapter(Any).dump_python(settings or {}, mode="json")
+    except ValueError as error:
+        raise UserError(f"a setting is no text, number, list or dictionary: {error}", where=stage) from error
+    if "stores" in declared.options:
+        values = {"stores": str(stores_root()), **values}
+    for each in declared.of_role(Role.INPUT):
+        if each.name in values and not each.files:
+            values[each.name] = _sealed(values[each.name])
+    run_stage(declared, **values, **({"settings": plain} if plain else {}))
 
 
-def build_vocabulary(data: AnyPath, out: AnyPath, **settings: Any) -> Path:
-    """Select the words of the training captions, and write every caption as word numbers.
-
-    Args:
-        data: the data set.
-        out: folder for ``vocabulary.json`` and ``tokens.npz``.
-        settings: the keys of ``text``, such as ``vocabulary={"min_count": 3}``.
-    """
-    files = {"vocabulary": Path(out) / "vocabulary.json", "tokens": Path(out) / "tokens.npz"}
-    return run(out, "vocabulary", {"text": settings}, manifest=_manifest(data), **files)
+def _sealed(value: Any) -> Any:
+    """Folders as the ``manifest.json`` in them."""
+    if isinstance(value, str | os.PathLike):
+        return Path(value) / "manifest.json" if Path(value).is_dir() else Path(value)
+    return [_sealed(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def extract(
@@ -104,14 +96,14 @@ def extract(
     if rank >= of:
         raise UserError(f"rank {rank} is not below {of}, the number of shares", remedy="ranks are counted from 0")
     folder, sealed = find_backbone(backbone), _manifest(out)
-    files = {"manifest": _manifest(data), "stores": str(stores_root(sealed.parent.parent))}
+    files = {"manifest": data, "stores": str(stores_root(sealed.parent.parent))}
     part = sealed.parent / "parts" / f"{rank}.json"
     local = {"backbone": folder} if folder.is_dir() else {}
     plain = {
         "backbone": {"source": backbone, **settings},
-        "features": {"device": device, "batch": batch, "chunk": chunk},
+        "features": {"batch": batch, "chunk": chunk},
     }
-    run(out, "extract", plain, part=part, task=rank, tasks=of, **files, **local)
+    run("extract", plain, part=part, task=rank, tasks=of, device=device, **files, **local)
     return seal(data, out) if of == 1 else Path(out)
 
 
@@ -128,112 +120,8 @@ def seal(data: AnyPath, out: AnyPath) -> Path:
     stores = str(stores_root(sealed.parent.parent))
     # The newest says which store it is. The chunks are all checked, and earlier calls may have left other parts.
     parts = sorted(sealed.parent.glob("parts/*.json"), key=lambda path: path.stat().st_mtime_ns)[-1:]
-    return run(out, "seal", {}, parts=parts, sealed=sealed, manifest=_manifest(data), stores=stores)
-
-
-def extract_text(data: AnyPath, encoder: str, out: AnyPath, **settings: Any) -> Path:
-    """Compute the features of every caption of a data set with a frozen text encoder.
-
-    Args:
-        data: the data set.
-        encoder: hub id or folder of the checkpoint.
-        out: folder for the manifest of the features. Retrievers know the encoder by the name of this folder.
-        settings: the keys of an entry of ``text_encoders``, such as ``pool``.
-    """
-    sealed = _manifest(out)
-    files = {"manifest": _manifest(data), "stores": str(stores_root(sealed.parent.parent)), "sealed": sealed}
-    return run(out, "extract_text", {"text_encoder": {"source": encoder, **settings}}, **files)
-
-
-def train_captioner(
-    data: AnyPath,
-    features: AnyPath,
-    words: AnyPath,
-    out: AnyPath,
-    *,
-    word_vectors: AnyPath | None = None,
-    seed: int = 0,
-    **settings: Any,
-) -> Path:
-    """Train a captioner. ``vitcapr.load_captioner(out)`` opens it.
-
-    Args:
-        data, features, words: as ``prepare_data``, ``extract`` and ``build_vocabulary`` write them.
-        out: folder for the weights, the card and the history.
-        word_vectors: folder of the vectors that initialise the word embedding, as the workflow writes them.
-        seed: of the weights and of the training.
-        settings: the keys of an entry of ``captioners``, such as ``architecture`` and ``training``.
-    """
-    captioner, files = {"backbone": _name(features), **settings}, _inputs(data, features, words)
-    if word_vectors is not None:
-        captioner["word_vectors"] = Path(word_vectors).name
-        files["word_vectors"] = Path(word_vectors) / "vectors.npy"
-    return run(out, "train_captioner", {"captioner": captioner, "seed": seed}, captioner=Path(out), **files)
-
-
-def train_retriever(
-    data: AnyPath,
-    features: AnyPath,
-    words: AnyPath,
-    out: AnyPath,
-    *,
-    augmented_views: Sequence[AnyPath] = (),
-    text_features: AnyPath | None = None,
-    seed: int = 0,
-    **settings: Any,
-) -> Path:
-    """Train a retriever. ``vitcapr.load_retriever(out)`` opens it.
-
-    Args:
-        data, features, words: as ``prepare_data``, ``extract`` and ``build_vocabulary`` write them.
-        out: folder for the weights, the card and the history.
-        augmented_views: features of augmented views of the images.
-        text_features: features of the captions, for a text tower that reads them.
-        seed: of the weights and of the training.
-        settings: the keys of an entry of ``retrievers``, such as ``embedding_dim``, ``text`` and ``training``.
-    """
-    retriever = {"backbone": _name(features), "augmented_views": [_name(view) for view in augmented_views], **settings}
-    if text_features is not None:
-        retriever["text"] = {"kind": "features", "encoder": _name(text_features), **settings.get("text", {})}
-    files = _inputs(data, features, words)
-    files["augmented_views"] = [_manifest(view) for view in augmented_views] or None
-    files["text_features"] = None if text_features is None else _manifest(text_features)
-    return run(out, "train_retriever", {"retriever": retriever, "seed": seed}, retriever=Path(out), **files)
-
-
-def decode(captioner: InstanceOf[TrainedCaptioner] | AnyPath, split: str, out: AnyPath) -> Path:
-    """Caption every image of a split of the data set, and write ``captions.json`` in COCO's form.
-
-    Args:
-        captioner: as :func:`load_captioner` gives it, with its decoding; or its folder.
-        split: ``train``, ``validation`` or ``test``.
-        out: the file.
-    """
-    opened = captioner if isinstance(captioner, TrainedCaptioner) else load_captioner(Path(captioner))
-    files = {"features": opened.features, "vocabulary": opened.vocabulary, "captioner": opened.folder}
-    manifest = opened.files.file(None, "data/manifest.json", "--manifest")
-    settings = {"decoding": opened.decoding.canonical()}
-    return run(out, "decode", settings, manifest=manifest, split=split, captions=Path(out), **files)
-
-
-def embed(retriever: InstanceOf[TrainedRetriever] | AnyPath, split: str, out: AnyPath, **settings: Any) -> Path:
-    """Embed every image and caption of a split of the data set. ``vitcapr.evaluate_retrieval(out)`` scores them.
-
-    Args:
-        retriever: as :func:`load_retriever` gives it; or its folder.
-        split: ``train``, ``validation`` or ``test``.
-        out: the file ``.npz``.
-        settings: the keys of ``embed``.
-    """
-    opened = retriever if isinstance(retriever, TrainedRetriever) else load_retriever(Path(retriever))
-    files: dict[str, Any] = {
-        "features": opened.stores[0],
-        "augmented_views": list(opened.stores[1:]) or None,
-        "manifest": opened.manifest,
-        "vocabulary": opened.vocabulary,
-        "text_features": opened.files.text_features(opened.text_features),
-    }
-    return run(out, "embed", {"embed": settings}, retriever=opened.folder, split=split, embeddings=Path(out), **files)
+    run("seal", parts=parts, sealed=sealed, manifest=data, stores=stores)
+    return Path(out)
 
 
 def train_head(
@@ -256,7 +144,7 @@ def train_head(
 
     Args:
         images, texts: sealed features with ``cls`` and with ``text``.
-        out: folder for the weights, the card and the history, as :func:`train_retriever` writes them.
+        out: folder for the weights, the card and the history, as the stage ``train_retriever`` writes them.
         pairs: Parquet or CSV with image_id, caption_id and optionally split (train, validation, test); by default, a
             caption belongs to the image that its id names before the last '#'.
         head: head of both sides.
@@ -299,6 +187,7 @@ def train_head(
     from vitcapr.retrieval.embedder import embed_texts, open_retriever, rows_of
     from vitcapr.training.retriever import architecture_of, describe_text_encoder, train_dual_encoder
 
+    target = resolve_device("auto")
     inputs = {"features": store.fingerprint, "text_features": sentences.fingerprint}
     with Reporter(log) as reporter:
         pairing = pair_stores(table, store.ids, sentences.ids, seed)
@@ -313,6 +202,7 @@ def train_head(
             train=pairing.splits["train"],
             validation=pairing.splits["validation"],
             seed=seed,
+            device=target,
             card={
                 "backbone": retriever.backbone,
                 "code": "",
@@ -322,7 +212,7 @@ def train_head(
             },
             reporter=reporter,
         )
-    opened = open_retriever(Path(out), vocabulary=None, device=resolve_device(retriever.training.device))
+    opened = open_retriever(Path(out), vocabulary=None, device=target)
     rows = pairing.splits["test"]
     held_out = np.isin(pairing.image_row, rows)
     return evaluate_retrieval(
@@ -344,13 +234,3 @@ def _opened(path: AnyPath, array: str) -> "FeatureStore":
 def _manifest(path: AnyPath) -> Path:
     """``manifest.json`` in a folder that may not exist yet, or a path of such a file."""
     return Path(path) if Path(path).suffix == ".json" else Path(path) / "manifest.json"
-
-
-def _name(features: AnyPath) -> str:
-    return _manifest(features).resolve().parent.name
-
-
-def _inputs(data: AnyPath, features: AnyPath, words: AnyPath) -> dict[str, Any]:
-    """What every training reads."""
-    text = {"vocabulary": Path(words) / "vocabulary.json", "tokens": Path(words) / "tokens.npz"}
-    return {"features": _manifest(features), "manifest": _manifest(data), **text}

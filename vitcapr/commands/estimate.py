@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from math import prod
 
-from vitcapr.config.base import ADOPTED, find_backbone
+from vitcapr.config.base import ADOPTED, find_backbone, find_data
 from vitcapr.experiment.experiment import Experiment
 from vitcapr.formats.audit import find_audit
 from vitcapr.formats.store_manifest import IDENTITIES, read_sealed
@@ -27,11 +27,14 @@ def splits_and_languages(experiment: Experiment) -> tuple[Counter[str], Collecti
     if data.dataset == "pairs":
         return Counter(), section.languages, None
     from vitcapr.data.collect import Checks, listed_sizes
+    from vitcapr.data.leave_out import leave_out
     from vitcapr.data.readers import list_data_set
 
     with list_data_set(data.dataset, section.located().images, **section.located().keys()) as (source, listing):
         if listing.note:
             print_lines(listing.note)
+        if data.leave_out:
+            listing = leave_out(listing, find_data(data.leave_out), data.leave_out_above)
         languages = listing.captions["language"].fillna("en")
         trained = listing.captions["image_row"].isin(listing.images.index[listing.images["split"] == "train"])
         read = trained & (listing.captions["text"] != "") & (languages == experiment.config.text.language)

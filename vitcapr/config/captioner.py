@@ -149,21 +149,14 @@ class PrefixConfig(Section):
     """Pool the patches to grid x grid means; null: every patch; 0: CLS alone."""
 
 
-class LoraConfig(Section):
-    """Low-rank adapters of every linear layer (Hu et al. 2021)."""
-
-    rank: int = Field(16, ge=1)
-    """The adapters are scaled by 2."""
-
-
 class LanguageModelCaptionerConfig(CaptionerConfig):
     architecture: Literal["language_model"] = "language_model"
     language_model: LanguageModelConfig
     prefix: PrefixConfig = PrefixConfig()
     train: Literal["projector", "lora", "all"] = "lora"
-    """The projector alone, with low-rank adapters (needs peft: pip install 'vitcapr[language-model]'), or with all
-    weights. What is not trained is kept in the arithmetic's data type, and not stored with the captioner."""
-    lora: Annotated[LoraConfig, Only("train", "lora")] = LoraConfig()
+    """The projector alone, with low-rank adapters of every linear layer (rank 16, Hu et al. 2021; they need peft: pip
+    install 'vitcapr[language-model]'), or with all weights. What is not trained is kept in the arithmetic's data type,
+    and not stored with the captioner."""
     gradient_checkpointing: bool = False
     """Compute the activations again in the backward pass: less memory, more time."""
 

@@ -101,8 +101,6 @@ def _check_rerankings(config: "ExperimentConfig") -> Iterator[str]:
             yield f"'{name}' is both a decoding and a reranking; rename one of them"
         if reranking.by == "oracle" and "oracle" not in name:
             yield f"the reranking '{name}' uses an oracle; its name must contain 'oracle'"
-        if reranking.weighing.select_by == "meteor" and config.text.language != "en":
-            yield f"rerankings.{name}.weighing.select_by: METEOR reads English alone; select by cider"
         if reranking.decoding in config.decodings and config.decodings[reranking.decoding].n_best < 2:
             yield (
                 f"rerankings.{name} reorders the candidates of '{reranking.decoding}', which stores only one; "

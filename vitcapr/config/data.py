@@ -15,8 +15,6 @@ from vitcapr.config.base import Only, Section, StageSettings, UserPath, find_dat
 class PictureChecks(Section):
     """Handling of photographs that are damaged or too large."""
 
-    max_pixels: int = Field(100_000_000, ge=1)
-    """Maximum number of pixels in a picture; a larger picture is treated as a decompression bomb."""
     max_rejected: float = Field(0.1, ge=0, le=1)
     """Maximum share of the captioned images that may be left out as missing or damaged, and of the captions that may be
     left out because their row cannot be read; more stop the data stage. 0: a single one stops it."""
@@ -124,7 +122,7 @@ class Flickr8kConfig(PhotographsConfig):
     images: UserPath = ""
     """Path of the folder Flicker8k_Dataset or of Flickr8k_Dataset.zip."""
     text: UserPath = ""
-    """Path of the folder Flickr8k_text (official captions and splits), Flickr8k_text.zip, or Kaggle's captions.txt."""
+    """Path of the folder Flickr8k_text (official captions and splits), or of Kaggle's captions.txt."""
     splits: Literal["official", "random"] = "official"
     """official: 6,000 / 1,000 / 1,000 by the lists in the text folder; random: the same sizes, drawn with seed."""
     seed: int = Field(0, ge=0)
@@ -168,8 +166,6 @@ class CocoConfig(PhotographsConfig):
     """captions_*.json files; the file name gives the split (train or val)."""
     karpathy: UserPath | None = None
     """dataset_coco.json, which holds captions and the Karpathy split; annotations are then not needed."""
-    restval: bool = True
-    """Count the restval images as training images, as the literature does (karpathy only)."""
 
     def user_files(self) -> Iterator[tuple[str, Path]]:
         for key, path in super().user_files():
@@ -287,10 +283,48 @@ class PairsConfig(DatasetConfig):
         return [key] if key and not getattr(self, key) else []
 
 
+class PhotographsSettings(LeaveOut, PictureChecks, DataSettings):
+    """The settings of the stage ``data_photographs``: the section of one data set."""
+
+    coco: CocoConfig | None = None
+    flickr30k: Flickr30kConfig | None = None
+    flickr8k: Flickr8kConfig | None = None
+    table: TableConfig | None = None
+
+    @classmethod
+    def from_config(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
+        data = config.data
+        checks = {name: getattr(data, name) for name in PictureChecks.model_fields}
+        if data.leave_out:
+            checks |= {
+                "leave_out": one_spelling(str(find_data(data.leave_out))),
+                "leave_out_above": data.leave_out_above,
+            }
+        return cls(**checks, **{data.dataset: getattr(data, data.dataset).located()})
+
+    def user_files(self) -> Iterator[tuple[str, Path]]:
+        yield from super().user_files()
+        if self.leave_out:
+            yield "data.leave_out", Path(self.leave_out)
+
+    @property
+    def dataset(self) -> tuple[str, PhotographsConfig]:
+        """The name of the data set and its section."""
+        sections = {name: getattr(self, name) for name in type(self).model_fields}
+        return next((name, section) for name, section in sections.items() if isinstance(section, PhotographsConfig))
+
+    def canonical(self) -> dict[str, Any]:
+        return {key: value for key, value in super().canonical().items() if value is not None}
+
+
+DataSetName = Literal["table", "flickr8k", "flickr30k", "coco", "pairs"]
+"""Rooms add others."""
+
+
 class DataConfig(LeaveOut, PictureChecks):
     """The data set of an experiment. Only the section that ``dataset`` names is read."""
 
-    dataset: Literal["table", "flickr8k", "flickr30k", "coco", "pairs"] = "table"
+    dataset: DataSetName = "table"
     licence: str | None = None
     """Licence of the data set, for croissant.json and the attributes of stores; null: as known of a public data set."""
     source: str | None = None

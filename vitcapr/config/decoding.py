@@ -38,7 +38,6 @@ class DecodingConfig(Section):
     """Store the attention over the patches for every word of the best caption."""
     batch_images: int = Field(64, ge=1)
     precision: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
-    device: Literal["auto", "cpu", "cuda"] = "auto"
 
     @property
     def method(self) -> str:
@@ -57,12 +56,10 @@ class DecodingConfig(Section):
 
 
 class WeighingConfig(Section):
-    """Selection of the retriever's weight on the validation split."""
+    """Selection of the retriever's weight by CIDEr of the validation split."""
 
-    select_by: Literal["cider", "meteor"] = "cider"
-    """Validation score that selects the weight."""
     tolerance: float = Field(0.0, ge=0)
-    """How far below the best validation score the selected weight may lie. The largest such weight is selected: it
+    """How far below the best score the selected weight may lie. The largest such weight is selected: it
     gives captions of more different words, which differ more from image to image. 0: the weight of the best score."""
     length_penalty: float = Field(0.0, ge=0)
     """The likelihood term is log-probability / length ** length_penalty, as in a decoding. With the decoding's own
@@ -99,10 +96,9 @@ class RerankSettings(StageSettings):
     weight: float | None = Field(None, ge=0, le=1)
     length_penalty: float = Field(1.0, ge=0)
     """Of the likelihood; with a fixed weight only."""
-    device: Literal["auto", "cpu", "cuda"] = "auto"
 
     @classmethod
     def from_config(cls, config: Any, wildcards: Any) -> Self:
         reranking = config.rerankings[wildcards.reranking]
         fixed = {} if reranking.weight is None else {"length_penalty": reranking.weighing.length_penalty}
-        return cls(weight=reranking.weight, device=config.embed.device, **fixed)
+        return cls(weight=reranking.weight, **fixed)

@@ -19,7 +19,6 @@ from vitcapr.config.decoding import DecodingConfig, RerankingConfig
 from vitcapr.config.features import (
     BackboneConfig,
     FeaturesConfig,
-    PixelsConfig,
     TagsConfig,
     TextConfig,
     TextEncoderConfig,
@@ -30,7 +29,7 @@ from vitcapr.config.figures import FiguresConfig, FiguresOrNone
 from vitcapr.config.finetuned_dual_encoder import FinetunedDualEncoderConfig
 from vitcapr.config.grid import GridConfig, VariantConfig, complete
 from vitcapr.config.metrics import MetricsConfig
-from vitcapr.config.retriever import EmbedConfig, RetrieverConfig
+from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.plugins import plugins
 from vitcapr.rooms import furnished
 
@@ -85,13 +84,14 @@ class ExperimentConfig(Section):
     """Name of the experiment; its results are under results/<experiment>/."""
     seed: int = Field(0, ge=0)
     """Seed of every training, unless a model sets one."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """Device of all computation with torch; auto: the GPU if there is one."""
     data: DataConfig = Field(default_factory=lambda: DataConfig())
     text: TextConfig = TextConfig()
     """Cleaning of the captions, and selection of the words."""
     word_vectors: dict[Name, WordVectorsConfig] = {}
     backbones: dict[Name, BackboneConfig] = {}
     features: FeaturesConfig = FeaturesConfig()
-    pixels: PixelsConfig = PixelsConfig()
     tags: TagsConfig = TagsConfig()
     captioners: dict[CaptionerName, AnyCaptionerConfig] = {}
     """Captioners and their training."""
@@ -101,7 +101,6 @@ class ExperimentConfig(Section):
     text_encoders: dict[Name, TextEncoderConfig] = {}
     retrievers: dict[ModelName, RetrieverConfig] = {}
     """Dual encoders on stored features, and their training."""
-    embed: EmbedConfig = EmbedConfig()
     tokenizers: dict[Name, TokenizerConfig] = {}
     finetuned_dual_encoders: dict[ModelName, FinetunedDualEncoderConfig] = {}
     """Dual encoders whose image and text encoders are trained on decoded pictures."""

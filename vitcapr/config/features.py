@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 else:
     Kind = Literal[("auto", "vit", "cnn", "timm", "image-text", "blip-2", "open-clip", *plugins("ENCODER"))]
 
+CHUNK = 64
+"""Images per chunk of a store with patches or decoded pictures, by default."""
+EXECUTION_ONLY = frozenset({"features.tasks", "features.batch", "features.reuse"})
+"""The settings of extraction that do not change a store."""
 TRAINED = "trained"
 """The source and the name of the backbone that the experiment trains."""
 
@@ -94,15 +98,13 @@ class FeaturesConfig(Section):
     tasks: int = Field(1, ge=1)
     """Number of independent jobs that fill one store."""
     chunk: int | None = Field(None, ge=1)
-    """Images per chunk of the store; null: 1,024 for a backbone with patches: none or output: aligned, else 64."""
+    """Images per chunk of a store; null: 1,024 for a backbone with patches: none or output: aligned, else 64. 64
+    decoded pictures of 224 x 224 take 9.6 MB."""
     batch: int = Field(32, ge=1)
     """Images per forward pass. On a CPU 16 or 32 is fastest, on a GPU more."""
-    device: Literal["auto", "cpu", "cuda"] = "auto"
     reuse: bool = True
     """Copy the features of pictures and captions that another store holds, if weights, preprocessing, arithmetic and
     code are the same. false: compute all."""
-    export: list[Literal["h5"]] = []
-    """Formats to which every store is exported: h5."""
 
 
 class TextEncoderConfig(Section):
@@ -132,9 +134,6 @@ class TextEncoderConfig(Section):
     """Data type of the stored features."""
     max_length: Annotated[int, Only("output", "hidden", "aligned")] = Field(64, ge=4)
     """Maximum caption length in the encoder's tokens, special tokens included; longer captions are truncated."""
-    batch: int = Field(64, ge=1)
-    """Captions per forward pass."""
-    device: Literal["auto", "cpu", "cuda"] = "auto"
 
     def user_files(self) -> Iterator[tuple[str, Path]]:
         if self.output == "word_vectors":
@@ -157,13 +156,6 @@ class TextEncoderConfig(Section):
     def is_adopted(self) -> bool:
         """Whether the features come from a sealed store that was pulled or imported (``source: store:...``)."""
         return self.source.startswith(ADOPTED)
-
-
-class PixelsConfig(Section):
-    """Stores of decoded pictures, for models whose backbone is fine-tuned."""
-
-    chunk: int = Field(64, ge=1)
-    """Images per chunk of the store; 64 images of 224 x 224 take 9.6 MB."""
 
 
 class NormaliseConfig(Section):

@@ -40,8 +40,6 @@ class FiguresConfig(Section):
     images as words, so that each word has an image, if any caption holds it."""
     failures: int = Field(6, ge=1)
     """Number of images, and number of captions, drawn with a wrong first match."""
-    seed: int = Field(0, ge=0)
-    """Seed that selects the examples."""
 
 
 FiguresOrNone = Annotated[FiguresConfig, BeforeValidator(_none, json_schema_input_type=FiguresConfig | Literal["none"])]

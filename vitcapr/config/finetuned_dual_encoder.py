@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from vitcapr.config.base import Entry, Name, Only, Section, StageSettings, UserPath, checkpoint_files
-from vitcapr.config.retriever import DualEncoderPhaseConfig, DualEncoderTrainingConfig, EmbedConfig
+from vitcapr.config.retriever import DualEncoderPhaseConfig, DualEncoderTrainingConfig
 from vitcapr.config.training import Schedule, TrainedConfig, one_or_more
 
 _SCRATCH = Only("source", None)
@@ -153,14 +153,13 @@ class FinetuneSettings(StageSettings):
 class EmbedFinetunedSettings(StageSettings):
     """The settings of the stage ``embed_finetuned``."""
 
-    embed: EmbedConfig = EmbedConfig()
     training: FinetuneSettings
     """The definition of the untrained model; a trained model carries its own."""
 
     @classmethod
     def from_config(cls, config: Any, wildcards: Any) -> Self:
-        return cls(embed=config.embed, training=FinetuneSettings.from_config(config, wildcards))
+        return cls(training=FinetuneSettings.from_config(config, wildcards))
 
 
-EXECUTION_ONLY = ("checkpoint_layers", "chunk", "device", "processes", "save_every_steps")
+EXECUTION_ONLY = ("checkpoint_layers", "chunk", "processes")
 """Execution-only keys of a fine-tuned dual encoder's training. They change the result by rounding only."""

@@ -10,8 +10,6 @@ from vitcapr.rooms import ask
 class FirstPageSettings(StageSettings):
     language: str
     """Of the references."""
-    seed: int
-    """Selects the pictures after the named ones."""
     images: list[str]
     """Pictures that come first, by id or file name."""
     words: list[str]
@@ -38,7 +36,6 @@ class FirstPageSettings(StageSettings):
         }
         return cls(
             language=config.text.language,
-            seed=config.figures.seed,
             images=config.figures.examples_first,
             words=config.figures.examples_words,
             seeded=scored.seeded,

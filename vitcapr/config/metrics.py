@@ -10,8 +10,6 @@ from vitcapr.config.base import Entry, Section, StageSettings, UserPath, find_da
 from vitcapr.config.features import TextEncoderConfig
 from vitcapr.plugins import modules_in, plugins
 
-pass
-
 CAPTION_METRICS = tuple(sorted([*modules_in("vitcapr.metrics.captions"), *plugins("METRIC")]))
 """The names of all metrics of captions, plugins included."""
 
@@ -32,8 +30,6 @@ class ClipScoreConfig(Section):
     """The image half: a backbone with output: aligned."""
     text_encoder: Annotated[str, Entry("text_encoders")]
     """The text half: a text encoder of the same checkpoint with output: aligned."""
-    prompt: str = "A photo depicts "
-    """Precedes every caption and reference, as in the paper."""
 
 
 class SentenceSimilarityConfig(Section):
@@ -76,12 +72,8 @@ class MetricsConfig(Section):
     sampled_images: dict[Literal["train", "validation", "test"], Annotated[int, Field(ge=1)]] = {}
     """Number of images of a split whose captions are scored; other splits are scored whole. Training, validation and
     retrieval do not use the sample."""
-    sampling_seed: int = Field(0, ge=0)
     bootstrap_samples: int = Field(1000, ge=0)
     """Bootstrap samples of the images for the 95 % intervals; 0: no intervals."""
-    bootstrap_seed: int = Field(0, ge=0)
-    scorer_timeout: int = Field(300, ge=1)
-    """Seconds without output after which a scorer is stopped with an error."""
 
     def user_files(self) -> Iterator[tuple[str, Path]]:
         yield from ((f"instances.{place}", find_data(path)) for place, path in enumerate(self.instances))
@@ -96,23 +88,29 @@ class MetricsConfig(Section):
 
     @property
     def resampling(self) -> Resampling:
-        return {"samples": self.bootstrap_samples, "seed": self.bootstrap_seed}
+        return {"samples": self.bootstrap_samples, "seed": 0}
 
 
 ENCODERS = frozenset({"metrics.clip_score", "metrics.sentence_similarity", "metrics.bert_score"})
 """Settings that only score_similarity needs."""
-SCORERS = ENCODERS | {
-    *("metrics.scorer_timeout", "metrics.caption", "metrics.instances", "metrics.sampled_images"),
-    "metrics.sampling_seed",
-}
+SCORERS = ENCODERS | {"metrics.caption", "metrics.instances", "metrics.sampled_images"}
 """Settings that only caption scores need. They are execution only for stages that use only the intervals."""
 
 
-class ScoreSettings(StageSettings):
-    """The settings of the stages that read captions and references."""
+class LanguageSettings(StageSettings):
+    """The settings of the stages that read references."""
+
+    language: str = "en"
+
+    @classmethod
+    def from_config(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
+        return cls(language=config.text.language)
+
+
+class ScoreSettings(LanguageSettings):
+    """The settings of the stages that score captions."""
 
     metrics: MetricsConfig = MetricsConfig()
-    language: str = "en"
 
     @classmethod
     def from_config(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
@@ -135,11 +133,10 @@ class SimilaritySettings(ScoreSettings):
     sentences: TextEncoderConfig | None = None
     bert: TextEncoderConfig | None = None
     """The encoder of BERTScore."""
-    device: Literal["auto", "cpu", "cuda"] = "auto"
 
     @classmethod
     def from_config(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
         metrics = config.metrics
         settings = {"clip": metrics.clip_score, "sentences": metrics.sentence_similarity, "bert": metrics.bert_score}
         encoders = {name: config.text_encoders[by.text_encoder] for name, by in settings.items() if by is not None}
-        return cls(metrics=metrics, language=config.text.language, device=config.embed.device, **encoders)
+        return cls(metrics=metrics, language=config.text.language, **encoders)

@@ -248,11 +248,3 @@ class RetrieverConfig(TrainedConfig):
         if not self.text.reads_features and any(phase.structure for phase in phases):
             raise ValueError(f"structure needs text kind features or features_and_words, not {self.text.kind}")
         return self
-
-
-class EmbedConfig(Section):
-    """Settings of embedding; execution only."""
-
-    batch: int = Field(256, ge=1)
-    """Images, and captions, per forward pass."""
-    device: Literal["auto", "cpu", "cuda"] = "auto"

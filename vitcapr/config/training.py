@@ -83,10 +83,6 @@ class TrainingConfig(Section):
     """Decay of the moving average of the weights. The average is validated and kept; 0: the weights themselves."""
     patience: int | None = Field(None, ge=1)
     """Stop after this many epochs without a better validation score; null: never stop early."""
-    save_every_steps: int = Field(200, ge=1)
-    """An interrupted training continues from its last checkpoint. One is written after every so many steps of an epoch,
-    and at the end of an epoch if the last one is older than ten seconds."""
-    device: Literal["auto", "cpu", "cuda"] = "auto"
     processes: int = Field(1, ge=1)
     """Number of processes that share every batch (torchrun); on GPUs one process per GPU. Does not trigger a re-run."""
     select_by: str = "loss"

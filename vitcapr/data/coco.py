@@ -24,12 +24,10 @@ _KEY = "data.coco.annotations"
 _EXPECTED_FILES = "name captions_*.json, not instances_*, person_keypoints_* or image_info_*"
 
 
-def list_images(
-    _: ImageSource, files: Iterable[str], *, annotations: Sequence[str], karpathy: str | None, restval: bool
-) -> Listing:
+def list_images(_: ImageSource, files: Iterable[str], *, annotations: Sequence[str], karpathy: str | None) -> Listing:
     """The listing of the files that the configuration names: :func:`list_karpathy` or :func:`list_coco`."""
     if karpathy:
-        return list_karpathy(files, Path(karpathy), restval=restval)
+        return list_karpathy(files, Path(karpathy))
     if not annotations:
         raise UserError(f"{_KEY} is not set", remedy="list captions_*.json files, or set coco.karpathy")
     split_of = {Path(file): _split_of_name(file) for file in annotations}
@@ -96,16 +94,16 @@ def list_coco(image_files: Iterable[str], split_of: Mapping[Path, str | None], k
     return Listing.from_records([images[image] for image in in_order], captions, rejected)
 
 
-def list_karpathy(image_files: Iterable[str], file: Path, *, restval: bool) -> Listing:
+def list_karpathy(image_files: Iterable[str], file: Path) -> Listing:
     """What ``dataset_coco.json`` lists, in the order of COCO's image numbers.
+
+    As in the literature, the validation images outside Karpathy's validation and test sets are training images.
 
     Args:
         image_files: the paths that exist below the image root; ``val2014/x.jpg`` is preferred to ``x.jpg``.
-        restval: count the validation images outside Karpathy's validation and test sets as training images;
-            otherwise they are in the split ``none``.
     """
     existing = set(image_files)
-    splits = {**SPLITS, "restval": "train" if restval else "none"}
+    splits = {**SPLITS, "restval": "train"}
     listed, captions, rejected = read_karpathy(file, "data.coco.karpathy", "dataset_coco.json", splits, numbered=True)
     images = [
         ListedImage(

@@ -8,13 +8,12 @@ The Parquet releases on the Hugging Face hub have a row for each image, its byte
 named after their split. All of that is read from the small columns; no picture is.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from vitcapr.data.collect import ListedCaption, ListedImage, Listing
-from vitcapr.data.flickr8k import parse_token_file, pictures_by_name
+from vitcapr.data.flickr8k import pictures_by_name, read_captions
 from vitcapr.data.images import ImageSource
 from vitcapr.data.karpathy import read_karpathy
 from vitcapr.data.rows import Columns, captions_of, read_rows
@@ -22,17 +21,12 @@ from vitcapr.data.splits import parse_split, put_in_split, random_splits, splits
 from vitcapr.data.tables import SUFFIX, picture_path
 from vitcapr.data.tars import OddRow, Rejected
 from vitcapr.errors import UserError
-from vitcapr.files import read_text
 
 Splits = Literal["karpathy", "paper", "random", "whole"]
 
 EXPECTED = "name the folder of the Parquet files, or the folder flickr30k-images or a zip of it"
+_EXPECTED_TEXT = "dataset_flickr30k.json, results_20130124.token or results.csv"
 SIZES = (29000, 1014, 1000)
-_TABLE = Columns(
-    {"image": ("image_name", "image"), "number": ("comment_number",), "caption": ("comment", "caption")},
-    needed=("image", "caption"),
-    key="data.flickr30k.text",
-)
 _COLUMNS = Columns(
     {
         "caption": ("caption", "captions", "raw", "text"),
@@ -57,9 +51,11 @@ def list_images(
     """
     where = Path(text) if text else source.root
     if text:
-        captions, rejected, given = (
-            _read_karpathy(where, "text") if where.suffix.lower() == ".json" else _read_captions(where)
-        )
+        if where.suffix.lower() == ".json":
+            captions, rejected, given = _read_karpathy(where, "text")
+        else:
+            captions, rejected = read_captions(where, "data.flickr30k.text", _EXPECTED_TEXT)
+            given = {}
     elif tables := [name for name in files if name.endswith(SUFFIX)]:
         by_name = splits in ("karpathy", "paper") and not lists
         images, captions, rejected, given = read_release(source.root, tables, by_name=by_name)
@@ -110,26 +106,6 @@ def with_splits(
             remedy="set data.flickr30k.lists to dataset_flickr30k.json, or splits to random",
         )
     return [image._replace(split=split_of.get(image.image_id, "none")) for image in images], captions
-
-
-def _read_captions(file: Path) -> tuple[list[ListedCaption], Rejected, dict[str, str]]:
-    """The official token file, or the table that Kaggle has of it."""
-    try:
-        content = read_text(file)
-    except (OSError, ValueError) as error:
-        what = "no such file" if isinstance(error, FileNotFoundError) else f"cannot be read: {error}"
-        remedy = "name dataset_flickr30k.json, results_20130124.token or results.csv"
-        raise UserError(f"data.flickr30k.text: {what}", where=file, remedy=remedy) from error
-    if "#" in content.partition("\n")[0].partition("\t")[0]:
-        return (*parse_token_file(content, file.name), {})
-    captions: list[ListedCaption] = []
-    rejected: Rejected = []
-    count: Counter[str] = Counter()
-    for row in read_rows(file, _TABLE, rejected, key="data.flickr30k.text"):
-        name = row.name("image")
-        captions.append(ListedCaption(f"{name}#{row.text('number') or count[name]}", name, row.text("caption")))
-        count[name] += 1
-    return captions, rejected, {}
 
 
 def _read_karpathy(file: Path, key: str) -> tuple[list[ListedCaption], Rejected, dict[str, str]]:

@@ -4,18 +4,17 @@ M. Hodosh, P. Young, J. Hockenmaier: Framing Image Description as a Ranking Task
 lists put 6,000 / 1,000 / 1,000 images into train / validation ("dev") / test; 91 are in none of them.
 """
 
-import csv
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
-from vitcapr.data.archive import Archive, DamagedMember
 from vitcapr.data.collect import ListedCaption, ListedImage, Listing
 from vitcapr.data.images import SUFFIXES, ImageSource
+from vitcapr.data.rows import Columns, read_rows
 from vitcapr.data.splits import put_in_split, random_splits
 from vitcapr.data.tars import OddRow, Rejected
 from vitcapr.errors import UserError
-from vitcapr.files import decode_text, read_text
+from vitcapr.files import read_text
 
 OFFICIAL_LISTS = {
     "Flickr_8k.trainImages.txt": "train",
@@ -23,8 +22,14 @@ OFFICIAL_LISTS = {
     "Flickr_8k.testImages.txt": "test",
 }
 SIZES = (6000, 1000, 1000)
-OFFICIAL_CAPTIONS, KAGGLE_CAPTIONS = "Flickr8k.token.txt", "captions.txt"
+CAPTIONS = ("Flickr8k.token.txt", "captions.txt")
+"""The official file of captions, and Kaggle's."""
+_TABLE = Columns(
+    {"image": ("image_name", "image"), "number": ("comment_number",), "caption": ("comment", "caption")},
+    needed=("image", "caption"),
+)
 _KEY = "data.flickr8k.text"
+_EXPECTED_TEXT = "the folder Flickr8k_text or Kaggle's captions.txt"
 EXPECTED = "name the folder Flicker8k_Dataset or Flickr8k_Dataset.zip"
 
 
@@ -42,94 +47,75 @@ def list_flickr8k(image_files: Iterable[str], text: Path, *, splits: str, seed: 
 
     Args:
         image_files: the paths that exist below the image root, relative to it.
-        text: the official folder or zip, a folder with Kaggle's ``captions.txt``, or either captions file itself, with
-            the split lists beside it.
+        text: the official folder, a folder with Kaggle's ``captions.txt``, or either captions file itself, with the
+            split lists beside it.
         splits: ``official``, or ``random`` for :func:`random_splits` of the images that have captions.
         seed: of the random split.
     """
     paths = pictures_by_name(image_files)
-    with _Texts(text) as files:
-        content = files.read_text(files.captions)
-        captions, rejected = _parse_captions(content, files.captions, text)
-        if splits == "official":
-            split_of = _official_splits(files)
-        else:
-            captioned = {caption.image_id for caption in captions}
-            split_of = random_splits([name for name in paths if name in captioned], seed, SIZES)
+    file = _captions_file(text)
+    captions, rejected = read_captions(file, _KEY, _EXPECTED_TEXT)
+    if splits == "official":
+        split_of = _official_splits(file.parent)
+    else:
+        captioned = {caption.image_id for caption in captions}
+        split_of = random_splits([name for name in paths if name in captioned], seed, SIZES)
     names = sorted(paths.keys() | split_of.keys())
     images = [ListedImage(name, paths.get(name), split_of.get(name, "none")) for name in names]
     return Listing.from_records(images, captions, rejected)
 
 
-class _Texts(Archive):
-    """The caption file, and what lies beside it: in a folder or a zip, by file name.
+def _captions_file(text: Path) -> Path:
+    if not text.is_dir():
+        return text
+    file = next((text / name for name in CAPTIONS if (text / name).is_file()), None)
+    if file is None:
+        what = f"{_KEY}: neither {' nor '.join(CAPTIONS)} is there"
+        raise UserError(what, where=text, remedy=f"name {_EXPECTED_TEXT}")
+    return file
 
-    Attributes:
-        captions: the name of the caption file.
+
+def _read(file: Path, key: str, expected: str) -> str:
+    try:
+        return read_text(file)
+    except (OSError, UnicodeDecodeError) as error:
+        what = "no such file or folder" if isinstance(error, FileNotFoundError) else f"cannot be read: {error}"
+        raise UserError(f"{key}: {what}", where=file, remedy=f"name {expected}") from error
+
+
+def read_captions(file: Path, key: str, expected: str) -> tuple[list[ListedCaption], Rejected]:
+    """The captions of an official token file, or of the table that Kaggle has of it; and (item, reason) of other lines.
+
+    Kaggle's copy of Flickr8k has lost the numbers of the captions; they are counted again, in the order of the file.
+
+    Args:
+        key: of the configuration, which names the file.
+        expected: the names of the published files.
     """
-
-    def __init__(self, text: Path) -> None:
-        if not text.exists():
-            raise _wrong_text("no such file or folder", text)
-        is_captions = text.is_file() and text.suffix.lower() != ".zip"
-        super().__init__(text.parent if is_captions else text)
-        self._text = text
-        beside = [path.name for path in self.root.iterdir()] if self.root.is_dir() else self.files()
-        self.names = {PurePosixPath(path).name: path for path in beside}
-        known = [name for name in (OFFICIAL_CAPTIONS, KAGGLE_CAPTIONS) if name in self.names]
-        if not known and not is_captions:
-            raise _wrong_text(f"neither {OFFICIAL_CAPTIONS} nor {KAGGLE_CAPTIONS} is there", text)
-        self.captions = text.name if is_captions else known[0]
-
-    def read_text(self, name: str) -> str:
-        try:
-            return decode_text(self.read(self.names[name]))
-        except (OSError, DamagedMember, UnicodeDecodeError) as error:
-            raise UserError(f"{_KEY}: {name} cannot be read: {error}", where=self._text) from error
-
-
-def _wrong_text(problem: str, text: Path) -> UserError:
-    remedy = "name the folder Flickr8k_text, Flickr8k_text.zip or Kaggle's captions.txt"
-    return UserError(f"{_KEY}: {problem}", where=text, remedy=remedy)
-
-
-def _parse_captions(content: str, name: str, text: Path) -> tuple[list[ListedCaption], Rejected]:
-    first_line = next(iter(content.splitlines()), "").strip().lower()
-    if first_line == "image,caption":
-        return _parse_kaggle(content, name)
-    if "\t" in first_line:
-        return parse_token_file(content, name)
-    raise _wrong_text(f"{name} begins neither with 'image,caption' nor with 'image#number<tab>caption'", text)
-
-
-def _parse_kaggle(content: str, name: str) -> tuple[list[ListedCaption], Rejected]:
-    """Kaggle's copy has lost the caption numbers; they are counted again, in the order of the file."""
+    content = _read(file, key, expected)
+    if "#" in content.partition("\n")[0].partition("\t")[0]:
+        return parse_token_file(content, file.name)
     captions: list[ListedCaption] = []
     rejected: Rejected = []
     count: Counter[str] = Counter()
-    for number, line in enumerate(content.splitlines()[1:], start=2):
-        # Line by line: an open quotation mark would swallow the lines up to the next one.
-        image_id, _, text = line.partition(",")
-        if image_id.strip() and text:
-            caption = ",".join(next(csv.reader([text])))
-            captions.append(ListedCaption(f"{image_id}#{count[image_id]}", image_id, caption))
-            count[image_id] += 1
-        elif line:
-            rejected.append((f"{name}:{number}", OddRow("not a line 'image,caption'")))
+    for row in read_rows(file, _TABLE, rejected, key=key):
+        name = row.name("image")
+        captions.append(ListedCaption(f"{name}#{row.text('number') or count[name]}", name, row.text("caption")))
+        count[name] += 1
     return captions, rejected
 
 
-def _official_splits(files: _Texts) -> dict[str, str]:
-    if missing := [name for name in OFFICIAL_LISTS if name not in files.names]:
+def _official_splits(folder: Path) -> dict[str, str]:
+    if missing := [name for name in OFFICIAL_LISTS if not (folder / name).is_file()]:
         raise UserError(
             f"data.flickr8k.splits: official needs {', '.join(missing)} beside the captions",
-            where=files.root,
+            where=folder,
             remedy="put the official lists there, or set data.flickr8k.splits: random",
         )
     split_of: dict[str, str] = {}
     for name, split in OFFICIAL_LISTS.items():
-        for image_id in files.read_text(name).split():
-            put_in_split(split_of, image_id, split, files.root / name)
+        for image_id in _read(folder / name, _KEY, "the folder Flickr8k_text").split():
+            put_in_split(split_of, image_id, split, folder / name)
     return split_of
 
 
@@ -170,7 +156,5 @@ def read_chinese(file: Path) -> tuple[list[ListedCaption], Rejected]:
 
     X. Li, W. Lan, J. Dong, H. Liu: Adding Chinese Captions to Images. ICMR 2016.
     """
-    try:
-        return parse_token_file(read_text(file), file.name, "image#zhc#number caption", "zh")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"data.pairs.chinese: cannot be read: {error}", where=file) from error
+    content = _read(file, "data.pairs.chinese", "flickr8kzhc.caption.txt")
+    return parse_token_file(content, file.name, "image#zhc#number caption", "zh")

@@ -13,7 +13,6 @@ from functools import cache
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
-from typing import Self
 
 import numpy as np
 from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
@@ -48,7 +47,7 @@ class BadImage(Exception):
         return str(self)
 
 
-class ImageSource:
+class ImageSource(Archive):
     """Pictures below a folder, or straight from a zip, from tars or from Parquet files; many threads may call every
     method.
 
@@ -57,14 +56,9 @@ class ImageSource:
     """
 
     def __init__(self, root: Path) -> None:
-        self.root = root
-        self._archive = Archive(root)
+        super().__init__(root)
         self._tables = TablePictures(root)
         self.tars = TarFiles(root)
-
-    def files(self) -> list[str]:
-        """Paths relative to the root, with ``/``, sorted; hidden files and ``__MACOSX`` are left out."""
-        return self._archive.files()
 
     def read(self, path: str) -> bytes:
         """The bytes of the file at ``path``, also inside a tar (``a.tar/b.jpg``), or of the row that
@@ -79,7 +73,7 @@ class ImageSource:
                 return self._tables.read(path)
             if inside := split_tar_path(path):
                 return self.tars.read(*inside)
-            return self._archive.read(path)
+            return super().read(path)
         except FileNotFoundError as error:
             raise BadImage("no such file") from error
         except (OSError, DamagedMember, NoPicture) as error:
@@ -91,14 +85,8 @@ class ImageSource:
         return decode(self.read(path), max_pixels)
 
     def close(self) -> None:
-        self._archive.close()
+        super().close()
         self._tables.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def decode(content: bytes, max_pixels: int, side: int | None = None) -> Image.Image:

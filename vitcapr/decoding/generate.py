@@ -14,7 +14,7 @@ from vitcapr.decoding.captioners import check_features, open_captioner
 from vitcapr.decoding.hypotheses import Hypothesis
 from vitcapr.decoding.sample import sample
 from vitcapr.decoding.stepwise import Limits, greedy
-from vitcapr.encoders.precision import autocast, dtype_name, resolve_device, resolve_dtype
+from vitcapr.encoders.precision import autocast, dtype_name, resolve_dtype
 from vitcapr.errors import UserError
 from vitcapr.formats.captions import AttentionTable, Candidate
 from vitcapr.formats.manifest import Manifest
@@ -35,7 +35,7 @@ class DecodedSplit(NamedTuple):
 
 def search_arguments(decoding: DecodingConfig) -> dict[str, Any]:
     """The arguments of :func:`generate`."""
-    return decoding.model_dump(exclude={"attention", "batch_images", "precision", "device"})
+    return decoding.model_dump(exclude={"attention", "batch_images", "precision"})
 
 
 def decode_split(
@@ -46,6 +46,7 @@ def decode_split(
     words: Vocabulary,
     decoding: DecodingConfig,
     attends: bool,
+    device: torch.device,
     reporter: Reporter,
 ) -> DecodedSplit:
     """Up to ``n_best`` captions of each image of a split.
@@ -59,7 +60,6 @@ def decode_split(
         UserError: as :func:`open_captioner` and :func:`check_features`; the features are of other images, or the split
             has none.
     """
-    device = resolve_device(decoding.device)
     dtype = resolve_dtype(decoding.precision, device)
     hypotheses: list[list[Hypothesis]] = []
     with open_features(features).at_layer(layer_of(read_card(captioner / CARD), "captioner")) as store:

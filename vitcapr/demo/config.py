@@ -6,11 +6,12 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from vitcapr.config.base import Section
-from vitcapr.config.data import DatasetConfig, PairsConfig
+from vitcapr.config.data import DatasetConfig, DataSetName, PairsConfig
 
 
 class ScenesConfig(DatasetConfig):
-    """The embedded data set of rendered pictures."""
+    """The embedded data set of rendered pictures. Every second validation and test picture is the one before it in its
+    split, with one fact changed: a colour, a texture, the place or a side (dataset scenes only)."""
 
     languages = ("en", "zh")
     has_objects = True
@@ -27,9 +28,6 @@ class ScenesConfig(DatasetConfig):
     """Share of pictures in the validation split."""
     test: float = Field(0.05, gt=0, lt=0.5)
     """Share of pictures in the test split."""
-    near_duplicates: bool = True
-    """Every second validation and test picture is the one before it in its split, with one fact changed: a colour, a
-    texture, the place or a side (dataset scenes only)."""
 
     @property
     def size_line(self) -> str:
@@ -52,7 +50,7 @@ class ScenePairsConfig(PairsConfig):
 
 
 class Data(Section):
-    dataset: Literal["scenes", "table", "flickr8k", "flickr30k", "coco", "pairs"] = "scenes"
+    dataset: Literal["scenes", DataSetName] = "scenes"
     scenes: ScenesConfig = ScenesConfig()
     pairs: ScenePairsConfig = ScenePairsConfig()
 

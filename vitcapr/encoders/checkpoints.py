@@ -15,8 +15,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import yaml
 
-from vitcapr.encoders.kinds import OPEN_CLIP_CONFIG, OPEN_CLIP_WEIGHTS, WEIGHTS, weight_files
-from vitcapr.encoders.preprocess import PROCESSORS
+from vitcapr.encoders.kinds import (
+    OPEN_CLIP_CONFIG,
+    OPEN_CLIP_WEIGHTS,
+    PROCESSORS,
+    SENTENCE_MODULES,
+    TOKENIZER,
+    WEIGHTS,
+    weight_files,
+)
 from vitcapr.errors import UserError
 from vitcapr.files import read_json, sha256_bytes, sha256_file
 
@@ -59,8 +66,11 @@ def locate(source: str, revision: str) -> Checkpoint:
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
     try:
-        fetch = partial(snapshot_download, source, revision=revision)
-        folder = fetch(allow_patterns=[MODEL_CARD, "config.json", OPEN_CLIP_CONFIG, *PROCESSORS, *WEIGHTS])
+        fetch, described = (
+            partial(snapshot_download, source, revision=revision),
+            [MODEL_CARD, "config.json", OPEN_CLIP_CONFIG],
+        )
+        folder = fetch(allow_patterns=[*described, *PROCESSORS, *TOKENIZER, *SENTENCE_MODULES, *WEIGHTS])
         if not (Path(folder) / "config.json").is_file():
             folder = fetch(allow_patterns=[OPEN_CLIP_WEIGHTS])
     except (LocalEntryNotFoundError, HfHubHTTPError, HFValidationError, OSError) as error:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -71,32 +71,49 @@ def load_image_encoder(
     else:
         encoder = load_with_transformers(folder, actual, output, pool, cls, size, dtype, device)
     check_images(encoder, size, folder)
-    encoder = WithHiddenLayers(encoder, layers) if layers else encoder
-    return encoder if patches == "all" else WithFewerPatches(encoder, patches, folder)
+    return StoredArrays(encoder, layers, patches, folder) if layers or patches != "all" else encoder
 
 
-class WithHiddenLayers:
-    """An image encoder that also returns hidden layers, from the same forward pass as its last layer.
+class StoredArrays:
+    """An image encoder that also returns hidden layers, from the same forward pass as its last layer, and of all
+    patches the means of the cells of a square grid, or none.
 
     Layer k, counted from 1, adds ``cls_k (D,)`` and ``patches_k (P, D)``: what layer k hands to the next one, before
     any final normalisation. Where ``cls`` is not a token, ``cls_k`` is the mean of the patches.
     """
 
-    def __init__(self, encoder: ImageEncoder, layers: Sequence[int]) -> None:
-        """``layers``: the numbers of the layers, increasing."""
-        self._encoder, self._layers, self.model = encoder, tuple(layers), encoder.model
-        self.grid, self.dtype, self.device = encoder.grid, encoder.dtype, encoder.device
-        self.cls_is, self._token = getattr(encoder, "cls_is", None), getattr(encoder, "token", None)
-        modules: Any = blocks(encoder.model)
-        if modules is None:
-            raise UserError("the network has no list of layers", remedy="leave out layers")
+    def __init__(self, encoder: ImageEncoder, layers: Sequence[int], patches: Patches, folder: Path) -> None:
+        """Args:
+            layers: the numbers of the layers, increasing.
+            patches: ``all``, ``none``, or the side of the grid.
+            folder: the checkpoint, for messages.
+
+        Raises:
+            UserError: the network has no layers, or fewer patches a side.
+        """
+        self._encoder, self._layers, self._patches, self.model = encoder, tuple(layers), patches, encoder.model
+        self.dtype, self.device, self.cls_is = encoder.dtype, encoder.device, getattr(encoder, "cls_is", None)
+        self._token, modules = getattr(encoder, "token", None), blocks(encoder.model)
+        if layers and modules is None:
+            raise UserError("the network has no list of layers", where=folder, remedy="leave out layers")
         self._hidden: dict[int, Tensor] = {}
         for layer in self._layers:
-            modules[layer - 1].register_forward_hook(partial(self._keep, layer))
-        patches, width = encoder.shapes["patches"]
+            cast(Any, modules)[layer - 1].register_forward_hook(partial(self._keep, layer))
+        self.grid = encoder.grid if patches == "all" else NO_GRID
+        if isinstance(patches, int):
+            self.grid = (patches, patches)
+            if patches > min(encoder.grid):
+                rows, columns = encoder.grid
+                what = f"the network has {rows} x {columns} patches, and they are to be pooled to {patches}"
+                raise UserError(what, where=folder, remedy=f"set patches to at most {min(encoder.grid)}")
         self.shapes = dict(encoder.shapes)
         for layer in self._layers:
-            self.shapes |= zip(arrays_of_layer(layer), ((width,), (patches, width)), strict=True)
+            count, width = encoder.shapes["patches"]
+            self.shapes |= zip(arrays_of_layer(layer), ((width,), (count, width)), strict=True)
+        if patches != "all":
+            for name in [name for name in self.shapes if name.startswith("patches")]:
+                shape = self.shapes.pop(name)
+                self.shapes |= {name: (self.grid[0] ** 2, *shape[1:])} if patches != "none" else {}
 
     def _keep(self, layer: int, _module: nn.Module, _inputs: Any, output: Any) -> None:
         self._hidden[layer] = output if isinstance(output, Tensor) else output[0]
@@ -104,51 +121,20 @@ class WithHiddenLayers:
     @torch.inference_mode()
     def features(self, pixels: Tensor) -> dict[str, Tensor]:
         arrays = dict(self._encoder.features(pixels))
-        count = arrays["patches"].shape[1]
         for layer in self._layers:
-            hidden = self._hidden.pop(layer)
+            hidden, count = self._hidden.pop(layer), arrays["patches"].shape[1]
             if hidden.ndim != 3 or hidden.shape[1] < count or hidden.shape[2:] != arrays["patches"].shape[2:]:
                 raise UserError(f"layer {layer} does not have the patches of the output", remedy="leave out layers")
             patches = hidden[:, -count:]
             cls = patches.mean(1) if self._token is None else hidden[:, self._token]
             arrays |= zip(arrays_of_layer(layer), (cls, patches), strict=True)
-        return arrays
-
-
-class WithFewerPatches:
-    """An image encoder whose patches are left out, or are the means of the cells of a square grid."""
-
-    def __init__(self, encoder: ImageEncoder, patches: Patches, folder: Path) -> None:
-        """Args:
-            patches: the side of the grid, or ``none``.
-            folder: the checkpoint, for messages.
-
-        Raises:
-            UserError: the network has fewer patches a side.
-        """
-        self._encoder, self.model, self.cls_is = encoder, encoder.model, getattr(encoder, "cls_is", None)
-        self.dtype, self.device = encoder.dtype, encoder.device
-        self.grid = (patches, patches) if isinstance(patches, int) else NO_GRID
-        if self.grid[0] > min(encoder.grid):
-            what = (
-                f"the network has {encoder.grid[0]} x {encoder.grid[1]} patches, and they are to be pooled to {patches}"
-            )
-            raise UserError(what, where=folder, remedy=f"set patches to at most {min(encoder.grid)}")
-        self.shapes: dict[str, tuple[int, ...]] = {}
-        for name, shape in encoder.shapes.items():
-            if not name.startswith("patches"):
-                self.shapes[name] = shape
-            elif patches != "none":
-                self.shapes[name] = (self.grid[0] ** 2, *shape[1:])
-
-    @torch.inference_mode()
-    def features(self, pixels: Tensor) -> dict[str, Tensor]:
-        arrays = self._encoder.features(pixels)
+        pooled = self._patches != "all"
         return {
-            name: self._pooled(arrays[name]) if name.startswith("patches") else arrays[name] for name in self.shapes
+            name: self._pool(arrays[name]) if pooled and name.startswith("patches") else arrays[name]
+            for name in self.shapes
         }
 
-    def _pooled(self, patches: Tensor) -> Tensor:
+    def _pool(self, patches: Tensor) -> Tensor:
         """(B, P, D) -> (B, P', D); the arithmetic is float32."""
         cells = patches.float().mT.unflatten(-1, self._encoder.grid)
         return adaptive_avg_pool2d(cells, self.grid).flatten(2).mT.to(patches.dtype)

@@ -10,6 +10,8 @@ An output of an image encoder:
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
 
@@ -40,6 +42,8 @@ T5 = ("t5", "mt5", "umt5")
 _STAGES = {"depths", "hidden_sizes", "num_block_repeats", "layer_depths", "depth_multiplier"}
 _WITHOUT_CLS = ("siglip", "aimv2", "ijepa", "pixtral", "radio")
 WEIGHTS = ["model.safetensors", "model.safetensors.index.json", "model-*-of-*.safetensors"]
+PROCESSORS = ("preprocessor_config.json", "processor_config.json")
+"""Files of the preprocessing of a checkpoint; the newer file has it under ``image_processor``."""
 OPEN_CLIP_WEIGHTS = "open_clip_model.safetensors"
 TOKENIZER = [
     *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
@@ -80,6 +84,17 @@ def image_kind(folder: Path) -> str:
     if "text_config" in config:
         return "image-text"
     return "timm" if "architecture" in config else "cnn" if config.keys() & _STAGES else "vit"
+
+
+def library(folder: Path, pooled: bool = True) -> str | None:
+    """The optional library that reads a checkpoint, and its version, with which its features may change; None:
+    transformers alone reads it. ``pooled``: whether ``modules.json`` counts."""
+    name = {"timm": "timm", "open-clip": "open-clip-torch"}.get(image_kind(folder))
+    if name is None and pooled and (folder / MODULES).is_file():
+        name = "sentence-transformers"
+    with suppress(PackageNotFoundError):
+        return name and f"{name} {version(name)}"
+    return name
 
 
 def rolls_out(folder: Path, kind: Kind) -> bool:

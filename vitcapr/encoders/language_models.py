@@ -10,9 +10,9 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from vitcapr.encoders.checkpoints import load_part, read_config
+from vitcapr.encoders.checkpoints import load_part, locate, read_config
 from vitcapr.encoders.precision import resolve_device
-from vitcapr.encoders.tokenizers import by_length, locate_with_tokenizer, open_tokenizer
+from vitcapr.encoders.tokenizers import by_length, open_tokenizer
 from vitcapr.errors import UserError
 
 _BATCH = 32
@@ -22,7 +22,7 @@ class Pieces:
     """Cuts words into the pieces of a tokenizer; a piece that begins a word begins with a space."""
 
     def __init__(self, source: str, revision: str) -> None:
-        folder = locate_with_tokenizer(source, revision).folder
+        folder = locate(source, revision).folder
         self._tokenizer = open_tokenizer(folder)
         self._begin, self._end = special_rows(self._tokenizer, folder)
         self._rows: dict[str, int] = {}
@@ -67,7 +67,7 @@ def load_judge(source: str, revision: str, device: str) -> Callable[[Sequence[st
     Raises:
         UserError: the language model is not found, has no safetensors, or has no token that begins a text.
     """
-    folder, chosen = locate_with_tokenizer(source, revision).folder, resolve_device(device)
+    folder, chosen = locate(source, revision).folder, resolve_device(device)
     tokenizer, network = open_tokenizer(folder), load_causal(folder, torch.float32).to(chosen)
     begin, _ = special_rows(tokenizer, folder)
 

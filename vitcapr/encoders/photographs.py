@@ -14,7 +14,7 @@ from torch import Tensor
 from vitcapr.encoders.base import ImageEncoder
 from vitcapr.encoders.checkpoints import locate, source_name, weights_digest
 from vitcapr.encoders.image_encoders import configured_image_size, load_image_encoder
-from vitcapr.encoders.kinds import Cls, Kind, Output, Patches, Pool, check_image_encoder
+from vitcapr.encoders.kinds import Cls, Kind, Output, Patches, Pool, check_image_encoder, library
 from vitcapr.encoders.precision import DTYPES, dtype_name, resolve_dtype
 from vitcapr.encoders.preprocess import Preprocessing, read_preprocessing
 from vitcapr.encoders.staging import to_device
@@ -81,6 +81,8 @@ def image_recipe(
         "dtype": dtype_name(arithmetic),
         "store_dtype": store_dtype,
     }
+    if reader := library(checkpoint.folder, pooled=False):
+        attributes["library"] = reader
     if cls != "auto":
         attributes["cls"] = cls
     if kind in plugins("ENCODER"):
@@ -130,12 +132,15 @@ class PhotographEncoder:
         self._preprocessing, self._backbone, self._store_dtype = preprocessing, backbone, store_dtype
         self._layer, self.grid, self.dim = layer, backbone.grid, backbone.shapes["cls"][0]
 
-    @torch.inference_mode()
     def encode(self, pictures: Sequence[Image.Image]) -> dict[str, Tensor]:
         """``cls: (B, D)`` and, if the store has them, ``patches: (B, P, D)``: float32 on the backbone's device, rounded
         as in the store. The B RGB images may have any sizes."""
         pixels = torch.from_numpy(np.stack([self._preprocessing.prepared(picture) for picture in pictures]))
-        pixels = to_device(pixels, self._backbone.device)
+        return self.features(to_device(pixels, self._backbone.device))
+
+    @torch.inference_mode()
+    def features(self, pixels: Tensor) -> dict[str, Tensor]:
+        """The same of prepared pixels (B, H, W, 3) uint8 on the backbone's device."""
         features = self._backbone.features(self._preprocessing.normalise(pixels, self._backbone.dtype))
         if self._layer is not None:
             of_layer = zip(("cls", "patches"), arrays_of_layer(self._layer), strict=True)

@@ -17,8 +17,10 @@ def resolve_device(name: str) -> torch.device:
     """The device; ``auto`` is the GPU if there is one.
 
     Raises:
-        UserError: the name is ``cuda``, and there is no GPU.
+        UserError: the name is ``cuda``, and there is no GPU; or it is another.
     """
+    if name not in ("auto", "cpu", "cuda"):
+        raise UserError(f"unknown device '{name}'", remedy="one of auto, cpu, cuda")
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if name == "cuda" and not torch.cuda.is_available():

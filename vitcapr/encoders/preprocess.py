@@ -1,7 +1,7 @@
-"""Preprocesses photographs as the processor configuration of a checkpoint says.
+"""Preprocesses photographs as the processor of a checkpoint says.
 
-The numbers equal those of transformers' processors, and a test compares them. Threads resize and crop with Pillow to
-8-bit pixels. The device normalises a whole batch at once.
+The files of transformers, timm and open_clip name the steps, and the numbers equal those of these libraries. Threads
+resize and crop with Pillow to 8-bit pixels. The device normalises a whole batch at once.
 """
 
 import json
@@ -15,10 +15,12 @@ import numpy as np
 import torch
 from PIL import Image
 
-from vitcapr.encoders.kinds import OPEN_CLIP_CONFIG, image_kind, open_clip_config, read_model_config
+from vitcapr.encoders.checkpoints import LOCAL
+from vitcapr.encoders.kinds import OPEN_CLIP_CONFIG, PROCESSORS, image_kind, open_clip_config, read_model_config
 from vitcapr.encoders.staging import to_device
 from vitcapr.errors import UserError
 from vitcapr.files import read_json
+from vitcapr.formats.records import reading
 
 INTERPOLATIONS = {
     "nearest": Image.Resampling.NEAREST,
@@ -26,10 +28,9 @@ INTERPOLATIONS = {
     "bicubic": Image.Resampling.BICUBIC,
     "lanczos": Image.Resampling.LANCZOS,
 }
-PROCESSORS = ("preprocessor_config.json", "processor_config.json")
-"""Files of the preprocessing of a checkpoint; the newer file has it under ``image_processor``."""
-
-_SHORTEST_EDGE_TYPES = ("clip", "bit", "siglip_", "chinese_clip", "bridgetower", "mobilenet")
+_STEPS = {"do_resize", "do_center_crop", "do_rescale", "do_normalize", "do_convert_rgb", "do_flip_channel_order"}
+"""Switches of transformers' processors that are read."""
+_ALL = {"do_resize": True, "do_rescale": True, "do_normalize": True}
 _CROPPED_SHARE = 224 / 256
 _UNCROPPED_FROM = 384
 _TIMM_SHARE = 0.875
@@ -54,6 +55,7 @@ class Preprocessing:
         mirror: flip left to right before all other steps.
         rounded_crop: half a pixel of the crop's offset is rounded to even, as torchvision does, and not down.
         scaled_decoding: JPEG files of a data set are decoded at a fraction of their size, where it is large enough.
+        bgr: the channels are blue, green, red; ``mean`` and ``std`` are in this order.
     """
 
     resize: tuple[int, ...]
@@ -65,6 +67,7 @@ class Preprocessing:
     mirror: bool = False
     scaled_decoding: bool = False
     rounded_crop: bool = False
+    bgr: bool = False
 
     @property
     def size(self) -> tuple[int, int]:
@@ -91,7 +94,7 @@ class Preprocessing:
         if self.crop is not None and self.crop != (image.height, image.width):
             top, left = self._offset(height, self.crop[0]), self._offset(width, self.crop[1])
             image = image.crop((left, top, left + self.crop[1], top + self.crop[0]))
-        out[...] = np.asarray(image)
+        out[...] = np.asarray(image)[..., ::-1] if self.bgr else image
 
     def _offset(self, length: int, kept: int) -> int:
         return round((length - kept) / 2) if self.rounded_crop else (length - kept) // 2
@@ -158,7 +161,7 @@ def read_preprocessing(
     content, path = _described(folder, model_size)
     note = None
     if content is None:
-        content = {"image_mean": [0.5] * 3, "image_std": [0.5] * 3}
+        content = {**_ALL, "image_mean": [0.5] * 3, "image_std": [0.5] * 3}
         shape = f"{model_size[0]} x {model_size[1]}"
         note = f"no preprocessor_config.json in {folder}: pictures are stretched to {shape}, mean 0.5, std 0.5"
     stated = _parse(content, model_size, path)
@@ -172,94 +175,94 @@ def read_preprocessing(
 
 
 def _described(folder: Path, model_size: tuple[int, int]) -> tuple[Mapping[str, Any] | None, Path]:
-    """The checkpoint's own words on its pictures, if it has any, and the file that they are in."""
-    older, newer = (folder / name for name in PROCESSORS)
-    if older.is_file():
-        return read_json(older), older
-    if newer.is_file():
-        return read_json(newer).get("image_processor"), newer
-    kind = image_kind(folder)
-    if kind == "open-clip":
+    """What the checkpoint says of its pictures, in the words of transformers, if it says anything, and its file."""
+    kind, config = image_kind(folder), folder / "config.json"
+    path = next((folder / name for name in PROCESSORS if (folder / name).is_file()), None)
+    if path is None and kind == "open-clip":
         return _read_open_clip({"size": model_size[0], **open_clip_config(folder)[1]}), folder / OPEN_CLIP_CONFIG
-    return (_read_timm(read_model_config(folder)["pretrained_cfg"]) if kind == "timm" else None), folder / "config.json"
+    if path is None:
+        return (_read_timm(read_model_config(folder)["pretrained_cfg"]) if kind == "timm" else None), config
+    from transformers import AutoImageProcessor
+
+    try:
+        content = AutoImageProcessor.from_pretrained(folder, backend="pil", **LOCAL).to_dict()
+    except Exception:  # It has this processor for torchvision alone, or not at all, or the file is damaged.
+        with reading(path, "a description of an image processor", "fetch the checkpoint again"):
+            stated = read_json(path)
+            content = {**_ALL, **stated.get("image_processor", stated)}
+    if steps := [name for name in content if name.startswith("do_") and content[name] and name not in _STEPS]:
+        raise UserError(f"the step '{steps[0]}' of the processor is not read", where=path, remedy="set it to false")
+    return content, path
 
 
 def _read_timm(stated: Mapping[str, Any]) -> dict[str, Any]:
     """timm's evaluation: resize to the model's size over ``crop_pct``, then crop the centre."""
-    size = stated["input_size"][1:]
+    size, mode = stated["input_size"][1:], stated.get("crop_mode") or "center"
     edges = [math.floor(length / (stated.get("crop_pct") or _TIMM_SHARE)) for length in size]
-    squash = stated.get("crop_mode") == "squash"
-    return {
-        "size": edges
-        if squash
-        else {"shortest_edge": edges[0]}
-        if stated.get("crop_mode") in (None, "center")
-        else None,
-        "crop_size": size,
-        **_read_torchvision(stated, IMAGENET_STATISTICS),
-    }
+    resize = {"center": {"shortest_edge": edges[0]}, "squash": _sides(edges)}.get(mode, {mode: edges})
+    return {"size": resize, "crop_size": _sides(size), **_read_torchvision(stated, IMAGENET_STATISTICS)}
 
 
 def _read_open_clip(stated: Mapping[str, Any]) -> dict[str, Any]:
-    size, mode = _size(stated["size"], False, Path(OPEN_CLIP_CONFIG)), stated.get("resize_mode", "shortest")
-    edges = {"shortest": {"shortest_edge": min(size)}, "squash": list(size)}.get(mode, mode)
-    return {"size": edges, "crop_size": list(size), **_read_torchvision(stated, CLIP_STATISTICS)}
+    size, mode = stated["size"], stated.get("resize_mode", "shortest")
+    size = [size, size] if isinstance(size, int) else size
+    resize = {"shortest": {"shortest_edge": min(size)}, "squash": _sides(size)}.get(mode, {mode: size})
+    return {"size": resize, "crop_size": _sides(size), **_read_torchvision(stated, CLIP_STATISTICS)}
+
+
+def _sides(size: Sequence[int]) -> dict[str, int]:
+    return dict(zip(("height", "width"), size, strict=True))
 
 
 def _read_torchvision(stated: Mapping[str, Any], usual: Sequence[Sequence[float]]) -> dict[str, Any]:
     mean, std = (list(stated.get(name) or value) for name, value in zip(("mean", "std"), usual, strict=True))
     resample = INTERPOLATIONS.get(stated.get("interpolation") or "bicubic", Image.Resampling.BICUBIC)
-    return {"image_mean": mean, "image_std": std, "resample": int(resample), "rounded_crop": True}
+    crop = {**_ALL, "do_center_crop": True, "rounded_crop": True}
+    return {"image_mean": mean, "image_std": std, "resample": int(resample), **crop}
 
 
 def _parse(content: Mapping[str, Any], model_size: tuple[int, int], where: Path) -> Preprocessing:
-    kind = str(content.get("image_processor_type") or content.get("feature_extractor_type") or "")
-    by_edge = kind.lower().startswith(_SHORTEST_EDGE_TYPES)
-    by_share = kind.lower().startswith("convnext")
-    size = content.get("size") if content.get("do_resize", True) else None
-    resize: tuple[int, ...] = model_size if size is None else _size(size, by_edge or by_share, where)
-    crop: tuple[int, int] | None = None
-    if by_share and len(resize) == 1:
-        # ConvNext's processor, which ResNet and RegNet use too, stretches large images, and cuts a share out of others.
+    size = content.get("size") if content.get("do_resize") else None
+    resize: tuple[int, ...] = _size(size, where) if size else model_size
+    crop: Any = _size(content["crop_size"], where) if content.get("do_center_crop") else None
+    if str(content.get("image_processor_type")).startswith("ConvNext") and len(resize) == 1:
+        # ResNet and RegNet use it too. It stretches large images, and cuts a share out of others.
         edge, share = resize[0], content.get("crop_pct") or _CROPPED_SHARE
         resize, crop = ((edge, edge), None) if edge >= _UNCROPPED_FROM else ((int(edge / share),), (edge, edge))
-    if content.get("do_center_crop", by_edge or "crop_size" in content):
-        cropped = _size(content.get("crop_size", list(model_size)), False, where)
-        crop = (cropped[0], cropped[-1])
     if crop is None and len(resize) == 1:
         raise UserError(
             "the processor keeps each picture's shape (shortest_edge without a crop), so pictures make no batch",
             where=where,
             remedy="give crop_size and do_center_crop there",
         )
-    short = min(resize)
-    if crop is not None and short < max(crop):
-        raise UserError(f"the crop {crop} is larger than the resized picture ({short})", where=where)
+    if crop is not None and min(resize) < max(crop):
+        raise UserError(f"the crop {crop} is larger than the resized picture ({min(resize)})", where=where)
     resample = content.get("resample", Image.Resampling.BILINEAR)
     names = {int(value): name for name, value in INTERPOLATIONS.items()}
     if resample not in names:
-        raise UserError(f"interpolation {resample} is not known", where=where, remedy=f"set it to one of {names}")
-    normalised = content.get("do_normalize", True)
-    mean, std = (content.get("image_mean"), content.get("image_std")) if normalised else ([0.0] * 3, [1.0] * 3)
-    scale = float(content.get("rescale_factor", 1 / 255)) if content.get("do_rescale", True) else 1.0
-    stated = (resize, crop, names[resample], scale, _triple(mean, where), _triple(std, where))
-    return Preprocessing(*stated, rounded_crop=bool(content.get("rounded_crop")))
+        raise UserError(
+            f"interpolation {resample} is not known", where=where, remedy=f"one of {', '.join(INTERPOLATIONS)}"
+        )
+    normalised = content.get("do_normalize")
+    stated: list[Any] = [content.get("image_mean"), content.get("image_std")]
+    mean, std = stated if normalised else [[0.0] * 3, [1.0] * 3]
+    if not all(isinstance(each, list | tuple) and len(each) == 3 for each in (mean, std)):
+        raise UserError("image_mean and image_std must each be three numbers", where=where)
+    if content.get("rescale_offset"):  # EfficientNet's pixels, from -1 on,
+        mean = [value + 1 for value in mean]
+    if content.get("include_top"):  # and divided by std twice.
+        std = [value**2 for value in std]
+    scale = float(content.get("rescale_factor", 1 / 255)) if content.get("do_rescale") else 1.0
+    triples: list[Any] = [tuple(map(float, each)) for each in (mean, std)]
+    rounded, bgr = bool(content.get("rounded_crop")), bool(content.get("do_flip_channel_order"))
+    return Preprocessing(resize, crop, names[resample], scale, triples[0], triples[1], rounded_crop=rounded, bgr=bgr)
 
 
-def _size(value: Any, by_edge: bool, where: Path) -> tuple[int, ...]:
-    """``224``, ``[224, 224]``, ``{"height", "width"}`` or ``{"shortest_edge"}``, all of which checkpoints use."""
-    if isinstance(value, int):
-        return (value,) if by_edge else (value, value)
-    if isinstance(value, list) and len(value) == 2:
-        return int(value[0]), int(value[1])
-    if isinstance(value, dict) and {"height", "width"} <= value.keys():
+def _size(value: Any, where: Path) -> tuple[int, ...]:
+    """``{"height", "width"}`` or ``{"shortest_edge"}``."""
+    keys = value.keys() if isinstance(value, dict) else set()
+    if {"height", "width"} <= keys:
         return int(value["height"]), int(value["width"])
-    if isinstance(value, dict) and "shortest_edge" in value and "longest_edge" not in value:
+    if keys == {"shortest_edge"}:
         return (int(value["shortest_edge"]),)
     raise UserError(f"size {value} is not understood", where=where, remedy="give height and width")
-
-
-def _triple(value: Any, where: Path) -> tuple[float, float, float]:
-    if not (isinstance(value, list) and len(value) == 3 and all(isinstance(part, (int, float)) for part in value)):
-        raise UserError("image_mean and image_std must each be three numbers", where=where)
-    return float(value[0]), float(value[1]), float(value[2])

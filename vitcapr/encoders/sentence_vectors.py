@@ -10,22 +10,19 @@ from torch import Tensor
 
 from vitcapr.encoders.checkpoints import source_name, weights_digest
 from vitcapr.encoders.precision import resolve_device
-from vitcapr.encoders.text_encoders import (
-    TextEncoder,
-    load_text_encoder,
-    locate_text_encoder,
-    pooling,
-)
+from vitcapr.encoders.text_encoders import TextEncoder, TextRecipe
 from vitcapr.encoders.tokenizers import by_length
 from vitcapr.encoders.word_vector_encoder import WordVectorEncoder
 from vitcapr.errors import UserError
+
+_BATCH = 64
 
 
 class SentenceVectors:
     """Gives the vectors of sentences.
 
     Args:
-        encoder: the other arguments of :func:`load_text_encoder`.
+        encoder: the other attributes of a :class:`TextRecipe`.
 
     Attributes:
         name: the encoder and the first digits of its weights' digest, for a protocol.
@@ -34,21 +31,18 @@ class SentenceVectors:
         encoder: loaded when it is first used; its ``dim`` is D, the length of a vector.
     """
 
-    def __init__(self, source: str, *, batch: int, device: str, **encoder: Any) -> None:
-        folder = locate_text_encoder(source, encoder["revision"], encoder["output"]).folder
-        self.weights = weights_digest(folder)
-        self.pool = pooling(folder, encoder["output"], encoder["pool"])
+    def __init__(self, source: str, *, device: str, **encoder: Any) -> None:
+        self._recipe = TextRecipe(source, resolve_device(device), **encoder)
+        self.weights, self.pool = weights_digest(self._recipe.checkpoint.folder), self._recipe.pooling
         self.name = f"{source_name(source)}@{self.weights[:12]}"
-        self._batch, self._output = batch, encoder["output"]
-        self._load = lambda: load_text_encoder(source, device=resolve_device(device), **encoder)
 
     @cached_property
     def encoder(self) -> TextEncoder | WordVectorEncoder:
-        return self._load()
+        return self._recipe.load()
 
     def __call__(self, sentences: Sequence[str]) -> np.ndarray:
         """(n, D) float32."""
-        return self.encoder.encode(sentences, self._batch)
+        return self.encoder.encode(sentences)
 
     def tokens(self, layer: int | None) -> tuple[TextEncoder, "TokenVectors"]:
         """The encoder, and the vectors of its tokens from a hidden layer, None for the last.
@@ -56,10 +50,10 @@ class SentenceVectors:
         Raises:
             UserError: it gives no vectors of tokens.
         """
-        if self._output != "hidden" or not isinstance(self.encoder, TextEncoder):
-            what = f"BERTScore compares tokens, and the text encoder has output: {self._output}"
+        if self._recipe.output != "hidden" or not isinstance(self.encoder, TextEncoder):
+            what = f"BERTScore compares tokens, and the text encoder has output: {self._recipe.output}"
             raise UserError(what, where=self.name, remedy="name a text encoder with output: hidden")
-        return self.encoder, TokenVectors(self.encoder, layer, self._batch)
+        return self.encoder, TokenVectors(self.encoder, layer)
 
 
 class TokenVectors:
@@ -69,9 +63,9 @@ class TokenVectors:
         special: the tokens that frame a sentence or fill it up.
     """
 
-    def __init__(self, encoder: TextEncoder, layer: int | None, batch: int) -> None:
+    def __init__(self, encoder: TextEncoder, layer: int | None) -> None:
         """Of an encoder of output ``hidden``; ``layer`` is counted from 1, None: the last one."""
-        self._encoder, self._layer, self._batch = encoder, layer, batch
+        self._encoder, self._layer = encoder, layer
         tokenizer = encoder.tokenizer
         ids = (tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id)
         self.special = {token for token in (*ids, tokenizer.pad_token_id) if token is not None}
@@ -84,7 +78,7 @@ class TokenVectors:
     def __call__(self, tokens: Sequence[Sequence[int]]) -> list[np.ndarray]:
         """(T, D) float32 for each sentence of T tokens, in the given order."""
         vectors = {}
-        for some in by_length(tokens, self._batch):
+        for some in by_length(tokens, _BATCH):
             hidden = self._states([list(tokens[index]) for index in some])[-1 if self._layer is None else self._layer]
             for index, padded in zip(some, hidden.float().cpu().numpy(), strict=True):
                 vectors[index] = padded[: len(tokens[index])]

@@ -1,9 +1,8 @@
-"""Frozen text encoders as functions from sentences to vectors: that of a checkpoint, and published word vectors; and
-what decides their vectors, as attributes of a store."""
+"""Frozen text encoders as functions from sentences to vectors, and what decides their vectors."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from vitcapr.encoders.checkpoints import Checkpoint, source_name
+from vitcapr.encoders.checkpoints import Checkpoint, locate, source_name
 from vitcapr.encoders.guards import check_sentences
 from vitcapr.encoders.kinds import (
     MODULES,
@@ -19,6 +18,7 @@ from vitcapr.encoders.kinds import (
     check_room,
     check_text_encoder,
     image_kind,
+    library,
     read_model_config,
 )
 from vitcapr.encoders.open_clip_reader import open_clip_texts
@@ -26,7 +26,7 @@ from vitcapr.encoders.precision import dtype_name, resolve_dtype
 from vitcapr.encoders.sentence_modules import load_modules, read_published
 from vitcapr.encoders.staging import to_device
 from vitcapr.encoders.text_towers import Output, TextModel, load_text_model
-from vitcapr.encoders.tokenizers import by_length, digest_with_tokenizer, locate_with_tokenizer, open_tokenizer
+from vitcapr.encoders.tokenizers import by_length, digest_with_tokenizer, open_tokenizer
 from vitcapr.encoders.word_vector_encoder import WordVectorEncoder, locate_word_vectors
 from vitcapr.errors import UserError
 from vitcapr.files import read_json, sha256_file
@@ -35,7 +35,7 @@ Pool = Literal["auto", "modules.json", "mean", "cls", "last"]
 
 
 class TextEncoder:
-    """Turns sentences into vectors of length ``dim``; made by :func:`load_text_encoder`. ``prompt`` precedes each
+    """Turns sentences into vectors of length ``dim``; made by :class:`TextRecipe`. ``prompt`` precedes each
     sentence, which is put into lower case with ``lowercase`` and cut to ``longest`` tokens; ``pool`` makes the vector.
     """
 
@@ -120,75 +120,119 @@ def _mean(hidden: Tensor, mask: Tensor) -> Tensor:
     return (hidden * real).sum(1) / real.sum(1)
 
 
-POOLS = {"auto": _mean, "mean": _mean, "cls": _first, "last": _last}
+POOLS = {"mean": _mean, "cls": _first, "last": _last}
 """From hidden states (B, T, D), padded on the right, and their mask (B, T), 1 for a real token, to (B, D)."""
 
 
-def locate_text_encoder(source: str, revision: str, output: str = "hidden") -> Checkpoint:
-    """Find ``source`` and its tokenizer; see :func:`vitcapr.encoders.checkpoints.locate`.
+@dataclass(frozen=True)
+class TextRecipe:
+    """How sentences become vectors: a text encoder, and what decides its vectors.
 
-    For output ``word_vectors``, ``folder`` is the file of word vectors.
-    """
-    if output == "word_vectors":
-        return Checkpoint(locate_word_vectors(source), None)
-    return locate_with_tokenizer(source, revision)
-
-
-def load_text_encoder(
-    source: str,
-    *,
-    revision: str,
-    pool: Pool,
-    dtype: str,
-    device: torch.device,
-    max_length: int,
-    output: Output | Literal["word_vectors"] = "hidden",
-    prompt: str | None = None,
-    language: str | None = None,
-) -> TextEncoder | WordVectorEncoder:
-    """Load the text encoder and the tokenizer of a checkpoint.
-
-    Args:
-        source: a hub id or a folder, looked up under ``VITCAPR_BACKBONES`` first.
+    Attributes:
+        source: a hub id or a folder, looked up under ``VITCAPR_BACKBONES`` first. Of output ``word_vectors``, a file in
+            GloVe's format, looked up under ``VITCAPR_DATA`` first; only the source counts.
+        output: see :func:`vitcapr.encoders.text_towers.load_text_model`.
         pool: pooling of hidden states: the ``mean`` of the real tokens (special tokens included), ``cls`` (the first),
             ``last``, ``modules.json``: what the modules of sentence-transformers compute, or ``auto``: these modules if
             the checkpoint has them, else the mean.
         dtype: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
         max_length: maximum number of tokens of a sentence, special tokens included; longer sentences are cut.
-        output: see :func:`vitcapr.encoders.text_towers.load_text_model`; ``word_vectors`` reads only
-            ``source``, a file in GloVe's format that is looked up under ``VITCAPR_DATA`` first.
         prompt: precedes each sentence: a text, or the name of a prompt of the checkpoint; None: its default prompt.
         language: the source language of a translation model such as NLLB; None: its tokenizer's.
-
-    Raises:
-        UserError: it is not found, has its own code or pickled weights, has no tokenizer or no such output, reads
-            fewer tokens than ``max_length``, or the vector of a sentence depends on its batch.
     """
-    folder = locate_text_encoder(source, revision, output).folder
-    if output == "word_vectors":
-        return WordVectorEncoder(folder)
-    check_text_encoder(folder, output, max_length)
-    arithmetic, published = resolve_dtype(dtype, device), read_published(folder)
-    text = published.prompt(prompt)
-    if image_kind(folder) == "open-clip":
-        tokenizer, tower = open_clip_texts(folder, arithmetic, device)
-    else:
-        tokenizer, tower = open_tokenizer(folder), load_text_model(folder, output, arithmetic, device)
-        if tokenizer.pad_token is None:
-            raise UserError("the tokenizer has no padding token", where=folder, remedy="use a model of the BERT family")
-        _set_language(tokenizer, language, folder)
-    check_room(folder, max_length, tower.room)
-    modules = None
-    if follows_modules(folder, output, pool):
-        modules = load_modules(folder, arithmetic, device, len(tokenizer(text)["input_ids"]) - 1 if text else 0)
-    lowercase = reads_lowercase(folder)
-    try:
-        encoder = TextEncoder(tokenizer, tower, modules or POOLS[pool], arithmetic, device, max_length, lowercase, text)
-    except (RuntimeError, ValueError, TypeError, AttributeError) as error:
-        what = f"the model does not encode a sentence: {str(error)[:120]}"
-        raise UserError(what, where=folder, remedy="use a text encoder such as BERT, E5 or CLIP") from error
-    check_sentences(encoder.encode, arithmetic, folder)
-    return encoder
+
+    source: str
+    device: torch.device
+    revision: str
+    output: Output | Literal["word_vectors"]
+    pool: Pool
+    dtype: str
+    max_length: int
+    prompt: str | None = None
+    language: str | None = None
+
+    @cached_property
+    def checkpoint(self) -> Checkpoint:
+        """Where the encoder is; of word vectors, ``folder`` is their file.
+
+        Raises:
+            UserError: it is not found.
+        """
+        if self.output == "word_vectors":
+            return Checkpoint(locate_word_vectors(self.source), None)
+        return locate(self.source, self.revision)
+
+    @property
+    def pooling(self) -> str:
+        """What ``pool`` means for the checkpoint: ``modules.json``, ``mean``, ``cls`` or ``last``."""
+        published = self.output == "hidden" and (self.checkpoint.folder / MODULES).is_file()
+        if self.pool in ("auto", MODULES) and published:
+            return MODULES
+        return "mean" if self.pool == "auto" else self.pool
+
+    @cached_property
+    def attributes(self) -> dict[str, Any]:
+        """The attributes of every store of this recipe."""
+        checkpoint, words = self.checkpoint, self.output == "word_vectors"
+        folder, modules = checkpoint.folder, not words and self.pooling == MODULES
+        attributes = {
+            "backbone": source_name(self.source),
+            "revision": checkpoint.revision,
+            "weights_sha256": sha256_file(folder)
+            if words
+            else digest_with_tokenizer(folder, SENTENCE_MODULES if modules else []),
+            "output": self.output,
+            "pool": self.pooling if self.output == "hidden" else None,
+            "max_length": self.max_length,
+            "dtype": dtype_name(WordVectorEncoder.dtype if words else resolve_dtype(self.dtype, self.device)),
+        }
+        if not words:
+            published = read_published(folder)
+            more: dict[str, Any] = {"prompt": published.prompt(self.prompt), "language": self.language}
+            more |= {"lowercase": reads_lowercase(folder), "library": library(folder, modules)}
+            default = published.default
+            attributes |= {name: value for name, value in more.items() if value or (name == "prompt" and default)}
+        return attributes
+
+    @property
+    def note(self) -> str | None:
+        """A line for the log about prompts, or None."""
+        if self.output == "word_vectors" or not (names := read_published(self.checkpoint.folder).prompts):
+            return None
+        unused = f"no prompt precedes the captions; the checkpoint has prompts named {', '.join(names)}"
+        return None if self.attributes.get("prompt") else f"{unused} (text_encoders: prompt)"
+
+    def load(self) -> TextEncoder | WordVectorEncoder:
+        """Load the text encoder and its tokenizer.
+
+        Raises:
+            UserError: it is not found, has its own code or pickled weights, has no tokenizer or no such output, reads
+                fewer tokens than ``max_length``, or the vector of a sentence depends on its batch.
+        """
+        folder, device, longest = self.checkpoint.folder, self.device, self.max_length
+        if self.output == "word_vectors":
+            return WordVectorEncoder(folder)
+        check_text_encoder(folder, self.output, longest)
+        dtype, prompt = resolve_dtype(self.dtype, device), read_published(folder).prompt(self.prompt)
+        if image_kind(folder) == "open-clip":
+            tokenizer, tower = open_clip_texts(folder, dtype, device)
+        else:
+            tokenizer, tower = open_tokenizer(folder), load_text_model(folder, self.output, dtype, device)
+            if tokenizer.pad_token is None:
+                raise UserError("the tokenizer has no padding token", where=folder, remedy="use a model like BERT")
+            _set_language(tokenizer, self.language, folder)
+        check_room(folder, longest, tower.room)
+        if self.pooling == MODULES:
+            pool = load_modules(folder, dtype, device, len(tokenizer(prompt)["input_ids"]) - 1 if prompt else 0)
+        else:
+            pool = POOLS.get(self.pooling, _mean)  # Aligned vectors are not pooled.
+        try:
+            encoder = TextEncoder(tokenizer, tower, pool, dtype, device, longest, reads_lowercase(folder), prompt)
+        except (RuntimeError, ValueError, TypeError, AttributeError) as error:
+            what = f"the model does not encode a sentence: {str(error)[:120]}"
+            raise UserError(what, where=folder, remedy="use a text encoder such as BERT, E5 or CLIP") from error
+        check_sentences(encoder.encode, dtype, folder)
+        return encoder
 
 
 def _set_language(tokenizer: Any, language: str | None, folder: Path) -> None:
@@ -203,11 +247,6 @@ def _set_language(tokenizer: Any, language: str | None, folder: Path) -> None:
     tokenizer.src_lang = language
 
 
-def follows_modules(folder: Path, output: str, pool: str) -> bool:
-    """Whether sentences are pooled as the checkpoint's ``modules.json`` says."""
-    return output == "hidden" and pool in ("auto", MODULES) and (folder / MODULES).is_file()
-
-
 def reads_lowercase(folder: Path) -> bool:
     """Whether a text encoder was trained on lower case that its tokenizer does not make: SigLIP 2, whose tokenizer is
     Gemma's (Tschannen et al. 2025, "SigLIP 2", section 2.1), and where sentence-transformers is told so."""
@@ -215,59 +254,3 @@ def reads_lowercase(folder: Path) -> bool:
     name = str(read_json(path).get("tokenizer_class")) if path.is_file() else ""
     siglip = str(read_model_config(folder).get("model_type")).startswith("siglip")
     return (siglip and name.startswith(("Gemma", "Siglip2"))) or read_published(folder).lowercase
-
-
-@dataclass(frozen=True)
-class TextRecipe:
-    """How captions become features: the checkpoint, the attributes of every store of this recipe, a line for the log
-    about prompts, or None, and the encoder."""
-
-    folder: Path
-    attributes: dict[str, Any]
-    note: str | None
-    load: Callable[[], TextEncoder | WordVectorEncoder]
-
-
-def text_recipe(
-    source: str,
-    device: torch.device,
-    *,
-    revision: str,
-    output: str,
-    pool: Pool,
-    dtype: str,
-    max_length: int,
-    prompt: str | None = None,
-    language: str | None = None,
-) -> TextRecipe:
-    """Find a text encoder, and collect what decides its vectors; for the arguments see :func:`load_text_encoder`."""
-    checkpoint = locate_text_encoder(source, revision, output)
-    folder, words = checkpoint.folder, output == "word_vectors"
-    modules = not words and follows_modules(folder, output, pool)
-    attributes = {
-        "backbone": source_name(source),
-        "revision": checkpoint.revision,
-        "weights_sha256": sha256_file(folder)
-        if words
-        else digest_with_tokenizer(folder, SENTENCE_MODULES if modules else []),
-        "output": output,
-        "pool": pooling(folder, output, pool) if output == "hidden" else None,
-        "max_length": max_length,
-        "dtype": dtype_name(WordVectorEncoder.dtype if words else resolve_dtype(dtype, device)),
-    }
-    note = None
-    if not words:
-        published = read_published(folder)
-        more = {"prompt": published.prompt(prompt), "language": language, "lowercase": reads_lowercase(folder)}
-        attributes |= {name: value for name, value in more.items() if value or (name == "prompt" and published.default)}
-        if published.prompts and not more["prompt"]:
-            names = ", ".join(published.prompts)
-            note = f"no prompt precedes the captions; the checkpoint has prompts named {names} (text_encoders: prompt)"
-    options: dict[str, Any] = {"revision": revision, "output": output, "pool": pool, "dtype": dtype}
-    options |= {"max_length": max_length, "prompt": prompt, "language": language}
-    return TextRecipe(folder, attributes, note, partial(load_text_encoder, source, device=device, **options))
-
-
-def pooling(folder: Path, output: str, pool: str) -> str:
-    """The pooling that ``pool`` means for a checkpoint: ``modules.json``, ``mean``, ``cls`` or ``last``."""
-    return MODULES if follows_modules(folder, output, pool) else "mean" if pool == "auto" else pool

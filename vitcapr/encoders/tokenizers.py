@@ -1,28 +1,13 @@
-"""Checkpoints with their tokenizers."""
+"""Tokenizers of checkpoints."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from vitcapr.encoders.checkpoints import LOCAL, Checkpoint, locate, weights_digest
-from vitcapr.encoders.kinds import SENTENCE_MODULES, TOKENIZER
+from vitcapr.encoders.checkpoints import LOCAL, weights_digest
+from vitcapr.encoders.kinds import TOKENIZER
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_bytes, sha256_file
-
-
-def locate_with_tokenizer(source: str, revision: str) -> Checkpoint:
-    """Find ``source`` and its tokenizer; see :func:`vitcapr.encoders.checkpoints.locate`."""
-    checkpoint = locate(source, revision)
-    if checkpoint.revision is not None:
-        from huggingface_hub import snapshot_download
-        from huggingface_hub.errors import HfHubHTTPError
-
-        try:
-            snapshot_download(source, revision=checkpoint.revision, allow_patterns=[*TOKENIZER, *SENTENCE_MODULES])
-        except (HfHubHTTPError, OSError) as error:
-            remedy = "run where the hub can be reached"
-            raise UserError(f"the tokenizer of '{source}' cannot be fetched", where=source, remedy=remedy) from error
-    return checkpoint
 
 
 def digest_with_tokenizer(folder: Path, more: Sequence[str] = ()) -> str:

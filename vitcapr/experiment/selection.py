@@ -22,8 +22,7 @@ PAIRS = "training.pairs"
 
 @dataclass(frozen=True)
 class Selection(ScoredModels):
-    """What an experiment uses of its configuration. :class:`vitcapr.pipeline.figure.Experiment` describes what figures
-    ask for.
+    """What an experiment uses of its configuration.
 
     Attributes:
         results: the folder of all results.
@@ -45,6 +44,7 @@ class Selection(ScoredModels):
 
     @property
     def splits(self) -> list[str]:
+        """The splits that are captioned and scored."""
         return unique(self.config.run.splits)
 
     @property
@@ -205,6 +205,7 @@ class Selection(ScoredModels):
 
     @property
     def attention(self) -> list[dict[str, str]]:
+        """The captions with stored attention, as wildcards."""
         return [
             {"captioner": captioner, "decoding": decoding, "split": split}
             for captioner in self.attentive_captioners
@@ -253,11 +254,13 @@ class Selection(ScoredModels):
 
     @property
     def retrievals(self) -> list[dict[str, str]]:
+        """The models and splits whose retrieval is drawn, as wildcards."""
         models = self.representatives(self.ranked, *RANKED)
         return [{"retriever": model, "split": split} for model in models for split in self.splits]
 
     @property
     def compared(self) -> dict[str, dict[str, str]]:
+        """For each language, the models to draw side by side and the names of their embeddings."""
         models: dict[str, dict[str, str]] = {}
         for name in self.representatives(unique(self.config.run.compared), *RANKED):
             for language, embedded in self.by_language(name).items():
@@ -266,6 +269,7 @@ class Selection(ScoredModels):
 
     @property
     def pair_families(self) -> dict[str, list[str]]:
+        """For each retriever with a varied number of training pairs, the retrievers that a grid made of it."""
         variants = self.config.variants.get("retrievers", {})
         varied = {variant.of for variant in variants.values() if PAIRS in variant.vary}
         families: dict[str, list[str]] = {}
@@ -277,6 +281,7 @@ class Selection(ScoredModels):
 
     @property
     def recall_systems(self) -> dict[str, str]:
+        """The names of the scores in the figure of recall, each with its system."""
         # Models of a learning curve have a figure of their own. They are in this one only if there are no others.
         variants = self.config.variants.get("retrievers", {})
         others = [name for name in self.ranked if name not in variants or PAIRS not in variants[name].vary]

@@ -100,7 +100,6 @@ class Targets(Selection):
             *([f"{root}/text/tags/tags.npz"] if run.tags else []),
             *([f"{root}/tables/claims.md"] if self.config.data.dataset == "pairs" else []),
             *([f"{root}/tables/feature_statistics.md"] if stores else []),
-            *(f"{root}/{folder}/features.{suffix}" for folder in stores for suffix in self.config.features.export),
         ]
 
     @property

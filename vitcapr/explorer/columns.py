@@ -25,7 +25,7 @@ class Column:
 
     Attributes:
         name: stays the same from call to call: it is part of links.
-        group: the system or the retrieval model.
+        group: the system, the retrieval model or the audit.
         better: ``high``, ``low``, or empty where neither is better.
         places: decimals.
     """
@@ -83,6 +83,16 @@ def written_column(system: str, space: str, written: Written, count: int, images
     ranks = np.full(count, np.nan)
     ranks[images] = written.ranks
     return Column(f"{system}:rank@{space}", f"rank of the image for this caption in {space}", system, "low", ranks, 0)
+
+
+def audit_columns(name: str, audit: pd.DataFrame, numbers: Mapping[str, int]) -> Iterator[Column]:
+    """The columns of an audit: the largest suspicion among the captions of each image."""
+    for key, label in (
+        ("suspicion", "suspicion of the worst reference"),
+        ("wrong", "probability of a wrong reference"),
+    ):
+        values = _spread(numbers, audit.groupby("image_id")[key].max().to_dict())
+        yield Column(f"{name}:{key}", label, name, "low", values, 2)
 
 
 def _spread(numbers: Mapping[str, int], values: Mapping[Any, float]) -> Floats:

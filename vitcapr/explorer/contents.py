@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vitcapr.explorer.columns import Column, plain, space_columns, system_columns, written_column
+from vitcapr.explorer.columns import Column, audit_columns, plain, space_columns, system_columns, written_column
 from vitcapr.explorer.gallery import Gallery, build_gallery
 from vitcapr.explorer.results import Results, Space, System
 from vitcapr.explorer.spaces import Embed, Written, describe_images, describe_texts, embed_captions, place_on_map
@@ -101,6 +101,9 @@ class Contents:
             columns += space_columns(name, space, len(self.gallery.images), images)
             for writer, written in self.written[name].items():
                 columns.append(written_column(writer, name, written, len(self.gallery.images), images))
+        for number, one in enumerate(self.experiments):
+            for audit, table in one.audits.items():
+                columns += audit_columns(self._name(number, f"audit {audit}"), table, numbers)
         return [column for column in columns if not np.isnan(column.values).all()]
 
     def images(self) -> Json:

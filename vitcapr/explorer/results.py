@@ -1,4 +1,4 @@
-"""What an experiment left of one split, for the explorer: captions with their scores, embeddings with their ranks."""
+"""What an experiment left of one split, for the explorer: captions with scores, embeddings with ranks, audits."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from vitcapr.errors import UserError
+from vitcapr.formats.caption_audit import read_audit
 from vitcapr.formats.captions import AttentionTable, DecodedCaption, read_attention, read_captions
 from vitcapr.formats.claims import Claim, read_claims
 from vitcapr.formats.embeddings import Embeddings, read_embeddings
@@ -58,12 +59,13 @@ class Space:
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """One experiment."""
+    """One experiment; ``audits`` has the table of each audit, by name."""
 
     name: str
     data: Manifest
     systems: list[System]
     spaces: list[Space]
+    audits: Mapping[str, pd.DataFrame]
 
 
 def read_experiment(folder: Path, split: str) -> Results:
@@ -85,7 +87,8 @@ def read_experiment(folder: Path, split: str) -> Results:
             embedded = read_embeddings(path, data, split)
             ranks = read_ranks_of(metrics / "ranks.npz", embedded).ranks
             spaces.append(Space(model, embedded, ranks, _scores(metrics)))
-    if not systems and not spaces:
+    audits = {path.parts[-2]: read_audit(path) for path in sorted(folder.glob("audits/*/audit.parquet"))}
+    if not systems and not spaces and not audits:
         known = {path.parent.name for path in folder.glob("captions/*/*/*/captions.json")}
         known |= {path.parent.name for path in folder.glob("embeddings/*/*/embeddings.npz")}
         remedy = f"it has some of {', '.join(sorted(known))}: --split {min(known)}" if known else _REMEDY
@@ -95,7 +98,7 @@ def read_experiment(folder: Path, split: str) -> Results:
         key=lambda one: (order.get((one.model, one.decoding), len(order)), one.model, one.oracle, bool(one.base))
     )
     spaces.sort(key=lambda one: -sum(one.scores[name]["value"] or 0 for name in _RECALL if name in one.scores))
-    return Results(folder.resolve().name, data, systems, spaces)
+    return Results(folder.resolve().name, data, systems, spaces, audits)
 
 
 def _system(folder: Path, path: Path, split: str) -> System:

@@ -30,7 +30,7 @@ def read_audit(path: Path) -> pd.DataFrame:
     remedy = "give audit.parquet of vitcapr pairs audit"
     with reading(path, "an audit of captions", remedy):
         content = read_parquet(path)
-        if missing := {"caption_id", "suspicion", "wrong"} - set(content.column_names):
+        if missing := {"caption_id", "image_id", "suspicion", "wrong"} - set(content.column_names):
             raise UserError(f"an audit has the column {min(missing)}", where=path, remedy=remedy)
         table: pd.DataFrame = content.to_pandas(use_threads=False)
         return table

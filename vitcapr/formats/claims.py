@@ -4,7 +4,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from vitcapr.files import read_json, write_json
+from pydantic import TypeAdapter
+
+from vitcapr.files import write_json
+from vitcapr.formats.records import read_record
 
 
 class Claim(NamedTuple):
@@ -28,7 +31,6 @@ def write_claims(path: Path, claims: Mapping[str, Sequence[Claim]]) -> None:
 
 
 def read_claims(path: Path) -> dict[str, list[Claim]]:
-    return {
-        image: [Claim(kind, claimed, true, right, tuple(words)) for kind, claimed, true, right, words in claims]
-        for image, claims in read_json(path).items()
-    }
+    return read_record(
+        path, TypeAdapter(dict[str, list[Claim]]), "the claims of captions", "run the stage check_claims"
+    )

@@ -1,9 +1,9 @@
 """NumPy and Parquet files: whole or absent when written."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -162,21 +162,18 @@ class TableFile:
         return (self._group(group, columns) for group in range(self._file.num_row_groups))
 
     def rows(self, rows: NDArray[np.integer], *columns: str) -> "pd.DataFrame":
-        """Some rows, in the order asked for. Neighbours in a row group are read once."""
+        """Some rows, in the order asked for."""
         import pandas as pd
 
-        groups = [self._last_groups(int(group), columns) for group in np.unique(rows // ROW_GROUP)]
-        return (groups[0] if len(groups) == 1 else pd.concat(groups)).loc[rows]
+        groups = rows // ROW_GROUP
+        parts = [self._group(int(group), columns).loc[np.unique(rows[groups == group])] for group in np.unique(groups)]
+        return pd.concat(parts).loc[rows]
 
     def _group(self, group: int, columns: tuple[str, ...]) -> "pd.DataFrame":
         file = self._file
         with self._reading():
             frame: pd.DataFrame = file.read_row_group(group, columns or None, use_threads=False).to_pandas()
             return frame.set_axis(frame.index + group * ROW_GROUP)
-
-    @cached_property
-    def _last_groups(self) -> "Callable[[int, tuple[str, ...]], pd.DataFrame]":
-        return lru_cache(2)(self._group)
 
 
 def text_columns(rows: Iterable[Sequence[str | None]], names: Sequence[str]) -> "pd.DataFrame":

@@ -165,10 +165,8 @@ class RerankingWeight(ChosenWeight):
     REMEDY: ClassVar[str] = "run tune_reranking"
 
     length_penalty: Annotated[float, Field(ge=0)]
-    select_by: str
-    """The score that decided."""
     decoded: float
-    """That score of the captions as they were decoded, before any reranking."""
+    """CIDEr of the captions as they were decoded, before any reranking."""
     retriever: str
     """sha256 of the weights of the retriever."""
     protocol: str

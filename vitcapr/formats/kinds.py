@@ -40,7 +40,6 @@ TextFeaturesFile = Annotated[Path, "Sealed manifest.json of text features"]
 PixelsFile = Annotated[Path, "Sealed manifest.json of decoded pixels"]
 StoreFile = Annotated[Path, "Sealed manifest.json of a store that was pulled or imported"]
 SealedFile = Annotated[Path, "Sealed manifest.json of a store"]
-ExportedFile = Annotated[Path, "File of another program: features.h5"]
 PartFile = Annotated[Path, "part.json: the chunks of one extraction task"]
 
 # Models.

@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
-from vitcapr.files import read_json, write_json
-from vitcapr.formats.tables import Cell, Table
+from pydantic import TypeAdapter
+
+from vitcapr.files import write_json
+from vitcapr.formats.records import read_record
+from vitcapr.formats.tables import Table
 
 
 @dataclass(frozen=True)
@@ -26,11 +28,4 @@ def write_page_section(path: Path, section: PageSection) -> None:
 
 
 def read_page_section(path: Path) -> PageSection:
-    content = read_json(path)
-    return PageSection(**{**content, "tables": [_table(**table) for table in content["tables"]]})
-
-
-def _table(rows: list[list[list[Any]]], **values: Any) -> Table:
-    cells = [tuple(Cell(text, low, high, tuple(notes), best) for text, low, high, notes, best in row) for row in rows]
-    lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
-    return Table(rows=tuple(cells), **(values | lists))
+    return read_record(path, TypeAdapter(PageSection), "a section of the first page", "run the stage that writes it")

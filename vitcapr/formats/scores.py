@@ -1,6 +1,6 @@
-"""Scores: of a split, of its images, of its pairs, of experiments, of people."""
+"""Scores: of a split, of its images, of its pairs, of experiments."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, ClassVar, NamedTuple
@@ -12,7 +12,7 @@ from filelock import FileLock, Timeout
 from pydantic import Field
 
 from vitcapr.errors import UserError
-from vitcapr.files import atomic_path, read_text, write_json, write_text
+from vitcapr.files import atomic_path, write_json, write_text
 from vitcapr.formats.containers import frame_to_csv, read_arrays, read_parquet, write_arrays
 from vitcapr.formats.records import JsonRecord, read_format, reading
 
@@ -189,55 +189,3 @@ class ParaphrasesCard(JsonRecord):
 
 PARAPHRASES_CARD, PARAPHRASES_TABLE = "card.json", "table.gz"
 """In one folder; the table has lines by three, a probability and two phrases."""
-
-
-class Judgment(NamedTuple):
-    """What people said about a candidate caption of an image; the caption may be another image's.
-
-    Attributes:
-        image_id: the image that was shown.
-        caption_id: the candidate.
-        ratings: higher is better.
-    """
-
-    image_id: str
-    caption_id: str
-    ratings: tuple[float, ...]
-
-
-def read_expert(path: Path) -> list[Judgment]:
-    """Lines ``image<tab>caption id<tab>rating<tab>rating<tab>rating``, three ratings from 1 to 4.
-
-    Source: Hodosh et al., Framing Image Description as a Ranking Task (2013); ExpertAnnotations.txt.
-    """
-    form = "image, caption id and three ratings from 1 to 4"
-    return _judgments(path, form, lambda numbers: all(1 <= number <= 4 for number in numbers), 3)
-
-
-def read_crowdflower(path: Path) -> list[Judgment]:
-    """Lines ``image<tab>caption id<tab>share<tab>yes<tab>no``; the rating is the share of people that said yes.
-
-    Source: Hodosh et al. (2013); CrowdFlowerAnnotations.txt.
-    """
-    form = "image, caption id, share from 0 to 1, number of yes and number of no"
-    return _judgments(path, form, lambda numbers: 0 <= numbers[0] <= 1, 1)
-
-
-def _judgments(path: Path, form: str, fits: Callable[[list[float]], bool], ratings: int) -> list[Judgment]:
-    judgments = []
-    with reading(path, "a file of judgments", "give the file"):
-        for number, line in enumerate(read_text(path).splitlines(), start=1):
-            if not line.strip():
-                continue
-            try:
-                image, caption, *words = line.split("\t")
-                numbers = [float(word) for word in words]
-            except ValueError:
-                numbers = []
-            if len(numbers) != 3 or not fits(numbers):
-                remedy = f"a line has {form}, by tabs"
-                raise UserError("not a line of judgments", where=f"{path}:{number}", remedy=remedy)
-            judgments.append(Judgment(image, caption, tuple(numbers[:ratings])))
-    if not judgments:
-        raise UserError("there is no judgment", where=path, remedy=f"a line has {form}, by tabs")
-    return judgments

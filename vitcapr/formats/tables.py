@@ -1,4 +1,4 @@
-"""A table for people: columns, rows of cells, caption and notes; as CSV, Markdown and LaTeX."""
+"""A table for people: columns, rows of cells, caption and notes; as CSV, Markdown, HTML and LaTeX."""
 
 import csv
 import io
@@ -6,7 +6,10 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NamedTuple
+
+from vitcapr.files import write_text
 
 NOTHING = "-"
 """The text of a cell without a number."""
@@ -132,6 +135,31 @@ def to_page(tables: Sequence[Table], title: str = "", words: str = "") -> str:
     head = [f"## {_markdown_escape(title)}\n"] if title else []
     head += [f"{_markdown_escape(words)}\n"] if words else []
     return "\n".join([*head, *map(to_markdown, tables)])
+
+
+_HTML = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Tables</title>
+<style>
+:root {{ color-scheme: light dark; font: 15px/1.45 system-ui, sans-serif; }}
+body {{ margin: 1rem; overflow-wrap: anywhere; }}
+table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; overflow-wrap: normal; }}
+th, td {{ border-bottom: 1px solid #8888; padding: .2rem .7rem .2rem 0; }}
+th {{ text-align: left; }}
+</style>
+{}</html>
+"""
+
+
+def write_page(files: Sequence[Path], markdown: str) -> None:
+    """Write a page of tables to every file: as it is, or in HTML where the suffix says so."""
+    from markdown_it import MarkdownIt
+
+    for file in files:
+        html = _HTML.format(MarkdownIt("js-default").render(markdown)) if file.suffix == ".html" else markdown
+        write_text(file, html)
 
 
 def _markdown_line(cells: Iterable[str]) -> str:

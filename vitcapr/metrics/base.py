@@ -22,6 +22,8 @@ _LINE_BREAK = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 """What the Java programs, which read line by line, would take for the end of a caption."""
 ENGLISH = "en"
 """The language that the PTB tokenizer, METEOR, SPICE, CHAIR and the list of function words are for."""
+_SEED = 0
+"""Of the images that are sampled to be scored."""
 ORACLE = "ORACLE, NOT A RESULT:chosen by cider against the references that score it|"
 """Begins the protocol of captions that their references chose: the ceiling of a reranking, never a result."""
 
@@ -43,7 +45,6 @@ class TokenisedCaptions:
         written: (N,) the captions as they were decoded.
         training: the captions of the training split as they were written.
         paraphrases: folder of METEOR's paraphrases of these references.
-        timeout: seconds after which a silent program is stopped.
         instances: the categories of the instance annotations of each image, by its id.
         language: of the captions.
     """
@@ -53,7 +54,6 @@ class TokenisedCaptions:
     written: Sequence[str] = ()
     training: Callable[[], Sequence[str]] = list
     paraphrases: Path | None = None
-    timeout: float = 300
     instances: Mapping[str, frozenset[str]] = field(default_factory=dict)
     language: str = ENGLISH
 
@@ -106,21 +106,21 @@ def references_of(data: Manifest, split: str, language: str) -> dict[str, list[s
 
 
 def captions_to_score(
-    results: Mapping[str, CocoCaption], data: Manifest, split: str, language: str, counts: Mapping[Any, int], seed: int
+    results: Mapping[str, CocoCaption], data: Manifest, split: str, language: str, counts: Mapping[Any, int]
 ) -> tuple[list[str], dict[str, list[str]], list[str]]:
     """The captions of ``counts[split]`` images of a split, their references by image id, and the part of the protocol.
 
     All images, and no part of the protocol, if there is no such count or it is not less than their number. The images
-    are drawn with ``seed`` and stay in the manifest's order.
+    are drawn at random, the same every time, and stay in the manifest's order.
     """
     references = references_of(data, split, language)
     images = list(references)
     written = check_candidates({image: result.caption for image, result in results.items()}, images)
     if (count := counts.get(split, len(images))) >= len(images):
         return written, references, []
-    drawn = sorted(np.random.default_rng(seed).permutation(len(images))[:count].tolist())
+    drawn = sorted(np.random.default_rng(_SEED).permutation(len(images))[:count].tolist())
     sampled = {images[place]: references[images[place]] for place in drawn}
-    return [written[place] for place in drawn], sampled, [f"sample:{count}/{len(images)},seed={seed}"]
+    return [written[place] for place in drawn], sampled, [f"sample:{count}/{len(images)},seed={_SEED}"]
 
 
 def check_candidates(captions: Mapping[str, str], images: Sequence[str]) -> list[str]:

@@ -1,14 +1,13 @@
 """Scores of several captions of each image: the candidates of a system, or those of several systems."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from vitcapr.metrics.base import Caption, TokenisedCaptions
-from vitcapr.metrics.bootstrap import Array, Measure
+from vitcapr.metrics.base import Caption
+from vitcapr.metrics.bootstrap import Array
 from vitcapr.metrics.captions.cider import cider
-from vitcapr.metrics.captions.meteor import meteor
 from vitcapr.metrics.tokens import tokenize_all
 
 CHOSEN_BY = "sentence CIDEr against the references of the same image"
@@ -16,20 +15,21 @@ CHOSEN_BY = "sentence CIDEr against the references of the same image"
 
 
 class CandidateScores:
-    """A corpus score as a function of the candidate chosen for each image.
+    """CIDEr of a corpus as a function of the candidate chosen for each image.
 
     The document frequencies of CIDEr are those of the references, whatever is chosen, so the score of every choice is
     exactly what scoring those captions would give.
 
     Args:
         words: the tokenised candidates of each of B images, at least one each.
-        score: the measure of one caption an image, (B,) in the same order.
+        references: the tokenised references of each image, in the same order.
     """
 
-    def __init__(self, words: Sequence[Sequence[str]], score: Callable[[Sequence[str]], Measure]) -> None:
+    def __init__(self, words: Sequence[Sequence[str]], references: Mapping[str, Sequence[str]]) -> None:
         ranks = range(max(map(len, words)))
         # Where an image has fewer candidates, its last one stands in; such a rank is never chosen.
-        measures = [score([texts[min(rank, len(texts) - 1)] for texts in words]) for rank in ranks]
+        others = list(references.values())
+        measures = [cider([texts[min(rank, len(texts) - 1)] for texts in words], others) for rank in ranks]
         self._statistics = np.stack([measure.statistics for measure in measures], axis=1)
         self._aggregate = measures[0].aggregate
         self.counts = np.array([len(texts) for texts in words])
@@ -47,25 +47,18 @@ class CandidateScores:
 
 
 def tokenize_candidates(
-    candidates: Mapping[str, Sequence[str]], references: Mapping[str, Sequence[str]], language: str, timeout: float
+    candidates: Mapping[str, Sequence[str]], references: Mapping[str, Sequence[str]], language: str
 ) -> tuple[list[list[str]], dict[str, list[str]]]:
     """The tokens of each image's candidates and references."""
     flat = [Caption(image, text) for image, texts in candidates.items() for text in texts]
-    words, reference_words = tokenize_all(flat, references, language, timeout)
+    words, reference_words = tokenize_all(flat, references, language)
     rest = iter(words)
     return [[next(rest) for _ in texts] for texts in candidates.values()], reference_words
 
 
-def scorer_of(name: str, references: Mapping[str, Sequence[str]], timeout: float) -> Callable[[Sequence[str]], Measure]:
-    """The measure of one tokenised caption an image: ``cider`` or ``meteor``, against tokenised references."""
-    if name == "meteor":
-        return lambda words: meteor(TokenisedCaptions(words, references, timeout=timeout))
-    return lambda words: cider(words, list(references.values()))
-
-
 def candidate_ciders(
-    candidates: Mapping[str, Sequence[str]], references: Mapping[str, Sequence[str]], language: str, timeout: float
+    candidates: Mapping[str, Sequence[str]], references: Mapping[str, Sequence[str]], language: str
 ) -> list[Array]:
     """CIDEr of each candidate of each image alone, as the stage ``score`` gives it for the same images."""
-    words, reference_words = tokenize_candidates(candidates, references, language, timeout)
-    return CandidateScores(words, scorer_of("cider", reference_words, timeout)).per_candidate
+    words, reference_words = tokenize_candidates(candidates, references, language)
+    return CandidateScores(words, reference_words).per_candidate

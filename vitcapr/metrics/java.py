@@ -36,6 +36,8 @@ _SHORT_LIVED = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
 _OPENED = ("java.lang", "java.math", "java.net", "java.text", "java.util", "java.util.concurrent")
 _SPICE_OPENS = [f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in _OPENED]
 """SPICE's serializer looks into private fields of these packages, which every Java since 16 refuses by default."""
+PATIENCE = 300.0
+"""Seconds without output after which a program is stopped."""
 
 
 class JavaRun(NamedTuple):
@@ -50,8 +52,8 @@ class JavaRun(NamedTuple):
     remedy: str
 
 
-def run_java(arguments: Sequence[str], given: str, timeout: float, output: str = "answer.txt") -> JavaRun:
-    """Run Java in a new folder until it ends or has written nothing for ``timeout`` seconds.
+def run_java(arguments: Sequence[str], given: str, output: str = "answer.txt") -> JavaRun:
+    """Run Java in a new folder until it ends or has written nothing for ``PATIENCE`` seconds.
 
     Args:
         given: the program's standard input, and its file ``given.txt``.
@@ -73,10 +75,10 @@ def run_java(arguments: Sequence[str], given: str, timeout: float, output: str =
             written = 0
             while not problem and process.poll() is None:
                 with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(timeout)
+                    process.wait(PATIENCE)
                     break
                 if answers.stat().st_size == written:
-                    problem = f"gave no answer in {timeout:g} s"
+                    problem = f"gave no answer in {PATIENCE:g} s"
                 written = answers.stat().st_size
         finally:
             with contextlib.suppress(ProcessLookupError):
@@ -87,7 +89,7 @@ def run_java(arguments: Sequence[str], given: str, timeout: float, output: str =
         text = answer.read_text(encoding="utf-8", errors="replace") if answer.is_file() else ""
         lines = errors.read_text(encoding="utf-8", errors="replace").strip().splitlines()
         message = next((line for line in lines if not line.startswith("WARNING:")), "")  # Java warns as it starts.
-        remedy = f"it said '{message[:200]}'" if message else "if it was only slow, raise metrics.scorer_timeout"
+        remedy = f"it said '{message[:200]}'" if message else "if it was only slow, try again on an idle machine"
         return JavaRun(text, problem, remedy)
 
 
@@ -96,21 +98,19 @@ def scorer_error(program: str, problem: str, caption: Caption, run: JavaRun) -> 
     return UserError(f"{program} {problem}", where=where, remedy=run.remedy)
 
 
-def tokenize(captions: Sequence[Caption], timeout: float) -> list[str]:
+def tokenize(captions: Sequence[Caption]) -> list[str]:
     """The words of each caption after Stanford's PTB tokenizer, in lower case, without punctuation, joined by a space.
 
     One start of Java for all captions. A caption of punctuation alone becomes the empty string.
 
     Raises:
-        UserError: the tokenizer failed or was silent for ``timeout`` seconds.
+        UserError: the tokenizer failed or was silent for ``PATIENCE`` seconds.
     """
     if not captions:
         return []
     jar = str(JARS / "tokenizer" / "stanford-corenlp-3.4.1.jar")
     command = ["-cp", jar, "edu.stanford.nlp.process.PTBTokenizer", "-preserveLines", "-lowerCase"]
-    run = run_java(
-        [*command, "-encoding", "UTF-8", "given.txt"], "".join(f"{caption.text}\n" for caption in captions), timeout
-    )
+    run = run_java([*command, "-encoding", "UTF-8", "given.txt"], "".join(f"{caption.text}\n" for caption in captions))
     lines = run.answer.split("\n")[:-1]
     problem = run.problem
     if not problem and len(lines) != len(captions):
@@ -123,7 +123,6 @@ def tokenize(captions: Sequence[Caption], timeout: float) -> list[str]:
 def meteor_statistics(
     candidates: Sequence[Caption],
     references: Sequence[Sequence[str]],
-    timeout: float,
     paraphrases: Path | None = None,
 ) -> list[list[float]]:
     """What METEOR 1.5 for English counts, as ``-l en -norm``, of tokenised captions (Denkowski and Lavie, 2014).
@@ -145,7 +144,7 @@ def meteor_statistics(
         for candidate, others in zip(candidates, references, strict=True)
     )
     command = ["-Xmx2G", *machine, "-jar", _METEOR, "-", "-", "-stdio", "-l", "en", "-norm", "-a", str(table)]
-    run = run_java(command, "".join(f"{segment}\n" for segment in segments), timeout)
+    run = run_java(command, "".join(f"{segment}\n" for segment in segments))
     statistics: list[list[float]] = []
     problem = run.problem or "ended early"
     for line in run.answer.splitlines():
@@ -162,22 +161,22 @@ def meteor_statistics(
     return statistics
 
 
-def filter_paraphrases(references: Sequence[str], output: Path, timeout: float) -> None:
+def filter_paraphrases(references: Sequence[str], output: Path) -> None:
     """Write what METEOR can use of its English paraphrases with these tokenised references, whatever the captions.
 
     METEOR's own ``FilterParaphrase``: an entry stays if either of its phrases occurs in a reference.
     """
     command = ["-cp", _METEOR, "FilterParaphrase", str(_PARAPHRASES), str(output.resolve()), "given.txt"]
-    run = run_java(command, "".join(f"{text}\n" for text in references), timeout)
+    run = run_java(command, "".join(f"{text}\n" for text in references))
     if run.problem:
         raise UserError(f"METEOR's FilterParaphrase {run.problem}", where=output, remedy=run.remedy)
 
 
-def run_spice(request: str, first: Caption, timeout: float) -> str:
+def run_spice(request: str, first: Caption) -> str:
     """The JSON that the SPICE jar answers to ``request``; an error names ``first``, as it answers all at once."""
     command = [*_SPICE_OPENS, "-Xmx8G", "-jar", str(JARS / "spice" / "spice-1.0.jar"), "given.txt"]
     command += ["-cache", ".", "-out", "answer.json", "-subset", "-silent"]
-    run = run_java(command, request, timeout, output="answer.json")
+    run = run_java(command, request, output="answer.json")
     if run.problem or not run.answer:
         raise scorer_error("SPICE", run.problem or "wrote nothing", first, run)
     return run.answer

@@ -62,7 +62,6 @@ def score_captions(
     *,
     split: str,
     language: str,
-    timeout: float,
     samples: int,
     seed: int,
     training: Callable[[], Sequence[str]] = list,
@@ -74,10 +73,8 @@ def score_captions(
     See :class:`~vitcapr.metrics.base.TokenisedCaptions`; ``samples`` and ``seed`` are of the intervals.
     """
     candidates = [Caption(image, text) for image, text in zip(references, written, strict=True)]
-    words, reference_words = tokenize_all(candidates, references, language, timeout)
-    captions = TokenisedCaptions(
-        words, reference_words, written, training, paraphrases, timeout, instances or {}, language
-    )
+    words, reference_words = tokenize_all(candidates, references, language)
+    captions = TokenisedCaptions(words, reference_words, written, training, paraphrases, instances or {}, language)
     values = {name: value for metric in metrics for name, value in metric.measure(captions).items()}
     scores = {
         name: score_of(value, samples, seed) if isinstance(value, Measure) else plain_score(value, len(written))

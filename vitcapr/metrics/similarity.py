@@ -11,6 +11,8 @@ import numpy as np
 from vitcapr.metrics.bootstrap import Measure, mean_measure
 
 WEIGHT = 2.5
+PROMPT = "A photo depicts "
+"""Precedes every caption and reference of CLIPScore, as in the paper."""
 """w of Hessel et al. 2021, section 3."""
 _BLOCK = 64
 """Images whose vectors of tokens are in memory at a time."""
@@ -39,13 +41,13 @@ class CaptionSimilarity:
     measures: dict[str, Measure] = field(default_factory=dict)
     protocol: list[str] = field(default_factory=list)
 
-    def by_clip(self, encoder: Encoder, images: np.ndarray, prompt: str) -> None:
+    def by_clip(self, encoder: Encoder, images: np.ndarray) -> None:
         """Args:
-        encoder: puts ``prompt`` before every sentence.
+        encoder: puts ``PROMPT`` before every sentence.
         images: (N, D), their vectors in the encoder's space.
         """
         self.measures |= clip_scores(images, encoder(self.captions), encoder(self._texts), self._image_of)
-        self.protocol.append(f"clip:{encoder.name},w={WEIGHT},prompt={prompt.strip() or 'none'}")
+        self.protocol.append(f"clip:{encoder.name},w={WEIGHT},prompt={PROMPT.strip()}")
 
     def by_sentences(self, encoder: Encoder, pool: str) -> None:
         self.measures |= sentence_similarity(encoder(self.captions), encoder(self._texts), self._image_of)

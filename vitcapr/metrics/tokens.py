@@ -13,7 +13,7 @@ def tokenizer_name(language: str) -> str:
 
 
 def tokenize_all(
-    candidates: Sequence[Caption], references: Mapping[str, Sequence[str]], language: str, timeout: float
+    candidates: Sequence[Caption], references: Mapping[str, Sequence[str]], language: str
 ) -> tuple[list[str], dict[str, list[str]]]:
     """The tokens of each candidate, and those of each image's references, joined by a space.
 
@@ -23,7 +23,7 @@ def tokenize_all(
     flat = [*candidates, *(Caption(image, text) for image, texts in references.items() for text in texts)]
     for caption in flat:
         check_text(caption)
-    texts = tokenize(flat, timeout) if language == ENGLISH else [" ".join(units_of(each.text)) for each in flat]
+    texts = tokenize(flat) if language == ENGLISH else [" ".join(units_of(each.text)) for each in flat]
     tokens = iter(texts)
     words = [next(tokens) for _ in candidates]
     reference_words = {image: [next(tokens) for _ in texts] for image, texts in references.items()}

@@ -67,25 +67,25 @@ def _powers(values: Tensor) -> Tensor:
     return values.clamp(-_LARGEST_EXPONENT, _LARGEST_EXPONENT).mul_(2).exp_()
 
 
-def _halves(patches: Tensor, words: Tensor) -> Tensor:
-    """u = 1 / (1 + exp(2a) exp(2b)) of powers (B, P, A) and (B, N, A): (B, N, P, A).
+def _halves(patches: Tensor, words: Tensor, out: Tensor) -> Tensor:
+    """u = 1 / (1 + exp(2a) exp(2b)) of powers (B, P, A) and (B, N, A): (B, N, P, A), in ``out``.
 
     tanh(a + b) = 1 - 2u, and its derivative is 4 u (1 - u). A division takes half of the time of a tanh.
     """
     ones = patches.new_ones(patches.shape[-1])
-    return torch.addcmul(ones, patches[:, None], words[:, :, None]).reciprocal_()
+    return torch.addcmul(ones, patches[:, None], words[:, :, None], out=out).reciprocal_()
 
 
-def _relu(patches: Tensor, words: Tensor) -> Tensor:
-    return torch.relu_(patches[:, None] + words[:, :, None])
+def _relu(patches: Tensor, words: Tensor, out: Tensor) -> Tensor:
+    return torch.add(patches[:, None], words[:, :, None], out=out).relu_()
 
 
 def _scores(patches: Tensor, words: Tensor, weight: Tensor, counts: Tensor, scoring: Scoring) -> Tensor:
     """(B, N, P) of the powers for ``tanh``, of the sums for ``relu``."""
     scores = words.new_zeros(*words.shape[:2], patches.shape[1])
     pairs = _halves if scoring == "tanh" else _relu
-    for images, some in _parts(counts):
-        scores[images, some] = pairs(patches[images], words[images, some]) @ weight
+    for images, some, out in _parts(counts, patches):
+        scores[images, some] = pairs(patches[images], words[images, some], out) @ weight
     return weight.sum() - 2 * scores if scoring == "tanh" else scores
 
 
@@ -104,22 +104,29 @@ class _PairScores(torch.autograd.Function):
         patches, words, weight, counts = ctx.saved_tensors
         for_patches, for_words = torch.zeros_like(patches), torch.zeros_like(words)
         for_weight = torch.zeros_like(weight)
-        for images, some in _parts(counts):
+        for images, some, out in _parts(counts, patches):
             upstream = gradient[images, some]
-            pairs = (_halves if ctx.is_tanh else _relu)(patches[images], words[images, some])
+            pairs = (_halves if ctx.is_tanh else _relu)(patches[images], words[images, some], out)
             of_weight = upstream.flatten() @ pairs.flatten(0, 2)
             for_weight += upstream.sum() - 2 * of_weight if ctx.is_tanh else of_weight
-            slopes = pairs.addcmul_(pairs, pairs, value=-1).mul_(4) if ctx.is_tanh else pairs.sign_()
+            slopes = pairs.addcmul_(pairs, pairs, value=-1) if ctx.is_tanh else pairs.sign_()
             for_words[images, some] = (upstream[:, :, None] @ slopes)[:, :, 0]
             for_patches[images] += slopes.mul_(upstream[..., None]).sum(1)
-        return for_patches * weight, for_words * weight, for_weight, None, None
+        slope = 4 * weight if ctx.is_tanh else weight
+        return for_patches * slope, for_words * slope, for_weight, None, None
 
 
-def _parts(counts: Tensor) -> Iterator[tuple[slice, slice]]:
-    """A few words at a time: of an image, or of several images that have few words each."""
+def _parts(counts: Tensor, patches: Tensor) -> Iterator[tuple[slice, slice, Tensor]]:
+    """A few words at a time: of an image, or of several images that have few words each; and memory for their pairs.
+
+    The memory is one block, which stays in the cache.
+    """
     numbers = counts.tolist()
     images = max(1, _WORDS // max([1, *numbers]))
+    block = patches.new_empty(_WORDS, *patches.shape[1:])
     for first in range(0, len(numbers), images):
-        count = max(numbers[first : first + images])
-        for word in range(0, count, _WORDS):
-            yield slice(first, first + images), slice(word, min(word + _WORDS, count))
+        some = numbers[first : first + images]
+        for word in range(0, max(some), _WORDS):
+            words = min(_WORDS, max(some) - word)
+            pairs = block[: len(some) * words].view(len(some), words, *patches.shape[1:])
+            yield slice(first, first + images), slice(word, word + words), pairs

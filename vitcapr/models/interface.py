@@ -45,7 +45,8 @@ class Captioner(nn.Module, ABC):
 
     @abstractmethod
     def step(self, memory: Memory, state: State, tokens: Tensor) -> Step:
-        """Read ``tokens: (B, K)`` int64 and predict the next word; K is that of ``state``."""
+        """Read ``tokens: (B, K)`` int64 and predict the next word; K is that of ``state``. The first step may add to
+        ``memory`` what the later ones need."""
 
     @abstractmethod
     def forward(self, memory: Memory, tokens: Tensor, mask: Tensor, image_index: Tensor) -> Tensor:

@@ -9,6 +9,7 @@ from typing import Any
 
 from vitcapr.config.base import StageSettings, checkpoint_files
 from vitcapr.data.digests import content_digest
+from vitcapr.encoders.kinds import MODULES, library
 from vitcapr.pipeline.code import code_hash, job_code
 from vitcapr.pipeline.records import find_experiment_folder
 from vitcapr.pipeline.stage import Role, Stage
@@ -21,7 +22,7 @@ def fingerprint(
     stage: Stage, settings: StageSettings | None, values: Mapping[str, Any], results: Path
 ) -> dict[str, Any]:
     """The hash of the code of a job, the settings and values that determine its result, and the digests of the user's
-    files that it reads.
+    files that it reads; of a checkpoint, the version of the optional library that reads it as well.
 
     Args:
         values: the arguments of the stage by parameter.
@@ -31,13 +32,23 @@ def fingerprint(
         UserError: a file of the user cannot be read, or a plugin cannot be followed.
     """
     plain = {} if settings is None else stage.result_settings(settings.canonical())
+    files = user_files(stage, settings, values)
+    readers = [(key, _reader(plain, key, path)) for key, path in files.items() if path.is_dir()]
     given = [parameter for parameter in stage.of_role(Role.VALUE) if parameter.name not in stage.execution_only]
     return {
         "code": code_hash(job_code(stage.module, plain)),
         "settings": plain,
         "values": {parameter.name: parameter.given(values.get(parameter.name)) for parameter in given},
-        "files": file_digests(user_files(stage, settings, values), results),
+        "files": file_digests(files, results) | {f"the reader of {key}": name for key, name in readers if name},
     }
+
+
+def _reader(settings: Mapping[str, Any], key: str, folder: Path) -> str | None:
+    """The optional library that reads the checkpoint under ``key``, where its section does not pool by itself."""
+    section: Any = settings
+    for name in key.split(".")[:-1]:
+        section = section.get(name, {}) if isinstance(section, Mapping) else {}
+    return library(folder, isinstance(section, Mapping) and section.get("pool") in ("auto", MODULES))
 
 
 def file_digests(files: Mapping[str, Path], results: Path) -> dict[str, str]:

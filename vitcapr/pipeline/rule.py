@@ -14,7 +14,18 @@ from vitcapr.errors import UserError
 from vitcapr.files import canonical_json, sha256_bytes, write_text
 from vitcapr.pipeline.fingerprint import fingerprint
 from vitcapr.pipeline.records import RESULTS
-from vitcapr.pipeline.stage import COMMAND, JOB, Parameter, Role, Stage, find_stage, get_dotted, job_text, stage_names
+from vitcapr.pipeline.stage import (
+    COMMAND,
+    DEVICE,
+    JOB,
+    Parameter,
+    Role,
+    Stage,
+    find_stage,
+    get_dotted,
+    job_text,
+    stage_names,
+)
 
 LONGEST = 100_000
 """Characters of a command; Linux takes 131,072 in one word, and a shell gets a command as one."""
@@ -103,7 +114,7 @@ class RuleStage:
     def _gpus(self, wildcards: Wildcards) -> int:
         made = self._settings(wildcards)
         settings = {} if made is None else made.canonical()
-        if self.stage.device is None or get_dotted(settings, self.stage.device) == "cpu":
+        if DEVICE not in self.stage.parameters or self.config.device == "cpu":
             return 0
         return 1 if self.stage.processes is None else int(get_dotted(settings, self.stage.processes))
 
@@ -115,11 +126,11 @@ class RuleStage:
         return {value.name: self._value(value.name, wildcards) for value in self.stage.of_role(Role.VALUE)}
 
     def _value(self, name: str, wildcards: Wildcards) -> Any:
-        """The value bound to a name, else the wildcard of this name, else None."""
+        """The value bound to a name, else the experiment's device or the wildcard of this name, else None."""
         if name in self.bound:
             bound = self.bound[name]
             return bound(wildcards) if callable(bound) else bound
-        return getattr(wildcards, name, None)
+        return self.config.device if name == DEVICE else getattr(wildcards, name, None)
 
     def _files(self, parameter: Parameter, files: list[str], wildcards: Wildcards) -> Any:
         """The value of a parameter, with the paths that Snakemake gives; None without files."""
@@ -153,10 +164,20 @@ def one_of(names: Sequence[str]) -> str:
 
 
 def in_report(path: str, caption: str, category: str, **labels: str) -> Any:
-    """A file below the experiment's folder in Snakemake's report, with the caption ``workflow/report/CAPTION.rst``."""
+    """A file below the experiment's folder in Snakemake's report, with the caption ``workflow/report/CAPTION.rst``.
+
+    Of tables in Markdown, the same in HTML is a second file: the report shows it where it only offers ``.md``.
+    """
     from snakemake.io import report
 
-    return report(f"{EXPERIMENT}/{path}", caption=f"../workflow/report/{caption}.rst", category=category, labels=labels)
+    file = f"{EXPERIMENT}/{path}"
+    shown = report(
+        file.removesuffix(".md") + ".html" if file.endswith(".md") else file,
+        caption=f"../workflow/report/{caption}.rst",
+        category=category,
+        labels=labels,
+    )
+    return [file, shown] if file.endswith(".md") else shown
 
 
 def check_rules(rules: Iterable[Any]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from vitcapr.errors import UserError
 from vitcapr.pipeline import records
-from vitcapr.pipeline.stage import JOB, Role, Stage, get_dotted, job_text
+from vitcapr.pipeline.stage import DEVICE, JOB, Role, Stage, get_dotted, job_text
 from vitcapr.progress import Reporter, is_first_process, is_started_by_torchrun
 
 
@@ -66,7 +66,7 @@ class Job:
     def compute(self) -> None:
         """Call the stage. If it trains in several processes, call it in each of them."""
         settings, stage = self.settings, self.stage
-        device = "cpu" if stage.device is None else str(get_dotted(settings, stage.device))
+        device = self.values.get(DEVICE, "cpu")
         if is_started_by_torchrun():
             from vitcapr.encoders.precision import resolve_device
             from vitcapr.training.distributed import joined

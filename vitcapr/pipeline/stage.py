@@ -2,7 +2,7 @@
 
 ::
 
-    @stage(cached=True, device="decoding.device", execution_only={"decoding.batch_images"})
+    @stage(cached=True, execution_only={"decoding.batch_images"})
     def decode(
         features: In[FeaturesFile],
         split: Split,
@@ -73,6 +73,9 @@ Language = Annotated[str, "Language of the captions"]
 CHECKPOINT = object()
 """Marks a value that is a hub id or a folder of the user."""
 Source = Annotated[str, "Hub id or folder of the checkpoint", CHECKPOINT]
+DEVICE = "device"
+"""The value of a stage that computes on a GPU if there is one; a rule gives it the experiment's device."""
+Device = Annotated[str, "auto, cpu or cuda"]
 StoreRoot = Annotated[str, "Folder of all feature stores"]
 
 
@@ -159,14 +162,13 @@ class Stage:
     Attributes:
         cached: whether its results are stored in the result cache and restored from there.
         execution_only: dotted keys of the settings, and names of values, that do not change the result.
-        device, processes: the settings that select the device and the number of training processes.
+        processes: the setting that holds the number of training processes.
         figure: the figure that the stage draws, or None.
     """
 
     function: Callable[..., None]
     cached: bool
     execution_only: frozenset[str]
-    device: str | None
     processes: str | None
     figure: "Figure | None"
 
@@ -235,20 +237,20 @@ def stage(
     *,
     cached: bool = False,
     execution_only: Collection[str] = (),
-    device: str | None = None,
     processes: str | None = None,
     figure: "Figure | None" = None,
 ) -> Callable[[Callable[..., None]], Stage]:
     """Declare a function as a stage; its module's name is the stage's.
 
     Args:
-        cached, execution_only, device, processes, figure: see :class:`Stage`. The device and the number of processes
-            are always execution only.
+        cached, execution_only, processes, figure: see :class:`Stage`. The device and the number of processes are always
+            execution only.
     """
-    how = {*execution_only, *(key for key in (device, processes) if key is not None)}
+    how = {*execution_only, *(() if processes is None else (processes,))}
 
     def declare(function: Callable[..., None]) -> Stage:
-        return Stage(function, cached, frozenset(how), device, processes, figure)
+        device = {DEVICE} & inspect.signature(function).parameters.keys()
+        return Stage(function, cached, frozenset(how | device), processes, figure)
 
     return declare
 

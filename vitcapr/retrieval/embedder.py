@@ -25,6 +25,8 @@ from vitcapr.progress import Reporter
 from vitcapr.store.reader import FeatureStore, open_features
 from vitcapr.text.normalise import words_of
 
+_BLOCK = 256
+"""Images, or captions, that are embedded at a time."""
 Items = TypeVar("Items", Sequence[str], np.ndarray)
 
 
@@ -41,24 +43,21 @@ class Embedder(Generic[Items]):
     vectors: Callable[[Items], Tensor]
 
     @torch.inference_mode()
-    def embed(self, items: Items, block: int = 256, advance: Callable[[int], object] = lambda _: None) -> np.ndarray:
+    def embed(self, items: Items, advance: Callable[[int], object] = lambda _: None) -> np.ndarray:
         """(n, E) float32, unit length, in the order given.
 
         Args:
             items: sentences, or rows (n,) in any order.
-            block: how many are embedded at a time.
             advance: called with the number of items of each block.
         """
         blocks = [torch.empty(0, self.embedding_dim)]
-        for first in range(0, len(items), block):
-            blocks.append(self.vectors(items[first : first + block]).cpu())
+        for first in range(0, len(items), _BLOCK):
+            blocks.append(self.vectors(items[first : first + _BLOCK]).cpu())
             advance(len(blocks[-1]))
         return torch.cat(blocks).numpy()
 
 
-def embed_split(
-    images: Embedder[Any], captions: Embedder[Any], table: pd.DataFrame, batch: int, reporter: Reporter
-) -> Embeddings:
+def embed_split(images: Embedder[Any], captions: Embedder[Any], table: pd.DataFrame, reporter: Reporter) -> Embeddings:
     """The captions of a table and their images; an image may have no caption in the languages of the table.
 
     Args:
@@ -73,8 +72,8 @@ def embed_split(
     rows, caption_row = np.unique(table["image_row"]), table["caption_row"].to_numpy(copy=True)
     with reporter.track("embed", len(rows) + len(table), "images and captions") as tracker:
         return Embeddings(
-            images=images.embed(rows, batch, tracker.advance),
-            captions=captions.embed(caption_row, batch, tracker.advance),
+            images=images.embed(rows, tracker.advance),
+            captions=captions.embed(caption_row, tracker.advance),
             image_row=rows.astype(np.int32),
             caption_row=caption_row.astype(np.int32),
             caption_image=np.searchsorted(rows, table["image_row"]).astype(np.int32),
@@ -221,7 +220,7 @@ class Retriever:
 
     def _text_encoder(self) -> Callable[[Sequence[str]], Tensor]:
         # transformers loads for seconds, and only sentences of one's own need it.
-        from vitcapr.encoders.text_encoders import text_recipe
+        from vitcapr.encoders.text_encoders import TextRecipe
 
         made = self.card["text_encoder"]
         if made["weights_sha256"] is None:
@@ -229,7 +228,7 @@ class Retriever:
             raise UserError("its text features were imported: no encoder is known", where=self.folder, remedy=remedy)
         source, revision = self.text_encoder or made["source"], made["revision"] or "main"
         options = {name: made.get(name) for name in ("pool", "dtype", "max_length", "prompt", "language")}
-        recipe = text_recipe(source, self.device, revision=revision, output=made.get("output", "hidden"), **options)
+        recipe = TextRecipe(source, self.device, revision=revision, output=made.get("output", "hidden"), **options)
         if recipe.attributes["weights_sha256"] != made["weights_sha256"]:
             raise UserError(
                 "this is not the text encoder that the retriever was trained with",

@@ -37,7 +37,7 @@ class FinetunedEmbedder:
     tags: TagTable | None = None
 
     def embed_split(
-        self, store: FeatureStore, data: Manifest, split: str, pairs: Path | None, batch: int, reporter: Reporter
+        self, store: FeatureStore, data: Manifest, split: str, pairs: Path | None, reporter: Reporter
     ) -> Embeddings:
         """The captions of a split in the languages of the towers, and their images; see :func:`captions_to_read`."""
         languages = [language for reader in self.readers.values() for language in reader.languages]
@@ -45,7 +45,7 @@ class FinetunedEmbedder:
         tokens = TowerCaptions(captions, self.readers, self.tags)
         images = embed_rows(self.model, [store], self.device, PixelInput(preprocessing_of(store.attributes)))
         texts = embed_texts(self.model, lambda rows: tokens.read(rows.tolist()), self.device)
-        return embed_split(images, texts, captions, batch, reporter)
+        return embed_split(images, texts, captions, reporter)
 
 
 def open_finetuned(

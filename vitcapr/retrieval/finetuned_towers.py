@@ -14,7 +14,7 @@ from vitcapr.batches.tokenised import TowerReader
 from vitcapr.config.finetuned_dual_encoder import FinetunedTextConfig, FinetuneSettings
 from vitcapr.encoders.checkpoints import locate, weights_digest
 from vitcapr.encoders.image_towers import Backbone
-from vitcapr.encoders.text_encoders import TextEncoder, text_recipe
+from vitcapr.encoders.text_encoders import TextEncoder, TextRecipe
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
 from vitcapr.formats.tokens import TAGS, read_tokenizer
@@ -105,7 +105,7 @@ def _text_part(text: FinetunedTextConfig, tokenizers: Mapping[str, Path]) -> tup
     if text.source is None:
         return _from_scratch(text, tokenizers.get(str(text.tokenizer)))
     options: dict[str, Any] = {"revision": text.revision, "pool": text.pool, "max_length": text.max_length}
-    recipe = text_recipe(text.source, torch.device("cpu"), output="hidden", dtype="float32", **options)
+    recipe = TextRecipe(text.source, torch.device("cpu"), output="hidden", dtype="float32", **options)
     encoder = recipe.load()
     assert isinstance(encoder, TextEncoder)
     backend = getattr(encoder.tokenizer, "backend_tokenizer", None)

@@ -102,6 +102,7 @@ def rerank_split(
     settings: RerankSettings,
     tuned: Path | None,
     output: Path,
+    device: str,
     reporter: Reporter,
 ) -> None:
     """Write the captions of a split with the candidates of every image in the order of likelihood and cosine.
@@ -125,8 +126,8 @@ def rerank_split(
         weight, length_penalty, alpha, judge = chosen.weight, chosen.length_penalty, chosen.alpha, chosen.language_model
     assert weight is not None
     n_bests = read_n_best(candidates, data.images["image_id"].iloc[data.rows(split)].tolist())
-    cosines = retriever.cosines(n_bests, data, settings.device, reporter)
-    blind = None if judge is None else blind_likelihoods(**judge, n_bests=n_bests, device=settings.device)
+    cosines = retriever.cosines(n_bests, data, device, reporter)
+    blind = None if judge is None else blind_likelihoods(**judge, n_bests=n_bests, device=device)
     terms = Terms(n_bests, cosines, length_penalty, blind, alpha)
     columns = {"cosine": cosines} if blind is None else {"cosine": cosines, "blind": blind}
     extra = [dict(zip(columns, each, strict=True)) for each in zip(*columns.values(), strict=True)]

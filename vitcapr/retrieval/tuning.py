@@ -8,7 +8,7 @@ from vitcapr.config.decoding import WeighingConfig
 from vitcapr.formats.embeddings import RerankingWeight
 from vitcapr.formats.manifest import Manifest
 from vitcapr.metrics.base import references_of
-from vitcapr.metrics.candidates import CandidateScores, scorer_of, tokenize_candidates
+from vitcapr.metrics.candidates import CandidateScores, tokenize_candidates
 from vitcapr.metrics.tokens import tokenizer_name
 from vitcapr.progress import Reporter
 from vitcapr.retrieval.n_best import Terms, choose_weight, read_n_best
@@ -28,14 +28,13 @@ def tune_weight(
     reporter: Reporter,
     *,
     language: str,
-    timeout: float,
     device: str,
 ) -> RerankingWeight:
     """The weight whose choice among the candidates of the validation split scores best.
 
     Args:
         captions: ``captions.json`` of that split, with candidates.
-        language, timeout: of the references, and of the programs that score, in seconds.
+        language: of the references.
 
     Raises:
         UserError: as :func:`read_n_best` and :meth:`RetrieverFiles.cosines`.
@@ -43,14 +42,14 @@ def tune_weight(
     references = references_of(data, SPLIT, language)
     n_bests, digest = read_n_best(captions, list(references)), retriever.digest
     count = sum(len(n_best.candidates) for n_best in n_bests)
-    reporter.line(f"tune_reranking: {count} candidates of {len(n_bests)} images by {weighing.select_by}")
+    reporter.line(f"tune_reranking: {count} candidates of {len(n_bests)} images by CIDEr")
     candidates = {n_best.image_id: n_best.captions for n_best in n_bests}
-    words, reference_words = tokenize_candidates(candidates, references, language, timeout)
-    scores = CandidateScores(words, scorer_of(weighing.select_by, reference_words, timeout))
+    words, reference_words = tokenize_candidates(candidates, references, language)
+    scores = CandidateScores(words, reference_words)
     cosines = retriever.cosines(n_bests, data, device, reporter)
     judge = None if weighing.language_model is None else weighing.language_model.canonical()
     blind = None if judge is None else blind_likelihoods(**judge, n_bests=n_bests, device=device)
-    name, curve, choices = weighing.select_by, [], []
+    name, curve, choices = "cider", [], []
     for alpha in [0.0] if blind is None else ALPHAS:
         terms = Terms(n_bests, cosines, weighing.length_penalty, blind, alpha)
         weight, points = choose_weight(terms, scores.of_choice, name, weighing.grid_steps, weighing.tolerance)
@@ -65,7 +64,6 @@ def tune_weight(
     return RerankingWeight(
         weight=weight,
         length_penalty=weighing.length_penalty,
-        select_by=weighing.select_by,
         decoded=round(first, 6),
         curve=curve,
         retriever=digest,

@@ -25,13 +25,13 @@ else:
 
 def example_choice(figures: FiguresConfig, count: int) -> dict[str, Any]:
     """The arguments of :class:`vitcapr.report.figures.examples.Choice` for ``count`` examples."""
-    return {"count": count, "seed": figures.seed, "images": figures.examples_first, "words": figures.examples_words}
+    return {"count": count, "images": figures.examples_first, "words": figures.examples_words}
 
 
 def attention_choice(figures: FiguresConfig) -> dict[str, Any]:
     """The same for the images whose attention is drawn."""
     count = max(figures.attention_images, len(figures.attention_first) + len(figures.attention_words))
-    return {"count": count, "seed": figures.seed, "images": figures.attention_first, "words": figures.attention_words}
+    return {"count": count, "images": figures.attention_first, "words": figures.attention_words}
 
 
 @dataclass(frozen=True)

@@ -24,17 +24,17 @@ def ablate(
     settings: AblateSettings,
     report: Reporter,
     numbers: Annotated[Out[kinds.TableFile], "ablations.csv: every difference with its interval"],
-    table: Annotated[Out[kinds.TableFile], "ablations.md: the same for people"],
+    table: Annotated[list[Out[kinds.TableFile]], "ablations.md, ablations.html: the same for people"],
 ) -> None:
     """Compare Recall@K of models with that of a whole model, with paired intervals."""
     from vitcapr.files import write_text
     from vitcapr.formats.containers import frame_to_csv
-    from vitcapr.formats.tables import to_page
+    from vitcapr.formats.tables import to_page, write_page
     from vitcapr.metrics.rank_files import ablation_numbers
     from vitcapr.report.score_tables import ablation_tables
 
     files = {(path.parent.parent.name, path.parent.name): path for path in ranks}
     differences = ablation_numbers(files, settings.pairs, **settings.metrics.resampling)
     write_text(numbers, frame_to_csv(differences))
-    write_text(table, to_page(ablation_tables(differences, **settings.metrics.resampling), "Ablations"))
-    report.line(f"ablate: {len(settings.pairs)} pairs of models in {table}")
+    write_page(table, to_page(ablation_tables(differences, **settings.metrics.resampling), "Ablations"))
+    report.line(f"ablate: {len(settings.pairs)} pairs of models in {table[0]}")

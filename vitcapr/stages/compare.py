@@ -16,17 +16,17 @@ def compare(
     settings: IntervalSettings,
     report: Reporter,
     comparison: Out[kinds.ComparisonFile],
-    table: Annotated[Out[kinds.TableFile], "comparison.md: the same for people"],
+    table: Annotated[list[Out[kinds.TableFile]], "comparison.md, comparison.html: the same for people"],
 ) -> None:
     """Compare two systems scored on the same split: the difference of every score, its interval and its test."""
-    from vitcapr.files import write_text
     from vitcapr.formats.scores import write_comparison
+    from vitcapr.formats.tables import write_page
     from vitcapr.metrics.comparison import compare_systems, read_scored
     from vitcapr.report.score_tables import comparison_page, comparison_rows
 
     systems = read_scored(before, before_images), read_scored(after, after_images)
     content = compare_systems(*systems, **settings.metrics.resampling)
     write_comparison(comparison, content)
-    write_text(table, comparison_page(content))
+    write_page(table, comparison_page(content))
     for row in comparison_rows(content["metrics"]):
         report.line(f"compare: {row[0].text} {row[1].text} to {row[2].text}, {row[-1].text}")

@@ -1,55 +1,9 @@
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Self
 
-from vitcapr.config.base import find_data, one_spelling
-from vitcapr.config.data import (
-    CocoConfig,
-    DataSettings,
-    Flickr8kConfig,
-    Flickr30kConfig,
-    LeaveOut,
-    PhotographsConfig,
-    PictureChecks,
-    TableConfig,
-)
+from vitcapr.config.data import PhotographsSettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import Out, stage
 from vitcapr.progress import Reporter
-
-
-class PhotographsSettings(LeaveOut, PictureChecks, DataSettings):
-    """The settings of the stage ``data_photographs``: the section of one data set."""
-
-    coco: CocoConfig | None = None
-    flickr30k: Flickr30kConfig | None = None
-    flickr8k: Flickr8kConfig | None = None
-    table: TableConfig | None = None
-
-    @classmethod
-    def from_config(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
-        data = config.data
-        checks = {name: getattr(data, name) for name in PictureChecks.model_fields}
-        if data.leave_out:
-            checks |= {
-                "leave_out": one_spelling(str(find_data(data.leave_out))),
-                "leave_out_above": data.leave_out_above,
-            }
-        return cls(**checks, **{data.dataset: getattr(data, data.dataset).located()})
-
-    def user_files(self) -> Iterator[tuple[str, Path]]:
-        yield from super().user_files()
-        if self.leave_out:
-            yield "data.leave_out", Path(self.leave_out)
-
-    @property
-    def dataset(self) -> tuple[str, PhotographsConfig]:
-        """The name of the data set and its section."""
-        sections = {name: getattr(self, name) for name in type(self).model_fields}
-        return next((name, section) for name, section in sections.items() if isinstance(section, PhotographsConfig))
-
-    def canonical(self) -> dict[str, Any]:
-        return {key: value for key, value in super().canonical().items() if value is not None}
 
 
 @stage(execution_only={"max_rejected"})

@@ -1,7 +1,7 @@
 from vitcapr.config.base import StageSettings
 from vitcapr.config.decoding import DecodingConfig
 from vitcapr.formats import kinds
-from vitcapr.pipeline.stage import In, Out, Split, stage
+from vitcapr.pipeline.stage import Device, In, Out, Split, stage
 from vitcapr.progress import Reporter
 
 
@@ -9,7 +9,7 @@ class DecodeSettings(StageSettings):
     decoding: DecodingConfig = DecodingConfig()
 
 
-@stage(cached=True, device="decoding.device", execution_only={"decoding.batch_images"})
+@stage(cached=True, execution_only={"decoding.batch_images"})
 def decode(
     features: In[kinds.FeaturesFile],
     manifest: In[kinds.ManifestFile],
@@ -20,15 +20,19 @@ def decode(
     report: Reporter,
     captions: Out[kinds.CaptionsFile],
     attention: Out[kinds.AttentionFile] | None = None,
+    device: Device = "auto",
 ) -> None:
     """Generate a caption for every image of a split."""
     from vitcapr.decoding.generate import decode_split
+    from vitcapr.encoders.precision import resolve_device
     from vitcapr.formats.captions import write_attention, write_captions
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.vocabulary import Vocabulary
 
     data, words, attends = read_manifest(manifest), Vocabulary.read(vocabulary), attention is not None
-    decoded = decode_split(captioner, features, data, split, words, settings.decoding, attends, report)
+    decoded = decode_split(
+        captioner, features, data, split, words, settings.decoding, attends, resolve_device(device), report
+    )
     write_captions(captions, decoded.captions)
     if attention is not None and decoded.attention is not None:
         write_attention(attention, decoded.attention)

@@ -1,4 +1,3 @@
-from vitcapr.config.figures import FigureSettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.figure import MANIFEST
 from vitcapr.pipeline.stage import In
@@ -20,9 +19,7 @@ from vitcapr.stages._drawing import Drawing, Pictures
     labels={"figure": "the shared space", "split": "{split}"},
     runtime=30,
 )
-def draw_embeddings(
-    embeddings: In[kinds.EmbeddingsFile], manifest: In[kinds.ManifestFile], settings: FigureSettings
-) -> Pictures:
+def draw_embeddings(embeddings: In[kinds.EmbeddingsFile], manifest: In[kinds.ManifestFile]) -> Pictures:
     """Draw the embedding space as t-SNE and a histogram of cosines: figures 18 and 19 of ViTCap-R."""
     from vitcapr.formats.embeddings import read_embeddings
     from vitcapr.formats.manifest import read_manifest
@@ -31,5 +28,5 @@ def draw_embeddings(
     embedded = read_embeddings(embeddings, read_manifest(manifest))
     return {
         "tsne": neighbourhoods(embedded),
-        "cosines": cosine_histogram(cosines(embedded, settings.figures.seed)),
+        "cosines": cosine_histogram(cosines(embedded)),
     }

@@ -12,9 +12,7 @@ def _trained(experiment: Experiment) -> list[str]:
 
 
 def _on_gpu(experiment: Experiment) -> bool:
-    """Whether a training asks for a GPU."""
-    models = (model.split("/") for model in _trained(experiment))
-    return any(getattr(experiment.config, section)[name].training.device != "cpu" for section, name in models)
+    return (GPU.exists() or experiment.on_cluster) and experiment.config.device != "cpu"
 
 
 @Drawing(
@@ -22,7 +20,7 @@ def _on_gpu(experiment: Experiment) -> bool:
     inputs=lambda experiment: {
         "uses": {model: f"results/{{experiment}}/{model}/gpu.csv" for model in _trained(experiment)},
     },
-    each=lambda experiment: [{}] if (GPU.exists() or experiment.on_cluster) and _on_gpu(experiment) else [],
+    each=lambda experiment: [{}] if _on_gpu(experiment) and _trained(experiment) else [],
     caption="GPU use and GPU memory while each model trained, sampled every two seconds; a training that was "
     "continued goes on where it stopped. Trainings on a CPU are left out.",
     category="Training",

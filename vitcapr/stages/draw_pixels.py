@@ -51,7 +51,7 @@ def draw_pixels(
     from vitcapr.store.reader import open_features
 
     data, store = read_manifest(manifest), open_features(pixels)
-    rows = np.random.default_rng(settings.figures.seed).permutation(len(data.images))[:PICTURES]
+    rows = np.random.default_rng(0).permutation(len(data.images))[:PICTURES]
     off = Augmentation(rotation=0, flip=0, brightness=0, hue=0, blur=0)
     limits = off if settings.augmentation is None else settings.augmentation.to(Augmentation)
     changed = single_changes(store[PIXELS].gather(rows), limits)

@@ -1,26 +1,20 @@
-from vitcapr.config.base import StageSettings
-from vitcapr.config.retriever import EmbedConfig
 from vitcapr.formats import kinds
-from vitcapr.pipeline.stage import In, Out, Split, stage
+from vitcapr.pipeline.stage import Device, In, Out, Split, stage
 from vitcapr.progress import Reporter
 
 
-class EmbedSettings(StageSettings):
-    embed: EmbedConfig = EmbedConfig()
-
-
-@stage(device="embed.device", execution_only={"embed.batch"})
+@stage()
 def embed(
     features: In[kinds.FeaturesFile],
     manifest: In[kinds.ManifestFile],
     vocabulary: In[kinds.VocabularyFile],
     retriever: In[kinds.ModelFolder],
     split: Split,
-    settings: EmbedSettings,
     report: Reporter,
     embeddings: Out[kinds.EmbeddingsFile],
     augmented_views: list[In[kinds.FeaturesFile]] | None = None,
     text_features: In[kinds.TextFeaturesFile] | None = None,
+    device: Device = "auto",
 ) -> None:
     """Embed every image and caption of a split."""
     from vitcapr.encoders.precision import resolve_device
@@ -30,8 +24,8 @@ def embed(
     from vitcapr.retrieval.embedder import embed_split, open_retriever
 
     data = read_manifest(manifest)
-    opened = open_retriever(retriever, vocabulary=vocabulary, device=resolve_device(settings.embed.device))
+    opened = open_retriever(retriever, vocabulary=vocabulary, device=resolve_device(device))
     stores = open_augmented_views(data, opened.augmented_views, features, augmented_views, opened.layer)
     captions = data.captions_of(split, opened.language)
     embed_images, embed_captions = opened.image_embedder(*stores), opened.caption_embedder(data, text_features)
-    write_embeddings(embeddings, embed_split(embed_images, embed_captions, captions, settings.embed.batch, report))
+    write_embeddings(embeddings, embed_split(embed_images, embed_captions, captions, report))

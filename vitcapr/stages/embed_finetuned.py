@@ -1,12 +1,11 @@
 from vitcapr.config.finetuned_dual_encoder import EXECUTION_ONLY, EmbedFinetunedSettings
 from vitcapr.formats import kinds
-from vitcapr.pipeline.stage import In, Out, Source, Split, stage
+from vitcapr.pipeline.stage import Device, In, Out, Source, Split, stage
 from vitcapr.progress import Reporter
 
 
 @stage(
-    device="embed.device",
-    execution_only={"embed.batch", *(f"training.finetuned.training.{key}" for key in EXECUTION_ONLY)},
+    execution_only={f"training.finetuned.training.{key}" for key in EXECUTION_ONLY},
 )
 def embed_finetuned(
     pixels: In[kinds.PixelsFile],
@@ -21,6 +20,7 @@ def embed_finetuned(
     tokenizers: dict[str, In[kinds.TokenizerFile]] | None = None,
     tags: In[kinds.TagsFile] | None = None,
     pairs: In[kinds.PairsFile] | None = None,
+    device: Device = "auto",
 ) -> None:
     """Embed every image and caption of a split. Without a trained model, use the initial weights."""
     from vitcapr.encoders.precision import resolve_device
@@ -30,10 +30,10 @@ def embed_finetuned(
     from vitcapr.retrieval.finetuned import open_finetuned, open_pixels, open_untrained
 
     data = read_manifest(manifest)
-    store, device = open_pixels(pixels, data), resolve_device(settings.embed.device)
+    store, target = open_pixels(pixels, data), resolve_device(device)
     words = None if tags is None else TagTable.read(tags)
     if finetuned is not None:
-        opened = open_finetuned(finetuned, store, device, words)
+        opened = open_finetuned(finetuned, store, target, words)
     else:
-        opened = open_untrained(settings.training, store, str(backbone or source), tokenizers or {}, device, words)
-    write_embeddings(embeddings, opened.embed_split(store, data, split, pairs, settings.embed.batch, report))
+        opened = open_untrained(settings.training, store, str(backbone or source), tokenizers or {}, target, words)
+    write_embeddings(embeddings, opened.embed_split(store, data, split, pairs, report))

@@ -3,10 +3,10 @@ from typing import Annotated, Any
 
 from vitcapr.config.base import StageSettings
 from vitcapr.config.data import Terms
-from vitcapr.config.features import BackboneConfig, FeaturesConfig
+from vitcapr.config.features import CHUNK, EXECUTION_ONLY, BackboneConfig, FeaturesConfig
 from vitcapr.errors import UserError
 from vitcapr.formats import kinds
-from vitcapr.pipeline.stage import CodeHash, In, Out, StoreRoot, stage
+from vitcapr.pipeline.stage import CodeHash, Device, In, Out, StoreRoot, stage
 from vitcapr.progress import Reporter
 
 
@@ -23,15 +23,11 @@ class ExtractSettings(StageSettings):
 
 def images_in_chunk(features: FeaturesConfig, backbone: BackboneConfig) -> int:
     """The images in a chunk of the store, without ``chunk`` as many as suit its arrays."""
-    return features.chunk or (1024 if backbone.patches == "none" or backbone.output == "aligned" else 64)
+    return features.chunk or (1024 if backbone.patches == "none" or backbone.output == "aligned" else CHUNK)
 
 
 @stage(
-    device="features.device",
-    execution_only={
-        *("features.tasks", "features.batch", "features.reuse", "features.export"),
-        *("tasks", "stores", "terms"),
-    },
+    execution_only={*EXECUTION_ONLY, "tasks", "stores", "terms"},
 )
 def extract(
     manifest: In[kinds.ManifestFile],
@@ -43,6 +39,7 @@ def extract(
     backbone: In[kinds.BackboneFolder] | None = None,
     task: Annotated[int, "Which share of the images, from 0"] = 0,
     tasks: Annotated[int, "How many shares there are"] = 1,
+    device: Device = "auto",
 ) -> None:
     """Extract features of one share of the images. Without --backbone, use the checkpoint of the settings."""
     from vitcapr.data.images import ImageSource
@@ -58,10 +55,9 @@ def extract(
     if not 0 <= task < tasks:
         raise UserError(f"--task {task} is not below --tasks {tasks}", remedy="tasks are counted from 0")
     config, cut, data = settings.backbone, settings.features, read_manifest(manifest)
-    device = resolve_device(cut.device)
     recipe = image_recipe(
         config.source if backbone is None else str(backbone),
-        device,
+        resolve_device(device),
         name=config.source,
         **config.values("source"),
     )

@@ -3,7 +3,7 @@ from typing import Any
 
 from vitcapr.config.base import StageSettings
 from vitcapr.config.data import Terms
-from vitcapr.config.features import BackboneConfig, FeaturesConfig, PixelsConfig
+from vitcapr.config.features import CHUNK, EXECUTION_ONLY, BackboneConfig, FeaturesConfig
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import CodeHash, In, Out, StoreRoot, stage
 from vitcapr.progress import Reporter
@@ -11,17 +11,16 @@ from vitcapr.progress import Reporter
 
 class ExtractPixelsSettings(StageSettings):
     backbone: BackboneConfig
-    pixels: PixelsConfig = PixelsConfig()
-    reuse: bool = FeaturesConfig().reuse
+    features: FeaturesConfig = FeaturesConfig()
     terms: Terms = Terms()
 
     @classmethod
     def from_config(cls, config: Any, wildcards: Any) -> "ExtractPixelsSettings":
         backbone = config.backbones[wildcards.backbone]
-        return cls(backbone=backbone, pixels=config.pixels, reuse=config.features.reuse, terms=Terms.of(config.data))
+        return cls(backbone=backbone, features=config.features, terms=Terms.of(config.data))
 
 
-@stage(execution_only={"reuse", "stores", "terms"})
+@stage(execution_only={*EXECUTION_ONLY, "stores", "terms"})
 def extract_pixels(
     manifest: In[kinds.ManifestFile],
     stores: StoreRoot,
@@ -43,7 +42,8 @@ def extract_pixels(
     from vitcapr.store.rows import Rows
     from vitcapr.store.seal import write_sealed
 
-    config, chunk, data = settings.backbone, settings.pixels.chunk, read_manifest(manifest)
+    config, cut, data = settings.backbone, settings.features, read_manifest(manifest)
+    chunk = cut.chunk or CHUNK
     folder = locate(config.source if backbone is None else str(backbone), config.revision).folder
     changes = config.model_dump(include={"image_size", "interpolation", "mirror", "scaled_decoding"})
     preprocessing, note = read_preprocessing(folder, model_image_size(folder), **changes)
@@ -54,5 +54,5 @@ def extract_pixels(
     plan = StorePlan(Path(stores), Rows.of_images(data), recipe, chunk, code, terms)
     with ImageSource(data.image_root) as source:
         pixels = Pixels(data.image_table, source, preprocessing)
-        writer = fill(plan, range(plan.chunks), lambda: pixels, batch=chunk, reuse=settings.reuse, report=report)
+        writer = fill(plan, range(plan.chunks), lambda: pixels, batch=chunk, reuse=cut.reuse, report=report)
     write_sealed(writer, plan.rows.id_parts(), "image_id", sealed)

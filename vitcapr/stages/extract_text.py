@@ -5,7 +5,7 @@ from vitcapr.config.base import StageSettings
 from vitcapr.config.data import Terms
 from vitcapr.config.features import FeaturesConfig, TextEncoderConfig
 from vitcapr.formats import kinds
-from vitcapr.pipeline.stage import CodeHash, In, Out, StoreRoot, stage
+from vitcapr.pipeline.stage import CodeHash, Device, In, Out, StoreRoot, stage
 from vitcapr.progress import Reporter
 
 
@@ -20,7 +20,7 @@ class ExtractTextSettings(StageSettings):
         return cls(text_encoder=encoder, reuse=config.features.reuse, terms=Terms.of(config.data))
 
 
-@stage(device="text_encoder.device", execution_only={"text_encoder.batch", "reuse", "stores", "terms"})
+@stage(execution_only={"reuse", "stores", "terms"})
 def extract_text(
     manifest: In[kinds.ManifestFile],
     stores: StoreRoot,
@@ -28,10 +28,11 @@ def extract_text(
     report: Reporter,
     code: CodeHash,
     sealed: Out[kinds.TextFeaturesFile],
+    device: Device = "auto",
 ) -> None:
     """Extract features of every caption. After an interruption, the same command continues."""
     from vitcapr.encoders.precision import resolve_device
-    from vitcapr.encoders.text_encoders import text_recipe
+    from vitcapr.encoders.text_encoders import TextRecipe
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.store.caption_rows import CHUNK, CaptionFeatures
     from vitcapr.store.fill import StorePlan, fill, terms_of
@@ -39,16 +40,16 @@ def extract_text(
     from vitcapr.store.seal import write_sealed
 
     config, data = settings.text_encoder, read_manifest(manifest)
-    device, rows = resolve_device(config.device), Rows.of_captions(data)
-    recipe = text_recipe(device=device, **config.values("store_dtype", "batch", "device"))
+    target, rows = resolve_device(device), Rows.of_captions(data)
+    recipe = TextRecipe(device=target, **config.values("store_dtype"))
     if recipe.note:
         report.line(recipe.note)
     attributes = {**recipe.attributes, "store_dtype": config.store_dtype}
-    terms = terms_of(data, settings.terms.licence, settings.terms.source, recipe.folder)
+    terms = terms_of(data, settings.terms.licence, settings.terms.source, recipe.checkpoint.folder)
     plan = StorePlan(Path(stores), rows, attributes, CHUNK, code, terms)
 
     def load() -> CaptionFeatures:
-        options: dict[str, Any] = {"batch": config.batch, "max_length": config.max_length, "device": device}
+        options: dict[str, Any] = {"max_length": config.max_length, "device": target}
         return CaptionFeatures(rows, recipe.load(), config.store_dtype, **options)
 
     writer = fill(plan, range(plan.chunks), load, batch=CHUNK, reuse=settings.reuse, report=report)

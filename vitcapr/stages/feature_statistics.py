@@ -10,7 +10,7 @@ def feature_statistics(
     sealed: dict[str, In[kinds.SealedFile]],
     report: Reporter,
     statistics: Annotated[Out[kinds.TableFile], "statistics.json: all numbers"],
-    table: Annotated[Out[kinds.TableFile], "feature_statistics.md: the main numbers"],
+    table: Annotated[list[Out[kinds.TableFile]], "feature_statistics.md and .html: the main numbers"],
 ) -> None:
     """Compute moments, spectrum, dead dimensions, vector lengths and near duplicates of feature stores."""
     import os
@@ -18,8 +18,8 @@ def feature_statistics(
     import dask
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-    from vitcapr.files import write_json, write_text
-    from vitcapr.formats.tables import to_page
+    from vitcapr.files import write_json
+    from vitcapr.formats.tables import to_page, write_page
     from vitcapr.store.reader import open_features
     from vitcapr.store.statistics import statistics as statistics_of
     from vitcapr.store.statistics import statistics_tables
@@ -32,4 +32,4 @@ def feature_statistics(
                 found[name] = {array: statistics_of(store, array) for array in store}
             report.line(f"{name}: {', '.join(found[name])}")
     write_json(statistics, found)
-    write_text(table, to_page(statistics_tables(found), "Feature stores"))
+    write_page(table, to_page(statistics_tables(found), "Feature stores"))

@@ -1,11 +1,10 @@
 from vitcapr.config.finetuned_dual_encoder import EXECUTION_ONLY, FinetuneSettings
 from vitcapr.formats import kinds
-from vitcapr.pipeline.stage import CodeHash, In, Out, Source, stage
+from vitcapr.pipeline.stage import CodeHash, Device, In, Out, Source, stage
 from vitcapr.progress import Reporter
 
 
 @stage(
-    device="finetuned.training.device",
     processes="finetuned.training.processes",
     execution_only={f"finetuned.training.{key}" for key in EXECUTION_ONLY},
 )
@@ -21,9 +20,11 @@ def finetune(
     tokenizers: dict[str, In[kinds.TokenizerFile]] | None = None,
     tags: In[kinds.TagsFile] | None = None,
     pairs: In[kinds.PairsFile] | None = None,
+    device: Device = "auto",
 ) -> None:
     """Fine-tune a ViT and text models of the BERT family as a dual encoder. After an interruption by a signal, the same
     command continues with bit-identical results."""
+    from vitcapr.encoders.precision import resolve_device
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.tokens import TagTable
     from vitcapr.retrieval.finetuned import open_pixels
@@ -43,6 +44,7 @@ def finetune(
         tags=None if tags is None else TagTable.read(tags),
         pairs=pairs,
         seed=settings.seed,
+        device=resolve_device(device),
         card={"code": code, "inputs": inputs, "settings": settings.canonical()},
         reporter=report,
     )

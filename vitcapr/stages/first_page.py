@@ -44,7 +44,7 @@ def first_page(
 
     data, scores = read_manifest(manifest), read_summary(summary)
     of_seeds = {name: Seeded(**model.values()) for name, model in settings.seeded.items()}
-    choice = Choice(PICTURES, settings.seed, settings.images, settings.words)
+    choice = Choice(PICTURES, settings.images, settings.words)
     captions, attention = (
         {n.replace("/", ", "): path for n, path in (each or {}).items()} for each in (captions, attention)
     )
@@ -66,7 +66,7 @@ def first_page(
         again=command,
         facts=[("data", content.data_line(data)), *settings.facts.items()],
         result=result.sentences(scores, split, comparisons or []),
-        attention=result.attention_picture(data, split, captions, attention, settings.seed),
+        attention=result.attention_picture(data, split, captions, attention),
         scores=[
             *score_tables(scores),
             *result.seed_tables(scores, of_seeds),

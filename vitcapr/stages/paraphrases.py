@@ -1,14 +1,14 @@
-from vitcapr.config.metrics import ScoreSettings
+from vitcapr.config.metrics import LanguageSettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, Split, stage
 from vitcapr.progress import Reporter
 
 
-@stage(cached=True, execution_only={"metrics"})
+@stage(cached=True)
 def paraphrases(
     manifest: In[kinds.ManifestFile],
     split: Split,
-    settings: ScoreSettings,
+    settings: LanguageSettings,
     report: Reporter,
     paraphrases: Out[kinds.ParaphrasesFolder],
 ) -> None:
@@ -18,9 +18,8 @@ def paraphrases(
     from vitcapr.metrics.captions.meteor import write_paraphrases
     from vitcapr.metrics.tokens import tokenize_all
 
-    timeout = settings.metrics.scorer_timeout
     references = references_of(read_manifest(manifest), split, settings.language)
-    _, words = tokenize_all([], references, settings.language, timeout)
+    _, words = tokenize_all([], references, settings.language)
     report.line(f"paraphrases: of {sum(map(len, words.values()))} references")
-    count = write_paraphrases(paraphrases, words, timeout)
+    count = write_paraphrases(paraphrases, words)
     report.line(f"paraphrases: {count} entries")

@@ -2,11 +2,11 @@ from typing import Annotated
 
 from vitcapr.config.decoding import RerankSettings
 from vitcapr.formats import kinds
-from vitcapr.pipeline.stage import In, Out, Split, stage
+from vitcapr.pipeline.stage import Device, In, Out, Split, stage
 from vitcapr.progress import Reporter
 
 
-@stage(device="device")
+@stage()
 def rerank(
     candidates: Annotated[In[kinds.CaptionsFile], "captions.json of the split, with candidates"],
     features: In[kinds.FeaturesFile],
@@ -20,10 +20,11 @@ def rerank(
     weight: In[kinds.WeightFile] | None = None,
     augmented_views: list[In[kinds.FeaturesFile]] | None = None,
     text_encoder: Annotated[str | None, "Hub id or folder of the retriever's text encoder; else its card's"] = None,
+    device: Device = "auto",
 ) -> None:
     """Reorder the candidates of every image of a split by likelihood and a retriever's cosine together."""
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.retrieval.reranking import RetrieverFiles, rerank_split
 
     files = RetrieverFiles(retriever, vocabulary, features, augmented_views or [], text_encoder)
-    rerank_split(candidates, read_manifest(manifest), split, files, settings, weight, captions, report)
+    rerank_split(candidates, read_manifest(manifest), split, files, settings, weight, captions, device, report)

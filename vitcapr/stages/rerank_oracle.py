@@ -1,17 +1,17 @@
 from typing import Annotated
 
-from vitcapr.config.metrics import ScoreSettings
+from vitcapr.config.metrics import LanguageSettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, Split, stage
 from vitcapr.progress import Reporter
 
 
-@stage(execution_only={"metrics"})
+@stage()
 def rerank_oracle(
     candidates: Annotated[In[kinds.CaptionsFile], "captions.json of the split, with candidates"],
     manifest: In[kinds.ManifestFile],
     split: Split,
-    settings: ScoreSettings,
+    settings: LanguageSettings,
     report: Reporter,
     captions: Annotated[Out[kinds.CaptionsFile], "captions.json, every entry marked as the oracle's"],
 ) -> None:
@@ -30,7 +30,7 @@ def rerank_oracle(
     references = references_of(read_manifest(manifest), split, settings.language)
     found = read_n_best(candidates, list(references))
     by_image = {n_best.image_id: n_best.captions for n_best in found}
-    ciders = candidate_ciders(by_image, references, settings.language, settings.metrics.scorer_timeout)
+    ciders = candidate_ciders(by_image, references, settings.language)
     write_reordered(captions, found, ciders, oracle=CHOSEN_BY)
     changed = sum(int(np.argmax(of_image) != 0) for of_image in ciders)
     report.line(

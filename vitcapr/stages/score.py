@@ -6,7 +6,7 @@ from vitcapr.pipeline.stage import DecodingName, In, ModelName, Out, Split, stag
 from vitcapr.progress import Reporter
 
 
-@stage(cached=True, execution_only={"metrics.scorer_timeout", *ENCODERS})
+@stage(cached=True, execution_only=ENCODERS)
 def score(
     captions: In[kinds.CaptionsFile],
     manifest: In[kinds.ManifestFile],
@@ -41,7 +41,6 @@ def score(
         split,
         settings.language,
         options.sampled_images,
-        options.sampling_seed,
     )
     ceiling = oracle_mark(results.values(), decoding, captions)
     report.line(f"score: {len(written)} captions against {sum(map(len, references.values()))} references")
@@ -53,7 +52,6 @@ def score(
         language=settings.language,
         training=lambda: data.captions_of("train", settings.language)["text"].tolist(),
         paraphrases=paraphrases,
-        timeout=options.scorer_timeout,
         instances=read_instances([Path(path) for path in options.instances]),
         **options.resampling,
     )

@@ -23,13 +23,13 @@ def spread(
     report: Reporter,
     spread: Annotated[Out[kinds.TableFile], "spread.csv: each score of each model over its seeds"],
     pairs: Annotated[Out[kinds.TableFile], "spread_pairs.csv: models in pairs, seed by seed"],
-    table: Annotated[Out[kinds.TableFile], "spread.md: both for people"],
+    table: Annotated[list[Out[kinds.TableFile]], "spread.md, spread.html: both for people"],
 ) -> None:
     """Compute mean and spread of the scores over seeds, and paired differences of models and decodings."""
     from vitcapr.files import write_text
     from vitcapr.formats.containers import frame_to_csv
     from vitcapr.formats.scores import read_summary
-    from vitcapr.formats.tables import to_page
+    from vitcapr.formats.tables import to_page, write_page
     from vitcapr.metrics import spread as seed_spread
     from vitcapr.report.score_tables import spread_tables
 
@@ -38,6 +38,6 @@ def spread(
     seed_average, one_against_other = seed_spread.spread(scores, models), seed_spread.paired(scores, models)
     write_text(spread, frame_to_csv(seed_average))
     write_text(pairs, frame_to_csv(one_against_other))
-    write_text(table, to_page(spread_tables(seed_average, one_against_other), "Over seeds"))
+    write_page(table, to_page(spread_tables(seed_average, one_against_other), "Over seeds"))
     groups = seed_average[["model", "decoding"]].drop_duplicates()
-    report.line(f"spread: {len(groups)} models over seeds in {table}")
+    report.line(f"spread: {len(groups)} models over seeds in {table[0]}")

@@ -10,17 +10,17 @@ def summary(
     experiment: Annotated[str, "Name of the experiment"],
     report: Reporter,
     summary: Out[kinds.SummaryFile],
-    table: Annotated[Out[kinds.TableFile], "scores.md: the same for people"],
+    table: Annotated[list[Out[kinds.TableFile]], "scores.md, scores.html: the same for people"],
     metrics: list[In[kinds.MetricsFile]] | None = None,
 ) -> None:
     """Collect the scores of an experiment, also in the summary.csv of all experiments in the folder above."""
-    from vitcapr.files import write_text
     from vitcapr.formats.scores import collect, read_metrics, tidy, write_summary
+    from vitcapr.formats.tables import write_page
     from vitcapr.report.score_tables import scores_page
 
     found = [read_metrics(path) for path in metrics or []]
     rows = tidy(found, experiment)
     write_summary(summary, rows)
-    write_text(table, scores_page(rows))
+    write_page(table, scores_page(rows))
     collect(summary.parent.parent / "summary.csv", rows, experiment)
     report.line(f"summary: {len(rows)} scores of {len(found)} files in {summary}")

@@ -1,7 +1,7 @@
 from vitcapr.config.experiment import AnyCaptionerConfig
 from vitcapr.config.training import TrainedSettings
 from vitcapr.formats import kinds
-from vitcapr.pipeline.stage import CodeHash, In, Out, stage
+from vitcapr.pipeline.stage import CodeHash, Device, In, Out, stage
 from vitcapr.progress import Reporter
 
 
@@ -11,9 +11,7 @@ class TrainCaptionerSettings(TrainedSettings):
 
 @stage(
     cached=True,
-    device="captioner.training.device",
     processes="captioner.training.processes",
-    execution_only={"captioner.training.save_every_steps"},
 )
 def train_captioner(
     features: In[kinds.FeaturesFile],
@@ -26,8 +24,10 @@ def train_captioner(
     captioner: Out[kinds.TrainingFolder],
     word_vectors: In[kinds.WordVectorsFile] | None = None,
     start: In[kinds.ModelFolder] | None = None,
+    device: Device = "auto",
 ) -> None:
     """Train a captioner. After an interruption by a signal, the same command continues with bit-identical results."""
+    from vitcapr.encoders.precision import resolve_device
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.tokens import TokenTable
     from vitcapr.formats.vocabulary import Vocabulary
@@ -41,5 +41,16 @@ def train_captioner(
     inputs = {"features": store.fingerprint, **digests(data, **files)}
     card, seed = {"code": code, "inputs": inputs, "settings": settings.canonical()}, settings.seed
     train_captioner(
-        captioner, config, data, store, words, table, card, report, seed=seed, word_vectors=word_vectors, start=start
+        captioner,
+        config,
+        data,
+        store,
+        words,
+        table,
+        card,
+        report,
+        seed=seed,
+        device=resolve_device(device),
+        word_vectors=word_vectors,
+        start=start,
     )

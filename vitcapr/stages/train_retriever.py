@@ -3,7 +3,7 @@ from typing import Any
 from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.config.training import TrainedSettings
 from vitcapr.formats import kinds
-from vitcapr.pipeline.stage import CodeHash, In, Out, stage
+from vitcapr.pipeline.stage import CodeHash, Device, In, Out, stage
 from vitcapr.progress import Reporter
 
 
@@ -13,9 +13,7 @@ class TrainRetrieverSettings(TrainedSettings):
 
 @stage(
     cached=True,
-    device="retriever.training.device",
     processes="retriever.training.processes",
-    execution_only={"retriever.training.save_every_steps"},
 )
 def train_retriever(
     features: In[kinds.FeaturesFile],
@@ -29,9 +27,11 @@ def train_retriever(
     augmented_views: list[In[kinds.FeaturesFile]] | None = None,
     text_features: In[kinds.TextFeaturesFile] | None = None,
     word_vectors: In[kinds.WordVectorsFile] | None = None,
+    device: Device = "auto",
 ) -> None:
     """Train a retriever, a dual encoder on feature stores. After an interruption by a signal, the same command
     continues with bit-identical results."""
+    from vitcapr.encoders.precision import resolve_device
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.tokens import TokenTable
     from vitcapr.formats.vocabulary import Vocabulary
@@ -47,5 +47,10 @@ def train_retriever(
     inputs = {"features": first, "augmented_views": views, "text_features": sentences and sentences.fingerprint}
     inputs |= digests(data, tokens=tokens, vocabulary=vocabulary, word_vectors=word_vectors)
     card = {"code": code, "inputs": inputs, "settings": settings.canonical()}
-    options: dict[str, Any] = {"vocabulary": len(words), "seed": seed, "word_vectors": word_vectors}
+    options: dict[str, Any] = {
+        "vocabulary": len(words),
+        "seed": seed,
+        "word_vectors": word_vectors,
+        "device": resolve_device(device),
+    }
     train_retriever(retriever, config, data, stores, table, sentences, card, report, **options)

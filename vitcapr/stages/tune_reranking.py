@@ -1,26 +1,23 @@
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
 from vitcapr.config.base import StageSettings
 from vitcapr.config.decoding import WeighingConfig
-from vitcapr.config.metrics import MetricsConfig
 from vitcapr.formats import kinds
-from vitcapr.pipeline.stage import In, Out, stage
+from vitcapr.pipeline.stage import Device, In, Out, stage
 from vitcapr.progress import Reporter
 
 
 class TuneRerankingSettings(StageSettings):
     weighing: WeighingConfig = WeighingConfig()
-    metrics: MetricsConfig = MetricsConfig()
     language: str = "en"
-    device: Literal["auto", "cpu", "cuda"] = "auto"
 
     @classmethod
     def from_config(cls, config: Any, wildcards: Any) -> Self:
         weighing, language = config.rerankings[wildcards.reranking].weighing, config.text.language
-        return cls(weighing=weighing, metrics=config.metrics, language=language, device=config.embed.device)
+        return cls(weighing=weighing, language=language)
 
 
-@stage(device="device", execution_only={"metrics"})
+@stage()
 def tune_reranking(
     captions: Annotated[In[kinds.CaptionsFile], "captions.json of the validation split, with candidates"],
     features: In[kinds.FeaturesFile],
@@ -32,6 +29,7 @@ def tune_reranking(
     weight: Out[kinds.WeightFile],
     augmented_views: list[In[kinds.FeaturesFile]] | None = None,
     text_encoder: Annotated[str | None, "Hub id or folder of the retriever's text encoder; else its card's"] = None,
+    device: Device = "auto",
 ) -> None:
     """Choose the weight of a retriever in reranking, on the validation split."""
     from vitcapr.formats.manifest import read_manifest
@@ -39,8 +37,5 @@ def tune_reranking(
     from vitcapr.retrieval.tuning import tune_weight
 
     files = RetrieverFiles(retriever, vocabulary, features, augmented_views or [], text_encoder)
-    data, language, timeout = read_manifest(manifest), settings.language, settings.metrics.scorer_timeout
-    tuned = tune_weight(
-        captions, data, files, settings.weighing, report, language=language, timeout=timeout, device=settings.device
-    )
-    tuned.write(weight)
+    data, how = read_manifest(manifest), {"language": settings.language, "device": device}
+    tune_weight(captions, data, files, settings.weighing, report, **how).write(weight)

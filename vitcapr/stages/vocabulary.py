@@ -36,13 +36,7 @@ def vocabulary(
             where=manifest,
             remedy="check text.language and text.vocabulary.splits",
         )
-    built = Vocabulary.build(
-        corpus.counts,
-        min_count=text.vocabulary.min_count,
-        unknown=text.vocabulary.unknown,
-        splits=text.vocabulary.splits,
-        recipe=text.canonical(),
-    )
+    built = Vocabulary.build(corpus.counts, **text.vocabulary.values(), recipe=text.canonical())
     table = corpus.encode(built)
     built.write(vocabulary)
     table.write(tokens)

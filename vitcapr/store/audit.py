@@ -29,8 +29,6 @@ _CLEARLY_ROUNDING = 1e-4
 """No other recipe is looked for below this distance."""
 _PROBES = 16
 """Rows that are computed by each other recipe."""
-_RELATED = 0.8
-"""The similarity (linear CKA) above which two networks are taken for relatives."""
 
 
 def audit(
@@ -149,12 +147,9 @@ def _explain(
                 break
     if best or not len(bad):
         return best
-    similar = max(_cka(stored[name], computed[name]) for name in names)
+    cause = f"other weights, such as those of an older checkpoint, or another network (distance {far_by_own:.1e})"
     if far_by_own < TOLERANCE["bfloat16"]:
         cause = f"a coarser arithmetic or slightly other weights (distance {far_by_own:.1e})"
-    else:
-        related = "such as an older checkpoint of this network" if similar > _RELATED else "of no related network"
-        cause = f"other weights, {related} (similarity {similar:.2f})"
     return f"not by this recipe and no neighbouring one: {cause}"
 
 
@@ -184,15 +179,6 @@ def _elsewhere(store: FeatureStore, rows: np.ndarray, computed: Arrays, toleranc
         best[closer], place[closer] = far[np.arange(len(rows)), near][closer], first + near[closer]
     same = distances(array.gather(place), computed[name]) <= tolerance
     return [(int(row), int(there)) for row, there, yes in zip(rows, place, same, strict=True) if yes and row != there]
-
-
-def _cka(first: np.ndarray, second: np.ndarray) -> float:
-    """Linear CKA (Kornblith et al. 2019, "Similarity of Neural Network Representations Revisited", equation 3 with the
-    linear kernel) of two representations of the same rows: from 0 to 1."""
-    one, other = (array.reshape(len(array), -1).astype(np.float64) for array in (first, second))
-    grams = [centred @ centred.T for centred in (one - one.mean(0), other - other.mean(0))]
-    norms = [float(np.linalg.norm(gram)) for gram in grams]
-    return float((grams[0] * grams[1]).sum() / max(norms[0] * norms[1], 1e-12))
 
 
 def _machine(device: torch.device) -> str:

@@ -22,7 +22,6 @@ class CaptionFeatures:
     """Captions through a frozen text encoder.
 
     Args:
-        batch: captions in one forward pass.
         max_length: in tokens; it is reported how many captions reach it.
         device: of the encoder.
     """
@@ -35,11 +34,10 @@ class CaptionFeatures:
         encoder: TextEncoder | WordVectorEncoder,
         store_dtype: str,
         *,
-        batch: int,
         max_length: int,
         device: torch.device,
     ) -> None:
-        self._rows, self._encoder, self._batch, self._max_length = rows, encoder, batch, max_length
+        self._rows, self._encoder, self._max_length = rows, encoder, max_length
         self.store_dtype, self.device, self.waited = store_dtype, device, 0.0
         self.shapes: Mapping[str, tuple[int, ...]] = {TEXT: (encoder.dim,)}
         self.summary = f"vectors of {encoder.dim}, {dtype_name(encoder.dtype)} on {device.type}"
@@ -51,7 +49,7 @@ class CaptionFeatures:
             tokens = self._encoder.tokenize(self._rows.texts(rows))
             self._cut += sum(len(of_caption) == self._max_length for of_caption in tokens)
             self.waited += time.perf_counter() - begin
-            vectors = self._encoder.encode_tokens(tokens, self._batch)
+            vectors = self._encoder.encode_tokens(tokens)
             self._unknown += (vectors == 0).all(1).sum()
             yield {TEXT: vectors}
 

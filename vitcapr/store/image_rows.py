@@ -110,7 +110,8 @@ class ImageFeatures:
         self.device = backbone.device
         cls_is = getattr(backbone, "cls_is", None)  # Said where it is not the only token before the patches.
         self.remark = {"cls_is": cls_is} if cls_is and not cls_is.startswith("token 0 of 1 ") else {}
-        self.summary = f"{_describe(backbone)}, {dtype_name(backbone.dtype)} on {backbone.device.type}"
+        arrays = ", ".join(f"{name} {' x '.join(map(str, shape))}" for name, shape in backbone.shapes.items())
+        self.summary = f"{arrays}, {dtype_name(backbone.dtype)} on {backbone.device.type}"
 
     @property
     def waited(self) -> float:
@@ -123,15 +124,3 @@ class ImageFeatures:
 
     def remarks(self) -> list[str]:
         return [memory_line(self._backbone.model, self.device)]
-
-
-def _describe(backbone: ImageEncoder) -> str:
-    """What an image becomes: ``14 x 14 patches of 768``, ``32 tokens of 768``, ``a vector of 512``."""
-    if "patches" not in backbone.shapes:
-        return f"a vector of {backbone.shapes['cls'][0]}"
-    tokens, width = backbone.shapes["patches"]
-    if backbone.grid == NO_GRID:
-        return f"{tokens} tokens of {width}"
-    layers = [name.removeprefix("cls_") for name in backbone.shapes if name.startswith("cls_")]
-    more = f" from the output and layers {', '.join(layers)}" if layers else ""
-    return f"{backbone.grid[0]} x {backbone.grid[1]} patches of {width}{more}"

@@ -6,7 +6,6 @@ memory.
 """
 
 import re
-import resource
 from collections.abc import Iterator, Mapping
 from copy import copy
 from functools import cached_property, lru_cache
@@ -28,17 +27,6 @@ _MOST_MAPS = 16_384
 """Chunk files of an array that stay mapped: Linux allows a process 65,530 maps."""
 
 
-def _maps_to_keep(chunk_bytes: int) -> int:
-    """How many chunks of an array stay mapped: all, or an eighth of the address space where that is limited.
-
-    A map takes address space and no memory of its own.
-    """
-    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-    if limit == resource.RLIM_INFINITY:
-        return _MOST_MAPS
-    return max(1, min(_MOST_MAPS, limit // 8 // max(1, chunk_bytes)))
-
-
 class FeatureArray:
     """One array of a store, ``(N, ...)``, read from its chunk files as rows are asked for.
 
@@ -52,7 +40,7 @@ class FeatureArray:
         self.dtype = self.stored = np.dtype(layout.dtype).newbyteorder("<")
         self.row_bytes = layout.chunk_bytes // layout.chunk
         self.chunks = layout.chunks
-        self._mapped = lru_cache(_maps_to_keep(layout.chunk_bytes))(self._map)
+        self._mapped = lru_cache(_MOST_MAPS)(self._map)
 
     @property
     def ndim(self) -> int:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from PIL import Image
 
 from vitcapr.data.images import ImageSource
 from vitcapr.encoders.checkpoints import locate, weights_digest
@@ -18,9 +17,10 @@ from vitcapr.encoders.photographs import PhotographEncoder, load_described, prep
 from vitcapr.encoders.precision import DTYPES
 from vitcapr.encoders.preprocess import CLIP_STATISTICS, IMAGENET_STATISTICS, INTERPOLATIONS, Preprocessing
 from vitcapr.encoders.sentence_modules import load_modules, read_published
-from vitcapr.encoders.text_encoders import POOLS, TextEncoder, text_recipe
+from vitcapr.encoders.staging import to_device
+from vitcapr.encoders.text_encoders import POOLS, TextEncoder, TextRecipe
 from vitcapr.formats.containers import TableFile
-from vitcapr.store.image_rows import read_image
+from vitcapr.store.image_rows import Pixels
 from vitcapr.store.layout import TEXT
 
 Arrays = dict[str, np.ndarray]
@@ -52,28 +52,15 @@ class ImageRecipes:
         described = {**self._attributes, "dtype": dtype}
         return load_described(self._folder, described, self._preprocessing, self._device, layers)
 
-    def _compute(
-        self,
-        preprocessing: Preprocessing | None = None,
-        backbone: Any = None,
-        change: Callable[[Image.Image], Image.Image] = lambda picture: picture,
-    ) -> Compute:
+    def _compute(self, preprocessing: Preprocessing | None = None, backbone: Any = None) -> Compute:
         chosen = preprocessing or self._preprocessing
         encoder = PhotographEncoder(chosen, backbone or self._backbone, self._attributes["store_dtype"])
-        side = max(chosen.resize) if chosen.scaled_decoding else None
+        pixels = Pixels(self._images, self._files, chosen)
 
         def compute(rows: np.ndarray) -> Arrays:
-            parts = []
-            for first in range(0, len(rows), _PICTURES_AT_ONCE):
-                table = self._images.rows(
-                    rows[first : first + _PICTURES_AT_ONCE], "path", "width", "height", "sha256"
-                ).itertuples(index=False)
-                pictures = [
-                    change(read_image(self._files, path, width * height, sha256, side))
-                    for path, width, height, sha256 in table
-                ]
-                parts.append({name: array.cpu().numpy() for name, array in encoder.encode(pictures).items()})
-            return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+            batches = np.split(rows, range(_PICTURES_AT_ONCE, len(rows), _PICTURES_AT_ONCE))
+            parts = [encoder.features(to_device(each, self._device)) for each in pixels.decoded(batches, self._device)]
+            return {name: torch.cat([part[name] for part in parts]).cpu().numpy() for name in parts[0]}
 
         return compute
 
@@ -84,7 +71,6 @@ class ImageRecipes:
         """What would be different, and the rows that are computed in this way."""
         for name, preprocessing in _preprocessings(self._preprocessing):
             yield name, self._compute(preprocessing)
-        yield "BGR instead of RGB", self._compute(change=lambda picture: Image.merge("RGB", picture.split()[::-1]))
         layers, own = self._attributes.get("layers", ()), self._attributes["dtype"]
         for dtype in DTYPES:
             if dtype != own:
@@ -129,6 +115,7 @@ def _renamed(compute: Compute, rename: Callable[[str], str]) -> Compute:
 def _preprocessings(own: Preprocessing) -> Iterator[tuple[str, Preprocessing]]:
     """Those that differ from ``own`` in one step."""
     yield "not mirrored" if own.mirror else "mirrored", replace(own, mirror=not own.mirror)
+    yield "RGB instead of BGR" if own.bgr else "BGR instead of RGB", replace(own, bgr=not own.bgr)
     for interpolation in INTERPOLATIONS:
         yield f"resized with {interpolation} interpolation", replace(own, interpolation=interpolation)
     yield "stretched without a crop", replace(own, resize=own.size, crop=None)
@@ -154,8 +141,9 @@ class CaptionRecipes:
         stated |= {name: attributes.get(name) for name in ("prompt", "language")}
         stated |= {"revision": attributes["revision"] or "main", "pool": attributes["pool"] or "auto"}
         self._stated, self._source, self._device = stated, source, device
-        recipe = text_recipe(source, device, **stated)
-        self.weights, self._folder, self._encoder = recipe.attributes["weights_sha256"], recipe.folder, recipe.load()
+        recipe = TextRecipe(source, device, **stated)
+        self.weights, self._encoder = recipe.attributes["weights_sha256"], recipe.load()
+        self._folder = recipe.checkpoint.folder
 
     def _compute(self, encoder: Any, change: Callable[[str], str] = lambda text: text) -> Compute:
         def compute(rows: np.ndarray) -> Arrays:
@@ -189,7 +177,7 @@ class CaptionRecipes:
                 yield f"pool: {MODULES}", self._compute(_changed(own, pool=modules))
         for dtype in DTYPES:
             if dtype != self._stated["dtype"]:
-                recipe = text_recipe(self._source, self._device, **{**self._stated, "dtype": dtype})
+                recipe = TextRecipe(self._source, self._device, **{**self._stated, "dtype": dtype})
                 yield f"arithmetic in {dtype}", self._compute(recipe.load())
 
 

@@ -20,7 +20,7 @@ from vitcapr.config.captioner import (
     LanguageModelCaptionerConfig,
 )
 from vitcapr.decoding.stepwise import greedy
-from vitcapr.encoders.precision import dtype_name, resolve_device, resolve_dtype
+from vitcapr.encoders.precision import dtype_name, resolve_dtype
 from vitcapr.encoders.staging import to_device
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import Manifest
@@ -53,6 +53,7 @@ def train_captioner(
     reporter: Reporter,
     *,
     seed: int,
+    device: torch.device,
     word_vectors: Path | None,
     start: Path | None,
 ) -> None:
@@ -65,7 +66,6 @@ def train_captioner(
         start: folder of a captioner of the same architecture, from whose weights training starts.
     """
     training = captioner.training
-    device = resolve_device(training.device)
     dtype = resolve_dtype(training.precision, device)
     architecture = {
         "kind": captioner.architecture,

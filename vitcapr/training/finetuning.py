@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from vitcapr.batches.augment import Augmentation, PixelInput
 from vitcapr.batches.texts import draw_pairs
 from vitcapr.batches.tokenised import TowerCaptions
@@ -33,6 +35,7 @@ def finetune(
     tags: TagTable | None,
     pairs: Path | None,
     seed: int,
+    device: torch.device,
     card: Mapping[str, Any],
     reporter: Reporter,
 ) -> None:
@@ -76,6 +79,7 @@ def finetune(
         pixels=PixelInput(preprocessing, augmentation, seed),
         epoch_batches=training.epoch_batches,
         seed=seed,
+        device=device,
         card={
             **card,
             "architecture": first.architecture,

@@ -22,6 +22,8 @@ from vitcapr.training.processes import StopRequest, stop_on_signal
 
 Batch = TypeVar("Batch")
 
+_SAVE_STEPS = 200
+"""Steps of an epoch after which the state is saved."""
 _SECONDS = 10.0
 """Between two epochs, the state is saved if the saved one is older than this."""
 _STEPS_UNREAD = {"cpu": 1, "cuda": 20}
@@ -161,7 +163,7 @@ class Trainer(Generic[Batch]):
         for batch in self.task.batches(phase, number, position.step):
             self._step(batch, rate_at(settings, epoch * steps + position.step, settings.epochs * steps))
             position.step += 1
-            saves = position.step % self.training.save_every_steps == 0
+            saves = position.step % _SAVE_STEPS == 0
             if saves or position.step == steps or len(self._unread) == _STEPS_UNREAD[self.device.type]:
                 self._read_losses()
                 note = f"epoch {number}, loss {position.loss_sum / position.loss_items:.3f}"

@@ -19,7 +19,7 @@ from vitcapr.config.retriever import (
     LstmTextConfig,
     RetrieverConfig,
 )
-from vitcapr.encoders.precision import dtype_name, resolve_device, resolve_dtype
+from vitcapr.encoders.precision import dtype_name, resolve_dtype
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.tokens import TokenTable
@@ -79,6 +79,7 @@ def train_retriever(
     *,
     vocabulary: int,
     seed: int,
+    device: torch.device,
     word_vectors: Path | None,
 ) -> None:
     """Train a retriever on a data set.
@@ -114,6 +115,7 @@ def train_retriever(
         train=train,
         validation=data.rows("validation"),
         seed=seed,
+        device=device,
         card={**card, "backbone": retriever.backbone, "text_encoder": text_encoder},
         reporter=reporter,
         begin=begin,
@@ -136,6 +138,7 @@ def train_dual_encoder(
     train: np.ndarray,
     validation: np.ndarray,
     seed: int,
+    device: torch.device,
     card: Mapping[str, Any],
     reporter: Reporter,
     begin: Callable[[DualEncoder], None] = lambda _: None,
@@ -169,6 +172,7 @@ def train_dual_encoder(
         train=train,
         validation=sample_rows(validation, retriever.training.validation_images),
         seed=seed,
+        device=device,
         card={**card, "architecture": architecture},
         reporter=reporter,
     )
@@ -182,6 +186,7 @@ def train_encoder(
     texts: Texts,
     *,
     seed: int,
+    device: torch.device,
     card: Mapping[str, Any],
     reporter: Reporter,
     rates_of: Callable[[nn.Module], Rates] | None = None,
@@ -194,7 +199,6 @@ def train_encoder(
         card, rates_of: as for ``train_into``.
         task: further arguments of :class:`RetrieverTask`.
     """
-    device = resolve_device(training.device)
     dtype = resolve_dtype(training.precision, device)
 
     def make_task() -> RetrieverTask:

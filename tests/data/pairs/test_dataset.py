@@ -92,6 +92,18 @@ def test_pools_are_of_the_test_split_and_pairs_of_none_other(tmp_path: Path, tab
     assert sum(mixture["pairs"] for mixture in splits.values()) == len(data.captions) == 25
 
 
+def test_a_given_class_goes_before_the_words_and_a_given_test_split_is_kept(tmp_path: Path, table: Path) -> None:
+    rows = pd.read_csv(table)
+    rows["category"] = rows["image"].map({"pictures/00.png": "sport"})
+    rows["split"] = ["test" if image.endswith("05.png") else "" for image in rows["image"]]
+    rows.to_csv(tmp_path / "pairs.tsv", sep="\t", index=False)
+    data = run(tmp_path, table=str(tmp_path / "pairs.tsv"), test_images=0)
+    assert data.images["path"][data.rows("test")].tolist() == ["pictures/05.png"]
+    beside = read_pair_table(tmp_path / "data" / "pairs.parquet", data.captions["caption_id"].tolist())
+    sport = data.captions["image_id"][beside["category"] == "sport"]
+    assert sport.tolist() == ["pictures/00.png"] * 2
+
+
 def test_training_pairs_are_sampled_and_test_pictures_keep_all_pairs(tmp_path: Path, table: Path) -> None:
     data = run(tmp_path, table=str(table), pairs=9)
     learnt = data.captions[data.captions["split"] != "test"]

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from vitcapr.data.collect import ListedCaption, ListedImage, Listing
-from vitcapr.data.pairs.table import COLUMNS, detect_language, list_table
+from vitcapr.data.pairs.table import detect_language, list_table
 from vitcapr.errors import UserError
 
 ROWS = [
@@ -54,7 +54,7 @@ def listed(file: Path, encoded: bool = False, **names: str) -> tuple[Listing, li
 
     return list_table(
         file,
-        dict(zip(COLUMNS, COLUMNS, strict=True)) | names,
+        {name: name for name in ROWS[0]} | names,
         encoded=encoded,
         existing={"a.jpg", "b.jpg"},
         unpack=unpack,

@@ -194,7 +194,7 @@ def test_attention_of_chosen_images_and_words(draw, attended, monkeypatch):
 def test_each_word_has_an_image(dataset, tmp_path):
     """The caption of i4 has the most of the words; after it, i5 alone has one that i4 has not."""
     words, table = ["word5", "word4", "word3", "word9"], read_attention(tmp_path / "attention.npz")
-    choice = Choice(2, 0, words=words)
+    choice = Choice(2, words=words)
     chosen = choose_attended(read_manifest(dataset), "test", tmp_path / "captions.json", table, choice)
     held = [{*words} & {*one.caption.tokens} for one in chosen]
     assert set.union(*held) == {*words}

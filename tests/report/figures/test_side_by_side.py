@@ -70,7 +70,7 @@ def test_of_pools_a_query_that_was_set_apart_is_searched_among_the_candidates_of
     write_pools(tmp_path / "pools.npz", Pools(*(np.array(rows, "i4") for rows in ([1], [3, 4], [0], [0, 2]))))
     paths = [tmp_path / "test.npz", tmp_path / "train.npz"]
     figures, table = draw_systems(
-        data, {"mlp": read_searched(paths, data, "pools", tmp_path / "pools.npz")}, "of the pools", Choice(1, 0)
+        data, {"mlp": read_searched(paths, data, "pools", tmp_path / "pools.npz")}, "of the pools", Choice(1)
     )
     assert figures.keys() == {"top_captions", "top_images", "spaces"}
     assert [line for line in table.splitlines() if line.startswith(("**", "Query", "| mlp"))] == [

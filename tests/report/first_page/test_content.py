@@ -70,7 +70,7 @@ def test_files_that_are_not_there_yet_are_commands_and_no_links():
     assert re.findall(r'href="([^#][^"]*)"', text) == [
         "explorer/index.html",
         "summary.csv",
-        "tables/scores.md",
+        "tables/scores.html",
         "figures/",
     ]
     assert 'id="explorer" hidden' in text  # until its script is there

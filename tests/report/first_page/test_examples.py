@@ -70,7 +70,7 @@ def test_the_note_counts_the_changed_captions_among_the_examples(dataset, tmp_pa
     (tmp_path / "reranked.json").write_text(json.dumps(entries))
     captions = {"m/beam": tmp_path / "captions.json", "m/reranked": tmp_path / "reranked.json"}
     data, bases = read_manifest(dataset), {"m/reranked": "m/beam", "m/oracle": "m/beam"}
-    choice = Choice(2, 0, images=["i0", "i5"])
+    choice = Choice(2, images=["i0", "i5"])
     with open_images(data) as read:
         section = captioned(data, "test", "en", captions, bases, choice, read)
     assert "2 of 6 images of the test split" in section.note

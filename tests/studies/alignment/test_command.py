@@ -100,27 +100,11 @@ def test_without_the_linear_head_there_are_no_differences(stores: tuple[Path, Pa
     assert pd.read_csv(tmp_path / "out" / "differences.csv").empty
 
 
-def test_the_inputs_with_most_mutual_neighbours_are_chosen(
-    stores: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    inputs = ["cls_3", "cls_6+patches", "cls_6"]
-    align.main(*stores, tmp_path / "out", inputs=inputs, choose_inputs=True, families="cca", sizes="all")
-    assert "inputs cls_6+patches: the largest calibrated mutual kNN" in capsys.readouterr().err
-    assert list(pd.read_csv(tmp_path / "out" / "scores.csv")["system"]) == ["cca"]
-    page = (tmp_path / "out" / "tables.md").read_text()
-    lines = {line.split(" | ")[0]: line.split(" | ")[2] for line in page.splitlines() if line.startswith("| cls_")}
-    mutual = [float(lines[f"| {name}"]) for name in inputs]
-    assert mutual[1] == max(mutual)
-    assert mutual[0] == min(mutual)
-    assert "Inputs: cls_6+patches, those of 3 with the largest calibrated mutual kNN of all training pairs." in page
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"families": "cca,pca"}, "no family 'pca'"),
         ({"families": "cca@patches"}, "no inputs 'patches'"),
-        ({"families": "cca@cls", "choose_inputs": True}, "write it without @cls"),
         ({"sizes": "100,5"}, "sizes.1"),
         ({"sizes": "100,many"}, "sizes.1"),
         ({"sizes": "100000", "families": "cca"}, "100,000 pairs of"),

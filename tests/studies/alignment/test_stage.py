@@ -55,7 +55,7 @@ def run(data: Path, folder: Path) -> dict[str, Path]:
         language="en",
         name="few",
         settings=json.dumps({"alignment": WANTED}),
-        **made,
+        **made | {"table": [made["table"]]},
     )
     return made
 

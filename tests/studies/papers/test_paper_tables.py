@@ -26,7 +26,7 @@ def summary(tmp_path: Path) -> Path:
 def write(summary: Path, folder: Path, log: Path | None = None) -> None:
     endings = {"page": "md", "latex": "tex", "numbers": "csv", "section": "json"}
     files = {name: folder / f"vitcap-r.{ending}" for name, ending in endings.items()}
-    run_stage(paper_tables, summary=summary, paper="vitcap-r", log=log, **files)
+    run_stage(paper_tables, summary=summary, paper="vitcap-r", log=log, **files | {"page": [files["page"]]})
 
 
 def test_the_page_has_every_table(summary: Path, tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ NO_CLAIM = re.compile(
 
 
 INERT = re.compile(
-    r".*\.(device|processes|save_every_steps|batch|members|bias)|decodings\.\w+\.(batch_images|min_length|n_best)"
+    r"device|.*\.(processes|members|bias)|decodings\.\w+\.(batch_images|min_length|n_best)"
     r"|backbones\.[\w-]+\.(kind|cls|patches)|rerankings\.(\w+\.by|reranked\.weighing\..*)"
     r"|captioners\.patch_attention\.output_activation|retrievers\.devise\.temperature"
 )

@@ -9,8 +9,8 @@ import pytest
 from scipy.stats import kendalltau
 
 from vitcapr.errors import UserError
-from vitcapr.formats.scores import Judgment, read_crowdflower, read_expert
 from vitcapr.studies.preferences.commands import judge
+from vitcapr.studies.preferences.judgment_files import Judgment, read_crowdflower, read_expert
 from vitcapr.studies.preferences.judgments import (
     Corpus,
     agreement,

@@ -1,24 +1,16 @@
-"""Pairs in a table, with paths of pictures or the pictures themselves: the way in, and the way out again."""
+"""Pairs in a table, with paths of pictures or the pictures themselves."""
 
 import base64
-import csv
-import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from vitcapr.data.collect import ListedCaption, ListedImage, Listing
-from vitcapr.data.images import BadImage, ImageSource
 from vitcapr.data.rows import Columns, Row, captions_of, read_rows
 from vitcapr.data.tars import OddRow, Rejected
-from vitcapr.errors import UserError
-from vitcapr.files import atomic_path, sha256_bytes
-from vitcapr.formats.manifest import Manifest
-from vitcapr.formats.pairs import TABLE, read_pair_table
+from vitcapr.files import sha256_bytes
 
-KINDS = (".csv", ".tsv", ".jsonl")
-"""The kinds of tables that can be written; Parquet can be read."""
 LANGUAGES = ("en", "zh")
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 
@@ -26,10 +18,6 @@ _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 def detect_language(text: str) -> str:
     """``zh`` where there is a Han character, else ``en``: the two languages differ in script."""
     return "zh" if _HAN.search(text) else "en"
-
-
-COLUMNS = ("text", "image", "language", "category", "split")
-"""Those of language, category and split need not be there."""
 
 
 def list_table(
@@ -41,7 +29,8 @@ def list_table(
     its bytes, so that the same picture in two rows is one.
 
     Args:
-        columns: what each of ``COLUMNS`` is called.
+        columns: the names of ``text`` and ``image``, which have to be there, and of ``language``, ``category`` and
+            ``split``.
         encoded: the image column holds Base64 and not paths. Bytes, which Parquet can hold, are taken as they are.
         existing: the paths that exist below the image root.
         unpack: writes a picture's bytes below the image root, and says where.
@@ -91,57 +80,3 @@ def _decode(text: str) -> bytes:
         return base64.b64decode("".join(body.split()), validate=True)
     except ValueError as error:
         raise ValueError("not Base64") from error
-
-
-def export_pairs(
-    data: Manifest, manifest: Path, output: Path, *, encoded: bool, advance: Callable[[int], None] = lambda _: None
-) -> int:
-    """Write a row a pair, in the manifest's order, with the text as it was before cleaning; the number of rows.
-
-    Read back, the texts, pictures, languages, categories and the test split are the same. What is for training and for
-    validation is dealt anew, by the ids of the pictures, which are then digests of their bytes.
-
-    Args:
-        manifest: the path of ``data``, beside which ``pairs.parquet`` lies.
-        output: CSV, TSV or JSON lines, by its name.
-        encoded: the pictures' files in Base64; otherwise their paths below the image root.
-    """
-    if output.suffix.lower() not in KINDS:
-        raise UserError("unknown kind of table", where=output, remedy=f"name one of {', '.join(KINDS)}")
-    number = 0
-    with atomic_path(output) as temporary, temporary.open("w", encoding="utf-8", newline="") as stream:
-        write = _writer(stream, output.suffix.lower())
-        for row in _rows(data, manifest, encoded):
-            write(row)
-            advance(1)
-            number += 1
-    return number
-
-
-def _rows(data: Manifest, manifest: Path, encoded: bool) -> Iterator[dict[str, str]]:
-    beside = read_pair_table(manifest.parent / TABLE, data.captions["caption_id"].tolist())
-    path_of = dict(zip(data.images["image_id"], data.images["path"], strict=True))
-    captions = data.captions[["image_id", "language", "split"]].itertuples(index=False)
-    held, image = "", ""
-    with ImageSource(data.image_root) as source:
-        for caption, raw, category in zip(captions, beside["raw"], beside["category"], strict=True):
-            if caption.image_id != held:
-                held, path = str(caption.image_id), path_of[caption.image_id]
-                image = _encoded(source, path) if encoded else path
-            values = (raw, image, caption.language, category, caption.split)
-            yield dict(zip(COLUMNS, map(str, values), strict=True))
-
-
-def _encoded(source: ImageSource, path: str) -> str:
-    try:
-        return base64.b64encode(source.read(path)).decode("ascii")
-    except BadImage as bad:
-        raise UserError(f"cannot read {path}: {bad}", where=source.root, remedy="run the data stage again") from bad
-
-
-def _writer(stream: IO[str], kind: str) -> Callable[[dict[str, str]], object]:
-    if kind == ".jsonl":
-        return lambda row: stream.write(json.dumps(row, ensure_ascii=False) + "\n")
-    table = csv.DictWriter(stream, COLUMNS, delimiter="\t" if kind == ".tsv" else ",", lineterminator="\n")
-    table.writeheader()
-    return table.writerow

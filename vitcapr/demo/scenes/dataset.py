@@ -96,7 +96,9 @@ def original_of(index: int, validation: float, test: float) -> int | None:
     return next(other for other in range(index - 1, -1, -1) if split_of(other, validation, test)[0] == split)
 
 
-def write_scenes(directory: Path, scenes: ScenesConfig, processes: int, reporter: Reporter) -> Path:
+def write_scenes(
+    directory: Path, scenes: ScenesConfig, processes: int, reporter: Reporter, *, near_duplicates: bool = True
+) -> Path:
     """Render pictures into ``directory/pictures`` and ``directory/masks`` and write the manifest.
 
     With ``near_duplicates``, the pictures that :func:`original_of` names are near duplicates.
@@ -109,7 +111,7 @@ def write_scenes(directory: Path, scenes: ScenesConfig, processes: int, reporter
     """
     for folder in ("pictures", "masks"):
         (directory / folder).mkdir(parents=True, exist_ok=True)
-    make = partial(_write_picture, directory, scenes)
+    make = partial(_write_picture, directory, scenes, near_duplicates)
     tables: dict[str, list[dict[str, Any]]] = {"images": [], "captions": [], "objects": []}
     number = scenes.images
     with reporter.track("scenes", number, "pictures") as tracker, mapped(make, number, processes) as results:
@@ -178,9 +180,11 @@ def _depend_on_parent() -> None:
     threading.Thread(target=wait, daemon=True).start()
 
 
-def _write_picture(directory: Path, scenes: ScenesConfig, index: int) -> dict[str, list[dict[str, Any]]]:
+def _write_picture(
+    directory: Path, scenes: ScenesConfig, near_duplicates: bool, index: int
+) -> dict[str, list[dict[str, Any]]]:
     """Write one picture and its mask; its rows of the three tables."""
-    original = original_of(index, scenes.validation, scenes.test) if scenes.near_duplicates else None
+    original = original_of(index, scenes.validation, scenes.test) if near_duplicates else None
     rendered = make_picture(scenes.seed, index, scenes.size, original)
     image_id, (split, _) = f"scene-{index:07d}", split_of(index, scenes.validation, scenes.test)
     path, mask = f"pictures/{index:07d}.png", f"masks/{index:07d}.png"

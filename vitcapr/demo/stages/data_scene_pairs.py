@@ -21,6 +21,7 @@ def data_scene_pairs(settings: ScenePairsSettings, report: Reporter, folder: Out
     from vitcapr.formats.manifest import read_manifest
 
     # Pairs are split anew: a near duplicate for validation could have its original in training.
-    scenes = settings.scenes.model_copy(update={"near_duplicates": False})
-    listing = manifest_pairs(read_manifest(write_scenes(folder, scenes, len(os.sched_getaffinity(0)), report)))
+    processes = len(os.sched_getaffinity(0))
+    manifest = write_scenes(folder, settings.scenes, processes, report, near_duplicates=False)
+    listing = manifest_pairs(read_manifest(manifest))
     write_cleaned_pairs(folder, listing, folder, settings.pairs, settings, report)

@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from vitcapr.encoders.checkpoints import source_name
+from vitcapr.encoders.checkpoints import locate, source_name
 from vitcapr.encoders.language_models import load_causal
-from vitcapr.encoders.tokenizers import digest_with_tokenizer, locate_with_tokenizer
+from vitcapr.encoders.tokenizers import digest_with_tokenizer
 from vitcapr.errors import UserError
 from vitcapr.formats.vocabulary import Vocabulary
 
@@ -20,7 +20,7 @@ def open_network(source: str, revision: str, words: Vocabulary, dtype: torch.dty
     Raises:
         UserError: it is not found, or no captioner can be made of it.
     """
-    checkpoint = locate_with_tokenizer(source, revision)
+    checkpoint = locate(source, revision)
     if not words.rows:
         what, remedy = "the vocabulary has words, not pieces", "give text/pieces/CAPTIONER/vocabulary.json"
         raise UserError(what, where=source, remedy=remedy)

@@ -85,7 +85,7 @@ explorer.filters.add = (name) => {
 
 /** Ranges that people ask for most, as buttons: of the last system that has them, which is not an oracle. */
 explorer.filters.makePresets = () => {
-  const { make, systems, column, filters } = explorer;
+  const { make, systems, column, columns, filters } = explorer;
   const honest = systems.filter((system) => !system.oracle).reverse();
   const first = (...keys) => {
     for (const key of keys) for (const { name } of honest) if (column(`${name}:${key}`)) return `${name}:${key}`;
@@ -104,6 +104,7 @@ explorer.filters.makePresets = () => {
     ["a claim is wrong", first("wrong_claims"), 1, null],
     ["the true match is not first", space ? `${space.name}:i2t` : null, 2, null],
     ["its caption retrieves another image first", space ? first(`rank@${space.name}`) : null, 2, null],
+    ["a reference is probably wrong", columns.find(({ name }) => /\baudit .*:wrong$/.test(name))?.name, 0.5, null],
     ["★ starred", "starred", 1, null],
   ];
   for (const [label, name, low, high] of offered) {

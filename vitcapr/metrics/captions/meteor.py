@@ -30,7 +30,7 @@ def meteor(captions: TokenisedCaptions) -> Measure:
     """METEOR 1.5 of captions."""
     folder = captions.paraphrases
     table = None if folder is None else find_paraphrases(folder, captions.references)
-    return measure_of(meteor_statistics(captions.named, captions.tokenised_references, captions.timeout, table))
+    return measure_of(meteor_statistics(captions.named, captions.tokenised_references, table))
 
 
 def measure_of(counts: Sequence[Sequence[float]]) -> Measure:
@@ -75,18 +75,18 @@ def _divide(numerator: Array, denominator: Array) -> Array:
     return np.divide(numerator, denominator, out=np.zeros(np.shape(numerator)), where=denominator != 0)
 
 
-def write_paraphrases(directory: Path, references: Mapping[str, Sequence[str]], timeout: float) -> int:
+def write_paraphrases(directory: Path, references: Mapping[str, Sequence[str]]) -> int:
     """Write METEOR's paraphrases of ``references`` (tokenised, by image), and a card of what they are of.
 
     Returns:
         The number of entries kept.
 
     Raises:
-        UserError: METEOR's program failed, took longer than ``timeout`` seconds, or left half a table.
+        UserError: METEOR's program failed or left half a table.
     """
     table = directory / TABLE
     with atomic_path(table) as temporary:
-        filter_paraphrases([text for texts in references.values() for text in texts], temporary, timeout)
+        filter_paraphrases([text for texts in references.values() for text in texts], temporary)
         # Java's writer keeps a full disk to itself.
         try:
             with gzip.open(temporary) as lines:

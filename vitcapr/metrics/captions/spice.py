@@ -24,19 +24,19 @@ def check_installed() -> None:
         )
 
 
-def spice(candidates: Sequence[Caption], references: Sequence[Sequence[str]], timeout: float) -> Measure:
+def spice(candidates: Sequence[Caption], references: Sequence[Sequence[str]]) -> Measure:
     """The mean over images of SPICE's F-score (Anderson et al., 2016)."""
     request = [
         {"image_id": number, "test": candidate.text, "refs": list(others)}
         for number, (candidate, others) in enumerate(zip(candidates, references, strict=True))
     ]
-    answers = json.loads(run_spice(json.dumps(request), candidates[0], timeout))
+    answers = json.loads(run_spice(json.dumps(request), candidates[0]))
     scores = {answer["image_id"]: float(answer["scores"]["All"]["f"]) for answer in answers}
     return mean_measure([scores[number] for number in range(len(candidates))])
 
 
 METRIC = CaptionMetric(
-    measure=lambda captions: {"spice": spice(captions.named, captions.tokenised_references, captions.timeout)},
+    measure=lambda captions: {"spice": spice(captions.named, captions.tokenised_references)},
     protocol="spice:1.0",
     check=check_installed,
 )

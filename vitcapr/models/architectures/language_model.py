@@ -10,6 +10,9 @@ from vitcapr.errors import UserError
 from vitcapr.models.interface import Captioner, Memory, State, Step
 from vitcapr.models.packing import WordsOfImages
 
+_RANK = 16
+"""Of the low-rank adapters."""
+
 
 class LanguageModelCaptioner(Captioner):
     """CLS and patches, each through a projector, then the pieces of the caption.
@@ -25,7 +28,6 @@ class LanguageModelCaptioner(Captioner):
         cls_dim: the width of CLS, if it differs; a linear layer then brings CLS to the width of the patches.
         prefix: ``grid``, the side of the grid to which the patches are pooled; None for all patches,
             0 for none, CLS alone.
-        lora: ``rank`` of the adapters.
     """
 
     def __init__(
@@ -35,7 +37,6 @@ class LanguageModelCaptioner(Captioner):
         network: Any,
         prefix: Mapping[str, int | None],
         train: Literal["projector", "lora", "all"],
-        lora: Mapping[str, Any] | None = None,
         gradient_checkpointing: bool = False,
         cls_dim: int | None = None,
     ) -> None:
@@ -48,8 +49,8 @@ class LanguageModelCaptioner(Captioner):
             what = f"a {network.config.model_type} does not take a mask over several captions behind one prefix"
             raise UserError(what, remedy="use a language model like Llama, Qwen or GPT-2")
         network.requires_grad_(train == "all")
-        if lora is not None:
-            _add_adapters(network, **lora)
+        if train == "lora":
+            _add_adapters(network)
         if gradient_checkpointing:
             network.gradient_checkpointing_enable({"use_reentrant": False})
         width = self.embedding.embedding_dim
@@ -76,16 +77,12 @@ class LanguageModelCaptioner(Captioner):
         return super().load_state_dict(state_dict, strict=False, assign=assign)
 
     def encode(self, features: dict[str, Tensor]) -> Memory:
-        """``prefix``: (B, P, H); ``shares`` of the patches in the means of the grid, if they are pooled; and for
-        decoding, without gradients, ``states``, the keys and values of the prefix: (B, L, 2, A, P, H / A)."""
+        """``prefix``: (B, P, H); ``shares`` of the patches in the means of the grid, if they are pooled. The first step
+        adds ``states``, the keys and values of the prefix: (B, L, 2, A, P, H / A)."""
         memory, (vectors, shares) = Memory(), self._vectors(features)
         if shares is not None:
             memory["shares"] = shares.expand(len(vectors), -1, -1)
-        read = self.projector(vectors)
-        memory["prefix"] = read.to(self.embedding.weight.dtype)
-        if not torch.is_grad_enabled():
-            cache = self.network(inputs_embeds=memory["prefix"], use_cache=True, logits_to_keep=1).past_key_values
-            memory["states"] = _last_states(cache, read.shape[1])
+        memory["prefix"] = self.projector(vectors).to(self.embedding.weight.dtype)
         return memory
 
     def _vectors(self, features: dict[str, Tensor]) -> tuple[Tensor, Tensor | None]:
@@ -141,32 +138,46 @@ class LanguageModelCaptioner(Captioner):
         ).logits
         return words.packed(logits).float()
 
-    def initial_state(self, memory: Memory) -> State:
-        """``states``, the keys and values of the pieces so far: (B, K, L, 2, A, T, H / A)."""
-        return {"states": memory["states"][:, None, ..., :0, :]}
+    def initial_state(self, memory: Memory) -> State:  # noqa: ARG002
+        """Empty. After a step: ``states``, the keys and values of the pieces so far: (B, K, L, 2, A, T, H / A)."""
+        return {}
 
     def step(self, memory: Memory, state: State, tokens: Tensor) -> Step:
-        """The hypotheses share the states of the prefix, so that a beam copies those of the pieces alone."""
+        """The first step also reads the prefix. The hypotheses share its states, so that a beam copies those of the
+        pieces alone."""
         images, hypotheses = tokens.shape
-        prefix, before = memory["prefix"].shape[1], state["states"].shape[-2]
-        own = torch.arange(1, hypotheses + 1, device=tokens.device)
+        prefix = memory["prefix"].shape[1]
+        before = state["states"].shape[-2] if state else 0
+        read, own = self.embedding(tokens), torch.arange(1, hypotheses + 1, device=tokens.device)
         owner = torch.cat([own.new_zeros(prefix), own.repeat_interleave(before), own])
-        cache = _cache(torch.cat([memory["states"], state["states"].movedim(1, -3).flatten(-3, -2)], dim=-2))
-        read = self._read(
-            self.embedding(tokens),
-            _sees(own.expand(images, -1), owner.expand(images, -1)),
-            torch.full_like(tokens, prefix + before),
+        places = torch.cat([torch.arange(prefix, device=tokens.device), torch.full_like(own, prefix + before)])
+        if state:
+            pieces = state["states"].movedim(1, -3).flatten(-3, -2)
+            cache, new = _cache(torch.cat([memory["states"], pieces], dim=-2)), hypotheses
+        else:
+            read, cache, new = torch.cat([memory["prefix"], read], dim=1), _cache(), prefix + hypotheses
+        output = self._read(
+            read,
+            _sees(owner[None, -new:], owner[None]).tril(len(owner) - new).expand(images, -1, -1),
+            places[-new:].expand(images, -1),
             past_key_values=cache,
-            output_attentions=True,
+            logits_to_keep=hypotheses,
+            output_attentions=self.attends,
         )
-        newest = _last_states(cache, hypotheses).movedim(-2, 1)[..., None, :]
-        grown = {"states": torch.cat([state["states"], newest], dim=-2)}
-        return Step(read.logits.float(), grown, self._attention(memory, read.attentions) if self.attends else None)
+        newest = _last_states(cache, new)
+        if not state:
+            memory["states"], newest = newest[..., :prefix, :], newest[..., prefix:, :]
+        grown = newest.movedim(-2, 1)[..., None, :]
+        if state:
+            grown = torch.cat([state["states"], grown], dim=-2)
+        attention = self._attention(memory, output.attentions, hypotheses) if self.attends else None
+        return Step(output.logits.float(), {"states": grown}, attention)
 
-    def _attention(self, memory: Memory, layers: Sequence[Tensor]) -> Tensor:
-        """(B, K, P), over the patches. layers: (B, A, K, S)."""
+    def _attention(self, memory: Memory, layers: Sequence[Tensor], hypotheses: int) -> Tensor:
+        """(B, K, P), over the patches. layers: (B, A, Q, S), whose last K queries are the hypotheses."""
+        patches = slice(1, memory["prefix"].shape[1])
         # In float64, which autocast does not round.
-        weights = torch.stack([layer[..., 1 : memory["prefix"].shape[1]].mean(1) for layer in layers]).mean(0).double()
+        weights = torch.stack([layer[:, :, -hypotheses:, patches].mean(1) for layer in layers]).mean(0).double()
         attention = weights / weights.sum(-1, keepdim=True)
         return (attention @ memory["shares"].double() if "shares" in memory else attention).float()
 
@@ -190,14 +201,14 @@ class LanguageModelCaptioner(Captioner):
         return bool((first - second).abs().max() > 0.02 * first.abs().max())
 
 
-def _add_adapters(network: nn.Module, rank: int) -> None:
+def _add_adapters(network: nn.Module) -> None:
     """Low-rank adapters of every linear layer but the output, scaled by 2, in float32."""
     try:
         from peft import LoraConfig, inject_adapter_in_model
     except ImportError as error:
         remedy = "pip install 'vitcapr[language-model]', or train the projector alone"
         raise UserError("low-rank adapters need the library peft", remedy=remedy) from error
-    config = LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear")
+    config = LoraConfig(r=_RANK, lora_alpha=2 * _RANK, target_modules="all-linear")
     inject_adapter_in_model(config, network)
     for weight in (each for each in network.parameters() if each.requires_grad):
         weight.data = weight.data.float()
@@ -208,11 +219,11 @@ def _sees(queries: Tensor, keys: Tensor) -> Tensor:
     return (keys[:, None] == 0) | (queries[:, :, None] == keys[:, None])
 
 
-def _cache(states: Tensor) -> Any:
-    """transformers' cache of (B, L, 2, A, S, H / A)."""
+def _cache(states: Tensor | None = None) -> Any:
+    """transformers' cache of (B, L, 2, A, S, H / A); None for an empty one."""
     from transformers import DynamicCache
 
-    return DynamicCache([tuple(layer.unbind(1)) for layer in states.unbind(1)])
+    return DynamicCache(None if states is None else [tuple(layer.unbind(1)) for layer in states.unbind(1)])
 
 
 def _last_states(cache: Any, count: int) -> Tensor:

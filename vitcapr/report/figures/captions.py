@@ -41,8 +41,6 @@ _CELL = cell_width(COLUMNS, _GAP)
 _HEIGHT = 11.4  # inches of A4
 _LOOKS = {"": Word(""), "del": Word("", WRONG, STRUCK), "ins": Word("", BLUE, UNDERLINED)}
 _NOTHING = Run("(nothing)")
-_TIMEOUT = 300.0
-"""Seconds for the tokenizer."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +136,7 @@ def draw_changed(
     every = references_of(data, split, language)
     references = {image: every[image] for image in images}
     both = {image: (old[image].caption, new[image].caption) for image in images}
-    ciders = dict(zip(images, candidate_ciders(both, references, language, _TIMEOUT), strict=True))
+    ciders = dict(zip(images, candidate_ciders(both, references, language), strict=True))
     changed = {row: image for row, image in zip(rows, images, strict=True) if both[image][0] != both[image][1]}
     examples = []
     with open_images(data) as read:

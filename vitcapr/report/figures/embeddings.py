@@ -40,7 +40,7 @@ class Cosines(NamedTuple):
     random: NDArray[np.float32]
 
 
-def cosines(embedded: Embeddings, seed: int) -> Cosines:
+def cosines(embedded: Embeddings, seed: int = 0) -> Cosines:
     """The cosines of all positives and of two kinds of negatives, the random ones by a seed."""
     images, captions, owner = embedded.images, embedded.captions, embedded.caption_image
     _, hard = image_to_text(embedded).nearest_cosines()

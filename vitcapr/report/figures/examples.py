@@ -19,6 +19,8 @@ from vitcapr.errors import UserError, did_you_mean
 from vitcapr.formats.captions import AttentionTable, DecodedCaption, read_captions
 from vitcapr.formats.manifest import Manifest
 
+_SEED = 0
+
 
 class Attended(NamedTuple):
     """The caption of an image row, and the attention (L, h, w) behind its L words."""
@@ -67,7 +69,6 @@ class Choice:
     """
 
     count: int
-    seed: int
     images: Sequence[str] = ()
     words: Sequence[str] = ()
 
@@ -75,18 +76,18 @@ class Choice:
         """Some of the image ``rows``, in increasing order."""
         named, count = named_rows(data, self.images), max(self.count, len(self.images))
         having = set(data.captions["image_row"][self._have_words(data)])
-        return choose(rows, count, self.seed, lambda row: 2 * (row in named) + (row in having))
+        return choose(rows, count, lambda row: 2 * (row in named) + (row in having))
 
     def choose_captions(self, data: Manifest, rows: Sequence[int]) -> list[int]:
         """Some of the caption ``rows``, in increasing order: first those with the words, then those of named images."""
         named, having = set(data.images["image_id"].iloc[named_rows(data, self.images)]), self._have_words(data)
         owners = data.captions["image_id"].tolist()
-        return choose(rows, self.count, self.seed, lambda row: 2 * having.iloc[row] + (owners[row] in named))
+        return choose(rows, self.count, lambda row: 2 * having.iloc[row] + (owners[row] in named))
 
     @property
     def note(self) -> str:
         """How the examples were chosen."""
-        random = f"drawn at random with seed {self.seed}"
+        random = f"drawn at random with seed {_SEED}"
         named = [*self.images, *self.words]
         return f"those of {', '.join(named)} first, the others {random}" if named else random
 
@@ -98,13 +99,14 @@ class Choice:
         return data.captions["text"].str.contains(pattern, case=False)
 
 
-def choose(rows: Sequence[int], count: int, seed: int, rank: Callable[[int], int] = lambda _: 0) -> list[int]:
-    """``count`` of ``rows`` at random, in increasing order; those of a higher rank first; all if there are fewer."""
-    return sorted(sorted(_shuffle(rows, seed), key=lambda row: -rank(row))[:count])
+def choose(rows: Sequence[int], count: int, rank: Callable[[int], int] = lambda _: 0) -> list[int]:
+    """``count`` of ``rows`` at random, the same every time, in increasing order; those of a higher rank first; all if
+    there are fewer."""
+    return sorted(sorted(_shuffle(rows), key=lambda row: -rank(row))[:count])
 
 
-def _shuffle(rows: Sequence[int], seed: int) -> list[int]:
-    return [rows[i] for i in np.random.default_rng(seed).permutation(len(rows))]
+def _shuffle(rows: Sequence[int]) -> list[int]:
+    return [rows[i] for i in np.random.default_rng(_SEED).permutation(len(rows))]
 
 
 def choose_attended(
@@ -124,7 +126,7 @@ def choose_attended(
     others, left = [row for row in rows if row not in named], max(choice.count, len(choice.images)) - len(named)
     chosen = list(named)
     if choice.words:
-        words, others = {*choice.words}, _shuffle(others, choice.seed)
+        words, others = {*choice.words}, _shuffle(others)
         missing = words.difference(*(tokens[row] for row in named))
         for _ in range(min(left, len(others))):
             best = max(others, key=lambda row: (len(missing & {*tokens[row]}), len(words & {*tokens[row]})))
@@ -134,7 +136,7 @@ def choose_attended(
     else:
         # Of captions of one length the earlier counts as the longer.
         longest = sorted(others, key=lambda row: -len(tokens[row]))
-        chosen += choose(longest[: max(left, len(longest) // 4)], left, choice.seed)
+        chosen += choose(longest[: max(left, len(longest) // 4)], left)
     captioned = [(row, written[image_ids[row]]) for row in chosen]
     return [Attended(row, caption, table.of_caption(row, caption, captions)) for row, caption in captioned]
 

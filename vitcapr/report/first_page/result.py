@@ -72,14 +72,14 @@ def _gain(comparison: Mapping[str, Any]) -> str:
 
 
 def attention_picture(
-    data: Manifest, split: str, captions: Mapping[str, Path], attention: Mapping[str, Path], seed: int
+    data: Manifest, split: str, captions: Mapping[str, Path], attention: Mapping[str, Path]
 ) -> Picture | None:
     """An image under the attention of the first system that stored it, for every word of its caption."""
     name = next((name for name in attention if name in captions), None)
     if name is None:
         return None
     table = read_attention(attention[name])
-    row, caption, weights = choose_attended(data, split, captions[name], table, Choice(1, seed))[0]
+    row, caption, weights = choose_attended(data, split, captions[name], table, Choice(1))[0]
     with open_images(data) as read:
         image = read(row)
     return Picture(

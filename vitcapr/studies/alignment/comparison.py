@@ -17,7 +17,7 @@ from vitcapr.progress import Reporter
 from vitcapr.store.reader import FeatureStore
 from vitcapr.studies.alignment.config import StudyConfig
 from vitcapr.studies.alignment.inputs import WORDS, Features, image_inputs, pairs_of, word_features
-from vitcapr.studies.alignment.similarity import PERMUTATIONS, Similarity, calibrate_largest, similarity
+from vitcapr.studies.alignment.similarity import PERMUTATIONS, Similarity, similarity
 from vitcapr.studies.alignment.study import (
     COMPARED,
     SIZES,
@@ -74,14 +74,6 @@ def compare_alignments(
     for name, each in features.items():
         base, held_out = (pairs_of(*each, pairing, split, None, 0) for split in ("train", "validation"))
         fits[name] = similarity(base, held_out)
-    if settings.choose_inputs:
-        best = max(fits, key=lambda name: (fits[name].calibrated.value, fits[name].mutual_neighbours))
-        largest = calibrate_largest(fits.values())
-        report.line(
-            f"inputs {best}: the largest calibrated mutual kNN of training pairs, {fits[best].calibrated.value:.3f}; "
-            f"the largest of {len(fits)} inputs is {largest.value:.3f} above chance, p {largest.p_value:.3f}"
-        )
-        features = {best: features[best]}
     families: dict[str, list[str]] = {}
     for name, inputs in settings.fitted:
         families.setdefault(name, []).extend([inputs] if inputs else features)
@@ -96,7 +88,7 @@ def compare_alignments(
     tables = [*recall_tables(scores, differences, seconds, study.baseline), chosen_settings(scores)]
     tables.append(similarity_table(before))
     frames = scores, differences, interval_frame(runs, _SAMPLES), before, seconds
-    return StudyResult(*frames, tables, protocol(study, len(fits), _SAMPLES))
+    return StudyResult(*frames, tables, protocol(study, _SAMPLES))
 
 
 def _features(
@@ -172,11 +164,10 @@ def similarity_table(frame: pd.DataFrame) -> Table:
     return Table("Before anything is fitted", columns, tuple(rows))
 
 
-def protocol(study: Study, candidates: int, samples: int) -> str:
+def protocol(study: Study, samples: int) -> str:
     """How the numbers were made, in a paragraph.
 
     Args:
-        candidates: number of image inputs, from which those of the study were chosen if it has fewer.
         samples: of the bootstrap.
     """
     images, captions = study.test_pool
@@ -184,9 +175,7 @@ def protocol(study: Study, candidates: int, samples: int) -> str:
     sentences = [
         f"Recall in percent on {images:,} test images with {captions:,} captions: mean and standard deviation over the "
         "runs, each with its own draw of training pairs.",
-        f"Inputs: {names}."
-        if candidates == len(study.inputs)
-        else f"Inputs: {names}, those of {candidates} with the largest calibrated mutual kNN of all training pairs.",
+        f"Inputs: {names}.",
         f"Mutual kNN is calibrated by {PERMUTATIONS} permutations of the pairs: 0 is the quantile 0.95 of chance.",
         f"Settings are chosen by the sum of recalls on {len(study.pairing.splits['validation']):,} validation images.",
     ]

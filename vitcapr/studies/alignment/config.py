@@ -24,9 +24,6 @@ class StudyConfig(Section):
     """Image features: cls, patches (their mean) or cls+patches; cls_6 and patches_6 are those of layer 6, if the store
     has it (layers); with +views, the mean over the views; with +words, the words of the captions beside the text
     features."""
-    choose_inputs: bool = False
-    """Fit the families only to the inputs whose nearest neighbours agree best with those of the texts (mutual kNN of
-    training pairs, calibrated by permutations)."""
     families: list[str] = []
     """Families to compare; FAMILY@INPUTS is fitted to these inputs alone. Empty: all families on all inputs."""
     sizes: list[Annotated[int, Field(ge=10)] | None] = []
@@ -49,8 +46,6 @@ class StudyConfig(Section):
                 raise ValueError(f"no family '{family}'; the families are {', '.join(FAMILIES)}")
             if inputs and inputs not in self.inputs:
                 raise ValueError(f"no inputs '{inputs}'; the inputs are {', '.join(self.inputs)}")
-            if inputs and self.choose_inputs:
-                raise ValueError(f"choose_inputs chooses the inputs of '{family}', so write it without @{inputs}")
         return self
 
     @property

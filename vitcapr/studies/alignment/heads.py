@@ -85,6 +85,7 @@ def _fit(recipe: Recipe, from_cca: bool, train: Pairs, validation: Pairs, seed: 
             train=np.arange(len(train.images)),
             validation=np.arange(len(train.images), len(images)),
             seed=seed,
+            device=_CPU,
             card={"settings": {}, "inputs": {}, "code": ""},
             reporter=Reporter(stream=io.StringIO()),
             begin=partial(start_from_cca, train) if from_cca else lambda _: None,
@@ -130,6 +131,6 @@ def configured(recipe: Recipe, images: int) -> RetrieverConfig:
     batch = min(phase["batch_images"], max(32, images // 4))
     epochs = max(phase["epochs"], -(-_STEPS // -(-images // batch)))
     phases = [{**phase, "batch_images": batch, "epochs": epochs}]
-    fixed = {"phases": phases, "select_by": "rsum", "device": "cpu", "precision": "float32"}
+    fixed = {"phases": phases, "select_by": "rsum", "precision": "float32"}
     values = {"backbone": "images", **recipe, "training": {**training, **fixed}}
     return parse(RetrieverConfig, values, "the recipe")

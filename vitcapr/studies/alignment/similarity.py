@@ -104,12 +104,6 @@ def calibrate(similarity: float, permuted: Float64s) -> Calibrated:
     return Calibrated(max(0.0, (similarity - threshold) / max(1 - threshold, 1e-12)), float(p_value), threshold)
 
 
-def calibrate_largest(fits: Iterable[Similarity]) -> Calibrated:
-    """The largest mutual kNN of several inputs, calibrated as such."""
-    several = list(fits)
-    return calibrate(max(fit.mutual_neighbours for fit in several), np.max([fit.permuted for fit in several], axis=0))
-
-
 def linear_cka(x: Float32s, y: Float32s) -> float:
     """CKA of (n, Dx) and (n, Dy) features of the same items: between 0 and 1."""
     a, b = x - x.mean(0, dtype=np.float64), y - y.mean(0, dtype=np.float64)

@@ -9,7 +9,7 @@ from vitcapr.files import write_text
 from vitcapr.formats.containers import frame_to_csv
 from vitcapr.formats.page_section import PageSection
 from vitcapr.formats.scores import read_comparison
-from vitcapr.formats.tables import NOTHING, Table, to_csv, to_document, to_latex, to_markdown, to_page
+from vitcapr.formats.tables import NOTHING, Table, to_csv, to_document, to_latex, to_markdown, to_page, write_page
 from vitcapr.studies.papers.changes import before_and_after, gains, hard_negatives, read_ranks
 from vitcapr.studies.papers.numbers import TABLE_NAMES, Published, read_published
 from vitcapr.studies.papers.side_by_side import BUILD, build_rows, seed_average, side_by_side
@@ -55,7 +55,9 @@ def beside_the_paper(paper: str, summary: pd.DataFrame, systems: Mapping[str, st
     return PageSection("paper", "Beside the paper", f"{published.title}. {published.citation}.", both)
 
 
-def write_paper_tables(paper: str, tables: Sequence[Table], *, page: Path, latex: Path, numbers: Path) -> None:
+def write_paper_tables(
+    paper: str, tables: Sequence[Table], *, page: Sequence[Path], latex: Path, numbers: Path
+) -> None:
     """All tables as a page and a document, the published numbers as CSV.
 
     Each table stands beside the page as Markdown, CSV and LaTeX, too.
@@ -63,9 +65,9 @@ def write_paper_tables(paper: str, tables: Sequence[Table], *, page: Path, latex
     published = read_published(paper)
     for table in tables:
         for ending, text in (("md", to_markdown(table)), ("csv", to_csv(table)), ("tex", to_latex(table))):
-            write_text(page.with_name(f"{table.name}.{ending}"), text)
+            write_text(latex.with_name(f"{table.name}.{ending}"), text)
     title = f"{published.name}: paper, this build, literature"
-    write_text(page, to_page(tables, title, f"{published.title}. {published.citation}."))
+    write_page(page, to_page(tables, title, f"{published.title}. {published.citation}."))
     write_text(latex, to_document(tables, title))
     write_text(numbers, frame_to_csv(published_numbers(published)))
 

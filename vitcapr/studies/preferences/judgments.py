@@ -10,10 +10,10 @@ from scipy.stats import kendalltau
 
 from vitcapr.encoders.sentence_vectors import SentenceVectors
 from vitcapr.errors import UserError
-from vitcapr.formats.scores import Judgment
 from vitcapr.metrics.bootstrap import NOT_TESTED, Array, percentiles, verdict
 from vitcapr.metrics.similarity import CaptionSimilarity, clip_scores
 from vitcapr.studies.preferences.compositional import Embed, embed_once
+from vitcapr.studies.preferences.judgment_files import Judgment
 
 VARIANTS = ("b", "c")
 COMBINED = ("retriever", "sentence_similarity", "bert_score_f1")

@@ -27,7 +27,6 @@ def main(
     inputs: Annotated[
         list[str] | None, typer.Option(help=f"{_HELP['inputs']} Repeat to compare; cls by default.")
     ] = None,
-    choose_inputs: Annotated[bool, typer.Option("--choose-inputs", help=_HELP["choose_inputs"])] = False,
     pairs: Annotated[
         Path | None,
         typer.Option(
@@ -55,7 +54,6 @@ def main(
         StudyConfig,
         {
             "inputs": inputs or ["cls"],
-            "choose_inputs": choose_inputs,
             "families": split_commas(families or ""),
             "sizes": list(map(_size, split_commas(sizes or ""))),
             "seeds": seeds,

@@ -25,7 +25,7 @@ def align(
     intervals: Annotated[Out[kinds.TableFile], "intervals.csv: recalls with intervals of each family and input"],
     similarity: Annotated[Out[kinds.TableFile], "similarity.csv: of each input before anything is fitted"],
     seconds: Annotated[Out[kinds.TableFile], "seconds.csv: the processor time of each fit, as measured"],
-    table: Annotated[Out[kinds.TableFile], "tables.md: all of it for people"],
+    table: Annotated[list[Out[kinds.TableFile]], "tables.md, tables.html: all of it for people"],
     page: Out[kinds.PageSectionFile],
     augmented_views: list[In[kinds.FeaturesFile]] | None = None,
 ) -> None:
@@ -34,9 +34,9 @@ def align(
     Settings are chosen on the validation split. The same comparison as ``vitcapr align``.
     """
     from vitcapr.batches.pairing import pair_by_manifest
-    from vitcapr.files import write_text
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.page_section import PageSection, write_page_section
+    from vitcapr.formats.tables import write_page
     from vitcapr.retrieval.augmented_views import open_augmented_views
     from vitcapr.store.reader import open_features
     from vitcapr.studies.alignment.comparison import compare_alignments, largest_study
@@ -48,8 +48,8 @@ def align(
     sentences.check_rows("caption_id", data)
     result = compare_alignments(views, sentences, pair_by_manifest(data, language), alignment, report)
     result.write(scores=scores, differences=differences, intervals=intervals, similarity=similarity, seconds=seconds)
-    write_text(table, result.page)
-    note = f"More tables are in {table.parent.name}/{table.name}, in the folder alignments."
+    write_page(table, result.page)
+    note = f"More tables are in {table[0].parent.name}/{table[0].name}, in the folder alignments."
     write_page_section(
         page, PageSection(f"alignment-{name}", f"Alignment {name}", note, [largest_study(name, result.scores)])
     )

@@ -23,7 +23,7 @@ def paper_tables(
     summary: In[kinds.SummaryFile],
     settings: PaperTablesSettings,
     report: Reporter,
-    page: Annotated[Out[kinds.TableFile], "PAPER.md: all tables; each also stands beside it as .md, .csv and .tex"],
+    page: Annotated[list[Out[kinds.TableFile]], "PAPER.md, PAPER.html: all tables; each also as .md, .csv and .tex"],
     latex: Annotated[Out[kinds.TableFile], "PAPER.tex: all tables for LaTeX"],
     numbers: Annotated[Out[kinds.TableFile], "PAPER.csv: every published number"],
     section: Out[kinds.PageSectionFile],
@@ -55,4 +55,4 @@ def paper_tables(
     )
     write_paper_tables(paper, tables, page=page, latex=latex, numbers=numbers)
     write_page_section(section, beside_the_paper(paper, scores, settings.systems))
-    report.line(f"paper_tables: {len(tables)} tables beside {paper} in {page.parent}")
+    report.line(f"paper_tables: {len(tables)} tables beside {paper} in {latex.parent}")

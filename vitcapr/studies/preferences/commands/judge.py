@@ -40,8 +40,8 @@ def main(
     if (retriever is None) != (photographs is None):
         raise UserError("a retriever compares captions with photographs", remedy="give --retriever and --photographs")
     from vitcapr.api.evaluation import evaluate
-    from vitcapr.formats.scores import read_crowdflower, read_expert
     from vitcapr.studies.preferences.figures import draw_agreement, write_figure, write_tables
+    from vitcapr.studies.preferences.judgment_files import read_crowdflower, read_expert
     from vitcapr.studies.preferences.judgments import agreement, drop_candidates, drop_references
 
     if expert is not None:
@@ -89,7 +89,7 @@ def _by_vectors(
         from vitcapr.encoders.sentence_vectors import SentenceVectors
 
         config = TextEncoderConfig(source=encoder)
-        vectors = SentenceVectors(**config.values("store_dtype", "device"), device="auto")
+        vectors = SentenceVectors(**config.values("store_dtype"), device="auto")
         scores, protocol = encoder_scores(judged, vectors, vectors.pool)
     if retriever is not None and photographs is not None:
         from vitcapr.api.retriever import load_retriever
