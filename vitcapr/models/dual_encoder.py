@@ -27,6 +27,10 @@ class DualEncoder(nn.Module):
         temperature: divisor of the similarities in the loss; if learned, its initial value.
         learn_temperature: learn its logarithm; it stays between 0.01 and 1, as in CLIP (Radford et al. 2021, 2.5).
         bias: initial value of the learned bias of the sigmoid loss (Zhai et al. 2023); None: the loss has no bias.
+
+    Attributes:
+        image_arrays: the arrays of a store that the image tower reads.
+        reads: the form of captions that the text tower reads.
     """
 
     log_scale: Tensor
@@ -48,6 +52,8 @@ class DualEncoder(nn.Module):
         else:
             self.register_buffer("log_scale", log_scale)
         self.image, self.text = image, text
+        self.image_arrays: tuple[str, ...] = image.arrays
+        self.reads: Reads = text.reads
         self.bias = None if bias is None else nn.Parameter(torch.tensor(bias))
 
     def temperature(self) -> Tensor:
@@ -61,16 +67,6 @@ class DualEncoder(nn.Module):
     def members(self) -> Sequence["DualEncoder"]:
         """The dual encoders that it consists of: itself."""
         return [self]
-
-    @property
-    def image_arrays(self) -> tuple[str, ...]:
-        """The arrays of a feature store that it reads."""
-        return self.image.arrays
-
-    @property
-    def reads(self) -> Reads:
-        """The form of captions that its text tower reads."""
-        return self.text.reads
 
     def embed_images(self, features: dict[str, Tensor]) -> Tensor:
         """``cls: (B, D)`` and ``patches: (B, P, D)``, or ``pixels: (B, 3, S, S)``: those of ``image_arrays``.
@@ -100,20 +96,11 @@ class DualEncoderEnsemble(nn.Module):
         super().__init__()
         self.towers = nn.ModuleList(members)
         self.embedding_dim = sum(member.embedding_dim for member in members)
+        self.image_arrays, self.reads = members[0].image_arrays, members[0].reads
 
     @property
     def members(self) -> Sequence[DualEncoder]:
         return list(self.towers)  # type: ignore[arg-type]
-
-    @property
-    def image_arrays(self) -> tuple[str, ...]:
-        """As of :class:`DualEncoder`."""
-        return self.members[0].image_arrays
-
-    @property
-    def reads(self) -> Reads:
-        """As of :class:`DualEncoder`."""
-        return self.members[0].reads
 
     def embed_augmented_views(self, augmented_views: Sequence[dict[str, Tensor]]) -> Tensor:
         """As of :class:`DualEncoder`; E is the sum over the members."""

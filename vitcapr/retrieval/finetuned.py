@@ -1,7 +1,6 @@
 """Embeds decoded pictures and captions with a fine-tuned dual encoder."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,6 @@ import torch
 
 from vitcapr.batches.augment import PixelInput
 from vitcapr.batches.tokenised import TowerCaptions, TowerReader
-from vitcapr.config.finetuned_dual_encoder import FinetuneSettings
 from vitcapr.encoders.photographs import preprocessing_of
 from vitcapr.errors import UserError
 from vitcapr.formats.embeddings import Embeddings
@@ -22,36 +20,41 @@ from vitcapr.models.dual_encoder import DualEncoder
 from vitcapr.models.finetuned_towers import finetuned_towers
 from vitcapr.progress import Reporter
 from vitcapr.retrieval.embedder import embed_rows, embed_split, embed_texts
-from vitcapr.retrieval.finetuned_towers import build_finetuned, untrained_finetuned
+from vitcapr.retrieval.finetuned_towers import build_finetuned
 from vitcapr.store.layout import PIXELS
 from vitcapr.store.reader import FeatureStore, open_features
 
 
-@dataclass(frozen=True)
-class FinetunedEmbedder:
-    """A fine-tuned dual encoder in evaluation mode, with the tokenizers of its text towers."""
+def embed_split_by_towers(
+    model: DualEncoder,
+    readers: Mapping[str, TowerReader],
+    store: FeatureStore,
+    captions: pd.DataFrame,
+    tags: TagTable | None,
+    device: torch.device,
+    reporter: Reporter,
+) -> Embeddings:
+    """The captions of :func:`captions_to_read` and their images, by a fine-tuned dual encoder in evaluation mode.
 
-    model: DualEncoder
-    readers: Mapping[str, TowerReader]
-    device: torch.device
-    tags: TagTable | None = None
-
-    def embed_split(
-        self, store: FeatureStore, data: Manifest, split: str, pairs: Path | None, reporter: Reporter
-    ) -> Embeddings:
-        """The captions of a split in the languages of the towers, and their images; see :func:`captions_to_read`."""
-        languages = [language for reader in self.readers.values() for language in reader.languages]
-        captions = captions_to_read(data, languages, pairs, split)
-        tokens = TowerCaptions(captions, self.readers, self.tags)
-        images = embed_rows(self.model, [store], self.device, PixelInput(preprocessing_of(store.attributes)))
-        texts = embed_texts(self.model, lambda rows: tokens.read(rows.tolist()), self.device)
-        return embed_split(images, texts, captions, reporter)
+    Args:
+        readers: the tokenizer of each text tower.
+        store: the pixels of the images.
+        tags: parts of speech, if a text tower adds them.
+    """
+    check_tags(model, tags)
+    model.to(device).eval()
+    tokens = TowerCaptions(captions, readers, tags)
+    images = embed_rows(model, [store], device, PixelInput(preprocessing_of(store.attributes)))
+    texts = embed_texts(model, lambda rows: tokens.read(rows.tolist()), device)
+    return embed_split(images, texts, captions, reporter)
 
 
-def open_finetuned(
-    folder: Path, store: FeatureStore, device: torch.device, tags: TagTable | None = None
-) -> FinetunedEmbedder:
-    """The fine-tuned dual encoder in ``folder``, for pixels of the preprocessing that it was trained on."""
+def open_finetuned(folder: Path, store: FeatureStore) -> tuple[DualEncoder, dict[str, TowerReader]]:
+    """The fine-tuned dual encoder in ``folder`` and the tokenizers of its text towers.
+
+    Raises:
+        UserError: there is none, or it was trained on pixels of another preprocessing than those of ``store``.
+    """
     weights, card = read_model(folder)
     architecture: Any = card.get("architecture", {})
     if "texts" not in architecture:
@@ -65,27 +68,9 @@ def open_finetuned(
             where=folder,
             remedy="decode the pictures for its backbone",
         )
-    model = rebuild(folder, build_finetuned, card, weights)
-    readers = {
-        name: TowerReader.from_description(values) for name, values in read_tower_readers(folder / READERS).items()
-    }
-    check_tags(model, tags)
-    return FinetunedEmbedder(model.to(device).eval(), readers, device, tags)
-
-
-def open_untrained(
-    settings: FinetuneSettings,
-    store: FeatureStore,
-    source: str,
-    tokenizers: Mapping[str, Path],
-    device: torch.device,
-    tags: TagTable | None = None,
-) -> FinetunedEmbedder:
-    """The dual encoder of a configuration before its training; see :func:`untrained_finetuned`."""
-    torch.manual_seed(settings.seed)
-    model, _, readers, _ = untrained_finetuned(settings, store, source, tokenizers)
-    check_tags(model, tags)
-    return FinetunedEmbedder(model.to(device).eval(), readers, device, tags)
+    described = read_tower_readers(folder / READERS)
+    readers = {name: TowerReader.from_description(values) for name, values in described.items()}
+    return rebuild(folder, build_finetuned, card, weights), readers
 
 
 def check_tags(model: DualEncoder, tags: TagTable | None) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import torch
@@ -27,10 +28,6 @@ from vitcapr.training.contrastive import (
     structure_loss,
 )
 from vitcapr.training.recall import recalls
-
-_VALIDATION_IMAGES = 64
-"""In a batch of the validation loss, where no phase of training says how many."""
-
 
 Step = tuple[DualEncoderPhaseConfig, Batch]
 
@@ -83,7 +80,8 @@ class RetrieverTask:
 
     def batches(self, phase: int, epoch: int, start: int) -> Iterator[Step]:
         settings = self._phases[phase]
-        for batch in islice(self._open(settings, epoch, start), self.steps(phase) - start):
+        most = None if self._epoch_batches is None else self._epoch_batches - start
+        for batch in islice(self._open(settings, epoch, start), most):
             yield settings, self._placed(batch, epoch)
 
     def steps(self, phase: int) -> int:
@@ -157,13 +155,10 @@ class RetrieverTask:
         """
         total, seen = 0.0, 0
         images, captions, caption_image = [], [], []
-        last = self._phases[-1] if self._phases else None
-        size = last.batch_images if last else _VALIDATION_IMAGES
-        members = self.model.members
-        arrays = members[0].image_arrays
+        last, members = self._phases[-1], self.model.members
+        options: dict[str, Any] = {"arrays": self.model.image_arrays, "shuffle": False, "device": self._device}
         augmented_views = [
-            Batches(view, self._texts, self._validation, size, arrays=arrays, shuffle=False, device=self._device)
-            for view in self._augmented_views
+            Batches(view, self._texts, self._validation, last.batch_images, **options) for view in self._augmented_views
         ]
         for seen_batches in zip(*augmented_views, strict=True):
             placed = list(map(self._placed, seen_batches))
@@ -173,7 +168,7 @@ class RetrieverTask:
             of_captions = [encoder.embed_texts(batch.texts) for encoder in members]
             with torch.autocast(self._device.type, enabled=False):
                 for encoder, mine, its in zip(members, of_images, of_captions, strict=True):
-                    if last and last.objective == "pooled":
+                    if last.objective == "pooled":
                         loss = pooled_loss(mine @ its.T, index, encoder.temperature(), last.shift)
                     else:
                         loss = info_nce(mine @ its.T, index, encoder.temperature())
