@@ -3,6 +3,21 @@
 
 
 tokenizers = lambda job: experiment.tokenizer_files(definitions.dual_encoder(job))
+image_source = lambda job: experiment.backbone_source(
+    definitions.dual_encoder(job).image.backbone
+)
+untrained_inputs = {
+    "backbone": lambda job: experiment.trained_backbone(
+        definitions.dual_encoder(job).image.backbone
+    ),
+    "tokenizers": list_files(tokenizers),
+}
+data_inputs = {
+    "pixels": lambda job: experiment.pixels(definitions.dual_encoder(job)),
+    "manifest": "results/{experiment}/data/manifest.json",
+    "tags": lambda job: experiment.tags(definitions.dual_encoder(job)),
+    "pairs": lambda job: experiment.pairs(definitions.dual_encoder(job)),
+}
 
 
 use rule cpu_job as train_tokenizer with:
@@ -18,14 +33,8 @@ use rule cpu_job as train_tokenizer with:
 
 use rule gpu_job as finetune with:
     input:
-        backbone=lambda job: experiment.trained_backbone(
-            definitions.dual_encoder(job).image.backbone
-        ),
-        pixels=lambda job: experiment.pixels(definitions.dual_encoder(job)),
-        manifest="results/{experiment}/data/manifest.json",
-        tokenizers=list_files(tokenizers),
-        tags=lambda job: experiment.tags(definitions.dual_encoder(job)),
-        pairs=lambda job: experiment.pairs(definitions.dual_encoder(job)),
+        **untrained_inputs,
+        **data_inputs,
     output:
         finetuned=stages.finetune.folder(
             "finetuned", "finetuned_dual_encoders/{finetuned}"
@@ -35,23 +44,15 @@ use rule gpu_job as finetune with:
     resources:
         **stages.finetune.on_gpu(runtime=1440, mem_mb=16000),
     params:
-        **stages.finetune(
-            source=lambda job: experiment.backbone_source(
-                definitions.dual_encoder(job).image.backbone
-            ),
-            tokenizers=tokenizers,
-        ),
+        **stages.finetune(source=image_source, tokenizers=tokenizers),
 
 
 use rule gpu_job as embed_finetuned with:
     input:
-        pixels=lambda job: experiment.pixels(definitions.dual_encoder(job)),
-        manifest="results/{experiment}/data/manifest.json",
+        **data_inputs,
         finetuned=stages.embed_finetuned.folder(
             "finetuned", "finetuned_dual_encoders/{finetuned}"
         ),
-        tags=lambda job: experiment.tags(definitions.dual_encoder(job)),
-        pairs=lambda job: experiment.pairs(definitions.dual_encoder(job)),
     output:
         embeddings="results/{experiment}/embeddings/{finetuned}/{split}/embeddings.npz",
     log:
@@ -64,25 +65,14 @@ use rule gpu_job as embed_finetuned with:
 
 use rule embed_finetuned as embed_untrained with:
     input:
-        backbone=lambda job: experiment.trained_backbone(
-            definitions.dual_encoder(job).image.backbone
-        ),
-        pixels=lambda job: experiment.pixels(definitions.dual_encoder(job)),
-        manifest="results/{experiment}/data/manifest.json",
-        tokenizers=list_files(tokenizers),
-        tags=lambda job: experiment.tags(definitions.dual_encoder(job)),
-        pairs=lambda job: experiment.pairs(definitions.dual_encoder(job)),
+        **untrained_inputs,
+        **data_inputs,
     output:
         embeddings="results/{experiment}/embeddings/untrained/{finetuned}/{split}/embeddings.npz",
     log:
         "results/{experiment}/logs/embed_untrained/{finetuned}.{split}.log",
     params:
-        **stages.embed_finetuned(
-            source=lambda job: experiment.backbone_source(
-                definitions.dual_encoder(job).image.backbone
-            ),
-            tokenizers=tokenizers,
-        ),
+        **stages.embed_finetuned(source=image_source, tokenizers=tokenizers),
 
 
 use rule cpu_job as select_language with:
