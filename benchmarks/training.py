@@ -37,7 +37,7 @@ from vitcapr.models.captioners import build_captioner
 from vitcapr.models.interface import Captioner
 from vitcapr.models.lstm_captioners import PatchAttentionCaptioner
 from vitcapr.store.reader import FeatureArray
-from vitcapr.training.captioner import CaptionerTask, model_arguments
+from vitcapr.training.captioner import CaptionerTask, Step, model_arguments
 
 VOCABULARY = 2500
 
@@ -75,7 +75,7 @@ def task_of(
     )
 
 
-def steps(task: CaptionerTask, optimizer: torch.optim.Optimizer, batches: Iterable[Batch]) -> float:
+def steps(task: CaptionerTask, optimizer: torch.optim.Optimizer, batches: Iterable[Step]) -> float:
     """Seconds that the steps take, waiting for the batches included."""
     device = next(task.model.parameters()).device
     begin = time.perf_counter()
@@ -123,7 +123,8 @@ def plain_ratio(turns: int, batch_images: int) -> float:
     assert isinstance(model, PatchAttentionCaptioner)
     task = task_of(model, MemoryArray(array), batch_images, smoothing=0.0)
     optimizer = torch.optim.Adam(model.parameters(), fused=True)
-    batch = next(iter(task.batches(0, 1, 0)))
+    step = next(iter(task.batches(0, 1, 0)))
+    batch = step[1]
     parts = plain_parts(batch)
 
     def plain(index: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
@@ -133,7 +134,7 @@ def plain_ratio(turns: int, batch_images: int) -> float:
         model.eval()
         words = [int((tokens[:, 1:] != PAD).sum()) for _, tokens in parts]
         total = sum(float(plain(*part)) * count for part, count in zip(parts, words, strict=True))
-        assert abs(total / sum(words) - float(task.loss(batch)[0])) < 1e-4, "the prototype is another model"
+        assert abs(total / sum(words) - float(task.loss(step)[0])) < 1e-4, "the prototype is another model"
     model.train()
     ours, theirs = [], []
     for turn in range(turns + 1):
@@ -147,7 +148,7 @@ def plain_ratio(turns: int, batch_images: int) -> float:
         if device.type == "cuda":
             torch.cuda.synchronize()
         between = time.perf_counter()
-        own = steps(task, optimizer, [batch])
+        own = steps(task, optimizer, [step])
         if turn:
             theirs.append(between - begin)
             ours.append(own)
@@ -193,7 +194,7 @@ def run(batches: int = 2, batch_images: int = 64, turns: int = 3) -> dict[str, f
         small = task_of(model, make_eight_bits(Path(folder), array), batch_images, smoothing=0.1)
         optimizer = torch.optim.Adam(model.parameters(), fused=True)
         in_memory = list(task.batches(0, 1, 0))
-        sources: dict[str, Callable[[], Iterable[Batch]]] = {
+        sources: dict[str, Callable[[], Iterable[Step]]] = {
             "memory": lambda: in_memory,
             "store": lambda: task.batches(0, 1, 0),
             "eight_bits": lambda: small.batches(0, 1, 0),
