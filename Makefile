@@ -6,10 +6,10 @@
 # make test-slurm    the tests on a Slurm of their own; as root, installs it if it is missing
 # make torture   kills, faults and hostile inputs, for up to 40 minutes and the time of the runs that they start from:
 #                make torture MINUTES=5 SEED=1
-# make pages   docs/stages.md, config/README.md and the schema, which are written from the code
+# make pages   docs/stages.md, config/README.md and the schema, which are written from the code; measured figures in pages
 # make docs    the documentation site, in site/; a warning is an error
 # make lint    what must be clean before a commit
-# make bench   speed, as ratios measured in one run
+# make bench   speed, as ratios measured in one run: writes benchmarks/results.json, and says what became slower
 # make bench-scale   what grows with the data, from tars to a head and the DAG: SIZES="1000000x1 1000000x5"
 # make bench-peers   the same tasks with other programs, which are fetched into .peers
 # make bench-gpu   extraction, training and decoding on a GPU; a line where there is none
@@ -21,7 +21,7 @@ PYTHON ?= python3
 CORES ?= $(shell getconf _NPROCESSORS_ONLN)
 MINUTES ?= 40
 SEED ?= 0
-SIZES ?= 20000x1 200000x1
+SIZES ?= 1000000x1
 VENV := .venv
 BIN := $(VENV)/bin
 NEEDED_GB := 6
@@ -64,6 +64,7 @@ pages: venv
 	$(BIN)/vitcapr stage --markdown > docs/stages.md.new && mv docs/stages.md.new docs/stages.md
 	$(BIN)/vitcapr config parameters > config/README.md.new && mv config/README.md.new config/README.md
 	$(BIN)/vitcapr config schema > schema.new && mv schema.new workflow/schemas/config.schema.yaml
+	$(BIN)/python -m benchmarks.results
 
 docs: venv-docs
 	$(BIN)/sphinx-build -q -W --keep-going -c docs . site
@@ -78,10 +79,10 @@ lint: venv-test
 	$(BIN)/lint-imports
 
 bench: venv-test
-	$(BIN)/python -m benchmarks
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks
 
 bench-scale: venv-test
-	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.scale --sizes $(SIZES)
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.scale --record --sizes $(SIZES)
 
 bench-peers: venv-test
 	$(BIN)/python -m pip install --quiet --no-deps --upgrade --target .peers \

@@ -1,20 +1,17 @@
 # The whole DAG. `snakemake` runs everything in the configuration. A target (`snakemake features`, captions, metrics,
 # figures) stops there. To run another experiment: `snakemake --configfile experiments/NAME.yaml`.
 
+import os
+import signal
 import sys
 from pathlib import Path
 
 from snakemake.utils import min_version
 
 from vitcapr.errors import UserError
-from vitcapr.experiment.definitions import Definitions
 from vitcapr.experiment.experiment import Experiment, names_of, read_merged
 from vitcapr.experiment.targets import run_again
-from vitcapr.pipeline.paths import (
-    leave_sigusr1_to_the_stages,
-    results_folder,
-    use_this_python,
-)
+from vitcapr.pipeline.paths import RESULTS
 from vitcapr.pipeline.rule import check_rules, in_report, list_files, one_of
 
 min_version("9.19")
@@ -26,6 +23,8 @@ if not workflow.overwrite_configfiles:
     configfile: "config.yaml"
 
 
+# In a workflow that uses this one as a module, a prefix may stand before all paths.
+results = Path(workflow.modifier.path_modifier.prefix or "") / RESULTS
 configfiles = [Path(file) for file in workflow.overwrite_configfiles]
 configuration = names_of(configfiles)
 try:
@@ -34,7 +33,7 @@ try:
     experiment = Experiment.from_config(
         config,
         where=configuration,
-        results=results_folder(workflow),
+        results=results,
         on_cluster="slurm_partition"
         in (workflow.resource_settings.default_resources or {}),
     )
@@ -42,10 +41,16 @@ except UserError as error:
     sys.exit(f"error: {error}")
 
 stages = experiment.stages
-use_this_python()
-leave_sigusr1_to_the_stages()
+# The rules use the Python that runs Snakemake, even if its environment is not activated. The conda environment of a rule
+# is activated later and takes precedence.
+os.environ["PATH"] = os.pathsep.join(
+    [str(Path(sys.executable).parent), os.environ.get("PATH", "")]
+)
+# Slurm sends SIGUSR1 to all processes of a job shortly before its time limit. Stages that save their state set their own
+# handler; Snakemake itself would exit, and stop the stage while it saves.
+signal.signal(signal.SIGUSR1, signal.SIG_IGN)
 if workflow.is_main_process:
-    folder = results_folder(workflow) / experiment.name
+    folder = results / experiment.name
     logger.info(experiment.contents, extra={"results": folder})
 
 
@@ -69,7 +74,7 @@ rule all:
     input:
         rules.metrics.input,
         rules.figures.input,
-        experiment.tables,
+        targets.tables,
 
 
 try:

@@ -22,6 +22,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from vitcapr.decoding.beam import beam_search
 from vitcapr.decoding.stepwise import greedy
+from vitcapr.encoders.networks.language_model import group_queries
 from vitcapr.models.architectures.language_model import LanguageModelCaptioner
 
 PIECES, WIDTH, PATCHES, LENGTH = 2500, 192, 196, 12
@@ -35,7 +36,7 @@ def captioner() -> tuple[LanguageModelCaptioner, LlamaForCausalLM]:
     config = LlamaConfig(vocab_size=PIECES, num_attention_heads=9, num_key_value_heads=3, **shape)
     theirs = LlamaForCausalLM(config)
     network = copy.deepcopy(theirs)
-    network.set_attn_implementation("eager")
+    group_queries(network)
     model = LanguageModelCaptioner(PIECES, WIDTH, network, prefix={"grid": 7}, train="all")
     return model, theirs
 

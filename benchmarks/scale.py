@@ -32,6 +32,7 @@ import torch
 import yaml
 from PIL import Image
 
+from benchmarks import results
 from vitcapr.batches.loader import Batch, Batches
 from vitcapr.batches.texts import FeatureTexts
 from vitcapr.data.collect import Checks, collect
@@ -113,10 +114,10 @@ def write_tars(size: Size) -> None:
 
 
 def read_tars(size: Size) -> None:
-    columns = dict.fromkeys(("image", "caption", "language", "split"))
-    how = {"splits": "hash", "validation": 0.1, "test": 0.1, "seed": 0}
-    options: dict[str, Any] = {"dataset": "table", "language": "en", "checks": Checks(), "limit": None}
-    with list_data_set("table", str(size.folder / "tars"), captions=None, columns=columns, **how) as (source, listing):
+    keys = {"captions": None, "columns": dict.fromkeys(("image", "caption", "language", "split")), "language": "en"}
+    keys |= {"splits": "hash", "validation": 0.1, "test": 0.1, "seed": 0, "changed": ()}
+    options: dict[str, Any] = {"dataset": "table", "checks": Checks(), "limit": None}
+    with list_data_set("table", str(size.folder / "tars"), **keys) as (source, listing):
         collect(listing, source, size.folder / "tars-data", reporter=REPORT, **options)
 
 
@@ -310,8 +311,10 @@ def main() -> None:
     parser.add_argument("--steps", nargs="*", default=list(STEPS), choices=STEPS, help="default: all")
     parser.add_argument("--dag", nargs="*", default=["1x1", "1000x1", "4000x1"], help="extraction tasks x models")
     parser.add_argument("--folder", type=Path, help="where the files are kept; default: a temporary folder")
+    parser.add_argument("--record", action="store_true", help="write the figures to benchmarks/results.json")
     options = parser.parse_args()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    rows: dict[str, dict[str, list[str]]] = {text: {} for text in options.sizes}
     print(f"| | {' | '.join(options.sizes)} |\n| --- |{' ---: |' * len(options.sizes)}")
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or Path(temporary)
@@ -321,9 +324,19 @@ def main() -> None:
                 size = Size(folder / text, *map(int, text.split("x")))
                 size.folder.mkdir(parents=True, exist_ok=True)
                 cells.append(measured(STEPS[name][1], size))
+                rows[text][STEPS[name][0]] = cells[-1:]
             print(f"| {STEPS[name][0]} | {' | '.join(cells)} |", flush=True)
         for text in options.dag:
-            print(f"| dry run: {text} tasks x models | {dry_run(folder, *map(int, text.split('x')))} |", flush=True)
+            name, cell = f"dry run: {text} tasks x models", dry_run(folder, *map(int, text.split("x")))
+            print(f"| {name} | {cell} |", flush=True)
+            for of_size in rows.values():
+                of_size[name] = [cell]
+    if options.record:
+        table = {"columns": ["step", "CPU time, memory"]}
+        command = "make bench-scale SIZES={}"
+        results.write(
+            {f"scale {text}": {"command": command.format(text), **table, "rows": rows[text]} for text in rows}
+        )
 
 
 if __name__ == "__main__":

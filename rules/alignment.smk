@@ -3,11 +3,11 @@
 
 use rule cpu_job as align with:
     input:
-        features=lambda job: experiment.sealed(
+        features=lambda job: features.sealed(
             experiment.config.alignments[job.alignment].image
         ),
         augmented_views=lambda job: [
-            experiment.sealed(view)
+            features.sealed(view)
             for view in experiment.config.alignments[job.alignment].views
         ],
         text_features=lambda job: f"results/{job.experiment}/text_features/{experiment.config.alignments[job.alignment].text}/manifest.json",

@@ -3,9 +3,7 @@
 
 use rule cpu_job as audit_data with:
     input:
-        features=lambda job: experiment.sealed(
-            experiment.config.audits[job.audit].image
-        ),
+        features=lambda job: features.sealed(experiment.config.audits[job.audit].image),
         text_features=lambda job: f"results/{job.experiment}/text_features/{experiment.config.audits[job.audit].text}/manifest.json",
         manifest="results/{experiment}/data/manifest.json",
     output:

@@ -3,25 +3,27 @@
 # figure. Slow figures run before fast ones, so that no core is idle at the end.
 
 
-definitions = Definitions(experiment.config)
+models, features = experiment.models, experiment.features
+captioning, retrieval = experiment.captioning, experiment.retrieval
+finetuning, targets = experiment.finetuning, experiment.targets
 
 
 wildcard_constraints:
     experiment=experiment.name,
-    backbone=one_of(experiment.backbones),
-    vectors=one_of(experiment.word_vectors),
-    captioner=one_of(experiment.trained_captioners),
-    decoding=one_of(experiment.needed_decodings + experiment.rerankings),
-    reranking=one_of(experiment.rerankings),
-    encoder=one_of(experiment.text_encoders),
-    retriever=one_of(experiment.needed_retrievers),
-    tokenizer=one_of(experiment.tokenizers),
-    finetuned=one_of(experiment.needed_dual_encoders),
-    language=one_of(experiment.languages),
+    backbone=one_of(models.backbones),
+    vectors=one_of(models.word_vectors),
+    captioner=one_of(models.trained_captioners),
+    decoding=one_of(models.needed_decodings + models.rerankings),
+    reranking=one_of(models.rerankings),
+    encoder=one_of(models.text_encoders),
+    retriever=one_of(models.needed_retrievers),
+    tokenizer=one_of(models.tokenizers),
+    finetuned=one_of(models.needed_dual_encoders),
+    language=one_of(models.languages),
     loss_curves=one_of(list(experiment.config.run.loss_curves)),
-    scored=one_of(experiment.scored),
-    querybank_scores=one_of(list(experiment.querybank_scores.values())),
-    split=one_of(experiment.needed_splits),
+    scored=one_of(models.scored),
+    querybank_scores=one_of(list(models.querybank_scores.values())),
+    split=one_of(models.needed_splits),
     task=r"\d+",
 
 
@@ -37,27 +39,27 @@ localrules:
 
 rule features:
     input:
-        list(map(experiment.sealed, experiment.backbones)),
+        list(map(features.sealed, models.backbones)),
 
 
 rule captioners:
     input:
-        experiment.weights("captioners", experiment.trained_captioners),
+        targets.weights("captioners", models.trained_captioners),
 
 
 rule captions:
     input:
-        experiment.captions_files,
+        captioning.captions_files,
 
 
 rule retrievers:
     input:
-        experiment.weights("retrievers", experiment.needed_retrievers),
+        targets.weights("retrievers", models.needed_retrievers),
 
 
 rule metrics:
     input:
-        experiment.metrics,
+        targets.metrics,
 
 
 rule figures:

@@ -3,16 +3,16 @@
 
 use rule gpu_job as decode with:
     input:
-        features=lambda job: experiment.sealed(definitions.captioner(job).backbone),
+        features=captioning.features,
         manifest="results/{experiment}/data/manifest.json",
-        vocabulary=experiment.vocabulary,
+        vocabulary=captioning.vocabulary,
         captioner=stages.decode.folder("captioner", "captioners/{captioner}"),
     output:
         captions="results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
     log:
         "results/{experiment}/logs/decode/{captioner}.{decoding}.{split}.log",
     wildcard_constraints:
-        decoding=one_of(experiment.needed_decodings),
+        decoding=one_of(models.needed_decodings),
     priority: 20
     resources:
         **stages.decode.on_gpu(runtime=120),
@@ -25,9 +25,9 @@ use rule decode as decode_attentively with:
         captions="results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
         attention="results/{experiment}/captions/{captioner}/{decoding}/{split}/attention.npz",
     wildcard_constraints:
-        captioner=one_of(experiment.attentive_captioners),
-        decoding=one_of(experiment.attentive_decodings),
-        split=one_of(experiment.splits),
+        captioner=one_of(captioning.attentive_captioners),
+        decoding=one_of(models.attentive_decodings),
+        split=one_of(models.splits),
 
 
 ruleorder: decode_attentively > decode

@@ -22,7 +22,7 @@ use rule cpu_job as score_grounding with:
         captions="results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
         attention="results/{experiment}/captions/{captioner}/{decoding}/{split}/attention.npz",
         manifest="results/{experiment}/data/manifest.json",
-        vocabulary=experiment.vocabulary,
+        vocabulary=captioning.vocabulary,
     output:
         metrics="results/{experiment}/metrics/{captioner}/{decoding}/{split}/grounding.json",
     log:

@@ -5,7 +5,7 @@
 use rule gpu_job as extract with:
     input:
         manifest="results/{experiment}/data/manifest.json",
-        backbone=lambda job: experiment.trained_backbone(job.backbone),
+        backbone=lambda job: features.trained_backbone(job.backbone),
     output:
         part="results/{experiment}/features/{backbone}/parts/{task}.json",
     log:
@@ -16,13 +16,13 @@ use rule gpu_job as extract with:
     params:
         **stages.extract(
             tasks=experiment.config.features.tasks,
-            stores=experiment.stores,
+            stores=features.stores,
         ),
 
 
 use rule cpu_job as adopt with:
     input:
-        store=lambda job: experiment.adopted_store(
+        store=lambda job: features.adopted_store(
             experiment.config.backbones[job.backbone]
         ),
         manifest="results/{experiment}/data/manifest.json",
@@ -31,14 +31,14 @@ use rule cpu_job as adopt with:
     log:
         "results/{experiment}/logs/adopt/{backbone}.log",
     wildcard_constraints:
-        backbone=one_of(experiment.adopted),
+        backbone=one_of(models.adopted),
     params:
         **stages.adopt(),
 
 
 use rule adopt as adopt_text with:
     input:
-        store=lambda job: experiment.adopted_store(
+        store=lambda job: features.adopted_store(
             experiment.config.text_encoders[job.encoder]
         ),
         manifest="results/{experiment}/data/manifest.json",
@@ -47,26 +47,26 @@ use rule adopt as adopt_text with:
     log:
         "results/{experiment}/logs/adopt_text/{encoder}.log",
     wildcard_constraints:
-        encoder=one_of(experiment.adopted_texts),
+        encoder=one_of(models.adopted_texts),
 
 
 use rule cpu_job as seal with:
     input:
         manifest="results/{experiment}/data/manifest.json",
-        parts=experiment.parts,
+        parts=features.parts,
     output:
         sealed="results/{experiment}/features/{backbone}/manifest.json",
     log:
         "results/{experiment}/logs/seal/{backbone}.log",
     wildcard_constraints:
-        backbone=one_of(experiment.extracted),
+        backbone=one_of(models.extracted),
     params:
-        **stages.seal(stores=experiment.stores),
+        **stages.seal(stores=features.stores),
 
 
 use rule cpu_job as feature_statistics with:
     input:
-        sealed=list_files(experiment.sealed_stores),
+        sealed=list_files(features.sealed_stores),
     output:
         statistics="results/{experiment}/features/statistics.json",
         table=in_report(
@@ -82,4 +82,4 @@ use rule cpu_job as feature_statistics with:
         mem_mb=8000,
         runtime=240,
     params:
-        **stages.feature_statistics(sealed=experiment.sealed_stores),
+        **stages.feature_statistics(sealed=features.sealed_stores),

@@ -2,24 +2,6 @@
 # like those of retrievers: all languages together under the fine-tuned dual encoder's name, and each language under MODEL-LANGUAGE.
 
 
-tokenizers = lambda job: experiment.tokenizer_files(definitions.dual_encoder(job))
-image_source = lambda job: experiment.backbone_source(
-    definitions.dual_encoder(job).image.backbone
-)
-untrained_inputs = {
-    "backbone": lambda job: experiment.trained_backbone(
-        definitions.dual_encoder(job).image.backbone
-    ),
-    "tokenizers": list_files(tokenizers),
-}
-data_inputs = {
-    "pixels": lambda job: experiment.pixels(definitions.dual_encoder(job)),
-    "manifest": "results/{experiment}/data/manifest.json",
-    "tags": lambda job: experiment.tags(definitions.dual_encoder(job)),
-    "pairs": lambda job: experiment.pairs(definitions.dual_encoder(job)),
-}
-
-
 use rule cpu_job as train_tokenizer with:
     input:
         manifest="results/{experiment}/data/manifest.json",
@@ -33,8 +15,12 @@ use rule cpu_job as train_tokenizer with:
 
 use rule gpu_job as finetune with:
     input:
-        **untrained_inputs,
-        **data_inputs,
+        backbone=finetuning.backbone,
+        pixels=finetuning.pixels,
+        manifest="results/{experiment}/data/manifest.json",
+        tokenizers=list_files(finetuning.tokenizers),
+        tags=finetuning.tags,
+        pairs=finetuning.pairs,
     output:
         finetuned=stages.finetune.folder(
             "finetuned", "finetuned_dual_encoders/{finetuned}"
@@ -44,15 +30,21 @@ use rule gpu_job as finetune with:
     resources:
         **stages.finetune.on_gpu(runtime=1440, mem_mb=16000),
     params:
-        **stages.finetune(source=image_source, tokenizers=tokenizers),
+        **stages.finetune(
+            source=finetuning.source,
+            tokenizers=finetuning.tokenizers,
+        ),
 
 
 use rule gpu_job as embed_finetuned with:
     input:
-        **data_inputs,
+        pixels=finetuning.pixels,
+        manifest="results/{experiment}/data/manifest.json",
         finetuned=stages.embed_finetuned.folder(
             "finetuned", "finetuned_dual_encoders/{finetuned}"
         ),
+        tags=finetuning.tags,
+        pairs=finetuning.pairs,
     output:
         embeddings="results/{experiment}/embeddings/{finetuned}/{split}/embeddings.npz",
     log:
@@ -65,14 +57,21 @@ use rule gpu_job as embed_finetuned with:
 
 use rule embed_finetuned as embed_untrained with:
     input:
-        **untrained_inputs,
-        **data_inputs,
+        backbone=finetuning.backbone,
+        pixels=finetuning.pixels,
+        manifest="results/{experiment}/data/manifest.json",
+        tokenizers=list_files(finetuning.tokenizers),
+        tags=finetuning.tags,
+        pairs=finetuning.pairs,
     output:
         embeddings="results/{experiment}/embeddings/untrained/{finetuned}/{split}/embeddings.npz",
     log:
         "results/{experiment}/logs/embed_untrained/{finetuned}.{split}.log",
     params:
-        **stages.embed_finetuned(source=image_source, tokenizers=tokenizers),
+        **stages.embed_finetuned(
+            source=finetuning.source,
+            tokenizers=finetuning.tokenizers,
+        ),
 
 
 use rule cpu_job as select_language with:

@@ -3,7 +3,7 @@
 
 use rule cpu_job as first_page with:
     input:
-        **experiment.page_inputs,
+        **targets.page_inputs,
         summary="results/{experiment}/summary.csv",
         manifest="results/{experiment}/data/manifest.json",
     output:
@@ -12,9 +12,9 @@ use rule cpu_job as first_page with:
         "results/{experiment}/logs/first_page.log",
     params:
         **stages.first_page(
-            split=experiment.page_split,
+            split=targets.page_split,
             command=run_again(
                 workflow.overwrite_configfiles, workflow.config_settings.config
             ),
-            **experiment.page_files,
+            **targets.page_files,
         ),

@@ -16,8 +16,8 @@ use rule cpu_job as score with:
     input:
         captions="results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
         manifest="results/{experiment}/data/manifest.json",
-        vocabulary=experiment.vocabulary,
-        paraphrases=experiment.paraphrases,
+        vocabulary=captioning.vocabulary,
+        paraphrases=captioning.paraphrases,
     output:
         metrics="results/{experiment}/metrics/{captioner}/{decoding}/{split}/metrics.json",
         per_image="results/{experiment}/metrics/{captioner}/{decoding}/{split}/per_image.parquet",
@@ -34,7 +34,7 @@ use rule gpu_job as score_similarity with:
     input:
         captions="results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
         manifest="results/{experiment}/data/manifest.json",
-        features=experiment.clip_features,
+        features=features.clip_features,
     output:
         metrics="results/{experiment}/metrics/{captioner}/{decoding}/{split}/similarity.json",
     log:
@@ -50,7 +50,7 @@ use rule gpu_job as score_similarity with:
 
 use rule cpu_job as summary with:
     input:
-        metrics=experiment.metrics,
+        metrics=targets.metrics,
     output:
         summary=in_report("summary.csv", "summary", "Scores", table="all scores, tidy"),
         table=in_report("tables/scores.md", "scores", "Scores", table="scores"),
@@ -75,8 +75,8 @@ use rule cpu_job as spread with:
 
 use rule cpu_job as compare with:
     input:
-        before=experiment.compared_scores,
-        before_images=experiment.compared_images,
+        before=captioning.compared_scores,
+        before_images=captioning.compared_images,
         after="results/{experiment}/metrics/{captioner}/{decoding}/{split}/metrics.json",
         after_images="results/{experiment}/metrics/{captioner}/{decoding}/{split}/per_image.parquet",
     output:
@@ -96,7 +96,7 @@ use rule cpu_job as compare with:
 
 use rule cpu_job as ablate with:
     input:
-        ranks=experiment.ablated_ranks,
+        ranks=retrieval.ablated_ranks,
     output:
         numbers="results/{experiment}/tables/ablations.csv",
         table=in_report("tables/ablations.md", "ablations", "Scores", table="ablations"),

@@ -4,7 +4,7 @@
 use rule cpu_job as extract_pixels with:
     input:
         manifest="results/{experiment}/data/manifest.json",
-        backbone=lambda job: experiment.trained_backbone(job.backbone),
+        backbone=lambda job: features.trained_backbone(job.backbone),
     output:
         sealed="results/{experiment}/pixels/{backbone}/manifest.json",
     log:
@@ -16,7 +16,7 @@ use rule cpu_job as extract_pixels with:
         mem_mb=4000,
         runtime=120,
     params:
-        **stages.extract_pixels(stores=experiment.stores),
+        **stages.extract_pixels(stores=features.stores),
 
 
 use rule cpu_job as tag_words with:
@@ -29,17 +29,3 @@ use rule cpu_job as tag_words with:
         "results/{experiment}/logs/tag_words.log",
     params:
         **stages.tag_words(),
-
-
-use rule cpu_job as pair_claims with:
-    input:
-        manifest="results/{experiment}/data/manifest.json",
-        pairs="results/{experiment}/data/pairs.parquet",
-        cleaning="results/{experiment}/data/cleaning.json",
-    output:
-        claims="results/{experiment}/tables/claims.json",
-        table="results/{experiment}/tables/claims.md",
-    log:
-        "results/{experiment}/logs/pair_claims.log",
-    params:
-        **stages.pair_claims(),

@@ -4,8 +4,8 @@
 use rule cpu_job as measure_information with:
     input:
         before=lambda job: (
-            [experiment.embeddings(f"untrained/{job.embedded}", job.split)]
-            if job.embedded in experiment.finetuned_dual_encoders
+            [retrieval.embeddings(f"untrained/{job.embedded}", job.split)]
+            if job.embedded in models.finetuned_dual_encoders
             else []
         ),
         after="results/{experiment}/embeddings/{embedded}/{split}/embeddings.npz",
@@ -15,7 +15,7 @@ use rule cpu_job as measure_information with:
     log:
         "results/{experiment}/logs/measure_information/{embedded}.{split}.log",
     wildcard_constraints:
-        embedded=one_of(experiment.retrievers + experiment.finetuned_dual_encoders),
+        embedded=one_of(models.retrievers + models.finetuned_dual_encoders),
     params:
         **stages.measure_information(model=lambda wildcards: wildcards.embedded),
 
@@ -23,9 +23,9 @@ use rule cpu_job as measure_information with:
 use rule cpu_job as paper_tables with:
     input:
         summary="results/{experiment}/summary.csv",
-        comparisons=experiment.comparisons,
-        cards=experiment.cards,
-        ranks=experiment.ranks,
+        comparisons=targets.comparisons,
+        cards=targets.cards,
+        ranks=retrieval.ranks,
     output:
         page=in_report(
             "tables/{paper}/{paper}.md",
@@ -52,3 +52,16 @@ use rule cpu_job as paper_tables with:
         paper=r"[a-z0-9-]+",
     params:
         **stages.paper_tables(),
+
+
+use rule cpu_job as pair_claims with:
+    input:
+        manifest="results/{experiment}/data/manifest.json",
+        pairs="results/{experiment}/data/pairs.parquet",
+        cleaning="results/{experiment}/data/cleaning.json",
+    output:
+        table="results/{experiment}/tables/claims.md",
+    log:
+        "results/{experiment}/logs/pair_claims.log",
+    params:
+        **stages.pair_claims(),

@@ -3,14 +3,14 @@
 
 use rule gpu_job as tune_reranking with:
     input:
-        captions=lambda job: experiment.candidates(job, "validation"),
-        features=lambda job: experiment.sealed(definitions.reranker(job).backbone),
-        augmented_views=lambda job: experiment.sealed_views(
-            definitions.reranker(job).augmented_views
+        captions=lambda job: captioning.candidates(job, "validation"),
+        features=lambda job: features.sealed(captioning.reranker(job).backbone),
+        augmented_views=lambda job: features.sealed_views(
+            captioning.reranker(job).augmented_views
         ),
         manifest="results/{experiment}/data/manifest.json",
         vocabulary="results/{experiment}/text/vocabulary.json",
-        retriever=experiment.reranking_retriever,
+        retriever=captioning.reranking_retriever,
     output:
         weight="results/{experiment}/reranking/{captioner}/{reranking}/weight.json",
     log:
@@ -25,21 +25,21 @@ use rule gpu_job as tune_reranking with:
 
 use rule gpu_job as rerank with:
     input:
-        candidates=experiment.candidates,
-        weight=experiment.reranking_weight,
-        features=lambda job: experiment.sealed(definitions.reranker(job).backbone),
-        augmented_views=lambda job: experiment.sealed_views(
-            definitions.reranker(job).augmented_views
+        candidates=captioning.candidates,
+        weight=captioning.reranking_weight,
+        features=lambda job: features.sealed(captioning.reranker(job).backbone),
+        augmented_views=lambda job: features.sealed_views(
+            captioning.reranker(job).augmented_views
         ),
         manifest="results/{experiment}/data/manifest.json",
         vocabulary="results/{experiment}/text/vocabulary.json",
-        retriever=experiment.reranking_retriever,
+        retriever=captioning.reranking_retriever,
     output:
         captions="results/{experiment}/captions/{captioner}/{reranking}/{split}/captions.json",
     log:
         "results/{experiment}/logs/rerank/{captioner}.{reranking}.{split}.log",
     wildcard_constraints:
-        reranking=one_of(experiment.by_retriever),
+        reranking=one_of(models.by_retriever),
     priority: 20
     threads: 4
     resources:
@@ -50,14 +50,14 @@ use rule gpu_job as rerank with:
 
 use rule cpu_job as rerank_oracle with:
     input:
-        candidates=experiment.candidates,
+        candidates=captioning.candidates,
         manifest="results/{experiment}/data/manifest.json",
     output:
         captions="results/{experiment}/captions/{captioner}/{reranking}/{split}/captions.json",
     log:
         "results/{experiment}/logs/rerank/{captioner}.{reranking}.{split}.log",
     wildcard_constraints:
-        reranking=one_of(experiment.oracles),
+        reranking=one_of(models.oracles),
     priority: 20
     params:
         **stages.rerank_oracle(),

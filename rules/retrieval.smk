@@ -9,30 +9,24 @@ use rule gpu_job as extract_text with:
     log:
         "results/{experiment}/logs/extract_text/{encoder}.log",
     wildcard_constraints:
-        encoder=one_of(experiment.extracted_texts),
+        encoder=one_of(models.extracted_texts),
     resources:
         **stages.extract_text.on_gpu(runtime=240),
     params:
         **stages.extract_text(
-            stores=experiment.stores,
+            stores=features.stores,
         ),
 
 
 use rule gpu_job as train_retriever with:
     input:
-        features=lambda job: experiment.sealed(definitions.retriever(job).backbone),
-        augmented_views=lambda job: experiment.sealed_views(
-            definitions.retriever(job).augmented_views
-        ),
-        text_features=lambda job: experiment.text_features(
-            definitions.retriever(job).text.text_encoder
-        ),
+        features=retrieval.features,
+        augmented_views=retrieval.augmented_views,
+        text_features=retrieval.text_features,
         manifest="results/{experiment}/data/manifest.json",
         vocabulary="results/{experiment}/text/vocabulary.json",
         tokens="results/{experiment}/text/tokens.npz",
-        word_vectors=lambda job: experiment.initial_vectors(
-            definitions.retriever(job).text
-        ),
+        word_vectors=retrieval.word_vectors,
     output:
         retriever=stages.train_retriever.folder("retriever", "retrievers/{retriever}"),
     log:
@@ -46,13 +40,9 @@ use rule gpu_job as train_retriever with:
 
 use rule gpu_job as embed with:
     input:
-        features=lambda job: experiment.sealed(definitions.retriever(job).backbone),
-        augmented_views=lambda job: experiment.sealed_views(
-            definitions.retriever(job).augmented_views
-        ),
-        text_features=lambda job: experiment.text_features(
-            definitions.retriever(job).text.text_encoder
-        ),
+        features=retrieval.features,
+        augmented_views=retrieval.augmented_views,
+        text_features=retrieval.text_features,
         manifest="results/{experiment}/data/manifest.json",
         vocabulary="results/{experiment}/text/vocabulary.json",
         retriever=stages.embed.folder("retriever", "retrievers/{retriever}"),
@@ -83,9 +73,9 @@ use rule cpu_job as weigh_query_bank with:
 
 use rule cpu_job as score_retrieval with:
     input:
-        embeddings=experiment.scored_embeddings,
-        query_bank=experiment.query_bank,
-        bank_weight=experiment.bank_weight,
+        embeddings=retrieval.scored_embeddings,
+        query_bank=retrieval.query_bank,
+        bank_weight=retrieval.bank_weight,
         manifest="results/{experiment}/data/manifest.json",
     output:
         metrics="results/{experiment}/metrics/retrieval/{scored}/{split}/metrics.json",
@@ -99,9 +89,9 @@ use rule cpu_job as score_retrieval with:
 
 use rule cpu_job as score_pools with:
     input:
-        embeddings=experiment.pooled_embeddings,
-        query_bank=experiment.query_bank,
-        bank_weight=experiment.bank_weight,
+        embeddings=retrieval.pooled_embeddings,
+        query_bank=retrieval.query_bank,
+        bank_weight=retrieval.bank_weight,
         manifest="results/{experiment}/data/manifest.json",
         pools="results/{experiment}/data/pools.npz",
     output:

@@ -4,12 +4,12 @@
 
 use rule gpu_job as train_captioner with:
     input:
-        features=lambda job: experiment.sealed(definitions.captioner(job).backbone),
+        features=captioning.features,
         manifest="results/{experiment}/data/manifest.json",
-        vocabulary=experiment.vocabulary,
-        tokens=experiment.tokens,
-        word_vectors=lambda job: experiment.initial_vectors(definitions.captioner(job)),
-        start=experiment.start,
+        vocabulary=captioning.vocabulary,
+        tokens=captioning.tokens,
+        word_vectors=captioning.word_vectors,
+        start=captioning.start,
     output:
         captioner=stages.train_captioner.folder("captioner", "captioners/{captioner}"),
     log:

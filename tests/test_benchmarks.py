@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import results
 from benchmarks.inputs import VIT_TINY, render, write_vit
 from tests.explorer.experiment import write_experiment
 
 ROOT = Path(__file__).parents[1]
 SMALL_STORE = ("--images", "8", "--patches", "4", "--channels", "8", "--chunk", "4", "--batch", "4", "--turns", "1")
 ARGUMENTS = {
+    "audit": ("audit", "500"),
     "loader": SMALL_STORE,
     "retrieval": ("--images", "50", "--turns", "1"),
     "training": ("--batches", "1", "--batch", "2", "--turns", "1"),
@@ -93,3 +95,68 @@ def test_every_benchmark_that_a_page_quotes_is_tested() -> None:
     quoted = {name for page in pages for name in re.findall(r"-m benchmarks\.(\w+)", page.read_text(encoding="utf-8"))}
     assert quoted
     assert quoted <= {*ARGUMENTS, *SLOW, *NEEDS_MORE}
+
+
+def test_the_pages_have_the_figures_of_the_file() -> None:
+    """Written by ``make pages``. A table that no page shows would never be measured again."""
+    tables, shown = results.read(), set()
+    for name in results.PAGES:
+        page = (ROOT / name).read_text(encoding="utf-8")
+        assert results.fill(page, tables) == page, f"{name}: run make pages"
+        shown |= set(re.findall(r"<!-- results: ([^/\n]+?)(?: /| -->)", page))
+    assert shown == tables.keys()
+    assert {frozenset(table) for table in tables.values()} == {
+        frozenset({"columns", "rows", "command", "commit", "date", "machine"})
+    }
+
+
+def test_the_page_of_speed_has_no_times_but_those_of_the_file() -> None:
+    page = (ROOT / "docs/performance.md").read_text(encoding="utf-8")
+    prose = re.sub(r"<!-- results.*?<!-- end of results -->|`[^`]*`", "", page, flags=re.DOTALL)
+    assert not re.findall(r"\d[\d.]* (?:CPU )?(?:s|ms|us|seconds|milliseconds|microseconds|images a second)\b", prose)
+
+
+def test_a_page_is_filled_between_the_comments() -> None:
+    source = {"command": "make bench", "commit": "0a1b", "date": "2026-01-02", "machine": "a laptop"}
+    tables = {"a": {"columns": ["", "ms"], "rows": {"one": [1234.5], "two": [None]}, **source}}
+    page = "x <!-- results: a / one --><!-- end of results -->\n<!-- results: a -->\nold\n<!-- end of results -->\n"
+    assert results.fill(page, tables) == (
+        "x <!-- results: a / one -->1,234.5<!-- end of results -->\n<!-- results: a -->\n"
+        "|  | ms |\n| --- | ---: |\n| one | 1,234.5 |\n| two |  |\n\n"
+        "*`make bench`, commit 0a1b, 2026-01-02: a laptop.*\n<!-- end of results -->\n"
+    )
+    assert results.fill(results.fill(page, tables), tables) == results.fill(page, tables)
+
+
+def test_what_is_written_stays_beside_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", os.environ["MACHINE_PATH"])
+    monkeypatch.setattr(results, "FILE", tmp_path / "results.json")
+    results.FILE.write_text('{"old": {"rows": {}}}')
+    results.write({"new": {"command": "make bench", "columns": ["", "±"], "rows": {"one": [0.5, "at most 2"]}}})
+    tables = results.read()
+    assert tables["old"] == {"rows": {}}
+    assert tables["new"]["rows"] == {"one": [0.5, "at most 2"]}
+    assert re.fullmatch(
+        r"[0-9a-f]{8,} \d{4}-\d\d-\d\d .*\d cores, load \d+",
+        " ".join(tables["new"][key] for key in ("commit", "date", "machine")),
+    )
+
+
+def test_what_became_slower_by_more_than_a_tenth() -> None:
+    before = {
+        "speed": [1.0, "at least 0.9"],
+        "steady": [1.0, ""],
+        "time": [2.0, "at most 2"],
+        "quick": [2.0, "at most 2"],
+    }
+    now = {
+        "speed": [0.9, ""],
+        "steady": [0.92, ""],
+        "time": [2.3, "at most 2"],
+        "quick": [2.1, "at most 2"],
+        "new": [9, ""],
+    }
+    assert results.slower(now, before) == [
+        "slower: speed: 0.9, and 1.0 in results.json",
+        "slower: time: 2.3, and 2.0 in results.json",
+    ]

@@ -6,12 +6,12 @@ distribution names as an entry point of the group ``vitcapr.plugins``; then the 
 folder that define none of the kinds are not run, unless a plugin imports them.
 """
 
-import ast
 import importlib
 import importlib.metadata
 import importlib.util
 import os
 import pkgutil
+import re
 import sys
 import types
 from collections.abc import Collection, Mapping
@@ -84,25 +84,21 @@ def plugins(kind: str) -> dict[str, Plugin]:
     """The plugins of a kind, by name, without importing them.
 
     Raises:
-        UserError: a file is not Python, or two plugins have one name.
+        UserError: two plugins have one name.
     """
     return {plugin.name: plugin for plugin in all_plugins() if plugin.kind == kind}
 
 
-def plugins_in(settings: Mapping[str, Any]) -> list[Plugin]:
-    """The plugins that the plain settings of a stage name."""
-    return [plugin for plugin in all_plugins() if plugin.name in _named(settings, plugin.kind)]
-
-
 def component_modules(settings: Mapping[str, Any]) -> list[str]:
-    """The modules of the package that belong to the components that the plain settings of a stage name."""
-    return [
+    """The modules of the components that the plain settings of a stage name, of the package and of plugins."""
+    own = [
         f"{package}.{name}"
         for kind, described in KINDS.items()
         for package in described.packages
         for name in modules_in(package)
         if name in _named(settings, kind)
     ]
+    return own + [plugin.module for plugin in all_plugins() if plugin.name in _named(settings, plugin.kind)]
 
 
 def load_component(kind: str, name: str) -> Any:
@@ -143,7 +139,7 @@ def _all_plugins(folder: Path) -> tuple[Plugin, ...]:
             reason = "two plugins have one name" if point.name in files else "no such module"
             raise UserError(f"plugin '{point.name}': {reason}", where=point.value, remedy="correct the entry point")
         files[point.name] = (point.value, Path(spec.origin))
-    kinds = {name: next((kind for kind in KINDS if kind in _defined(path)), None) for name, (_, path) in files.items()}
+    kinds = {name: _kind(path) for name, (_, path) in files.items()}
     if kinds:
         _note_reads(tuple({str(folder), *(str(path.parent) for _, path in files.values())}))
     return tuple(Plugin(name, kind, *files[name]) for name, kind in kinds.items() if kind)
@@ -207,18 +203,8 @@ def _writes(mode: str | None, flags: int) -> bool:
     return not set(mode or "").isdisjoint("wax+") or bool(flags & (os.O_WRONLY | os.O_RDWR))
 
 
-@cache
-def _defined(path: Path) -> set[str]:
-    """The names that a file assigns or defines at its top."""
-    try:
-        tree = ast.parse(path.read_bytes())
-    except (SyntaxError, ValueError) as error:
-        raise UserError(f"the plugin is not Python: {error}", where=path, remedy="correct the file") from error
-    names: set[str] = set()
-    for node in tree.body:
-        match node:
-            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr()):
-                names.add(name)
-            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
-                names.add(name)
-    return names
+def _kind(path: Path) -> str | None:
+    """The kind that a file assigns or defines at its top."""
+    text = path.read_text(encoding="utf-8", errors="replace")
+    match = re.search(rf"^(?:class |def )?({'|'.join(KINDS)})\s*(?:[:(]|=[^=])", text, re.MULTILINE)
+    return match[1] if match else None

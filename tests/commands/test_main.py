@@ -1,6 +1,7 @@
 """The program: help, mistakes, what it loads, its memory, and its temporary files."""
 
 import ctypes
+import json
 import os
 import subprocess
 import sys
@@ -135,7 +136,7 @@ def test_a_mistake_in_a_stage_is_one_line(
     manifest: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    words = ["stage", "vocabulary", "--manifest", manifest, "--vocabulary", "v.json", "--tokens", "t.npz"]
+    words = ["stage", "vocabulary", "--job", json.dumps({"manifest": manifest, "vocabulary": "v", "tokens": "t.npz"})]
     monkeypatch.setattr(sys, "argv", ["vitcapr", *words])
     with pytest.raises(SystemExit) as left:
         main()

@@ -23,17 +23,15 @@ def start(output: Path, *command: str, epochs: int = 400) -> "subprocess.Popen[s
     They ignore SIGINT, as what a shell starts in the background. By default it lasts longer than the two seconds after
     which a signal is passed on.
     """
-    results = Path("results/toy")
+    names = {"features": "features/vit/manifest.json", "manifest": "data/manifest.json", "tokens": "text/tokens.npz"}
+    files = {key: f"results/toy/{name}" for key, name in {**names, "vocabulary": "text/vocabulary.json"}.items()}
     phases = [{"epochs": epochs, "batch_images": 3, "learning_rate": 0.01}]
     training = {"phases": phases, "precision": "float32", "processes": 2}
     settings = {"captioner": {"backbone": "vit", "embedding_dim": 4, "hidden_dim": 6, "training": training}}
     return subprocess.Popen(
         [
             *(sys.executable, "-m", *(command or ("vitcapr",)), "stage", "train_captioner"),
-            *("--settings", json.dumps(settings), "--device", "cpu"),
-            *("--features", str(results / "features/vit/manifest.json")),
-            *("--manifest", str(results / "data/manifest.json"), "--tokens", str(results / "text/tokens.npz")),
-            *("--vocabulary", str(results / "text/vocabulary.json"), "--captioner", str(output)),
+            *("--job", json.dumps({**files, "settings": settings, "device": "cpu", "captioner": str(output)})),
             *("--log", str(output.with_suffix(".log"))),
         ],
         stderr=subprocess.PIPE,
@@ -93,7 +91,7 @@ def test_two_machines_train_what_two_processes_of_one_do(tmp_path: Path) -> None
 
 
 def test_torchrun_leaves_the_options_of_the_stage_alone() -> None:
-    options = ["--settings", "{}", "--log", "results/toy/logs/train.log", "-t", "--", "--max"]
+    options = ["--job", "{}", "--log", "results/toy/logs/train.log", "-t", "--", "--max"]
     chosen = parse_args(torchrun_arguments("train_captioner", 3, options))
     assert (chosen.nproc_per_node, chosen.module, chosen.training_script) == ("3", True, "vitcapr")
     assert chosen.training_script_args == ["stage", "train_captioner", *options]

@@ -50,9 +50,8 @@ def train(folder: Path, chosen: str | None = None, **options: Any) -> Path:
 
 
 def embedded(retriever: Path, output: Path, split: str = "test", **options: Any) -> dict[str, np.ndarray]:
-    batches = '{"embed": {"batch": 2}}'
     files = {**INPUTS, "retriever": retriever, "embeddings": output, **options}
-    run_stage(embed, **files, split=split, settings=batches)
+    run_stage(embed, **files, split=split)
     with np.load(output) as stored:
         return dict(stored)
 
@@ -186,7 +185,7 @@ def test_word_vectors_start_the_embedding(tmp_path: Path) -> None:
 def test_inputs_that_do_not_belong_together_are_an_error(tmp_path: Path) -> None:
     folder = train(tmp_path / "words")
     bert = train(tmp_path / "bert", settings(FEATURES), text_features=TEXT_FEATURES)
-    with pytest.raises(UserError, match="needs --text-features"):
+    with pytest.raises(UserError, match="needs text_features"):
         train(tmp_path / "no", settings(FEATURES))
     with pytest.raises(UserError, match="reads no text features"):
         train(tmp_path / "no", text_features=TEXT_FEATURES)

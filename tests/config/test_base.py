@@ -139,7 +139,17 @@ def test_a_merged_key_may_be_given_again(tmp_path: Path) -> None:
 TRANSPORT = {
     *("canonical", "user_files", "values", "to", "from_config"),  # what makes the settings of a job, and passes them on
     *("located", "of", "seeded", "caption_in"),  # read by from_config alone: their results are part of the settings
-    *("missing", "known_languages", "start_chain", "is_adopted", "same_network", "learns", "languages", "without"),
+    *(
+        "missing",
+        "known_languages",
+        "start_chain",
+        "is_adopted",
+        "same_network",
+        "learns",
+        "languages",
+        "without",
+        "system",
+    ),
     *(
         "arrays",
         "attends",
@@ -148,7 +158,7 @@ TRANSPORT = {
         "size_line",
         "image_counts",
     ),  # read by checks, by the workflow and by people
-    *("keys", "resampling"),  # values under the names of the arguments that they become
+    *("keys", "resampling", "dataset"),  # values under the names of the arguments that they become
 }
 
 

@@ -28,8 +28,6 @@ ALIGNMENT = "alignments: {few: {image: vit, text: bert, %s}}"
 UNKNOWN = {
     "sed: 1": ("sed", "seed"),
     "zzz: 1": ("zzz", None),
-    "metrics: {metrics: [cider]}": ("metrics.metrics", "metrics.caption"),
-    "figures: {attended_words: [dog]}": ("figures.attended_words", "figures.attention_words"),
     CAPTIONER % "droput: 0.1": ("captioners.a.droput", "captioners.a.dropout"),
     PHASE % "max_len: 3": ("captioners.a.training.phases[0].max_len", "captioners.a.training.phases[0].max_length"),
     PHASE % "lr: 0.1": ("captioners.a.training.phases[0].lr", "captioners.a.training.phases[0].learning_rate"),
@@ -121,8 +119,8 @@ WRONG = {
     "metrics: {caption: [chair]}": "metrics.instances: name COCO's instances_*.json for the metric chair",
     "metrics: {caption: [bleurt]}": "metrics.caption[0]': Input should be 'bleu'",
     "metrics: {clip_score: {backbone: pulled, text_encoder: bert}}": "clip_score.text_encoder: its output is 'hidden'",
-    "metrics: {sentence_similarity: {text_encoder: glove}}": "word vectors are no encoder of sentences",
-    "metrics: {bert_score: {text_encoder: glove}}": "name a text encoder with output: hidden",
+    "metrics: {sentence_similarity: {text_encoder: glove}}": "'word_vectors'; name one with output: hidden or aligned",
+    "metrics: {bert_score: {text_encoder: glove}}": "'word_vectors'; name one with output: hidden",
     "{text: {language: zh}, metrics: {caption: [meteor]}, captioners: {a: {backbone: vit}}}": "no metric for 'zh'",
     # Fine-tuned dual encoders and alignments.
     TOWERS % "languages: [en]": "needs either source (a checkpoint) or tokenizer (from scratch), not both",

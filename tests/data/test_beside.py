@@ -1,4 +1,4 @@
-"""Captions beside the images: every layout that other programs write, and what of it is not used."""
+"""Captions beside the images, and what of them is not used. tests/torture/layouts.py writes every layout."""
 
 import io
 import json
@@ -44,54 +44,6 @@ def write_parquet(path: Path, columns: dict[str, list[object]]) -> Path:
 def by_split(folder: Path, **table: object) -> dict[str, list[str]]:
     """The captions of each split."""
     return run(folder, **table).captions.groupby("split")["text"].apply(sorted).to_dict()
-
-
-PARTS = {"train": (0, 1, 2), "validation": (3,), "test": (4, 5)}
-TEXTS = {split: [f"number {number}" for number in numbers] for split, numbers in PARTS.items()}
-
-
-@pytest.mark.parametrize("layout", ["parquet", "tars", "folders", "metadata", "files", "photographs", "captions"])
-def test_the_names_of_every_layout_tell_splits(
-    tmp_path: Path,
-    pictures: list[bytes],
-    write_files: Callable[[Path, Files], Path],
-    layout: str,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    root, files, table = tmp_path / "mine", {}, []
-    for split, numbers in PARTS.items():
-        texts = TEXTS[split]
-        sample: Files = {f"test_{n}.png": pictures[n] for n in numbers}
-        sample |= {f"test_{n}.txt": text for n, text in zip(numbers, texts, strict=True)}
-        rows = [(f"test_{n}.png", text) for n, text in zip(numbers, texts, strict=True)]
-        lines = "".join(f"{name},{text}\n" for name, text in rows)
-        if layout == "parquet":
-            write_parquet(root / f"data/{split}-0.parquet", {"image": [pictures[n] for n in numbers], "text": texts})
-        elif layout == "tars":
-            write_tar(root / f"mine-{split}-0000.tar", sample)
-        elif layout == "folders":
-            write_tar(root / split / "0000.tar", sample)
-        else:
-            keep = ("png", "txt") if layout == "files" else "png"
-            files |= {f"{split}/{name}": content for name, content in sample.items() if name.endswith(keep)}
-        if layout == "metadata":
-            files[f"{split}/metadata.csv"] = f"file_name,text\n{lines}"
-        table += [f"{split}/{name},{text}" for name, text in rows]
-        if layout == "captions":
-            own = "".join(f"{split}/{name},{text}\n" for name, text in rows)
-            write_files(tmp_path, {f"captions_{split}.csv": f"image,caption\n{own}"})
-    write_files(root, files)
-    captions: object = None
-    if layout == "photographs":
-        (tmp_path / "captions.csv").write_text("\n".join(["image,caption", *table]))
-        captions = str(tmp_path / "captions.csv")
-    elif layout == "captions":
-        captions = [str(tmp_path / f"captions_{split}.csv") for split in PARTS]
-    assert by_split(tmp_path / "out", images=str(root), captions=captions) == TEXTS
-    assert "splits by name: " in capsys.readouterr().err
-    assert rejected(tmp_path / "out") == set()
-    drawn = by_split(tmp_path / "out", images=str(root), captions=captions, splits="seeded", validation=0.4)
-    assert len(drawn["validation"]) == 2
 
 
 def test_names_of_photographs_tell_no_split(

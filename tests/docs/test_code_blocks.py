@@ -23,7 +23,7 @@ import yaml
 import vitcapr
 from tests.docs.blocks import PAGES, REPOSITORY, Block, blocks_of, commands_of
 from vitcapr.commands.main import COMMANDS
-from vitcapr.commands.stage import read_words
+from vitcapr.commands.stage import parser, read_job
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.grid import expand_grid
 from vitcapr.config.reading import parse, read_yaml
@@ -64,10 +64,10 @@ TAKEN_AS_DEFINED = {
 }
 """Definitions that a block of YAML takes for granted."""
 STANDS_FOR = {
-    ("docs/adding-a-part.md", 0): ("architecture: mine", "architecture: baseline"),
-    ("docs/plugins.md", 0): ("exact_match", "rouge_l"),
-    ("docs/plugins.md", 1): ("architecture: gru, layers: 2", "architecture: baseline"),
-    ("docs/plugins.md", 2): ("kind: means", "kind: vit"),
+    ("docs/adding-a-part.md", 0): ("exact_match", "rouge_l"),
+    ("docs/adding-a-part.md", 1): ("architecture: gru, layers: 2", "architecture: baseline"),
+    ("docs/adding-a-part.md", 2): ("architecture: mine", "architecture: baseline"),
+    ("docs/adding-a-part.md", 3): ("kind: means", "kind: vit"),
 }
 """What a page adds, and what exists."""
 BEFORE = {
@@ -109,9 +109,9 @@ def parse_vitcapr(arguments: list[str]) -> None:
     assert name in COMMANDS, f"no command {name}"
     if name == "stage":
         stage = find_stage(rest[0])
-        values = read_words(stage, rest[1:])
-        if values.get("settings", "").startswith("{"):
-            stage.parameters["settings"].given(values["settings"])
+        job = parser(stage).parse_args(rest[1:]).job
+        if job.startswith("{"):
+            stage.read(read_job(job))
         return
     app = importlib.import_module(COMMANDS[name]).app
     command, read = typer.main.get_command(app), []
@@ -239,7 +239,7 @@ def annotations(function: ast.FunctionDef) -> dict[str, str]:
 
 
 def test_what_the_pages_add_does_what_they_say(tmp_path: Path) -> None:
-    metric = run_block("docs/plugins.md", "METRIC")
+    metric = run_block("docs/adding-a-part.md", "METRIC")
     captions = TokenisedCaptions(["a dog", "a cat", "a man"], {"1": ["a dog", "dogs"], "2": ["cats"], "3": ["a man"]})
     assert metric.measure(captions)["exact_match"].value == pytest.approx(2 / 3)
     figure = run_block("docs/adding-a-part.md", "caption_lengths_histogram")([2, 2, 4])
@@ -250,7 +250,7 @@ def test_what_the_pages_add_does_what_they_say(tmp_path: Path) -> None:
     assert listing.images["path"].fillna("").tolist() == ["a.jpg", ""]
     assert listing.images["split"].tolist() == ["train", "test"]
     assert listing.captions["text"].tolist() == ["A dog.", "A cat."]
-    assert listing.rejected == [(f"{table}:2", "not a line 'image<tab>split<tab>caption'")]
+    assert listing.rejected == [(f"{table.name}:2", "not a line 'image<tab>split<tab>caption'")]
 
 
 def run_block(page: str, name: str) -> Any:

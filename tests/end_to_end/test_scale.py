@@ -32,27 +32,35 @@ def run(*command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def taken(study: Path) -> dict[str, bytes]:
-    """The files of the store and its manifest, which are removed."""
+def store_files(study: Path) -> dict[str, bytes]:
+    """The files of the store, and its manifest."""
     files = [path for path in (study / "study").rglob("*") if path.is_file() and "data" not in path.parts]
-    content = {str(path.relative_to(study)): path.read_bytes() for path in files if "parts" not in path.parts}
+    return {str(path.relative_to(study)): path.read_bytes() for path in files if "parts" not in path.parts}
+
+
+def fill_by_bash(forks: Forks) -> None:
+    block = next(block for block in blocks_of(PAGE) if block.language == "bash")
+    done = run("bash", "-ec", re.sub(r"^vitcapr ", f"{forks.python} -m vitcapr ", block.text, flags=re.MULTILINE))
+    assert done.returncode == 0, done.stderr
+
+
+def test_processes_of_bash_fill_a_store(study: Path, forks: Forks) -> None:
+    fill_by_bash(forks)
+    assert any("/c/4/" in name for name in store_files(study))  # five chunks
+
+
+@pytest.mark.slow
+def test_dask_fills_the_same_store(study: Path, forks: Forks) -> None:
+    fill_by_bash(forks)
+    by_bash = store_files(study)
     shutil.rmtree(study / "study/features")
     shutil.rmtree(study / "study/stores", ignore_errors=True)
-    return content
-
-
-def test_bash_and_dask_fill_the_same_store(study: Path, forks: Forks) -> None:
-    bash, python = (next(block for block in blocks_of(PAGE) if block.language == name) for name in ("bash", "python"))
-    done = run("bash", "-ec", re.sub(r"^vitcapr ", f"{forks.python} -m vitcapr ", bash.text, flags=re.MULTILINE))
-    assert done.returncode == 0, done.stderr
-    by_bash = taken(study)
-    (study / "fill.py").write_text(python.text)
+    block = next(block for block in blocks_of(PAGE) if block.language == "python")
+    (study / "fill.py").write_text(block.text)
     done = run(sys.executable, "fill.py")
     assert done.returncode == 0, done.stderr
     assert "300" in done.stdout
-    by_dask = taken(study)
-    assert by_dask == by_bash
-    assert any("/c/4/" in name for name in by_bash)  # five chunks
+    assert store_files(study) == by_bash
 
 
 @pytest.mark.usefixtures("study")

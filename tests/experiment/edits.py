@@ -213,27 +213,24 @@ EDITS = (
 
 def page() -> str:
     """docs/edits.md."""
+    groups: dict[str, list[str]] = {}
+    for edit in EDITS:
+        groups.setdefault(_spelled(edit), []).append(edit.name)
     lines = [
         "# Which edit re-runs what",
         "",
         f"This page lists {len(EDITS)} edits of a finished run and exactly the rules that each edit re-runs.",
         "`tests/experiment/test_edits.py` checks the list, and `python tests/experiment/edits.py` writes this page.",
         "`vitcapr status` gives the same answer for your own edits.",
+        "[Architecture](architecture.md#when-a-stage-runs-again) says what counts.",
         "",
-        "The run has two captioners, a retriever, a reranking and an oracle on rendered images. The last edits are of",
-        "a run on the user's own images, captions, word vectors and backbone. `draw_*` means all figures but the two",
-        "of the words in captions, which have their names.",
+        "The run has two captioners, a retriever, a reranking and an oracle on rendered images. Edits of photographs,",
+        "captions, word vectors and local backbones are of a run on the user's own files. `draw_*` means all figures",
+        "but the two of the words in captions, which have their names.",
         "",
-        "A job runs again if the code that it imports has changed, messages included. Comments, docstrings and layout",
-        "do not count, and neither does `vitcapr/config/`, whose values are in the settings of the job. The code of a",
-        "metric, of an architecture of captioners and of a plugin counts where the settings of the job name it.",
-        "",
-        "A new version of a library that the job imports triggers a re-run, but for the libraries in",
-        "`vitcapr/pipeline/libraries.yaml`, each with a reason.",
-        "",
-        "| edit | runs again |",
+        "| any of these edits | runs again |",
         "| --- | --- |",
-        *(f"| {edit.name} | {_spelled(edit)} |" for edit in EDITS),
+        *(f"| {'; '.join(edits)} | {rules} |" for rules, edits in groups.items()),
     ]
     return "\n".join(lines) + "\n"
 

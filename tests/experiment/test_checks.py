@@ -205,12 +205,12 @@ READABLE = [
 @pytest.mark.parametrize(("values", "shapes"), READABLE)
 def test_a_model_needs_only_the_arrays_that_it_reads(study: Path, values: dict[str, Any], shapes: Any) -> None:
     experiment = load_experiment(write(study, **values))
-    stored, attends = experiment.stored["b"], experiment.config.captioners["a"].attends
+    stored, attends = experiment.features.stored["b"], experiment.config.captioners["a"].attends
     assert stored.shapes == shapes
     placed = attends and stored.grid != (0, 0)
     line = "captioners.a: no attention is drawn, because the patches of backbones.b have no grid"
     assert experiment.contents.splitlines()[1:] == [line] * (attends and not placed)
-    assert bool(experiment.attention) == placed
+    assert bool(experiment.captioning.attention) == placed
 
 
 def test_a_folder_that_cannot_be_written_is_one_line(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:

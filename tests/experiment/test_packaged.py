@@ -64,7 +64,7 @@ def test_a_new_study_has_the_whole_workflow(run: Run, tmp_path: Path, site: Path
 @pytest.mark.timeout(300)
 def test_with_a_prefix_everything_lies_below_it(run: Run, tmp_path: Path) -> None:
     study = tmp_path / "study"
-    page = blocks_of(REPOSITORY / "docs/your-own-project.md")
+    page = blocks_of(REPOSITORY / "docs/your-data.md")
     shown = next(block.text for block in page if "module vitcapr:" in block.text)
     (study / "Snakefile").write_text('configfile: "mine.yaml"\n' + shown.replace('config["captioning"]', "config"))
     (study / "mine.yaml").write_text(SMALL)

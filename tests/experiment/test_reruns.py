@@ -98,32 +98,23 @@ def test_every_view_of_a_retriever_is_a_store_of_its_own(fresh: Any) -> None:
             assert each["augmented_views"] == [f"{features}/mirrored/manifest.json"]
 
 
-def test_an_adopted_store_is_not_extracted(fresh: Any) -> None:
-    arrays = {"cls": np.zeros((2, 8), "f2"), "patches": np.zeros((2, 4, 4, 8), "f2").reshape(2, 16, 8)}
-    write_store(fresh.root / "results", arrays, ["a", "b"], sealed=f"stores/{'c' * 16}/manifest.json", grid=[4, 4])
+def test_adopted_stores_are_not_extracted(fresh: Any) -> None:
+    patches = {"cls": np.zeros((2, 8), "f2"), "patches": np.zeros((2, 16, 8), "f2")}
+    images, captions = f"{'c' * 16}/manifest.json", f"{'e' * 16}/manifest.json"
+    write_store(fresh.root / "results", patches, ["a", "b"], sealed=f"stores/{images}", grid=[4, 4])
+    text = {"text": np.zeros((2, 8), "f2")}
+    write_store(fresh.root / "results", text, ["a", "b"], "caption_id", sealed=f"stores/{captions}")
     values = {
         "backbones": {"vit": {"source": f"store:{'c' * 16}"}},
-        "captioners": {"attention": {"backbone": "vit"}},
-    }
-    plan = fresh.plan(values)
-    rules, (adopt,) = rules_of(plan), options_of(plan, "adopt")
-    assert "adopt" in rules
-    assert rules.isdisjoint({"extract", "seal", "train_backbone", "draw_rollout"})
-    assert "draw_attention" in rules
-    assert adopt["store"] == f"results/stores/{'c' * 16}/manifest.json"
-
-
-def test_an_adopted_store_of_captions_is_not_extracted(fresh: Any) -> None:
-    arrays, sealed = {"text": np.zeros((2, 8), "f2")}, f"stores/{'e' * 16}/manifest.json"
-    write_store(fresh.root / "results", arrays, ["a", "b"], "caption_id", sealed=sealed)
-    values = {
         "text_encoders": {"bert": {"source": f"store:{'e' * 16}"}},
         "captioners": {"attention": {"backbone": "vit"}},
         "retrievers": {"paper": {"backbone": "vit", "text": {"kind": "features", "encoder": "bert"}}},
     }
     plan = fresh.plan(values)
-    assert "extract_text" not in rules_of(plan)
-    (adopt,), (training,) = options_of(plan, "adopt_text"), options_of(plan, "train_retriever")
-    assert adopt["store"] == f"results/stores/{'e' * 16}/manifest.json"
-    assert adopt["sealed"] == training["text_features"]
-    assert adopt["sealed"].endswith("/text_features/bert/manifest.json")
+    rules = rules_of(plan)
+    assert rules.isdisjoint({"extract", "extract_text", "seal", "train_backbone", "draw_rollout"})
+    assert "draw_attention" in rules
+    (adopt,), (adopt_text,) = options_of(plan, "adopt"), options_of(plan, "adopt_text")
+    assert (adopt["store"], adopt_text["store"]) == (f"results/stores/{images}", f"results/stores/{captions}")
+    (training,) = options_of(plan, "train_retriever")
+    assert adopt_text["sealed"] == training["text_features"] == "results/demo/text_features/bert/manifest.json"

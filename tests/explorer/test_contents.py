@@ -52,6 +52,7 @@ def test_captions_and_references_by_image(contents: Contents) -> None:
     images = contents.images()
     assert images["ids"] == IDS
     assert images["captions"] == [list(BEAM), list(BEAM), list(RERANKED)]
+    assert images["added"] == [None, None, [[7], [], [], [], [], []]]  # "white" for "black"
     references = images["references"]
     assert references["image"] == np.repeat(np.arange(IMAGES), 2).tolist()
     assert references["text"][:2] == [f"{TRUTH[0]}.", f"there is {TRUTH[0]}."]

@@ -181,7 +181,7 @@ def test_command_with_a_query_bank(folder: Path) -> None:
     found = corrected(bank, bank, weight)
     expected = rank_matches(found.images, found.captions, found.caption_image)
     assert RankFile.read(folder / "embeddings-ranks.npz").ranks.t2i.tolist() == expected.t2i.tolist()
-    with pytest.raises(UserError, match="give --query-bank and --bank-weight"):
+    with pytest.raises(UserError, match="give query_bank and bank_weight"):
         run(folder, query_bank=folder / "train.npz")
 
 

@@ -5,10 +5,11 @@ from typing import Any
 import pytest
 import torch
 from sklearn.linear_model import Ridge
-from transformers import BloomConfig, BloomForCausalLM, MambaConfig, MambaForCausalLM
+from transformers import BloomConfig, BloomForCausalLM, LlamaConfig, LlamaForCausalLM, MambaConfig, MambaForCausalLM
 
 from tests.models.networks import tiny_network
 from tests.models.untrained import architecture, untrained
+from vitcapr.encoders.networks.language_model import group_queries
 from vitcapr.errors import UserError
 from vitcapr.models.captioners import build_captioner
 
@@ -29,6 +30,23 @@ def test_captions_side_by_side_equal_each_alone(kind: str) -> None:
         read = torch.cat([memory["prefix"][image], model.embedding(caption[caption != 0])])
         alone.append(tiny_network(kind)(inputs_embeds=read[None]).logits[0, 5:])
     torch.testing.assert_close(together, torch.cat(alone), rtol=1e-5, atol=1e-5)
+
+
+@torch.no_grad()
+def test_grouped_queries_attend_as_with_a_copy_of_each_key() -> None:
+    torch.manual_seed(0)
+    shape = {"hidden_size": 32, "intermediate_size": 8, "num_hidden_layers": 2, "initializer_range": 0.5}
+    network = LlamaForCausalLM(LlamaConfig(vocab_size=11, num_attention_heads=8, num_key_value_heads=2, **shape)).eval()
+    options = {
+        "output_attentions": True,
+        "attention_mask": torch.zeros(2, 1, 4, 4).masked_fill(torch.eye(4) == 1, -9.0),
+    }
+    network.set_attn_implementation("eager")
+    expected = network(torch.arange(8).view(2, 4), **options)
+    group_queries(network)
+    grouped = network(torch.arange(8).view(2, 4), **options)
+    torch.testing.assert_close(grouped.logits, expected.logits)
+    torch.testing.assert_close(grouped.attentions, expected.attentions)
 
 
 def test_a_model_that_would_mix_captions_is_refused() -> None:

@@ -13,7 +13,7 @@ import pytest
 from tests.run_records import RECORD
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
-from vitcapr.pipeline import recorded, records
+from vitcapr.pipeline import costs
 from vitcapr.pipeline.records import FileFacts, check_as_written, check_same_origin, find_writers, read_run, read_runs
 
 FILE = Path("results/a/captions/captions.json")
@@ -171,12 +171,12 @@ def test_pieces_of_a_language_model_stand_beside_words() -> None:
 
 
 def test_energy_is_the_sum_over_all_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records, "GPU", tmp_path / "none")
-    assert recorded.gpu_joules() is None
+    monkeypatch.setattr(costs, "GPU", tmp_path / "none")
+    assert costs.gpu_joules() is None
     nvml: Any = ModuleType("pynvml")
     nvml.NVMLError, nvml.nvmlInit = RuntimeError, lambda: None
     nvml.nvmlDeviceGetCount, nvml.nvmlDeviceGetHandleByIndex = lambda: 2, lambda number: number
     nvml.nvmlDeviceGetTotalEnergyConsumption = lambda number: (1000, 2500)[number]
-    monkeypatch.setattr(records, "GPU", tmp_path)
+    monkeypatch.setattr(costs, "GPU", tmp_path)
     monkeypatch.setitem(sys.modules, "pynvml", nvml)
-    assert recorded.gpu_joules() == 3.5
+    assert costs.gpu_joules() == 3.5

@@ -15,9 +15,8 @@ from vitcapr.commands import diff, gc, why
 from vitcapr.config.base import StageSettings
 from vitcapr.errors import UserError
 from vitcapr.formats.scores import COLUMNS
-from vitcapr.pipeline.recorded import find_key
 from vitcapr.pipeline.records import Records, file_facts, read_run
-from vitcapr.pipeline.run import Job, run_stage
+from vitcapr.pipeline.run import Job, read_by_name, run_stage
 from vitcapr.pipeline.stage import In, Out, Role, stage
 from vitcapr.progress import Reporter
 
@@ -174,7 +173,7 @@ def test_the_names_and_the_order_of_inputs_count(tmp_path: Path, monkeypatch: py
 
     def key(read: dict[str, Path], listed: list[Path]) -> str:
         job = Job(join, {"read": read, "listed": listed, "target": Path("c")})
-        return find_key(job, {}, file_facts(job.files(Role.INPUT)))
+        return str(read_by_name(job, file_facts(job.files(Role.INPUT))))
 
     a, b = paths
     calls = [({"x": a, "y": b}, [a, b]), ({"x": b, "y": a}, [a, b]), ({"x": a, "y": b}, [b, a]), ({"x": a}, [a, b])]
@@ -307,7 +306,10 @@ def test_gc_takes_what_no_rule_makes_and_no_setting_uses(toys: Toys, printed: Pr
     toys.run(0.25)
     toys.run(0.5)
     Path("results/a/model/notes.txt").write_text("mine")
-    kept("a", "results/a/model/weights")
+    Path("results/.jobs").mkdir()
+    for name in ("long", "old"):
+        Path(f"results/.jobs/{name}.json").write_text("{}")
+    kept("a", "results/a/model/weights", "results/.jobs/long.json")
     listed = printed(gc.main)
     assert "a: copy  (" in listed
     assert "results/result_cache/" in listed
@@ -315,6 +317,7 @@ def test_gc_takes_what_no_rule_makes_and_no_setting_uses(toys: Toys, printed: Pr
     assert "deleted" in printed(gc.main, yes=True)
     assert not Path("results/a/out").exists()
     assert Path("results/a/model/weights").exists()
+    assert [path.stem for path in Path("results/.jobs").iterdir()] == ["long"]
     assert "in use" in printed(gc.main)
     toys.run(0.25)
     assert toys.trainings == 3
@@ -396,6 +399,6 @@ def test_gc_follows_no_link_out_of_its_experiment(toys: Toys, printed: Printed, 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the memory of a process from that of its parent")
 def test_the_peak_memory_of_a_job_is_not_that_of_the_process_that_started_it() -> None:
     held = bytearray(b"1") * 200_000_000
-    code = "from vitcapr.pipeline.recorded import _peak_memory; print(_peak_memory(10**9))"
+    code = "from vitcapr.pipeline.costs import _peak_memory; print(_peak_memory(10**9))"
     peak = int(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout)
     assert 10_000 < peak < len(held) / 1024

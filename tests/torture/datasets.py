@@ -83,7 +83,8 @@ def write_data_set(kind: str, folder: Path) -> tuple[list[str], list[Path], list
         settings["images"] = "text"
     for name, content in files.items():
         (text / name).write_text(content, encoding="utf-8")
-    arguments = ["stage", "data_photographs", "--settings", json.dumps({key: settings}), "--folder", "out"]
+    job = {"settings": {key: settings}, "folder": "out"}
+    arguments = ["stage", "data_photographs", "--job", json.dumps(job)]
     return arguments, sorted(text.iterdir()), pictures
 
 

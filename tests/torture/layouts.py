@@ -223,10 +223,10 @@ def find_problem(out: Path, form: Form, truth: dict[int, tuple[str, bytes]]) -> 
     return f"{other} has vanished" if is_there and other not in rejected else None
 
 
-def read_layout(box: Path, draw: random.Random, tally: Tally) -> None:
+def read_layout(box: Path, draw: random.Random, tally: Tally, form: Form | None = None) -> None:
     """One data set of another program."""
     shutil.rmtree(box, ignore_errors=True)
-    form = draw_form(draw)
+    form = form or draw_form(draw)
     table, truth = write_form(box, form, draw)
     problem = None
     try:

@@ -12,7 +12,7 @@ from typing import Any
 
 FROM_NOTHING = ("extract", "extract_pixels", "extract_text")
 """Stages whose work lies in a store, which is not among the outputs that they declare."""
-MEASURED = ("seconds.csv", "tables.md")
+MEASURED = ("seconds.csv", "tables.md", "tables.html")
 """What align writes with the processor time of each fit."""
 NOT_ARTEFACTS = ("runs", "logs", ".digests.json", "result_cache", "writers.lock")
 

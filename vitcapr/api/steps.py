@@ -33,14 +33,14 @@ def run(stage: str, settings: Mapping[str, Any] | None = None, **values: Any) ->
         >>> vitcapr.run("vocabulary", **study, tokens="study/text/tokens.npz")  # doctest: +SKIP
 
     Args:
-        stage: its name. docs/stages.md lists all, and ``vitcapr stage NAME --help`` explains the options of one.
+        stage: its name. docs/stages.md lists all, and ``vitcapr stage NAME --help`` explains the keys of one.
         settings: its settings as keys of the configuration, with the defaults of the configuration.
-        values: its files and values by the names of its options. A folder with a data set or with features stands for
+        values: its files and values by their keys. A folder with a data set or with features stands for
             the ``manifest.json`` in it. Without ``stores``, feature stores are in ``VITCAPR_STORES``, or in
             ``results/stores``.
 
     Raises:
-        UserError: an option or a setting is missing, unknown or wrong; or the stage says what it lacks.
+        UserError: a key or a setting is missing, unknown or wrong; or the stage says what it lacks.
     """
     declared = find_stage(stage)
     try:

@@ -93,11 +93,8 @@ def compare_experiments(old: Records, new: Records) -> Iterator[str]:
             yield name
             yield from (f"  {line}" for line in lines)
         else:
-            wrote = [
-                {run.place(path): facts["sha256"] for path, facts in run.outputs.items()}
-                for run in (before[name], now[name])
-            ]
-            same, following = same + (wrote[0] == wrote[1]), following + (wrote[0] != wrote[1])
+            equal = before[name].wrote == now[name].wrote
+            same, following = same + equal, following + (not equal)
     for names, which in ((before.keys() - now.keys(), "first"), (now.keys() - before.keys(), "second")):
         if names:
             yield f"only in the {which}: {', '.join(sorted(names))}"

@@ -31,18 +31,18 @@ def read_obtainable() -> list[Obtainable]:
 
 def models_of(experiment: Experiment) -> dict[str, str]:
     """The checkpoints that an experiment starts from, hub ids and names of folders, and the revision of each."""
-    config = experiment.config
-    names = dict.fromkeys([*experiment.extracted, *experiment.pixel_backbones])
-    backbones = (config.backbones[name] for name in names if not experiment.is_trained(name))
+    config, used = experiment.config, experiment.models
+    names = dict.fromkeys([*used.extracted, *used.pixel_backbones])
+    backbones = (config.backbones[name] for name in names if not used.is_trained(name))
     models = {backbone.source: backbone.revision for backbone in backbones}
-    users = [config.captioners[name] for name in experiment.trained_captioners]
-    for user in (*users, *(config.rerankings[name].weighing for name in experiment.rerankings)):
+    users = [config.captioners[name] for name in used.trained_captioners]
+    for user in (*users, *(config.rerankings[name].weighing for name in used.rerankings)):
         if (model := getattr(user, "language_model", None)) is not None:
             models[model.source] = model.revision
-    for name in [*experiment.extracted_texts, *(experiment.scoring_encoders if experiment.captioners else [])]:
-        if not experiment.vector_files(name):
-            models[config.text_encoders[name].source] = config.text_encoders[name].revision
-    for name in experiment.needed_dual_encoders:
+    for name in [*used.extracted_texts, *(used.scoring_encoders if used.captioners else [])]:
+        if (encoder := config.text_encoders[name]).output != "word_vectors":
+            models[encoder.source] = encoder.revision
+    for name in used.needed_dual_encoders:
         for tower in config.finetuned_dual_encoders[name].text.values():
             if tower.source is not None:
                 models[tower.source] = tower.revision

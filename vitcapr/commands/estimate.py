@@ -45,18 +45,18 @@ def splits_and_languages(experiment: Experiment) -> tuple[Counter[str], Collecti
 def backbone_lines(experiment: Experiment, images: int) -> Iterator[str]:
     """A line for each backbone: where it is, and how many bytes its features take."""
     config = experiment.config
-    for name in experiment.backbones:
+    for name in experiment.models.backbones:
         backbone = config.backbones[name]
         if backbone.is_adopted:
             yield f"backbone {name}: {describe_store(experiment, backbone.source)}"
             continue
-        if experiment.is_trained(name):
+        if experiment.models.is_trained(name):
             place = f"trained here on the {images:,} images"
         else:
             folder = find_backbone(backbone.source)
             elsewhere = "is not there" if can_only_be_a_folder(backbone.source) else "of the hub, or in its cache"
             place = str(folder) if folder.is_dir() else f"{backbone.source} {elsewhere}"
-        shapes = experiment.stored[name].shapes.values()
+        shapes = experiment.features.stored[name].shapes.values()
         size = images * sum(map(prod, shapes)) * BYTES[backbone.store_dtype]
         known = f"{format_bytes(size)} of features" if images and all(shapes) else "size of the features not known yet"
         yield f"backbone {name}: {place}; {known}"
@@ -64,7 +64,7 @@ def backbone_lines(experiment: Experiment, images: int) -> Iterator[str]:
 
 def text_encoder_lines(experiment: Experiment) -> Iterator[str]:
     """A line for each text encoder whose features are a store."""
-    for name in experiment.adopted_texts:
+    for name in experiment.models.adopted_texts:
         yield f"text encoder {name}: {describe_store(experiment, experiment.config.text_encoders[name].source)}"
 
 

@@ -16,6 +16,7 @@ from vitcapr.files import file_states
 from vitcapr.pipeline.dry_run import planned_dag
 from vitcapr.pipeline.records import RUNS, Records, Run, find_experiment_folder
 from vitcapr.pipeline.result_cache import VARIABLE, open_result_cache
+from vitcapr.pipeline.rule import JOBS
 from vitcapr.progress import format_bytes, print_lines
 from vitcapr.store.check import unused_stores
 
@@ -70,12 +71,14 @@ def main(
 
 
 def unused(results: Path, files: dict[str, list[list[Path]]]) -> Iterator[Unused]:
-    """Results of definitions that are no longer in use, unused entries of the result cache, and unused stores."""
-    present: list[Run] = []
+    """Results of definitions that are no longer in use, unused entries of the result cache, unused stores, and jobs of
+    earlier runs whose commands were too long."""
+    present, jobs = list[Run](), set[Path](results.glob(f"{JOBS}/*.json"))
     for experiment in recorded_experiments(results):
         records = Records(experiment)
         if experiment.name in files:
             needed = set[str]().union(*map(output_files, files[experiment.name]))
+            jobs -= set(map(Path, needed))
             left = list(unused_runs(records, needed))
             yield from (item for _, item in left)
             present += [run for run in records.runs if run not in [run for run, _ in left]]
@@ -87,13 +90,16 @@ def unused(results: Path, files: dict[str, list[list[Path]]]) -> Iterator[Unused
     kept = f"in a cache that other projects may use ({VARIABLE}), left alone" if others else ""
     used = {run.result_cache["key"] for run in present if run.result_cache}
     for entry in cache.entries() if cache else []:
-        if entry.key not in used:
+        if entry.path.name not in used:
             origin = f"{entry.run['user']} on {entry.run['host']}, {str(entry.run['started'])[:10]}"
             yield Unused(entry.freed, str(entry.path), origin, [entry.path], kept)
     for store in unused_stores(results):
         kept = "written within the last hour, left alone" if store.recent else ""
         written = datetime.fromtimestamp(store.path.stat().st_mtime, UTC)
         yield Unused(store.size, str(store.path), f"{store.chunks} chunks, {written:%Y-%m-%d}", [store.path], kept)
+    if jobs:
+        size = sum(state.st_size for state in file_states(jobs).values())
+        yield Unused(size, f"{results / JOBS}", f"{len(jobs)} jobs of earlier runs", sorted(jobs))
 
 
 def unused_runs(records: Records, needed: set[str]) -> Iterator[tuple[Run, Unused]]:
@@ -101,7 +107,7 @@ def unused_runs(records: Records, needed: set[str]) -> Iterator[tuple[Run, Unuse
     records. Files without a record are ignored, because a person may have put them there."""
     kept = {path.removeprefix(f"{find_experiment_folder(path)}/") for path in needed}
     for run in records.runs:
-        if kept.isdisjoint(map(run.place, run.outputs)):
+        if kept.isdisjoint(run.wrote):
             outputs = list(records.outputs(run))
             checkpoints = [file for output in outputs for file in (output.parent / UNFINISHED).rglob("*")]
             inside = [path for path in (*outputs, *checkpoints, run.path) if is_inside(path, records.experiment)]
@@ -148,9 +154,11 @@ def configurations(given: list[Path]) -> dict[str, list[list[Path]]]:
 
 
 def output_files(configfiles: list[Path]) -> set[str]:
-    """Every file that the rules make for an experiment."""
+    """Every file that the rules make for an experiment, and the files with the jobs of long commands."""
     with planned_dag(configfiles) as dag:
-        return {str(file) for job in dag.jobs for file in job.output}
+        words = {str(job.params.get("command")).rpartition(" ")[2] for job in dag.jobs}
+        long = {word for word in words if Path(word).parent.name == JOBS}
+        return long | {str(file) for job in dag.jobs for file in job.output}
 
 
 app = typer_app(main)

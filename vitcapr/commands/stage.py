@@ -3,23 +3,22 @@
 import argparse
 import inspect
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NoReturn
 
 from vitcapr.errors import UserError
+from vitcapr.files import parse_json, read_json
 from vitcapr.pipeline.run import run_stage
-from vitcapr.pipeline.stage import JOB, Role, Stage, each_stage, find_stage, read_json
+from vitcapr.pipeline.stage import Parameter, Role, Stage, each_stage, find_stage
 from vitcapr.progress import print_lines
 
-_RAW = argparse.RawDescriptionHelpFormatter
-_AS_JSON = "as JSON or as the path of a JSON file"
-_MORE: dict[Any, str] = {None: "", list: "; once for each", dict: f"; by their names {_AS_JSON}"}
+_FORM: dict[Any, str] = {None: "", list: ", as a list", dict: ", by their names"}
 
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        raise UserError(message, where=self.prog, remedy=f"{self.prog} --help lists the options")
+        raise UserError(message, where=self.prog, remedy=f"{self.prog} --help lists the keys of a job")
 
 
 def app() -> None:
@@ -31,34 +30,36 @@ def app() -> None:
         print(stages_page(), end="")
     else:
         stage = find_stage(arguments[0])
-        run_stage(stage, **read_words(stage, arguments[1:]))
+        given = parser(stage).parse_args(arguments[1:])
+        run_stage(stage, given.log, **read_job(given.job))
 
 
-def read_words(stage: Stage, words: Sequence[str]) -> dict[str, Any]:
-    """The values of ``--option VALUE`` for each option of a stage, of ``--log FILE``, and of ``--job JOB``.
+def parser(stage: Stage) -> argparse.ArgumentParser:
+    """Reads the words after the name of the stage."""
+    keys = "\n".join(f"  {name:18}{_explained(each)}" for name, each in stage.options.items())
+    about = f"{inspect.getdoc(stage.function)}\n\nkeys of a job:\n{keys}"
+    raw = argparse.RawDescriptionHelpFormatter
+    made = _Parser(f"vitcapr stage {stage.name}", description=about, allow_abbrev=False, formatter_class=raw)
+    made.add_argument("--job", required=True, help="its keys as JSON, or the path of a JSON file with them")
+    made.add_argument("--log", type=Path, help="a file that receives every line")
+    return made
 
-    The option of several files is repeated. Files by their names are JSON text or the path of a JSON file.
+
+def _explained(option: Parameter) -> str:
+    text = option.help or "settings, sections of the configuration"
+    return f"{text}{_FORM[option.holds]}{'' if option.required else ' (optional)'}"
+
+
+def read_job(text: str) -> dict[str, Any]:
+    """The values of a job: JSON text, or the path of a JSON file.
 
     Raises:
-        UserError: an option is unknown, has no value or stands twice.
+        UserError: the text is neither.
     """
-    about = inspect.getdoc(stage.function)
-    parser = _Parser(
-        f"vitcapr stage {stage.name}", description=about, allow_abbrev=False, formatter_class=_RAW, argument_default=[]
-    )
-    helps = {each.name: f"{each.help}{_MORE[each.holds]}" for each in stage.options.values()}
-    helps |= {"settings": f"settings of the stage {_AS_JSON}"} if stage.settings is not None else {}
-    for name, text in {**helps, JOB: f"all options {_AS_JSON}", "log": "a file that receives every line"}.items():
-        option = f"--{name.replace('_', '-')}"
-        parser.add_argument(option, action="append", metavar="VALUE", help=text.replace("%", "%%"))
-    given = {name: values for name, values in vars(parser.parse_args(words)).items() if values}
-    job = dict(read_json(given.pop(JOB)[0], f"--{JOB}")) if JOB in given else {}
-    for name, values in given.items():
-        several = name in stage.options and stage.options[name].holds is list
-        if name in job or (len(values) > 1 and not several):
-            parser.error(f"'{name}' is given twice")
-        job[name] = values if several else Path(values[0]) if name == "log" else values[0]
-    return job
+    try:
+        return dict(parse_json(text) if text.lstrip().startswith("{") else read_json(Path(text)))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise UserError(f"--job is not a JSON object: {error}", remedy="give one, or the path of a file") from error
 
 
 def listing() -> str:
@@ -88,5 +89,5 @@ def _table(stages: Iterable[Stage]) -> list[str]:
 
 
 def _options(stage: Stage, role: Role) -> str:
-    words = [(each.required, f"`{each.option}`{'' if each.holds is None else ' …'}") for each in stage.of_role(role)]
+    words = [(each.required, f"`{each.name}`{'' if each.holds is None else ' …'}") for each in stage.of_role(role)]
     return " ".join(option if required else f"[{option}]" for required, option in words)

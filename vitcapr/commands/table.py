@@ -12,7 +12,9 @@ from vitcapr.errors import UserError
 def main(
     summary: Annotated[Path, typer.Argument(help="summary.csv, or the folder that holds it.")],
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
-    latex: Annotated[bool, typer.Option("--latex", help="Print tables for LaTeX.")] = False,
+    latex: Annotated[
+        bool, typer.Option("--latex", help="Print tables for LaTeX, which needs booktabs and graphicx.")
+    ] = False,
 ) -> None:
     """Print the scores of an experiment, or of all."""
     summary = summary / "summary.csv" if summary.is_dir() else summary

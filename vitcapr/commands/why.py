@@ -35,11 +35,8 @@ def explain(records: Records, run: Run, settings: bool = False) -> list[str]:
     made, cache = run.made, run.result_cache
     took, cpu = format_seconds(made["seconds"]), format_seconds(made["cpu_seconds"])
     energy = "" if made["joules"] is None else f", {_energy(made['joules'])} of the GPUs"
-    restored = (
-        [f"restored from the result cache on {cache['restored']}: {cache['key']}"]
-        if cache and cache["restored"]
-        else []
-    )
+    again = cache["restored"] if cache else None
+    restored = [f"restored from the result cache on {again}: {cache['key']}"] if cache and again else []
     plain = {**run.settings, **run.values}
     values = [f"{key} {value}" for key, value in leaves(plain)] if plain else []
     rows = {
@@ -76,8 +73,7 @@ def inputs(records: Records, run: Run, seen: set[str]) -> Iterator[str]:
             yield f"{files}  ({writer.name}, as above)"
         else:
             seen.add(writer.name)
-            wrote = {writer.place(path): facts["sha256"] for path, facts in writer.outputs.items()}
-            changed = [path for path in paths if run.inputs[path]["sha256"] != wrote[run.place(path)]]
+            changed = [path for path in paths if run.inputs[path]["sha256"] != writer.wrote[run.place(path)]]
             stale = f"; it read another {run.place(changed[0])} than there is now" if changed else ""
             yield f"{files}  ({writer.name}, {format_seconds(writer.made['seconds'])}{stale})"
             yield from (f"  {line}" for line in inputs(records, writer, seen))

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from vitcapr.config.experiment import ExperimentConfig
 
 V = TypeVar("V")
+_OUTPUTS = {"sentence_similarity": ("hidden", "aligned"), "bert_score": ("hidden",), "clip_score": ("aligned",)}
+"""The outputs of a text encoder that a metric can use."""
 
 
 def contradictions(config: "ExperimentConfig") -> Iterator[str]:
@@ -151,25 +153,20 @@ def _check_metrics(config: "ExperimentConfig") -> Iterator[str]:
         yield f"metrics.caption has no metric for '{language}': {', '.join(config.metrics.caption)} read English alone"
     if ("chair" in config.metrics.caption) != bool(config.metrics.instances):
         yield "metrics.instances: name COCO's instances_*.json for the metric chair, and only for it"
-    sentences, bert = config.metrics.sentence_similarity, config.metrics.bert_score
-    for key in ("sentence_similarity", "bert_score", "clip_score"):
+    for key, outputs in _OUTPUTS.items():
         used = getattr(config.metrics, key)
         encoder = None if used is None else config.text_encoders.get(used.text_encoder)
         if encoder is not None and encoder.is_adopted:
             yield f"metrics.{key}.text_encoder: generated captions need an encoder, and {encoder.source} holds features"
-    encoder = None if sentences is None else config.text_encoders.get(sentences.text_encoder)
-    if encoder is not None and encoder.output == "word_vectors":
-        yield "metrics.sentence_similarity.text_encoder: word vectors are no encoder of sentences"
-    encoder = None if bert is None else config.text_encoders.get(bert.text_encoder)
-    if encoder is not None and encoder.output != "hidden":
-        yield "metrics.bert_score.text_encoder: BERTScore compares tokens; name a text encoder with output: hidden"
-    if clip := config.metrics.clip_score:
-        image, text = config.backbones.get(clip.backbone), config.text_encoders.get(clip.text_encoder)
-        # A store is checked when it is opened.
-        if image is not None and not image.is_adopted and image.output != "aligned":
-            yield f"metrics.clip_score.backbone: its output is '{image.output}'; CLIPScore needs output: aligned"
-        if text is not None and text.output != "aligned":
-            yield f"metrics.clip_score.text_encoder: its output is '{text.output}'; CLIPScore needs output: aligned"
+        elif encoder is not None and encoder.output not in outputs:
+            named = " or ".join(outputs)
+            yield f"metrics.{key}.text_encoder: its output is '{encoder.output}'; name one with output: {named}"
+    clip = config.metrics.clip_score
+    image = None if clip is None else config.backbones.get(clip.backbone)
+    if (
+        image is not None and not image.is_adopted and image.output != "aligned"
+    ):  # A store is checked when it is opened.
+        yield f"metrics.clip_score.backbone: its output is '{image.output}'; name one with output: aligned"
 
 
 def _shared_names(config: "ExperimentConfig") -> Iterator[str]:

@@ -229,19 +229,6 @@ class TableConfig(PhotographsConfig):
         return {**super().keys(), "changed": changed}
 
 
-class PairColumns(Section):
-    """Column names of the table. The columns language, category and split are optional."""
-
-    text: str = "text"
-    image: str = "image"
-    language: str = "language"
-    """en or zh. If it is missing or empty, texts with Han characters count as Chinese, others as English."""
-    category: str = "category"
-    """Class for stratified splits. If it is missing or empty, it is derived from the words."""
-    split: str = "split"
-    """Rows with the value 'test' form the test set; all other rows are split by the settings below."""
-
-
 class PairsConfig(DatasetConfig):
     """Chinese and English pairs; 50,000 by default, or fewer if the source has fewer."""
 
@@ -252,12 +239,14 @@ class PairsConfig(DatasetConfig):
     source: Literal["table", "flickr8k"] = "table"
     """table: your own table; flickr8k: data.flickr8k and its Chinese captions."""
     table: UserPath = ""
-    """Path of the table: CSV, TSV, JSON lines (.jsonl) or Parquet."""
+    """Path of the table: CSV, TSV, JSON lines (.jsonl) or Parquet, with the columns text (or caption) and image (or one
+    of its usual names: columns of data.table). Optional columns: language (en or zh; else texts with Han characters
+    count as Chinese), category (class for stratified splits; else derived from the words), split (rows with the value
+    'test' form the test set; all other rows are split by the settings below)."""
     images: UserPath = ""
     """Folder or zip that the image paths in the table are relative to; empty: the folder of the table."""
     encoding: Literal["path", "base64"] = "path"
     """Content of the image column. Bytes (in Parquet) are read in either case."""
-    columns: PairColumns = PairColumns()
     chinese: UserPath = ""
     """Path of flickr8kzhc.caption.txt of Flickr8k-CN (source flickr8k only)."""
     clean: bool = True

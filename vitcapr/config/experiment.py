@@ -15,7 +15,7 @@ from vitcapr.config.captioner import (
 )
 from vitcapr.config.contradictions import contradictions
 from vitcapr.config.data import DataConfig
-from vitcapr.config.decoding import DecodingConfig, RerankingConfig
+from vitcapr.config.decoding import DecodingConfig
 from vitcapr.config.features import (
     BackboneConfig,
     FeaturesConfig,
@@ -25,10 +25,11 @@ from vitcapr.config.features import (
     TokenizerConfig,
     WordVectorsConfig,
 )
-from vitcapr.config.figures import FiguresConfig, FiguresOrNone
 from vitcapr.config.finetuned_dual_encoder import FinetunedDualEncoderConfig
 from vitcapr.config.grid import GridConfig, VariantConfig, complete
 from vitcapr.config.metrics import MetricsConfig
+from vitcapr.config.report import FiguresConfig, FiguresOrNone
+from vitcapr.config.reranking import RerankingConfig
 from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.plugins import plugins
 from vitcapr.rooms import furnished

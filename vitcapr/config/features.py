@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from vitcapr.config.base import ADOPTED, Name, Only, Section, UserPath, checkpoint_files, find_data
+from vitcapr.config.base import ADOPTED, Name, Only, Section, StageSettings, UserPath, checkpoint_files, find_data
+from vitcapr.config.data import Terms
 from vitcapr.plugins import plugins
 
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
@@ -105,6 +106,19 @@ class FeaturesConfig(Section):
     reuse: bool = True
     """Copy the features of pictures and captions that another store holds, if weights, preprocessing, arithmetic and
     code are the same. false: compute all."""
+
+
+class ExtractSettings(StageSettings):
+    """The settings of the stages that extract the features of images, or decode the pictures for a backbone."""
+
+    backbone: BackboneConfig
+    features: FeaturesConfig = FeaturesConfig()
+    terms: Terms = Terms()
+
+    @classmethod
+    def from_config(cls, config: Any, wildcards: Any) -> Self:
+        backbone = config.backbones[wildcards.backbone]
+        return cls(backbone=backbone, features=config.features, terms=Terms.of(config.data))
 
 
 class TextEncoderConfig(Section):

@@ -37,12 +37,8 @@ _OTHER_WORDS = {
     "lr": "learning_rate",
     "batch_size": "batch_images",
     "batch": "batch_images",
-    "attended": "attention_images",
-    "attended_images": "attention_first",
-    "attended_words": "attention_words",
-    "metrics": "caption",
 }
-"""Usual and former names of keys that are called differently here."""
+"""Usual names of keys that are called differently here."""
 _PLAIN = {
     "missing": "it must be given",
     "list_type": "it must be a list",
@@ -161,25 +157,18 @@ def _unknown(model: type[Section], values: Any, location: Location, choice: Loca
 def _meant(keys: Sequence[Location], values: Any, here: Location, unknown: str) -> Location | None:
     """The existing key that an unknown one of the section ``here`` probably stands for.
 
-    The first that exists of: the plural in the same section; a key with this name deeper in the same section; a key of
-    the same section with a similar name; a key with this name elsewhere in the same section of the top level, the
-    nearest first.
+    A key of this section with a similar name; else a key with this name elsewhere in the same section of the top level,
+    the nearest first.
     """
-    beside = [key for key in keys if key[:-1] == here]
+    beside = {str(key[-1]): key for key in keys if key[:-1] == here}
+    close = difflib.get_close_matches(unknown, beside, n=1)
     named = [key for key in keys if key[-1] == unknown and key[: len(here[:1])] == here[:1]]
-    close = difflib.get_close_matches(unknown, [str(key[-1]) for key in beside], n=1)
-    choices = (
-        [key for key in beside if key[-1] == f"{unknown}s"],
-        [key for key in named if key[: len(here)] == here],
-        [key for key in beside if key[-1] in close],
-        named,
-    )
 
     def distance(key: Location) -> tuple[int, bool, int]:
         shared = [*(one == other for one, other in zip(key, here, strict=False)), False].index(False)
         return -shared, not _is_mentioned(values, key[:-1]), len(key)
 
-    return next((min(each, key=distance) for each in choices if each), None)
+    return beside[close[0]] if close else min(named, key=distance, default=None)
 
 
 def _is_mentioned(values: Any, section: Location) -> bool:

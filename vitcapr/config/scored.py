@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from vitcapr.config.base import Section
-from vitcapr.config.grid import VariantConfig
 
 RANKED = ("retrievers", "finetuned_dual_encoders")
 """The sections of models for image-text retrieval."""
@@ -16,19 +15,13 @@ class SeededModel(Section):
     of: str
     """The definition it was made from."""
     vary: str
-    """What else was varied in it, as its name says; empty for nothing."""
+    """What else was varied in it, as its name says, and what the name of its scores ends in; empty for nothing."""
     seed: int
 
-
-class ScoredVariant(NamedTuple):
-    """A variant, and what the name of its scores ends in."""
-
-    variant: VariantConfig
-    endings: tuple[str, ...] = ()
-
-    def without(self, key: str) -> str:
-        """The name of the scores if ``key`` did not vary."""
-        return "-".join([self.variant.without(key), *self.endings])
+    @property
+    def system(self) -> str:
+        """The name without the seed."""
+        return "-".join(filter(None, (self.of, self.vary)))
 
 
 @dataclass(frozen=True)
@@ -91,50 +84,40 @@ class ScoredModels:
                 pairs += [(name, others[language]) for language, name in mine.items() if language in others]
         return list(dict.fromkeys(pairs))
 
-    def variants(self, *kinds: str) -> dict[str, "ScoredVariant"]:
-        """The variants that a grid made, by the names of their scores: with a language for one language of a fine-tuned
-        dual encoder, and with ``query_bank`` for the scores with a query bank.
-
-        Args:
-            kinds: sections of the configuration.
-        """
-        made = {
-            name: ScoredVariant(variant)
-            for kind in kinds
-            for name, variant in self.config.variants.get(kind, {}).items()
-        }
-        for finetuned in made.keys() & self.config.finetuned_dual_encoders.keys():
-            for language, name in self.by_language(finetuned).items():
-                if name != finetuned:
-                    made[name] = ScoredVariant(made[finetuned].variant, (language,))
+    def seeds(self, *sections: str) -> dict[str, SeededModel]:
+        """The models of these sections that a grid gave a seed, by the names of their scores: with a language for one
+        language of a fine-tuned dual encoder, and with ``query_bank`` for the scores with a query bank."""
+        made = {}
+        variants = [each for section in sections for each in self.config.variants.get(section, {}).items()]
+        for name, variant in variants:
+            if isinstance(seed := variant.vary.get("seed"), int):
+                others = variant.without("seed").removeprefix(variant.of)
+                for scored in self._embedded_as(name):
+                    vary = f"{others}{scored.removeprefix(name)}".removeprefix("-")
+                    made[scored] = SeededModel(of=variant.of, vary=vary, seed=seed)
         for name, model in self.querybank_scores.items():
             if model in made:
-                made[name] = ScoredVariant(made[model].variant, (*made[model].endings, QUERY_BANK))
+                vary = f"{made[model].vary}-{QUERY_BANK}".removeprefix("-")
+                made[name] = made[model].model_copy(update={"vary": vary})
         return made
 
     def system_name(self, model: str) -> str:
         """The system of a scored model: its name, without the seed if a grid varied the seed."""
-        variant = self.variants(*RANKED).get(model)
-        return model if variant is None else variant.without("seed")
+        seeds = self.seeds(*RANKED)
+        return seeds[model].system if model in seeds else model
 
     @property
     def systems(self) -> dict[str, str]:
         """The system of each scored model that is one seed of it."""
-        return {name: system for name in self.scored if (system := self.system_name(name)) != name}
+        seeds = self.seeds(*RANKED)
+        return {name: seeds[name].system for name in self.scored if name in seeds}
 
     @property
     def seeded(self) -> dict[str, SeededModel]:
         """The models scored that a grid gave seeds of their own."""
-        captioners, ranked = self.variants("captioners"), self.variants(*RANKED)
+        captioners, ranked = self.seeds("captioners"), self.seeds(*RANKED)
         made = {name: captioners[name] for name in self.captioners if name in captioners}
-        made |= {name: ranked[name] for name in self.scored if name in ranked}
-        seeded = {}
-        for name, variant in made.items():
-            if isinstance(seed := variant.variant.vary.get("seed"), int):
-                of = variant.variant.of
-                vary = variant.without("seed").removeprefix(of).removeprefix("-")
-                seeded[name] = SeededModel(of=of, vary=vary, seed=seed)
-        return seeded
+        return made | {name: ranked[name] for name in self.scored if name in ranked}
 
     def _embedded_as(self, model: str) -> list[str]:
         """The names of a model's embeddings."""

@@ -5,10 +5,10 @@ fit in memory.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -116,52 +116,7 @@ class Checked:
     decoders: dict[str, str]
 
 
-@contextmanager
-def listed_photographs(
-    key: str, images: str, expected: str, list_images: Callable[[ImageSource, list[str]], Listing]
-) -> Iterator[tuple[ImageSource, Listing]]:
-    """Open the photographs of a data set and list them, before any image is read.
-
-    Args:
-        key: of the configuration; it names ``images``.
-        images: a folder or a zip, or one tar or Parquet file, which is read as a folder that holds nothing else.
-        expected: the remedy of the errors.
-        list_images: from the source and its files to the listing.
-    """
-    path = Path(images)
-    if not images:
-        raise UserError(f"{key} is not set", remedy=expected)
-    if not path.exists():
-        raise UserError(f"{key}: no such folder or file", where=path, remedy=expected)
-    alone = path.suffix.lower() in (".tar", ".parquet")
-    with ImageSource(path.parent if alone else path) as source:
-        listing = list_images(source, [path.name] if alone else source.files())
-        rows = np.unique(listing.captions["image_row"])
-        captioned = listing.images.iloc[rows[rows >= 0]]
-        if captioned["path"].isna().all():
-            raise _nothing_there(captioned, listing.rejected, source, key, expected)
-        yield source, listing
-
-
-def _nothing_there(
-    images: pd.DataFrame, rejected: Sequence[tuple[str, str]], source: ImageSource, key: str, expected: str
-) -> UserError:
-    files = source.files()
-    if len(images):
-        tried = _tried(images, np.arange(1)).iloc[0]
-        same = (file for file in files if PurePosixPath(file).name == PurePosixPath(tried).name)
-        example = next(same, files[0] if files else None)
-        there = f"there is '{example}'" if example else "there is no file"
-        what = f"{key}: none of the {len(images)} listed photographs was found; the first is '{tried}', and {there}"
-    else:
-        what = f"{key}: no photograph with a caption is listed"
-        if rejected:
-            item, reason = rejected[0]
-            what += f"; {len(rejected)} items are left out, the first is '{item}': {reason}"
-    return UserError(what, where=source.root, remedy=expected)
-
-
-def _tried(images: pd.DataFrame, rows: np.ndarray) -> "pd.Series[str]":
+def tried_paths(images: pd.DataFrame, rows: np.ndarray) -> "pd.Series[str]":
     """The paths of these images that were looked for."""
     texts = images.reindex(columns=["path", "tried", "image_id"]).iloc[rows].astype("str")
     return texts["path"].fillna(texts["tried"]).fillna(texts["image_id"])
@@ -209,7 +164,8 @@ def check(
                 heif |= facts.heif
     _check_loss(images, reason, candidates, checks, source.root)
     good = candidates[reason[candidates] == ""]
-    first = good[_first_equal(digest, good)]
+    number = pd.DataFrame(digest[good].view(np.uint64)).groupby([0, 1, 2, 3], sort=False).ngroup().to_numpy(np.int64)
+    first = good[np.unique(number, return_index=True)[1][number]]
     duplicates, first = good[first != good], first[first != good]
     if len(apart := np.flatnonzero(split[duplicates] != split[first])):
         names = " and ".join(f"{path.iloc[rows[apart[0]]]} ({split[rows[apart[0]]]})" for rows in (first, duplicates))
@@ -274,7 +230,7 @@ def _reasons_without_reading(path: "pd.Series[str]", captioned: np.ndarray) -> n
 def _check_loss(images: pd.DataFrame, reason: np.ndarray, captioned: np.ndarray, checks: Checks, root: Path) -> None:
     """Not too many of these rows may have a reason."""
     rows = captioned[reason[captioned] != ""]
-    lost = list(zip(_tried(images, rows), reason[rows], strict=True))
+    lost = list(zip(tried_paths(images, rows), reason[rows], strict=True))
     _raise_loss(lost, len(captioned), "captioned images", checks, root)
 
 
@@ -326,15 +282,6 @@ def take_rows(frame: pd.DataFrame, rows: np.ndarray) -> pd.DataFrame:
     """These rows, numbered anew. Large tables are seldom copied: most data sets lose nothing."""
     same = len(rows) == len(frame) and (np.diff(rows) == 1).all()
     return frame if same else frame.iloc[rows].reset_index(drop=True)
-
-
-def _first_equal(digest: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """For each of these rows, the first of them that has its digest, by its place among them."""
-    first = np.arange(len(rows))
-    seen: dict[bytes, np.intp] = {}
-    for place in np.flatnonzero(pd.Series(digest[rows, :8].copy().view(np.uint64).ravel()).duplicated(keep=False)):
-        first[place] = seen.setdefault(digest[rows[place]].tobytes(), place)
-    return first
 
 
 def collect(

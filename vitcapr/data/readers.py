@@ -1,23 +1,55 @@
 """The readers of photographs with captions, by the names of their data sets."""
 
-from contextlib import AbstractContextManager
-from functools import partial
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
 from vitcapr.data import coco, flickr8k, flickr30k, table
-from vitcapr.data.collect import Listing, listed_photographs
+from vitcapr.data.collect import Listing, tried_paths
 from vitcapr.data.images import ImageSource
+from vitcapr.errors import UserError
 
 READERS: dict[str, Any] = {"coco": coco, "flickr30k": flickr30k, "flickr8k": flickr8k, "table": table}
 """A module has ``list_images`` and, for people whose photographs are not found, ``EXPECTED``."""
 
 
-def list_data_set(name: str, images: str, **keys: Any) -> AbstractContextManager[tuple[ImageSource, Listing]]:
+@contextmanager
+def list_data_set(name: str, images: str, **keys: Any) -> Iterator[tuple[ImageSource, Listing]]:
     """The images and captions that the files of a data set list, before any image is read.
 
     Args:
-        images: see :func:`listed_photographs`.
+        images: a folder or a zip, or one tar or Parquet file, which is read as a folder that holds nothing else.
         keys: the other arguments of the reader.
     """
-    list_images = partial(READERS[name].list_images, **keys)
-    return listed_photographs(f"data.{name}.images", images, READERS[name].EXPECTED, list_images)
+    reader, key, path = READERS[name], f"data.{name}.images", Path(images)
+    if not images:
+        raise UserError(f"{key} is not set", remedy=reader.EXPECTED)
+    if not path.exists():
+        raise UserError(f"{key}: no such folder or file", where=path, remedy=reader.EXPECTED)
+    alone = path.suffix.lower() in (".tar", ".parquet")
+    with ImageSource(path.parent if alone else path) as source:
+        files = [path.name] if alone else source.files()
+        listing = reader.list_images(source, files, **keys)
+        rows = np.unique(listing.captions["image_row"])
+        captioned = listing.images.iloc[rows[rows >= 0]]
+        if captioned["path"].isna().all():
+            raise UserError(f"{key}: {_missing(captioned, listing, files)}", where=path, remedy=reader.EXPECTED)
+        yield source, listing
+
+
+def _missing(captioned: pd.DataFrame, listing: Listing, files: list[str]) -> str:
+    if len(captioned):
+        tried = tried_paths(captioned, np.arange(1)).iloc[0]
+        same = (file for file in files if PurePosixPath(file).name == PurePosixPath(tried).name)
+        example = next(same, files[0] if files else None)
+        there = f"there is '{example}'" if example else "there is no file"
+        return f"none of the {len(captioned)} listed photographs was found; the first is '{tried}', and {there}"
+    if not listing.rejected:
+        return "no photograph with a caption is listed"
+    item, reason = listing.rejected[0]
+    number = len(listing.rejected)
+    return f"no photograph with a caption is listed; {number} items are left out, the first is '{item}': {reason}"

@@ -61,11 +61,11 @@ def check_features(model: Captioner, folder: Path, features: FeatureStore, atten
         raise UserError(
             "this captioner does not attend to patches",
             where=folder,
-            remedy="omit --attention, and set decoding.attention to false",
+            remedy="omit attention, and set decoding.attention to false",
         )
     if attends and features.grid == (0, 0):
         raise UserError(
             "these features have no patch grid, so attention has no position in the picture",
             where=features.path,
-            remedy="omit --attention, or use a backbone with output: hidden",
+            remedy="omit attention, or use a backbone with output: hidden",
         )

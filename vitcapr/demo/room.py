@@ -16,10 +16,10 @@ def _checks_claims(config: Any) -> list[bool]:
 
 def _scores(experiment: Any) -> Iterator[str]:
     if _is_on(experiment.config):
-        for one in experiment.attention:
+        for one in experiment.captioning.attention:
             yield f"{experiment.root}/metrics/{one['captioner']}/{one['decoding']}/{one['split']}/grounding.json"
     if any(_checks_claims(experiment.config)):
-        yield from experiment.caption_files("metrics", "claims.json")
+        yield from experiment.captioning.caption_files("metrics", "claims.json")
 
 
 def _trained_backbone(config: Any) -> dict[str, Any]:

@@ -6,23 +6,25 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from math import isqrt
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vitcapr.config.base import find_backbone
 from vitcapr.config.captioner import CaptionerPhaseConfig, LanguageModelCaptionerConfig
 from vitcapr.encoders.kinds import check_image_encoder, check_image_tower, check_text_encoder
 from vitcapr.errors import UserError
-from vitcapr.experiment.inputs import Inputs
-from vitcapr.experiment.selection import TRAIN, VALIDATION
+from vitcapr.experiment.models import TRAIN, VALIDATION
 from vitcapr.formats.store_manifest import arrays_of_layer, read_sealed
 from vitcapr.pipeline.paths import stores_root
 from vitcapr.rooms import ask, sections_to_run
 from vitcapr.training.phases import images_in_batch, warmup_steps
 
+if TYPE_CHECKING:
+    from vitcapr.experiment.experiment import Experiment
 
-def problems(experiment: Inputs) -> Iterator[UserError]:
+
+def problems(experiment: "Experiment") -> Iterator[UserError]:
     """What is wrong with the files and checkpoints that an experiment names."""
-    config, run = experiment.config, experiment.config.run
+    config, run, models = experiment.config, experiment.config.run, experiment.models
     sections = ["captioners", "retrievers", "finetuned_dual_encoders", *sections_to_run()]
     if not any(getattr(run, section) for section in [*sections, "loss_curves"]):
         yield UserError(
@@ -31,8 +33,8 @@ def problems(experiment: Inputs) -> Iterator[UserError]:
             remedy=f"name something under {', '.join(sections[:-1])} or {sections[-1]}",
         )
     yield from _read_only_folders(experiment)
-    for name in experiment.backbones:
-        if experiment.is_trained(name) and not experiment.dataset.has_objects:
+    for name in models.backbones:
+        if models.is_trained(name) and not experiment.dataset.has_objects:
             yield UserError(
                 f"backbones.{name}: source 'trained' needs a data set with object masks",
                 where=f"data.dataset: {config.data.dataset}",
@@ -60,10 +62,10 @@ def problems(experiment: Inputs) -> Iterator[UserError]:
         yield error
 
 
-def _read_only_folders(experiment: Inputs) -> Iterator[UserError]:
+def _read_only_folders(experiment: "Experiment") -> Iterator[UserError]:
     folders = [
         experiment.results / experiment.name,
-        *([stores_root(experiment.results)] if experiment.extracted else []),
+        *([stores_root(experiment.results)] if experiment.models.extracted else []),
     ]
     for folder in dict.fromkeys(path.resolve() for path in folders):
         there = next(path for path in (folder, *folder.parents) if path.exists())
@@ -72,13 +74,13 @@ def _read_only_folders(experiment: Inputs) -> Iterator[UserError]:
             yield UserError(what, where=there, remedy=remedy)
 
 
-def _unreadable_features(experiment: Inputs) -> Iterator[UserError]:
+def _unreadable_features(experiment: "Experiment") -> Iterator[UserError]:
     """What models read and the stores of their backbones do not hold.
 
     Raises:
         UserError: a store is not there.
     """
-    config, stored = experiment.config, experiment.stored
+    config, stored = experiment.config, experiment.features.stored
     for key, backbones, arrays in _readers(experiment):
         for name in backbones:
             shapes, backbone = stored[name].shapes, config.backbones[name]
@@ -95,7 +97,7 @@ def _unreadable_features(experiment: Inputs) -> Iterator[UserError]:
             elif any(shapes[array] != stored[backbones[0]].shapes[array] for array in arrays):
                 what = f"{key}: the features of '{name}' have other shapes than those of '{backbones[0]}'"
                 yield UserError(what, where=backbone.source, remedy="give views of one network and one image size")
-    for name in experiment.trained_captioners:
+    for name in experiment.models.trained_captioners:
         captioner = config.captioners[name]
         grid = captioner.prefix.grid if isinstance(captioner, LanguageModelCaptionerConfig) else None
         patches = stored[captioner.backbone].shapes.get(_at_layer(captioner.arrays, captioner.layer)[0])
@@ -107,18 +109,18 @@ def _unreadable_features(experiment: Inputs) -> Iterator[UserError]:
             yield UserError(what, where=where, remedy="lower it, or set it to null")
 
 
-def _readers(experiment: Inputs) -> Iterator[tuple[str, list[str], Sequence[str]]]:
+def _readers(experiment: "Experiment") -> Iterator[tuple[str, list[str], Sequence[str]]]:
     """For each model, its key, its backbone and those of its views, and the arrays that it reads of each."""
-    config = experiment.config
-    for name in experiment.trained_captioners:
+    config, models = experiment.config, experiment.models
+    for name in models.trained_captioners:
         captioner = config.captioners[name]
         yield f"captioners.{name}", [captioner.backbone], _at_layer(captioner.arrays, captioner.layer)
-    for name in experiment.needed_retrievers:
+    for name in models.needed_retrievers:
         retriever = config.retrievers[name]
         key, views = f"retrievers.{name} (pool {retriever.image.pool})", retriever.augmented_views
         yield key, [retriever.backbone, *views], _at_layer(retriever.image.arrays, retriever.layer)
     yield from ask("arrays", experiment)
-    if config.metrics.clip_score and experiment.captioners:
+    if config.metrics.clip_score and models.captioners:
         yield "metrics.clip_score", [config.metrics.clip_score.backbone], ["cls"]
 
 
@@ -127,23 +129,23 @@ def _at_layer(arrays: Sequence[str], layer: int | None) -> list[str]:
     return [names.get(array, array) for array in arrays]
 
 
-def not_done(experiment: Inputs) -> Iterator[str]:
+def not_done(experiment: "Experiment") -> Iterator[str]:
     """A line for what the experiment names and a run does not do."""
-    config, places = experiment.config, experiment.attentive_captioners
+    config, models, places = experiment.config, experiment.models, experiment.captioning.attentive_captioners
     yield from ask("notes", experiment)
-    for name in experiment.captioners if experiment.attentive_decodings else ():
+    for name in models.captioners if models.attentive_decodings else ():
         if config.captioners[name].attends and name not in places:
             backbone = config.captioners[name].backbone
             yield f"captioners.{name}: no attention is drawn, because the patches of backbones.{backbone} have no grid"
 
 
-def _without_encoder(experiment: Inputs) -> Iterator[UserError]:
+def _without_encoder(experiment: "Experiment") -> Iterator[UserError]:
     """Rerankings embed new captions, which no encoder is known for where the features were imported."""
-    for name in experiment.rerankings:
+    for name in experiment.models.rerankings:
         retriever = experiment.config.rerankings[name].retriever
         encoder = experiment.config.retrievers[retriever].text.text_encoder if retriever else None
-        if encoder in experiment.adopted_texts:
-            store = Path(experiment.adopted_store(experiment.config.text_encoders[encoder]))
+        if encoder in experiment.models.adopted_texts:
+            store = Path(experiment.features.adopted_store(experiment.config.text_encoders[encoder]))
             if store.is_file() and store.stat().st_size and "imported" in read_sealed(store)["attributes"]:
                 what = (
                     f"rerankings.{name}: its retriever reads imported text features, and no encoder is known for more"
@@ -151,36 +153,36 @@ def _without_encoder(experiment: Inputs) -> Iterator[UserError]:
                 yield UserError(what, where=store, remedy="name a text encoder that is a checkpoint")
 
 
-def _checkpoints(experiment: Inputs) -> Iterator[tuple[str, str, Callable[[Path], object]]]:
+def _checkpoints(experiment: "Experiment") -> Iterator[tuple[str, str, Callable[[Path], object]]]:
     """Key and source of each checkpoint that the experiment starts from, and the check of its folder."""
-    config = experiment.config
-    for name in experiment.extracted:
+    config, models = experiment.config, experiment.models
+    for name in models.extracted:
         backbone = config.backbones[name]
         check = partial(check_image_encoder, kind=backbone.kind, output=backbone.output, layers=backbone.layers or ())
-        if not experiment.is_trained(name):
+        if not models.is_trained(name):
             yield f"backbones.{name}", backbone.source, partial(check, image_size=backbone.image_size)
-    for name in experiment.pixel_backbones:
+    for name in models.pixel_backbones:
         backbone = config.backbones[name]
-        if not experiment.is_trained(name):
+        if not models.is_trained(name):
             yield f"backbones.{name}", backbone.source, partial(check_image_tower, image_size=backbone.image_size)
-    for name in dict.fromkeys([*experiment.extracted_texts, *experiment.scoring_encoders]):
+    for name in dict.fromkeys([*models.extracted_texts, *models.scoring_encoders]):
         encoder = config.text_encoders[name]
         if encoder.output != "word_vectors":
             checked = partial(check_text_encoder, output=encoder.output, max_length=encoder.max_length)
             yield f"text_encoders.{name}", encoder.source, checked
-    for name in experiment.needed_dual_encoders:
+    for name in models.needed_dual_encoders:
         for part, tower in config.finetuned_dual_encoders[name].text.items():
             if tower.source is not None:
                 checked = partial(check_text_encoder, output="hidden", max_length=tower.max_length)
                 yield f"finetuned_dual_encoders.{name}.text.{part}", tower.source, checked
 
 
-def too_many_pairs(experiment: Inputs, captions: int) -> Iterator[UserError]:
+def too_many_pairs(experiment: "Experiment", captions: int) -> Iterator[UserError]:
     """The settings that ask for more training pairs than there are captions of training images."""
     config = experiment.config
     asked = {
         f"retrievers.{name}.training.pairs": config.retrievers[name].training.pairs
-        for name in experiment.needed_retrievers
+        for name in experiment.models.needed_retrievers
     }
     asked |= dict(ask("pairs", config))
     for key, pairs in asked.items():
@@ -189,12 +191,12 @@ def too_many_pairs(experiment: Inputs, captions: int) -> Iterator[UserError]:
             yield UserError(what, where=f"data.{config.data.dataset}", remedy="lower it, or set null for all")
 
 
-def endless_warm_ups(experiment: Inputs, images: int) -> Iterator[str]:
+def endless_warm_ups(experiment: "Experiment", images: int) -> Iterator[str]:
     """A line for each phase, over so many training images, whose learning rate does not arrive."""
-    config = experiment.config
-    models: dict[str, Any] = {f"captioners.{name}": config.captioners[name] for name in experiment.trained_captioners}
-    models |= {f"retrievers.{name}": config.retrievers[name] for name in experiment.needed_retrievers}
-    for key, model in models.items():
+    config, models = experiment.config, experiment.models
+    trained: dict[str, Any] = {f"captioners.{name}": config.captioners[name] for name in models.trained_captioners}
+    trained |= {f"retrievers.{name}": config.retrievers[name] for name in models.needed_retrievers}
+    for key, model in trained.items():
         for number, phase in enumerate(model.training.phases if images else ()):
             batch = images_in_batch(phase, images) if isinstance(phase, CaptionerPhaseConfig) else phase.batch_images
             steps = phase.epochs * -(-images // batch)
@@ -203,17 +205,17 @@ def endless_warm_ups(experiment: Inputs, images: int) -> Iterator[str]:
                 yield f"{warmup}, but the phase has {steps} steps: the learning rate never arrives; lower it"
 
 
-def empty_splits(experiment: Inputs, sizes: Counter[str]) -> Iterator[UserError]:
+def empty_splits(experiment: "Experiment", sizes: Counter[str]) -> Iterator[UserError]:
     """The splits without an image that a run needs.
 
     Args:
         sizes: the number of images of each split.
     """
-    config = experiment.config
-    trained = [*experiment.trained_captioners, *experiment.needed_retrievers, *experiment.needed_dual_encoders]
+    config, models = experiment.config, experiment.models
+    trained = [*models.trained_captioners, *models.needed_retrievers, *models.needed_dual_encoders]
     needed = {TRAIN: "training", VALIDATION: "training"} if trained else {}
-    needed |= dict.fromkeys(experiment.splits, "run.splits")
-    needed |= {split: "tuning" for split in experiment.needed_splits if split not in needed}
+    needed |= dict.fromkeys(models.splits, "run.splits")
+    needed |= {split: "tuning" for split in models.needed_splits if split not in needed}
     listed = ", ".join(f"{number} {split}" for split, number in sizes.items() if number)
     for split, purpose in needed.items():
         if not sizes[split]:

@@ -1,28 +1,50 @@
 """The interface of the rules to an experiment: its validated configuration, its stages and their files."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from vitcapr.config.base import from_here
+from vitcapr.config.base import Section, from_here
+from vitcapr.config.data import DatasetConfig
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.grid import expand_grid
 from vitcapr.config.reading import parse, read_yaml
 from vitcapr.errors import as_user_error
+from vitcapr.experiment.captioning import Captioning
 from vitcapr.experiment.checks import not_done, problems
+from vitcapr.experiment.features import Features
 from vitcapr.experiment.figure_rules import FigureRule
-from vitcapr.experiment.inputs import Inputs
+from vitcapr.experiment.models import Models
+from vitcapr.experiment.retrieval import Finetuning, Retrieval
 from vitcapr.experiment.targets import Targets
 from vitcapr.pipeline.paths import RESULTS
 from vitcapr.pipeline.rule import Stages
-from vitcapr.pipeline.stage import each_stage
+from vitcapr.pipeline.stage import each_stage, find_stage
 
 
-@dataclass(frozen=True)
-class Experiment(Inputs, Targets):
-    """A validated configuration and the files of its jobs: names and paths, inputs of jobs, targets."""
+class Experiment:
+    """A validated configuration, and for each subject the names and files of its jobs.
+
+    Attributes:
+        config, results: the configuration, and the folder of all results.
+        on_cluster: whether the jobs run on other machines, whose GPUs are not seen here.
+        dataset: the section of the data set.
+        stages: the stages as the rules run them.
+    """
+
+    def __init__(self, config: ExperimentConfig, results: Path = RESULTS, on_cluster: bool = False) -> None:
+        self.config, self.results, self.on_cluster = config, results, on_cluster
+        self.name = config.experiment
+        self.dataset: DatasetConfig = getattr(config.data, config.data.dataset)
+        self.stages = Stages(config, results)
+        self.models = Models(config)
+        self.root = self.models.root
+        self.features = Features(self.models, results)
+        self.captioning = Captioning(self.models, self.features)
+        self.retrieval = Retrieval(self.models, self.features)
+        self.finetuning = Finetuning(self.models, self.features)
+        self.targets = Targets(self.models, self)
 
     @classmethod
     def from_config(
@@ -45,17 +67,13 @@ class Experiment(Inputs, Targets):
         return experiment
 
     @property
-    def stages(self) -> Stages:
-        """The stages as the rules run them."""
-        return Stages(self.config, self.results)
-
-    @property
     def contents(self) -> str:
         """What a run makes, in one line, and what it leaves out, a line each."""
         images = self.dataset.size_line or f"data set {self.config.data.dataset}"
         line = (
-            f"{self.name}: {images}; backbones: {len(self.backbones)}, captioners: {len(self.captioners)}, "
-            f"retrievers: {len(self.retrievers)}, sets of captions: {len(self.captions_files)}"
+            f"{self.name}: {images}; backbones: {len(self.models.backbones)}, "
+            f"captioners: {len(self.models.captioners)}, retrievers: {len(self.models.retrievers)}, "
+            f"sets of captions: {len(self.captioning.captions_files)}"
         )
         return "\n".join([line, *not_done(self)])
 
@@ -65,6 +83,18 @@ class Experiment(Inputs, Targets):
         if not self.config.figures.formats:
             return []
         return [FigureRule(stage, stage.figure, self) for stage in each_stage() if stage.figure is not None]
+
+    @property
+    def user_files(self) -> dict[str, Path]:
+        """The files and folders of the user that must exist before the experiment can run, by their keys."""
+        settings = find_stage(self.dataset.stage).settings
+        assert settings is not None
+        encoders = {name: self.config.text_encoders[name] for name in self.models.text_encoders}
+        sections: dict[str, Section] = {"metrics": self.config.metrics}
+        sections |= {f"word_vectors.{name}": self.config.word_vectors[name] for name in self.models.word_vectors}
+        sections |= {f"text_encoders.{name}": e for name, e in encoders.items() if e.output == "word_vectors"}
+        named = {f"{key}.{name}": path for key, section in sections.items() for name, path in section.user_files()}
+        return dict(settings.from_config(self.config, None).user_files()) | named
 
 
 def load_experiment(*configfiles: Path) -> Experiment:

@@ -3,13 +3,15 @@
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vitcapr.config.scored import unique
-from vitcapr.experiment.inputs import Inputs
 from vitcapr.pipeline.figure import Figure
 from vitcapr.pipeline.rule import EXPERIMENT, RuleStage, list_files, one_of
 from vitcapr.pipeline.stage import Stage
+
+if TYPE_CHECKING:
+    from vitcapr.experiment.experiment import Experiment
 
 FIGURES = f"{EXPERIMENT}/figures"
 
@@ -20,7 +22,7 @@ class FigureRule:
 
     stage: Stage
     figure: Figure
-    experiment: Inputs
+    experiment: "Experiment"
 
     @cached_property
     def _files(self) -> dict[str, Any]:

@@ -3,24 +3,30 @@
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vitcapr.config.base import from_here
-from vitcapr.config.scored import RANKED, unique
-from vitcapr.experiment.selection import TEST, Selection
+from vitcapr.config.scored import RANKED
+from vitcapr.experiment.models import TEST, Part
 from vitcapr.files import canonical_json
 from vitcapr.pipeline.rule import list_files
 from vitcapr.rooms import ask
 
+if TYPE_CHECKING:
+    from vitcapr.experiment.experiment import Experiment
+
 
 @dataclass(frozen=True)
-class Targets(Selection):
-    """The targets of the rules ``all``, ``captions``, ``metrics`` and others, from the values of their wildcards."""
+class Targets(Part):
+    """The targets of the rules ``all``, ``captions``, ``metrics`` and others.
 
-    @property
-    def captions_files(self) -> list[str]:
-        return self.caption_files("captions", "captions.json")
+    Attributes:
+        experiment: whose other files these are; rooms are asked about it.
+    """
+
+    experiment: "Experiment"
 
     def weights(self, section: str, names: Iterable[str]) -> list[str]:
         return [f"{self.root}/{section}/{name}/best.safetensors" for name in names]
@@ -28,129 +34,93 @@ class Targets(Selection):
     @property
     def metrics(self) -> list[str]:
         """The scores that ``summary.csv`` joins."""
-        root, run = self.root, self.config.run
-        polyglots = [
-            name
-            for name in self.finetuned_dual_encoders
-            if len(self.config.finetuned_dual_encoders[name].languages) > 1
-        ]
+        models, captions, scores = self.models, self.experiment.captioning, self.experiment.retrieval.model_files
+        encoders, folder = self.config.finetuned_dual_encoders, "metrics/retrieval"
+        polyglots = [name for name in models.finetuned_dual_encoders if len(encoders[name].languages) > 1]
+        pooled = models.scored if self.config.run.pools else []
         return [
-            *self.caption_files("metrics", "metrics.json"),
-            *ask("scores", self),
-            *(self.caption_files("metrics", "similarity.json") if self.scoring_encoders else []),
-            *self._model_files("metrics/retrieval", self.ranked, "metrics.json"),
-            *(f"{root}/metrics/retrieval/{name}/pools/metrics.json" for name in (self.scored if run.pools else [])),
-            *self._model_files("metrics/languages", polyglots, "metrics.json"),
-            *self._model_files("metrics/retrieval", self.querybank_scores, "metrics.json"),
+            *captions.caption_files("metrics", "metrics.json"),
+            *ask("scores", self.experiment),
+            *(captions.caption_files("metrics", "similarity.json") if models.scoring_encoders else []),
+            *scores(folder, models.ranked, "metrics.json"),
+            *(f"{self.root}/{folder}/{name}/pools/metrics.json" for name in pooled),
+            *scores("metrics/languages", polyglots, "metrics.json"),
+            *scores(folder, models.querybank_scores, "metrics.json"),
         ]
-
-    @property
-    def ranks(self) -> list[str]:
-        return self._model_files("metrics/retrieval", self.ranked, "ranks.npz")
-
-    @property
-    def ablated_ranks(self) -> list[str]:
-        """The ranks of the models of ablations."""
-        names = unique(name for pair in self.ablations for name in pair)
-        return self._model_files("metrics/retrieval", names, "ranks.npz")
 
     @property
     def cards(self) -> list[str]:
-        models = [f"captioners/{name}" for name in self.trained_captioners]
-        models += [f"retrievers/{name}" for name in self.needed_retrievers]
-        models += [f"finetuned_dual_encoders/{name}" for name in self.needed_dual_encoders]
-        return [f"{self.root}/{model}/card.json" for model in models]
+        models = self.models
+        trained = [f"captioners/{name}" for name in models.trained_captioners]
+        trained += [f"retrievers/{name}" for name in models.needed_retrievers]
+        trained += [f"finetuned_dual_encoders/{name}" for name in models.needed_dual_encoders]
+        return [f"{self.root}/{model}/card.json" for model in trained]
 
     @property
     def comparisons(self) -> list[str]:
         """The comparisons: each reranking with its decoding, and each captioner with the one that it starts from."""
-        captioners = self.config.captioners
-        started = [name for name in self.captioners if captioners[name].start_from in self.captioners]
-        pairs = [(captioner, source) for captioner in self.captioners for source in self.rerankings]
-        pairs += [(captioner, source) for captioner in started for source in self.decodings]
+        models, captioners = self.models, self.models.captioners
+        started = [name for name in captioners if self.config.captioners[name].start_from in captioners]
+        pairs = [*product(captioners, models.rerankings), *product(started, models.decodings)]
         return [
             f"{self.root}/comparisons/{captioner}/{source}/{split}/comparison.json"
-            for captioner, source in pairs
-            for split in self.splits
+            for (captioner, source), split in product(pairs, models.splits)
         ]
-
-    @property
-    def sealed_stores(self) -> dict[str, str]:
-        """The sealed feature stores of images and captions, by their folders below the experiment's."""
-        folders = [f"features/{name}" for name in self.backbones]
-        folders += [f"text_features/{name}" for name in self.text_encoders]
-        return {folder: f"{self.root}/{folder}/manifest.json" for folder in folders}
 
     @property
     def spreads(self) -> list[str]:
         """The table of scores over seeds, where models differ in their seed."""
-        groups = [(model.of, model.vary) for model in self.seeded.values()]
+        groups = [(model.of, model.vary) for model in self.models.seeded.values()]
         return [f"{self.root}/tables/spread.md"] if len(set(groups)) < len(groups) else []
 
     @property
     def tables(self) -> list[str]:
         """Everything but metrics and figures."""
-        root, run, stores = self.root, self.config.run, self.sealed_stores
+        root, run, stores = self.root, self.config.run, self.experiment.features.sealed_stores
         return [
             *(f"{root}/{file}" for file in ("data/croissant.json", "summary.csv", "tables/scores.md", "index.html")),
             *self.comparisons,
             *self.spreads,
             *([f"{root}/tables/ablations.md"] if run.ablations else []),
-            *ask("tables", self),
+            *ask("tables", self.experiment),
             *([f"{root}/text/tags/tags.npz"] if run.tags else []),
-            *([f"{root}/tables/claims.md"] if self.config.data.dataset == "pairs" else []),
             *([f"{root}/tables/feature_statistics.md"] if stores else []),
         ]
 
     @property
     def page_files(self) -> dict[str, dict[str, str]]:
         """The files of the first page with names, by the stage's parameters."""
-        root, split = self.root, self.page_split
-        captions = self.captions_by([*self.needed_decodings, *self.rerankings])
-        ranked = self.representatives(self.ranked, *RANKED)
+        root, split, models, captioning = self.root, self.page_split, self.models, self.experiment.captioning
+        captions = captioning.captions_by([*models.needed_decodings, *models.rerankings])
+        ranked, retrievers = models.representatives(models.ranked, *RANKED), self.config.retrievers
         trained = {
-            "captioners": self.trained("captioners"),
-            "retrievers": [name for name in self.trained("retrievers") if self.config.retrievers[name].training.phases],
-            "finetuned_dual_encoders": self.representatives(self.finetuned_dual_encoders, "finetuned_dual_encoders"),
-            "backbones": self.trained("backbones"),
+            "captioners": models.trained("captioners"),
+            "retrievers": [name for name in models.trained("retrievers") if retrievers[name].training.phases],
+            "finetuned_dual_encoders": models.representatives(models.finetuned_dual_encoders, RANKED[1]),
+            "backbones": models.trained("backbones"),
         }
-        models = [f"{section}/{name}" for section, names in trained.items() for name in names]
-        attention = [f"{each['captioner']}/{each['decoding']}" for each in self.attention if each["split"] == split]
+        histories = [f"{section}/{name}" for section, names in trained.items() for name in names]
+        attention = [f"{each['captioner']}/{each['decoding']}" for each in captioning.attention]
         return {
             "captions": {name: path.format(split=split) for name, path in captions.items()},
-            "claims": {name: path.format(split=split) for name, path in self.claims(captions).items()},
+            "claims": {name: path.format(split=split) for name, path in captioning.claims(captions).items()},
             "attention": {name: f"{root}/captions/{name}/{split}/attention.npz" for name in attention[:1]},
-            "embeddings": {name: self.embeddings(name, split) for name in ranked},
+            "embeddings": {name: self.experiment.retrieval.embeddings(name, split) for name in ranked},
             "ranks": {name: f"{root}/metrics/retrieval/{name}/{split}/ranks.npz" for name in ranked},
-            "histories": {model: f"{root}/{model}/history.csv" for model in models},
+            "histories": {model: f"{root}/{model}/history.csv" for model in histories},
         }
 
     @property
     def page_split(self) -> str:
         """The split that the first page shows."""
-        return TEST if TEST in self.splits else self.splits[0]
+        return TEST if TEST in self.models.splits else self.models.splits[0]
 
     @property
     def page_inputs(self) -> dict[str, list[str]]:
         """The inputs of the first page, by the stage's parameters."""
         comparisons = [path for path in self.comparisons if f"/{self.page_split}/" in path]
-        return {name: list_files(files) for name, files in self.page_files.items()} | {
-            "comparisons": comparisons,
-            "sections": list(ask("page", self)),
-        }
-
-    def caption_files(self, folder: str, file: str) -> list[str]:
-        """``file`` under ``folder`` for every captioner, decoding or reranking, and split."""
-        return [
-            f"{self.root}/{folder}/{captioner}/{source}/{split}/{file}"
-            for captioner in self.captioners
-            for source in self.caption_sources
-            for split in self.splits
-        ]
-
-    def _model_files(self, folder: str, names: Iterable[str], file: str) -> list[str]:
-        """``file`` under ``folder`` for every model and split."""
-        return [f"{self.root}/{folder}/{name}/{split}/{file}" for name in names for split in self.splits]
+        files = {name: list_files(each) for name, each in self.page_files.items()}
+        return files | {"comparisons": comparisons, "sections": list(ask("page", self.experiment))}
 
 
 def run_again(configfiles: list[Path], changes: Mapping[str, Any]) -> str:

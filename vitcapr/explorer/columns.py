@@ -87,10 +87,8 @@ def written_column(system: str, space: str, written: Written, count: int, images
 
 def audit_columns(name: str, audit: pd.DataFrame, numbers: Mapping[str, int]) -> Iterator[Column]:
     """The columns of an audit: the largest suspicion among the captions of each image."""
-    for key, label in (
-        ("suspicion", "suspicion of the worst reference"),
-        ("wrong", "probability of a wrong reference"),
-    ):
+    labels = {"suspicion": "suspicion of the worst reference", "wrong": "probability of a wrong reference"}
+    for key, label in labels.items():
         values = _spread(numbers, audit.groupby("image_id")[key].max().to_dict())
         yield Column(f"{name}:{key}", label, name, "low", values, 2)
 

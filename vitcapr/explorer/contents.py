@@ -17,6 +17,7 @@ from vitcapr.formats.scores import Score
 from vitcapr.metrics.labels import COLUMNS
 from vitcapr.report.attended import encoded
 from vitcapr.report.claims import wrong_words
+from vitcapr.report.figures.examples import mark_words
 
 PART = 100
 """Images whose details are in one file."""
@@ -111,6 +112,7 @@ class Contents:
         images, references = self.gallery.images, self.gallery.references
         ids, several = images["image_id"].tolist(), references["language"].nunique() > 1
         systems = [system for _, system in self.systems.values()]
+        bases = [self._base(number, system) for number, system in self.systems.values()]
         return {
             "ids": ids,
             "sizes": images[["width", "height"]].to_numpy().tolist(),
@@ -122,6 +124,10 @@ class Contents:
                 if one.claims
                 else None
                 for one in systems
+            ],
+            "added": [
+                base and [_added(one.captions.get(id_), base.captions.get(id_)) for id_ in ids]
+                for one, base in zip(systems, bases, strict=True)
             ],
             "references": {
                 "image": references["image"].tolist(),
@@ -224,6 +230,14 @@ def _score_cells(scores: Mapping[str, Score], others: Sequence[Mapping[str, Scor
             parts = {"text": cell.text, "interval": cell.interval, "best": cell.text == best}
             cells.append({"name": name, "label": column.short, **parts, "group": column.group.title})
     return cells
+
+
+def _added(caption: DecodedCaption | None, before: DecodedCaption | None) -> list[int]:
+    """The places of the words that a reranking added; none in a language without spaces."""
+    if caption is None or before is None or " " not in caption.caption:
+        return []
+    runs = mark_words(caption.caption.split(), before=before.caption.split())
+    return [place for place, run in enumerate(run for run in runs if run.change != "del") if run.change]
 
 
 def _caption_details(caption: DecodedCaption, system: System) -> Json:

@@ -19,7 +19,6 @@ PairsFolder = Annotated[
 ]
 PairsFile = Annotated[Path, "pairs.parquet: the pairs before cleaning their texts"]
 CleaningFile = Annotated[Path, "cleaning.json: what was removed from the texts"]
-ClaimsFile = Annotated[Path, "claims.json: a paper's claims about its preprocessing, and the measured values"]
 PoolsFile = Annotated[Path, "pools.npz: the held-out queries and their candidates"]
 VocabularyFile = Annotated[Path, "vocabulary.json"]
 TokensFile = Annotated[Path, "tokens.npz: the captions as word numbers"]

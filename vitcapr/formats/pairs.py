@@ -1,4 +1,4 @@
-"""Beside the manifest of a data set of pairs: the pairs before cleaning, pools of queries, cleaning, claims."""
+"""Beside the manifest of a data set of pairs: the pairs before cleaning, pools of queries, cleaning."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from vitcapr.files import write_json
 from vitcapr.formats.containers import check_columns, read_arrays, read_parquet, slices, write_arrays, write_frame
 from vitcapr.formats.records import reading
 
-FORMAT, CLAIMS_FORMAT = "vitcapr-pairs-1", "vitcapr-claims-1"
+FORMAT = "vitcapr-pairs-1"
 TABLE = "pairs.parquet"
 PAIRS = pa.schema([("caption_id", pa.string()), ("raw", pa.string()), ("category", pa.string())])
 """A row a caption, in the order of ``captions.parquet``. ``raw``: the text before cleaning."""

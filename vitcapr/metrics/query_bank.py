@@ -88,9 +88,7 @@ def read_correction(query_bank: Path | None, weight: Path | None) -> Correction 
     if query_bank is None and weight is None:
         return None
     if query_bank is None or weight is None:
-        raise UserError(
-            "a query bank needs a weight, and a weight a bank", remedy="give --query-bank and --bank-weight"
-        )
+        raise UserError("a query bank needs a weight, and a weight a bank", remedy="give query_bank and bank_weight")
     return Correction(read_embeddings(query_bank), QueryBankWeight.read(weight))
 
 

@@ -1,8 +1,7 @@
 """The code of a job: the modules that it imports with their data, its plugins, and the versions of libraries.
 
-The import graph comes from grimp, which reads the sources and imports nothing, so that the Snakefile can ask for the
-code of every stage without loading torch. What a stage looks up by name, such as a metric or the architecture of a
-captioner, counts where the settings name it (:mod:`vitcapr.plugins`).
+The import graph comes from grimp, which reads the sources and imports nothing. What a stage looks up by name, such as a
+metric or the architecture of a captioner, counts where the settings name it (:mod:`vitcapr.plugins`).
 """
 
 import ast
@@ -21,7 +20,7 @@ import yaml
 
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_bytes, sha256_file, write_json
-from vitcapr.plugins import FOLDER, LOCAL, component_modules, is_installed, plugins_in
+from vitcapr.plugins import FOLDER, LOCAL, component_modules, is_installed
 
 if TYPE_CHECKING:
     import grimp
@@ -46,7 +45,7 @@ def job_code(module: str, settings: Mapping[str, Any]) -> dict[str, str]:
     Raises:
         UserError: a plugin is not Python, or imports what is not installed.
     """
-    modules = [module, *component_modules(settings), *(plugin.module for plugin in plugins_in(settings))]
+    modules = [module, *component_modules(settings)]
     packages = sorted({PACKAGE, *(name.partition(".")[0] for name in modules if "." in name)})
     code = {name: value for each in modules for name, value in module_code(each, *packages).items()}
     tables = {Path(FOLDER, Path(name).name) for name in code if name.startswith(PACKAGE) and name.endswith(".yaml")}
@@ -62,17 +61,16 @@ def code_hash(code: Mapping[str, str]) -> str:
 def module_code(module: str, *packages: str) -> dict[str, str]:
     """The code that importing and running a module can reach. Imports are followed in these packages.
 
-    Left out are ``vitcapr/__init__.py``, whose version number and late imports concern no stage, and the package of the
-    configuration and ``config`` of a room: their values are in the settings of a job.
+    Left out are ``vitcapr/__init__.py``, whose late imports concern no stage, and the configuration of the package and
+    of rooms, whose values are in the settings of a job.
     """
     graph = _import_graph(packages or (PACKAGE,))
     reached, files, libraries, waiting = {PACKAGE, LOCAL}, dict[str, Path](), dict[str, str](), [module]
-    uncounted = sys.stdlib_module_names | HARMLESS.keys()
     while waiting:
         name = waiting.pop()
-        root = name.partition(".")[0]
-        configuration = f"{name}.".startswith(f"{PACKAGE}.config.") or (root == PACKAGE and name.endswith(".config"))
-        if name in reached or root in uncounted or configuration:
+        root, *inner = name.split(".")
+        uncounted = root in sys.stdlib_module_names or root in HARMLESS
+        if name in reached or uncounted or (root == PACKAGE and "config" in (inner[0], inner[-1])):
             continue
         reached.add(name)
         if name in graph.modules and not graph.is_module_squashed(name):
@@ -132,37 +130,27 @@ def _files(module: str) -> dict[str, Path]:
 
 def digests(paths: Mapping[str, Path]) -> dict[str, str]:
     """The :func:`tree_digest` of each Python file, and the sha256 of each other one."""
-    known, values = _known_digests(), dict[str, str]()
-    size = len(known)
-    for name, path in paths.items():
-        key = sha256_file(path)
-        if path.suffix == ".py" and key not in known:
-            known[key] = tree_digest(path.read_bytes().decode())
-        values[name] = known[key] if path.suffix == ".py" else key
-    if len(known) > size:
+    known, contents = _known_digests(), {name: sha256_file(path) for name, path in paths.items()}
+    new = {key for name, key in contents.items() if paths[name].suffix == ".py"} - known.keys()
+    if new:
+        known |= {key: tree_digest(paths[name].read_bytes()) for name, key in contents.items() if key in new}
         with suppress(OSError, UserError):  # the disk is full or read-only
             write_json(KNOWN_DIGESTS, known)
-    return values
+    return {name: known.get(key, key) for name, key in contents.items()}
 
 
 @cache
 def _known_digests() -> dict[str, str]:
-    try:
-        content = json.loads(KNOWN_DIGESTS.read_bytes())
-        return {key: digest for key, digest in content.items() if isinstance(digest, str)}
-    except (OSError, ValueError, AttributeError):
-        return {}
+    with suppress(OSError, ValueError, TypeError):
+        return dict(json.loads(KNOWN_DIGESTS.read_bytes()))
+    return {}
 
 
-def tree_digest(source: str) -> str:
+def tree_digest(source: bytes) -> str:
     """The digest of a source, without comments, docstrings and layout, as 16 hexadecimal digits."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
         if isinstance(body := getattr(node, "body", None), list):
-            node.body = [each for each in body if not _is_docstring(each)]  # type: ignore[attr-defined]
+            kept = [each for each in body if not (isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant))]
+            node.body = kept  # type: ignore[attr-defined]
     return sha256_bytes(ast.unparse(tree).encode())[:16]
-
-
-def _is_docstring(node: ast.stmt) -> bool:
-    """Whether the statement is a string with which nothing is done."""
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)

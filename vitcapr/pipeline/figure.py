@@ -5,9 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # The experiment is a layer above: what draws gets one, and imports none.
-    from vitcapr.experiment.inputs import Inputs
-
-    Experiment = Inputs
+    from vitcapr.experiment.experiment import Experiment as Experiment
 else:
     Experiment = Any
 

@@ -1,7 +1,5 @@
-"""What determines the outputs of a job except its declared inputs.
-
-It decides which jobs Snakemake runs again, and it is a part of the key in the result cache.
-"""
+"""What determines the outputs of a job except its declared inputs: it decides which jobs Snakemake runs again, and is a
+part of the key in the result cache."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,33 +10,30 @@ from vitcapr.data.digests import content_digest
 from vitcapr.encoders.kinds import MODULES, library
 from vitcapr.pipeline.code import code_hash, job_code
 from vitcapr.pipeline.records import find_experiment_folder
-from vitcapr.pipeline.stage import Role, Stage
+from vitcapr.pipeline.stage import Stage
 
 FILE_DIGESTS = ".digests.json"
 """File in the folder of all results that caches the digests of the user's files."""
 
 
-def fingerprint(
-    stage: Stage, settings: StageSettings | None, values: Mapping[str, Any], results: Path
-) -> dict[str, Any]:
+def fingerprint(stage: Stage, settings: StageSettings | None, job: Mapping[str, Any], results: Path) -> dict[str, Any]:
     """The hash of the code of a job, the settings and values that determine its result, and the digests of the user's
     files that it reads; of a checkpoint, the version of the optional library that reads it as well.
 
     Args:
-        values: the arguments of the stage by parameter.
+        job: its plain values.
         results: the folder of all results, where digests are cached.
 
     Raises:
         UserError: a file of the user cannot be read, or a plugin cannot be followed.
     """
     plain = {} if settings is None else stage.result_settings(settings.canonical())
-    files = user_files(stage, settings, values)
+    files = user_files(stage, settings, job)
     readers = [(key, _reader(plain, key, path)) for key, path in files.items() if path.is_dir()]
-    given = [parameter for parameter in stage.of_role(Role.VALUE) if parameter.name not in stage.execution_only]
     return {
         "code": code_hash(job_code(stage.module, plain)),
         "settings": plain,
-        "values": {parameter.name: parameter.given(values.get(parameter.name)) for parameter in given},
+        "values": {name: value for name, value in stage.values_of(job).items() if name not in stage.execution_only},
         "files": file_digests(files, results) | {f"the reader of {key}": name for key, name in readers if name},
     }
 
@@ -56,14 +51,13 @@ def file_digests(files: Mapping[str, Path], results: Path) -> dict[str, str]:
     return {key: content_digest(path, results / FILE_DIGESTS, key=key) for key, path in files.items()}
 
 
-def user_files(stage: Stage, settings: StageSettings | None, values: Mapping[str, Any]) -> dict[str, Path]:
+def user_files(stage: Stage, settings: StageSettings | None, job: Mapping[str, Any]) -> dict[str, Path]:
     """The user's files and folders that a job reads, by their keys in its settings, or by the names of its values."""
     files = {} if settings is None else dict(settings.user_files())
-    for parameter in stage.of_role(Role.VALUE):
-        source = str(values.get(parameter.name) or "")
+    for name, source in stage.values_of(job).items():
         # The backbone that the experiment trains is an input.
-        if parameter.is_checkpoint and source and find_experiment_folder(source) is None:
-            files.update((parameter.name, folder) for _, folder in checkpoint_files(source))
+        if stage.parameters[name].is_checkpoint and find_experiment_folder(source) is None:
+            files.update((name, folder) for _, folder in checkpoint_files(source))
     # A path that is execution only itself counts by its content; a section that is execution only names nothing.
     without = tuple(f"{key}." for key in stage.execution_only)
     return {key: path for key, path in files.items() if not key.startswith(without)}

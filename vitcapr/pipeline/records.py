@@ -15,11 +15,9 @@ from typing_extensions import TypedDict
 
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
-from vitcapr.formats.records import read_format, reading
 
 FORMAT = "vitcapr-run-5"
 RESULTS, RUNS, LOGS = "results", "runs", "logs"
-GPU = Path("/dev/nvidiactl")
 
 
 class FileFacts(TypedDict):
@@ -28,6 +26,10 @@ class FileFacts(TypedDict):
     option: str
     sha256: str
     size: int
+
+
+Files = Mapping[str, FileFacts]
+"""By their paths."""
 
 
 class Made(TypedDict):
@@ -99,6 +101,11 @@ class Run(BaseModel):
         """
         return path if self.folder is None else path.removeprefix(f"{self.folder}/")
 
+    @property
+    def wrote(self) -> dict[str, str]:
+        """The digests of the outputs, by their places."""
+        return {self.place(path): facts["sha256"] for path, facts in self.outputs.items()}
+
 
 class Records:
     """The run records of an experiment, linked by the files that the jobs write and read.
@@ -109,7 +116,7 @@ class Records:
 
     def __init__(self, experiment: Path) -> None:
         self.experiment, self.runs = experiment, read_runs(experiment)
-        self._writers = {run.place(path): run for run in self.runs for path in run.outputs}
+        self._writers = {place: run for run in self.runs for place in run.wrote}
 
     @classmethod
     def around(cls, target: Path) -> "Records":
@@ -130,7 +137,7 @@ class Records:
 
     def outputs(self, run: Run) -> dict[Path, str]:
         """The present paths of a job's outputs, with the digests of what it wrote."""
-        return {self.experiment / run.place(path): facts["sha256"] for path, facts in run.outputs.items()}
+        return {self.experiment / place: digest for place, digest in run.wrote.items()}
 
     def is_as_written(self, run: Run) -> bool:
         """Whether the job's outputs are unchanged since it wrote them."""
@@ -143,7 +150,7 @@ class Records:
             UserError: none did.
         """
         inside = target.resolve().relative_to(self.experiment.resolve())
-        jobs = [run for run in self.runs if any(Path(run.place(path)).is_relative_to(inside) for path in run.outputs)]
+        jobs = [run for run in self.runs if any(Path(place).is_relative_to(inside) for place in run.wrote)]
         if not jobs:
             remedy = "it was made before there were records, by hand, or not yet; snakemake --forcerun makes it again"
             raise UserError("no job is known to have made this", where=target, remedy=remedy)
@@ -195,6 +202,8 @@ def read_run(path: Path) -> Run:
     UserError: there is no record, one of another format, a damaged one, or one whose outputs do not lie in one
         experiment.
     """
+    from vitcapr.formats.records import read_format, reading
+
     what, remedy = "the record of a run", "delete it, and run its job"
     content = read_format(path, FORMAT, what, remedy)
     with reading(path, what, remedy):
@@ -232,7 +241,7 @@ def file_facts(files: Mapping[str, list[Path]]) -> dict[str, FileFacts]:
     }
 
 
-def find_writers(inputs: Mapping[str, FileFacts]) -> dict[str, Run]:
+def find_writers(inputs: Files) -> dict[str, Run]:
     """The records of the jobs that wrote these files. Of several for one file, the newest counts.
 
     Args:
@@ -244,7 +253,7 @@ def find_writers(inputs: Mapping[str, FileFacts]) -> dict[str, Run]:
     return {path: run for run in runs for path in run.outputs.keys() & inputs.keys()}
 
 
-def check_as_written(inputs: Mapping[str, FileFacts], writers: Mapping[str, Run]) -> None:
+def check_as_written(inputs: Files, writers: Mapping[str, Run]) -> None:
     """Check that inputs are unchanged since their jobs wrote them. A file without a record passes.
 
     Raises:
@@ -270,7 +279,7 @@ PIECES = "/text/pieces/"
 """The folder of the vocabularies of captioners that are language models, each with its own."""
 
 
-def check_same_origin(inputs: Mapping[str, FileFacts], writers: Mapping[str, Run]) -> None:
+def check_same_origin(inputs: Files, writers: Mapping[str, Run]) -> None:
     """Check that what a stage reads belongs together: results to the data set, the vocabulary and the features beside
     them, where shapes and names may fit nevertheless. A file without a record passes.
 
@@ -281,7 +290,7 @@ def check_same_origin(inputs: Mapping[str, FileFacts], writers: Mapping[str, Run
         UserError: a file was made with another data set, vocabulary or store of features.
     """
 
-    def digests(files: Mapping[str, FileFacts], option: str) -> set[str]:
+    def digests(files: Files, option: str) -> set[str]:
         named = [facts for path, facts in files.items() if facts["option"] == option and PIECES not in path]
         return {facts["sha256"] for facts in named}
 

@@ -1,8 +1,7 @@
 """The result cache: finished results of long stages, so that going back to a setting computes nothing.
 
-Snakemake keeps one result for each path: a changed learning rate replaces the model, and changing it back would train
-again. In the cache ``results/result_cache`` an entry is a folder. Its name is the hash of all that the stage read and
-ran. Its files are hard links to the outputs, which cost no space while the experiment still has them.
+In the cache ``results/result_cache`` an entry is a folder. Its name is the hash of all that the stage read and ran. Its
+files are hard links to the outputs, which cost no space while the experiment still has them.
 """
 
 import os
@@ -37,17 +36,14 @@ class CacheEntry:
     files: Mapping[str, str]
 
     @property
-    def key(self) -> str:
-        return self.path.name
-
-    @property
     def freed(self) -> int:
         """The bytes that deleting the entry frees: those of files that no experiment has."""
         states = file_states(self.path / name for name in self.files).values()
         return sum(state.st_size for state in states if state.st_nlink == 1)
 
     def restore(self, targets: Mapping[str, Path]) -> None:
-        """Restore the files to the paths where the stage would write them.
+        """Restore the files to the paths where the stage would write them, with the present time: Snakemake compares
+        times. A hard link shares its time with all other names of the file, so what is in use elsewhere is copied.
 
         Args:
             targets: name in an entry -> path, for all files that the stage can write.
@@ -58,7 +54,10 @@ class CacheEntry:
         for name in self.files:
             if name not in targets:
                 raise UserError(f"the stage does not write '{name}'", where=self.path, remedy="delete the folder")
-            _restore(self.path / name, targets[name])
+            kept = self.path / name
+            with atomic_path(targets[name]) as temporary:
+                (_link if kept.stat().st_nlink == 1 else shutil.copyfile)(kept, temporary)
+                os.utime(temporary)
 
 
 @dataclass(frozen=True)
@@ -127,17 +126,3 @@ def _link(source: Path, target: Path) -> None:
         target.hardlink_to(source)
     except OSError:
         shutil.copyfile(source, target)
-
-
-def _restore(kept: Path, target: Path) -> None:
-    """``target`` becomes ``kept``, with the present time, because Snakemake compares times.
-
-    A hard link shares its time with all other names of the file. A new time would make another experiment's result
-    look new, so a file that is in use elsewhere is copied.
-    """
-    with atomic_path(target) as temporary:
-        if kept.stat().st_nlink == 1:
-            _link(kept, temporary)
-        else:
-            shutil.copyfile(kept, temporary)
-        os.utime(temporary)

@@ -1,6 +1,5 @@
 """The parameters of a rule from its stage: the command, the fingerprint of its results, and the number of GPUs."""
 
-import json
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,18 +13,7 @@ from vitcapr.errors import UserError
 from vitcapr.files import canonical_json, sha256_bytes, write_text
 from vitcapr.pipeline.fingerprint import fingerprint
 from vitcapr.pipeline.records import RESULTS
-from vitcapr.pipeline.stage import (
-    COMMAND,
-    DEVICE,
-    JOB,
-    Parameter,
-    Role,
-    Stage,
-    find_stage,
-    get_dotted,
-    job_text,
-    stage_names,
-)
+from vitcapr.pipeline.stage import DEVICE, Parameter, Role, Stage, find_stage, get_dotted, stage_names
 
 LONGEST = 100_000
 """Characters of a command; Linux takes 131,072 in one word, and a shell gets a command as one."""
@@ -94,29 +82,27 @@ class RuleStage:
             for parameter in self.stage.of_role(role):
                 job[parameter.name] = self._files(parameter, _listed(files.get(parameter.name)), wildcards)
         if (settings := self._settings(wildcards)) is not None:
-            job["settings"] = json.loads(canonical_json(settings.canonical()))
-        text = job_text(job)
-        command = shlex.join([*COMMAND, self.stage.name, f"--{JOB}", text])
-        if len(command) < LONGEST:
-            return command
+            job["settings"] = settings.canonical()
+        *words, text = self.stage.command(job)
+        if len(text) < LONGEST:
+            return shlex.join([*words, text])
         path = self.results / JOBS / f"{sha256_bytes(text.encode())[:16]}.json"
         if not path.exists():
             write_text(path, text)
-        return shlex.join([*COMMAND, self.stage.name, f"--{JOB}", str(path)])
+        return shlex.join([*words, str(path)])
 
     def fingerprint(self, wildcards: Wildcards) -> str:
         """Everything that determines the outputs of a job except its declared inputs; of these, the names count."""
         named = {each.name for each in self.stage.of_role(Role.INPUT)} & self.bound.keys()
-        names = {name: _names(self._value(name, wildcards)) for name in named}
+        names = {name: [each for each, _ in _each(self._value(name, wildcards))] for name in named}
         made_of = fingerprint(self.stage, self._settings(wildcards), self._values(wildcards), self.results)
         return canonical_json({**made_of, "names": names})
 
     def _gpus(self, wildcards: Wildcards) -> int:
-        made = self._settings(wildcards)
-        settings = {} if made is None else made.canonical()
         if DEVICE not in self.stage.parameters or self.config.device == "cpu":
             return 0
-        return 1 if self.stage.processes is None else int(get_dotted(settings, self.stage.processes))
+        settings, processes = self._settings(wildcards), self.stage.processes
+        return 1 if settings is None or processes is None else int(get_dotted(settings.canonical(), processes))
 
     def _settings(self, wildcards: Wildcards) -> StageSettings | None:
         model = self.stage.settings
@@ -138,8 +124,11 @@ class RuleStage:
             return None
         if parameter.holds is dict:
             paths = iter(files)
-            named: Iterable[tuple[str, str | list[str]]] = self._value(parameter.name, wildcards).items()
-            return {name: next(paths) if isinstance(each, str) else [next(paths) for _ in each] for name, each in named}
+            named: Mapping[str, str | list[str]] = self._value(parameter.name, wildcards)
+            return {
+                name: next(paths) if isinstance(each, str) else [next(paths) for _ in each]
+                for name, each in named.items()
+            }
         if parameter.holds is list:
             return [str(file) for file in files]
         return str(Path(files[0]).parent) if parameter.files else files[0]
@@ -150,12 +139,12 @@ def list_files(named: Any) -> Any:
     the wildcards that returns them."""
     if callable(named):
         return lambda wildcards: list_files(named(wildcards))
-    return [path for one in named.values() for path in (one if isinstance(one, list) else [one])]
+    return [path for _, path in _each(named)]
 
 
-def _names(named: Mapping[str, str | list[str]]) -> list[str]:
-    """The name of each file."""
-    return [name for name, one in named.items() for _ in (one if isinstance(one, list) else [one])]
+def _each(named: Mapping[str, str | list[str]]) -> list[tuple[str, str]]:
+    """Each file with its name."""
+    return [(name, path) for name, one in named.items() for path in ([one] if isinstance(one, str) else one)]
 
 
 def one_of(names: Sequence[str]) -> str:

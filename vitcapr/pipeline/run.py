@@ -1,15 +1,19 @@
-"""Runs a stage, in one process or several. A rule's job leaves a run record (:mod:`vitcapr.pipeline.recorded`)."""
+"""Runs a stage, in one process or several. A rule's job leaves a run record, and is restored from the result cache if
+possible."""
 
 import io
+import shlex
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from vitcapr.errors import UserError
 from vitcapr.pipeline import records
-from vitcapr.pipeline.stage import DEVICE, JOB, Role, Stage, get_dotted, job_text
+from vitcapr.pipeline.stage import COMMAND, DEVICE, Role, Stage, get_dotted
 from vitcapr.progress import Reporter, is_first_process, is_started_by_torchrun
 
 
@@ -38,11 +42,6 @@ class Job:
         return {} if settings is None else dict(settings.canonical())
 
     @property
-    def arguments(self) -> list[str]:
-        """The command line, after ``vitcapr stage NAME``."""
-        return [f"--{JOB}", job_text(self.plain), *(() if self.log is None else ("--log", str(self.log)))]
-
-    @property
     def code(self) -> str:
         """The hash of the stage's code."""
         from vitcapr.pipeline.code import code_hash, job_code
@@ -51,17 +50,8 @@ class Job:
 
     def files(self, role: Role) -> dict[str, list[Path]]:
         """The existing files of each parameter."""
-        paths = {parameter.name: parameter.paths(self.values[parameter.name]) for parameter in self.stage.of_role(role)}
+        paths = {each.name: each.paths(self.values[each.name]) for each in self.stage.of_role(role)}
         return {name: [path for path in each if path.is_file()] for name, each in paths.items()}
-
-    def check_inputs(self) -> None:
-        """Raises:
-        UserError: an input is a pipe or a device, which could be waited for without end.
-        """
-        for parameter in self.stage.of_role(Role.INPUT):
-            for path in parameter.paths(self.values[parameter.name]):
-                if path.exists() and not (path.is_file() or path.is_dir()):
-                    raise UserError("neither a file nor a folder", where=path, remedy=f"correct {parameter.option}")
 
     def compute(self) -> None:
         """Call the stage. If it trains in several processes, call it in each of them."""
@@ -76,7 +66,7 @@ class Job:
         elif stage.processes is not None and (processes := int(get_dotted(settings, stage.processes))) > 1:
             from vitcapr.training.processes import run_processes
 
-            run_processes(stage.name, processes, device, self.arguments)
+            run_processes(stage.name, processes, device, stage.command(self.plain, self.log)[len(COMMAND) + 1 :])
         else:
             self._call()
 
@@ -101,7 +91,6 @@ def run_stage(stage: Stage, /, log: Path | None = None, **values: Any) -> None:
             the others.
     """
     job = Job(stage, values, log)
-    job.check_inputs()
     if is_started_by_torchrun():
         job.compute()
         return
@@ -112,7 +101,96 @@ def run_stage(stage: Stage, /, log: Path | None = None, **values: Any) -> None:
     if record is None:
         job.compute()
     else:
-        from vitcapr.pipeline.recorded import run_recorded
-
         records.check_as_written(inputs, writers)
-        run_recorded(job, record, inputs)
+        _run_recorded(job, record, inputs)
+
+
+def _run_recorded(job: Job, record: Path, inputs: records.Files) -> None:
+    """Run a job, or restore its results, and write its record.
+
+    Args:
+        inputs: the facts of the input files, from before the stage runs: files may change during hours of work.
+
+    Raises:
+        UserError: an input or a file of the user changes while the stage runs.
+    """
+    from vitcapr.files import remove_remains, write_json
+    from vitcapr.pipeline import costs
+    from vitcapr.pipeline.code import job_code
+    from vitcapr.pipeline.fingerprint import file_digests, fingerprint, user_files
+    from vitcapr.pipeline.result_cache import cache_key, open_result_cache
+    from vitcapr.plugins import check_reads
+
+    stage, settings = job.stage, job.values.get("settings")
+    results = next(folder.parent.parent for folder in record.parents if folder.name == records.RUNS)
+    own_files = user_files(stage, settings, job.plain)
+    made_of = fingerprint(stage, settings, job.plain, results)
+    code, targets = job_code(stage.module, made_of["settings"]), find_targets(job)
+    key = cache_key({"stage": stage.name, **made_of, "inputs": read_by_name(job, inputs), "threads": costs.threads()})
+    cache = open_result_cache(results) if stage.cached else None
+    entry = None if cache is None else cache.find(key)
+    started = datetime.now(UTC).isoformat(timespec="seconds")
+    if entry is not None:
+        entry.restore(targets)
+        made = dict(entry.run)
+        _say(job, f"restored from the result cache, {entry.path}: made on {made['host']} in {made['seconds']:.0f} s")
+    else:
+        begun, joules = time.monotonic(), costs.gpu_joules()
+        job.compute()
+        made = {"started": started, **costs.measure(time.monotonic() - begun, joules)}
+        now, digests = records.file_facts(job.files(Role.INPUT)), file_digests(own_files, results)
+        changed = [path for path, facts in inputs.items() if now.get(path) != facts]
+        changed += [str(path) for name, path in own_files.items() if digests[name] != made_of["files"].get(name)]
+        if changed:
+            what = f"the file changed while {stage.name} ran"
+            raise UserError(what, where=changed[0], remedy="run the same command again")
+        check_reads(code, [*map(Path, inputs), *targets.values(), *own_files.values()])
+        if cache is not None:
+            try:
+                cache.store(key, _existing(targets), made)
+            except (OSError, UserError) as error:  # The stage has succeeded, so the job does not fail.
+                _say(job, f"warning: not stored in the result cache, {cache.root}: {error}")
+    content = {
+        "format": records.FORMAT,
+        "stage": stage.name,
+        "command": shlex.join(stage.command(job.plain, job.log)),
+        "code": code,
+        "settings": job.settings,
+        "values": stage.values_of(job.plain),
+        "files": made_of["files"],
+        "inputs": inputs,
+        "outputs": records.file_facts(job.files(Role.OUTPUT)),
+        "made": made,
+        "result_cache": None if cache is None else {"key": key, "restored": started if entry is not None else None},
+    }
+    write_json(record, content)
+    for written in (*_existing(targets).values(), record):
+        remove_remains(written)
+
+
+def find_targets(job: Job) -> dict[str, Path]:
+    """The outputs by their names in the result cache: ``parameter`` or ``parameter/file``."""
+    return {
+        f"{parameter.name}/{path.name}" if parameter.files else parameter.name: path
+        for parameter in job.stage.of_role(Role.OUTPUT)
+        for path in parameter.paths(job.values[parameter.name])
+    }
+
+
+def read_by_name(job: Job, inputs: records.Files) -> list[list[str]]:
+    """The inputs as they count for the result cache: not their paths, but their names, their order and content."""
+    return [
+        [parameter.name, name, path.name, inputs[path.as_posix()]["sha256"]]
+        for parameter in job.stage.of_role(Role.INPUT)
+        for name, path in parameter.named(job.values[parameter.name])
+        if path.as_posix() in inputs
+    ]
+
+
+def _existing(targets: Mapping[str, Path]) -> dict[str, Path]:
+    return {name: path for name, path in targets.items() if path.is_file()}
+
+
+def _say(job: Job, line: str) -> None:
+    with Reporter(job.log) as report:
+        report.line(line)

@@ -1,29 +1,7 @@
 """A stage is declared once: the signature of its function names its inputs, its outputs and its values.
 
-::
-
-    @stage(cached=True, execution_only={"decoding.batch_images"})
-    def decode(
-        features: In[FeaturesFile],
-        split: Split,
-        settings: DecodeSettings,
-        report: Reporter,
-        captions: Out[CaptionsFile],
-        attention: Out[AttentionFile] | None = None,
-    ) -> None:
-        \"\"\"Caption every image of a split.\"\"\"
-
-From the signature follow the job of a rule and its check, the command line and its help, the fingerprint, the run
-record, the key of the result cache and the row in the docs.
-
-A parameter is one of:
-
-- ``In[Kind]``, ``In[Kind] | None``, ``list[In[Kind]]``, ``dict[str, In[Kind]]`` (one of each name) or
-  ``dict[str, list[In[Kind]]]`` (several of each name): files that the stage reads;
-- ``Out[Kind]``, ``Out[Kind] | None``, ``list[Out[Kind]]``: files that it writes;
-- ``settings``, a :class:`~vitcapr.config.base.StageSettings`;
-- ``report: Reporter`` and ``code: CodeHash``, which the declaration passes to the stage;
-- a value: ``str``, ``int``, ``float`` or ``bool``, with its help as ``Annotated[str, "help"]``.
+From the signature follow the job of a rule and its check, the help of the command, the fingerprint, the run record, the
+key of the result cache and the row in the docs. docs/architecture.md lists the forms of a parameter.
 
 A stage's module imports heavy libraries inside the function, so that Snakemake and ``--help`` do not import torch.
 """
@@ -40,23 +18,18 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NewType, TypeVar, Union, get_args, get_origin
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError, create_model
 from typing_extensions import TypeAliasType
 
-from vitcapr.config.base import StageSettings
-from vitcapr.config.reading import parse
-from vitcapr.errors import UserError, did_you_mean
-from vitcapr.files import read_text
+from vitcapr.config.base import Section, StageSettings
+from vitcapr.errors import UserError, as_user_error, did_you_mean
 from vitcapr.progress import Reporter
-from vitcapr.rooms import modules_of_rooms
 
 if TYPE_CHECKING:
     from vitcapr.pipeline.figure import Figure
 
 STAGES = "vitcapr.stages"
 COMMAND = ("python", "-m", "vitcapr", "stage")
-JOB = "job"
-"""The option of the values of all options, as JSON or as the path of a JSON file."""
 
 A = TypeVar("A", bound=Path)
 In = TypeAliasType("In", Path, type_params=(A,))
@@ -95,7 +68,7 @@ class Parameter:
         annotation: the type of its value, with files as paths.
         holds: ``list`` for several files, ``dict`` for files with names, else None.
         type: ``Path``, the type of the value, the class of the settings, or the type of a passed object.
-        required: whether it has no default.
+        default: ``...`` for a required one.
     """
 
     name: str
@@ -103,7 +76,6 @@ class Parameter:
     annotation: Any
     holds: type[Any] | None
     type: type[Any]
-    required: bool
     default: Any
     help: str
     files: tuple[str, ...] = ()
@@ -112,47 +84,22 @@ class Parameter:
     """Whether the value is a hub id or a folder of the user, whose content counts."""
 
     @property
-    def option(self) -> str:
-        """The option on the command line, such as ``--query-bank``."""
-        return "--" + self.name.replace("_", "-")
+    def required(self) -> bool:
+        return self.default is ...
 
     def paths(self, value: Any) -> list[Path]:
         """The files that a value of this parameter names. For a folder: the files that a rule must list."""
+        return [path for _, path in self.named(value)]
+
+    def named(self, value: Any, name: str = "") -> list[tuple[str, Path]]:
+        """The same, in their order, each with its name, or ""."""
         if value is None:
             return []
         if isinstance(value, dict):
-            return [path for each in value.values() for path in self.paths(each)]
+            return [each for key, one in value.items() for each in self.named(one, key)]
         if isinstance(value, list):
-            return [path for each in value for path in self.paths(each)]
-        return [value / name for name in self.files] if self.files else [value]
-
-    def named(self, value: Any) -> list[tuple[str, Path]]:
-        """The files that a value of this parameter names, in its order, each with its name, or ""."""
-        if isinstance(value, dict):
-            return [(name, path) for name, each in value.items() for path in self.paths(each)]
-        return [("", path) for path in self.paths(value)]
-
-    def given(self, value: Any) -> Any:
-        """The value with the type of the parameter; None stands for the default.
-
-        Args:
-            value: plain, as a job holds it; settings and files by their names may be JSON text, or the path of a JSON
-                file.
-
-        Raises:
-            UserError: the value has another type.
-        """
-        if isinstance(value, str) and (self.role is Role.SETTINGS or self.holds is dict):
-            value = read_json(value, self.option)
-        if self.role is Role.SETTINGS:
-            return parse(self.type, value or {}, self.option)
-        if value is None:
-            return self.default
-        try:
-            return TypeAdapter(self.annotation).validate_python(value)
-        except ValidationError as error:
-            reason = error.errors(include_url=False, include_input=False)[0]["msg"]
-            raise UserError(f"{self.option} is wrong: {value!r:.80}: {reason}") from error
+            return [each for one in value for each in self.named(one, name)]
+        return [(name, value / file) for file in self.files] if self.files else [(name, value)]
 
 
 @dataclass(frozen=True)
@@ -207,19 +154,40 @@ class Stage:
         """The parameters that a job gives."""
         return {name: each for name, each in self.parameters.items() if each.role is not Role.GIVEN}
 
+    @cached_property
+    def job(self) -> type[Section]:
+        """The options as one section: what a job gives is validated in one pass."""
+        fields: dict[str, Any] = {name: (each.annotation, each.default) for name, each in self.options.items()}
+        return create_model(self.name, __base__=Section, **fields)
+
     def read(self, job: Mapping[str, Any]) -> dict[str, Any]:
-        """The value of every option, by the plain values of a job.
+        """The value of every option, by the plain values of a job. None stands for the default.
 
         Raises:
             UserError: an option is unknown, missing or of another type.
         """
-        for name in sorted(job.keys() - self.options.keys()):
-            remedy = did_you_mean(name, self.options, f"vitcapr stage {self.name} --help lists the options")
-            raise UserError(f"the stage {self.name} has no option '{name}'", remedy=remedy)
-        for name, option in self.options.items():
-            if option.required and option.role is not Role.SETTINGS and job.get(name) is None:
-                raise UserError(f"the stage {self.name} needs {option.option}", remedy=option.help)
-        return {name: option.given(job.get(name)) for name, option in self.options.items()}
+        given: dict[str, Any] = {} if self.settings is None else {"settings": {}}
+        given |= {name: value for name, value in job.items() if value is not None}
+        if isinstance(text := given.get("settings"), str):
+            given["settings"] = json.loads(text)
+        try:
+            return dict(self.job.model_validate(given))
+        except ValidationError as error:
+            from vitcapr.config.reading import mistakes
+
+            where = f"vitcapr stage {self.name}"
+            wrong = [UserError(what, where=where, remedy=remedy) for what, remedy in mistakes(self.job, given, error)]
+            raise as_user_error(wrong) from error
+
+    def values_of(self, job: Mapping[str, Any]) -> dict[str, Any]:
+        """The values among the plain values of a job: what is neither a file nor the settings."""
+        return {each.name: job[each.name] for each in self.of_role(Role.VALUE) if job.get(each.name) not in (None, "")}
+
+    def command(self, job: Mapping[str, Any], log: Path | None = None) -> list[str]:
+        """The words of the command that runs a job. The order of files counts."""
+        given = {name: value for name, value in job.items() if value is not None}
+        text = json.dumps(given, separators=(",", ":"), ensure_ascii=False, default=str)
+        return [*COMMAND, self.name, "--job", text, *(() if log is None else ("--log", str(log)))]
 
     def result_settings(self, settings: dict[str, Any]) -> dict[str, Any]:
         """The plain settings without the execution-only keys; the others determine the result."""
@@ -279,6 +247,8 @@ def stage_names() -> tuple[str, ...]:
 @cache
 def _modules() -> dict[str, str]:
     """The module of each stage: in ``vitcapr/stages/``, or in a room."""
+    from vitcapr.rooms import modules_of_rooms
+
     core = Path(__file__).parents[1].glob("stages/[!_]*.py")
     return {path.stem: f"{STAGES}.{path.stem}" for path in core} | {**modules_of_rooms("stages")}
 
@@ -303,11 +273,9 @@ def _parameter(parameter: inspect.Parameter, module: str) -> Parameter:
         role = Role.VALUE
     else:
         raise TypeError(f"{module}: a stage cannot have a parameter of type {annotation}")
-    required, text = parameter.default is inspect.Parameter.empty, marks[0] if marks else ""
-    default = None if required else parameter.default
-    return Parameter(
-        parameter.name, role, annotation, holds, one, required, default, text, files, is_checkpoint=CHECKPOINT in marks
-    )
+    default = ... if parameter.default is inspect.Parameter.empty else parameter.default
+    text = marks[0] if marks else ""
+    return Parameter(parameter.name, role, annotation, holds, one, default, text, files, CHECKPOINT in marks)
 
 
 def _is(annotation: Any, *origins: Any) -> bool:
@@ -316,33 +284,6 @@ def _is(annotation: Any, *origins: Any) -> bool:
 
 def _parts(annotation: Any) -> list[Any]:
     return [part for part in get_args(annotation) if part is not types.NoneType]
-
-
-def job_text(job: Mapping[str, Any]) -> str:
-    """The plain values of a job as JSON, in their order: that of files counts."""
-    given = {name: value for name, value in job.items() if value is not None}
-    return json.dumps(given, separators=(",", ":"), ensure_ascii=False, default=str)
-
-
-def read_json(text: str, option: str) -> Any:
-    """The value of an option: JSON text, or the path of a JSON file.
-
-    Raises:
-        UserError: the text is neither.
-    """
-    source: object = option
-    if not text.lstrip().startswith("{"):
-        source = Path(text)
-        try:
-            text = read_text(Path(text))
-        except (OSError, UnicodeDecodeError) as error:
-            raise UserError(f"{option} is neither JSON text nor a readable file", where=text) from error
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise UserError(f"{option} is not valid JSON: {error}", where=source) from error
-    except RecursionError as error:
-        raise UserError(f"{option} is nested too deeply", where=source) from error
 
 
 def get_dotted(values: Any, key: str) -> Any:

@@ -76,7 +76,7 @@ def open_finetuned(folder: Path, store: FeatureStore) -> tuple[DualEncoder, dict
 def check_tags(model: DualEncoder, tags: TagTable | None) -> None:
     """A text tower that adds parts of speech needs them."""
     if tags is None and any(getattr(tower, "tags", None) is not None for tower in finetuned_towers(model)):
-        raise UserError("a text tower adds parts of speech", remedy="run the stage tag_words and give --tags")
+        raise UserError("a text tower adds parts of speech", remedy="run the stage tag_words and give tags")
 
 
 def open_pixels(path: Path, data: Manifest) -> FeatureStore:

@@ -122,7 +122,7 @@ def _from_scratch(text: FinetunedTextConfig, path: Path | None) -> tuple[Any, To
     """A small BERT with random weights over a tokenizer trained here."""
     if path is None or not path.is_file():
         raise UserError(
-            f"no tokenizer '{text.tokenizer}'", where=path or "--tokenizer", remedy="run the stage train_tokenizer"
+            f"no tokenizer '{text.tokenizer}'", where=path or "tokenizers", remedy="run the stage train_tokenizer"
         )
     tokenizer = read_tokenizer(path)
     pad = tokenizer.token_to_id(PAD)

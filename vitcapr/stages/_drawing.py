@@ -8,7 +8,7 @@ from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vitcapr.config.figures import FiguresConfig
+from vitcapr.config.report import FiguresConfig
 from vitcapr.formats import kinds
 from vitcapr.pipeline.figure import Figure
 from vitcapr.pipeline.stage import Out, Stage, stage

@@ -36,7 +36,6 @@ def data_pairs(settings: PairsSettings, report: Reporter, folder: Out[kinds.Pair
     else:
         listing, image_root = pairs_of_table(
             Path(pairs.table),
-            pairs.columns.model_dump(),
             images=Path(pairs.images) if pairs.images else Path(pairs.table).parent,
             encoded=pairs.encoding == "base64",
             unpack_to=folder,

@@ -30,6 +30,6 @@ def describe_data(
 
     terms = settings.terms
     if croissant.parent.resolve() != manifest.parent.resolve():
-        raise UserError("the description belongs beside the manifest", where=croissant, remedy="correct --croissant")
+        raise UserError("the description belongs beside the manifest", where=croissant, remedy="correct its path")
     write_croissant(croissant, read_manifest(manifest), settings.name, terms.licence, terms.source)
     report.line(f"licence: {terms.licence or 'not known'}; source: {terms.source or 'not known'}")

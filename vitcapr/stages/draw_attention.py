@@ -1,4 +1,4 @@
-from vitcapr.config.figures import FigureSettings
+from vitcapr.config.report import FigureSettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.figure import MANIFEST
 from vitcapr.pipeline.stage import In, Split
@@ -17,7 +17,7 @@ from vitcapr.stages._drawing import Drawing, Pictures, attention_choice
         "manifest": MANIFEST,
         "vocabulary": "results/{experiment}/text/vocabulary.json",
     },
-    each=lambda experiment: experiment.attention,
+    each=lambda experiment: experiment.captioning.attention,
     caption="Where {captioner} looks when it writes a word: the attention over the patches, enlarged to the "
     "size of the image. Brighter is more.",
     category="Attention",

@@ -1,4 +1,4 @@
-from vitcapr.config.figures import FigureSettings
+from vitcapr.config.report import FigureSettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.figure import MANIFEST
 from vitcapr.pipeline.stage import In, Language, Split
@@ -8,12 +8,12 @@ from vitcapr.stages._drawing import Drawing, Pictures, example_choice
 @Drawing(
     files=lambda _: ["captions/{split}/captions"],
     inputs=lambda experiment: {
-        "captions": experiment.captions,
-        "claims": experiment.claims(experiment.captions),
+        "captions": experiment.captioning.captions,
+        "claims": experiment.captioning.claims(experiment.captioning.captions),
         "manifest": MANIFEST,
     },
     values=lambda experiment: {"language": experiment.config.text.language},
-    each=lambda experiment: [{"split": split} for split in experiment.splits if experiment.captions],
+    each=lambda experiment: [{"split": split} for split in experiment.models.splits if experiment.captioning.captions],
     caption="Images of the {split} split, chosen at random, with the caption that every model and decoding wrote.",
     category="Captions",
     labels={"figure": "captioned images", "split": "{split}"},

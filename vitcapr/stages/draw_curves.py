@@ -9,7 +9,7 @@ FIGURES = {"captioners": "curves", "retrievers": "retrievers", "backbones": "bac
 
 def _models(experiment: Experiment) -> list[str]:
     """The models with a history, such as captioners/plain."""
-    models = {kind: experiment.trained(kind) for kind in FIGURES}
+    models = {kind: experiment.models.trained(kind) for kind in FIGURES}
     models["retrievers"] = [name for name in models["retrievers"] if experiment.config.retrievers[name].training.phases]
     return [f"{kind}/{name}" for kind, names in models.items() for name in names]
 

@@ -10,7 +10,7 @@ from vitcapr.stages._drawing import Drawing, Pictures
         "embeddings": "results/{experiment}/embeddings/{retriever}/{split}/embeddings.npz",
         "manifest": MANIFEST,
     },
-    each=lambda experiment: experiment.retrievals,
+    each=lambda experiment: experiment.retrieval.retrievals,
     caption="The space of {retriever} with the images and captions of the {split} split. `tsne`: the first 300 images, "
     "each joined to its first caption by a line. `cosines`: positive pairs against the hardest wrong caption of each "
     "image and against random wrong pairs, with the share of area that they have in common.",

@@ -1,6 +1,6 @@
 from vitcapr.formats import kinds
+from vitcapr.pipeline.costs import GPU
 from vitcapr.pipeline.figure import Experiment
-from vitcapr.pipeline.records import GPU
 from vitcapr.pipeline.stage import In
 from vitcapr.stages._drawing import Drawing, Pictures
 
@@ -8,7 +8,7 @@ from vitcapr.stages._drawing import Drawing, Pictures
 def _trained(experiment: Experiment) -> list[str]:
     """The folders of all trained models, such as ``captioners/plain``."""
     sections = ("captioners", "retrievers", "finetuned_dual_encoders")
-    return [f"{section}/{name}" for section in sections for name in experiment.trained(section)]
+    return [f"{section}/{name}" for section in sections for name in experiment.models.trained(section)]
 
 
 def _on_gpu(experiment: Experiment) -> bool:

@@ -6,7 +6,7 @@ from vitcapr.stages._drawing import Drawing, Pictures
 
 def _files(experiment: Experiment, path: str) -> dict[str, list[str]]:
     """A file of every training whose number of pairs varies in a grid, by its system."""
-    families = experiment.pair_families.items()
+    families = experiment.retrieval.pair_families.items()
     return {system: [f"results/{{experiment}}/{path.format(name)}" for name in names] for system, names in families}
 
 
@@ -18,7 +18,9 @@ def _files(experiment: Experiment, path: str) -> dict[str, list[str]]:
         "manifest": MANIFEST,
     },
     values=lambda experiment: {"language": experiment.config.text.language},
-    each=lambda experiment: [{"split": split} for split in experiment.splits if experiment.pair_families],
+    each=lambda experiment: [
+        {"split": split} for split in experiment.models.splits if experiment.retrieval.pair_families
+    ],
     caption="Recall@1 on the {split} split over the number of training pairs, on a logarithmic axis: the mean over "
     "the seeds, a standard deviation each way as a band, and every training as a dot.",
     category="Retrieval",

@@ -1,7 +1,7 @@
 from typing import Any
 
-from vitcapr.config.figures import FigureSettings
 from vitcapr.config.finetuned_dual_encoder import AugmentationConfig
+from vitcapr.config.report import FigureSettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.figure import MANIFEST
 from vitcapr.pipeline.stage import In
@@ -29,7 +29,7 @@ class PixelFigureSettings(FigureSettings):
         "manifest": MANIFEST,
     },
     each=lambda experiment: [
-        {"backbone": name} for name in experiment.pixel_backbones if experiment.config.data.dataset == "pairs"
+        {"backbone": name} for name in experiment.models.pixel_backbones if experiment.config.data.dataset == "pairs"
     ],
     caption="Pictures in training: each random change of the experiment on its own, at its limit, and a "
     "picture's file in Base64. Base64 makes a file a third longer. It is shorter than the raw pixels because the "

@@ -8,7 +8,7 @@ from vitcapr.stages._drawing import Drawing, Pictures
 def metrics_of_systems(experiment: Experiment) -> dict[str, list[str]]:
     """The scores of each system."""
     files: dict[str, list[str]] = {}
-    for name, system in experiment.recall_systems.items():
+    for name, system in experiment.retrieval.recall_systems.items():
         files.setdefault(system, []).append(f"results/{{experiment}}/metrics/retrieval/{name}/{{split}}/metrics.json")
     return files
 
@@ -16,7 +16,9 @@ def metrics_of_systems(experiment: Experiment) -> dict[str, list[str]]:
 @Drawing(
     files=lambda _: ["recall/{split}/recall"],
     inputs=lambda experiment: {"metrics": metrics_of_systems(experiment)},
-    each=lambda experiment: [{"split": split} for split in experiment.splits if experiment.recall_systems],
+    each=lambda experiment: [
+        {"split": split} for split in experiment.models.splits if experiment.retrieval.recall_systems
+    ],
     caption="Recall@1, 5 and 10 of all retrievers on the {split} split, with 95 % intervals; for a retriever that "
     "was trained with several seeds the mean, with a standard deviation over them each way. From image to text, "
     "any of an image's captions is a hit. Each panel has a scale of its own.",

@@ -1,6 +1,6 @@
 from itertools import product
 
-from vitcapr.config.figures import FigureSettings
+from vitcapr.config.report import FigureSettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.figure import MANIFEST, Experiment
 from vitcapr.pipeline.stage import In, Language, Split
@@ -8,23 +8,21 @@ from vitcapr.progress import Reporter
 from vitcapr.stages._drawing import Drawing, Pictures, example_choice
 
 
-def _by_retriever(experiment: Experiment) -> list[dict[str, str]]:
-    """Every reranking except the oracles."""
-    run = experiment.config.run
-    names = [name for name in run.rerankings if experiment.config.rerankings[name].by == "retriever"]
-    every = product(run.captioners, names, experiment.splits)
+def _each(experiment: Experiment) -> list[dict[str, str]]:
+    models = experiment.models
+    every = product(models.captioners, models.by_retriever, models.splits)
     return [{"captioner": captioner, "reranking": name, "split": split} for captioner, name, split in every]
 
 
 @Drawing(
     files=lambda _: ["reranked/{captioner}/{reranking}/{split}/reranked"],
     inputs=lambda experiment: {
-        "before": experiment.candidates,
+        "before": experiment.captioning.candidates,
         "after": "results/{experiment}/captions/{captioner}/{reranking}/{split}/captions.json",
         "manifest": MANIFEST,
     },
     values=lambda experiment: {"language": experiment.config.text.language},
-    each=_by_retriever,
+    each=_each,
     caption="Captions of {captioner} before and after {reranking}, of images whose caption changed, with the CIDEr "
     "of both. Struck through: removed words; underlined: added words.",
     category="Captions",

@@ -1,4 +1,4 @@
-from vitcapr.config.figures import FigureSettings
+from vitcapr.config.report import FigureSettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.figure import MANIFEST
 from vitcapr.pipeline.stage import In, Split
@@ -13,7 +13,7 @@ from vitcapr.stages._drawing import Drawing, Pictures, example_choice
         "ranks": "results/{experiment}/metrics/retrieval/{retriever}/{split}/ranks.npz",
         "manifest": MANIFEST,
     },
-    each=lambda experiment: experiment.retrievals,
+    each=lambda experiment: experiment.retrieval.retrievals,
     caption="Where {retriever} fails on the {split} split, drawn at random from all failures: the wrong match that "
     "came first beside the true one, with cosine and rank. Some wrong matches fit the picture well; the data set "
     "still counts them as wrong.",

@@ -1,7 +1,7 @@
 from typing import Any
 
 from vitcapr.config.features import BackboneConfig
-from vitcapr.config.figures import FigureSettings
+from vitcapr.config.report import FigureSettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.figure import MANIFEST
 from vitcapr.pipeline.stage import In, Source, Split
@@ -24,16 +24,18 @@ class RolloutSettings(FigureSettings):
         "captions": "results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
         "attention": "results/{experiment}/captions/{captioner}/{decoding}/{split}/attention.npz",
         "manifest": MANIFEST,
-        "backbone": lambda job: experiment.trained_backbone(experiment.config.captioners[job.captioner].backbone),
+        "backbone": lambda job: experiment.features.trained_backbone(
+            experiment.config.captioners[job.captioner].backbone
+        ),
     },
     values=lambda experiment: {
-        "source": lambda job: experiment.backbone_source(experiment.config.captioners[job.captioner].backbone)
+        "source": lambda job: experiment.features.backbone_source(experiment.config.captioners[job.captioner].backbone)
     },
     # The captions with attention whose backbone can be run again and has attention.
     each=lambda experiment: [
         one
-        for one in experiment.attention
-        if experiment.rolls_out(experiment.config.captioners[one["captioner"]].backbone)
+        for one in experiment.captioning.attention
+        if experiment.features.rolls_out(experiment.config.captioners[one["captioner"]].backbone)
     ],
     caption="Which patches the ViT's CLS vector is made from (attention roll-out, Abnar and Zuidema 2020), beside "
     "where {captioner} looks: over all words of the caption, and for the two words with the most concentrated "

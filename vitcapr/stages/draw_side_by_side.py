@@ -1,6 +1,6 @@
 from typing import Annotated, Any
 
-from vitcapr.config.figures import FigureSettings
+from vitcapr.config.report import FigureSettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.figure import MANIFEST, Experiment
 from vitcapr.pipeline.stage import In, Out
@@ -11,16 +11,16 @@ POOLS = "pools"
 
 
 def _each(experiment: Experiment) -> list[dict[str, str]]:
-    places = [*experiment.splits, *([POOLS] if experiment.config.run.pools else [])]
-    return [{"language": language, "split": place} for language in experiment.compared for place in places]
+    places = [*experiment.models.splits, *([POOLS] if experiment.config.run.pools else [])]
+    return [{"language": language, "split": place} for language in experiment.retrieval.compared for place in places]
 
 
 def _embeddings(experiment: Experiment, wildcards: Any) -> dict[str, list[str]]:
     """The embeddings of each model: of pools, those of each split that candidates come from."""
-    splits = experiment.pooled_splits if wildcards.split == POOLS else [wildcards.split]
+    splits = experiment.models.pooled_splits if wildcards.split == POOLS else [wildcards.split]
     return {
         model: [f"results/{wildcards.experiment}/embeddings/{name}/{split}/embeddings.npz" for split in splits]
-        for model, name in experiment.compared[wildcards.language].items()
+        for model, name in experiment.retrieval.compared[wildcards.language].items()
     }
 
 

@@ -1,24 +1,11 @@
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-from vitcapr.config.base import StageSettings
-from vitcapr.config.data import Terms
-from vitcapr.config.features import CHUNK, EXECUTION_ONLY, BackboneConfig, FeaturesConfig
+from vitcapr.config.features import CHUNK, EXECUTION_ONLY, BackboneConfig, ExtractSettings, FeaturesConfig
 from vitcapr.errors import UserError
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import CodeHash, Device, In, Out, StoreRoot, stage
 from vitcapr.progress import Reporter
-
-
-class ExtractSettings(StageSettings):
-    backbone: BackboneConfig
-    features: FeaturesConfig = FeaturesConfig()
-    terms: Terms = Terms()
-
-    @classmethod
-    def from_config(cls, config: Any, wildcards: Any) -> "ExtractSettings":
-        backbone = config.backbones[wildcards.backbone]
-        return cls(backbone=backbone, features=config.features, terms=Terms.of(config.data))
 
 
 def images_in_chunk(features: FeaturesConfig, backbone: BackboneConfig) -> int:
@@ -26,9 +13,7 @@ def images_in_chunk(features: FeaturesConfig, backbone: BackboneConfig) -> int:
     return features.chunk or (1024 if backbone.patches == "none" or backbone.output == "aligned" else CHUNK)
 
 
-@stage(
-    execution_only={*EXECUTION_ONLY, "tasks", "stores", "terms"},
-)
+@stage(execution_only={*EXECUTION_ONLY, "tasks", "stores", "terms"})
 def extract(
     manifest: In[kinds.ManifestFile],
     stores: StoreRoot,
@@ -41,7 +26,7 @@ def extract(
     tasks: Annotated[int, "How many shares there are"] = 1,
     device: Device = "auto",
 ) -> None:
-    """Extract features of one share of the images. Without --backbone, use the checkpoint of the settings."""
+    """Extract features of one share of the images. Without a backbone, use the checkpoint of the settings."""
     from vitcapr.data.images import ImageSource
     from vitcapr.encoders.photographs import image_recipe
     from vitcapr.encoders.precision import resolve_device
@@ -53,7 +38,7 @@ def extract(
     from vitcapr.store.seal import write_part
 
     if not 0 <= task < tasks:
-        raise UserError(f"--task {task} is not below --tasks {tasks}", remedy="tasks are counted from 0")
+        raise UserError(f"task {task} is not below tasks {tasks}", remedy="tasks are counted from 0")
     config, cut, data = settings.backbone, settings.features, read_manifest(manifest)
     recipe = image_recipe(
         config.source if backbone is None else str(backbone),

@@ -1,36 +1,22 @@
 from pathlib import Path
-from typing import Any
 
-from vitcapr.config.base import StageSettings
-from vitcapr.config.data import Terms
-from vitcapr.config.features import CHUNK, EXECUTION_ONLY, BackboneConfig, FeaturesConfig
+from vitcapr.config.features import CHUNK, EXECUTION_ONLY, ExtractSettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import CodeHash, In, Out, StoreRoot, stage
 from vitcapr.progress import Reporter
-
-
-class ExtractPixelsSettings(StageSettings):
-    backbone: BackboneConfig
-    features: FeaturesConfig = FeaturesConfig()
-    terms: Terms = Terms()
-
-    @classmethod
-    def from_config(cls, config: Any, wildcards: Any) -> "ExtractPixelsSettings":
-        backbone = config.backbones[wildcards.backbone]
-        return cls(backbone=backbone, features=config.features, terms=Terms.of(config.data))
 
 
 @stage(execution_only={*EXECUTION_ONLY, "stores", "terms"})
 def extract_pixels(
     manifest: In[kinds.ManifestFile],
     stores: StoreRoot,
-    settings: ExtractPixelsSettings,
+    settings: ExtractSettings,
     report: Reporter,
     code: CodeHash,
     sealed: Out[kinds.PixelsFile],
     backbone: In[kinds.BackboneFolder] | None = None,
 ) -> None:
-    """Decode every picture once into 8-bit pixels, for --backbone or the backbone of the settings. After an
+    """Decode every picture once into 8-bit pixels, for the trained backbone or that of the settings. After an
     interruption, the same command continues."""
     from vitcapr.data.images import ImageSource
     from vitcapr.encoders.checkpoints import locate

@@ -1,6 +1,6 @@
 from typing import Annotated
 
-from vitcapr.config.first_page import FirstPageSettings
+from vitcapr.config.report import FirstPageSettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, Split, stage
 from vitcapr.progress import Reporter

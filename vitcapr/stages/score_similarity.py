@@ -17,7 +17,7 @@ def score_similarity(
     decoding: DecodingName = "",
     device: Device = "auto",
 ) -> None:
-    """Score the captions of a split by the vectors of text encoders and, with --features, of an image encoder."""
+    """Score the captions of a split by the vectors of text encoders and, with features, of an image encoder."""
     from vitcapr.encoders.sentence_vectors import SentenceVectors
     from vitcapr.formats.captions import read_results
     from vitcapr.formats.manifest import read_manifest

@@ -100,7 +100,7 @@ def train_retriever(
             return
         embedding = getattr(encoder.text, "embedding", None)
         if embedding is None:
-            raise UserError("a text tower of kind features has no word embedding", remedy="omit --word-vectors")
+            raise UserError("a text tower of kind features has no word embedding", remedy="omit word_vectors")
         start_embedding(embedding, word_vectors, "the retriever's text.word_dim")
 
     image_dims = feature_dims(stores[0], retriever.image.arrays)
@@ -247,10 +247,10 @@ def open_text_features(path: Path | None, data: Manifest, retriever: RetrieverCo
     kind = retriever.text.kind
     if isinstance(retriever.text, BagTextConfig | LstmTextConfig):
         if path is not None:
-            raise UserError(f"a text tower of kind {kind} reads no text features", remedy="leave out --text-features")
+            raise UserError(f"a text tower of kind {kind} reads no text features", remedy="leave out text_features")
         return None
     if path is None:
-        raise UserError(f"a text tower of kind {kind} needs --text-features", remedy="run extract_text and give them")
+        raise UserError(f"a text tower of kind {kind} needs text_features", remedy="run extract_text and give them")
     store = open_features(path)
     store.check_rows("caption_id", data)
     return store

@@ -45,7 +45,7 @@ def write(file: Path, rows: list[dict[str, Any]]) -> Path:
     return file
 
 
-def listed(file: Path, encoded: bool = False, **names: str) -> tuple[Listing, list[bytes]]:
+def listed(file: Path, encoded: bool = False) -> tuple[Listing, list[bytes]]:
     unpacked: list[bytes] = []
 
     def unpack(content: bytes) -> str:
@@ -54,7 +54,6 @@ def listed(file: Path, encoded: bool = False, **names: str) -> tuple[Listing, li
 
     return list_table(
         file,
-        {name: name for name in ROWS[0]} | names,
         encoded=encoded,
         existing={"a.jpg", "b.jpg"},
         unpack=unpack,
@@ -88,8 +87,8 @@ def test_pictures_in_base64(tmp_path: Path, spell: Callable[[str], str]) -> None
 
 
 def test_bytes_in_parquet_bare_and_in_the_form_of_hugging_face(tmp_path: Path) -> None:
-    rows = [{"caption": "one", "photo": {"bytes": b"x", "path": None}}, {"caption": "two", "photo": {"bytes": b"x"}}]
-    listing, unpacked = listed(write(tmp_path / "pairs.parquet", rows), text="caption", image="photo")
+    rows = [{"caption": "one", "image": {"bytes": b"x", "path": None}}, {"caption": "two", "image": {"bytes": b"x"}}]
+    listing, unpacked = listed(write(tmp_path / "pairs.parquet", rows))
     assert unpacked == [b"x", b"x"]
     assert len(listing.images) == 1
     assert len(listing.captions) == 2
@@ -113,9 +112,14 @@ def test_rows_that_are_no_pairs(tmp_path: Path) -> None:
     assert len(listed(tmp_path / "pairs.jsonl", encoded=True)[0].rejected) == 7
 
 
-def test_a_column_that_is_missing_names_its_key(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"data\.pairs\.columns\.text: the table has no column 'caption'"):
-        listed(write(tmp_path / "pairs.csv", ROWS), text="caption")
+def test_a_column_has_one_of_its_usual_names(tmp_path: Path) -> None:
+    named = [{"caption": row["text"], "file_name": row["image"], **row} for row in ROWS]
+    for row in named:
+        del row["text"], row["image"]
+    listing, _ = listed(write(tmp_path / "pairs.csv", named))
+    pd.testing.assert_frame_equal(listing.captions, EXPECTED.captions)
+    with pytest.raises(UserError, match="the table has no column 'text' or 'caption'"):
+        listed(write(tmp_path / "other.csv", [{"words": "a", "image": "a.jpg"}]))
 
 
 def test_language_by_script() -> None:

@@ -26,8 +26,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     patches = cause[:, None, WIDTH:] + draw.normal(size=(IMAGES, PATCHES, WIDTH))
     texts = np.repeat(cause @ draw.normal(size=(2 * WIDTH, 12)), 2, axis=0)
     texts = (texts + 0.05 * draw.normal(size=texts.shape)).astype(np.float32)
-    noise = draw.normal(size=(2, IMAGES, WIDTH)).astype(np.float32)
-    arrays = {"cls": cls, "patches": patches.astype(np.float32), "cls_3": noise[0], "cls_6": cls + noise[1]}
+    arrays = {"cls": cls, "patches": patches.astype(np.float32), "cls_6": cls}
     return (
         write_store(root / "images", arrays, NAMES, "image_id"),
         write_store(root / "texts", {"text": texts}, CAPTIONS, "caption_id"),

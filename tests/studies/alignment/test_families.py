@@ -29,8 +29,7 @@ from vitcapr.studies.alignment.config import FAMILIES as NAMES
 from vitcapr.studies.alignment.heads import HEADS, configured, start_from_cca
 from vitcapr.studies.alignment.interface import Pairs
 from vitcapr.studies.alignment.similarity import (
-    Similarity,
-    calibrate_largest,
+    calibrate,
     linear_cka,
     local_cka,
     mutual_neighbours,
@@ -164,10 +163,9 @@ def test_mutual_neighbours_are_the_shared_ones() -> None:
 
 @pytest.mark.parametrize("related", [True, False])
 def test_calibration_equals_the_package_of_the_paper(related: bool) -> None:
-    """With the same permutations: of each input (algorithm 1), and of the largest of three (algorithm 2)."""
     x, y = views(60, 6, 5)
     random = np.random.default_rng(1)
-    inputs = [x if related else random.normal(size=x.shape), random.normal(size=(60, 4)), random.normal(size=(60, 3))]
+    x = x if related else random.normal(size=x.shape)
     orders = [random.permutation(60) for _ in range(39)]
 
     def oracle(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -177,19 +175,13 @@ def test_calibration_equals_the_package_of_the_paper(related: bool) -> None:
             near.append(torch.zeros(60, 60).scatter(1, cosine.fill_diagonal_(-2).topk(5).indices, 1.0))
         return (near[0] * near[1]).sum() / 300
 
-    def permute() -> Callable[[int, torch.device], torch.Tensor]:
-        rest = iter(orders)
-        return lambda n, device: torch.from_numpy(next(rest))  # noqa: ARG005
-
-    shared = [mutual_neighbours(rows, y, 5, [np.arange(60), *orders]) for rows in inputs]
-    fits = [Similarity(0.0, float(each[0]), each[1:], 0.0) for each in shared]
-    tensors, texts = [torch.from_numpy(rows) for rows in inputs], torch.from_numpy(y)
-    for fit, rows in zip(fits, tensors, strict=True):
-        expected = calibrated_similarity.calibrate(rows, texts, oracle, K=39, perm_fn=permute())
-        assert fit.calibrated == pytest.approx(tuple(map(float, expected)), abs=1e-6)
-    largest = calibrated_similarity.calibrate_layers(tensors, [texts], oracle, K=39, perm_fn=permute())
-    assert calibrate_largest(fits) == pytest.approx(tuple(map(float, largest)), abs=1e-6)
-    assert (calibrate_largest(fits).value > 0) == related
+    shared = mutual_neighbours(x, y, 5, [np.arange(60), *orders])
+    permuted = iter(orders)
+    expected = calibrated_similarity.calibrate(
+        *map(torch.from_numpy, (x, y)), oracle, K=39, perm_fn=lambda *_: torch.from_numpy(next(permuted))
+    )
+    assert calibrate(shared[0], shared[1:]) == pytest.approx(tuple(map(float, expected)), abs=1e-6)
+    assert (calibrate(shared[0], shared[1:]).value > 0) == related
 
 
 def test_a_pair_of_encoders_that_see_the_same_is_alike() -> None:

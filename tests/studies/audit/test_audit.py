@@ -1,6 +1,8 @@
 """The audit of a small data set, as a command and as a stage."""
 
 import json
+import runpy
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,7 @@ from tests.data_sets import write_data_set
 from vitcapr.commands.pairs import app
 from vitcapr.errors import UserError
 from vitcapr.formats.caption_audit import AUDIT
+from vitcapr.formats.manifest import read_manifest
 from vitcapr.pipeline.run import run_stage
 from vitcapr.studies.audit.stages.audit_data import audit_data
 
@@ -87,6 +90,21 @@ def test_the_command_writes_what_the_stage_writes(data: Path, tmp_path: Path, ca
     )
     for file in names.values():
         assert (tmp_path / "stage" / file).read_bytes() == (command / file).read_bytes()
+
+
+def test_planted_swaps_are_measured(data: Path, tmp_path: Path, capsys, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(*arguments: object) -> None:
+        monkeypatch.setattr(sys, "argv", ["audit", *map(str, arguments)])
+        runpy.run_module("benchmarks.audit", run_name="__main__")
+
+    run("planted", data / "images/sealed", data / "texts/sealed", data / "data", 1)
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [row["captions"] for row in rows] == [160] * 3 + [80] * 3
+    assert min(row["auc"] for row in rows) > 0.9
+    run("swap", data / "data", 0.2, 1, tmp_path / "captions.csv")
+    texts = read_manifest(data / "data").captions["text"].to_numpy()
+    changed = pd.read_csv(tmp_path / "captions.csv")["caption"].to_numpy() != texts
+    assert (changed.sum(), changed[160:].sum()) == (32, 0)
 
 
 def test_stores_of_another_data_set_are_refused(data: Path, tmp_path: Path) -> None:

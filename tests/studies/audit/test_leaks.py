@@ -6,8 +6,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vitcapr.formats.manifest import SPLITS
-from vitcapr.studies.audit.captions import LANGUAGE, LONG, MANY, ODD, ONE_WORD, REPEATED, is_foreign, read_facts
+from vitcapr.studies.audit.captions import (
+    LANGUAGE,
+    LONG,
+    MANY,
+    ODD,
+    ONE_WORD,
+    REPEATED,
+    SHARED,
+    caption_facts,
+    is_foreign,
+)
 from vitcapr.studies.audit.images import equal_images, nearly_equal
 
 
@@ -27,7 +36,7 @@ def _digests(contents):
 def test_one_image_under_two_ids_has_its_file_or_its_vector():
     vectors = _vectors([[1, 0], [0, 1], [2, 2], [0, 1], [3, 1]])
     pairs = equal_images(_digests("abcda"), vectors)
-    assert [(each.first, each.second) for each in pairs] == [(1, 3), (0, 4)]
+    assert [each[:2] for each in pairs] == [(1, 3), (0, 4)]
 
 
 def test_nearly_equal_images_are_in_two_splits():
@@ -36,8 +45,8 @@ def test_nearly_equal_images_are_in_two_splits():
     splits = np.array(["test", "train", "test", "validation", "none", "train"])
     pairs, compared = nearly_equal(splits, vectors, 0.9)
     assert compared == 3
-    assert {(each.first, each.second) for each in pairs} == {(0, 1), (1, 2)}
-    assert pairs[0].cosine == pytest.approx(1, abs=1e-4)
+    assert {each[:2] for each in pairs} == {(0, 1), (1, 2)}
+    assert pairs[0][2] == pytest.approx(1, abs=1e-4)
     assert nearly_equal(splits, vectors, 1.1) == ([], 3)
 
 
@@ -45,8 +54,6 @@ def test_nearly_equal_images_are_in_two_splits():
     ("text", "language", "foreign"),
     [
         ("A dog runs on the beach", "en", False),
-        ("Ein Hund läuft mit einem Ball", "en", True),
-        ("Un chien court sur les vagues et dans le sable", "en", True),
         ("一只狗在跑", "en", True),
         ("一只狗在跑", "zh", False),
         ("A dog runs", "zh", True),
@@ -66,13 +73,12 @@ def test_odd_captions_and_captions_of_two_splits():
         (0, "train", "Dog"),
         (1, "test", "a DOG runs"),
         (1, "test", "A cat sleeps on the mat"),
-        (2, "train", "der Hund und die Katze"),
+        (2, "train", "Собака и кошка"),
         *((3 + image, "train", "A picture of it") for image in range(MANY)),
         (3 + MANY, "none", "a b c d e f"),
     ]
     table = pd.DataFrame(rows, columns=["image_row", "split", "text"]).assign(language="en")
-    facts = read_facts([table[:4], table[4:]], lambda text: len(text.split()) > 5)
-    expected = {LANGUAGE: [4], ONE_WORD: [1], REPEATED: [*range(5, 5 + MANY)], LONG: [3, 5 + MANY]}
-    assert {kind: np.flatnonzero(each).tolist() for kind, each in zip(ODD, facts.odd.T, strict=True)} == expected
-    assert np.flatnonzero(facts.shared_with_train()).tolist() == [2]
-    assert [SPLITS[each] for each in facts.split[:3]] == ["train", "train", "test"]
+    facts = caption_facts([table[:4], table[4:]], longest=7)
+    expected = {LANGUAGE: [4], ONE_WORD: [1], REPEATED: [*range(5, 5 + MANY)], LONG: [3, 5 + MANY], SHARED: [2]}
+    assert {kind: np.flatnonzero(facts[kind]).tolist() for kind in ODD} == expected
+    assert np.flatnonzero(facts["held_out"]).tolist() == [2, 3]

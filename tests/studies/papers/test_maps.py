@@ -40,7 +40,7 @@ def test_the_papers_experiments_ask_for_the_files_of_its_map(paper: str, monkeyp
     for name in EXPERIMENTS[paper]:
         values = read_yaml(Path("experiments") / f"{name}.yaml")
         experiment = Experiment.from_config(values, on_cluster=True)
-        assert f"results/{name}/tables/{paper}/{paper}.md" in experiment.tables
+        assert f"results/{name}/tables/{paper}/{paper}.md" in experiment.targets.tables
         for figure in experiment.figure_rules:
             asked |= {(figure.stage.name, file.removeprefix(f"results/{name}/")) for file in figure.targets}
     missing = {

@@ -1,6 +1,5 @@
 """Pairs in two languages from a table, and from data sets that have captions in both."""
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +18,7 @@ PICTURES = "pictures"
 
 
 def pairs_of_table(
-    table: Path, columns: Mapping[str, str], *, images: Path, encoded: bool, unpack_to: Path, reporter: Reporter
+    table: Path, *, images: Path, encoded: bool, unpack_to: Path, reporter: Reporter
 ) -> tuple[Listing, Path]:
     """The rows of a table, and the root of its images.
 
@@ -45,7 +44,7 @@ def pairs_of_table(
     if not encoded:
         with ImageSource(images) as source:
             existing = set(source.files())
-    listing = list_table(table, columns, encoded=encoded, existing=existing, unpack=unpack)
+    listing = list_table(table, encoded=encoded, existing=existing, unpack=unpack)
     if unpacked:
         reporter.line(f"{unpacked} pictures unpacked from {table}")
     return listing, unpack_to if unpacked or encoded else images

@@ -2,16 +2,19 @@
 
 import base64
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from vitcapr.data.collect import ListedCaption, ListedImage, Listing
 from vitcapr.data.rows import Columns, Row, captions_of, read_rows
+from vitcapr.data.table import USUAL
 from vitcapr.data.tars import OddRow, Rejected
 from vitcapr.files import sha256_bytes
 
 LANGUAGES = ("en", "zh")
+NAMES = {"text": ("text", "caption"), **{name: USUAL[name] for name in ("image", "language", "split")}}
+"""The names that a column may have; that of ``category`` is fixed."""
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 
 
@@ -20,17 +23,13 @@ def detect_language(text: str) -> str:
     return "zh" if _HAN.search(text) else "en"
 
 
-def list_table(
-    file: Path, columns: Mapping[str, str], *, encoded: bool, existing: set[str], unpack: Callable[[bytes], str]
-) -> Listing:
+def list_table(file: Path, *, encoded: bool, existing: set[str], unpack: Callable[[bytes], str]) -> Listing:
     """The pairs of a table, in its order. The split of an image is ``test`` if one of its rows says so, else ``none``.
 
     A caption's id is ``row-`` and its number. A picture's id is its path; of a picture inside the table, the digest of
     its bytes, so that the same picture in two rows is one.
 
     Args:
-        columns: the names of ``text`` and ``image``, which have to be there, and of ``language``, ``category`` and
-            ``split``.
         encoded: the image column holds Base64 and not paths. Bytes, which Parquet can hold, are taken as they are.
         existing: the paths that exist below the image root.
         unpack: writes a picture's bytes below the image root, and says where.
@@ -38,8 +37,7 @@ def list_table(
     images: dict[str, ListedImage] = {}
     captions: list[ListedCaption] = []
     rejected: Rejected = []
-    names = {column: (name,) for column, name in columns.items()}
-    table_columns = Columns(names, needed=("text", "image"), key="data.pairs.columns")
+    table_columns = Columns({**NAMES, "category": ("category",)}, needed=("text", "image"))
     for row in read_rows(file, table_columns, rejected, key="data.pairs.table"):
         try:
             text, *more = captions_of(row.cells.get("text"))

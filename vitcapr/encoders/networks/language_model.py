@@ -5,13 +5,17 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.nn import functional
 
 from vitcapr.encoders.checkpoints import locate, source_name
 from vitcapr.encoders.language_models import load_causal
 from vitcapr.encoders.tokenizers import digest_with_tokenizer
 from vitcapr.errors import UserError
 from vitcapr.formats.vocabulary import Vocabulary
+
+_PLAIN = ("llama", "mistral", "qwen2", "qwen3", "smollm3")
+"""Types of models whose attention is softmax(q k^T + mask) v and nothing more."""
 
 
 def open_network(source: str, revision: str, words: Vocabulary, dtype: torch.dtype) -> tuple[Any, dict[str, Any]]:
@@ -35,8 +39,10 @@ def load_language_model(folder: Path, rows: Sequence[int], dtype: torch.dtype) -
     Raises:
         UserError: there is none, or its embedding is more than a table.
     """
-    # The other implementations of attention return none; for short captions none is faster.
+    # The fused implementations return no attention, and are not faster for short captions.
     model = load_causal(folder, dtype, attention="eager")
+    if model.config.model_type in _PLAIN:
+        group_queries(model)
     read, written = model.get_input_embeddings(), model.get_output_embeddings()
     if type(read) is not nn.Embedding or type(written) is not nn.Linear:
         what = f"the embedding of a {model.config.model_type} is more than a table, of which no part can be taken"
@@ -51,3 +57,26 @@ def load_language_model(folder: Path, rows: Sequence[int], dtype: torch.dtype) -
     read.num_embeddings = written.out_features = model.config.vocab_size = len(rows)
     read.padding_idx = None
     return model
+
+
+def group_queries(model: Any) -> None:
+    """Let a model compute attention without a copy of each key for every query head that shares it."""
+    from transformers import AttentionInterface
+    from transformers.masking_utils import AttentionMaskInterface, eager_mask
+
+    AttentionInterface.register("grouped", _grouped_attention)
+    AttentionMaskInterface.register("grouped", eager_mask)
+    model.set_attn_implementation("grouped")
+
+
+def _grouped_attention(
+    module: nn.Module, query: Tensor, key: Tensor, value: Tensor, mask: Tensor, scaling: float, dropout: float, **_: Any
+) -> tuple[Tensor, Tensor]:
+    """query: (B, A, Q, D), whose A heads share the G of key and value: (B, G, S, D). Returns (B, Q, A, D) and the
+    attention (B, A, Q, S)."""
+    heads = query.shape[1] // key.shape[1]
+    scores = (query.unflatten(1, (-1, heads)).flatten(2, 3) @ key.mT * scaling).unflatten(2, (heads, -1))
+    weights = functional.softmax(scores + mask[:, :, None], dim=-1, dtype=torch.float32).to(query.dtype)
+    weights = functional.dropout(weights, dropout, module.training)
+    output = (weights.flatten(2, 3) @ value).unflatten(2, (heads, -1)).flatten(1, 2)
+    return output.transpose(1, 2).contiguous(), weights.flatten(1, 2)

@@ -32,6 +32,7 @@ explorer.load = (key) => {
 /** An element with attributes, listeners (functions) and children. A text child is text, never HTML. */
 explorer.make = (tag, attributes = {}, ...children) => {
   const element = document.createElement(tag);
+  if (tag === "button") element.type = "button"; // None sends a form.
   for (const [name, value] of Object.entries(attributes)) {
     if (typeof value === "function") element.addEventListener(name, value);
     else if (value === true) element.setAttribute(name, "");
@@ -73,14 +74,24 @@ explorer.picture = (number, alt) => {
   const { images } = explorer.data;
   if (!images.pictures[number]) return explorer.make("span", { class: "no-picture" }, "no picture");
   const [width, height] = images.sizes[number];
-  return explorer.make("img", {
-    src: `pictures/${number}.webp`,
-    alt,
-    width,
-    height,
-    loading: "lazy",
-    decoding: "async",
-  });
+  const src = `pictures/${number}.webp`;
+  return explorer.make("img", { src, alt, width, height, loading: "lazy", decoding: "async" });
+};
+
+/** The picture of an image, as a link that opens the image. */
+explorer.openingPicture = (number) => {
+  const id = explorer.data.images.ids[number];
+  const label = `Open image ${id}: ${explorer.altOf(number)}`;
+  const attributes = { href: explorer.address({ image: id, reference: null }), class: "picture", "aria-label": label };
+  return explorer.make("a", attributes, explorer.picture(number, ""));
+};
+
+/** A menu of [value, text]; `change` takes the chosen value. */
+explorer.menu = (label, options, change, chosen = "") => {
+  const entries = options.map(([value, text]) => explorer.make("option", { value }, text));
+  const menu = explorer.make("select", { "aria-label": label, change: () => change(menu.value) }, entries);
+  menu.value = chosen;
+  return menu;
 };
 
 /** What an image shows in words: its first reference, or its id. */

@@ -64,7 +64,6 @@ const words = (system, number, details) => {
   const buttons = details.tokens.map((token, place) => {
     const marks = [attention && "attended", added.has(place) && "added", wrong.has(place) && "false"];
     const attributes = {
-      type: "button",
       class: ["word", ...marks.filter(Boolean)].join(" "),
       tabindex: place ? -1 : 0,
       "data-truth": wrong.get(place),
@@ -74,7 +73,7 @@ const words = (system, number, details) => {
     };
     return make("button", attributes, token);
   });
-  const play = make("button", { type: "button", class: "play" });
+  const play = make("button", { class: "play" });
   if (attention) attended.player(play, buttons, look);
   const line = make(
     "p",

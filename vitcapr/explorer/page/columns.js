@@ -24,8 +24,8 @@ explorer.starButton = (number) => {
   const on = explorer.state.stars.includes(explorer.data.images.ids[number]);
   const turn = () => explorer.turnStar(number);
   const name = `Star ${explorer.data.images.ids[number]}`;
-  const attributes = { type: "button", class: "star", "aria-pressed": String(on), "aria-label": name, title: "Star (s)" };
-  return explorer.make("button", { ...attributes, click: turn }, on ? "★" : "☆");
+  const attributes = { class: "star", "aria-pressed": String(on), "aria-label": name, title: "Star (s)", click: turn };
+  return explorer.make("button", attributes, on ? "★" : "☆");
 };
 
 explorer.columns = columns;
@@ -47,21 +47,14 @@ const differenceOf = (name) => {
 
 /** A menu of what is subtracted from a column: the same score of another system; null where there is none. */
 explorer.minusMenu = (chosen, change, label) => {
-  const { make } = explorer;
   const [first, second = ""] = chosen.split(MINUS);
   const column = columnOf.get(first);
   if (!column) return null;
   const key = (one) => one.name.slice(one.group.length);
   const others = columns.filter((other) => other.group !== column.group && key(other) === key(column));
   if (!others.length) return null;
-  const menu = make(
-    "select",
-    { "aria-label": label, change: () => change(menu.value ? first + MINUS + menu.value : first) },
-    make("option", { value: "" }, "minus nothing"),
-    others.map((other) => make("option", { value: other.name }, `minus ${other.group}`)),
-  );
-  menu.value = second;
-  return menu;
+  const options = [["", "minus nothing"], ...others.map(({ name, group }) => [name, `minus ${group}`])];
+  return explorer.menu(label, options, (other) => change(other ? first + MINUS + other : first), second);
 };
 
 /** Images' numbers by their ids, and their references. */
@@ -77,15 +70,8 @@ explorer.shownSystems = () => explorer.systems.filter((system) => !explorer.stat
 
 /** A menu of all columns; of a difference, it shows the first. */
 explorer.columnMenu = (chosen, change, none, label) => {
-  const { make } = explorer;
-  const menu = make(
-    "select",
-    { "aria-label": label, change: () => change(menu.value) },
-    make("option", { value: "" }, none),
-    columns.map((column) => make("option", { value: column.name }, explorer.columnTitle(column))),
-  );
-  [menu.value] = chosen.split(MINUS);
-  return menu;
+  const options = [["", none], ...columns.map((column) => [column.name, explorer.columnTitle(column)])];
+  return explorer.menu(label, options, change, chosen.split(MINUS)[0]);
 };
 
 /** "CIDEr · attention, beam". */

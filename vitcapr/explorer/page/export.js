@@ -9,10 +9,10 @@ explorer.exportMenu = () => {
     ...explorer.shownSystems().map((system) => [`captions of ${system.name} (JSON for vitcapr evaluate)`, system]),
   ];
   const entries = files.map(([text, system]) =>
-    make("button", { type: "button", role: "menuitem", tabindex: -1, click: () => (open(false), exportFile(system)) }, text),
+    make("button", { role: "menuitem", tabindex: -1, click: () => (open(false), exportFile(system)) }, text),
   );
   const list = make("div", { role: "menu", "aria-label": "Files", hidden: true }, entries);
-  const button = make("button", { type: "button", "aria-haspopup": "menu", click: () => open(list.hidden) }, "Export ▾");
+  const button = make("button", { "aria-haspopup": "menu", click: () => open(list.hidden) }, "Export ▾");
   const set = (shown) => {
     list.hidden = !shown;
     button.setAttribute("aria-expanded", String(shown));

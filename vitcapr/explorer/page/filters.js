@@ -15,19 +15,11 @@ explorer.filters.make = () => {
     "aria-describedby": "words-note",
     input: () => explorer.refine({ words: parts.words.value, image: null }),
   });
-  parts.where = make(
-    "select",
-    { "aria-label": "Where to search", change: () => explorer.refine({ where: parts.where.value, image: null }) },
-    make("option", { value: "all" }, "captions and references"),
-    make("option", { value: "captions" }, "captions of the systems"),
-    make("option", { value: "references" }, "references"),
-  );
+  const places = [["all", "captions and references"], ["captions", "captions of the systems"], ["references", "references"]];
+  parts.where = explorer.menu("Where to search", places, (where) => explorer.refine({ where, image: null }), "all");
   parts.presets = make("div", { class: "chips" });
-  parts.lasso = make(
-    "button",
-    { type: "button", hidden: true, click: () => explorer.refine({ lasso: "", image: null }) },
-    "× enclosed on the map",
-  );
+  const free = () => explorer.refine({ lasso: "", image: null });
+  parts.lasso = make("button", { hidden: true, click: free }, "× enclosed on the map");
   parts.conditions = make("div", { class: "conditions" });
   parts.systems = make("div", { class: "systems" });
   explorer
@@ -48,7 +40,7 @@ explorer.filters.make = () => {
       explorer.columnMenu("", filters.add, "Filter by a number", "Filter by a number"),
       make("h2", { hidden: !explorer.systems.length }, "Systems"),
       parts.systems,
-      make("button", { type: "button", class: "reset", click: filters.reset }, "Reset"),
+      make("button", { class: "reset", click: filters.reset }, "Reset"),
     );
   explorer.find("controls").addEventListener("submit", (event) => event.preventDefault());
   explorer.find("filters").open = window.matchMedia("(min-width: 60rem)").matches;
@@ -110,7 +102,7 @@ explorer.filters.makePresets = () => {
   for (const [label, name, low, high] of offered) {
     if (!name || !column(name)) continue;
     const condition = { name, low, high };
-    const button = make("button", { type: "button", title: explorer.columnTitle(column(name)), click: toggle }, label);
+    const button = make("button", { title: explorer.columnTitle(column(name)), click: toggle }, label);
     button.condition = condition;
     filters.parts.presets.append(button);
     function toggle() {
@@ -190,7 +182,7 @@ const conditionBlock = (name, number) => {
     "fieldset",
     {},
     make("legend", {}, column ? [column.label, make("small", {}, ` ${column.group}`)] : "not in this explorer"),
-    make("button", { type: "button", class: "remove", "aria-label": `Remove ${title}`, click: remove }, "×"),
+    make("button", { class: "remove", "aria-label": `Remove ${title}`, click: remove }, "×"),
     column ? bars : null,
     explorer.minusMenu(name, (other) => change({ name: other, low: null, high: null }), `Minus, ${title}`),
     make("div", { class: "bounds" }, low, "–", high),

@@ -90,8 +90,8 @@ const heading = (number) => {
     make("h2", { tabindex: "-1", id: "image-title" }, data.images.ids[number]),
     make("span", { class: "note" }, place),
     explorer.starButton(number),
-    make("button", { type: "button", disabled: at === 0, click: () => image.step(-1) }, "previous"),
-    make("button", { type: "button", disabled: at === found.length - 1, click: () => image.step(1) }, "next"),
+    make("button", { disabled: at === 0, click: () => image.step(-1) }, "previous"),
+    make("button", { disabled: at === found.length - 1, click: () => image.step(1) }, "next"),
   );
 };
 
@@ -122,20 +122,12 @@ const showAsked = (number) => {
     const rank = explorer.space() && explorer.column(`${system.name}:rank@${explorer.space().name}`)?.values[number];
     const chosen = state.caption === system.name;
     const ask = () => explorer.go({ caption: chosen ? "" : system.name, reference: null }, true);
-    if (explorer.isWritten(system) && rank !== null)
-      place.replaceChildren(
-        make(
-          "button",
-          {
-            type: "button",
-            "aria-pressed": String(chosen),
-            title: `rank of the image for this caption in ${explorer.space().name}`,
-            click: ask,
-          },
-          `rank ${explorer.shown(rank)} · neighbours`,
-        ),
-      );
-    else place.replaceChildren();
+    place.replaceChildren();
+    if (explorer.isWritten(system) && rank !== null) {
+      const title = `rank of the image for this caption in ${explorer.space().name}`;
+      const text = `rank ${explorer.shown(rank)} · neighbours`;
+      place.append(make("button", { "aria-pressed": String(chosen), title, click: ask }, text));
+    }
     if (focused) place.querySelector("button")?.focus();
   }
 };
@@ -175,9 +167,6 @@ const referenceButton = (reference) => {
   if (!explorer.space()) return text;
   const chosen = reference === state.reference;
   const ask = () => explorer.go({ reference: chosen ? null : reference, caption: "" }, true);
-  return make(
-    "button",
-    { type: "button", class: "reference", "aria-pressed": String(chosen), title: "show its neighbours", click: ask },
-    text,
-  );
+  const attributes = { class: "reference", "aria-pressed": String(chosen), title: "show its neighbours", click: ask };
+  return make("button", attributes, text);
 };

@@ -34,28 +34,19 @@ explorer.list.turn = (step) => {
 
 const bar = (count) => {
   const { make, state } = explorer;
-  const sort = explorer.columnMenu(
-    state.sort,
-    (name) => explorer.refine({ sort: name, down: firstIsWorst(name) }),
-    "order of the data set",
-    "Sort by",
-  );
+  const sortBy = (name) => explorer.refine({ sort: name, down: firstIsWorst(name) });
+  const sort = explorer.columnMenu(state.sort, sortBy, "order of the data set", "Sort by");
   const turn = () => explorer.refine({ down: !state.down });
   const total = explorer.data.images.ids.length;
   return make(
     "div",
     { class: "bar" },
-    make(
-      "p",
-      { role: "status", class: "count" },
-      make("b", {}, explorer.shown(count)),
-      ` of ${explorer.shown(total)} images`,
-    ),
+    make("p", { role: "status", class: "count" }, `${explorer.shown(count)} of ${explorer.shown(total)} images`),
     count ? explorer.exportMenu() : null,
     make("label", {}, "Sort by ", sort),
-    explorer.minusMenu(state.sort, (name) => explorer.refine({ sort: name, down: firstIsWorst(name) }), "Minus"),
+    explorer.minusMenu(state.sort, sortBy, "Minus"),
     state.sort
-      ? make("button", { type: "button", click: turn }, state.down ? "↓ highest first" : "↑ lowest first")
+      ? make("button", { click: turn }, state.down ? "↓ highest first" : "↑ lowest first")
       : null,
   );
 };
@@ -68,7 +59,7 @@ const nothing = () =>
     "p",
     { class: "empty" },
     "No image fits. ",
-    explorer.make("button", { type: "button", click: explorer.filters.reset }, "Reset the filters"),
+    explorer.make("button", { click: explorer.filters.reset }, "Reset the filters"),
   );
 
 const card = (number) => {
@@ -95,15 +86,7 @@ const card = (number) => {
   return make(
     "li",
     { class: "card", "data-image": id },
-    make(
-      "a",
-      {
-        href: explorer.address({ image: id }),
-        class: "picture",
-        "aria-label": `Open image ${id}: ${explorer.altOf(number)}`,
-      },
-      explorer.picture(number, ""),
-    ),
+    explorer.openingPicture(number),
     make("div", { class: "under" }, make("span", { class: "id" }, id), explorer.starButton(number)),
     badge ? make("p", { class: "badge" }, badge) : null,
     captions,
@@ -134,9 +117,9 @@ const pageButtons = (page, pages) => {
   return make(
     "nav",
     { class: "pages", "aria-label": "Pages" },
-    make("button", { type: "button", disabled: page === 1, click: () => list.turn(-1) }, "← previous"),
+    make("button", { disabled: page === 1, click: () => list.turn(-1) }, "← previous"),
     make("span", {}, `page ${page} of ${pages}`),
-    make("button", { type: "button", disabled: page === pages, click: () => list.turn(1) }, "next →"),
+    make("button", { disabled: page === pages, click: () => list.turn(1) }, "next →"),
   );
 };
 

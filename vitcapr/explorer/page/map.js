@@ -30,19 +30,15 @@ explorer.map.show = async () => {
     map.count = make("p", { role: "status", class: "count" });
     map.strip = make("ul", { class: "thumbnails" });
     map.minus = make("span");
-    map.draws = make("button", { type: "button", "aria-pressed": "false", click: () => drawNext(true) }, "lasso");
-    const button = (label, title, act) => make("button", { type: "button", "aria-label": title, click: act }, label);
+    map.draws = make("button", { "aria-pressed": "false", click: () => drawNext(true) }, "lasso");
+    const colourBy = (name) => explorer.go({ colour: name || "none" }, true);
+    const button = (label, title, act) => make("button", { "aria-label": title, click: act }, label);
     place.replaceChildren(
       make(
         "div",
         { class: "bar" },
         data.overview.spaces.length > 1 ? explorer.spaceMenu() : make("b", {}, space.name),
-        make(
-          "label",
-          {},
-          "Colour ",
-          explorer.columnMenu("", (name) => explorer.go({ colour: name || "none" }, true), "none", "Colour"),
-        ),
+        make("label", {}, "Colour ", explorer.columnMenu("", colourBy, "none", "Colour")),
         map.minus,
         button("+", "Enlarge", () => zoomBy(1.5)),
         button("−", "Reduce", () => zoomBy(1 / 1.5)),
@@ -169,18 +165,14 @@ const colouring = () => {
 
 /** How many images the filters and the lasso leave, and the first of these. */
 const report = () => {
-  const { make, map, data, state, shown } = explorer;
+  const { make, map, state, shown } = explorer;
   const chosen = new Set(explorer.selection());
   const here = map.content.images.filter((image) => chosen.has(image));
   const few = here.length < map.content.images.length;
   const how = state.lasso ? "enclosed" : "left by the filters";
   map.count.textContent = `${shown(here.length)} of ${shown(map.content.images.length)} images${few ? ` ${how}` : ""}`;
   map.strip.replaceChildren(
-    ...(few ? here.slice(0, STRIP) : []).map((image) => {
-      const label = `Open image ${data.images.ids[image]}`;
-      const href = explorer.address({ image: data.images.ids[image] });
-      return make("li", {}, make("a", { href, "aria-label": label }, explorer.picture(image, explorer.altOf(image))));
-    }),
+    ...(few ? here.slice(0, STRIP) : []).map((image) => make("li", {}, explorer.openingPicture(image))),
     few && here.length ? make("li", {}, make("a", { href: explorer.address({ view: "images" }) }, "all as a list")) : "",
   );
 };

@@ -15,15 +15,8 @@ explorer.space = () => {
 };
 
 explorer.spaceMenu = () => {
-  const { make } = explorer;
-  const { spaces } = explorer.data.overview;
-  const menu = make(
-    "select",
-    { "aria-label": "Retrieval model", change: () => explorer.go({ space: menu.value }, true) },
-    spaces.map(({ name }) => make("option", { value: name }, name)),
-  );
-  menu.value = explorer.space().name;
-  return menu;
+  const options = explorer.data.overview.spaces.map(({ name }) => [name, name]);
+  return explorer.menu("Retrieval model", options, (space) => explorer.go({ space }, true), explorer.space().name);
 };
 
 /** The systems whose captions a retrieval model embedded. */
@@ -43,28 +36,11 @@ explorer.neighbours.show = async (place, number, reference, system) => {
     : reference === null
       ? null
       : data.images.references.text[reference];
-  const back =
-    text === null
-      ? null
-      : [
-          " ",
-          make(
-            "button",
-            { type: "button", click: () => explorer.go({ reference: null, caption: "" }, true) },
-            "ask with the image",
-          ),
-        ];
-  place.replaceChildren(
-    make(
-      "h3",
-      { tabindex: "-1" },
-      "Neighbours of ",
-      make("span", {}, text === null ? "the image" : `“${text}”`),
-      " in the space of ",
-      explorer.spaceMenu(),
-      back,
-    ),
-  );
+  const subject = make("span", {}, text === null ? "the image" : `“${text}”`);
+  const title = make("h3", { tabindex: "-1" }, "Neighbours of ", subject, " in the space of ", explorer.spaceMenu());
+  const back = () => explorer.go({ reference: null, caption: "" }, true);
+  if (text !== null) title.append(" ", make("button", { click: back }, "ask with the image"));
+  place.replaceChildren(title);
   const found = system
     ? ofWritten?.images[here]
     : reference === null
@@ -88,7 +64,7 @@ const ofImage = (number, { captions, images, own, rank }) => {
     make(
       "li",
       { class: owner(reference) === number ? "right" : "wrong" },
-      make("a", { href: addressOf(owner(reference), reference) }, data.images.references.text[reference]),
+      make("a", { href: explorer.address({ image: data.images.ids[owner(reference)], reference }) }, data.images.references.text[reference]),
       make("span", { class: "cosine" }, shownCosine(cosine)),
     ),
   );
@@ -113,40 +89,25 @@ const ofText = ({ images, own, rank }) => {
 
 /** The true match or a wrong one, large. `rank` is null for a wrong one behind the true one. */
 const match = (image, [, cosine], rank, right, text) => {
-  const { make, data } = explorer;
+  const { make } = explorer;
   const title = right ? `true match, rank ${rank}` : rank === 1 ? "first match, wrong" : "nearest wrong match";
   return make(
     "figure",
     { class: `match ${right ? "right" : "wrong"}` },
     make("p", { class: "verdict" }, right ? "✓ " : "✗ ", title, make("span", { class: "cosine" }, shownCosine(cosine))),
-    make(
-      "a",
-      { href: addressOf(image, null), "aria-label": `Open image ${data.images.ids[image]}` },
-      explorer.picture(image, explorer.altOf(image)),
-    ),
+    explorer.openingPicture(image),
     text === null ? null : make("figcaption", {}, text),
   );
 };
 
 const thumbnails = (images, own) => {
-  const { make, data } = explorer;
-  return make(
-    "ol",
-    { class: "thumbnails" },
-    images.map(([image, cosine]) =>
-      make(
-        "li",
-        { class: own === null ? "" : image === own ? "right" : "wrong" },
-        make(
-          "a",
-          { href: addressOf(image, null), "aria-label": `Open image ${data.images.ids[image]}` },
-          explorer.picture(image, explorer.altOf(image)),
-        ),
-        make("span", { class: "cosine" }, own === null ? "" : image === own ? "✓ " : "✗ ", shownCosine(cosine)),
-      ),
-    ),
-  );
+  const { make } = explorer;
+  const items = images.map(([image, cosine]) => {
+    const [verdict, mark] = own === null ? ["", ""] : image === own ? ["right", "✓ "] : ["wrong", "✗ "];
+    const number = make("span", { class: "cosine" }, mark, shownCosine(cosine));
+    return make("li", { class: verdict }, explorer.openingPicture(image), number);
+  });
+  return make("ol", { class: "thumbnails" }, items);
 };
 
 const shownCosine = (cosine) => `cosine ${cosine.toFixed(3)}`;
-const addressOf = (image, reference) => explorer.address({ image: explorer.data.images.ids[image], reference });

@@ -18,28 +18,8 @@ explorer.hasTerm = (text, term) => {
   return false;
 };
 
-/** The places in `after` of the words that `before` does not have in this order (longest common subsequence). */
-explorer.newWords = (before, after) => {
-  const common = Array.from({ length: before.length + 1 }, () => new Uint16Array(after.length + 1));
-  for (let i = before.length - 1; i >= 0; i--)
-    for (let j = after.length - 1; j >= 0; j--)
-      common[i][j] = before[i] === after[j] ? common[i + 1][j + 1] + 1 : Math.max(common[i + 1][j], common[i][j + 1]);
-  const found = new Set();
-  for (let i = 0, j = 0; j < after.length;)
-    if (i < before.length && before[i] === after[j]) (i++, j++);
-    else if (i < before.length && common[i + 1][j] >= common[i][j + 1]) i++;
-    else found.add(j++);
-  return found;
-};
-
-/** The places of the words that a reranking added to the caption of its base; none in a language without spaces. */
-explorer.addedWords = (system, number) => {
-  const { captions } = explorer.data.images;
-  const base = explorer.systems.find((other) => other.name === system.base);
-  const before = base && captions[base.place][number];
-  const after = captions[system.place][number];
-  return before && after?.includes(" ") ? explorer.newWords(before.split(" "), after.split(" ")) : new Set();
-};
+/** The places of the words that a reranking added to the caption of its base. */
+explorer.addedWords = (system, number) => new Set(explorer.data.images.added[system.place]?.[number]);
 
 /** The words of a caption that claim something wrong: by their places, what is true. */
 explorer.wrongWords = (system, number) => new Map(explorer.data.images.wrong[system.place]?.[number] ?? []);

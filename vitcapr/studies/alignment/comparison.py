@@ -25,7 +25,6 @@ from vitcapr.studies.alignment.study import (
     difference_frame,
     interval_frame,
     score_frame,
-    seconds_frame,
 )
 
 _TESTED = ("i2t_recall_1", "t2i_recall_1")
@@ -82,13 +81,14 @@ def compare_alignments(
     report.line(f"images: {splits}; {study.training_pairs:,} training pairs")
     default = [*(size for size in SIZES if size < study.training_pairs), None]
     sizes = dict.fromkeys(study.training_pairs if size is None else size for size in settings.sizes or default)
-    runs = list(study.runs(list(sizes), settings.seeds, report))
-    scores, seconds = score_frame(study, runs), seconds_frame(runs)
+    runs = pd.DataFrame(map(vars, study.runs(list(sizes), settings.seeds, report)))
+    scores = score_frame(runs, *study.test_pool)
+    seconds = runs[["system", "family", "inputs", "pairs", "seed", "cpu_seconds"]]
     differences, before = difference_frame(runs, study.baseline, _SAMPLES), similarity_frame(fits)
     tables = [*recall_tables(scores, differences, seconds, study.baseline), chosen_settings(scores)]
     tables.append(similarity_table(before))
     frames = scores, differences, interval_frame(runs, _SAMPLES), before, seconds
-    return StudyResult(*frames, tables, protocol(study, _SAMPLES))
+    return StudyResult(*frames, tables, protocol(study))
 
 
 def _features(
@@ -164,18 +164,13 @@ def similarity_table(frame: pd.DataFrame) -> Table:
     return Table("Before anything is fitted", columns, tuple(rows))
 
 
-def protocol(study: Study, samples: int) -> str:
-    """How the numbers were made, in a paragraph.
-
-    Args:
-        samples: of the bootstrap.
-    """
+def protocol(study: Study) -> str:
+    """How the numbers were made, in a paragraph."""
     images, captions = study.test_pool
-    names = ", ".join(study.inputs)
     sentences = [
         f"Recall in percent on {images:,} test images with {captions:,} captions: mean and standard deviation over the "
         "runs, each with its own draw of training pairs.",
-        f"Inputs: {names}.",
+        f"Inputs: {', '.join(study.inputs)}.",
         f"Mutual kNN is calibrated by {PERMUTATIONS} permutations of the pairs: 0 is the quantile 0.95 of chance.",
         f"Settings are chosen by the sum of recalls on {len(study.pairing.splits['validation']):,} validation images.",
     ]
@@ -185,7 +180,7 @@ def protocol(study: Study, samples: int) -> str:
         sentences.append("A query bank is made of the training pairs of its fit.")
     if study.baseline:
         sentences.append(
-            f"Differences are to {study.baseline} on the same test images, with 95 % intervals of {samples:,} "
+            f"Differences are to {study.baseline} on the same test images, with 95 % intervals of {_SAMPLES:,} "
             "bootstrap samples of the images."
         )
     sentences.append("CPU seconds include the choice of the settings, but not a query bank.")

@@ -30,7 +30,7 @@ def _files(file: str) -> Any:
 
 def _notes(experiment: Any) -> Iterator[str]:
     files = [file.rpartition("/")[0] for file in _files("tables.md")(experiment)]
-    if files and not (experiment.captioners or experiment.ranked):
+    if files and not (experiment.models.captioners or experiment.models.ranked):
         yield (
             "summary.csv gets no scores: there is no captioner or retriever; "
             f"those of alignments are in {', '.join(files)}"

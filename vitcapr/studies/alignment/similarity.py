@@ -6,8 +6,8 @@ X (n, Dx) and Y (n, Dy) of the same n items:
     CKA(X, Y) = |X'Y|^2 / (|X'X| |Y'Y|)    (Frobenius norms)
 
 Mutual kNN is that of Huh et al. 2024, The Platonic Representation Hypothesis. Gröger et al. 2025 choose the layers to
-align by it. It is above 0 by chance, and its maximum over many layers grows by chance; Gröger et al. 2026, Revisiting
-the Platonic Representation Hypothesis, calibrate both by permutations of the pairs.
+align by it. It is above 0 by chance. Gröger et al. 2026, Revisiting the Platonic Representation Hypothesis, calibrate
+it by permutations of the pairs.
 """
 
 import math
@@ -46,18 +46,14 @@ class Similarity(NamedTuple):
     """Attributes:
     cka: linear CKA of the pairs.
     mutual_neighbours: mutual kNN of up to 5,000 training images and their first texts.
-    permuted: (K,) mutual kNN after permutations of the texts, the same for every similarity of as many images.
+    calibrated: mutual kNN against its values after permutations of the texts.
     matched: share of the held-out pairs whose text comes first by local CKA with the pairs as base.
     """
 
     cka: float
     mutual_neighbours: float
-    permuted: Float64s
+    calibrated: Calibrated
     matched: float
-
-    @property
-    def calibrated(self) -> Calibrated:
-        return calibrate(self.mutual_neighbours, self.permuted)
 
 
 def similarity(base: Pairs, held_out: Pairs) -> Similarity:
@@ -70,7 +66,8 @@ def similarity(base: Pairs, held_out: Pairs) -> Similarity:
     local = local_cka(base.image_of_text, base.texts)
     scores = local.images(held_out.images) @ local.texts(held_out.texts[first]).T
     matched = float(np.mean(scores.argmax(axis=1) == np.arange(len(scores))))
-    return Similarity(linear_cka(base.image_of_text, base.texts), float(mutual[0]), mutual[1:], matched)
+    cka = linear_cka(base.image_of_text, base.texts)
+    return Similarity(cka, float(mutual[0]), calibrate(mutual[0], mutual[1:]), matched)
 
 
 def mutual_neighbours(x: Float32s, y: Float32s, k: int, orders: Iterable[npt.NDArray[np.int64]]) -> Float64s:
@@ -94,10 +91,7 @@ def _nearest(rows: Float32s, k: int) -> npt.NDArray[np.int64]:
 
 
 def calibrate(similarity: float, permuted: Float64s) -> Calibrated:
-    """Calibrate a similarity of at most 1 (Gröger et al. 2026, algorithm 1).
-
-    Of the largest of several similarities, ``permuted`` are the largest after each permutation (algorithm 2).
-    """
+    """Calibrate a similarity of at most 1 (Gröger et al. 2026, algorithm 1)."""
     ordered = np.sort(np.append(permuted, similarity))
     threshold = float(ordered[math.ceil((1 - ALPHA) * len(ordered)) - 1])
     p_value = (1 + np.count_nonzero(permuted >= similarity)) / len(ordered)

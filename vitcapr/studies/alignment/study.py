@@ -158,78 +158,65 @@ class Study:
                 if seed and pairs == self.training_pairs and family not in SEEDED:
                     continue
                 chosen = choose(FAMILIES[family], train, held_out[name]["validation"], seed)
-                for run in self._scored(family, name, pairs, seed, chosen, train, held_out[name]):
-                    i2t, t2i = (100 * run.measures[name].value for name in ("i2t_recall_1", "t2i_recall_1"))
-                    how = f"{run.system}, {pairs:,} pairs, seed {seed}"
-                    seconds = f"{run.cpu_seconds:.1f} CPU seconds"
-                    reporter.line(f"{how}: i2t_recall_1 {i2t:.1f}, t2i_recall_1 {t2i:.1f}, {seconds}")
-                    yield run
+                for bank, settings, scored in self._scored(chosen, train, held_out[name]):
+                    names = f"{self._named(family, name)}{bank}", f"{family}{bank}", name
+                    common = chosen.validation_rsum, chosen.cpu_seconds
+                    i2t, t2i = (100 * scored[score].value for score in ("i2t_recall_1", "t2i_recall_1"))
+                    how = f"{names[0]}, {pairs:,} pairs, seed {seed}"
+                    recalls = f"i2t_recall_1 {i2t:.1f}, t2i_recall_1 {t2i:.1f}"
+                    reporter.line(f"{how}: {recalls}, {chosen.cpu_seconds:.1f} CPU seconds")
+                    yield StudyRun(*names, pairs, seed, settings, *common, scored)
 
     def _scored(
-        self,
-        family: str,
-        inputs: str,
-        pairs: int,
-        seed: int,
-        chosen: Selection,
-        train: Pairs,
-        held_out: Mapping[str, Pairs],
-    ) -> Iterator[StudyRun]:
-        test, system = embedded(chosen.alignment, held_out["test"]), self._named(family, inputs)
-        common = chosen.validation_rsum, chosen.cpu_seconds
-        yield StudyRun(system, family, inputs, pairs, seed, chosen.settings, *common, retrieval_measures(test))
+        self, chosen: Selection, train: Pairs, held_out: Mapping[str, Pairs]
+    ) -> Iterator[tuple[str, dict[str, Setting], dict[str, Measure]]]:
+        """The end of the name, the settings and the scores on the test pairs; then the same with a query bank."""
+        test = embedded(chosen.alignment, held_out["test"])
+        yield "", chosen.settings, retrieval_measures(test)
         if self.query_bank:
             bank = embedded(chosen.alignment, train)
             weight = weigh(embedded(chosen.alignment, held_out["validation"]), bank, _INVERSE_TEMPERATURES, _WEIGHTS)
             settings = {**chosen.settings, "weight": weight.weight, "inverse_temperature": weight.inverse_temperature}
-            scored = retrieval_measures(corrected(test, bank, weight))
-            with_bank = f"{system}, query bank", f"{family}, query bank"
-            yield StudyRun(*with_bank, inputs, pairs, seed, settings, *common, scored)
+            yield ", query bank", settings, retrieval_measures(corrected(test, bank, weight))
 
     def _named(self, family: str, inputs: str) -> str:
         return family if len(self.inputs) == 1 else f"{family} ({inputs})"
 
 
-def score_frame(study: Study, runs: Sequence[StudyRun]) -> pd.DataFrame:
+def score_frame(runs: pd.DataFrame, images: int, captions: int) -> pd.DataFrame:
     """A row for each run: ``system, pairs, seed``, the test scores by name, ``validation_rsum, settings, images,
     captions``.
 
     Recalls are fractions; ``settings`` is JSON; ``images`` and ``captions`` are the numbers of the test split.
+
+    Args:
+        runs: a row for each :class:`StudyRun`, also in the functions below.
     """
-    pool = dict(zip(("images", "captions"), study.test_pool, strict=True))
-    rows = []
-    for run in runs:
-        scores = {name: measure.value for name, measure in run.measures.items()}
-        chosen = {"validation_rsum": run.validation_rsum, "settings": canonical_json(run.settings)}
-        rows.append({"system": run.system, "pairs": run.pairs, "seed": run.seed, **scores, **chosen, **pool})
-    return pd.DataFrame(rows)
+    scores = pd.DataFrame([{name: each.value for name, each in measures.items()} for measures in runs["measures"]])
+    scores = runs[["system", "pairs", "seed"]].join(scores).join(runs["validation_rsum"])
+    return scores.assign(settings=runs["settings"].map(canonical_json), images=images, captions=captions)
 
 
-def seconds_frame(runs: Sequence[StudyRun]) -> pd.DataFrame:
-    """A row for each run: ``system, family, inputs, pairs, seed, cpu_seconds``, as measured."""
-    return pd.DataFrame(map(vars, runs))[["system", "family", "inputs", "pairs", "seed", "cpu_seconds"]]
-
-
-def interval_frame(runs: Sequence[StudyRun], samples: int) -> pd.DataFrame:
+def interval_frame(runs: pd.DataFrame, samples: int) -> pd.DataFrame:
     """A row for each family, inputs, number of pairs and score: its mean over the seeds, with an interval.
 
     Columns: ``family, inputs, pairs, score, value, low, high``. The interval resamples the test images.
     """
     rows = []
-    for key, several in pd.DataFrame(map(vars, runs)).groupby(["family", "inputs", "pairs"], sort=False)["measures"]:
+    for key, several in runs.groupby(["family", "inputs", "pairs"], sort=False)["measures"]:
         for score in COMPARED:
             interval = score_of(seed_mean(several, score), samples, 0)
             rows.append([*key, score, interval["value"], interval["low"], interval["high"]])
     return pd.DataFrame(rows, columns=["family", "inputs", "pairs", "score", "value", "low", "high"])
 
 
-def difference_frame(runs: Sequence[StudyRun], baseline: str | None, samples: int) -> pd.DataFrame:
+def difference_frame(runs: pd.DataFrame, baseline: str | None, samples: int) -> pd.DataFrame:
     """A row for each system, number of pairs and score: the difference to the baseline on the same test images.
 
     Columns: ``system, pairs, score, difference, low, high, p_value``. A score is the mean over the seeds; the interval
     and the test resample the test images (:func:`vitcapr.metrics.bootstrap.compare`).
     """
-    groups = dict(iter(pd.DataFrame(map(vars, runs)).groupby(["system", "pairs"], sort=False)["measures"]))
+    groups = dict(iter(runs.groupby(["system", "pairs"], sort=False)["measures"]))
     rows = []
     for (system, pairs), several in groups.items():
         if baseline is None or system == baseline or (baseline, pairs) not in groups:

@@ -33,11 +33,8 @@ def audit(
     from vitcapr.studies.audit.audit import audit as audit_data
 
     stores = open_features(images), open_features(texts)
-    manifest = read_manifest(data)
     with Reporter(log) as reporter:
-        result = audit_data(manifest, *stores, rivals, near, reporter)
-        result.write(
-            manifest, output / "audit.parquet", output / "leaks.csv", output / "tables.md", output / "index.html"
-        )
+        result = audit_data(read_manifest(data), *stores, rivals, near, reporter)
+        result.write(*(output / name for name in ("audit.parquet", "leaks.csv", "tables.md", "index.html")))
     print_listing(result.counts)
     print_lines(f"\n{output / 'index.html'}")

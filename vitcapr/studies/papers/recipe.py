@@ -81,19 +81,22 @@ def value_at(values: Any, key: str) -> Any:
 
 
 def recipe_table(recipe: PaperRecipe, values: Mapping[str, Any]) -> Table:
-    """Printed, here, and why it differs.
+    """Printed, here, and why it differs; what is here as printed stands above the table.
 
     Args:
         values: the resolved configuration of the experiment.
     """
+    same = [f"`{one.key}` {_shown(one.printed)} ({one.where})" for one in recipe.settings if not one.why]
     return Table(
         recipe.title,
         ("setting", "printed", "section", "here", "why it differs"),
         tuple(
             row(f"`{one.key}`", _shown(one.printed), one.where, _shown(value_at(values, one.key)), one.why)
             for one in recipe.settings
+            if one.why
         ),
         align="lllll",
+        caption=f"As printed: {'; '.join(same)}.",
         name="recipe",
     )
 

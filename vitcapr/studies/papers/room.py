@@ -6,19 +6,24 @@ from vitcapr.rooms import Room
 
 
 def _information(experiment: Any) -> list[str]:
-    models = [*experiment.retrievers, *experiment.finetuned_dual_encoders] if experiment.config.run.information else []
-    splits = [split for split in experiment.splits if split != "train"]
-    return [
-        f"{experiment.root}/metrics/information/{model}/{split}/metrics.json" for model in models for split in splits
-    ]
+    used, folder = experiment.models, f"{experiment.root}/metrics/information"
+    models = [*used.retrievers, *used.finetuned_dual_encoders] if experiment.config.run.information else []
+    splits = [split for split in used.splits if split != "train"]
+    return [f"{folder}/{model}/{split}/metrics.json" for model in models for split in splits]
 
 
-def _tables(file: str) -> Any:
-    def name(experiment: Any) -> list[str]:
-        paper = experiment.config.run.paper
-        return [f"{experiment.root}/tables/{paper}/{file.format(paper=paper)}"] if paper else []
-
-    return name
+def _in_folder_of_paper(experiment: Any, file: str) -> list[str]:
+    paper = experiment.config.run.paper
+    return [f"{experiment.root}/tables/{paper}/{file.format(paper=paper)}"] if paper else []
 
 
-ROOM = Room(scores=_information, tables=_tables("{paper}.md"), page=_tables("page_section.json"))
+def _tables(experiment: Any) -> list[str]:
+    claims = [f"{experiment.root}/tables/claims.md"] if experiment.config.data.dataset == "pairs" else []
+    return [*_in_folder_of_paper(experiment, "{paper}.md"), *claims]
+
+
+def _page(experiment: Any) -> list[str]:
+    return _in_folder_of_paper(experiment, "page_section.json")
+
+
+ROOM = Room(scores=_information, tables=_tables, page=_page)

@@ -23,8 +23,8 @@ def _alignments(experiment: Experiment) -> dict[str, str]:
 def _captioners(experiment: Experiment) -> dict[str, str]:
     """The captioners by the input that they read; of those of one input, the first."""
     named: dict[str, str] = {}
-    scored = "test" in experiment.splits and "cider" in experiment.config.metrics.caption
-    for name in experiment.trained("captioners") if scored else ():
+    scored = "test" in experiment.models.splits and "cider" in experiment.config.metrics.caption
+    for name in experiment.models.trained("captioners") if scored else ():
         one = experiment.config.captioners[name]
         layer = "" if one.layer is None else f"_{one.layer}"
         named.setdefault(f"{one.backbone}/{'patches' if one.attends else 'cls'}{layer}", name)

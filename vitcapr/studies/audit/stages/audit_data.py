@@ -33,6 +33,6 @@ def audit_data(
 
     data, chosen = read_manifest(manifest), settings.audit
     result = audit(data, open_features(features), open_features(text_features), chosen.rivals, chosen.near, report)
-    result.write(data, captions, leaks, table, pictures)
+    result.write(captions, leaks, table, pictures)
     note = f"The most suspicious captions are in audits/{name}/index.html."
     write_page_section(page, PageSection(f"audit-{name}", f"Audit {name}", note, [result.counts]))

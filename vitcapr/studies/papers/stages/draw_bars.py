@@ -10,8 +10,8 @@ from vitcapr.studies.papers.config import followed_paper
     inputs=lambda experiment: {"metrics": metrics_of_systems(experiment)},
     each=lambda experiment: [
         {"split": split}
-        for split in experiment.splits
-        if experiment.recall_systems and followed_paper(experiment.config) == "blip2-flickr30k"
+        for split in experiment.models.splits
+        if experiment.retrieval.recall_systems and followed_paper(experiment.config) == "blip2-flickr30k"
     ],
     caption="Recall@1, 5 and 10 of all retrievers on the {split} split as bars from 0; for a retriever that was "
     "trained with several seeds the mean.",

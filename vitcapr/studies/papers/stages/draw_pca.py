@@ -42,7 +42,7 @@ def _before_training(experiment: Any, folder: str) -> Callable[..., list[str]]:
         "text_features": _before_training(experiment, "text_features"),
     },
     # Two of many components show little: PCA is drawn for the papers, which print it.
-    each=lambda experiment: experiment.retrievals if followed_paper(experiment.config) else [],
+    each=lambda experiment: experiment.retrieval.retrievals if followed_paper(experiment.config) else [],
     caption="The images and captions of the {split} split on the two main directions of the space of {retriever}; "
     "where the retriever reads features of both, these as well, as they were before training.",
     category="Retrieval",

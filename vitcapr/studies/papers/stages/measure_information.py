@@ -14,7 +14,7 @@ def measure_information(
     before: In[kinds.EmbeddingsFile] | None = None,
     model: ModelName = "",
 ) -> None:
-    """Measure entropy and mutual information of the embeddings of a split. With --before, also of the untrained model,
+    """Measure entropy and mutual information of the embeddings of a split. With ``before``, also of the initial model,
     whose scores end in _before."""
     from vitcapr.formats.embeddings import read_embeddings
     from vitcapr.formats.manifest import read_manifest

@@ -4,7 +4,8 @@ import base64
 
 import pytest
 
-from vitcapr.data.pairs.claims import (
+from vitcapr.formats.tables import to_markdown
+from vitcapr.studies.papers.preprocessing_claims import (
     ClaimedPicture,
     base64_bytes,
     base64_claims,
@@ -12,7 +13,6 @@ from vitcapr.data.pairs.claims import (
     length_claim,
     text_claims,
 )
-from vitcapr.formats.tables import to_markdown
 from vitcapr.text.cleaning import Cleaner
 
 

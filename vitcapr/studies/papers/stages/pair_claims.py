@@ -12,7 +12,6 @@ def pair_claims(
     pairs: In[kinds.PairsFile],
     cleaning: In[kinds.CleaningFile],
     report: Reporter,
-    claims: Out[kinds.ClaimsFile],
     table: Out[kinds.TableFile],
 ) -> None:
     """Measure the BERT-ViT paper's claims about cleaning and Base64 on these pairs."""
@@ -20,7 +19,11 @@ def pair_claims(
     from collections import defaultdict
 
     from vitcapr.data.images import ImageSource
-    from vitcapr.data.pairs.claims import (
+    from vitcapr.files import write_text
+    from vitcapr.formats.manifest import read_manifest
+    from vitcapr.formats.pairs import read_cleaning, read_pair_table
+    from vitcapr.formats.tables import to_markdown
+    from vitcapr.studies.papers.preprocessing_claims import (
         ClaimedPicture,
         base64_claims,
         claims_table,
@@ -28,10 +31,6 @@ def pair_claims(
         text_claims,
         text_length,
     )
-    from vitcapr.files import write_json, write_text
-    from vitcapr.formats.manifest import read_manifest
-    from vitcapr.formats.pairs import CLAIMS_FORMAT, read_cleaning, read_pair_table
-    from vitcapr.formats.tables import to_markdown
 
     data = read_manifest(manifest)
     raw = read_pair_table(pairs, data.captions["caption_id"].tolist())["raw"]
@@ -49,7 +48,6 @@ def pair_claims(
     measured += text_claims(removed) if removed else []
     measured += base64_claims(pictures)
     title = f"Claims about preprocessing: {len(data.captions):,} pairs, {len(pictures):,} pictures measured"
-    write_json(claims, {"format": CLAIMS_FORMAT, "claims": [claim._asdict() for claim in measured]})
     page = to_markdown(claims_table(measured, title))
     write_text(table, page)
     report.line(page.rstrip())

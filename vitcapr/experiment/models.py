@@ -1,46 +1,29 @@
-"""The definitions of a configuration that an experiment uses: the values of the rules' wildcards, and common paths."""
+"""The definitions of a configuration that an experiment uses: the values of the rules' wildcards."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path
 
 from vitcapr.config.base import Section
-from vitcapr.config.data import DatasetConfig
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.features import TRAINED
-from vitcapr.config.scored import RANKED, ScoredModels, unique
-from vitcapr.experiment.stored import NO_GRID, Stored, stored_by
+from vitcapr.config.scored import ScoredModels, unique
 from vitcapr.pipeline.paths import RESULTS
 from vitcapr.rooms import ask
 
 TRAIN, VALIDATION, TEST = "train", "validation", "test"
 """All tuning is on the validation split."""
-PAIRS = "training.pairs"
-"""The setting of a retriever that a learning curve varies."""
 
 
 @dataclass(frozen=True)
-class Selection(ScoredModels):
-    """What an experiment uses of its configuration.
-
-    Attributes:
-        results: the folder of all results.
-        on_cluster: whether the jobs run on other machines, whose GPUs are not seen here.
-    """
+class Models(ScoredModels):
+    """The names of what an experiment trains, scores and reads."""
 
     config: ExperimentConfig
-    results: Path = RESULTS
-    on_cluster: bool = False
-
-    @property
-    def name(self) -> str:
-        return self.config.experiment
 
     @property
     def root(self) -> str:
         """The folder of the experiment, as the rules write it."""
-        return f"{RESULTS}/{self.name}"
+        return f"{RESULTS}/{self.config.experiment}"
 
     @property
     def splits(self) -> list[str]:
@@ -180,38 +163,9 @@ class Selection(ScoredModels):
         return unique(language for model in models for language in model.languages)
 
     @property
-    def dataset(self) -> DatasetConfig:
-        """The section of the data set."""
-        section: DatasetConfig = getattr(self.config.data, self.config.data.dataset)
-        return section
-
-    @cached_property
-    def stored(self) -> dict[str, Stored]:
-        """What the store of each backbone holds."""
-        return {name: stored_by(self.config, name, self.results) for name in self.backbones}
-
-    @property
-    def attentive_captioners(self) -> list[str]:
-        """The captioners whose attention has a place in the picture."""
-        captioners = {name: self.config.captioners[name] for name in self.captioners}
-        return [
-            name for name, each in captioners.items() if each.attends and self.stored[each.backbone].grid != NO_GRID
-        ]
-
-    @property
     def attentive_decodings(self) -> list[str]:
         """The decodings of ``run`` that store attention."""
         return [name for name in self.decodings if self.config.decodings[name].attention]
-
-    @property
-    def attention(self) -> list[dict[str, str]]:
-        """The captions with stored attention, as wildcards."""
-        return [
-            {"captioner": captioner, "decoding": decoding, "split": split}
-            for captioner in self.attentive_captioners
-            for decoding in self.attentive_decodings
-            for split in self.splits
-        ]
 
     def representatives(self, names: Iterable[str], *kinds: str) -> list[str]:
         """Of models that differ only in their seed, the first. Figures show these; tables list all models.
@@ -219,10 +173,10 @@ class Selection(ScoredModels):
         Args:
             kinds: the sections of the configuration that contain ``names``.
         """
-        variants = self.variants(*kinds)
+        seeds = self.seeds(*kinds)
         first: dict[str, str] = {}
         for name in names:
-            first.setdefault(variants[name].without("seed") if name in variants else name, name)
+            first.setdefault(seeds[name].system if name in seeds else name, name)
         return list(first.values())
 
     def trained(self, section: str) -> list[str]:
@@ -236,63 +190,17 @@ class Selection(ScoredModels):
         }
         return self.representatives(names[section], section)
 
-    @property
-    def captions(self) -> dict[str, str]:
-        """The captions of every captioner and decoding or reranking, by name, with the wildcard ``split``."""
-        return self.captions_by(self.caption_sources)
 
-    def captions_by(self, sources: Iterable[str]) -> dict[str, str]:
-        """Like :attr:`captions`, by these decodings and rerankings."""
-        captioners = self.representatives(self.captioners, "captioners")
-        names = [f"{captioner}/{source}" for captioner in captioners for source in sources]
-        return {name: f"{self.root}/captions/{name}/{{split}}/captions.json" for name in names}
+@dataclass(frozen=True)
+class Part:
+    """The files of one subject."""
 
-    def claims(self, captions: Mapping[str, str]) -> dict[str, str]:
-        """The claims of captions beside the captions, where a room checks them."""
-        checked = any(ask("checks_claims", self.config))
-        return {name: path.replace("captions.json", "claims.json") for name, path in captions.items() if checked}
+    models: Models
 
     @property
-    def retrievals(self) -> list[dict[str, str]]:
-        """The models and splits whose retrieval is drawn, as wildcards."""
-        models = self.representatives(self.ranked, *RANKED)
-        return [{"retriever": model, "split": split} for model in models for split in self.splits]
+    def config(self) -> ExperimentConfig:
+        return self.models.config
 
     @property
-    def compared(self) -> dict[str, dict[str, str]]:
-        """For each language, the models to draw side by side and the names of their embeddings."""
-        models: dict[str, dict[str, str]] = {}
-        for name in self.representatives(unique(self.config.run.compared), *RANKED):
-            for language, embedded in self.by_language(name).items():
-                models.setdefault(language, {})[name] = embedded
-        return models
-
-    @property
-    def pair_families(self) -> dict[str, list[str]]:
-        """For each retriever with a varied number of training pairs, the retrievers that a grid made of it."""
-        variants = self.config.variants.get("retrievers", {})
-        varied = {variant.of for variant in variants.values() if PAIRS in variant.vary}
-        families: dict[str, list[str]] = {}
-        for name in self.retrievers:
-            family = variants[name].of if name in variants else name
-            if family in varied:
-                families.setdefault(family, []).append(name)
-        return families
-
-    @property
-    def recall_systems(self) -> dict[str, str]:
-        """The names of the scores in the figure of recall, each with its system."""
-        # Models of a learning curve have a figure of their own. They are in this one only if there are no others.
-        variants = self.config.variants.get("retrievers", {})
-        others = [name for name in self.ranked if name not in variants or PAIRS not in variants[name].vary]
-        banks = {model: name for name, model in self.querybank_scores.items()}
-        names = [each for name in others or self.ranked for each in (name, banks.get(name)) if each is not None]
-        return {name: self.system_name(name) for name in names}
-
-    def sealed(self, backbone: str) -> str:
-        """The sealed image features of a backbone."""
-        return f"{self.root}/features/{backbone}/manifest.json"
-
-    def embeddings(self, model: str, split: str) -> str:
-        """A model's embeddings of a split."""
-        return f"{self.root}/embeddings/{model}/{split}/embeddings.npz"
+    def root(self) -> str:
+        return self.models.root

@@ -1,0 +1,129 @@
+"""The files of captioners: what they read, their captions and scores."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from vitcapr.config.reranking import RerankingConfig
+from vitcapr.config.retriever import RetrieverConfig
+from vitcapr.experiment.features import Features
+from vitcapr.experiment.models import Part
+from vitcapr.experiment.stored import NO_GRID
+from vitcapr.formats.kinds import MODEL_FILES
+from vitcapr.pipeline.rule import Wildcards
+from vitcapr.rooms import ask
+
+
+@dataclass(frozen=True)
+class Captioning(Part):
+    """Captioners, decodings and rerankings."""
+
+    stores: Features
+
+    @property
+    def attentive_captioners(self) -> list[str]:
+        """The captioners whose attention has a place in the picture."""
+        captioners = {name: self.config.captioners[name] for name in self.models.captioners}
+        seen = {name: each for name, each in captioners.items() if each.attends}
+        return [name for name, each in seen.items() if self.stores.stored[each.backbone].grid != NO_GRID]
+
+    @property
+    def attention(self) -> list[dict[str, str]]:
+        """The captions with stored attention, as wildcards."""
+        return [
+            {"captioner": captioner, "decoding": decoding, "split": split}
+            for captioner in self.attentive_captioners
+            for decoding in self.models.attentive_decodings
+            for split in self.models.splits
+        ]
+
+    @property
+    def captions(self) -> dict[str, str]:
+        """The captions of every captioner and decoding or reranking, by name, with the wildcard ``split``."""
+        return self.captions_by(self.models.caption_sources)
+
+    def captions_by(self, sources: Iterable[str]) -> dict[str, str]:
+        """Like :attr:`captions`, by these decodings and rerankings."""
+        captioners = self.models.representatives(self.models.captioners, "captioners")
+        names = [f"{captioner}/{source}" for captioner in captioners for source in sources]
+        return {name: f"{self.root}/captions/{name}/{{split}}/captions.json" for name in names}
+
+    def claims(self, captions: Mapping[str, str]) -> dict[str, str]:
+        """The claims of captions beside the captions, where a room checks them."""
+        checked = any(ask("checks_claims", self.config))
+        return {name: path.replace("captions.json", "claims.json") for name, path in captions.items() if checked}
+
+    def vocabulary(self, wildcards: Wildcards) -> str:
+        """The words of a captioner, or the pieces of its language model."""
+        has_pieces = hasattr(self.config.captioners[wildcards.captioner], "language_model")
+        return f"{self.root}/text/{f'pieces/{wildcards.captioner}/' if has_pieces else ''}vocabulary.json"
+
+    def tokens(self, wildcards: Wildcards) -> str:
+        return self.vocabulary(wildcards).replace("vocabulary.json", "tokens.npz")
+
+    def start(self, wildcards: Wildcards) -> list[str]:
+        """The captioner that training starts from."""
+        name = self.config.captioners[wildcards.captioner].start_from
+        return [] if name is None else [f"{self.root}/captioners/{name}/{file}" for file in MODEL_FILES]
+
+    def candidates(self, wildcards: Wildcards, split: str | None = None) -> str:
+        """The captions that a reranking reorders, of the job's split or of another one."""
+        source = self._reranking(wildcards).decoding
+        return f"{self.root}/captions/{wildcards.captioner}/{source}/{split or wildcards.split}/captions.json"
+
+    def reranking_weight(self, wildcards: Wildcards) -> list[str]:
+        """The weight selected on the validation split; none if it is fixed."""
+        folder = f"{self.root}/reranking/{wildcards.captioner}/{wildcards.reranking}"
+        return [f"{folder}/weight.json"] if self._reranking(wildcards).weight is None else []
+
+    def reranking_retriever(self, wildcards: Wildcards) -> list[str]:
+        return [f"{self.root}/retrievers/{self._reranking(wildcards).retriever}/{file}" for file in MODEL_FILES]
+
+    def paraphrases(self, wildcards: Wildcards) -> list[str]:
+        """METEOR's paraphrases of the split."""
+        folder = f"{self.root}/text/paraphrases/{wildcards.split}"
+        metrics = self.config.metrics.caption_in(self.config.text.language)
+        return [f"{folder}/card.json", f"{folder}/table.gz"] if "meteor" in metrics else []
+
+    def compared_scores(self, wildcards: Wildcards) -> str:
+        """The scores that a comparison starts from."""
+        return f"{self._compared(wildcards)}/metrics.json"
+
+    def compared_images(self, wildcards: Wildcards) -> str:
+        return f"{self._compared(wildcards)}/per_image.parquet"
+
+    def _reranking(self, wildcards: Wildcards) -> RerankingConfig:
+        return self.config.rerankings[wildcards.reranking]
+
+    def _compared(self, wildcards: Wildcards) -> str:
+        captioner, source = wildcards.captioner, wildcards.decoding
+        if source in self.models.rerankings:
+            source = self.config.rerankings[source].decoding
+        else:
+            captioner = self.config.captioners[captioner].start_from
+        return f"{self.root}/metrics/{captioner}/{source}/{wildcards.split}"
+
+    @property
+    def captions_files(self) -> list[str]:
+        return self.caption_files("captions", "captions.json")
+
+    def caption_files(self, folder: str, file: str) -> list[str]:
+        """``file`` under ``folder`` for every captioner, decoding or reranking, and split."""
+        return [
+            f"{self.root}/{folder}/{captioner}/{source}/{split}/{file}"
+            for captioner in self.models.captioners
+            for source in self.models.caption_sources
+            for split in self.models.splits
+        ]
+
+    def features(self, job: Wildcards) -> str:
+        """What a captioner looks at."""
+        return self.stores.sealed(self.config.captioners[job.captioner].backbone)
+
+    def word_vectors(self, job: Wildcards) -> list[str]:
+        """The word vectors that initialise a captioner."""
+        name = getattr(self.config.captioners[job.captioner], "word_vectors", None)
+        return [] if name is None else [f"{self.root}/text/word_vectors/{name}/vectors.npy"]
+
+    def reranker(self, job: Wildcards) -> RetrieverConfig:
+        """The retriever of a reranking that has one."""
+        return self.config.retrievers[str(self._reranking(job).retriever)]

@@ -1,0 +1,145 @@
+"""The files of retrievers and of fine-tuned dual encoders: what they read, their embeddings and scores."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from vitcapr.config.finetuned_dual_encoder import FinetunedDualEncoderConfig
+from vitcapr.config.scored import RANKED, unique
+from vitcapr.experiment.features import Features
+from vitcapr.experiment.models import TRAIN, Part
+from vitcapr.pipeline.rule import Wildcards
+
+PAIRS = "training.pairs"
+"""The setting of a retriever that a learning curve varies."""
+
+
+@dataclass(frozen=True)
+class Retrieval(Part):
+    """Retrievers on stored features, and the embeddings and scores of all models."""
+
+    stores: Features
+
+    def features(self, job: Wildcards) -> str:
+        """What a retriever looks at."""
+        return self.stores.sealed(self.config.retrievers[job.retriever].backbone)
+
+    def augmented_views(self, job: Wildcards) -> list[str]:
+        return self.stores.sealed_views(self.config.retrievers[job.retriever].augmented_views)
+
+    def text_features(self, job: Wildcards) -> list[str]:
+        """The captions of a retriever as vectors, where it reads such."""
+        return self.stores.text_features(self.config.retrievers[job.retriever].text.text_encoder)
+
+    def word_vectors(self, job: Wildcards) -> list[str]:
+        """The word vectors that initialise the text tower of a retriever."""
+        name = getattr(self.config.retrievers[job.retriever].text, "word_vectors", None)
+        return [] if name is None else [f"{self.root}/text/word_vectors/{name}/vectors.npy"]
+
+    @property
+    def retrievals(self) -> list[dict[str, str]]:
+        """The models and splits whose retrieval is drawn, as wildcards."""
+        models = self.models.representatives(self.models.ranked, *RANKED)
+        return [{"retriever": model, "split": split} for model in models for split in self.models.splits]
+
+    @property
+    def compared(self) -> dict[str, dict[str, str]]:
+        """For each language, the models to draw side by side and the names of their embeddings."""
+        models: dict[str, dict[str, str]] = {}
+        for name in self.models.representatives(unique(self.config.run.compared), *RANKED):
+            for language, embedded in self.models.by_language(name).items():
+                models.setdefault(language, {})[name] = embedded
+        return models
+
+    @property
+    def pair_families(self) -> dict[str, list[str]]:
+        """For each retriever with a varied number of training pairs, the retrievers that a grid made of it."""
+        variants = self.config.variants.get("retrievers", {})
+        varied = {variant.of for variant in variants.values() if PAIRS in variant.vary}
+        families: dict[str, list[str]] = {}
+        for name in self.models.retrievers:
+            family = variants[name].of if name in variants else name
+            if family in varied:
+                families.setdefault(family, []).append(name)
+        return families
+
+    @property
+    def recall_systems(self) -> dict[str, str]:
+        """The names of the scores in the figure of recall, each with its system."""
+        # Models of a learning curve have a figure of their own. They are in this one only if there are no others.
+        variants = self.config.variants.get("retrievers", {})
+        others = [name for name in self.models.ranked if name not in variants or PAIRS not in variants[name].vary]
+        banks = {model: name for name, model in self.models.querybank_scores.items()}
+        names = [each for name in others or self.models.ranked for each in (name, banks.get(name)) if each is not None]
+        return {name: self.models.system_name(name) for name in names}
+
+    def embeddings(self, model: str, split: str) -> str:
+        """A model's embeddings of a split."""
+        return f"{self.root}/embeddings/{model}/{split}/embeddings.npz"
+
+    def scored_embeddings(self, wildcards: Wildcards) -> str:
+        """The embeddings that are scored under a name, with or without a query bank."""
+        return self.embeddings(self._embedded(wildcards), wildcards.split)
+
+    def pooled_embeddings(self, wildcards: Wildcards) -> list[str]:
+        """The embeddings of the queries' split and of the splits of distractors."""
+        return [self.embeddings(self._embedded(wildcards), split) for split in self.models.pooled_splits]
+
+    def query_bank(self, wildcards: Wildcards) -> list[str]:
+        model = self.models.querybank_scores.get(wildcards.scored)
+        return [] if model is None else [self.embeddings(model, TRAIN)]
+
+    def bank_weight(self, wildcards: Wildcards) -> list[str]:
+        model = self.models.querybank_scores.get(wildcards.scored)
+        return [] if model is None else [f"{self.root}/query_banks/{model}/weight.json"]
+
+    def _embedded(self, wildcards: Wildcards) -> str:
+        return self.models.querybank_scores.get(wildcards.scored, str(wildcards.scored))
+
+    @property
+    def ranks(self) -> list[str]:
+        return self.model_files("metrics/retrieval", self.models.ranked, "ranks.npz")
+
+    @property
+    def ablated_ranks(self) -> list[str]:
+        """The ranks of the models of ablations."""
+        names = unique(name for pair in self.models.ablations for name in pair)
+        return self.model_files("metrics/retrieval", names, "ranks.npz")
+
+    def model_files(self, folder: str, names: Iterable[str], file: str) -> list[str]:
+        """``file`` under ``folder`` for every model and split."""
+        return [f"{self.root}/{folder}/{name}/{split}/{file}" for name in names for split in self.models.splits]
+
+
+@dataclass(frozen=True)
+class Finetuning(Part):
+    """Dual encoders that are fine-tuned on decoded pixels. A list is empty where a model does not read such a file."""
+
+    stores: Features
+
+    def backbone(self, job: Wildcards) -> list[str]:
+        """The files of the backbone to fine-tune, if the experiment trains it."""
+        return self.stores.trained_backbone(self._model(job).image.backbone)
+
+    def source(self, job: Wildcards) -> str:
+        """The backbone to fine-tune: a hub id or a folder."""
+        return self.stores.backbone_source(self._model(job).image.backbone)
+
+    def pixels(self, job: Wildcards) -> str:
+        return f"{self.root}/pixels/{self._model(job).image.backbone}/manifest.json"
+
+    def tokenizers(self, job: Wildcards) -> dict[str, str]:
+        names = (tower.tokenizer for tower in self._model(job).text.values() if tower.tokenizer is not None)
+        return {name: f"{self.root}/tokenizers/{name}/tokenizer.json" for name in names}
+
+    def tags(self, job: Wildcards) -> list[str]:
+        """The parts of speech, for a model that adds them."""
+        return [f"{self.root}/text/tags/tags.npz"] if any(each.tags for each in self._model(job).text.values()) else []
+
+    def pairs(self, job: Wildcards) -> list[str]:
+        """The texts before cleaning, whose punctuation divides captions into segments."""
+        segmented = any(tower.segments for tower in self._model(job).text.values())
+        cleaned = self.config.data.dataset == "pairs"
+        return [f"{self.root}/data/pairs.parquet"] if segmented and cleaned else []
+
+    def _model(self, job: Wildcards) -> FinetunedDualEncoderConfig:
+        return self.config.finetuned_dual_encoders[job.finetuned]
