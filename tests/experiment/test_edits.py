@@ -8,7 +8,7 @@ from tests.experiment.edits import EDITS, PAGE, Edit, page
 
 TYPICAL = (
     "a comment in the beam search",
-    "batch sizes and devices of extraction and decoding",
+    "the device, and batch sizes of extraction and decoding",
     "the default of a key of decodings, in code",
     "code of METEOR",
     "another release of pycocoevalcap",
