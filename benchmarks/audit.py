@@ -130,7 +130,11 @@ def measure_synthetic(name: str, pairs: str) -> None:
     images = int(pairs) // CAPTIONS
     features = Synthetic(1, WIDTHS[0]), Synthetic(CAPTIONS, WIDTHS[1])
     begin = time.process_time()
-    {"audit": audit, "epoch": epoch}[name](PairedStores(*features, np.full(images, CAPTIONS)))  # type: ignore[arg-type]
+    stores = PairedStores(*features, np.full(images, CAPTIONS))  # type: ignore[arg-type]
+    if name == "audit":
+        audit(stores)
+    else:
+        epoch(stores)
     seconds, memory = time.process_time() - begin, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(json.dumps({"what": name, "pairs": int(pairs), "cpu_seconds": round(seconds, 1), "gib": round(memory, 2)}))
 

@@ -60,7 +60,7 @@ def _facts_of_words(part: pd.DataFrame, longest: float) -> pd.DataFrame:
             LANGUAGE: [is_foreign(*each) for each in zip(words, part["language"], strict=True)],
             ONE_WORD: [len(each) < 2 for each in words],
             # A word is at least a token, and two tokens are special.
-            LONG: part["text"].str.split().str.len().to_numpy() + 2 > longest,
+            LONG: [len(text.split()) + 2 > longest for text in part["text"]],
         }
     )
 

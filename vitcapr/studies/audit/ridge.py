@@ -13,7 +13,7 @@ them is ``inv(I - H)`` times what the whole fit leaves (Cook 1977, for several r
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from scipy.linalg import cho_factor, cho_solve
 Floats = NDArray[np.float64]
 Points = NDArray[np.float32]
 Rows = NDArray[np.int64]
-F = TypeVar("F", np.float32, np.float64)
+F = TypeVar("F", bound=np.floating[Any])
 
 
 @dataclass(frozen=True)
@@ -102,9 +102,10 @@ class Ridges:
         expected_texts, expected_images = self.left_out(images, texts, counts)
         image_mean, text_mean = self.means
         owner = np.repeat(np.arange(len(counts)), counts)
-        of_images = [_unit(expected_texts - text_mean)[owner], _unit(images - image_mean)[owner]]
         words = _unit(texts - text_mean).astype(np.float32)
-        of_texts = [words, _unit(expected_images - image_mean)]
+        of_images: list[NDArray[np.floating]] = [_unit(expected_texts - text_mean)[owner]]
+        of_images.append(_unit(images - image_mean)[owner])
+        of_texts: list[NDArray[np.floating]] = [words, _unit(expected_images - image_mean)]
         if self.siblings:
             of_images.append(_unit(sum_groups(words.astype(np.float64), counts)[owner].astype(np.float32) - words))
             of_texts.append(words)
@@ -132,4 +133,5 @@ def _with_one(rows: Floats) -> Floats:
 
 
 def _unit(rows: NDArray[F]) -> NDArray[F]:
-    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12))
+    scaled: NDArray[F] = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    return scaled
