@@ -78,7 +78,7 @@ COMPARISON = {
     **{"dataset": "d", "split": "test", "images": 3, "changed": 2, "before": IDENTITY, "after": IDENTITY},
     **{"metrics": {"cider": DIFFERENCE}, "protocol": "paired"},
 }
-WEIGHT = RerankingWeight(0.25, [{"weight": 0.0, "cider": 0.5}], 1.0, "cider", 0.5, "0" * 64, "split:validation")
+WEIGHT = RerankingWeight(0.25, [{"weight": 0.0, "cider": 0.5}], 1.0, 0.5, "0" * 64, "split:validation")
 BANK = QueryBankWeight(0.25, [{"weight": 0.0, "rsum": 0.5}], 10.0, 3, 6, "rsum")
 PARAPHRASES = ParaphrasesCard(3, "0" * 64, "1" * 64)
 REMOVED = {"en": {"captions": 2, "characters": 9, "kept": 8}}

@@ -27,18 +27,18 @@ class PairsSettings(PictureChecks, DataSettings):
 @stage(execution_only={"max_rejected"})
 def data_pairs(settings: PairsSettings, report: Reporter, folder: Out[kinds.PairsFolder]) -> None:
     """Check pictures, clean texts and split the pairs into training, validation and test sets."""
-    from vitcapr.data.pairs.sources import pairs_of_flickr8k, pairs_of_table
+    from vitcapr.data.pairs.sources import pairs_of_flickr8k
+    from vitcapr.data.pairs.table import list_table
 
     pairs, flickr8k = settings.pairs, settings.flickr8k
     if pairs.source == "flickr8k":
         image_root, text, chinese = Path(flickr8k.images), Path(flickr8k.text), Path(pairs.chinese)
         listing = pairs_of_flickr8k(image_root, text, chinese, splits=flickr8k.splits, seed=flickr8k.seed)
     else:
-        listing, image_root = pairs_of_table(
+        listing, image_root = list_table(
             Path(pairs.table),
             images=Path(pairs.images) if pairs.images else Path(pairs.table).parent,
             encoded=pairs.encoding == "base64",
             unpack_to=folder,
-            reporter=report,
         )
     write_cleaned_pairs(folder, listing, image_root, pairs, settings, report)

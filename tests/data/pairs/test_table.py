@@ -14,6 +14,7 @@ import pytest
 from vitcapr.data.collect import ListedCaption, ListedImage, Listing
 from vitcapr.data.pairs.table import detect_language, list_table
 from vitcapr.errors import UserError
+from vitcapr.files import sha256_bytes
 
 ROWS = [
     {"text": "A dog, red.", "image": "./a.jpg", "language": "", "category": "animal", "split": ""},
@@ -46,18 +47,15 @@ def write(file: Path, rows: list[dict[str, Any]]) -> Path:
 
 
 def listed(file: Path, encoded: bool = False) -> tuple[Listing, list[bytes]]:
-    unpacked: list[bytes] = []
-
-    def unpack(content: bytes) -> str:
-        unpacked.append(content)
-        return f"at/{len(unpacked)}"
-
-    return list_table(
-        file,
-        encoded=encoded,
-        existing={"a.jpg", "b.jpg"},
-        unpack=unpack,
-    ), unpacked
+    """The listing, and the pictures that are unpacked."""
+    images, out = file.parent / "images", file.parent / "out"
+    images.mkdir(exist_ok=True)
+    for name in ("a.jpg", "b.jpg"):
+        (images / name).touch()
+    listing, root = list_table(file, images=images, encoded=encoded, unpack_to=out)
+    unpacked = [path.read_bytes() for path in out.rglob("*") if path.is_file()]
+    assert root == (out if encoded or unpacked else images)
+    return listing, unpacked
 
 
 def test_a_row_is_a_pair(tmp_path: Path) -> None:
@@ -80,8 +78,9 @@ def test_pictures_in_base64(tmp_path: Path, spell: Callable[[str], str]) -> None
     rows = [{"text": "one", "image": spell(base64.b64encode(content).decode())}, {"text": "two", "image": "%%"}]
     listing, unpacked = listed(write(tmp_path / "pairs.csv", rows), encoded=True)
     assert unpacked == [content]
-    assert listing.images["path"].tolist() == ["at/1"]
-    assert listing.images["image_id"].str.len().tolist() == [64]
+    (digest,) = listing.images["image_id"]
+    assert digest == sha256_bytes(content)
+    assert listing.images["path"].tolist() == [f"pictures/{digest[:2]}/{digest}"]
     assert listing.captions["text"].tolist() == ["one"]
     assert listing.rejected == [("pairs.csv row 2", "not Base64")]
 
@@ -89,7 +88,7 @@ def test_pictures_in_base64(tmp_path: Path, spell: Callable[[str], str]) -> None
 def test_bytes_in_parquet_bare_and_in_the_form_of_hugging_face(tmp_path: Path) -> None:
     rows = [{"caption": "one", "image": {"bytes": b"x", "path": None}}, {"caption": "two", "image": {"bytes": b"x"}}]
     listing, unpacked = listed(write(tmp_path / "pairs.parquet", rows))
-    assert unpacked == [b"x", b"x"]
+    assert unpacked == [b"x"]
     assert len(listing.images) == 1
     assert len(listing.captions) == 2
 

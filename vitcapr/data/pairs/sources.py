@@ -1,4 +1,4 @@
-"""Pairs in two languages from a table, and from data sets that have captions in both."""
+"""Pairs in two languages from data sets that have captions in both."""
 
 from pathlib import Path
 
@@ -8,46 +8,7 @@ import pandas as pd
 from vitcapr.data.collect import Listing, caption_columns, take_rows
 from vitcapr.data.flickr8k import list_flickr8k, read_chinese
 from vitcapr.data.images import ImageSource
-from vitcapr.data.pairs.table import list_table
-from vitcapr.files import sha256_bytes
 from vitcapr.formats.manifest import Manifest
-from vitcapr.progress import Reporter
-
-PICTURES = "pictures"
-"""The folder of the pictures that are unpacked from a table."""
-
-
-def pairs_of_table(
-    table: Path, *, images: Path, encoded: bool, unpack_to: Path, reporter: Reporter
-) -> tuple[Listing, Path]:
-    """The rows of a table, and the root of its images.
-
-    Args:
-        images: the folder or zip of the pictures, where the table has their paths.
-        encoded: the table has the pictures in Base64.
-        unpack_to: receives the pictures that the table holds itself.
-    """
-    unpacked = 0
-
-    def unpack(content: bytes) -> str:
-        nonlocal unpacked
-        digest = sha256_bytes(content)
-        path = f"{PICTURES}/{digest[:2]}/{digest}"
-        file = unpack_to / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        # A half-written picture is found: the manifest, written last, names the digest.
-        file.write_bytes(content)
-        unpacked += 1
-        return path
-
-    existing: set[str] = set()
-    if not encoded:
-        with ImageSource(images) as source:
-            existing = set(source.files())
-    listing = list_table(table, encoded=encoded, existing=existing, unpack=unpack)
-    if unpacked:
-        reporter.line(f"{unpacked} pictures unpacked from {table}")
-    return listing, unpack_to if unpacked or encoded else images
 
 
 def pairs_of_flickr8k(images: Path, text: Path, chinese: Path, *, splits: str, seed: int) -> Listing:

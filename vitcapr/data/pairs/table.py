@@ -2,11 +2,11 @@
 
 import base64
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from vitcapr.data.collect import ListedCaption, ListedImage, Listing
+from vitcapr.data.images import ImageSource
 from vitcapr.data.rows import Columns, Row, captions_of, read_rows
 from vitcapr.data.table import USUAL
 from vitcapr.data.tars import OddRow, Rejected
@@ -15,6 +15,8 @@ from vitcapr.files import sha256_bytes
 LANGUAGES = ("en", "zh")
 NAMES = {"text": ("text", "caption"), **{name: USUAL[name] for name in ("image", "language", "split")}}
 """The names that a column may have; that of ``category`` is fixed."""
+PICTURES = "pictures"
+"""The folder of the pictures that are unpacked from a table."""
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 
 
@@ -23,18 +25,23 @@ def detect_language(text: str) -> str:
     return "zh" if _HAN.search(text) else "en"
 
 
-def list_table(file: Path, *, encoded: bool, existing: set[str], unpack: Callable[[bytes], str]) -> Listing:
-    """The pairs of a table, in its order. The split of an image is ``test`` if one of its rows says so, else ``none``.
+def list_table(file: Path, *, images: Path, encoded: bool, unpack_to: Path) -> tuple[Listing, Path]:
+    """The pairs of a table, in its order, and the root of its images. The split of an image is ``test`` if one of its
+    rows says so, else ``none``.
 
     A caption's id is ``row-`` and its number. A picture's id is its path; of a picture inside the table, the digest of
     its bytes, so that the same picture in two rows is one.
 
     Args:
+        images: the folder or zip of the pictures, where the table has their paths.
         encoded: the image column holds Base64 and not paths. Bytes, which Parquet can hold, are taken as they are.
-        existing: the paths that exist below the image root.
-        unpack: writes a picture's bytes below the image root, and says where.
+        unpack_to: receives the pictures that the table holds itself.
     """
-    images: dict[str, ListedImage] = {}
+    existing: set[str] = set()
+    if not encoded:
+        with ImageSource(images) as source:
+            existing = set(source.files())
+    listed: dict[str, ListedImage] = {}
     captions: list[ListedCaption] = []
     rejected: Rejected = []
     table_columns = Columns({**NAMES, "category": ("category",)}, needed=("text", "image"))
@@ -46,25 +53,31 @@ def list_table(file: Path, *, encoded: bool, existing: set[str], unpack: Callabl
             language = row.text("language") or detect_language(text)
             if language not in LANGUAGES:
                 raise ValueError(f"language '{language}' is neither en nor zh")
-            image_id, path = _place(row, encoded, existing, unpack)
+            image_id, path = _place(row, encoded, existing, unpack_to)
         except (ValueError, TypeError) as error:
             rejected.append((row.place, OddRow(error)))
             continue
-        if image_id not in images or row.text("split") == "test":
-            images[image_id] = ListedImage(image_id, path, "test" if row.text("split") == "test" else "none")
+        if image_id not in listed or row.text("split") == "test":
+            listed[image_id] = ListedImage(image_id, path, "test" if row.text("split") == "test" else "none")
         category = row.text("category") or None
         captions.append(ListedCaption(f"row-{row.number}", image_id, text, language, category))
-    return Listing.from_records(images.values(), captions, rejected)
+    unpacked = encoded or any(image.path not in (None, image.image_id) for image in listed.values())
+    return Listing.from_records(listed.values(), captions, rejected), unpack_to if unpacked else images
 
 
-def _place(row: Row, encoded: bool, existing: set[str], unpack: Callable[[bytes], str]) -> tuple[str, str | None]:
-    """Id and path of the picture of a row."""
+def _place(row: Row, encoded: bool, existing: set[str], unpack_to: Path) -> tuple[str, str | None]:
+    """Id and path of the picture of a row, which is unpacked if the row holds it."""
     image: Any = row.cells.get("image")
     content = image.get("bytes") if isinstance(image, dict) else image
     if isinstance(content, str) and encoded and content:
         content = _decode(content)
     if isinstance(content, bytes) and content:
-        return sha256_bytes(content), unpack(content)
+        digest = sha256_bytes(content)
+        file = unpack_to / PICTURES / digest[:2] / digest
+        file.parent.mkdir(parents=True, exist_ok=True)
+        # A half-written picture is noticed: the manifest, written last, names the digest.
+        file.write_bytes(content)
+        return digest, file.relative_to(unpack_to).as_posix()
     if encoded or not (name := row.name("image")):
         raise ValueError("no picture")
     image_id = name.replace("\\", "/").removeprefix("./")

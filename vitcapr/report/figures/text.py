@@ -72,7 +72,7 @@ def lengths_by_language(lengths: Mapping[str, tuple[NDArray[np.integer], NDArray
 
     Args:
         lengths: by language, the length of each raw text and of the same texts cleaned; of Chinese in characters, else
-            in words (:func:`vitcapr.data.pairs.claims.text_length`).
+            in words.
     """
     figure = style.new_figure(style.COLUMN_WIDTH, 0.3 + 2.2 * len(lengths))
     for axes, (language, (raw, cleaned)) in zip(

@@ -20,10 +20,10 @@ def draw_pair_lengths(pairs: In[kinds.PairsFile], manifest: In[kinds.ManifestFil
     """Draw text lengths in words or Chinese characters before and after cleaning: figure 8 of Peng 2025."""
     import numpy as np
 
-    from vitcapr.data.pairs.claims import text_length
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.pairs import read_pair_table
     from vitcapr.report.figures.text import lengths_by_language
+    from vitcapr.studies.papers.preprocessing_claims import text_length
 
     captions = read_manifest(manifest).captions
     captions = captions.assign(raw=read_pair_table(pairs, captions["caption_id"].tolist())["raw"])
