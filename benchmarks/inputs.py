@@ -42,8 +42,8 @@ def measured(*arguments: str) -> Any:
 
 def render(folder: Path, pictures: int, size: int) -> Path:
     """Render pictures of ``size`` x ``size`` into ``folder``. Returns their manifest."""
-    settings = json.dumps({"scenes": {"images": pictures, "size": size}})
-    command = [sys.executable, "-m", "vitcapr", "stage", "data_scenes", "--settings", settings, "--folder", str(folder)]
+    job = json.dumps({"settings": {"scenes": {"images": pictures, "size": size}}, "folder": str(folder)})
+    command = [sys.executable, "-m", "vitcapr", "stage", "data_scenes", "--job", job]
     subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
     return folder / "manifest.json"
 
