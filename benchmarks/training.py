@@ -37,7 +37,7 @@ from vitcapr.models.captioners import build_captioner
 from vitcapr.models.interface import Captioner
 from vitcapr.models.lstm_captioners import PatchAttentionCaptioner
 from vitcapr.store.reader import FeatureArray
-from vitcapr.training.captioner import CaptionerTask, model_arguments
+from vitcapr.training.captioner import CaptionerTask, Step, model_arguments
 
 VOCABULARY = 2500
 _clock = time.perf_counter if torch.cuda.is_available() else time.process_time
@@ -77,7 +77,7 @@ def task_of(
     )
 
 
-def steps(task: CaptionerTask, optimizer: torch.optim.Optimizer, batches: Iterable[Batch]) -> float:
+def steps(task: CaptionerTask, optimizer: torch.optim.Optimizer, batches: Iterable[Step]) -> float:
     """Seconds that the steps and the reading of the batches take."""
     device = next(task.model.parameters()).device
     begin = _clock()
@@ -125,7 +125,8 @@ def plain_ratio(turns: int, batch_images: int) -> float:
     assert isinstance(model, PatchAttentionCaptioner)
     task = task_of(model, MemoryArray(array), batch_images, smoothing=0.0)
     optimizer = torch.optim.Adam(model.parameters(), fused=True)
-    batch = next(iter(task.batches(0, 1, 0)))
+    step = next(iter(task.batches(0, 1, 0)))
+    batch = step[1]
     parts = plain_parts(batch)
 
     def plain(index: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
@@ -135,7 +136,7 @@ def plain_ratio(turns: int, batch_images: int) -> float:
         model.eval()
         words = [int((tokens[:, 1:] != PAD).sum()) for _, tokens in parts]
         total = sum(float(plain(*part)) * count for part, count in zip(parts, words, strict=True))
-        assert abs(total / sum(words) - float(task.loss(batch)[0])) < 1e-4, "the prototype is another model"
+        assert abs(total / sum(words) - float(task.loss(step)[0])) < 1e-4, "the prototype is another model"
     model.train()
     ours, theirs = [], []
     for turn in range(turns + 1):
@@ -149,7 +150,7 @@ def plain_ratio(turns: int, batch_images: int) -> float:
         if device.type == "cuda":
             torch.cuda.synchronize()
         between = _clock()
-        own = steps(task, optimizer, [batch])
+        own = steps(task, optimizer, [step])
         if turn:
             theirs.append(between - begin)
             ours.append(own)
@@ -195,7 +196,7 @@ def run(batches: int = 2, batch_images: int = 64, turns: int = 3) -> dict[str, f
         small = task_of(model, make_eight_bits(Path(folder), array), batch_images, smoothing=0.1)
         optimizer = torch.optim.Adam(model.parameters(), fused=True)
         in_memory = list(task.batches(0, 1, 0))
-        sources: dict[str, Callable[[], Iterable[Batch]]] = {
+        sources: dict[str, Callable[[], Iterable[Step]]] = {
             "memory": lambda: in_memory,
             "store": lambda: task.batches(0, 1, 0),
             "eight_bits": lambda: small.batches(0, 1, 0),

@@ -23,6 +23,7 @@ from vitcapr.plugins import _all_plugins, plugins
 REPOSITORY = Path(__file__).parents[1]
 EXAMPLES = ("exact_match", "gru", "means")
 """The plugins that docs/adding-a-part.md shows; a script of a figure follows."""
+BLOCKS = blocks_of(REPOSITORY / "docs/adding-a-part.md")
 RULE = next(block.text for block in BLOCKS if block.text.startswith("rule lengths:"))
 CONFIG = """
 experiment: mine

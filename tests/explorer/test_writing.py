@@ -15,9 +15,10 @@ from PIL import Image
 from tests.browser import running
 from tests.checkpoints import printed_by, snapshot
 from tests.explorer.experiment import IMAGES, write_experiment
+from vitcapr.data.images import thumbnail
 from vitcapr.errors import UserError
 from vitcapr.explorer.commands.explore import app, explorer_server, main
-from vitcapr.explorer.writing import MARK, PAGE, SIDE, _write_data, picture_file
+from vitcapr.explorer.writing import MARK, PAGE, SIDE, _write_data
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +115,7 @@ def test_pictures_are_small_and_plain(tmp_path: Path) -> None:
     large = Image.new("RGB", (1600, 800), (200, 30, 30))
     large.info = {"icc_profile": b"x" * 60_000, "exif": b"y" * 60_000}
     file = tmp_path / "picture.webp"
-    file.write_bytes(picture_file(large))
+    file.write_bytes(thumbnail(large, SIDE, "WEBP", quality=75))
     assert file.stat().st_size < 3_000
     with Image.open(file) as small:
         assert (small.format, small.size) == ("WEBP", (SIDE, SIDE // 2))

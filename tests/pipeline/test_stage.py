@@ -13,7 +13,7 @@ from vitcapr.commands.stage import parser, read_job, stages_page
 from vitcapr.config.base import Section, StageSettings
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.errors import UserError
-from vitcapr.pipeline.rule import RuleStage, list_files
+from vitcapr.pipeline.rule import RuleStage, in_report, list_files
 from vitcapr.pipeline.stage import CodeHash, In, Out, Role, Stage, each_stage, find_stage, stage
 from vitcapr.progress import Reporter
 
@@ -195,6 +195,14 @@ def test_a_job_of_thousands_of_files_is_a_file(tmp_path: Path, monkeypatch: pyte
         assert (len(command) < 200) is short
         assert subprocess.run(["sh", "-c", f"echo {command} > said"], check=True).returncode == 0
         assert read_job(shlex.split(command)[-1])["metrics"] == metrics
+
+
+def test_the_report_shows_tables_in_html_beside_those_in_markdown() -> None:
+    table, shown = in_report("tables/scores.md", "scores", "Scores", table="scores")
+    assert [table, str(shown)] == [f"results/{{experiment}}/tables/scores.{ending}" for ending in ("md", "html")]
+    assert not hasattr(table, "flags")
+    assert shown.flags["report"].caption == "../workflow/report/scores.rst"
+    assert in_report("summary.csv", "summary", "Scores").flags["report"].category == "Scores"
 
 
 def test_the_paths_of_snakemake_keep_their_names() -> None:

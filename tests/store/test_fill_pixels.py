@@ -1,6 +1,7 @@
 """The store of decoded pictures, and the batches that are drawn from it."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,11 @@ import zarr
 from PIL import Image
 
 from tests.checkpoints import PROCESSOR, make_dataset
-from vitcapr.batches.augment import Augmentation, Draws, augment
-from vitcapr.batches.loader import Batch
-from vitcapr.batches.pixel_batches import PixelBatches
-from vitcapr.batches.texts import CaptionRows
+from vitcapr.batches.augment import Augmentation, Draws, PixelInput, augment
+from vitcapr.batches.loader import Batch, Batches
+from vitcapr.batches.sources import MemoryArray
+from vitcapr.batches.texts import FeatureTexts
+from vitcapr.encoders.photographs import preprocessing_of
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.extract_pixels import extract_pixels
@@ -55,49 +57,43 @@ def test_a_row_is_its_picture_as_the_processor_makes_it(folder: Path, store: Fea
     assert np.array_equal(np.asarray(zarr.open_group(store.path, mode="r")["pixels"]), np.asarray(store["pixels"]))
 
 
-def captions(per_image: int = 3) -> CaptionRows:
-    """Caption m belongs to image m // per_image."""
-    return CaptionRows(np.arange(IMAGES * per_image), np.repeat(np.arange(IMAGES), per_image))
+def read(store: FeatureStore, pixels: PixelInput, **options: Any) -> list[Batch]:
+    """Batches of four pictures, each with one of its three captions, of which the m-th is the number m."""
+    owner = np.repeat(np.arange(IMAGES), 3)
+    texts = FeatureTexts(MemoryArray(np.arange(len(owner))), np.arange(len(owner)), owner)
+    chosen: dict[str, Any] = {"arrays": ("pixels",), "captions_per_image": 1, **options}
+    return [
+        replace(batch, features=pixels(batch.features, batch.rows.tolist(), options.get("epoch")))
+        for batch in Batches(store, texts, np.arange(IMAGES), 4, **chosen)
+    ]
 
 
-def read(store: FeatureStore, **options: object) -> list[Batch]:
-    chosen: dict[str, Any] = {"captions_per_image": 1, **options}
-    return list(PixelBatches(store, captions(), np.arange(IMAGES), 4, **chosen))
+def expected(pixels: torch.Tensor) -> torch.Tensor:
+    """Normalised."""
+    mean, std = torch.tensor(PROCESSOR["image_mean"]), torch.tensor(PROCESSOR["image_std"])
+    return ((pixels / 255 - mean) / std).permute(0, 3, 1, 2)
 
 
 def test_batches_hold_every_picture_once_with_a_caption_of_its_own(store: FeatureStore) -> None:
-    batches = read(store, seed=1)
+    wild = Augmentation(probability=1.0)
+    batches = read(store, PixelInput(preprocessing_of(store.attributes), wild), seed=1)
     rows = torch.cat([batch.rows for batch in batches])
     assert sorted(rows.tolist()) == list(range(IMAGES))
     assert rows.tolist() != list(range(IMAGES))
-    mean, std = torch.tensor(PROCESSOR["image_mean"]), torch.tensor(PROCESSOR["image_std"])
     for batch in batches:
         assert (batch.texts // 3).tolist() == batch.rows[batch.image_index].tolist()
         assert batch.image_index.tolist() == list(range(len(batch.rows)))
-        pixels = torch.from_numpy(store["pixels"].gather(batch.rows.numpy())) / 255
-        torch.testing.assert_close(
-            batch.features["pixels"], ((pixels - mean) / std).permute(0, 3, 1, 2), atol=1e-5, rtol=0
-        )
+        pixels = torch.from_numpy(store["pixels"].gather(batch.rows.numpy()))
+        torch.testing.assert_close(batch.features["pixels"], expected(pixels), atol=1e-5, rtol=0)
 
 
-def test_the_same_bytes_again_from_any_batch_on(store: FeatureStore) -> None:
+def test_pictures_are_augmented_by_seed_epoch_and_row(store: FeatureStore) -> None:
     wild = Augmentation(probability=1.0)
-    whole = read(store, augmentation=wild, seed=5, epoch=3)
-    rest = read(store, augmentation=wild, seed=5, epoch=3, start_batch=1)
-    assert len(rest) == len(whole) - 1
-    for first, again in zip(whole[1:], rest, strict=True):
+    pixels = PixelInput(preprocessing_of(store.attributes), wild, seed=5)
+    whole = read(store, pixels, seed=5, epoch=3)
+    for first, again in zip(whole[1:], read(store, pixels, seed=5, epoch=3, start_batch=1), strict=True):
         assert torch.equal(first.features["pixels"], again.features["pixels"])
         assert torch.equal(first.texts, again.texts)
-    other = read(store, augmentation=wild, seed=5, epoch=4)
-    assert not torch.equal(whole[0].features["pixels"], other[0].features["pixels"])
-
-
-def test_augmentation_goes_by_the_row_of_the_picture(store: FeatureStore) -> None:
-    wild = Augmentation(probability=1.0)
-    batch = read(store, augmentation=wild, seed=5, epoch=3)[1]
-    pixels = torch.from_numpy(store["pixels"].gather(batch.rows.numpy()))
-    changed = augment(pixels, Draws.of(wild, 5, 3, batch.rows.tolist()), wild.radius) / 255
-    mean, std = torch.tensor(PROCESSOR["image_mean"]), torch.tensor(PROCESSOR["image_std"])
-    torch.testing.assert_close(
-        batch.features["pixels"], ((changed - mean) / std).permute(0, 3, 1, 2), atol=1e-5, rtol=0
-    )
+        stored = torch.from_numpy(store["pixels"].gather(first.rows.numpy()))
+        changed = augment(stored, Draws.of(wild, 5, 3, first.rows.tolist()), wild.radius)
+        torch.testing.assert_close(first.features["pixels"], expected(changed), atol=1e-5, rtol=0)

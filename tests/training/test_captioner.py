@@ -19,7 +19,8 @@ from vitcapr.decoding.hypotheses import Hypothesis
 from vitcapr.formats.training import write_history
 from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.models.interface import Captioner
-from vitcapr.training.captioner import CaptionerTask, GreedyCider, SelfCriticalBatch, history_with_rewards, image_words
+from vitcapr.training.captioner import CaptionerTask, GreedyCider, history_with_rewards, image_words
+from vitcapr.training.self_critical import SelfCritical
 
 IMAGES = 5
 CAPTIONS = [["a", "red", "boat"], ["boats"], ["a", "dog"], ["two", "dogs", "a", "boat"], ["a", "red", "dog"], ["boat"]]
@@ -89,7 +90,7 @@ def test_validation_loss_is_the_mean_over_all_words(kind: str, max_length: int) 
 def test_label_smoothing_spreads_a_share_over_the_vocabulary() -> None:
     task = task_of(model_of("baseline"), label_smoothing=0.25)
     batch = next(iter(task.batches(0, 1, 0)))
-    logits, targets = task._logits(batch)
+    logits, targets = task._logits(batch[1])
     log_probs = torch.log_softmax(logits, -1)
     target = log_probs[torch.arange(len(targets)), targets]
     expected = -(0.75 * target + 0.25 * log_probs.mean(-1)).mean()
@@ -130,12 +131,12 @@ def two_phases() -> Stopped:
 def test_each_phase_has_its_objective() -> None:
     task = two_phases()
     (taught, *_), (drawn, *others) = list(task.batches(0, 1, 0)), list(task.batches(1, 2, 0))
-    assert not isinstance(taught, SelfCriticalBatch)
-    assert isinstance(drawn, SelfCriticalBatch)
+    assert taught[0] is None
+    assert isinstance(drawn[0], SelfCritical)
     assert len(others) == task.steps(1) - 1 == 2
     surprise, words = task.loss(taught)
     assert float(surprise.detach()) > 0
-    assert words == int((taught.texts[:, 1:] != 0).sum())
+    assert words == int((taught[1].texts[:, 1:] != 0).sum())
     shortfall, captions = task.loss(drawn)
     assert -10 <= float(shortfall.detach()) <= 0
     assert captions == 4

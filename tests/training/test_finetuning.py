@@ -153,25 +153,32 @@ def test_chunks_and_layers_computed_again_change_nothing(folder: Path, tmp_path:
 
 def test_the_same_seed_gives_the_same_bytes_with_augmentation(folder: Path, tmp_path: Path) -> None:
     rates = {"learning_rate": [1e-12, 0.003]}
-    values = settings(augmentation={}, layer_decay=0.8, optimizer="sgd", epoch_batches=2, sweep=rates, select_by="loss")
+    phase = {"epochs": 2, "batch_images": 4, "objective": "sigmoid", "hard_negatives": "hardest"}
+    options = {"epoch_batches": 2, "optimizer": "sgd", "layer_decay": 0.8, "select_by": "loss", "pairs": 20}
+    values = settings(augmentation={}, sweep=rates, phases=phase, **options)
     first, again = (train(folder, tmp_path / name, values) for name in ("first", "again"))
     for name in ("best.safetensors", "card.json", "history.csv", "readers.json", "sweep.csv"):
         assert (first / name).read_bytes() == (again / name).read_bytes(), name
     assert [row.split(",")[0] for row in (first / "sweep.csv").read_text().splitlines()[1:]] == ["1e-12", "0.003"]
 
 
+def captions(*rows: tuple[Any, ...]) -> pd.DataFrame:
+    """Captions of one image: ``caption_row``, ``language``, ``text`` and perhaps ``raw``."""
+    return pd.DataFrame(
+        [dict(zip(("caption_row", "language", "text", "raw"), row, strict=False)) for row in rows]
+    ).assign(image_row=0)
+
+
 def test_captions_go_to_the_tower_of_their_language() -> None:
     tokenizer = train_wordpiece(["a dog", "一只狗"], 100, 1)
     readers = {name: TowerReader(tokenizer, (name,), 0, 4) for name in ("en", "zh")}
-    rows = [(7, "zh", "一只狗"), (9, "en", "a dog"), (12, "zh", "狗")]
-    tokens = TowerCaptions(pd.DataFrame(rows, columns=["caption_row", "language", "text"]), readers)
-    english, chinese = tokens.of([12, 9, 7])
+    tokens = TowerCaptions(captions((7, "zh", "一只狗"), (9, "en", "a dog"), (12, "zh", "狗")), readers)
+    english, chinese = tokens.of(np.array([2, 1, 0]))
     assert (english.tower, english.at.tolist()) == ("en", [1])
     assert (chinese.tower, chinese.at.tolist()) == ("zh", [0, 2])
     assert chinese.inputs["mask"].tolist() == [[1, 1, 1, 0], [1, 1, 1, 1]]  # cut to four, special ones included
-    table = pd.DataFrame([(0, "fr", "un chien")], columns=["caption_row", "language", "text"])
     with pytest.raises(UserError, match="no text tower reads captions in 'fr'"):
-        TowerCaptions(table, readers)
+        TowerCaptions(captions((0, "fr", "un chien")), readers)
 
 
 def test_a_reader_comes_back_from_its_description() -> None:
@@ -186,23 +193,22 @@ def test_a_reader_comes_back_from_its_description() -> None:
 
 def test_a_second_clause_is_a_second_segment() -> None:
     tokenizer = train_wordpiece(["a dog runs on"], 50, 1)
-    rows = [(0, "en", "a dog runs", "a dog, runs!"), (1, "en", "a dog runs", "a dog runs.")]
-    table = pd.DataFrame(rows, columns=["caption_row", "language", "text", "raw"])
+    table = captions((0, "en", "a dog runs", "a dog, runs!"), (1, "en", "a dog runs", "a dog runs."))
     tags = TagTable.of([[(6, 10, "VERB")], []])
-    (part,) = TowerCaptions(table, {"en": TowerReader(tokenizer, ("en",), 0, 9, segments=True)}, tags).of([0, 1])
+    (part,) = TowerCaptions(table, {"en": TowerReader(tokenizer, ("en",), 0, 9, segments=True)}, tags).read([0, 1])
     names = [[tokenizer.id_to_token(token) for token in row] for row in part.inputs["ids"].tolist()]
     assert names == [["[CLS]", "a", "dog", "[SEP]", "runs", "[SEP]"], ["[CLS]", "a", "dog", "runs", "[SEP]", "[PAD]"]]
     assert part.inputs["types"].tolist() == [[0, 0, 0, 0, 1, 1], [0] * 6]
     assert part.inputs["tags"][0].tolist() == [0, 0, 0, 0, TAGS.index("VERB") + 1, 0]
-    (whole,) = TowerCaptions(table, {"en": TowerReader(tokenizer, ("en",), 0, 9)}).of([0, 1])
+    (whole,) = TowerCaptions(table, {"en": TowerReader(tokenizer, ("en",), 0, 9)}).read([0, 1])
     assert whole.inputs["types"].sum() == 0
     assert whole.inputs["ids"][0].tolist() == whole.inputs["ids"][1].tolist()
 
 
 def test_titles_are_known_by_their_tokens() -> None:
     tokenizer = train_wordpiece(["他在看《三体》"], 50, 1)
-    table = pd.DataFrame([(0, "zh", "他在看《三体》吗")], columns=["caption_row", "language", "text"])
-    (part,) = TowerCaptions(table, {"zh": TowerReader(tokenizer, ("zh",), 0, 12)}).of([0])
+    table = captions((0, "zh", "他在看《三体》吗"))
+    (part,) = TowerCaptions(table, {"zh": TowerReader(tokenizer, ("zh",), 0, 12)}).read([0])
     assert part.inputs["titles"].tolist() == [[0, 0, 0, 0, 1, 1, 1, 1, 0, 0]]
 
 
@@ -241,7 +247,7 @@ def test_the_papers_own_model_trains_on_tiny_encoders(folder: Path, tmp_path: Pa
     weights = load_file(output / "best.safetensors")
     types = "embeddings.token_type_embeddings.weight"
     start = load_file(tmp_path / "bert" / "model.safetensors")[types]
-    assert (weights[f"texts.both.encoder.{types}"] - start).abs().sum(1).gt(0).all(), (
+    assert (weights[f"text.both.encoder.{types}"] - start).abs().sum(1).gt(0).all(), (
         "English captions have two segments"
     )
     tagged = {name: tensor for name, tensor in weights.items() if "tag" in name}

@@ -184,7 +184,7 @@ def train_head(
     from vitcapr.batches.sources import feature_dims
     from vitcapr.batches.texts import FeatureTexts
     from vitcapr.encoders.precision import resolve_device
-    from vitcapr.retrieval.embedder import embed_text_rows, open_retriever
+    from vitcapr.retrieval.embedder import embed_texts, open_retriever, rows_of
     from vitcapr.training.retriever import architecture_of, describe_text_encoder, train_dual_encoder
 
     target = resolve_device("auto")
@@ -217,7 +217,7 @@ def train_head(
     held_out = np.isin(pairing.image_row, rows)
     return evaluate_retrieval(
         opened.image_embedder(store).embed(rows),
-        embed_text_rows(opened.model, sentences["text"], opened.device).embed(pairing.caption_row[held_out]),
+        embed_texts(opened.model, rows_of(sentences["text"]), opened.device).embed(pairing.caption_row[held_out]),
         image_of_text=np.searchsorted(rows, pairing.image_row[held_out]),
     )
 

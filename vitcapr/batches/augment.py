@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from vitcapr.encoders.preprocess import Preprocessing
 from vitcapr.encoders.staging import to_device
 
 _YIQ = ((0.299, 0.587, 0.114), (0.595716, -0.274453, -0.321263), (0.211456, -0.522591, 0.311135))
@@ -107,6 +108,35 @@ def augment(pixels: Tensor, draws: Draws, radius: int) -> Tensor:
     changed = _where(draws.hue != 0, changed, lambda some, at: turn_hue(some, torch.from_numpy(draws.hue[at]).float()))
     changed = _where(draws.blur != 0, changed, lambda some, at: blur(some, _tensor(draws.blur[at], device), radius))
     return changed.round().clamp(0, 255).to(torch.uint8).permute(0, 2, 3, 1)
+
+
+@dataclass(frozen=True)
+class PixelInput:
+    """Makes the input of an image encoder of stored 8-bit pixels.
+
+    Attributes:
+        augmentation: of the pictures trained on; None: no augmentation.
+        seed: of the changes.
+    """
+
+    preprocessing: Preprocessing
+    augmentation: Augmentation | None = None
+    seed: int = 0
+
+    def __call__(
+        self, features: dict[str, Tensor], rows: Sequence[int] = (), epoch: int | None = None
+    ) -> dict[str, Tensor]:
+        """``pixels``, (B, H, W, 3) uint8 -> ``pixels``, (B, 3, H, W) float32, normalised, on the same device.
+
+        Args:
+            rows: of the pictures in the store, if they are augmented.
+            epoch: of the training; None: no augmentation, as for validation.
+        """
+        pixels = features["pixels"]
+        if self.augmentation is not None and epoch is not None and len(rows):
+            draws = Draws.of(self.augmentation, self.seed, epoch, rows)
+            pixels = augment(pixels, draws, self.augmentation.radius)
+        return {"pixels": self.preprocessing.normalise(pixels, torch.float32)}
 
 
 def single_changes(pictures: np.ndarray, limits: Augmentation) -> dict[str, np.ndarray]:

@@ -39,26 +39,16 @@ class WordTexts:
         return torch.from_numpy(padded)
 
 
-class CaptionRows:
-    """Captions as rows of ``captions.parquet``, (m,) int64; the reader of a batch makes inputs of them.
+class FeatureTexts:
+    """Captions as text features, (m, D).
 
     Args:
-        caption_row, image_row: (M,), for each caption to use, its row and the row of its image.
+        array: (N, D).
+        caption_row, image_row: (M,), for each caption its row in the array and the row of its image.
     """
 
-    def __init__(self, caption_row: np.ndarray, image_row: np.ndarray) -> None:
-        self.image_row, self._caption_row = np.asarray(image_row), np.asarray(caption_row, np.int64)
-
-    def of(self, captions: np.ndarray) -> torch.Tensor:
-        return torch.from_numpy(self._caption_row[captions])
-
-
-class FeatureTexts(CaptionRows):
-    """Captions as text features, (m, D). ``array`` is (N, D); ``caption_row`` are its rows."""
-
     def __init__(self, array: GatheredArray, caption_row: np.ndarray, image_row: np.ndarray) -> None:
-        super().__init__(caption_row, image_row)
-        self._array = array
+        self.image_row, self._caption_row, self._array = image_row, caption_row, array
 
     def of(self, captions: np.ndarray) -> torch.Tensor:
         return torch.from_numpy(self._array.gather(self._caption_row[captions]))

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
+import numpy as np
 import pandas as pd
 import torch
 from tokenizers import Tokenizer
@@ -11,6 +12,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from vitcapr.errors import UserError
 from vitcapr.formats.tokens import TagTable
+from vitcapr.models.finetuned_towers import TowerTokens
 from vitcapr.text.cleaning import second_clause, title_spans
 
 
@@ -63,27 +65,11 @@ class TowerReader:
         return read
 
 
-class TowerTokens(NamedTuple):
-    """The captions of a batch that one tower reads.
-
-    Attributes:
-        at: (m,) int64, the places of the captions in the batch.
-        inputs: the arguments of the text tower, each (m, T) int64: ``ids``, padded; ``mask``, 1 at real tokens;
-            ``types``, 1 in the second segment of a caption; and, where there are any, ``titles``, 1 for the tokens of
-            titles and of title marks, and ``tags``, the part of speech of each token's word, 0 for no word.
-    """
-
-    tower: str
-    at: torch.Tensor
-    inputs: dict[str, torch.Tensor]
-
-
 class TowerCaptions:
-    """All captions of a table as token ids.
+    """All captions of a table as token ids, by their places or by their rows in ``captions.parquet``.
 
     Args:
-        captions: a table of ``Manifest.captions_of`` with ``caption_row``, ``language`` and ``text``, and with ``raw``,
-            the text before cleaning, if texts were cleaned.
+        captions: a table of ``Manifest.captions_of``, with ``raw``, the text before cleaning, if texts were cleaned.
         readers: the reader of each tower, by name.
         tags: parts of speech, by ``caption_row``.
 
@@ -99,6 +85,7 @@ class TowerCaptions:
             raise UserError(
                 f"no text tower reads captions in '{unread[0]}'", remedy="add the language to one of the text towers"
             )
+        self.image_row, self._caption_row = captions["image_row"].to_numpy(), captions["caption_row"].to_numpy()
         self._pads = {name: reader.pad for name, reader in readers.items()}
         self._captions: dict[int, tuple[str, dict[str, list[int]]]] = {}
         towers = captions["language"].map(tower_of)
@@ -115,7 +102,11 @@ class TowerCaptions:
                     columns["tags"] = tags.at(row, starts)
                 self._captions[row] = name, columns
 
-    def of(self, rows: Iterable[int]) -> list[TowerTokens]:
+    def of(self, captions: np.ndarray) -> list[TowerTokens]:
+        """The captions at these places of the table."""
+        return self.read(self._caption_row[captions].tolist())
+
+    def read(self, rows: Iterable[int]) -> list[TowerTokens]:
         """The captions with the given rows, for each tower, padded to the longest caption."""
         read = [self._captions[row] for row in rows]
         batches = []

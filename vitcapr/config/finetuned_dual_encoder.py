@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from vitcapr.config.base import Entry, Name, Only, Section, StageSettings, UserPath, checkpoint_files
-from vitcapr.config.training import PhaseConfig, Schedule, SweepConfig, TrainedConfig, TrainingConfig, one_or_more
+from vitcapr.config.retriever import DualEncoderPhaseConfig, DualEncoderTrainingConfig
+from vitcapr.config.training import Schedule, TrainedConfig, one_or_more
 
 _SCRATCH = Only("source", None)
 
@@ -78,29 +79,22 @@ class FinetunedTextConfig(Section):
         return self
 
 
-class FinetuningPhaseConfig(PhaseConfig):
-    schedule: Schedule = "constant"
+class FinetuningPhaseConfig(DualEncoderPhaseConfig):
+    learning_rate: float = Field(1e-4, gt=0)
+    """Learning rate of the projections; encoder_rate and layer_decay scale it for the encoders."""
+    schedule: Literal[Schedule, "step"] = "constant"
     batch_images: Annotated[int, Only("batch_pairs", None)] = Field(20, ge=2)
     """Images per batch (the paper: 20). Each image is compared with the captions of all images of the batch."""
     captions_per_image: Annotated[int | None, Only("batch_pairs", None)] = Field(1, ge=1)
     """Captions sampled per image, over all languages together; null: all captions."""
-    learning_rate: float = Field(1e-4, gt=0)
-    """Learning rate of the projections; encoder_rate and layer_decay scale it for the encoders."""
-    objective: Literal["info_nce", "pooled"] = "info_nce"
-    """info_nce: contrastive loss in both directions; pooled: equation 4 of the BERT-ViT paper."""
-    shift: Annotated[float | None, Only("objective", "pooled")] = None
-    """rho of equation 4; null: the smallest value with which the loss of such a batch is never negative."""
 
 
-class FinetuningConfig(TrainingConfig):
+class FinetuningConfig(DualEncoderTrainingConfig):
     phases: Annotated[
         list[FinetuningPhaseConfig],
         BeforeValidator(one_or_more, json_schema_input_type=FinetuningPhaseConfig | list[FinetuningPhaseConfig]),
     ] = Field([FinetuningPhaseConfig(epochs=5)], min_length=1)
     """Training phases, in order; one phase needs no list."""
-    sweep: SweepConfig | None = None
-    optimizer: Literal["adam", "adamw", "sgd"] = "adam"
-    """adam uses the paper's moments, 0.9 and 0.999; sgd has no momentum."""
     encoder_rate: float = Field(1.0, gt=0, le=1)
     """Factor on the learning rate of pretrained encoders. Projections and encoders from scratch use the full rate."""
     layer_decay: float = Field(1.0, gt=0, le=1)
@@ -116,8 +110,6 @@ class FinetuningConfig(TrainingConfig):
     """Batches per epoch, that is between two validations; null: the whole training split."""
     validation_images: int | None = Field(None, ge=2)
     """Number of images to validate on, from the start of the validation split; null: all."""
-    select_by: Literal["loss", "rsum"] = "rsum"
-    """Select the best epoch by validation loss, or by the sum of Recall@1, 5 and 10 of both directions."""
 
 
 class FinetunedDualEncoderConfig(TrainedConfig):

@@ -1,5 +1,6 @@
 """Configuration of a retriever, a dual encoder for image-text retrieval, and of its training."""
 
+from collections.abc import Sequence
 from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -127,7 +128,9 @@ AnyTextConfig = Annotated[
 ]
 
 
-class RetrieverPhaseConfig(PhaseConfig):
+class DualEncoderPhaseConfig(PhaseConfig):
+    """The keys of a phase of every dual encoder."""
+
     learning_rate: float = Field(3e-3, gt=0)
     schedule: Literal[Schedule, "step"] = "cosine"
     """Learning-rate schedule over the phase: cosine and linear go from learning_rate down to final_fraction of it; step
@@ -139,21 +142,17 @@ class RetrieverPhaseConfig(PhaseConfig):
     """Images per batch. Each image is compared with the captions of all images of the batch."""
     captions_per_image: Annotated[int | None, Only("batch_pairs", None)] = Field(None, ge=1)
     """Captions sampled per image; null: all captions."""
-    objective: Literal["info_nce", "max_hinge", "sigmoid", "hinge_rank"] = "info_nce"
+    objective: Literal["info_nce", "max_hinge", "sigmoid", "hinge_rank", "pooled"] = "info_nce"
     """info_nce: contrastive loss in both directions; max_hinge: hinge loss on the hardest negative (VSE++); sigmoid:
     binary classification of every pair (SigLIP); hinge_rank: hinge loss on every negative caption, where captions have
-    length 1 and images keep their length (DeViSE)."""
+    length 1 and images keep their length (DeViSE); pooled: equation 4 of the BERT-ViT paper."""
+    shift: Annotated[float | None, Only("objective", "pooled")] = None
+    """rho of equation 4; null: the smallest value with which the loss of such a batch is never negative."""
     margin: Annotated[float, Only("objective", "max_hinge", "hinge_rank")] = Field(0.2, gt=0)
     """Margin of the hinge."""
     hard_negatives: Literal["second", "hardest"] | None = None
     """Negatives with an additional loss, which is added to the objective. second: the second of the two most similar
     captions (the paper); hardest: the most similar negative caption; null: none."""
-    mixup: float = Field(0.0, ge=0)
-    """Parameter of Beta(mixup, mixup), from which the mixing share of two pairs of a batch is drawn; 0: no mixup. Text
-    kind features only."""
-    structure: float = Field(0.0, ge=0)
-    """Weight of the STRUCTURE loss, which keeps the neighbours that images and captions have in the spaces of their
-    frozen encoders; 0: none. Text kinds features and features_and_words only."""
 
     @model_validator(mode="after")
     def _mines_by_cosine(self) -> Self:
@@ -162,21 +161,24 @@ class RetrieverPhaseConfig(PhaseConfig):
         return self
 
 
-class RetrieverTrainingConfig(TrainingConfig):
-    phases: Annotated[
-        list[RetrieverPhaseConfig],
-        BeforeValidator(one_or_more, json_schema_input_type=RetrieverPhaseConfig | list[RetrieverPhaseConfig]),
-    ] = [RetrieverPhaseConfig(epochs=10)]
-    """Training phases, in order; one phase needs no list. Empty if head is none on both sides, because such a retriever
-    has no weights to learn."""
+class RetrieverPhaseConfig(DualEncoderPhaseConfig):
+    mixup: float = Field(0.0, ge=0)
+    """Parameter of Beta(mixup, mixup), from which the mixing share of two pairs of a batch is drawn; 0: no mixup. Text
+    kind features only."""
+    structure: float = Field(0.0, ge=0)
+    """Weight of the STRUCTURE loss, which keeps the neighbours that images and captions have in the spaces of their
+    frozen encoders; 0: none. Text kinds features and features_and_words only."""
+
+
+class DualEncoderTrainingConfig(TrainingConfig):
+    """The keys of the training of every dual encoder."""
+
+    phases: Sequence[DualEncoderPhaseConfig]
     pairs: int | None = Field(None, ge=2)
     """Number of training pairs to sample (null: all)."""
     pairs_seed: Annotated[int, Only("pairs")] = Field(0, ge=0)
     """Seed of this sample. With the same seed, a larger sample contains the smaller one."""
     sweep: SweepConfig | None = None
-    validation_images: int | None = Field(10_000, ge=2)
-    """Number of images of the validation split to validate on, drawn at random; null: all."""
-    optimizer: Literal["adam", "adamw"] = "adam"
     select_by: Literal["loss", "rsum"] = "rsum"
     """Select the best epoch by validation loss, or by the sum of Recall@1, 5 and 10 of both directions."""
 
@@ -185,6 +187,17 @@ class RetrieverTrainingConfig(TrainingConfig):
         if self.sweep is not None and not self.phases:
             raise ValueError("sweep needs a training phase")
         return self
+
+
+class RetrieverTrainingConfig(DualEncoderTrainingConfig):
+    phases: Annotated[
+        list[RetrieverPhaseConfig],
+        BeforeValidator(one_or_more, json_schema_input_type=RetrieverPhaseConfig | list[RetrieverPhaseConfig]),
+    ] = [RetrieverPhaseConfig(epochs=10)]
+    """Training phases, in order; one phase needs no list. Empty if head is none on both sides, because such a retriever
+    has no weights to learn."""
+    validation_images: int | None = Field(10_000, ge=2)
+    """Number of images of the validation split to validate on, drawn at random; null: all."""
 
 
 class RetrieverConfig(TrainedConfig):

@@ -73,6 +73,7 @@ class TrainingConfig(Section):
 
     phases: Sequence[PhaseConfig]
     optimizer: Literal["adam", "adamw", "sgd"] = "adam"
+    """adam and adamw have the moments 0.9 and 0.999; sgd has no momentum."""
     weight_decay: float = Field(0.0, ge=0)
     clip_norm: float | None = Field(5.0, gt=0)
     """Maximum norm of the gradient; null: no clipping."""

@@ -248,16 +248,16 @@ def _upright(image: Image.Image) -> Image.Image:
         return image
 
 
-def thumbnail(image: Image.Image, side: int = 320) -> bytes:
-    """An RGB image as a JPEG file of at most ``side`` pixels a side; smaller images keep their size."""
+def thumbnail(image: Image.Image, side: int = 320, file_format: str = "JPEG", **look: int) -> bytes:
+    """An RGB image as a file of at most ``side`` pixels a side; smaller images keep their size."""
     small = image.copy()
     small.thumbnail((side, side), Image.Resampling.LANCZOS)
     small.info = {}  # EXIF and colour profile would come along, larger than the thumbnail itself.
     stream = io.BytesIO()
-    small.save(stream, "JPEG", quality=85)
+    small.save(stream, file_format, **(look or {"quality": 85}))
     return stream.getvalue()
 
 
-def data_url(jpeg: bytes) -> str:
+def data_url(picture: bytes, kind: str = "jpeg") -> str:
     """What the attribute ``src`` of an image takes."""
-    return f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode('ascii')}"
+    return f"data:image/{kind};base64,{base64.b64encode(picture).decode('ascii')}"

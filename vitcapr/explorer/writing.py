@@ -1,7 +1,6 @@
 """Writes the explorer's folder: a page, its scripts, the data as scripts, and the pictures."""
 
 import fcntl
-import io
 import json
 import os
 import shutil
@@ -13,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from PIL import Image
 
-from vitcapr.data.images import BadImage, ImageSource
+from vitcapr.data.images import BadImage, ImageSource, thumbnail
 from vitcapr.errors import UserError
 from vitcapr.explorer.contents import Contents
 from vitcapr.progress import Reporter
@@ -27,7 +25,8 @@ MARK = "data/overview.js"
 """The file by which a folder is known as an explorer's."""
 SIDE = 320
 """Pixels of the longer side of a picture."""
-_QUALITY = 75
+_LOOK = {"quality": 75, "method": 2}
+"""Half the time of method 4, 3 % larger."""
 
 
 def write_explorer(folder: Path, contents: Contents, report: Reporter, first_page: str | None = None) -> None:
@@ -57,16 +56,6 @@ def as_script(key: str, content: Any) -> str:
     return f'explorer.receive("{key}",{plain});\n'
 
 
-def picture_file(picture: Image.Image) -> bytes:
-    """``picture``, RGB, as a WebP file of at most ``SIDE`` pixels a side; smaller pictures keep their size."""
-    small = picture.copy()
-    small.thumbnail((SIDE, SIDE), Image.Resampling.LANCZOS)
-    small.info = {}  # A colour profile may be larger than the picture.
-    stream = io.BytesIO()
-    small.save(stream, "WEBP", quality=_QUALITY, method=2)  # half the time of 4, 3 % larger
-    return stream.getvalue()
-
-
 def _write_data(folder: Path, key: str, content: Any) -> None:
     file = folder / "data" / f"{key}.js"
     file.parent.mkdir(exist_ok=True)
@@ -86,7 +75,7 @@ def _write_pictures(folder: Path, images: pd.DataFrame, report: Reporter) -> lis
                 picture = sources[image["root"]].open(image["path"], max_pixels=int(image["width"] * image["height"]))
             except BadImage:
                 return False
-            (folder / f"{number}.webp").write_bytes(picture_file(picture))
+            (folder / f"{number}.webp").write_bytes(thumbnail(picture, SIDE, "WEBP", **_LOOK))
             return True
 
         pool = stack.enter_context(ThreadPoolExecutor(len(os.sched_getaffinity(0))))

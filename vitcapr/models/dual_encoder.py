@@ -7,27 +7,43 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from vitcapr.models.finetuned_towers import FinetunedImageTower, LanguageTowers, TowerTokens
 from vitcapr.models.towers import HeadTower, ImageTower, Reads, TextTower, WordTower
 
-TextBatch = Tensor | tuple[Tensor, Tensor]
+TextBatch = Tensor | tuple[Tensor, Tensor] | Sequence[TowerTokens]
 """The input of a text tower: token ids, (M, T) int64, padded with 0, with start and end; or features, (M, D) float32;
-or both, features first."""
+or both, features first; or the tokens of each fine-tuned tower."""
 
+SIGMOID_BIAS = -10.0
+"""Of the sigmoid loss at the start (Zhai et al. 2023, section 3.2)."""
 _LARGEST_LOG_SCALE = math.log(100)
 
 
-class SharedSpace(nn.Module):
-    """What dual encoders have in common: a space, and the temperature of the loss.
+class DualEncoder(nn.Module):
+    """Two towers with outputs of length 1. Each reads stored features, or is fine-tuned on pixels or tokens.
 
     Args:
-        embedding_dim: E, the dimension of the outputs of all towers.
+        embedding_dim: E, the dimension of the outputs of both towers.
         temperature: divisor of the similarities in the loss; if learned, its initial value.
         learn_temperature: learn its logarithm; it stays between 0.01 and 1, as in CLIP (Radford et al. 2021, 2.5).
+        bias: initial value of the learned bias of the sigmoid loss (Zhai et al. 2023); None: the loss has no bias.
+
+    Attributes:
+        image_arrays: the arrays of a store that the image tower reads.
+        reads: the form of captions that the text tower reads.
     """
 
     log_scale: Tensor
 
-    def __init__(self, embedding_dim: int, temperature: float, learn_temperature: bool) -> None:
+    def __init__(
+        self,
+        embedding_dim: int,
+        image: ImageTower | FinetunedImageTower,
+        text: TextTower | LanguageTowers,
+        temperature: float,
+        learn_temperature: bool,
+        bias: float | None = None,
+    ) -> None:
         super().__init__()
         self.embedding_dim = embedding_dim
         log_scale = torch.tensor(-math.log(temperature))
@@ -35,6 +51,10 @@ class SharedSpace(nn.Module):
             self.log_scale = nn.Parameter(log_scale)
         else:
             self.register_buffer("log_scale", log_scale)
+        self.image, self.text = image, text
+        self.image_arrays: tuple[str, ...] = image.arrays
+        self.reads: Reads = text.reads
+        self.bias = None if bias is None else nn.Parameter(torch.tensor(bias))
 
     def temperature(self) -> Tensor:
         """A scalar. A learned one is first clamped to its bounds, because no gradient would return it."""
@@ -43,44 +63,13 @@ class SharedSpace(nn.Module):
                 self.log_scale.clamp_(0.0, _LARGEST_LOG_SCALE)
         return torch.exp(-self.log_scale)
 
-
-class DualEncoder(SharedSpace):
-    """Two towers with outputs of length 1.
-
-    Args:
-        bias: initial value of the learned bias of the sigmoid loss (Zhai et al. 2023); None: the loss has no bias.
-    """
-
-    def __init__(
-        self,
-        embedding_dim: int,
-        image: ImageTower,
-        text: TextTower,
-        temperature: float,
-        learn_temperature: bool,
-        bias: float | None = None,
-    ) -> None:
-        super().__init__(embedding_dim, temperature, learn_temperature)
-        self.image, self.text = image, text
-        self.bias = None if bias is None else nn.Parameter(torch.tensor(bias))
-
     @property
     def members(self) -> Sequence["DualEncoder"]:
         """The dual encoders that it consists of: itself."""
         return [self]
 
-    @property
-    def image_arrays(self) -> tuple[str, ...]:
-        """The arrays of a feature store that it reads."""
-        return self.image.arrays
-
-    @property
-    def reads(self) -> Reads:
-        """The form of captions that its text tower reads."""
-        return self.text.reads
-
     def embed_images(self, features: dict[str, Tensor]) -> Tensor:
-        """``cls: (B, D)`` and ``patches: (B, P, D)``, those of ``image_arrays``.
+        """``cls: (B, D)`` and ``patches: (B, P, D)``, or ``pixels: (B, 3, S, S)``: those of ``image_arrays``.
 
         Returns (B, E) float32, unit length.
         """
@@ -107,20 +96,11 @@ class DualEncoderEnsemble(nn.Module):
         super().__init__()
         self.towers = nn.ModuleList(members)
         self.embedding_dim = sum(member.embedding_dim for member in members)
+        self.image_arrays, self.reads = members[0].image_arrays, members[0].reads
 
     @property
     def members(self) -> Sequence[DualEncoder]:
         return list(self.towers)  # type: ignore[arg-type]
-
-    @property
-    def image_arrays(self) -> tuple[str, ...]:
-        """As of :class:`DualEncoder`."""
-        return self.members[0].image_arrays
-
-    @property
-    def reads(self) -> Reads:
-        """As of :class:`DualEncoder`."""
-        return self.members[0].reads
 
     def embed_augmented_views(self, augmented_views: Sequence[dict[str, Tensor]]) -> Tensor:
         """As of :class:`DualEncoder`; E is the sum over the members."""

@@ -10,8 +10,9 @@ from vitcapr.models.recurrent import lstm_states
 
 Pool = Literal["cls", "cls_mean", "attention", "attention_mean"]
 WordPool = Literal["last", "mean", "max"]
-Reads = Literal["tokens", "features", "both"]
-"""Token ids, (M, T) int64, padded with 0; stored features, (M, D) float32; or both, features first."""
+Reads = Literal["tokens", "features", "both", "tower tokens"]
+"""Token ids, (M, T) int64, padded with 0; stored features, (M, D) float32; both, features first; or the tokens of each
+fine-tuned tower."""
 
 
 class AttentionPool(nn.Module):

@@ -20,6 +20,7 @@ from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.model import layer_of, read_model, rebuild
 from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.models.dual_encoder import DualEncoders, TextBatch, build_dual_encoder
+from vitcapr.models.finetuned_towers import TowerTokens
 from vitcapr.progress import Reporter
 from vitcapr.store.reader import FeatureStore, open_features
 from vitcapr.text.normalise import words_of
@@ -79,41 +80,51 @@ def embed_split(images: Embedder[Any], captions: Embedder[Any], table: pd.DataFr
         )
 
 
-def embed_rows(model: DualEncoders, augmented_views: Sequence[FeatureSource], device: torch.device) -> Embedder[Any]:
-    """For rows of a feature store, or of several views of the images."""
-
-    def vectors(rows: np.ndarray) -> Tensor:
-        return model.embed_augmented_views([read_rows(v, model.image_arrays, rows, device) for v in augmented_views])
-
-    return Embedder(model.embedding_dim, vectors)
-
-
-def embed_text_rows(
+def embed_rows(
     model: DualEncoders,
-    array: GatheredArray,
+    augmented_views: Sequence[FeatureSource],
     device: torch.device,
-    words: Callable[[np.ndarray], Tensor] | None = None,
+    prepare: Callable[[dict[str, Tensor]], dict[str, Tensor]] = lambda features: features,
 ) -> Embedder[Any]:
-    """For rows of a store of text features.
+    """For rows of a store, or of several views of the images.
 
     Args:
-        words: the token ids of such rows, (n, T), for a retriever that reads both.
+        prepare: from the arrays of a store, on ``device``, to what the image tower reads.
     """
 
     def vectors(rows: np.ndarray) -> Tensor:
-        features = torch.from_numpy(array.gather(rows))
-        return model.embed_texts(place_texts(features if words is None else (features, words(rows)), device))
+        read = [read_rows(view, model.image_arrays, rows, device) for view in augmented_views]
+        return model.embed_augmented_views(list(map(prepare, read)))
 
     return Embedder(model.embedding_dim, vectors)
+
+
+def embed_texts(model: DualEncoders, read: Callable[[Any], TextBatch], device: torch.device) -> Embedder[Any]:
+    """For sentences, or rows of captions; ``read`` makes the inputs of the text tower of them."""
+    return Embedder(model.embedding_dim, lambda texts: model.embed_texts(place_texts(read(texts), device)))
+
+
+def rows_of(array: GatheredArray) -> Callable[[np.ndarray], Tensor]:
+    """Reads rows of an array of text features."""
+    return lambda rows: torch.from_numpy(array.gather(rows))
 
 
 def place_texts(texts: TextBatch, device: torch.device) -> TextBatch:
     """The input of a text tower on ``device``, its features as float32."""
+    if isinstance(texts, Tensor):
+        texts = to_device(texts, device)
+        return texts.float() if texts.is_floating_point() else texts
     if isinstance(texts, tuple):
         features, words = texts
         return to_device(features, device).float(), to_device(words, device)
-    texts = to_device(texts, device)
-    return texts.float() if texts.is_floating_point() else texts
+    return [
+        TowerTokens(
+            part.tower,
+            to_device(part.at, device),
+            {name: to_device(tensor, device) for name, tensor in part.inputs.items()},
+        )
+        for part in texts
+    ]
 
 
 @dataclass(frozen=True)
@@ -137,15 +148,12 @@ class Retriever:
     @cached_property
     def text_embedder(self) -> Embedder[Any]:
         """For new sentences; a retriever over text features loads its text encoder here."""
-        prepare: Callable[[Sequence[str]], TextBatch] = self._words
-        if self.model.reads != "tokens":
-            encode = prepare = self._text_encoder()
-            if self.model.reads == "both":
-                prepare = lambda captions: (encode(captions), self._words(captions))  # noqa: E731
-        return Embedder(
-            self.model.embedding_dim,
-            lambda captions: self.model.embed_texts(place_texts(prepare(captions), self.device)),
-        )
+        if self.model.reads == "tokens":
+            return embed_texts(self.model, self._words, self.device)
+        encode = self._text_encoder()
+        both = self.model.reads == "both"
+        read = (lambda captions: (encode(captions), self._words(captions))) if both else encode
+        return embed_texts(self.model, read, self.device)
 
     @property
     def augmented_views(self) -> list[str]:
@@ -181,7 +189,7 @@ class Retriever:
             return self._words([captions[row] for row in rows])
 
         if self.model.reads == "tokens":
-            return Embedder(self.model.embedding_dim, lambda rows: self.model.embed_texts(words(rows).to(self.device)))
+            return embed_texts(self.model, words, self.device)
         if text_features is None:
             raise UserError("this retriever reads text features", where=self.folder, remedy="give --text-features")
         store = open_features(text_features)
@@ -193,7 +201,9 @@ class Retriever:
                 where=store.path,
                 remedy=f"give features of {self.card['text_encoder']['source']}",
             )
-        return embed_text_rows(self.model, store["text"], self.device, words if self.model.reads == "both" else None)
+        features = rows_of(store["text"])
+        both = self.model.reads == "both"
+        return embed_texts(self.model, (lambda rows: (features(rows), words(rows))) if both else features, self.device)
 
     @property
     def language(self) -> str | None:

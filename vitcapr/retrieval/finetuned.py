@@ -1,112 +1,60 @@
 """Embeds decoded pictures and captions with a fine-tuned dual encoder."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import torch
-from torch import Tensor
-from torch.utils.checkpoint import checkpoint
 
+from vitcapr.batches.augment import PixelInput
 from vitcapr.batches.tokenised import TowerCaptions, TowerReader
-from vitcapr.config.finetuned_dual_encoder import FinetuneSettings
 from vitcapr.encoders.photographs import preprocessing_of
-from vitcapr.encoders.staging import to_device
 from vitcapr.errors import UserError
 from vitcapr.formats.embeddings import Embeddings
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.model import READERS, read_model, read_tower_readers, rebuild
 from vitcapr.formats.pairs import read_pair_table
 from vitcapr.formats.tokens import TagTable
-from vitcapr.models.finetuned_dual_encoder import FinetunedDualEncoder, FinetunedTextTower
+from vitcapr.models.dual_encoder import DualEncoder
+from vitcapr.models.finetuned_towers import finetuned_towers
 from vitcapr.progress import Reporter
-from vitcapr.retrieval.embedder import Embedder, embed_split
-from vitcapr.retrieval.finetuned_towers import build_finetuned, untrained_finetuned
+from vitcapr.retrieval.embedder import embed_rows, embed_split, embed_texts
+from vitcapr.retrieval.finetuned_towers import build_finetuned
 from vitcapr.store.layout import PIXELS
 from vitcapr.store.reader import FeatureStore, open_features
 
 
-def embed_pixels(finetuned: FinetunedDualEncoder, pixels: Tensor, chunk: int | None = None) -> Tensor:
-    """``pixels: (B, 3, S, S)`` -> (B, E) float32, unit length.
+def embed_split_by_towers(
+    model: DualEncoder,
+    readers: Mapping[str, TowerReader],
+    store: FeatureStore,
+    captions: pd.DataFrame,
+    tags: TagTable | None,
+    device: torch.device,
+    reporter: Reporter,
+) -> Embeddings:
+    """The captions of :func:`captions_to_read` and their images, by a fine-tuned dual encoder in evaluation mode.
 
     Args:
-        chunk: pictures at a time; where gradients are asked for, what lies between is computed again for them.
+        readers: the tokenizer of each text tower.
+        store: the pixels of the images.
+        tags: parts of speech, if a text tower adds them.
     """
-    return _in_chunks(finetuned.embed_images, (pixels,), chunk)
+    check_tags(model, tags)
+    model.to(device).eval()
+    tokens = TowerCaptions(captions, readers, tags)
+    images = embed_rows(model, [store], device, PixelInput(preprocessing_of(store.attributes)))
+    texts = embed_texts(model, lambda rows: tokens.read(rows.tolist()), device)
+    return embed_split(images, texts, captions, reporter)
 
 
-def embed_captions(
-    finetuned: FinetunedDualEncoder,
-    tokens: TowerCaptions,
-    rows: Tensor,
-    device: torch.device,
-    chunk: int | None = None,
-) -> Tensor:
-    """The captions with the given rows, ``(M,)`` int64, each by its tower -> (M, E) float32, unit length."""
-    places, vectors = [], []
-    for part in tokens.of(rows.tolist()):
-        read = part.inputs
+def open_finetuned(folder: Path, store: FeatureStore) -> tuple[DualEncoder, dict[str, TowerReader]]:
+    """The fine-tuned dual encoder in ``folder`` and the tokenizers of its text towers.
 
-        def embed(*tensors: Tensor, tower: str = part.tower, names: tuple[str, ...] = tuple(read)) -> Tensor:
-            return finetuned.embed_texts(tower, **dict(zip(names, tensors, strict=True)))
-
-        vectors.append(_in_chunks(embed, tuple(to_device(tensor, device) for tensor in read.values()), chunk))
-        places.append(part.at)
-    order = to_device(torch.cat(places).argsort(), device)
-    return torch.cat(vectors)[order]
-
-
-@dataclass(frozen=True)
-class FinetunedEmbedder:
-    """A fine-tuned dual encoder in evaluation mode, with the tokenizers of its text towers."""
-
-    finetuned: FinetunedDualEncoder
-    readers: Mapping[str, TowerReader]
-    device: torch.device
-    tags: TagTable | None = None
-
-    @property
-    def languages(self) -> list[str]:
-        return [language for reader in self.readers.values() for language in reader.languages]
-
-    def images(self, store: FeatureStore) -> Embedder[Any]:
-        """For rows of a store of pixels."""
-        preprocessing = preprocessing_of(store.attributes)
-
-        def vectors(rows: np.ndarray) -> Tensor:
-            pixels = to_device(torch.from_numpy(store[PIXELS].gather(rows)), self.device)
-            return embed_pixels(self.finetuned, preprocessing.normalise(pixels, torch.float32))
-
-        return Embedder(self.finetuned.embedding_dim, vectors)
-
-    def captions(self, table: pd.DataFrame) -> Embedder[Any]:
-        """For rows of ``captions.parquet``.
-
-        Args:
-            table: ``caption_row``, ``language`` and ``text``, and ``raw`` where texts were cleaned.
-        """
-        tokens = TowerCaptions(table, self.readers, self.tags)
-
-        def vectors(rows: np.ndarray) -> Tensor:
-            return embed_captions(self.finetuned, tokens, torch.from_numpy(rows), self.device)
-
-        return Embedder(self.finetuned.embedding_dim, vectors)
-
-    def embed_split(
-        self, store: FeatureStore, data: Manifest, split: str, pairs: Path | None, reporter: Reporter
-    ) -> Embeddings:
-        """The captions of a split in the languages of the towers, and their images; see :func:`captions_to_read`."""
-        captions = captions_to_read(data, self.languages, pairs, split)
-        return embed_split(self.images(store), self.captions(captions), captions, reporter)
-
-
-def open_finetuned(
-    folder: Path, store: FeatureStore, device: torch.device, tags: TagTable | None = None
-) -> FinetunedEmbedder:
-    """The fine-tuned dual encoder in ``folder``, for pixels of the preprocessing that it was trained on."""
+    Raises:
+        UserError: there is none, or it was trained on pixels of another preprocessing than those of ``store``.
+    """
     weights, card = read_model(folder)
     architecture: Any = card.get("architecture", {})
     if "texts" not in architecture:
@@ -120,42 +68,15 @@ def open_finetuned(
             where=folder,
             remedy="decode the pictures for its backbone",
         )
-    finetuned = rebuild(folder, build_finetuned, card, weights)
-    readers = {
-        name: TowerReader.from_description(values) for name, values in read_tower_readers(folder / READERS).items()
-    }
-    check_tags(finetuned, tags)
-    return FinetunedEmbedder(finetuned.to(device).eval(), readers, device, tags)
+    described = read_tower_readers(folder / READERS)
+    readers = {name: TowerReader.from_description(values) for name, values in described.items()}
+    return rebuild(folder, build_finetuned, card, weights), readers
 
 
-def open_untrained(
-    settings: FinetuneSettings,
-    store: FeatureStore,
-    source: str,
-    tokenizers: Mapping[str, Path],
-    device: torch.device,
-    tags: TagTable | None = None,
-) -> FinetunedEmbedder:
-    """The dual encoder of a configuration before its training; see :func:`untrained_finetuned`."""
-    torch.manual_seed(settings.seed)
-    model, _, readers, _ = untrained_finetuned(settings, store, source, tokenizers)
-    check_tags(model, tags)
-    return FinetunedEmbedder(model.to(device).eval(), readers, device, tags)
-
-
-def check_tags(finetuned: FinetunedDualEncoder, tags: TagTable | None) -> None:
+def check_tags(model: DualEncoder, tags: TagTable | None) -> None:
     """A text tower that adds parts of speech needs them."""
-    if tags is None and any(
-        isinstance(tower, FinetunedTextTower) and tower.tags is not None for tower in finetuned.towers
-    ):
+    if tags is None and any(getattr(tower, "tags", None) is not None for tower in finetuned_towers(model)):
         raise UserError("a text tower adds parts of speech", remedy="run the stage tag_words and give tags")
-
-
-def _in_chunks(embed: Callable[..., Tensor], inputs: tuple[Tensor, ...], chunk: int | None) -> Tensor:
-    if chunk is None or not torch.is_grad_enabled():
-        return embed(*inputs)
-    parts = zip(*(tensor.split(chunk) for tensor in inputs), strict=True)
-    return torch.cat([checkpoint(embed, *part, use_reentrant=False) for part in parts])
 
 
 def open_pixels(path: Path, data: Manifest) -> FeatureStore:

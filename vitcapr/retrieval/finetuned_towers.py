@@ -18,7 +18,8 @@ from vitcapr.encoders.text_encoders import TextEncoder, TextRecipe
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
 from vitcapr.formats.tokens import TAGS, read_tokenizer
-from vitcapr.models.finetuned_dual_encoder import FinetunedDualEncoder, FinetunedImageTower, FinetunedTextTower
+from vitcapr.models.dual_encoder import SIGMOID_BIAS, DualEncoder
+from vitcapr.models.finetuned_towers import FinetunedImageTower, FinetunedTextTower, LanguageTowers
 from vitcapr.store.layout import PIXELS
 from vitcapr.store.reader import FeatureStore
 from vitcapr.text.wordpiece import PAD
@@ -35,7 +36,7 @@ class Untrained(NamedTuple):
         digests: of the checkpoint of the image tower, and of the checkpoint or tokenizer of each text tower.
     """
 
-    model: FinetunedDualEncoder
+    model: DualEncoder
     architecture: dict[str, Any]
     readers: dict[str, TowerReader]
     digests: dict[str, str]
@@ -92,6 +93,7 @@ def untrained_finetuned(
         "embedding_dim": config.embedding_dim,
         "temperature": config.temperature,
         "learn_temperature": config.learn_temperature,
+        **({"bias": SIGMOID_BIAS} if any(phase.objective == "sigmoid" for phase in config.training.phases) else {}),
         "image": described,
         "texts": texts,
     }
@@ -141,9 +143,7 @@ def _from_scratch(text: FinetunedTextConfig, path: Path | None) -> tuple[Any, To
     return BertModel(config, add_pooling_layer=False), reader, sha256_file(path)
 
 
-def build_finetuned(
-    architecture: Mapping[str, Any], parts: Mapping[str, nn.Module] | None = None
-) -> FinetunedDualEncoder:
+def build_finetuned(architecture: Mapping[str, Any], parts: Mapping[str, nn.Module] | None = None) -> DualEncoder:
     """The dual encoder that a card's ``architecture`` describes.
 
     Args:
@@ -159,7 +159,14 @@ def build_finetuned(
         name: FinetunedTextTower(**arguments(f"text.{name}", text)) for name, text in architecture["texts"].items()
     }
     picture = FinetunedImageTower(**arguments("image", architecture["image"]))
-    return FinetunedDualEncoder(picture, towers, architecture["temperature"], architecture["learn_temperature"])
+    return DualEncoder(
+        picture.embedding_dim,
+        picture,
+        LanguageTowers(towers),
+        architecture["temperature"],
+        architecture["learn_temperature"],
+        architecture.get("bias"),
+    )
 
 
 def _without_pooler(model: Any) -> nn.Module:

@@ -23,17 +23,23 @@ def embed_finetuned(
     device: Device = "auto",
 ) -> None:
     """Embed every image and caption of a split. Without a trained model, use the initial weights."""
+    import torch
+
     from vitcapr.encoders.precision import resolve_device
     from vitcapr.formats.embeddings import write_embeddings
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.tokens import TagTable
-    from vitcapr.retrieval.finetuned import open_finetuned, open_pixels, open_untrained
+    from vitcapr.retrieval.finetuned import captions_to_read, embed_split_by_towers, open_finetuned, open_pixels
+    from vitcapr.retrieval.finetuned_towers import untrained_finetuned
 
     data = read_manifest(manifest)
-    store, target = open_pixels(pixels, data), resolve_device(device)
-    words = None if tags is None else TagTable.read(tags)
+    store = open_pixels(pixels, data)
     if finetuned is not None:
-        opened = open_finetuned(finetuned, store, target, words)
+        model, readers = open_finetuned(finetuned, store)
     else:
-        opened = open_untrained(settings.training, store, str(backbone or source), tokenizers or {}, target, words)
-    write_embeddings(embeddings, opened.embed_split(store, data, split, pairs, report))
+        torch.manual_seed(settings.training.seed)
+        model, _, readers, _ = untrained_finetuned(settings.training, store, str(backbone or source), tokenizers or {})
+    captions = captions_to_read(data, [name for reader in readers.values() for name in reader.languages], pairs, split)
+    words = None if tags is None else TagTable.read(tags)
+    embedded = embed_split_by_towers(model, readers, store, captions, words, resolve_device(device), report)
+    write_embeddings(embeddings, embedded)

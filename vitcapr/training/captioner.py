@@ -1,7 +1,6 @@
 """Training a captioner: teacher-forced cross-entropy over the captions of a split, or a reward for its own captions."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -96,10 +95,8 @@ def train_captioner(
     task = CaptionerTask(
         model, store, tokens, training, train=train, validation=validation, seed=seed, device=device, vocabulary=words
     )
-    weights = sum(parameter.numel() for parameter in model.parameters())
-    trained = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
-    sizes = f"{weights:,} weights" + (f", {trained:,} of them trained" if trained < weights else "")
-    reporter.line(f"{captioner.architecture}: {sizes}, {len(words):,} words, {dtype_name(dtype)} on {device}")
+    trained = sum(weight.numel() for weight in model.parameters() if weight.requires_grad)
+    reporter.line(f"{trained:,} weights to train, {len(words):,} words, {dtype_name(dtype)} on {device}")
     train_into(
         folder,
         lambda: task,
@@ -118,11 +115,8 @@ def model_arguments(captioner: CaptionerConfig) -> dict[str, Any]:
     return captioner.model_dump(include=own - {"word_vectors", "language_model"})
 
 
-@dataclass(frozen=True)
-class SelfCriticalBatch(Batch):
-    """A batch of a self-critical phase; its captions are not read."""
-
-    objective: SelfCritical
+Step = tuple[SelfCritical | None, Batch]
+"""A batch and the objective of its phase; None is cross-entropy. Self-critical phases do not read the captions."""
 
 
 class CaptionerTask:
@@ -166,10 +160,9 @@ class CaptionerTask:
             **options,
         )
 
-    def batches(self, phase: int, epoch: int, start: int) -> Iterator[Batch]:
-        objective = self._objectives[phase]
+    def batches(self, phase: int, epoch: int, start: int) -> Iterator[Step]:
         for batch in self._open_training(phase, epoch, start_batch=start, share=distributed.share()):
-            yield batch if objective is None else SelfCriticalBatch(**vars(batch), objective=objective)
+            yield self._objectives[phase], batch
 
     def steps(self, phase: int) -> int:
         return len(self._open_training(phase, epoch=0))
@@ -189,19 +182,19 @@ class CaptionerTask:
         tokens = to_device(batch.texts[:, :-1], self._device)
         return self.model(self.model.encode(self._features(batch)), tokens, mask, batch.image_index), targets
 
-    def loss(self, batch: Batch) -> tuple[Tensor, int]:
+    def loss(self, batch: Step) -> tuple[Tensor, int]:
         """Mean cross-entropy a word or, in a self-critical phase, minus the mean reward of a caption.
 
         Among several processes, a self-critical loss is a mean over the words that each has drawn, weighed by captions.
         """
-        if not len(batch.rows):
+        objective, read = batch
+        if not len(read.rows):
             return distributed.zero_loss(self.model), 0
-        if isinstance(batch, SelfCriticalBatch):
-            return batch.objective.loss(self.model, self._features(batch), batch.rows)
-        logits, targets = self._logits(batch)
-        return nn.functional.cross_entropy(logits, targets, label_smoothing=self._training.label_smoothing), len(
-            targets
-        )
+        if objective is not None:
+            return objective.loss(self.model, self._features(read), read.rows)
+        logits, targets = self._logits(read)
+        loss = nn.functional.cross_entropy(logits, targets, label_smoothing=self._training.label_smoothing)
+        return loss, len(targets)
 
     def validate(self) -> dict[str, float]:
         """Mean cross-entropy a word in nats, without smoothing; and CIDEr if it selects the epoch."""

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from vitcapr.config.retriever import RetrieverPhaseConfig
+from vitcapr.config.retriever import DualEncoderPhaseConfig
 from vitcapr.config.training import PhaseConfig
 from vitcapr.training.phases import warmup_steps
 
@@ -50,7 +50,7 @@ def rate_at(phase: PhaseConfig, step: int, steps: int) -> float:
         return phase.learning_rate * (step + 1) / warmup
     if phase.schedule == "constant":
         return phase.learning_rate
-    if isinstance(phase, RetrieverPhaseConfig) and phase.schedule == "step":
+    if isinstance(phase, DualEncoderPhaseConfig) and phase.schedule == "step":
         epoch = step * phase.epochs // steps
         return float(phase.learning_rate * phase.gamma ** (epoch // phase.step_epochs))
     done = (step - warmup) / max(1, steps - warmup - 1)

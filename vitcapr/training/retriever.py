@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import nn
 
 from vitcapr.batches.sources import FeatureSource, feature_dims, with_mean_patch
 from vitcapr.batches.texts import FeatureAndWordTexts, FeatureTexts, Texts, WordTexts, draw_pairs
 from vitcapr.config.retriever import (
     AnyTextConfig,
     BagTextConfig,
+    DualEncoderTrainingConfig,
     FeaturesAndWordsTextConfig,
     FeaturesTextConfig,
     LstmTextConfig,
@@ -21,17 +23,16 @@ from vitcapr.encoders.precision import dtype_name, resolve_dtype
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.tokens import TokenTable
-from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
+from vitcapr.models.dual_encoder import SIGMOID_BIAS, DualEncoder, DualEncoders, build_dual_encoder
+from vitcapr.models.towers import ImageTower
 from vitcapr.progress import Reporter
 from vitcapr.store.reader import FeatureStore, open_features
-from vitcapr.training.outcome import train_into
+from vitcapr.training.outcome import Rates, train_into
 from vitcapr.training.retriever_task import RetrieverTask
 from vitcapr.training.word_vectors import start_embedding
 
 _BLOCK = 4096
 """Rows measured at a time."""
-_BIAS = -10.0
-"""Of the sigmoid loss at the start (Zhai et al. 2023, section 3.2)."""
 
 
 def architecture_of(
@@ -60,7 +61,7 @@ def architecture_of(
         "embedding_dim": text_dim if raw else retriever.embedding_dim,
         "temperature": retriever.temperature,
         "learn_temperature": retriever.learn_temperature and learns,
-        **({"bias": _BIAS} if any(phase.objective == "sigmoid" for phase in retriever.training.phases) else {}),
+        **({"bias": SIGMOID_BIAS} if any(phase.objective == "sigmoid" for phase in retriever.training.phases) else {}),
         "image": {**image_dims, **retriever.image.canonical()},
         "text": text,
     }
@@ -97,9 +98,10 @@ def train_retriever(
     def begin(encoder: DualEncoder) -> None:
         if word_vectors is None:
             return
-        if encoder.text.embedding is None:
+        embedding = getattr(encoder.text, "embedding", None)
+        if embedding is None:
             raise UserError("a text tower of kind features has no word embedding", remedy="omit word_vectors")
-        start_embedding(encoder.text.embedding, word_vectors, "the retriever's text.word_dim")
+        start_embedding(embedding, word_vectors, "the retriever's text.word_dim")
 
     image_dims = feature_dims(stores[0], retriever.image.arrays)
     text_dim = None if sentences is None else sentences["text"].shape[-1]
@@ -127,7 +129,7 @@ def sample_rows(rows: np.ndarray, most: int | None) -> np.ndarray:
 
 
 def train_dual_encoder(
-    output_dir: Path,
+    folder: Path,
     retriever: RetrieverConfig,
     architecture: Mapping[str, Any],
     augmented_views: Sequence[FeatureSource],
@@ -141,7 +143,7 @@ def train_dual_encoder(
     reporter: Reporter,
     begin: Callable[[DualEncoder], None] = lambda _: None,
 ) -> None:
-    """Train a retriever, or every one of its sweep, and leave its files in ``output_dir``.
+    """Train a retriever on stored features, or every one of its sweep, and leave its files in ``folder``.
 
     Args:
         augmented_views: stores of the same images.
@@ -150,42 +152,72 @@ def train_dual_encoder(
         card: as for ``train_into``, but for the architecture.
         begin: what is done to every untrained dual encoder before its first step.
     """
-    training = retriever.training
-    dtype = resolve_dtype(training.precision, device)
     if retriever.image.pool == "cls_mean":
         augmented_views = [with_mean_patch(view) for view in augmented_views]
 
-    def make_task() -> RetrieverTask:
-        torch.manual_seed(seed)
+    def build() -> DualEncoders:
         encoder = build_dual_encoder(dict(architecture))
         for member in encoder.members:
             begin(member)
             _measure(member, augmented_views, texts, train)
-        return RetrieverTask(
-            encoder,
-            augmented_views,
-            texts,
-            train=train,
-            validation=sample_rows(validation, training.validation_images),
-            phases=training.phases,
-            seed=seed,
-            device=device,
-        )
+        return encoder
 
-    weights = sum(parameter.numel() for parameter in build_dual_encoder(dict(architecture)).parameters())
-    reporter.line(
-        f"{retriever.image.pool} and {retriever.text.kind}: {weights:,} weights, {architecture['embedding_dim']} "
-        f"dimensions, {dtype_name(dtype)} on {device}"
+    reporter.line(f"{retriever.image.pool} and {retriever.text.kind}, {architecture['embedding_dim']} dimensions")
+    train_encoder(
+        folder,
+        retriever.training,
+        build,
+        augmented_views,
+        texts,
+        train=train,
+        validation=sample_rows(validation, retriever.training.validation_images),
+        seed=seed,
+        device=device,
+        card={**card, "architecture": architecture},
+        reporter=reporter,
     )
+
+
+def train_encoder(
+    folder: Path,
+    training: DualEncoderTrainingConfig,
+    build: Callable[[], DualEncoders],
+    augmented_views: Sequence[FeatureSource],
+    texts: Texts,
+    *,
+    seed: int,
+    device: torch.device,
+    card: Mapping[str, Any],
+    reporter: Reporter,
+    rates_of: Callable[[nn.Module], Rates] | None = None,
+    **task: Any,
+) -> None:
+    """Train a dual encoder whose towers are of any kind.
+
+    Args:
+        build: the untrained dual encoder, the same for the same state of torch's generator.
+        card, rates_of: as for ``train_into``.
+        task: further arguments of :class:`RetrieverTask`.
+    """
+    dtype = resolve_dtype(training.precision, device)
+
+    def make_task() -> RetrieverTask:
+        torch.manual_seed(seed)
+        encoder = build()
+        trained = sum(weight.numel() for weight in encoder.parameters() if weight.requires_grad)
+        reporter.line(f"{trained:,} weights to train, {dtype_name(dtype)} on {device}")
+        return RetrieverTask(encoder, augmented_views, texts, phases=training.phases, seed=seed, device=device, **task)
+
     train_into(
-        output_dir,
+        folder,
         make_task,
         training,
-        card={**card, "architecture": architecture},
+        card=card,
         device=device,
         dtype=dtype,
         reporter=reporter,
         sweep=[] if training.sweep is None else training.sweep.learning_rate,
+        rates_of=rates_of,
     )
 
 
@@ -193,7 +225,7 @@ def _measure(encoder: DualEncoder, augmented_views: Sequence[FeatureSource], tex
     """What is standardised is so by the training rows that have a caption, and by these captions."""
     images = texts.image_row
     trained = np.isin(images, train)
-    if encoder.image.standardise is not None:
+    if isinstance(encoder.image, ImageTower) and encoder.image.standardise is not None:
         encoder.image.standardise.measure(
             torch.from_numpy(view["cls"].gather(rows))
             for rows in _blocks(np.unique(images[trained]))

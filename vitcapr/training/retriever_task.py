@@ -2,27 +2,34 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from vitcapr.batches.augment import PixelInput
 from vitcapr.batches.loader import Batch, Batches
 from vitcapr.batches.sources import FeatureSource, draw_augmented_views
 from vitcapr.batches.texts import Texts
-from vitcapr.config.retriever import RetrieverPhaseConfig
+from vitcapr.config.retriever import DualEncoderPhaseConfig, RetrieverPhaseConfig
 from vitcapr.encoders.staging import to_device
 from vitcapr.models.dual_encoder import DualEncoder, DualEncoders, side_by_side
 from vitcapr.retrieval.embedder import place_texts
 from vitcapr.training import distributed
-from vitcapr.training.contrastive import hinge_rank, info_nce, max_hinge, mined_loss, sigmoid, structure_loss
+from vitcapr.training.contrastive import (
+    hinge_rank,
+    info_nce,
+    max_hinge,
+    mined_loss,
+    pooled_loss,
+    sigmoid,
+    structure_loss,
+)
 from vitcapr.training.recall import recalls
 
-_VALIDATION_IMAGES = 64
-"""In a batch of the validation loss, where no phase of training says how many."""
-
-
-Step = tuple[RetrieverPhaseConfig, Batch]
+Step = tuple[DualEncoderPhaseConfig, Batch]
 
 
 class RetrieverTask:
@@ -31,6 +38,8 @@ class RetrieverTask:
     Args:
         augmented_views: stores of the same images; one view of every image of a batch is drawn, validation takes all.
         train, validation: rows of the images of each split.
+        pixels: makes the input of the image tower, if the stores hold pixels.
+        epoch_batches: most batches of an epoch; None: the whole split.
     """
 
     def __init__(
@@ -41,16 +50,18 @@ class RetrieverTask:
         *,
         train: np.ndarray,
         validation: np.ndarray,
-        phases: Sequence[RetrieverPhaseConfig],
+        phases: Sequence[DualEncoderPhaseConfig],
         seed: int,
         device: torch.device,
+        pixels: PixelInput | None = None,
+        epoch_batches: int | None = None,
     ) -> None:
         self.model = encoder
         self._augmented_views, self._texts, self._phases = augmented_views, texts, phases
-        self._train, self._validation = train, validation
-        self._seed, self._device = seed, device
+        self._train, self._validation, self._epoch_batches = train, validation, epoch_batches
+        self._seed, self._device, self._pixels = seed, device, pixels
 
-    def _open(self, phase: RetrieverPhaseConfig, epoch: int, start: int = 0) -> Batches:
+    def _open(self, phase: DualEncoderPhaseConfig, epoch: int, start: int = 0) -> Batches:
         return Batches(
             draw_augmented_views(self._augmented_views, self._seed, epoch),
             self._texts,
@@ -69,11 +80,20 @@ class RetrieverTask:
 
     def batches(self, phase: int, epoch: int, start: int) -> Iterator[Step]:
         settings = self._phases[phase]
-        for batch in self._open(settings, epoch, start):
-            yield settings, batch
+        most = None if self._epoch_batches is None else self._epoch_batches - start
+        for batch in islice(self._open(settings, epoch, start), most):
+            yield settings, self._placed(batch, epoch)
 
     def steps(self, phase: int) -> int:
-        return len(self._open(self._phases[phase], 0))
+        whole = len(self._open(self._phases[phase], 0))
+        return whole if self._epoch_batches is None else min(whole, self._epoch_batches)
+
+    def _placed(self, batch: Batch, epoch: int | None = None) -> Batch:
+        """The batch on the device, its pixels as the image tower reads them: augmented in an epoch of training."""
+        features = {name: to_device(array, self._device) for name, array in batch.features.items()}
+        if self._pixels is not None:
+            features = self._pixels(features, batch.rows.tolist(), epoch)
+        return replace(batch, features=features, texts=place_texts(batch.texts, self._device))
 
     def _embed(self, encoder: DualEncoder, batch: Batch, hinge_ranked: bool) -> tuple[Tensor, Tensor]:
         """Images (B, E) and captions (M, E) of length 1; ``hinge_ranked`` images keep their length."""
@@ -84,9 +104,6 @@ class RetrieverTask:
         images = encoder.image(batch.features).float() if hinge_ranked else encoder.embed_images(batch.features)
         return images, encoder.embed_texts(batch.texts)
 
-    def _features(self, batch: Batch) -> dict[str, Tensor]:
-        return {name: to_device(array, self._device) for name, array in batch.features.items()}
-
     def loss(self, batch: Step) -> tuple[Tensor, int]:
         """The objective a true pair, with the weighted loss of the mined captions, and how many pairs there are.
 
@@ -95,14 +112,13 @@ class RetrieverTask:
         """
         phase, pairs = batch
         index = to_device(pairs.image_index, self._device)
-        if phase.mixup and len(pairs.rows):
+        if isinstance(phase, RetrieverPhaseConfig) and phase.mixup and len(pairs.rows):
             pairs = mix(pairs, phase.mixup)
-        pairs = replace(pairs, features=self._features(pairs), texts=place_texts(pairs.texts, self._device))
         index = distributed.gather(index + distributed.rows_before(len(pairs.rows)))
         losses = [self._member_loss(encoder, phase, pairs, index) for encoder in self.model.members]
         return torch.stack(losses).mean(), len(pairs.image_index)
 
-    def _member_loss(self, encoder: DualEncoder, phase: RetrieverPhaseConfig, batch: Batch, index: Tensor) -> Tensor:
+    def _member_loss(self, encoder: DualEncoder, phase: DualEncoderPhaseConfig, batch: Batch, index: Tensor) -> Tensor:
         embedded = self._embed(encoder, batch, phase.objective == "hinge_rank")
         images, captions = map(distributed.gather, embedded)
         with torch.autocast(self._device.type, enabled=False):
@@ -114,13 +130,15 @@ class RetrieverTask:
                 loss = max_hinge(similarity, index, phase.margin)
             elif phase.objective == "hinge_rank":
                 loss = hinge_rank(similarity, index, phase.margin)
+            elif phase.objective == "pooled":
+                loss = pooled_loss(similarity, index, temperature, phase.shift)
             else:
                 assert encoder.bias is not None
                 loss = sigmoid(similarity, index, temperature, encoder.bias)
             if phase.hard_negatives is not None:
                 mined = mined_loss(similarity, index, temperature, phase.hard_negatives)
                 loss = loss + mined
-            if phase.structure:
+            if isinstance(phase, RetrieverPhaseConfig) and phase.structure:
                 frozen = map(distributed.gather, _frozen(batch))
                 pairs_of_spaces = zip(frozen, (images, captions), strict=True)
                 moved = [structure_loss(*each, temperature) for each in pairs_of_spaces]
@@ -128,31 +146,32 @@ class RetrieverTask:
         return loss
 
     def validate(self) -> dict[str, float]:
-        """The mean InfoNCE a pair, whatever the objective and without the loss of mined captions, and Recall@K.
+        """The mean loss a pair, and Recall@K.
 
+        The loss is InfoNCE, or the pooled loss if it is the last phase's objective, without that of mined captions.
         A batch has ``batch_images`` images of the last phase (64 where training counts pairs) with all captions.
         The loss of an ensemble is the mean over its members; the recalls are those of their mean cosines.
         The batches stand in the order of the rows, with all captions, so the loss is the same for the same weights.
         """
         total, seen = 0.0, 0
         images, captions, caption_image = [], [], []
-        size = self._phases[-1].batch_images if self._phases else _VALIDATION_IMAGES
-        members = self.model.members
-        arrays = members[0].image_arrays
+        last, members = self._phases[-1], self.model.members
+        options: dict[str, Any] = {"arrays": self.model.image_arrays, "shuffle": False, "device": self._device}
         augmented_views = [
-            Batches(view, self._texts, self._validation, size, arrays=arrays, shuffle=False)
-            for view in self._augmented_views
+            Batches(view, self._texts, self._validation, last.batch_images, **options) for view in self._augmented_views
         ]
         for seen_batches in zip(*augmented_views, strict=True):
-            batch = seen_batches[0]
+            placed = list(map(self._placed, seen_batches))
+            batch, views = placed[0], [each.features for each in placed]
             index = to_device(batch.image_index, self._device)
-            views = [self._features(seen_batch) for seen_batch in seen_batches]
-            placed = place_texts(batch.texts, self._device)
             of_images = [encoder.embed_augmented_views(views) for encoder in members]
-            of_captions = [encoder.embed_texts(placed) for encoder in members]
+            of_captions = [encoder.embed_texts(batch.texts) for encoder in members]
             with torch.autocast(self._device.type, enabled=False):
                 for encoder, mine, its in zip(members, of_images, of_captions, strict=True):
-                    loss = info_nce(mine @ its.T, index, encoder.temperature())
+                    if last.objective == "pooled":
+                        loss = pooled_loss(mine @ its.T, index, encoder.temperature(), last.shift)
+                    else:
+                        loss = info_nce(mine @ its.T, index, encoder.temperature())
                     total += float(loss) * len(index) / len(members)
             images.append(side_by_side(of_images).cpu().numpy())
             captions.append(side_by_side(of_captions).cpu().numpy())

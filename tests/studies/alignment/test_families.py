@@ -198,8 +198,8 @@ def test_the_configuration_names_every_family() -> None:
     assert set(FAMILIES) == set(NAMES)
 
 
-# ``residuals`` is ``residual`` and the mean of ``cca_heads``: seconds for nothing new.
-@pytest.mark.parametrize("name", [name for name in FAMILIES if name != "residuals"])
+# ``cca_heads`` are several ``cca_head``, and ``fusemix`` is a deeper ``residual``: seconds for nothing new.
+@pytest.mark.parametrize("name", sorted(FAMILIES.keys() - {"cca_head", "residual", "residuals"}))
 def test_every_family_beats_chance_on_held_out_pairs(name: str) -> None:
     train, validation, test = pairs_of(120, 2, 0), pairs_of(30, 2, 1), pairs_of(50, 2, 2)
     chosen = choose(FAMILIES[name], train, validation, seed=0)

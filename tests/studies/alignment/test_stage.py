@@ -44,7 +44,10 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def run(data: Path, folder: Path) -> dict[str, Path]:
+@pytest.fixture(scope="module")
+def made(data: Path) -> dict[str, Path]:
+    """The files of the stage."""
+    folder = data / "stage"
     made = {name: folder / f"{name}.{'md' if name == 'table' else 'csv'}" for name in OUTPUTS}
     run_stage(
         align,
@@ -60,8 +63,7 @@ def run(data: Path, folder: Path) -> dict[str, Path]:
     return made
 
 
-def test_the_stage_finds_what_the_command_finds(data: Path, tmp_path: Path) -> None:
-    made = run(data, tmp_path / "stage")
+def test_the_stage_finds_what_the_command_finds(data: Path, made: dict[str, Path], tmp_path: Path) -> None:
     stores = (data / "images/sealed", data / "texts/sealed")
     of_command = {"pairs": data / "data/captions.parquet", "families": "linear,cca", "sizes": "all", "seeds": 1}
     command.main(*stores, tmp_path / "out", **of_command)  # type: ignore[arg-type]
@@ -76,8 +78,7 @@ def test_the_stage_finds_what_the_command_finds(data: Path, tmp_path: Path) -> N
     assert picture.stat().st_size > 1000
 
 
-def test_the_atlas_shows_what_the_alignments_measured(data: Path, tmp_path: Path) -> None:
-    made = run(data, tmp_path / "stage")
+def test_the_atlas_shows_what_the_alignments_measured(made: dict[str, Path], tmp_path: Path) -> None:
     cider: Score = {"value": 0.5, "low": 0.4, "high": 0.6, "n": 20}
     write_metrics(tmp_path / "metrics.json", "made", "test", {"cider": cider}, "ours")
     kinds = ("intervals", "similarity", "seconds")
@@ -103,9 +104,10 @@ def test_the_atlas_shows_what_the_alignments_measured(data: Path, tmp_path: Path
     assert (atlas["calibrated"] == pd.read_csv(made["similarity"])["calibrated"].item()).all()
     assert "| vit | cls | 50.0 (40.0-60.0) |" in (tmp_path / "atlas.md").read_text()
     assert min(picture.stat().st_size for picture in pictures) > 1000
-    made["similarity"].write_text("inputs\ncls\n")
+    broken = tmp_path / "similarity.csv"
+    broken.write_text("inputs\ncls\n")
     with pytest.raises(UserError, match=r"not the tables of an alignment: .*calibrated"):
-        read_atlas(*({"vit/bert": made[kind]} for kind in kinds))
+        read_atlas(*({"vit/bert": path} for path in (made["intervals"], broken, made["seconds"])))
 
 
 def test_the_atlas_has_a_panel_for_each_text_encoder() -> None:

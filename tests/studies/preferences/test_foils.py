@@ -1,4 +1,4 @@
-"""Foils by a trained captioner: its likelihood from photographs and from a store, with and without the image."""
+"""Foils by a trained captioner: its likelihood from photographs, with and without the image."""
 
 import json
 from collections.abc import Sequence
@@ -15,17 +15,13 @@ from tests.models.untrained import untrained
 from vitcapr.errors import UserError
 from vitcapr.formats.vocabulary import SPECIALS, Vocabulary
 from vitcapr.studies.preferences.commands import foils
-from vitcapr.studies.preferences.likelihood import LikelihoodScorer, StoredFeatures
+from vitcapr.studies.preferences.likelihood import LikelihoodScorer
 
-STORE = Path("results/toy/features/vit/manifest.json")
 WORDS = ("cat", "dog", "runs")
 
 
 class Noise:
     """Features by the name of an image."""
-
-    def __contains__(self, name: str) -> bool:
-        return True
 
     def __call__(self, names: Sequence[str]) -> dict[str, torch.Tensor]:
         draws = [torch.randn(5, 6, generator=torch.Generator().manual_seed(ord(name))) for name in names]
@@ -70,15 +66,6 @@ def test_what_is_left_of_the_likelihood_without_the_text(monkeypatch: pytest.Mon
     }
 
 
-def test_names_of_photographs_in_a_store() -> None:
-    store = type("Store", (), {"image_ids": ["a.jpg", "b", "139"]})()
-    names = ["a.jpg", "b.png", "COCO_val2014_000000000139.jpg", "c.jpg", "d_139.jpg"]
-    features = StoredFeatures(store, ["cls"], torch.device("cpu"), [names, ["000000000139.jpg"]])
-    assert [name for name in (*names, "000000000139.jpg") if name not in features] == ["c.jpg", "d_139.jpg"]
-    with pytest.raises(UserError, match=r"'x/a.jpg' and 'y/a.jpg' are both the image 'a.jpg'"):
-        StoredFeatures(store, ["cls"], torch.device("cpu"), [["x/a.jpg", "y/a.jpg"]])
-
-
 @pytest.mark.parametrize(
     ("pairs", "models", "message"),
     [
@@ -97,18 +84,17 @@ def test_names_that_would_be_one(pairs: list[str], models: list[Path], message: 
 
 @pytest.mark.parametrize("kind", ["patch_attention", "baseline"])
 def test_foils_by_a_captioner(kind: str, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Its own caption has the likelihood that it was generated with (in bfloat16), from the photograph and from the
-    store."""
+    """Its own caption has the likelihood that it was generated with (in bfloat16)."""
     captioner = Path("results/toy/captioners") / kind
     made = vitcapr.load_captioner(captioner, beam_size=1).caption("photos/photo 07.png")[0]
-    for image, given in (("photo 07.png", (Path("photos"), None)), ("07.png", (None, STORE))):
-        one = foils._likelihood(captioner, *given, [[image]])
-        assert one([image], [made.caption]) == pytest.approx([made.log_prob], rel=1e-3)
-        assert [one.knows(caption) for caption in ("a dog", "a zebra")] == [True, False]
-    pairs = [{"filename": f"{name}.png", "caption": "a dog", "negative_caption": "dog a"} for name in ("07", "08", "q")]
+    one = foils._likelihood(captioner, Path("photos"))
+    assert one(["photo 07.png"], [made.caption]) == pytest.approx([made.log_prob], rel=1e-3)
+    assert [one.knows(caption) for caption in ("a dog", "a zebra")] == [True, False]
+    names = [path.name for path in sorted(Path("photos").iterdir())[:2]]
+    pairs = [{"filename": name, "caption": "a dog", "negative_caption": "dog a"} for name in (*names, "q.png")]
     path = project / f"{kind}.json"
     path.write_text(json.dumps(dict(enumerate(pairs))))
-    foils.main([path], captioner=[captioner], features=STORE, samples=20, output=project / "out")
+    foils.main([path], captioner=[captioner], photographs=Path("photos"), samples=20, output=project / "out")
     printed = capsys.readouterr().out
     assert "2 of 3 pairs" in printed
     assert f"{kind} knows every word of 2 pairs" in printed

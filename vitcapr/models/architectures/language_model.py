@@ -5,6 +5,7 @@ from typing import Any, Literal, cast
 
 import torch
 from torch import Tensor, nn
+from transformers.cache_utils import Cache, DynamicLayer
 
 from vitcapr.errors import UserError
 from vitcapr.models.interface import Captioner, Memory, State, Step
@@ -151,11 +152,9 @@ class LanguageModelCaptioner(Captioner):
         read, own = self.embedding(tokens), torch.arange(1, hypotheses + 1, device=tokens.device)
         owner = torch.cat([own.new_zeros(prefix), own.repeat_interleave(before), own])
         places = torch.cat([torch.arange(prefix, device=tokens.device), torch.full_like(own, prefix + before)])
-        if state:
-            pieces = state["states"].movedim(1, -3).flatten(-3, -2)
-            cache, new = _cache(torch.cat([memory["states"], pieces], dim=-2)), hypotheses
-        else:
-            read, cache, new = torch.cat([memory["prefix"], read], dim=1), _cache(), prefix + hypotheses
+        cache, new = _cache(memory, state), hypotheses
+        if not state:
+            read, new = torch.cat([memory["prefix"], read], dim=1), prefix + hypotheses
         output = self._read(
             read,
             _sees(owner[None, -new:], owner[None]).tril(len(owner) - new).expand(images, -1, -1),
@@ -164,7 +163,8 @@ class LanguageModelCaptioner(Captioner):
             logits_to_keep=hypotheses,
             output_attentions=self.attends,
         )
-        newest = _last_states(cache, new)
+        newest = torch.stack([states for layer in cache.layers for states in (layer.keys, layer.values)], 1)
+        newest = newest.unflatten(1, (-1, 2))  # (B, L, 2, A, new, H / A)
         if not state:
             memory["states"], newest = newest[..., :prefix, :], newest[..., prefix:, :]
         grown = newest.movedim(-2, 1)[..., None, :]
@@ -219,17 +219,25 @@ def _sees(queries: Tensor, keys: Tensor) -> Tensor:
     return (keys[:, None] == 0) | (queries[:, :, None] == keys[:, None])
 
 
-def _cache(states: Tensor | None = None) -> Any:
-    """transformers' cache of (B, L, 2, A, S, H / A); None for an empty one."""
-    from transformers import DynamicCache
+class _NewStates(DynamicLayer):
+    """The keys and values of the new tokens of a layer. Those ``before``, (B, 2, A, T, H / A) each, are copied once."""
 
-    return DynamicCache(None if states is None else [tuple(layer.unbind(1)) for layer in states.unbind(1)])
+    def __init__(self, *before: Tensor) -> None:
+        super().__init__()
+        self.before = before
+
+    def update(self, keys: Tensor, values: Tensor, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
+        self.keys, self.values, self.is_initialized = keys, values, True
+        every_key = torch.cat([*(states[:, 0] for states in self.before), keys], dim=-2)
+        return every_key, torch.cat([*(states[:, 1] for states in self.before), values], dim=-2)
 
 
-def _last_states(cache: Any, count: int) -> Tensor:
-    """(B, L, 2, A, count, H / A)."""
-    newest = [states[..., -count:, :] for layer in cache.layers for states in (layer.keys, layer.values)]
-    return torch.stack(newest, 1).unflatten(1, (-1, 2))  # type: ignore[no-any-return]
+def _cache(memory: Memory, state: State) -> Cache:
+    """transformers' cache behind the prefix and the pieces of all hypotheses of an image; empty before both."""
+    if not state:
+        return Cache(layer_class_to_replicate=_NewStates)
+    pieces = state["states"].movedim(1, -3).flatten(-3, -2)
+    return Cache([_NewStates(*layer) for layer in zip(memory["states"].unbind(1), pieces.unbind(1), strict=True)])
 
 
 def _pooling(patches: Tensor, grid: int) -> Tensor:

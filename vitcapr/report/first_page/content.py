@@ -1,6 +1,5 @@
 """The first page of an experiment: one HTML file that needs no network."""
 
-import base64
 import io
 import subprocess
 from collections.abc import Sequence
@@ -12,7 +11,7 @@ from markupsafe import Markup
 from PIL import Image
 
 import vitcapr
-from vitcapr.data.images import thumbnail
+from vitcapr.data.images import data_url, thumbnail
 from vitcapr.formats.manifest import SPLITS, Manifest
 from vitcapr.report.attended import SCRIPT
 
@@ -43,7 +42,7 @@ class Picture(NamedTuple):
 
     @property
     def address(self) -> str:
-        return f"data:image/{self.kind};base64,{base64.b64encode(self.content).decode('ascii')}"
+        return data_url(self.content, self.kind)
 
 
 def small(image: Image.Image, alt: str, image_id: str) -> Picture:

@@ -44,7 +44,7 @@ from vitcapr.formats.model import read_model
 from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
 from vitcapr.models.heads import ResidualHead
 from vitcapr.progress import Reporter
-from vitcapr.retrieval.embedder import embed_rows, embed_text_rows
+from vitcapr.retrieval.embedder import embed_rows, embed_texts, rows_of
 from vitcapr.studies.alignment.closed_forms import canonical
 from vitcapr.studies.alignment.interface import Alignment, Fit, Fitted, Pairs
 from vitcapr.training.retriever import architecture_of, train_dual_encoder
@@ -96,7 +96,7 @@ def _fit(recipe: Recipe, from_cca: bool, train: Pairs, validation: Pairs, seed: 
     model.eval()
     alignment = Alignment(
         lambda rows: embed_rows(model, [MemoryFeatures(cls=MemoryArray(rows))], _CPU).embed(np.arange(len(rows))),
-        lambda rows: embed_text_rows(model, MemoryArray(rows), _CPU).embed(np.arange(len(rows))),
+        lambda rows: embed_texts(model, rows_of(MemoryArray(rows)), _CPU).embed(np.arange(len(rows))),
     )
     yield Fitted({"epoch": card["best_epoch"]}, alignment)
 

@@ -13,7 +13,7 @@ them is ``inv(I - H)`` times what the whole fit leaves (Cook 1977, for several r
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from scipy.linalg import cho_factor, cho_solve
 Floats = NDArray[np.float64]
 Points = NDArray[np.float32]
 Rows = NDArray[np.int64]
+F = TypeVar("F", np.float32, np.float64)
 
 
 @dataclass(frozen=True)
@@ -45,11 +46,15 @@ class Moments:
 
 @dataclass(frozen=True)
 class Ridges:
-    """Both regressions; ``image_ridge`` and ``text_ridge`` are in units of the mean variance of the features."""
+    """Both regressions; ``image_ridge`` and ``text_ridge`` are in units of the mean variance of the features.
+
+    ``siblings``: whether the other captions of an image count, too.
+    """
 
     moments: Moments
     image_ridge: float
     text_ridge: float
+    siblings: bool
 
     @cached_property
     def _inverses(self) -> tuple[Floats, Floats]:
@@ -89,12 +94,20 @@ class Ridges:
         return expected_texts, own - unexplained
 
     def points(self, images: Floats, texts: Floats, counts: Rows) -> tuple[Points, Points]:
-        """(n, Dx + Dy) and (m, Dx + Dy) float32. A dot product is the sum of two cosines about the means: of the
-        caption and the expected one, and of the image and the expected one."""
+        """Of each caption, the point of its image and its own: (m, E) float32 each. Their dot product is the score.
+
+        With ``siblings``, the point of the image also holds the mean of its other captions, so it differs from caption
+        to caption.
+        """
         expected_texts, expected_images = self.left_out(images, texts, counts)
         image_mean, text_mean = self.means
-        of_images = _unit(expected_texts - text_mean), _unit(images - image_mean)
-        of_texts = _unit(texts - text_mean), _unit(expected_images - image_mean)
+        owner = np.repeat(np.arange(len(counts)), counts)
+        of_images = [_unit(expected_texts - text_mean)[owner], _unit(images - image_mean)[owner]]
+        words = _unit(texts - text_mean).astype(np.float32)
+        of_texts = [words, _unit(expected_images - image_mean)]
+        if self.siblings:
+            of_images.append(_unit(sum_groups(words.astype(np.float64), counts)[owner].astype(np.float32) - words))
+            of_texts.append(words)
         return np.hstack(of_images).astype(np.float32), np.hstack(of_texts).astype(np.float32)
 
 
@@ -118,5 +131,5 @@ def _with_one(rows: Floats) -> Floats:
     return np.hstack([np.ones((len(rows), 1)), rows])
 
 
-def _unit(rows: Floats) -> Floats:
+def _unit(rows: NDArray[F]) -> NDArray[F]:
     return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12))

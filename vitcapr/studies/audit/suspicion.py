@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitcapr.store.reader import FeatureArray
-from vitcapr.studies.audit.ridge import Floats, Moments, Points, Ridges, Rows, sum_groups
+from vitcapr.studies.audit.ridge import Floats, Moments, Points, Ridges, Rows
 
 IMAGE_RIDGE, TEXT_RIDGE = 0.03, 0.1
 _NEAREST = 0.02
@@ -100,71 +100,48 @@ def measure(
         moments = part if moments is None else moments + part
         advance(len(y))
     assert moments is not None
-    scorer = _Scorer(Ridges(moments, IMAGE_RIDGE, TEXT_RIDGE), bool(stores.counts.min() > 1))
+    ridges = Ridges(moments, IMAGE_RIDGE, TEXT_RIDGE, siblings=bool(stores.counts.min() > 1))
     captioned = np.flatnonzero(stores.counts)
     sample = np.sort(draw.choice(captioned, min(rivals, len(captioned)), replace=False))
-    others = scorer.rivals(stores, sample)
+    others = _rivals(ridges, stores, sample)
     results = []
     for images in stores.chunks():
-        results.append(scorer.score(stores, images, others, draw))
+        results.append(_score(ridges, stores, images, others, draw))
         advance(len(results[-1].pairs))
     return Suspicion(*map(np.concatenate, zip(*results, strict=True)))
 
 
-@dataclass(frozen=True)
-class _Scorer:
-    """``siblings``: whether an image's other captions count."""
+def _rivals(ridges: Ridges, stores: PairedStores, images: Rows) -> _Rivals:
+    counts = stores.counts[images]
+    first = np.cumsum(counts) - counts
+    of_images, of_texts = (points[first] for points in ridges.points(*stores.read(images)))
+    scores = of_images @ of_texts.T
+    np.fill_diagonal(scores, -np.inf)
+    return _Rivals(of_images, of_texts, images, stores.captions(images)[first], _mean_of_best(scores))
 
-    ridges: Ridges
-    siblings: bool
 
-    def points(self, images: Floats, texts: Floats, counts: Rows) -> tuple[Points, Points]:
-        """Of each caption, the point of its image and its own: (m, E) each. Their dot product is the score of the pair.
-
-        The point of the image holds the mean of its other captions, so it differs from caption to caption.
-        """
-        of_images, of_texts = self.ridges.points(images, texts, counts)
-        owner = np.repeat(np.arange(len(counts)), counts)
-        of_images = of_images[owner]
-        if self.siblings:
-            words = of_texts[:, : texts.shape[1]]
-            others = sum_groups(words.astype(np.float64), counts)[owner].astype(np.float32) - words
-            of_images = np.hstack(
-                [of_images, others / np.maximum(np.linalg.norm(others, axis=1, keepdims=True), 1e-12)]
-            )
-            of_texts = np.hstack([of_texts, words])
-        return of_images, of_texts
-
-    def rivals(self, stores: PairedStores, images: Rows) -> _Rivals:
-        counts = stores.counts[images]
-        first = np.cumsum(counts) - counts
-        of_images, of_texts = (points[first] for points in self.points(*stores.read(images)))
-        scores = of_images @ of_texts.T
-        np.fill_diagonal(scores, -np.inf)
-        return _Rivals(of_images, of_texts, images, stores.captions(images)[first], _mean_of_best(scores))
-
-    def score(self, stores: PairedStores, images: Rows, rivals: _Rivals, draw: np.random.Generator) -> Suspicion:
-        of_images, of_texts = self.points(*stores.read(images))
-        own_image, rows = np.repeat(images, stores.counts[images]), np.arange(len(of_texts))
-        own = (of_images * of_texts).sum(axis=1)
-        with_images, with_captions = of_texts @ rivals.images.T, of_images @ rivals.texts.T
-        same = own_image[:, None] == rivals.image_row
-        with_images[same] = with_captions[same] = -np.inf
-        best_images, best_captions = _mean_of_best(with_images), _mean_of_best(with_captions)
-        other = draw.integers(len(rivals.image_row), size=len(own))
-        other[rivals.image_row[other] == own_image] -= 1
-        random = with_images[rows, other]
-        image, caption = with_images.argmax(axis=1), with_captions.argmax(axis=1)
-        better = with_images[rows, image] > own, with_captions[rows, caption] > own
-        # To the caption of a random pair, its own image is one of the others.
-        np.copyto(with_images, own[:, None], where=same)
-        with_images[rows, other] = -np.inf
-        return Suspicion(
-            (best_images + best_captions) / 2 - own,
-            (_mean_of_best(with_images) + rivals.best[other]) / 2 - random,
-            np.where(better[0], rivals.image_row[image], -1),
-            np.where(better[1], rivals.caption_row[caption], -1),
-        )
+def _score(ridges: Ridges, stores: PairedStores, images: Rows, rivals: _Rivals, draw: np.random.Generator) -> Suspicion:
+    of_images, of_texts = ridges.points(*stores.read(images))
+    own_image, rows = np.repeat(images, stores.counts[images]), np.arange(len(of_texts))
+    own = (of_images * of_texts).sum(axis=1)
+    with_images, with_captions = of_texts @ rivals.images.T, of_images @ rivals.texts.T
+    same = own_image[:, None] == rivals.image_row
+    with_images[same] = with_captions[same] = -np.inf
+    best_images, best_captions = _mean_of_best(with_images), _mean_of_best(with_captions)
+    other = draw.integers(len(rivals.image_row), size=len(own))
+    other[rivals.image_row[other] == own_image] -= 1
+    random = with_images[rows, other]
+    image, caption = with_images.argmax(axis=1), with_captions.argmax(axis=1)
+    better = with_images[rows, image] > own, with_captions[rows, caption] > own
+    # To the caption of a random pair, its own image is one of the others.
+    np.copyto(with_images, own[:, None], where=same)
+    with_images[rows, other] = -np.inf
+    return Suspicion(
+        (best_images + best_captions) / 2 - own,
+        (_mean_of_best(with_images) + rivals.best[other]) / 2 - random,
+        np.where(better[0], rivals.image_row[image], -1),
+        np.where(better[1], rivals.caption_row[caption], -1),
+    )
 
 
 def _mean_of_best(scores: NDArray[np.float32]) -> Points:

@@ -3,9 +3,9 @@
 Source: Lin et al. 2023, "Revisiting the Role of Language Priors in Vision-Language Models", arXiv 2306.01879.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -14,15 +14,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from vitcapr.batches.sources import read_rows
 from vitcapr.data.photographs import open_image
 from vitcapr.encoders.language_models import Pieces
 from vitcapr.encoders.photographs import PhotographEncoder
-from vitcapr.formats.identity import match_images
 from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.metrics.bootstrap import Array
 from vitcapr.models.interface import Captioner
-from vitcapr.store.reader import FeatureStore
 from vitcapr.text.normalise import words_of
 
 _CAPTIONS = 128
@@ -37,37 +34,8 @@ class Photographs(NamedTuple):
     encoder: PhotographEncoder
     folder: Path
 
-    def __contains__(self, name: object) -> bool:
-        return (self.folder / str(name)).is_file()
-
     def __call__(self, names: Sequence[str]) -> dict[str, Tensor]:
         return self.encoder.encode([open_image(self.folder / name) for name in names])
-
-
-class StoredFeatures:
-    """Features from a store, by the names of the photographs.
-
-    Args:
-        names: those of each file of pairs.
-
-    Raises:
-        UserError: a name may be that of two images of the store, or a file has two names of one image.
-    """
-
-    def __init__(
-        self, store: FeatureStore, arrays: Sequence[str], device: torch.device, names: Iterable[Iterable[str]]
-    ) -> None:
-        self._read = partial(read_rows, store, arrays, device=device)
-        self._rows: dict[str, int] = {}
-        for each in names:
-            self._rows |= match_images(each, store.image_ids, "the photographs of the pairs")
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._rows
-
-    def __call__(self, names: Sequence[str]) -> dict[str, Tensor]:
-        rows = np.array([self._rows[name] for name in names])
-        return {name: array.float() for name, array in self._read(rows=rows).items()}
 
 
 @dataclass(frozen=True)
@@ -79,7 +47,7 @@ class LikelihoodScorer:
 
     model: Captioner
     words: Vocabulary
-    features: Photographs | StoredFeatures
+    features: Photographs
 
     @torch.inference_mode()
     def __call__(self, images: Sequence[str], captions: Sequence[str]) -> Array:

@@ -26,9 +26,6 @@ def main(
     captioner: Annotated[
         list[Path] | None, typer.Option(help="Folder of a trained captioner, which scores by likelihood. Repeatable.")
     ] = None,
-    features: Annotated[
-        Path | None, typer.Option(help="Features of the photographs for --captioner, in place of --photographs.")
-    ] = None,
     blind: Annotated[
         str | None, typer.Option(help="Causal language model that sees no image: a hub id or a folder.")
     ] = None,
@@ -43,33 +40,27 @@ def main(
 ) -> None:
     """The share of pairs whose caption scores higher than its foil, by split, with 95 % intervals over the images.
 
-    With --photographs or --features, only pairs whose photograph is there count, for the blind model as well. Chance is
-    50 %.
+    With --photographs, only pairs whose photograph is there count, for the blind model as well. Chance is 50 %.
     """
     if not retriever and not captioner and blind is None:
         raise UserError("nothing to score the pairs by", remedy="give --retriever, --captioner or --blind")
-    if (retriever and photographs is None) or (captioner and photographs is None and features is None):
+    if (retriever or captioner) and photographs is None:
         raise UserError("retrievers and captioners see photographs", remedy="give their folder with --photographs")
     from vitcapr.studies.preferences.compositional import read_foils, score_foils
     from vitcapr.studies.preferences.figures import draw_foils, write_figure, write_tables
 
     _check_different([path.stem for path in pairs], "files of pairs")
     by_file = [read_foils(path) for path in pairs]
-    listed = kept = [pair for each in by_file for pair in each]
-    if retriever or not captioner:
-        kept = [pair for pair in kept if photographs is None or (photographs / pair.image).is_file()]
+    listed, folder = [pair for each in by_file for pair in each], photographs or Path()
+    kept = [pair for pair in listed if photographs is None or (folder / pair.image).is_file()]
     models = [*(retriever or []), *(captioner or [])]
     times = Counter(folder.name for folder in models)
     _check_different([_label(folder, times) for folder in models], "models")
-    names = [[pair.image for pair in each] for each in by_file]
-    captioners = {_label(one, times): _likelihood(one, photographs, features, names) for one in captioner or []}
-    for one in captioners.values():
-        kept = [pair for pair in kept if pair.image in one.features]
     if not kept:
         raise UserError("no photograph of the pairs is there", where=photographs, remedy=f"such as {listed[0].image}")
     images = [pair.image for pair in kept] * 2
     captions = [pair.caption for pair in kept] + [pair.foil for pair in kept]
-    folder = photographs or Path()
+    captioners = {_label(one, times): _likelihood(one, folder) for one in captioner or []}
     scores = {_label(one, times): _cosines(one, folder, images, captions) for one in retriever or []}
     alone = None
     if blind is not None:
@@ -105,28 +96,21 @@ def _label(folder: Path, times: Mapping[str, int]) -> str:
     return folder.name if times[folder.name] == 1 else "/".join(folder.resolve().parts[-3:])
 
 
-def _likelihood(
-    folder: Path, photographs: Path | None, features: Path | None, names: list[list[str]]
-) -> "LikelihoodScorer":
+def _likelihood(folder: Path, photographs: Path) -> "LikelihoodScorer":
     import torch
 
     from vitcapr.api.captioner import load_captioner
-    from vitcapr.decoding.captioners import check_features, open_captioner
+    from vitcapr.decoding.captioners import open_captioner
     from vitcapr.encoders.precision import resolve_device
     from vitcapr.formats.vocabulary import Vocabulary
-    from vitcapr.store.reader import open_features
-    from vitcapr.studies.preferences.likelihood import LikelihoodScorer, Photographs, StoredFeatures
+    from vitcapr.studies.preferences.likelihood import LikelihoodScorer, Photographs
 
-    given, device = load_captioner(folder, features=features), resolve_device("auto")
+    given, device = load_captioner(folder), resolve_device("auto")
     given.files.check_architecture()
     words = Vocabulary.read(given.vocabulary)
     model = open_captioner(given.folder, words, torch.float32).to(device).eval()
-    if features is None:
-        (encoder,) = given.files.encoders([given.features], device, None)
-        return LikelihoodScorer(model, words, Photographs(encoder, photographs or Path()))
-    store = open_features(given.features).at_layer(given.files.model.layer)
-    check_features(model, given.folder, store, attends=False)
-    return LikelihoodScorer(model, words, StoredFeatures(store, model.arrays, device, names))
+    (encoder,) = given.files.encoders([given.features], device, None)
+    return LikelihoodScorer(model, words, Photographs(encoder, photographs))
 
 
 def _cosines(folder: Path, photographs: Path, images: list[str], captions: list[str]) -> "Array":

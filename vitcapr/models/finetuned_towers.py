@@ -1,17 +1,17 @@
-"""A fine-tuned dual encoder: a ViT and text models of the BERT family with a shared space (Peng 2025, section 2).
+"""Fine-tuned towers of a dual encoder: a ViT, and text models of the BERT family (Peng 2025, section 2).
 
 The callers make the encoders, which are models of transformers. This module selects the trained layers, pools and
-projects the outputs, and combines the towers.
+projects the outputs, and gives each caption to the tower of its language.
 """
 
 import math
-from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from itertools import repeat
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
-
-from vitcapr.models.dual_encoder import SharedSpace, on_sphere
+from torch.utils.checkpoint import checkpoint
 
 Pool = Literal["cls", "mean"]
 
@@ -26,7 +26,14 @@ class FinetunedTower(nn.Module):
         top_layers: number of trained layers, from the top; None: the whole encoder is trained; 0: no layer.
         prefix: number of tokens before the patches, which ``mean`` ignores; only for an image tower.
         pretrained: whether the encoder is pretrained; see :func:`layer_rates`.
+
+    Attributes:
+        chunk: inputs that are computed at a time. What lies between is thrown away and computed again on the way back
+            (GradCache, Gao et al. 2021), with the same random numbers, so that the gradient is that of the whole batch;
+            None computes a batch at once.
     """
+
+    chunk: int | None = None
 
     def __init__(
         self,
@@ -68,19 +75,31 @@ class FinetunedTower(nn.Module):
             vectors = (hidden * real).sum(1) / real.sum(1)
         return self.project(vectors)  # type: ignore[no-any-return]
 
+    def _in_chunks(self, embed: Callable[..., Tensor], *inputs: Tensor | None) -> Tensor:
+        if self.chunk is None:
+            return embed(*inputs)
+        columns = (repeat(None) if tensor is None else tensor.split(self.chunk) for tensor in inputs)
+        return torch.cat([checkpoint(embed, *part, use_reentrant=False) for part in zip(*columns, strict=False)])
+
 
 class FinetunedImageTower(FinetunedTower):
-    """Pixels, (B, 3, S, S) float -> (B, E).
+    """Pixels to (B, E).
 
     Args:
         options: keyword arguments of the encoder, without the pixels.
     """
 
+    arrays: tuple[str, ...] = ("pixels",)
+
     def __init__(self, *args: Any, options: Mapping[str, Any] | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._options = dict(options or {})
 
-    def forward(self, pixels: Tensor) -> Tensor:
+    def forward(self, features: Mapping[str, Tensor]) -> Tensor:
+        """``pixels: (B, 3, S, S)`` float, normalised."""
+        return self._in_chunks(self._embed, features["pixels"])
+
+    def _embed(self, pixels: Tensor) -> Tensor:
         return self.pooled(self.encoder(pixels, **self._options).last_hidden_state)
 
 
@@ -118,6 +137,11 @@ class FinetunedTextTower(FinetunedTower):
     ) -> Tensor:
         """``mask: (M, T)``, 1 for real tokens; ``tags: (M, T)`` int64, for a tower with tags; ``types: (M, T)`` int64,
         for a tower with segments; ``titles: (M, T)``, 1 for the tokens of titles."""
+        return self._in_chunks(self._embed, ids, mask, tags, types, titles)
+
+    def _embed(
+        self, ids: Tensor, mask: Tensor, tags: Tensor | None, types: Tensor | None, titles: Tensor | None
+    ) -> Tensor:
         given = {"token_type_ids": types} if self._segments else {}
         if self.tags is None:
             given["input_ids"] = ids
@@ -135,38 +159,37 @@ class FinetunedTextTower(FinetunedTower):
         return bias[:, None, None, :].expand(-1, -1, mask.shape[1], -1)
 
 
-class FinetunedDualEncoder(SharedSpace):
-    """An image tower and text towers, by name, with outputs of length 1 in one space."""
+class TowerTokens(NamedTuple):
+    """The captions of a batch that one tower reads.
 
-    def __init__(
-        self,
-        image: FinetunedImageTower,
-        texts: Mapping[str, FinetunedTextTower],
-        temperature: float,
-        learn_temperature: bool,
-    ) -> None:
-        super().__init__(image.embedding_dim, temperature, learn_temperature)
-        self.image, self.texts = image, nn.ModuleDict(texts)
+    Attributes:
+        at: (m,) int64, the places of the captions in the batch.
+        inputs: the arguments of the text tower, each (m, T) int64: ``ids``, padded; ``mask``, 1 at real tokens;
+            ``types``, 1 in the second segment of a caption; and, where there are any, ``titles``, 1 for the tokens of
+            titles and of title marks, and ``tags``, the part of speech of each token's word, 0 for no word.
+    """
 
-    def embed_images(self, pixels: Tensor) -> Tensor:
-        """``pixels: (B, 3, S, S)`` -> (B, E) float32, unit length."""
-        return on_sphere(self.image(pixels))
-
-    def embed_texts(self, tower: str, ids: Tensor, mask: Tensor, **further: Tensor) -> Tensor:
-        """Captions of one tower -> (M, E) float32, unit length. ``further``: see :class:`FinetunedTextTower`."""
-        return on_sphere(self.texts[tower](ids, mask, **further))
-
-    @property
-    def towers(self) -> Iterator[FinetunedTower]:
-        yield self.image
-        for tower in self.texts.values():
-            assert isinstance(tower, FinetunedTower)
-            yield tower
+    tower: str
+    at: Tensor
+    inputs: dict[str, Tensor]
 
 
-def layer_rates(
-    finetuned: FinetunedDualEncoder, decay: float, encoder_rate: float = 1.0
-) -> list[tuple[list[nn.Parameter], float]]:
+class LanguageTowers(nn.ModuleDict):
+    """Text towers by name: the captions of a batch, each by the tower of its language -> (M, E)."""
+
+    reads: Literal["tower tokens"] = "tower tokens"
+
+    def forward(self, captions: Sequence[TowerTokens]) -> Tensor:
+        order = torch.cat([part.at for part in captions]).argsort()
+        return torch.cat([self[part.tower](**part.inputs) for part in captions])[order]
+
+
+def finetuned_towers(model: nn.Module) -> list[FinetunedTower]:
+    """The towers of a dual encoder that are fine-tuned."""
+    return [module for module in model.modules() if isinstance(module, FinetunedTower)]
+
+
+def layer_rates(model: nn.Module, decay: float, encoder_rate: float = 1.0) -> list[tuple[list[nn.Parameter], float]]:
     """The trained weights in groups of equal learning rate, each with the factor on the learning rate.
 
     Projections, tags, temperature and encoders that are not pretrained have the full rate. In a pretrained encoder, the
@@ -175,14 +198,14 @@ def layer_rates(
     """
     groups: dict[float, list[nn.Parameter]] = {}
     inside: set[int] = set()
-    for tower in finetuned.towers:
+    for tower in finetuned_towers(model):
         for name, parameter in tower.encoder.named_parameters():
             inside.add(id(parameter))
             if parameter.requires_grad:
                 above = tower.layers + 1 - tower.depths[name]
                 rate = encoder_rate * decay**above if tower.pretrained else 1.0
                 groups.setdefault(rate, []).append(parameter)
-    outside = [p for p in finetuned.parameters() if id(p) not in inside and p.requires_grad]
+    outside = [p for p in model.parameters() if id(p) not in inside and p.requires_grad]
     if outside:
         groups.setdefault(1.0, []).extend(outside)
     return [(groups[scale], scale) for scale in sorted(groups, reverse=True)]

@@ -5,10 +5,12 @@ from typing import Any
 import torch
 from transformers import BertConfig, BertModel, ViTConfig, ViTModel
 
-from vitcapr.models.finetuned_dual_encoder import (
-    FinetunedDualEncoder,
+from vitcapr.models.dual_encoder import DualEncoder
+from vitcapr.models.finetuned_towers import (
     FinetunedImageTower,
     FinetunedTextTower,
+    LanguageTowers,
+    TowerTokens,
     layer_rates,
 )
 
@@ -26,11 +28,16 @@ def bert(dropout: float = 0.0) -> BertModel:
     return BertModel(config, add_pooling_layer=False)
 
 
-def finetuned(image_top: int | None, text_top: int | None, dropout: float = 0.0) -> FinetunedDualEncoder:
+def finetuned(image_top: int | None, text_top: int | None, dropout: float = 0.0) -> DualEncoder:
     torch.manual_seed(0)
     image = FinetunedImageTower(vit(), WIDTH, 4, "cls", image_top, prefix=1)
     text = FinetunedTextTower(bert(dropout), WIDTH, 4, "mean", text_top)
-    return FinetunedDualEncoder(image, {"en": text}, 0.1, False)
+    return DualEncoder(4, image, LanguageTowers({"en": text}), 0.1, False)
+
+
+def embedded(model: DualEncoder, ids: torch.Tensor) -> torch.Tensor:
+    inputs = {"ids": ids, "mask": (ids > 0).long()}
+    return model.embed_texts([TowerTokens("en", torch.arange(len(ids)), inputs)])
 
 
 def trained(tower: torch.nn.Module) -> set[str]:
@@ -56,8 +63,8 @@ def test_upper_layers_alone() -> None:
 def test_a_gradient_reaches_what_is_trained_and_nothing_else() -> None:
     model = finetuned(1, 1).train()
     ids = torch.tensor([[1, 2, 3], [4, 5, 0]])
-    images = model.embed_images(torch.randn(2, 3, 16, 16))
-    captions = model.embed_texts("en", ids, (ids > 0).long())
+    images = model.embed_images({"pixels": torch.randn(2, 3, 16, 16)})
+    captions = embedded(model, ids)
     (images @ captions.T).square().sum().backward()
     for name, parameter in model.named_parameters():
         assert (parameter.grad is not None) == parameter.requires_grad, name
@@ -66,10 +73,10 @@ def test_a_gradient_reaches_what_is_trained_and_nothing_else() -> None:
 def test_frozen_layers_have_no_dropout() -> None:
     model = finetuned(0, 0, dropout=0.5).train()
     ids = torch.tensor([[1, 2, 3]])
-    once, again = (model.embed_texts("en", ids, torch.ones_like(ids)) for _ in range(2))
+    once, again = (embedded(model, ids) for _ in range(2))
     torch.testing.assert_close(once, again)
-    assert model.texts["en"].training
-    assert finetuned(0, 1, dropout=0.5).train().texts["en"].encoder.encoder.layer[1].training
+    assert model.text["en"].training
+    assert finetuned(0, 1, dropout=0.5).train().text["en"].encoder.encoder.layer[1].training
 
 
 def test_each_layer_learns_slower_than_the_one_above() -> None:
@@ -86,12 +93,7 @@ def test_each_layer_learns_slower_than_the_one_above() -> None:
 def test_padding_counts_for_nothing() -> None:
     model = finetuned(None, None).eval()
     short, long = torch.tensor([[1, 2]]), torch.tensor([[1, 2, 0, 0]])
-    torch.testing.assert_close(
-        model.embed_texts("en", short, torch.ones_like(short)),
-        model.embed_texts("en", long, (long > 0).long()),
-        atol=1e-5,
-        rtol=1e-4,
-    )
+    torch.testing.assert_close(embedded(model, short), embedded(model, long), atol=1e-5, rtol=1e-4)
 
 
 def test_tags_start_at_nothing_and_are_trained() -> None:
