@@ -138,13 +138,8 @@ def test_a_merged_key_may_be_given_again(tmp_path: Path) -> None:
 
 TRANSPORT = {
     *("canonical", "user_files", "values", "to", "from_config"),  # what makes the settings of a job, and passes them on
-    *(
-        "located",
-        "of",
-        "seeded",
-        "caption_in",
-        "dataset",
-    ),  # read by from_config alone: their results are part of the settings
+    *("located", "of", "seeded", "caption_in"),  # read by from_config alone: their results are part of the settings
+    "dataset",  # the name of a section, and the section
     *(
         "missing",
         "known_languages",
