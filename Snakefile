@@ -1,7 +1,6 @@
 # The whole DAG. `snakemake` runs everything in the configuration. A target (`snakemake features`, captions, metrics,
 # figures) stops there. To run another experiment: `snakemake --configfile experiments/NAME.yaml`.
 
-import os
 import signal
 import sys
 from pathlib import Path
@@ -11,7 +10,7 @@ from snakemake.utils import min_version
 from vitcapr.errors import UserError
 from vitcapr.experiment.experiment import Experiment, names_of, read_merged
 from vitcapr.experiment.targets import run_again
-from vitcapr.pipeline.paths import RESULTS
+from vitcapr.pipeline.paths import RESULTS, use_this_python
 from vitcapr.pipeline.rule import check_rules, in_report, list_files, one_of
 
 min_version("9.19")
@@ -41,11 +40,7 @@ except UserError as error:
     sys.exit(f"error: {error}")
 
 stages = experiment.stages
-# The rules use the Python that runs Snakemake, even if its environment is not activated. The conda environment of a rule
-# is activated later and takes precedence.
-os.environ["PATH"] = os.pathsep.join(
-    [str(Path(sys.executable).parent), os.environ.get("PATH", "")]
-)
+use_this_python()
 # Slurm sends SIGUSR1 to all processes of a job shortly before its time limit. Stages that save their state set their own
 # handler; Snakemake itself would exit, and stop the stage while it saves.
 signal.signal(signal.SIGUSR1, signal.SIG_IGN)

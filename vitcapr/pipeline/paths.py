@@ -1,6 +1,7 @@
-"""The folders of results and of feature stores."""
+"""Settings of the machine: the folders of results and of feature stores, and the Python of the rules."""
 
 import os
+import sys
 from pathlib import Path
 
 RESULTS = Path("results")
@@ -23,3 +24,11 @@ def find_store(name: str, results: Path = RESULTS) -> Path:
     place = stores_root(results) / name
     folder = place if place.exists() else Path(name).expanduser()
     return folder if folder.suffix == ".json" else folder / "manifest.json"
+
+
+def use_this_python() -> None:
+    """Make the rules use the Python that runs Snakemake, even if its environment is not activated.
+
+    A rule's conda environment is activated later and takes precedence.
+    """
+    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
