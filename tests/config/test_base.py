@@ -138,27 +138,12 @@ def test_a_merged_key_may_be_given_again(tmp_path: Path) -> None:
 
 TRANSPORT = {
     *("canonical", "user_files", "values", "to", "from_config"),  # what makes the settings of a job, and passes them on
-    *("located", "of", "seeded", "caption_in", "dataset"),  # read by from_config alone: their results are part of the settings
-    *(
-        "missing",
-        "known_languages",
-        "start_chain",
-        "is_adopted",
-        "same_network",
-        "learns",
-        "languages",
-        "without",
-        "system",
-    ),
-    *(
-        "arrays",
-        "attends",
-        "text_encoder",
-        "method",
-        "size_line",
-        "image_counts",
-    ),  # read by checks, by the workflow and by people
-    *("keys", "resampling", "dataset"),  # values under the names of the arguments that they become
+    # Read by from_config alone: their results are part of the settings.
+    *("located", "of", "seeded", "caption_in", "dataset"),
+    # Read by checks, by the workflow and by people.
+    *("missing", "known_languages", "start_chain", "is_adopted", "same_network", "learns", "languages", "without"),
+    *("system", "arrays", "attends", "text_encoder", "method", "size_line", "image_counts"),
+    *("keys", "resampling"),  # values under the names of the arguments that they become
 }
 
 
