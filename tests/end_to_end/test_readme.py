@@ -76,7 +76,7 @@ def test_the_readme_has_the_commands() -> None:
     assert len(README.read_text(encoding="utf-8").splitlines()) <= 110
     assert MAKE == ["make demo"]
     assert len(HERE) >= 15
-    assert len(NEEDS_DATA) >= 2
+    assert NEEDS_DATA
 
 
 @pytest.mark.usefixtures("own_files")
