@@ -28,7 +28,7 @@ from vitcapr.rooms import modules_of_rooms
 
 _OWN = (
     *("init", "caption", "search", "serve", "evaluate", "extract", "train-head", "models"),
-    *("features", "pairs", "config", "table", "track", "status", "why", "diff", "gc", "stage"),
+    *("features", "config", "table", "track", "status", "why", "diff", "gc", "stage"),
 )
 COMMANDS = {name: f"vitcapr.commands.{name.replace('-', '_')}" for name in _OWN} | {
     name.replace("_", "-"): module for name, module in modules_of_rooms("commands").items()

@@ -12,7 +12,7 @@ from PIL import Image
 
 from tests.commands.stores import write_store
 from tests.data_sets import write_data_set
-from vitcapr.commands.pairs import app
+from vitcapr.studies.audit.commands.pairs import app
 from vitcapr.errors import UserError
 from vitcapr.formats.caption_audit import AUDIT
 from vitcapr.formats.manifest import read_manifest

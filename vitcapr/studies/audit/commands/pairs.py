@@ -1,4 +1,4 @@
-"""``vitcapr pairs audit``, which ``vitcapr/commands/pairs.py`` finds by the name of this file."""
+"""Audit pairs of images and texts."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,7 +8,17 @@ import typer
 from vitcapr.commands.main import Log
 from vitcapr.progress import print_lines
 
+app = typer.Typer(
+    name="pairs", help=__doc__, add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True
+)
 
+
+@app.callback()
+def _commands() -> None:
+    """Audit pairs of images and texts."""
+
+
+@app.command()
 def audit(
     images: Annotated[Path, typer.Argument(help="Sealed manifest.json of image features with cls, or its folder.")],
     texts: Annotated[Path, typer.Argument(help="Sealed manifest.json of the features of all captions, or its folder.")],
