@@ -12,11 +12,11 @@ from PIL import Image
 
 from tests.commands.stores import write_store
 from tests.data_sets import write_data_set
-from vitcapr.studies.audit.commands.pairs import app
 from vitcapr.errors import UserError
 from vitcapr.formats.caption_audit import AUDIT
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.pipeline.run import run_stage
+from vitcapr.studies.audit.commands.pairs import app
 from vitcapr.studies.audit.stages.audit_data import audit_data
 
 NAMES = [f"i{number:03}.png" for number in range(120)]
