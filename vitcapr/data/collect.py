@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from vitcapr.data.images import BadImage, ImageSource, decoders_of, inspect_all
+from vitcapr.data.photographs import MAX_PIXELS
 from vitcapr.data.splits import share_limit
 from vitcapr.data.tars import OddRow, Rejected
 from vitcapr.errors import UserError
@@ -95,7 +96,7 @@ class Checks:
             cannot be read.
     """
 
-    max_pixels: int = 100_000_000
+    max_pixels: int = MAX_PIXELS
     max_rejected: float = 0.1
 
 

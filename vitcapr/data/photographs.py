@@ -18,6 +18,7 @@ ImageLike = Any
 FIGURE_SUFFIX = ".attention.png"
 """What is drawn beside a photograph ends so, and is not a photograph the next time its folder is read."""
 MAX_PIXELS = 100_000_000
+"""Of a picture that is decoded: 300 MB."""
 
 
 def find_photographs(arguments: Sequence[str]) -> tuple[list[Path], dict[str, str], dict[str, int]]:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from vitcapr.data.images import BadImage, ImageSource, data_url, thumbnail
+from vitcapr.data.photographs import MAX_PIXELS
 from vitcapr.errors import UserError
 from vitcapr.files import write_text
 from vitcapr.formats.caption_audit import write_audit
@@ -23,7 +24,6 @@ from vitcapr.studies.audit.suspicion import PairedStores, measure
 
 SHOWN = 100
 """Captions, and pairs of images, on the page."""
-_MAX_PIXELS = 100_000_000
 
 
 @dataclass(frozen=True)
@@ -137,6 +137,6 @@ def _picture(source: ImageSource, path: str | None) -> str:
     if path is None:
         return ""
     try:
-        return data_url(thumbnail(source.open(path, _MAX_PIXELS), 160))
+        return data_url(thumbnail(source.open(path, MAX_PIXELS), 160))
     except BadImage:
         return ""
