@@ -35,9 +35,7 @@ def read() -> dict[str, Table]:
 
 def write(tables: dict[str, Table]) -> None:
     """Put tables that were measured now, on this machine and commit, into the file; the others stay."""
-    git = ["git", "rev-parse", "--short=8", "HEAD"]
-    commit = subprocess.run(git, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
-    where = {"commit": commit, "date": f"{datetime.now(UTC):%Y-%m-%d}", "machine": machine()}
+    where = {"commit": commit(), "date": f"{datetime.now(UTC):%Y-%m-%d}", "machine": machine()}
     every = read() | {name: table | where for name, table in tables.items()}
     lines = [f" {json.dumps(name)}: {_lines(table)}" for name, table in every.items()]
     FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
@@ -55,6 +53,11 @@ def _lines(table: Table) -> str:
         if key != "rows"
     ]
     return "{\n" + ",\n".join([*rest, f'  "rows": {{\n{rows}\n  }}']) + "\n }"
+
+
+def commit() -> str:
+    git = ["git", "rev-parse", "--short=8", "HEAD"]
+    return subprocess.run(git, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
 
 
 def machine() -> str:

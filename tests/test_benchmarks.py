@@ -129,15 +129,15 @@ def test_a_page_is_filled_between_the_comments() -> None:
 
 
 def test_what_is_written_stays_beside_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", os.environ["MACHINE_PATH"])
     monkeypatch.setattr(results, "FILE", tmp_path / "results.json")
+    monkeypatch.setattr(results, "commit", lambda: "0a1b2c3d")
     results.FILE.write_text('{"old": {"rows": {}}}')
     results.write({"new": {"command": "make bench", "columns": ["", "±"], "rows": {"one": [0.5, "at most 2"]}}})
     tables = results.read()
     assert tables["old"] == {"rows": {}}
     assert tables["new"]["rows"] == {"one": [0.5, "at most 2"]}
     assert re.fullmatch(
-        r"[0-9a-f]{8,} \d{4}-\d\d-\d\d .*\d cores, load \d+",
+        r"0a1b2c3d \d{4}-\d\d-\d\d .*\d cores, load \d+",
         " ".join(tables["new"][key] for key in ("commit", "date", "machine")),
     )
 
