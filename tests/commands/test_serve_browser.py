@@ -78,7 +78,7 @@ def calm(driver: Any) -> Iterator[None]:
 def test_caption_attention_and_nearest_captions(page: Any, answers: CaptionPage) -> None:
     from selenium.webdriver import ActionChains
 
-    photograph = Path("photos/photo 03.png")
+    photograph = Path("photos/photo 07.png")
     expected = answers.answer(open_image(photograph))
     upload(page, photograph)
     words = until(page, lambda: page.find_elements("css selector", "#caption button"))
@@ -105,7 +105,7 @@ def test_caption_attention_and_nearest_captions(page: Any, answers: CaptionPage)
 def test_a_caption_plays_by_itself_and_pauses(page: Any) -> None:
     from selenium.webdriver import ActionChains
 
-    upload(page, Path("photos/photo 03.png"))
+    upload(page, Path("photos/photo 07.png"))
     until(page, lambda: texts(page, "#caption .played"))
     ActionChains(page).send_keys("p").perform()
     assert texts(page, "#play") == ["▶ play"]
@@ -141,7 +141,7 @@ def test_samples_are_one_click_away_and_several_files_are_said(page: Any) -> Non
 
 
 def test_a_refusal_has_its_reason(page: Any, tmp_path: Path) -> None:
-    upload(page, Path("photos/photo 03.png"))
+    upload(page, Path("photos/photo 07.png"))
     until(page, lambda: page.find_element("css selector", "#result").is_displayed())
     for name, content, message in (
         ("notes.png", b"no picture", "notes.png: this image cannot be used: not an image in a known format"),
@@ -164,7 +164,7 @@ def test_no_word_is_markup(page: Any, answers: CaptionPage, monkeypatch: pytest.
         "picture": "data:,",
     }
     monkeypatch.setattr(answers, "answer", lambda _: answer)
-    upload(page, Path("photos/photo 03.png"))
+    upload(page, Path("photos/photo 07.png"))
     until(page, lambda: texts(page, "#caption button") == [MARKUP])
     assert MARKUP in texts(page, "#nearest li")[0]
     assert MARKUP in texts(page, "#others li")[0]
