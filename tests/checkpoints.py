@@ -5,6 +5,7 @@ import os
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -101,14 +102,12 @@ class Experiment:
 
     def settings(
         self, chunk: int = 4, batch: int = 2, reuse: bool = True, licence: str | None = None, **backbone: object
-    ) -> str:
-        return json.dumps(
-            {
-                "backbone": {"source": "noise-vit", "dtype": "float32", **backbone},
-                "features": {"chunk": chunk, "batch": batch, "reuse": reuse},
-                "terms": {"licence": licence},
-            }
-        )
+    ) -> dict[str, Any]:
+        return {
+            "backbone": {"source": "noise-vit", "dtype": "float32", **backbone},
+            "features": {"chunk": chunk, "batch": batch, "reuse": reuse},
+            "terms": {"licence": licence},
+        }
 
     def part(self, name: str, task: int) -> Path:
         return self.root / "results" / name / "features" / "vit" / "parts" / f"{task}.json"

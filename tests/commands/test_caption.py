@@ -47,7 +47,7 @@ def decoded(project: Path, captioner: str, decoding: str) -> list[dict[str, Any]
         captioner=Path(captioner),
         split="test",
         captions=output,
-        settings=json.dumps({"decoding": {**DECODINGS, "drawn": DRAWN}[decoding]}),
+        settings={"decoding": {**DECODINGS, "drawn": DRAWN}[decoding]},
     )
     entries: list[dict[str, Any]] = json.loads((project / output).read_text())
     return entries
@@ -70,7 +70,7 @@ def test_a_backbone_in_a_folder_anywhere_is_found_again(
         manifest=results / "data/manifest.json",
         stores="results/stores",
         part=results / "features/vit/parts/0.json",
-        settings=json.dumps({"backbone": backbone, "features": {"chunk": 4, "batch": 4}}),
+        settings={"backbone": backbone, "features": {"chunk": 4, "batch": 4}},
     )
     assert len(json.loads(run("photos/photo 03.png", "--json"))) == 1
 

@@ -95,7 +95,7 @@ def test_images_are_those_of_the_data_set_that_is_configured(tmp_path: Path, mon
         return dict(splits_and_languages(Experiment.from_config(values))[0])
 
     folder = Path("results/mine/data")
-    settings = json.dumps({"scenes": scenes})
+    settings = {"scenes": scenes}
     run_stage(data_scenes, log=Path("results/mine/logs/data.log"), settings=settings, folder=folder)
     assert sizes() == Counter(read_manifest(folder / "manifest.json").images["split"])
     assert sizes(scenes={**scenes, "images": 200}) == {"train": 180, "validation": 10, "test": 10}

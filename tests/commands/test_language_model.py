@@ -1,6 +1,5 @@
 """A language model as captioner: pieces, training, decoding, captions of photographs, publication."""
 
-import json
 import shutil
 import uuid
 from pathlib import Path
@@ -50,7 +49,7 @@ def trained(project: Path) -> dict[str, Any]:
     if not (folder / "card.json").exists():
         save_language_model(backbones / "tiny-llama", TEXTS)
         model = {"source": "tiny-llama"}
-        settings = json.dumps({"language_model": model})
+        settings = {"language_model": model}
         run_stage(pieces, manifest=inputs["manifest"], **words, tokens=text / "tokens.npz", settings=settings)
         settings = {"language_model": model, "prefix": {"grid": 1}}
         settings["training"] = {"phases": PHASES, "precision": "float32", "select_by": "cider"}
@@ -72,7 +71,7 @@ def test_pieces_are_words_where_people_read(trained: dict[str, Any], tmp_path: P
     assert " bird" not in words.words
     output = {"captions": tmp_path / "captions.json", "attention": tmp_path / "attention.npz"}
     settings = {"decoding": {"beam_size": 3, "n_best": 3, "max_length": 9, "precision": "float32"}}
-    run_stage(decode, **trained, split="test", settings=json.dumps(settings), **output)
+    run_stage(decode, **trained, split="test", settings=settings, **output)
     written, table = read_captions(output["captions"]), read_attention(output["attention"])
     assert len(written) == 3
     for place, entry in enumerate(written.values()):

@@ -16,7 +16,7 @@ from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.decode import decode
 
-PLAIN = '{"decoding": {"beam_size": 3, "n_best": 2, "max_length": 6, "min_length": 1, "batch_images": 2}}'
+PLAIN = {"decoding": {"beam_size": 3, "n_best": 2, "max_length": 6, "min_length": 1, "batch_images": 2}}
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_samples_are_the_same_in_batches_of_any_size(files, tmp_path):
         sampling = {"temperature": 0.9, "top_p": 0.95, **changes.pop("sampling", {})}
         settings = {"decoding": {"n_best": 9, "max_length": 6, "sampling": sampling, **changes}}
         attention = tmp_path / "attention.npz"
-        run_stage(decode, **{**files, "settings": json.dumps(settings)}, attention=attention, log=tmp_path / "log")
+        run_stage(decode, **{**files, "settings": settings}, attention=attention, log=tmp_path / "log")
         with np.load(attention) as stored:
             return json.loads(files["captions"].read_text()), stored["offsets"].tolist()
 

@@ -66,7 +66,7 @@ def files(tmp_path, monkeypatch):
     return common | {"vocabulary": tmp_path / "vocabulary.json", "retriever": tmp_path}
 
 
-def tune(files, folder, settings='{"weighing": {"length_penalty": 1.0}}'):
+def tune(files, folder, settings={"weighing": {"length_penalty": 1.0}}):  # noqa: B006
     run_stage(
         tune_reranking,
         captions=folder / "validation.json",
@@ -90,7 +90,7 @@ def test_the_weight_is_the_smallest_that_puts_the_truth_first(files, tmp_path):
     assert found["decoded"] == round(cider([WRONG] * 3, [[text] for text in truth]).value, 6)
     assert found["protocol"] == "tok:ptb|images:3|split:validation|candidates:6|tuned on:validation"
     # -3.6 and -0.6 over the root of 6 lie 1.2 apart: a cosine of 1 against 0 outweighs that above w = 0.55.
-    coarse = tune(files, tmp_path, '{"weighing": {"grid_steps": 2, "length_penalty": 0.5}}')
+    coarse = tune(files, tmp_path, {"weighing": {"grid_steps": 2, "length_penalty": 0.5}})
     assert (coarse["weight"], coarse["length_penalty"], len(coarse["curve"])) == (1.0, 0.5, 3)
 
 
@@ -125,7 +125,7 @@ def test_a_language_model_without_an_image_divides_out_what_is_likely_anyway(fil
     monkeypatch.setattr(reranking, "load_judge", lambda *_: judge)
     monkeypatch.setattr(tuning, "ALPHAS", (0.0, 1.0))
     judged = {"language_model": {"source": "tiny"}}
-    found = tune(files, tmp_path, json.dumps({"weighing": {"length_penalty": 1.0, "grid_steps": 1, **judged}}))
+    found = tune(files, tmp_path, {"weighing": {"length_penalty": 1.0, "grid_steps": 1, **judged}})
     assert (found["weight"], found["alpha"]) == (1.0, 0.0)  # The cosine alone needs no alpha; of equals the smallest.
     assert [(point["alpha"], point["weight"], point["changed"]) for point in found["curve"]] == [
         *((0.0, 0.0, 0.0), (0.0, 1.0, 1.0), (1.0, 0.0, 1.0), (1.0, 1.0, 1.0))
@@ -137,10 +137,10 @@ def test_a_language_model_without_an_image_divides_out_what_is_likely_anyway(fil
 def test_a_fixed_weight_of_one_orders_by_the_cosine_alone(files, tmp_path):
     """ViTCap-R, IV-A.2. Nothing is tuned, so there is no file of a weight."""
     options = files | {"candidates": tmp_path / "test.json", "split": "test", "log": tmp_path / "log"}
-    run_stage(rerank, **options, settings='{"weight": 1.0}', captions=tmp_path / "reranked.json")
+    run_stage(rerank, **options, settings={"weight": 1.0}, captions=tmp_path / "reranked.json")
     first, _ = json.loads((tmp_path / "reranked.json").read_text())
     assert [(c["caption"], c["score"]) for c in first["candidates"]] == [(TRUTH["t0"], 1.0), (WRONG, 0.0)]
-    for settings, weight in (("{}", None), ('{"weight": 1.0}', tmp_path / "weight.json")):
+    for settings, weight in (({}, None), ({"weight": 1.0}, tmp_path / "weight.json")):
         with pytest.raises(UserError, match="either a fixed weight or a file"):
             run_stage(rerank, **options, settings=settings, weight=weight, captions=tmp_path / "again.json")
 

@@ -40,7 +40,7 @@ def settings(text: dict[str, Any] | None = None, augmented_views: Sequence[str] 
         "text": text or {"word_dim": 4, "hidden_dim": 4},
         "training": {"phases": [phase], "precision": "float32"},
     }
-    return json.dumps({"retriever": retriever | more})
+    return {"retriever": retriever | more}
 
 
 def train(folder: Path, chosen: str | None = None, **options: Any) -> Path:
@@ -127,7 +127,7 @@ def test_a_retriever_of_word_vectors(tmp_path: Path) -> None:
         manifest=MANIFEST,
         stores=str(tmp_path / "stores"),
         sealed=stored,
-        settings=json.dumps({"text_encoder": {"source": str(vectors), "output": "word_vectors"}}),
+        settings={"text_encoder": {"source": str(vectors), "output": "word_vectors"}},
     )
     assert "captions have no word with a vector" in (tmp_path / "log").read_text()
     text = {"kind": "features", "encoder": "vectors", "head": "none"}
@@ -191,7 +191,7 @@ def test_inputs_that_do_not_belong_together_are_an_error(tmp_path: Path) -> None
         train(tmp_path / "no", text_features=TEXT_FEATURES)
     with pytest.raises(UserError, match="not those of the captions"):
         train(tmp_path / "no", settings(FEATURES), text_features=VIT)
-    with pytest.raises(UserError, match="give --text-features"):
+    with pytest.raises(UserError, match="give text_features"):
         embedded(bert, tmp_path / "no.npz")
     with pytest.raises(UserError, match="the split has no captions in the language"):
         embedded(folder, tmp_path / "no.npz", split="none")

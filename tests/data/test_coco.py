@@ -55,7 +55,7 @@ def coco(tmp_path, picture, write_files):
 
 
 def run(output_dir: Path, **coco: object) -> Path:
-    run_stage(data_photographs, settings=json.dumps({"coco": coco, "max_rejected": 1}), folder=output_dir)
+    run_stage(data_photographs, settings={"coco": coco, "max_rejected": 1}, folder=output_dir)
     return output_dir / "manifest.json"
 
 

@@ -51,7 +51,7 @@ def karpathy(path: Path, names: list[str] = NAMES, splits: list[str] = SPLITS) -
 
 def run(output: Path, images: Path, **options: Any) -> Manifest:
     named = {key: str(value) if isinstance(value, Path) else value for key, value in options.items()}
-    settings = json.dumps({"flickr30k": {"images": str(images), **named}, "max_rejected": 1})
+    settings = {"flickr30k": {"images": str(images), **named}, "max_rejected": 1}
     run_stage(data_photographs, output / "log", settings=settings, folder=output)
     return read_manifest(output / "manifest.json")
 

@@ -1,4 +1,3 @@
-import json
 from pathlib import Path
 
 import pytest
@@ -83,7 +82,7 @@ zero.jpg#0,caption of an image left out
 def run(output_dir: Path, images: Path, text: Path) -> Path:
     options = {"images": str(images), "text": str(text)}
     settings = {"flickr8k": options, "max_rejected": 1}
-    run_stage(data_photographs, settings=json.dumps(settings), folder=output_dir)
+    run_stage(data_photographs, settings=settings, folder=output_dir)
     return output_dir / "manifest.json"
 
 
@@ -220,7 +219,7 @@ def test_the_real_flickr8k(tmp_path, real_data):
     """Hodosh et al. 2013: 6,000 / 1,000 / 1,000 images and five captions each; the files hold 91 images more."""
     corpus = real_data / "flickr8k"
     options = {"images": str(corpus / "Flicker8k_Dataset"), "text": str(corpus / "Flickr8k_text")}
-    settings = json.dumps({"flickr8k": options, "max_rejected": 0})
+    settings = {"flickr8k": options, "max_rejected": 0}
     run_stage(data_photographs, settings=settings, folder=tmp_path)
     manifest = read_manifest(tmp_path / "manifest.json")
     assert manifest.images["split"].value_counts().to_dict() == {

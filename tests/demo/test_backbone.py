@@ -1,7 +1,6 @@
 """The backbone trained on pictures whose objects are known: its targets, its losses, and what it saves."""
 
 import io
-import json
 from pathlib import Path
 
 import numpy as np
@@ -41,7 +40,7 @@ def scenes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def train(manifest: Path, output: Path, **changes: int) -> None:
-    settings = json.dumps({"trained_backbone": SETTINGS["trained_backbone"] | changes})
+    settings = {"trained_backbone": SETTINGS["trained_backbone"] | changes}
     run_stage(train_backbone, manifest=manifest, backbone=output, settings=settings)
 
 

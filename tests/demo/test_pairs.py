@@ -1,7 +1,6 @@
 """Rendered scenes as a data set of pairs."""
 
 import io
-import json
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -16,7 +15,7 @@ from vitcapr.progress import Reporter
 
 def test_rendered_pictures_in_both_languages(tmp_path: Path) -> None:
     settings = {"pairs": {"source": "scenes", "pairs": 60}, "scenes": {"images": 12, "size": 32, "test": 0.2}}
-    run_stage(data_scene_pairs, settings=json.dumps(settings), folder=tmp_path / "data")
+    run_stage(data_scene_pairs, settings=settings, folder=tmp_path / "data")
     data = read_manifest(tmp_path / "data" / "manifest.json")
     assert len(data.captions[data.captions["split"] != "test"]) == 60
     assert pq.read_table(tmp_path / "data" / "pairs.parquet").num_rows == len(data.captions)

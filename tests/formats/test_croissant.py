@@ -24,7 +24,7 @@ def manifest(tmp_path: Path) -> Path:
 
 def described(manifest: Path, **terms: str) -> Path:
     path = manifest.with_name("croissant.json")
-    settings = json.dumps({"name": "mine", "terms": terms})
+    settings = {"name": "mine", "terms": terms}
     run_stage(describe_data, manifest=manifest, croissant=path, settings=settings)
     return path
 

@@ -80,7 +80,7 @@ def extracted(folder: Path, manifest: Path, vit: Path, device: str, dtype: str) 
     """The features of the photographs."""
     stores, part, sealed = folder / "stores", folder / "part.json", folder / "manifest.json"
     backbone = {"source": str(vit), "dtype": dtype, "store_dtype": "float32"}
-    settings = json.dumps({"backbone": backbone, "features": {"chunk": 16, "batch": 8}})
+    settings = {"backbone": backbone, "features": {"chunk": 16, "batch": 8}}
     run_stage(extract, manifest=manifest, stores=stores, part=part, settings=settings, device=device)
     run_stage(seal, parts=[part], manifest=manifest, stores=stores, sealed=sealed)
     store = open_features(sealed)

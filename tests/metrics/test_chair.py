@@ -129,7 +129,7 @@ def test_the_stage_reads_the_files_of_the_configuration(folder: Path) -> None:
     }
     (folder / "instances.json").write_text(json.dumps(instances))
     metrics = {"caption": ["chair"], "instances": [str(folder / "instances.json")], "bootstrap_samples": 10}
-    found = run_score(folder, settings=json.dumps({"metrics": metrics}))
+    found = run_score(folder, settings={"metrics": metrics})
     # "a dog runs" and its references name a dog; "cats and a dog" names a cat, which is there, and a dog, which is not.
     assert found["chair_i"]["value"] == pytest.approx(1 / 3)
     assert found["chair_s"]["value"] == pytest.approx(1 / 2)

@@ -20,7 +20,7 @@ from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.score import score
 from vitcapr.stages.summary import summary
 
-SETTINGS = json.dumps({"metrics": {"caption": ["bleu", "rouge_l", "cider", "diversity"], "bootstrap_samples": 50}})
+SETTINGS = {"metrics": {"caption": ["bleu", "rouge_l", "cider", "diversity"], "bootstrap_samples": 50}}
 TEXTS = {
     "train.png": ["A dog runs.", "a cat sits"],
     "one.png": ["A dog!", "the dog (a brown one)"],
@@ -91,16 +91,16 @@ def test_score(folder: Path) -> None:
 
 def test_captions_of_a_sample_are_scored(folder: Path) -> None:
     """A sample as large as the split is the split."""
-    values = json.loads(SETTINGS)["metrics"]
+    values = SETTINGS["metrics"]
     sampled = {"metrics": {**values, "sampled_images": {"test": 1, "validation": 7}}}
-    metrics = run_score(folder, settings=json.dumps(sampled))
+    metrics = run_score(folder, settings=sampled)
     assert metrics["bleu_1"]["value"] == pytest.approx(2 / 3)
     assert metrics["bleu_1"]["n"] == 1
     assert "|images:1|" in (protocol := json.loads((folder / "metrics.json").read_text())["protocol"])
     assert "|sample:1/2,seed=0|vocab:" in protocol
     assert pd.read_parquet(folder / "per_image.parquet")["image_id"].tolist() == ["one.png"]
     whole = {"metrics": {**values, "sampled_images": {"test": 2}}}
-    assert run_score(folder, settings=json.dumps(whole)) == run_score(folder)
+    assert run_score(folder, settings=whole) == run_score(folder)
 
 
 def test_scores_are_the_same_bytes_in_any_order_of_the_captions(folder: Path) -> None:

@@ -70,7 +70,7 @@ def test_the_command_writes_both_files(tmp_path):
     outputs = tmp_path / "comparison.json", tmp_path / "comparison.md"
     names = ("before", "before_images", "after", "after_images", "comparison", "table")
     given = dict(zip(names, (*files, outputs[0], [outputs[1]]), strict=True))
-    run_stage(compare, **given, settings='{"metrics": {"bootstrap_samples": 50}}', log=tmp_path / "log")
+    run_stage(compare, **given, settings={"metrics": {"bootstrap_samples": 50}}, log=tmp_path / "log")
     content, text = json.loads(outputs[0].read_text()), outputs[1].read_text()
     assert text == comparison_page(content)
     assert "### m, my-oracle against m, beam: toys, test split, 40 images" in text

@@ -110,7 +110,7 @@ def test_the_command_writes_a_row_whose_protocol_has_both_pools(tmp_path: Path) 
     given = {name: tmp_path / f"{name}.npz" for name in ("pools", "embeddings")}
     given |= {name: tmp_path / f"{name}.json" for name in ("manifest", "metrics")}
     values = {**given, "embeddings": [given["embeddings"]], "model": "finetuned"}
-    run_stage(score_pools, **values, settings=json.dumps({"metrics": {"bootstrap_samples": 20}}))
+    run_stage(score_pools, **values, settings={"metrics": {"bootstrap_samples": 20}})
     content = json.loads((tmp_path / "metrics.json").read_text())
     assert (content["model"], content["split"]) == ("finetuned", "pools")
     assert content["protocol"] == (

@@ -136,7 +136,7 @@ def run(folder: Path, name: str = "embeddings.npz", **corrected_by: Path) -> dic
         metrics=folder / "metrics.json",
         ranks=folder / f"{Path(name).stem}-ranks.npz",
         model="dual",
-        settings=json.dumps({"metrics": {"bootstrap_samples": 50}}),
+        settings={"metrics": {"bootstrap_samples": 50}},
         **corrected_by,
     )
     return json.loads((folder / "metrics.json").read_text())
@@ -241,7 +241,7 @@ def test_an_ablation_is_the_difference_on_the_same_images(folder: Path) -> None:
         shutil.copy(folder / f"{name}-ranks.npz", files[model])
     settings = {"pairs": [["full", "plain"], ["full", "same"]], "metrics": {"bootstrap_samples": 200}}
     written = {"numbers": folder / "ablations.csv", "table": [folder / "ablations.md"]}
-    run_stage(ablate, ranks=list(files.values()), settings=json.dumps(settings), **written)
+    run_stage(ablate, ranks=list(files.values()), settings=settings, **written)
     numbers = pd.read_csv(folder / "ablations.csv").set_index(["model", "metric"])
     one = numbers.loc["plain", "t2i_recall_1"]
     assert one["of_whole"] - one["of_model"] == pytest.approx(1 / 3)
@@ -250,7 +250,7 @@ def test_an_ablation_is_the_difference_on_the_same_images(folder: Path) -> None:
     assert numbers.loc["same", "rsum"][["difference", "low", "high", "p_value"]].tolist() == [0, 0, 0, 1]
     assert "| plain | " in (folder / "ablations.md").read_text()
     with pytest.raises(UserError, match="no ranks of 'plain'"):
-        run_stage(ablate, ranks=[files["full"]], settings=json.dumps(settings), **written)
+        run_stage(ablate, ranks=[files["full"]], settings=settings, **written)
 
 
 def test_what_was_searched_is_read_from_both_kinds_of_protocol() -> None:

@@ -1,6 +1,5 @@
 """CLIPScore, RefCLIPScore, the similarity of sentences and BERTScore, against other implementations and by hand."""
 
-import json
 import math
 import shutil
 from pathlib import Path
@@ -44,7 +43,7 @@ def test_scores_of_known_angles() -> None:
 
 
 def score(captions: Path, manifest: Path, settings: dict[str, Any], **files: Path) -> dict[str, Any]:
-    chosen, output = json.dumps(settings), manifest.with_name("similarity.json")
+    chosen, output = settings, manifest.with_name("similarity.json")
     given = {"captions": captions, "manifest": manifest, "metrics": output, **files}
     run_stage(score_similarity, split="train", settings=chosen, device="cpu", **given)
     return read_metrics(output)

@@ -1,6 +1,5 @@
 """Scores over seeds, against scipy's paired t test and as people read them."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -68,7 +67,7 @@ def test_one_seed_has_no_spread_and_a_missing_score_does_not_count() -> None:
 def test_as_people_read_it(tmp_path: Path) -> None:
     write_summary(tmp_path / "summary.csv", SCORES)
     files = {"spread": tmp_path / "spread.csv", "pairs": tmp_path / "pairs.csv", "table": [tmp_path / "spread.md"]}
-    settings = json.dumps({"models": {name: model._asdict() for name, model in BOTH.items()}})
+    settings = {"models": {name: model._asdict() for name, model in BOTH.items()}}
     run_stage(spread_stage, summary=tmp_path / "summary.csv", settings=settings, **files)
     assert pd.read_csv(files["spread"])["model"].tolist() == ["linear", "mlp"]
     assert pd.read_csv(files["pairs"])["verdict"].tolist() == ["higher"]

@@ -72,7 +72,7 @@ class Toys:
             self.train,
             log=root / "logs/train/model.log",
             source=Path("data.txt"),
-            settings=json.dumps({"rate": rate}),
+            settings={"rate": rate},
             model=root / "model",
         )
         weights = {"model": root / "model/weights"}
@@ -208,7 +208,7 @@ def test_the_result_cache_can_be_off(toys: Toys, monkeypatch: pytest.MonkeyPatch
 
 def test_a_command_typed_by_hand_leaves_nothing(toys: Toys, tmp_path: Path) -> None:
     source, model = Path("data.txt"), tmp_path / "model"
-    run_stage(toys.train, log=tmp_path / "l.log", source=source, settings='{"rate": 1}', model=model)
+    run_stage(toys.train, log=tmp_path / "l.log", source=source, settings={"rate": 1}, model=model)
     assert not (tmp_path / "results").exists()
 
 

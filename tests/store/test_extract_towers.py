@@ -1,6 +1,5 @@
 """Pictures in Parquet files through the image half of a checkpoint, into a store and out of it."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -42,7 +41,7 @@ def manifest(tmp_path: Path) -> Path:
     folder = tmp_path / "release"
     folder.mkdir()
     pq.write_table(pa.table(rows), folder / "test-0.parquet", row_group_size=6)
-    settings = json.dumps({"flickr30k": {"images": str(folder)}})
+    settings = {"flickr30k": {"images": str(folder)}}
     run_stage(data_photographs, settings=settings, folder=tmp_path / "data")
     return tmp_path / "data" / "manifest.json"
 

@@ -41,7 +41,7 @@ def store(folder: Path) -> FeatureStore:
     settings = {"backbone": {"source": str(folder / "backbone")}, "features": {"chunk": 4}}
     sealed, manifest = folder / "pixels" / "manifest.json", folder / "data" / "manifest.json"
     stores = str(folder / "stores")
-    run_stage(extract_pixels, manifest=manifest, stores=stores, sealed=sealed, settings=json.dumps(settings))
+    run_stage(extract_pixels, manifest=manifest, stores=stores, sealed=sealed, settings=settings)
     return open_features(sealed)
 
 
@@ -58,7 +58,7 @@ def test_a_row_is_its_picture_as_the_processor_makes_it(folder: Path, store: Fea
 
 
 def read(store: FeatureStore, pixels: PixelInput, **options: Any) -> list[Batch]:
-    """Batches of four pictures, each with one of its three captions, of which the m-th is the number m."""
+    """Batches of four pictures, each with one of its three captions, which are their own numbers."""
     owner = np.repeat(np.arange(IMAGES), 3)
     texts = FeatureTexts(MemoryArray(np.arange(len(owner))), np.arange(len(owner)), owner)
     chosen: dict[str, Any] = {"arrays": ("pixels",), "captions_per_image": 1, **options}

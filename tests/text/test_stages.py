@@ -38,7 +38,7 @@ def make(tmp_path, manifest):
     def call(source=manifest, **text):
         vocabulary, tokens = tmp_path / "vocabulary.json", tmp_path / "tokens.npz"
         files = {"manifest": source, "vocabulary": vocabulary, "tokens": tokens}
-        run_stage(vocabulary_stage.vocabulary, tmp_path / "log", settings=json.dumps({"text": text}), **files)
+        run_stage(vocabulary_stage.vocabulary, tmp_path / "log", settings={"text": text}, **files)
         return Vocabulary.read(vocabulary), TokenTable.read(tokens)
 
     return call
@@ -98,7 +98,7 @@ def test_word_vectors_end_to_end(make, tmp_path):
     vocabulary, _ = make(vocabulary={"min_count": 2})
     (tmp_path / "glove.txt").write_text("dog 1 2 3\nhouse 4 5 6\n")
     outputs = {"vectors": tmp_path / "v.npy", "coverage": tmp_path / "coverage.json"}
-    settings = json.dumps({"word_vectors": {"path": str(tmp_path / "glove.txt"), "dimension": 3}})
+    settings = {"word_vectors": {"path": str(tmp_path / "glove.txt"), "dimension": 3}}
     vocabulary_file = tmp_path / "vocabulary.json"
     run_stage(word_vectors, tmp_path / "log", vocabulary=vocabulary_file, settings=settings, **outputs)
     matrix = np.load(tmp_path / "v.npy", allow_pickle=False)
@@ -117,7 +117,7 @@ def test_the_papers_recipe_gives_its_1848_entries(make, tmp_path):
         pytest.skip("VITCAPR_DATA does not name the folder with the real data")
     flickr8k = Path(os.environ["VITCAPR_DATA"]) / "flickr8k"
     settings = {"images": str(flickr8k / "Flicker8k_Dataset"), "text": str(flickr8k / "Flickr8k_text")}
-    run_stage(data_photographs, settings=json.dumps({"flickr8k": settings}), folder=tmp_path / "flickr8k")
+    run_stage(data_photographs, settings={"flickr8k": settings}, folder=tmp_path / "flickr8k")
     vocabulary, _ = make(
         source=tmp_path / "flickr8k" / "manifest.json",
         normalise={"non_letters": "space", "drop_one_letter": True},

@@ -55,13 +55,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         manifest=manifest,
         stores=str(folder / "stores"),
         sealed=folder / "pixels.json",
-        settings=json.dumps({"backbone": {"source": str(folder / "vit")}, "features": {"chunk": 4}}),
+        settings={"backbone": {"source": str(folder / "vit")}, "features": {"chunk": 4}},
     )
     run_stage(
         train_tokenizer,
         manifest=manifest,
         tokenizer=folder / "tokenizer.json",
-        settings=json.dumps({"tokenizer": {"languages": ["en", "zh"], "vocab_size": 100}}),
+        settings={"tokenizer": {"languages": ["en", "zh"], "vocab_size": 100}},
     )
     return folder
 
@@ -83,7 +83,7 @@ def settings(**training: object) -> dict[str, Any]:
 def train(folder: Path, output: Path, values: dict[str, Any]) -> Path:
     run_stage(
         finetune,
-        settings=json.dumps(values),
+        settings=values,
         pixels=folder / "pixels.json",
         manifest=folder / "data" / "manifest.json",
         source=str(folder / "vit"),
@@ -99,7 +99,7 @@ def embed(
     of_untrained = {"source": str(folder / "vit"), "tokenizers": {"both": folder / "tokenizer.json"}}
     run_stage(
         embed_finetuned,
-        settings=json.dumps({"training": values, **settings}),
+        settings={"training": values, **settings},
         pixels=folder / "pixels.json",
         manifest=folder / "data" / "manifest.json",
         split=split,
@@ -232,7 +232,7 @@ def test_the_papers_own_model_trains_on_tiny_encoders(folder: Path, tmp_path: Pa
     output = tmp_path / "finetuned"
     run_stage(
         finetune,
-        settings=json.dumps({"finetuned": wanted}),
+        settings={"finetuned": wanted},
         pixels=folder / "pixels.json",
         manifest=folder / "data" / "manifest.json",
         source=str(folder / "vit"),

@@ -46,7 +46,7 @@ def run(stage: str, settings: Mapping[str, Any] | None = None, **values: Any) ->
     try:
         plain = TypeAdapter(Any).dump_python(settings or {}, mode="json")
     except ValueError as error:
-        raise UserError(f"a setting is no text, number, list or dictionary: {error}", where=stage) from error
+        raise UserError(f"a setting must be a text, a number, a list or a dictionary: {error}", where=stage) from error
     if "stores" in declared.options:
         values = {"stores": str(stores_root()), **values}
     for each in declared.of_role(Role.INPUT):

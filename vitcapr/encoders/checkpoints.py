@@ -66,11 +66,9 @@ def locate(source: str, revision: str) -> Checkpoint:
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
     try:
-        fetch, described = (
-            partial(snapshot_download, source, revision=revision),
-            [MODEL_CARD, "config.json", OPEN_CLIP_CONFIG],
-        )
-        folder = fetch(allow_patterns=[*described, *PROCESSORS, *TOKENIZER, *SENTENCE_MODULES, *WEIGHTS])
+        fetch = partial(snapshot_download, source, revision=revision)
+        described = [MODEL_CARD, "config.json", OPEN_CLIP_CONFIG, *PROCESSORS, *TOKENIZER, *SENTENCE_MODULES]
+        folder = fetch(allow_patterns=[*described, *WEIGHTS])
         if not (Path(folder) / "config.json").is_file():
             folder = fetch(allow_patterns=[OPEN_CLIP_WEIGHTS])
     except (LocalEntryNotFoundError, HfHubHTTPError, HFValidationError, OSError) as error:

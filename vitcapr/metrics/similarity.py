@@ -11,9 +11,9 @@ import numpy as np
 from vitcapr.metrics.bootstrap import Measure, mean_measure
 
 WEIGHT = 2.5
+"""w of Hessel et al. 2021, section 3."""
 PROMPT = "A photo depicts "
 """Precedes every caption and reference of CLIPScore, as in the paper."""
-"""w of Hessel et al. 2021, section 3."""
 _BLOCK = 64
 """Images whose vectors of tokens are in memory at a time."""
 

@@ -168,8 +168,6 @@ class Stage:
         """
         given: dict[str, Any] = {} if self.settings is None else {"settings": {}}
         given |= {name: value for name, value in job.items() if value is not None}
-        if isinstance(text := given.get("settings"), str):
-            given["settings"] = json.loads(text)
         try:
             return dict(self.job.model_validate(given))
         except ValidationError as error:

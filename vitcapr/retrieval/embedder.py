@@ -191,7 +191,7 @@ class Retriever:
         if self.model.reads == "tokens":
             return embed_texts(self.model, words, self.device)
         if text_features is None:
-            raise UserError("this retriever reads text features", where=self.folder, remedy="give --text-features")
+            raise UserError("this retriever reads text features", where=self.folder, remedy="give text_features")
         store = open_features(text_features)
         store.check_rows("caption_id", data)
         store.check_width("text", self.card["architecture"]["text"]["feature_dim"])

@@ -24,7 +24,7 @@ def picture(folder: Path, name: str, shade: int) -> bytes:
 
 
 def run(folder: Path, **pairs: Any) -> Manifest:
-    settings = json.dumps({"pairs": {"test_images": 2, **pairs}, "max_rejected": 1})
+    settings = {"pairs": {"test_images": 2, **pairs}, "max_rejected": 1}
     run_stage(data_pairs, settings=settings, folder=folder / "data")
     return read_manifest(folder / "data" / "manifest.json")
 
@@ -142,7 +142,7 @@ def test_flickr8k_in_two_languages(tmp_path: Path) -> None:
         "pairs": {"source": "flickr8k", "chinese": str(tmp_path / "zh.txt")},
         "flickr8k": {"images": str(tmp_path / "images"), "text": str(text)},
     }
-    run_stage(data_pairs, settings=json.dumps(settings), folder=tmp_path / "data")
+    run_stage(data_pairs, settings=settings, folder=tmp_path / "data")
     data = read_manifest(tmp_path / "data" / "manifest.json")
     assert data.images["image_id"][data.images["split"] == "test"].tolist() == names[4:]
     assert data.captions["text"].iloc[:2].tolist() == ["A dog", "一只狗"]

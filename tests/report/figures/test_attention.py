@@ -134,7 +134,7 @@ def backbone(tmp_path):
 
 
 def test_the_stage_draws_the_images_of_draw_attention(draw, dataset, backbone, tmp_path):
-    settings = json.dumps({"figures": {"attention_images": 2}, "backbone": {"source": str(backbone)}})
+    settings = {"figures": {"attention_images": 2}, "backbone": {"source": str(backbone)}}
     values = {"captions": tmp_path / "captions.json", "attention": tmp_path / "attention.npz", "split": "test"}
     log = draw(draw_rollout, "rollout", manifest=dataset, settings=settings, **values)
     assert "image i4: word0" in log
@@ -146,10 +146,10 @@ def test_attention_over_another_grid_is_a_mistake(draw, dataset, backbone, tmp_p
     np.savez(tmp_path / "attention.npz", **{**content, "grid": np.array([4, 3])})
     values = {"captions": tmp_path / "captions.json", "attention": tmp_path / "attention.npz", "split": "test"}
     with pytest.raises(UserError, match="3 x 4 patches, the captioner attends to 4 x 3"):
-        draw(draw_rollout, manifest=dataset, settings='{"backbone": {"source": "vit"}}', backbone=backbone, **values)
+        draw(draw_rollout, manifest=dataset, settings={"backbone": {"source": "vit"}}, backbone=backbone, **values)
 
 
-SETTINGS = json.dumps({"figures": {"examples": 3, "attention_images": 2}})
+SETTINGS = {"figures": {"examples": 3, "attention_images": 2}}
 
 
 @pytest.fixture
@@ -161,7 +161,7 @@ def attended(dataset, tmp_path):
 
 
 def figures(**values):
-    return json.dumps({"figures": values})
+    return {"figures": values}
 
 
 def test_attention(draw, attended):

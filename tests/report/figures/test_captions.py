@@ -133,7 +133,7 @@ def reranked(tmp_path, monkeypatch):
 
 
 def test_the_log_says_how_the_examples_were_drawn(draw, dataset, reranked):
-    settings = json.dumps({"figures": {"examples": 3}})
+    settings = {"figures": {"examples": 3}}
     log = draw(draw_reranked, "reranked", manifest=dataset, settings=settings, **reranked)
     assert "3 of the 4 images (of 6) whose caption reranking changed, drawn at random with seed 0" in log
     assert "CIDEr rose for 2, fell for 0 and is unchanged for 2" in log
@@ -156,7 +156,7 @@ def test_named_images_and_such_with_words_come_first(draw, dataset, tmp_path, mo
     monkeypatch.setattr("vitcapr.report.figures.captions.caption_sheet", spy)
     chosen = {"examples": 2, "examples_first": ["i3.png"], "examples_words": ["wrote for i1", "For I5"]}
     values = {"captions": {"beam": tmp_path / "captions.json"}, "manifest": dataset, "split": "test", "language": "en"}
-    draw(draw_captions, "captions", settings=json.dumps({"figures": chosen}), **values)
+    draw(draw_captions, "captions", settings={"figures": chosen}, **values)
     note, references = notes[0]
     assert note == (
         "2 of 6 images of the test split, those of i3.png, wrote for i1, For I5 first, the others drawn at random with "

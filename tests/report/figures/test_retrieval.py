@@ -1,5 +1,3 @@
-import json
-
 import numpy as np
 import pytest
 from PIL import Image
@@ -68,7 +66,7 @@ def test_nothing_overlaps_or_leaves_the_page(size):
     check_layout(text_to_image(failures, "a title " * 20, *shows), slack=1)
 
 
-SETTINGS = json.dumps({"figures": {"failures": 2}})
+SETTINGS = {"figures": {"failures": 2}}
 
 
 @pytest.fixture
@@ -121,7 +119,7 @@ def test_retrievers_side_by_side(draw, retrieved, tmp_path):
 
 
 def test_queries_by_id_and_by_words(draw, retrieved, tmp_path):
-    settings = json.dumps({"figures": {"examples_first": ["i2"], "examples_words": ["wrote for i4"]}})
+    settings = {"figures": {"examples_first": ["i2"], "examples_words": ["wrote for i4"]}}
     values = {"embeddings": {"a": [retrieved["embeddings"]]}, "manifest": retrieved["manifest"], "settings": settings}
     draw(draw_side_by_side, "top_images", split="test", found=tmp_path / "found.md", **values)
     queries = [line for line in (tmp_path / "found.md").read_text().splitlines() if line.startswith("Query")]

@@ -1,6 +1,5 @@
 """The comparison of alignments as stages: from two stores and a manifest to its tables and its figure."""
 
-import json
 from itertools import product
 from pathlib import Path
 
@@ -57,7 +56,7 @@ def made(data: Path) -> dict[str, Path]:
         manifest=data / "data/manifest.json",
         language="en",
         name="few",
-        settings=json.dumps({"alignment": WANTED}),
+        settings={"alignment": WANTED},
         **made | {"table": [made["table"]]},
     )
     return made

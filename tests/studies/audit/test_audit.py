@@ -84,7 +84,7 @@ def test_the_command_writes_what_the_stage_writes(data: Path, tmp_path: Path, ca
         text_features=stores[1],
         manifest=data / "data/manifest.json",
         name="whole",
-        settings=json.dumps({"audit": {"image": "vit", "text": "bert", "rivals": 100}}),
+        settings={"audit": {"image": "vit", "text": "bert", "rivals": 100}},
         page=tmp_path / "stage" / "page_section.json",
         **files,
     )
