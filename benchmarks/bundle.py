@@ -1,6 +1,6 @@
 """One archive that runs ``make bench-gpu`` and ``make test-gpu`` on a borrowed machine without a network.
 
-It holds the code, 2,000 rendered JPEG files, and the wheels that a machine with torch, transformers, pandas, pyarrow
+It holds the code, 750 rendered JPEG files, and the wheels that a machine with torch, transformers, pandas, pyarrow
 and Pillow may lack, for several releases of Python. Writes results/bench-gpu.tar.gz:
 
     tar xzf bench-gpu.tar.gz && python3 bench-gpu/run.py

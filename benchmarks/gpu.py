@@ -29,7 +29,7 @@ from vitcapr.decoding.stepwise import greedy
 from vitcapr.encoders.precision import autocast, dtype_name, resolve_device
 
 RESULTS = Path("results")
-PHOTOGRAPHS, SIDE = 2000, 448
+PHOTOGRAPHS, SIDE = 750, 448
 EXTRACTIONS = {"vit_b16": (VIT_BASE, 16384), "vit_l14": (VIT_LARGE, 6144)}
 """Shape of the network, and images, some seconds of work for a large card."""
 TRIAL = {"vit_ti16": (VIT_TINY, 8)}

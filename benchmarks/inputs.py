@@ -60,7 +60,7 @@ def render_jpegs(folder: Path, pictures: int, size: int) -> Path:
             with Image.open(data.image_root / path) as image:
                 image.convert("RGB").save(jpeg, quality=85)
             images.loc[row, ["path", "sha256"]] = jpeg.name, hashlib.sha256(jpeg.read_bytes()).hexdigest()
-    tables = {"images": images, "captions": data.captions}
+        tables = {"images": images, "captions": data.captions}
     return write_manifest(folder, dataset="jpegs", image_root=root, rejected=[], **tables)
 
 

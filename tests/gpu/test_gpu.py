@@ -81,8 +81,8 @@ def extracted(folder: Path, manifest: Path, vit: Path, device: str, dtype: str) 
     stores, part, sealed = folder / "stores", folder / "part.json", folder / "manifest.json"
     backbone = {"source": str(vit), "dtype": dtype, "store_dtype": "float32"}
     settings = {"backbone": backbone, "features": {"chunk": 16, "batch": 8}}
-    run_stage(extract, manifest=manifest, stores=stores, part=part, settings=settings, device=device)
-    run_stage(seal, parts=[part], manifest=manifest, stores=stores, sealed=sealed)
+    run_stage(extract, manifest=manifest, stores=str(stores), part=part, settings=settings, device=device)
+    run_stage(seal, parts=[part], manifest=manifest, stores=str(stores), sealed=sealed)
     store = open_features(sealed)
     return {name: store[name].gather(np.arange(IMAGES)) for name in store}
 
