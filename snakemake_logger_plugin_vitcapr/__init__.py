@@ -163,7 +163,7 @@ class LogHandler(LogHandlerBase):
                 print_tables(self._console, spread_tables(*spread))
             if before is not None:
                 with suppress(UserError):  # What was there before this run may be damaged, or of an older format.
-                    self._print(*new_scores(read_summary(io.BytesIO(before)), after))
+                    self._print(*new_scores(read_summary(io.BytesIO(before)), after, most=3))
             self._print(f"Scores: {summary}", *([f"Page:   {page}"] if page.is_file() else []))
 
     def _print(self, *lines: str, style: str = "") -> None:

@@ -34,7 +34,8 @@ def fingerprint(stage: Stage, settings: StageSettings | None, job: Mapping[str, 
         "code": code_hash(job_code(stage.module, plain)),
         "settings": plain,
         "values": {name: value for name, value in stage.values_of(job).items() if name not in stage.execution_only},
-        "files": file_digests(files, results) | {f"the reader of {key}": name for key, name in readers if name},
+        "files": {key: content_digest(path, results / FILE_DIGESTS, key=key) for key, path in files.items()}
+        | {f"the reader of {key}": name for key, name in readers if name},
     }
 
 
@@ -44,11 +45,6 @@ def _reader(settings: Mapping[str, Any], key: str, folder: Path) -> str | None:
     for name in key.split(".")[:-1]:
         section = section.get(name, {}) if isinstance(section, Mapping) else {}
     return library(folder, isinstance(section, Mapping) and section.get("pool") in ("auto", MODULES))
-
-
-def file_digests(files: Mapping[str, Path], results: Path) -> dict[str, str]:
-    """The digests of the user's files and folders. A file is read again only if its size or a time has changed."""
-    return {key: content_digest(path, results / FILE_DIGESTS, key=key) for key, path in files.items()}
 
 
 def user_files(stage: Stage, settings: StageSettings | None, job: Mapping[str, Any]) -> dict[str, Path]:

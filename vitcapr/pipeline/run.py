@@ -117,7 +117,7 @@ def _run_recorded(job: Job, record: Path, inputs: records.Files) -> None:
     from vitcapr.files import remove_remains, write_json
     from vitcapr.pipeline import costs
     from vitcapr.pipeline.code import job_code
-    from vitcapr.pipeline.fingerprint import file_digests, fingerprint, user_files
+    from vitcapr.pipeline.fingerprint import fingerprint, user_files
     from vitcapr.pipeline.result_cache import cache_key, open_result_cache
     from vitcapr.plugins import check_reads
 
@@ -135,11 +135,12 @@ def _run_recorded(job: Job, record: Path, inputs: records.Files) -> None:
         made = dict(entry.run)
         _say(job, f"restored from the result cache, {entry.path}: made on {made['host']} in {made['seconds']:.0f} s")
     else:
-        begun, joules = time.monotonic(), costs.gpu_joules()
+        begun = time.monotonic()
         job.compute()
-        made = {"started": started, **costs.measure(time.monotonic() - begun, joules)}
-        now, digests = records.file_facts(job.files(Role.INPUT)), file_digests(own_files, results)
+        made = {"started": started, **costs.measure(time.monotonic() - begun)}
+        now = records.file_facts(job.files(Role.INPUT))
         changed = [path for path, facts in inputs.items() if now.get(path) != facts]
+        digests = fingerprint(stage, settings, job.plain, results)["files"]
         changed += [str(path) for name, path in own_files.items() if digests[name] != made_of["files"].get(name)]
         if changed:
             what = f"the file changed while {stage.name} ran"
