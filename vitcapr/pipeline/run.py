@@ -13,7 +13,7 @@ from typing import Any
 
 from vitcapr.errors import UserError
 from vitcapr.pipeline import records
-from vitcapr.pipeline.stage import COMMAND, DEVICE, Role, Stage, get_dotted
+from vitcapr.pipeline.stage import COMMAND, DEVICE, Parameter, Role, Stage, get_dotted
 from vitcapr.progress import Reporter, is_first_process, is_started_by_torchrun
 
 
@@ -178,14 +178,16 @@ def find_targets(job: Job) -> dict[str, Path]:
     }
 
 
-def read_by_name(job: Job, inputs: records.Files) -> list[list[str]]:
+def read_by_name(job: Job, inputs: records.Files) -> list[Any]:
     """The inputs as they count for the result cache: not their paths, but their names, their order and content."""
-    return [
-        [parameter.name, name, path.name, inputs[path.as_posix()]["sha256"]]
-        for parameter in job.stage.of_role(Role.INPUT)
-        for name, path in parameter.named(job.values[parameter.name])
-        if path.as_posix() in inputs
-    ]
+
+    def content(value: Any, parameter: Parameter) -> Any:
+        if isinstance(value, dict):
+            return [[name, content(each, parameter)] for name, each in value.items()]
+        files = [path for path in parameter.paths(value) if path.as_posix() in inputs]
+        return [[path.name, inputs[path.as_posix()]["sha256"]] for path in files]
+
+    return [[each.name, content(job.values[each.name], each)] for each in job.stage.of_role(Role.INPUT)]
 
 
 def _existing(targets: Mapping[str, Path]) -> dict[str, Path]:
