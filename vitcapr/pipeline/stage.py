@@ -216,10 +216,11 @@ def find_stage(name: str) -> Stage:
     Raises:
         UserError: there is no such stage.
     """
-    if name not in stage_names():
+    module = _core().get(name) or _modules().get(name)
+    if module is None:
         remedy = did_you_mean(name, stage_names(), "vitcapr stage --help lists the stages")
         raise UserError(f"unknown stage '{name}'", remedy=remedy)
-    declared: Stage = getattr(importlib.import_module(_modules()[name]), name)
+    declared: Stage = getattr(importlib.import_module(module), name)
     return declared
 
 
@@ -229,12 +230,16 @@ def stage_names() -> tuple[str, ...]:
 
 
 @cache
+def _core() -> dict[str, str]:
+    """The module of each stage in ``vitcapr/stages/``."""
+    return {path.stem: f"{STAGES}.{path.stem}" for path in Path(__file__).parents[1].glob("stages/[!_]*.py")}
+
+
 def _modules() -> dict[str, str]:
-    """The module of each stage: in ``vitcapr/stages/``, or in a room."""
+    """Those of rooms as well."""
     from vitcapr.rooms import modules_of_rooms
 
-    core = Path(__file__).parents[1].glob("stages/[!_]*.py")
-    return {path.stem: f"{STAGES}.{path.stem}" for path in core} | {**modules_of_rooms("stages")}
+    return _core() | {**modules_of_rooms("stages")}
 
 
 def _parameter(parameter: inspect.Parameter, module: str) -> Parameter:
