@@ -10,6 +10,7 @@ import yaml
 from pydantic import Field, model_validator
 
 from vitcapr.config.base import Only, Section, StageSettings, UserPath, find_data, one_spelling
+from vitcapr.rooms import rooms
 
 
 class PictureChecks(Section):
@@ -353,7 +354,7 @@ class Terms(Section):
 
     @classmethod
     def of(cls, data: DataConfig) -> "Terms":
-        """Those of the data set of an experiment: as its file gives them, else those of ``terms.yaml``."""
+        """Those of the data set of an experiment: as its file gives them, else those of ``terms.yaml``, also of a room."""
         name: str = data.dataset
         if name == "pairs":
             name = {"flickr8k": "flickr8k-cn"}.get(data.pairs.source, data.pairs.source)
@@ -364,4 +365,6 @@ class Terms(Section):
 
 @cache
 def _known_terms() -> Any:
-    return yaml.safe_load(Path(__file__).with_name("terms.yaml").read_text(encoding="utf-8"))
+    files = (folder / "terms.yaml" for folder in (Path(__file__).parent, *rooms().values()))
+    texts = (file.read_text(encoding="utf-8") for file in files if file.is_file())
+    return {name: terms for text in texts for name, terms in yaml.safe_load(text).items()}
