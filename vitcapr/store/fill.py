@@ -245,7 +245,7 @@ def _compute(
 
 
 def _chunk(layouts: Mapping[str, ArrayLayout], device: torch.device) -> dict[str, Tensor]:
-    """Host memory for a chunk of each array. Pinned memory is used again; fresh pages would cost more than the copies."""
+    """Host memory for a chunk of each array. Pinned memory is used again: fresh pages cost more than copies."""
     return {
         name: host_buffer((layout.chunk, *layout.shape[1:]), getattr(torch, layout.dtype), device)
         for name, layout in layouts.items()
