@@ -3,8 +3,8 @@
 Both are measured in turns in one run, at the same dtype, batch and threads, so that what else the machine does falls
 on both alike. Prints JSON: images a second of each turn, the ratio of the medians, and for what the last extraction
 waited. On a GPU, decoding alone takes turns with them, too: whichever of decoding and forward pass is slower is the
-limit of an extraction. With ``--workers``, a plain loop takes turns with them: transformers' processor in the workers of
-a DataLoader, the model, and one .npy for each array.
+limit of an extraction. With ``--workers``, a plain loop takes turns with them: transformers' processor in the workers
+of a DataLoader, the model, and one .npy for each array.
 
     python -m benchmarks.extraction --manifest results/demo/data/manifest.json --backbone vit-tiny-patch16-224-augreg
 """

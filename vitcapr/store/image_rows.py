@@ -121,7 +121,8 @@ class Pixels:
         pool: Executor
         if on_gpu:
             # A fork has the source as it is open here; no thread of this process decodes.
-            pool = ProcessPoolExecutor(cores, multiprocessing.get_context("fork"), _begin, (decode,))
+            count = min(cores, math.ceil(sum(map(len, batches)) / _TOGETHER))
+            pool = ProcessPoolExecutor(count, multiprocessing.get_context("fork"), _begin, (decode,))
         else:
             pool = ThreadPoolExecutor(cores, thread_name_prefix="decode")
         task = _decode if on_gpu else decode
