@@ -49,7 +49,7 @@ FLICKR8K = {"flickr8k": {"images": "photos", "text": "text"}}
     [
         ("coco", {"coco": {"images": "photos", "annotations": ["a.json", "b.json"]}},
          {"data.coco.images": "photos", "data.coco.annotations.0": "a.json", "data.coco.annotations.1": "b.json"}),
-        ("coco", {"coco": {"images": "photos", "annotations": ["a.json"], "karpathy": "k.json"}},
+        ("coco", {"coco": {"images": "photos", "karpathy": "k.json"}},
          {"data.coco.images": "photos", "data.coco.karpathy": "k.json"}),
         ("pairs", {"pairs": {"source": "table", "table": "pairs.csv"}}, {"data.pairs.table": "pairs.csv"}),
         ("pairs", {"pairs": {"source": "flickr8k", "chinese": "zh.txt"}, **FLICKR8K},

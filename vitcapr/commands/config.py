@@ -39,7 +39,8 @@ def check(
     sizes, languages, captions = splits_and_languages(experiment)
     errors = [UserError(what, where=where) for what in missing_languages(experiment.config, languages)]
     errors += too_many_pairs(experiment, captions) if captions else ()
-    if errors := [*errors, *(empty_splits(experiment, sizes) if sizes else ())]:
+    errors += () if experiment.config.data.dataset == "pairs" else empty_splits(experiment, sizes)
+    if errors:
         raise as_user_error(errors)
     listed = ", ".join(f"{sizes[split]:,} {split}" for split in SPLITS if sizes[split])
     size = f"{sizes.total():,} images: {listed}" if sizes else "sampled when it is read"

@@ -1,12 +1,10 @@
 """Configuration of a captioner and of its training."""
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from vitcapr.config.base import Entry, Only, Section, UserPath, checkpoint_files
+from vitcapr.config.base import CHECKPOINT, Entry, Only, Section, UserPath
 from vitcapr.config.training import Layer, PhaseConfig, Schedule, TrainedConfig, TrainingConfig, one_or_more
 
 
@@ -132,13 +130,10 @@ class TransformerConfig(WordCaptionerConfig):
 class LanguageModelConfig(Section):
     """A pretrained causal language model of transformers with its tokenizer."""
 
-    source: UserPath
+    source: Annotated[UserPath, CHECKPOINT]
     """A hub id or a local folder (looked up under VITCAPR_BACKBONES first)."""
     revision: str = "main"
     """Revision on the hub; give a commit to make the experiment reproducible."""
-
-    def user_files(self) -> Iterator[tuple[str, Path]]:
-        yield from checkpoint_files(self.source)
 
 
 class PrefixConfig(Section):

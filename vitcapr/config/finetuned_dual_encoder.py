@@ -1,12 +1,10 @@
 """Configuration of a fine-tuned dual encoder: a ViT and BERT-family text models trained together into one space."""
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from vitcapr.config.base import Entry, Name, Only, Section, StageSettings, UserPath, checkpoint_files
+from vitcapr.config.base import CHECKPOINT, Entry, Name, Only, Section, StageSettings, UserPath
 from vitcapr.config.retriever import DualEncoderPhaseConfig, DualEncoderTrainingConfig
 from vitcapr.config.training import Schedule, TrainedConfig, one_or_more
 
@@ -43,7 +41,7 @@ class FinetunedTextConfig(Section):
     """A text tower and the languages of its captions."""
 
     languages: list[Name] = Field(["en"], min_length=1)
-    source: UserPath | None = None
+    source: Annotated[UserPath | None, CHECKPOINT] = None
     """A hub id or a local folder (looked up under VITCAPR_BACKBONES first); null: a small BERT from scratch."""
     revision: Annotated[str, Only("source")] = "main"
     pool: Literal["cls", "mean"] = "cls"
@@ -56,9 +54,6 @@ class FinetunedTextConfig(Section):
     """Add an embedding of each word's part of speech to its token embeddings."""
     segments: bool = False
     """Read the first clause of a caption and the rest as two segments, with the token types 0 and 1."""
-
-    def user_files(self) -> Iterator[tuple[str, Path]]:
-        yield from checkpoint_files(self.source)
 
     title_weight: float = Field(1.0, ge=1)
     """Factor on the attention that tokens pay to titles, their marks included (《》, 〈〉 and <>); 1: no weight."""

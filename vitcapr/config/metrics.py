@@ -1,12 +1,10 @@
 """Configuration of the caption metrics and of their confidence intervals."""
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypedDict
 
 from pydantic import Field
 
-from vitcapr.config.base import Entry, Section, StageSettings, UserPath, find_data, one_spelling
+from vitcapr.config.base import DATA, Entry, Section, StageSettings, UserPath
 from vitcapr.config.features import TextEncoderConfig
 from vitcapr.plugins import modules_in, plugins
 
@@ -61,7 +59,7 @@ class MetricsConfig(Section):
     caption: list[CaptionMetricName] = ["bleu", "meteor", "rouge_l", "cider", "diversity"]
     """Modules of vitcapr.metrics.captions; docs/metrics.md explains each score. Of these, chair, meteor and spice score
     English captions only."""
-    instances: list[UserPath] = []
+    instances: Annotated[list[UserPath], DATA] = []
     """instances_*.json files of COCO (looked up under VITCAPR_DATA first), which the metric chair needs."""
     clip_score: ClipScoreConfig | None = None
     """null: no CLIPScore."""
@@ -74,13 +72,6 @@ class MetricsConfig(Section):
     retrieval do not use the sample."""
     bootstrap_samples: int = Field(1000, ge=0)
     """Bootstrap samples of the images for the 95 % intervals; 0: no intervals."""
-
-    def user_files(self) -> Iterator[tuple[str, Path]]:
-        yield from ((f"instances.{place}", find_data(path)) for place, path in enumerate(self.instances))
-
-    def located(self) -> Self:
-        """A copy with the paths of this machine."""
-        return self.model_copy(update={"instances": [one_spelling(str(find_data(path))) for path in self.instances]})
 
     def caption_in(self, language: str) -> list[str]:
         """The metrics of captions in a language."""
@@ -115,7 +106,7 @@ class ScoreSettings(LanguageSettings):
     @classmethod
     def from_config(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
         language = config.text.language
-        metrics = config.metrics.located().model_copy(update={"caption": config.metrics.caption_in(language)})
+        metrics = config.metrics.model_copy(update={"caption": config.metrics.caption_in(language)})
         return cls(metrics=metrics, language=language)
 
 
