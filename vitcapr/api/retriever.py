@@ -114,7 +114,7 @@ class TrainedRetriever:
         from vitcapr.text.normalise import words_of
 
         known = self._opened.words
-        if self._opened.model.reads == "features":
+        if known is None or self._opened.model.reads == "features":
             return []
         return [word for word in words_of(text, **known.recipe["normalise"]) if word not in known.words]
 

@@ -134,14 +134,14 @@ class Retriever:
     Attributes:
         model: in evaluation mode, on ``device``.
         card: what it is and what made it.
-        words: the vocabulary it was trained with.
+        words: the vocabulary it was trained with; None for a head on text features alone.
         text_encoder: where the text encoder lies, in place of what the card says; None believes the card.
     """
 
     folder: Path
     model: DualEncoders
     card: dict[str, Any]
-    words: Vocabulary
+    words: Vocabulary | None
     device: torch.device
     text_encoder: str | None = None
 
@@ -206,12 +206,13 @@ class Retriever:
         return embed_texts(self.model, (lambda rows: (features(rows), words(rows))) if both else features, self.device)
 
     @property
-    def language(self) -> str:
-        """The language of the captions that it was trained on."""
-        return str(self.words.recipe["language"])
+    def language(self) -> str | None:
+        """The language of the captions that it was trained on; None: not stated."""
+        return None if self.words is None else self.words.recipe["language"]
 
     def _words(self, captions: Sequence[str]) -> Tensor:
         """Word numbers by the recipe of the vocabulary; a caption without a known word is ``<start> <end>``."""
+        assert self.words is not None
         cleaning = self.words.recipe["normalise"]
         longest = self.card["settings"]["retriever"]["text"]["max_length"]
         numbers = [self.words.encode(words_of(caption, **cleaning))[:longest] for caption in captions]
@@ -239,21 +240,21 @@ class Retriever:
 
 
 def open_retriever(
-    folder: Path, *, vocabulary: Path, device: torch.device, text_encoder: str | None = None
+    folder: Path, *, vocabulary: Path | None, device: torch.device, text_encoder: str | None = None
 ) -> Retriever:
     """The retriever that ``train_retriever`` wrote to ``folder``.
 
     Args:
-        vocabulary: vocabulary.json that it was trained with.
+        vocabulary: vocabulary.json that it was trained with; None for a head on text features alone.
         text_encoder: hub id or folder of its text encoder where it is not found by the name on the card.
 
     Raises:
         UserError: there is none, or it was trained with another vocabulary.
     """
     weights, card = read_model(folder)
-    words = Vocabulary.read(vocabulary)
+    words = None if vocabulary is None else Vocabulary.read(vocabulary)
     known = card["architecture"]["text"].get("vocabulary")
-    if known not in (None, len(words)):
+    if words is not None and known not in (None, len(words)):
         raise UserError(
             f"the retriever has {known} words and the vocabulary {len(words)}",
             where=folder,
