@@ -29,7 +29,7 @@ from vitcapr.api.evaluation import evaluate_retrieval
 from vitcapr.batches.pairing import pair_by_file
 from vitcapr.batches.sources import feature_dims
 from vitcapr.batches.texts import FeatureTexts
-from vitcapr.config.retriever import RetrieverConfig
+from vitcapr.config.dual_encoder import RetrieverConfig
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.progress import Reporter
 from vitcapr.retrieval.embedder import embed_texts, open_retriever, rows_of

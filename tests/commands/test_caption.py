@@ -13,7 +13,7 @@ from PIL import Image
 from tests.checkpoints import printed_by
 from vitcapr.api.model_files import choose_decoding
 from vitcapr.commands import caption
-from vitcapr.config.decoding import DecodingConfig
+from vitcapr.config.captioner import DecodingConfig
 from vitcapr.errors import UserError
 from vitcapr.files import write_text
 from vitcapr.pipeline.run import run_stage

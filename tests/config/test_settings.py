@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from vitcapr.config.dual_encoder import RetrieverConfig
 from vitcapr.config.experiment import DataConfig
 from vitcapr.config.features import BackboneConfig, FeaturesConfig
 from vitcapr.config.reading import parse
-from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.pipeline.stage import find_stage
 from vitcapr.stages.extract import images_in_chunk
 from vitcapr.stages.train_retriever import TrainRetrieverSettings

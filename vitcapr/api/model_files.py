@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter
 
-from vitcapr.config.decoding import DecodingConfig
+from vitcapr.config.captioner import DecodingConfig
+from vitcapr.config.dual_encoder import RetrieverConfig
 from vitcapr.config.experiment import AnyCaptionerConfig
 from vitcapr.config.features import TRAINED, BackboneConfig
 from vitcapr.config.reading import parse
-from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
 from vitcapr.formats.model import CARD, WEIGHTS

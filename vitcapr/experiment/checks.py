@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vitcapr.config.base import find_backbone
-from vitcapr.config.captioner import CaptionerPhaseConfig, LanguageModelCaptionerConfig
+from vitcapr.config.captioner import LanguageModelCaptionerConfig
+from vitcapr.config.training import CaptionerPhaseConfig
 from vitcapr.encoders.kinds import check_image_encoder, check_image_tower, check_text_encoder
 from vitcapr.errors import UserError
 from vitcapr.experiment.models import TRAIN, VALIDATION

@@ -1,5 +1,5 @@
 from vitcapr.config.base import find_data
-from vitcapr.config.metrics import ENCODERS, ScoreSettings
+from vitcapr.config.report import ENCODERS, ScoreSettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import DecodingName, In, ModelName, Out, Split, stage
 from vitcapr.progress import Reporter
