@@ -10,7 +10,8 @@ import yaml
 
 from vitcapr.api.model_files import ModelFiles
 from vitcapr.commands.config import check
-from vitcapr.config.captioner import CaptionerPhaseConfig, PatchAttentionConfig
+from vitcapr.config.captioner import PatchAttentionConfig
+from vitcapr.config.training import CaptionerPhaseConfig
 from vitcapr.errors import UserError
 from vitcapr.experiment.experiment import Experiment, load_experiment
 from vitcapr.store.foreign_files import open_foreign
