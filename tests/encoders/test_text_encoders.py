@@ -9,7 +9,7 @@ from transformers import AutoTokenizer, BertModel
 
 from tests.checkpoints import save_bert
 from tests.encoders.two_towers import ROOM, load_text
-from vitcapr.encoders.tokenizers import digest_with_tokenizer
+from vitcapr.encoders.checkpoints import digest_with_tokenizer
 from vitcapr.encoders.word_vector_encoder import WordVectorEncoder, locate_word_vectors
 from vitcapr.errors import UserError
 

@@ -232,9 +232,11 @@ def test_an_import_is_repaired_by_the_same_import(tmp_path: Path, data: Path) ->
     np.savez(tmp_path / "f.npz", ids=IDS, x=VECTORS)
     manifest = imported(tmp_path / "f.npz", "--data", data)
     with open_features(manifest) as store:
-        flip_bit(store["cls"].chunk_path(0))
-    with pytest.raises(UserError, match="they were deleted; run the same features import again"):
-        run_features("verify", manifest, "--delete")
+        chunk = store["cls"].chunk_path(0)
+    flip_bit(chunk)
+    with pytest.raises(UserError, match="delete these files, then run the same features import again"):
+        run_features("verify", manifest)
+    chunk.unlink()
     imported(tmp_path / "f.npz", "--data", data)
     run_features("verify", manifest)
 

@@ -18,7 +18,7 @@ from vitcapr.pipeline.changes import leaves
 from vitcapr.pipeline.paths import stores_root
 from vitcapr.progress import Reporter, format_bytes, print_lines
 from vitcapr.store import transfer
-from vitcapr.store.check import compute_again, delete_damaged, sealed_files
+from vitcapr.store.check import compute_again, sealed_files
 from vitcapr.store.layout import identity_in
 from vitcapr.store.reader import FeatureArray, open_features
 from vitcapr.store.remote_folder import RemoteFolder
@@ -49,27 +49,22 @@ def info(sealed: Sealed) -> None:
 
 
 @app.command()
-def verify(
-    sealed: Sealed, delete: Annotated[bool, typer.Option("--delete", help="Delete damaged chunks.")] = False
-) -> None:
+def verify(sealed: Sealed) -> None:
     """Read every chunk and compare it with its checksum."""
     path = sealed / "manifest.json" if sealed.is_dir() else sealed
     manifest = read_sealed(path)
     group = (path.parent / manifest["store"]).resolve()
-    files, damaged = sealed_files(manifest, group), {}
+    files, damaged = sealed_files(manifest, group), 0
     for (array, index), file in files.items():
         if problem := file.problem():
-            damaged[array, index] = file
+            damaged += 1
             print_lines(f"bad: chunk {index} of {array} {problem}: {file.path}", stream=sys.stderr)
     if damaged:
-        if delete:
-            delete_damaged(manifest, group, damaged, path)
-        first = "they were deleted; " if delete else "delete them (--delete does), then "
         again = f"run {compute_again(identity_in(manifest))}, which computes only what is missing"
         if "imported" in manifest["attributes"]:
             again = "run the same features import again, which writes only what is missing"
-        remedy = f"{first}{again}"
-        raise UserError(f"{len(damaged)} of {len(files)} chunks are damaged", where=path, remedy=remedy)
+        remedy = f"delete these files, then {again}"
+        raise UserError(f"{damaged} of {len(files)} chunks are damaged", where=path, remedy=remedy)
     print_lines(f"{len(files)} chunks, {format_bytes(sum(file.size for file in files.values()))}, all as sealed")
 
 

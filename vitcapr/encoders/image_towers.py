@@ -10,11 +10,10 @@ from torch import Tensor
 from torch.nn.functional import normalize
 from transformers import Blip2VisionModel, Blip2VisionModelWithProjection
 
-from vitcapr.encoders.base import NO_GRID, ImageEncoder
+from vitcapr.encoders.base import NO_GRID, ImageEncoder, PixelArguments, pair, patch_size
 from vitcapr.encoders.checkpoints import load_half, load_part, read_config
 from vitcapr.encoders.guards import first_patch
 from vitcapr.encoders.kinds import ITC_REMEDY, VIT_REMEDY, Cls, Output, Pool, image_kind, open_clip_config, weight_files
-from vitcapr.encoders.pixel_arguments import PixelArguments, pair, patch_size
 from vitcapr.errors import UserError
 
 _IMAGENET_SIZE = (224, 224)
