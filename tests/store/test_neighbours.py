@@ -115,7 +115,7 @@ def test_a_damaged_neighbour_is_left_out(old: Experiment, tmp_path: Path, name: 
     quiet = (*NOT_READ, "chunk missing", "chunk longer", "chunk a folder", "rows empty")
     assert len(lines) == (name not in quiet and not name.startswith("rows")) or name == "rows fewer"
     for index in range(3):
-        known.fill(index, arrays)
+        known.fill(index, {name: np.empty((4, *array.shape[1:]), array.dtype) for name, array in arrays.items()})
 
 
 def test_damaged_neighbours_stop_no_extraction(old: Experiment, tmp_path: Path) -> None:

@@ -172,17 +172,18 @@ class KnownRows:
             if (source == number).any()
         }
 
-    def fill(self, index: int, layouts: Mapping[str, ArrayLayout]) -> dict[str, np.ndarray]:
-        """Chunk ``index`` of each array with its known rows, and zeros elsewhere."""
-        buffers = {name: np.zeros((layout.chunk, *layout.shape[1:]), layout.dtype) for name, layout in layouts.items()}
+    def fill(self, index: int, chunk: Mapping[str, np.ndarray]) -> None:
+        """Copy the known rows of chunk ``index`` into ``chunk``, which holds its array of each name; and write zeros
+        behind the last row of the store."""
         source, row = self.source[self._rows(index)], self.row[self._rows(index)]
         for number, other in enumerate(self.sources):
             mine = np.flatnonzero(source == number)
             for part in np.unique(row[mine] // other.size):
                 here = mine[row[mine] // other.size == part]
                 for name in other.layouts:
-                    buffers[name][here] = other.chunk(name, int(part))[row[here] - part * other.size]
-        return buffers
+                    chunk[name][here] = other.chunk(name, int(part))[row[here] - part * other.size]
+        for array in chunk.values():
+            array[len(source) :] = 0
 
     def _rows(self, index: int) -> slice:
         return slice((index - self.first) * self.chunk, (index - self.first + 1) * self.chunk)

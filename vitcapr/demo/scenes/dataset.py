@@ -2,9 +2,6 @@
 
 import io
 import multiprocessing
-import os
-import signal
-import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -29,6 +26,7 @@ from vitcapr.errors import UserError
 from vitcapr.files import sha256_bytes
 from vitcapr.formats.manifest import write_manifest
 from vitcapr.progress import Reporter
+from vitcapr.workers import depend_on_parent
 
 DATASET = "scenes"
 SCENE, DRAWING, ENGLISH, CHINESE = range(4)
@@ -145,7 +143,7 @@ def mapped(make: Callable[[int], Any], number: int, processes: int) -> Iterator[
     if count <= 1:
         yield map(make, range(number))
         return
-    pool = ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), _depend_on_parent)
+    pool = ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), depend_on_parent)
     try:
         # The pool hangs if a process is killed while requests are added, so they are few and added before a process
         # has begun; pool.map would hang later, too: it cancels requests that the pool then fails.
@@ -165,19 +163,6 @@ def mapped(make: Callable[[int], Any], number: int, processes: int) -> Iterator[
 
 def _each(make: Callable[[int], Any], numbers: range) -> list[Any]:
     return list(map(make, numbers))
-
-
-def _depend_on_parent() -> None:
-    """Leave Ctrl-C to the parent, and end when it has ended."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-    def wait() -> None:
-        parent = multiprocessing.parent_process()
-        if parent is not None:
-            parent.join()
-            os._exit(1)
-
-    threading.Thread(target=wait, daemon=True).start()
 
 
 def _write_picture(
