@@ -27,7 +27,7 @@ from vitcapr.store.reader import open_features
 from vitcapr.studies.audit.share import probability_wrong, wrong_share
 from vitcapr.studies.audit.suspicion import PairedStores, measure
 
-RIVALS, CAPTIONS, WIDTHS, BATCH = 2000, 5, (192, 384), 256
+CAPTIONS, WIDTHS, BATCH = 5, (192, 384), 256
 SHARES = 0.05, 0.1, 0.2
 Integers = NDArray[np.int64]
 
@@ -78,7 +78,7 @@ def planted(images: str, texts: str, folder: str, *seeds: str) -> None:
     for kept, share, seed in product(chosen, SHARES, map(int, seeds or (1, 2, 3))):
         begin, order = time.process_time(), swapped(owner[kept], share, seed)
         wrong, counts = order != np.arange(len(order)), np.bincount(owner[kept])
-        pairs, null, *_ = measure(PairedStores(cls, Reordered(text, captions[kept][order]), counts), RIVALS)  # type: ignore[arg-type]
+        pairs, null, *_ = measure(PairedStores(cls, Reordered(text, captions[kept][order]), counts))  # type: ignore[arg-type]
         estimate = wrong_share(pairs, null, owner[kept])
         out = probability_wrong(pairs, null, estimate.value) >= 0.5
         line = {"captions": len(order), "planted": share, "seed": seed, **estimate._asdict()}
@@ -105,7 +105,7 @@ def cost(*sizes: str) -> None:
 
 
 def audit(stores: PairedStores) -> None:
-    pairs, null, *_ = measure(stores, RIVALS)
+    pairs, null, *_ = measure(stores)
     share = wrong_share(pairs, null, np.repeat(np.arange(len(stores.counts)), CAPTIONS))
     probability_wrong(pairs, null, share.value)
 
@@ -117,9 +117,8 @@ def epoch(stores: PairedStores) -> None:
     order = np.random.default_rng(0).permutation(len(stores.counts))
     for batch in np.array_split(order, max(1, len(order) // BATCH)):
         images, texts, counts = stores.read(np.sort(batch))
-        x, y = (
-            normalize(head(torch.from_numpy(rows).float())) for head, rows in zip(heads, (images, texts), strict=True)
-        )
+        sides = images[np.cumsum(counts) - counts], texts
+        x, y = (normalize(head(torch.from_numpy(rows).float())) for head, rows in zip(heads, sides, strict=True))
         loss = cross_entropy(y @ x.T / 0.07, torch.from_numpy(np.repeat(np.arange(len(batch)), counts)))
         optimizer.zero_grad()
         loss.backward()
