@@ -11,7 +11,6 @@ from vitcapr.errors import UserError
 from vitcapr.formats.model import read_card
 from vitcapr.formats.tables import NOTHING, Table, row
 from vitcapr.studies.papers.numbers import Published
-from vitcapr.studies.papers.recipe import value_at
 from vitcapr.studies.papers.side_by_side import BUILD
 
 _COLUMNS: dict[str, Any] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
@@ -37,6 +36,27 @@ def read_training_setup(card: Path) -> dict[str, str]:
         **{name: _cell({**settings, "model": model}, column["settings"]) for name, column in _COLUMNS.items()},
         "best_loss": f"{score} in epoch {content['best_epoch']}" if best else NOTHING,
     }
+
+
+def value_at(values: Any, key: str) -> Any:
+    """The value at a dotted key; names may hold dots, and ``*`` gives the values of all entries of a list.
+
+    >>> value_at({"rate_0.1": {"phases": [{"epochs": 1}, {"epochs": 2}]}}, "rate_0.1.phases.*.epochs")
+    [1, 2]
+
+    Raises:
+        KeyError: there is no such key.
+    """
+    if not key:
+        return values
+    if isinstance(values, list):
+        entry, _, rest = key.partition(".")
+        return [value_at(one, rest) for one in values] if entry == "*" else value_at(values[int(entry)], rest)
+    if isinstance(values, Mapping):
+        for name in values:
+            if key == name or key.startswith(f"{name}."):
+                return value_at(values[name], key[len(name) + 1 :])
+    raise KeyError(key)
 
 
 def _cell(settings: Mapping[str, Any], keys: Mapping[str, str]) -> str:
