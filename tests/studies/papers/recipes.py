@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict
 
 from vitcapr.experiment.experiment import read_config
 from vitcapr.formats.tables import Table, row, to_markdown
-from vitcapr.studies.papers.training_setups import value_at
+from vitcapr.studies.papers.tables import value_at
 
 _FOLDER = Path(__file__).with_suffix("")
 

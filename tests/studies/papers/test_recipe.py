@@ -11,7 +11,7 @@ import pytest
 from tests.studies.papers.recipes import PrintedSetting, read_recipe, recipe_names, recipe_text
 from vitcapr.config.reading import read_yaml
 from vitcapr.experiment.experiment import load_experiment
-from vitcapr.studies.papers.training_setups import value_at
+from vitcapr.studies.papers.tables import value_at
 
 REPOSITORY = Path(__file__).parents[3]
 PAGES = {
