@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from vitcapr.config.reranking import RerankingConfig
-from vitcapr.config.retriever import RetrieverConfig
+from vitcapr.config.captioner import RerankingConfig
+from vitcapr.config.dual_encoder import RetrieverConfig
 from vitcapr.experiment.features import Features
 from vitcapr.experiment.models import Part
 from vitcapr.experiment.stored import NO_GRID

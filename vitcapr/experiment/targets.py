@@ -78,7 +78,7 @@ class Targets(Part):
         """Everything but metrics and figures."""
         root, run, stores = self.root, self.config.run, self.experiment.features.sealed_stores
         return [
-            *(f"{root}/{file}" for file in ("data/croissant.json", "summary.csv", "tables/scores.md", "index.html")),
+            *(f"{root}/{file}" for file in ("summary.csv", "tables/scores.md", "index.html")),
             *self.comparisons,
             *self.spreads,
             *([f"{root}/tables/ablations.md"] if run.ablations else []),

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from vitcapr.config.base import StageSettings, checkpoint_files
+from vitcapr.config.base import StageSettings, find_checkpoint
 from vitcapr.data.digests import content_digest
 from vitcapr.encoders.kinds import MODULES, library
 from vitcapr.pipeline.code import code_hash, job_code
@@ -53,7 +53,7 @@ def user_files(stage: Stage, settings: StageSettings | None, job: Mapping[str, A
     source = job.get(SOURCE)
     # The backbone that the experiment trains is an input.
     if SOURCE in stage.parameters and source and find_experiment_folder(source) is None:
-        files.update((SOURCE, folder) for _, folder in checkpoint_files(source))
+        files |= {SOURCE: folder} if (folder := find_checkpoint(source)) else {}
     # A path that is execution only itself counts by its content; a section that is execution only names nothing.
     without = tuple(f"{key}." for key in stage.execution_only)
     return {key: path for key, path in files.items() if not key.startswith(without)}
