@@ -25,14 +25,20 @@ from scipy.stats import rankdata
 from torch.nn.functional import cross_entropy, normalize
 
 from benchmarks.inputs import measured
-from vitcapr.api.steps import train_head
+from vitcapr.api.evaluation import evaluate_retrieval
+from vitcapr.batches.pairing import pair_by_file
+from vitcapr.batches.sources import feature_dims
+from vitcapr.batches.texts import FeatureTexts
+from vitcapr.config.dual_encoder import RetrieverConfig
 from vitcapr.formats.manifest import read_manifest
+from vitcapr.progress import Reporter
 from vitcapr.retrieval.embedder import embed_texts, open_retriever, rows_of
 from vitcapr.store.reader import open_features
 from vitcapr.studies.audit.share import probability_wrong, wrong_share
 from vitcapr.studies.audit.suspicion import PairedStores, measure
+from vitcapr.training.retriever import architecture_of, describe_text_encoder, train_dual_encoder
 
-RIVALS, CAPTIONS, WIDTHS, BATCH = 2000, 5, (192, 384), 256
+CAPTIONS, WIDTHS, BATCH = 5, (192, 384), 256
 SHARES = 0.05, 0.1, 0.2
 Integers = NDArray[np.int64]
 
@@ -85,7 +91,7 @@ class Training:
     def audit(self, kept: Integers, order: Integers) -> tuple[Any, Any, Any]:
         """Of the captions ``kept`` in another order: suspicions, the estimated share, probabilities."""
         text, owner = Reordered(self.text, self.captions[kept][order]), self.owner[kept]
-        suspicion, null, *_ = measure(PairedStores(self.cls, text, np.bincount(owner)), RIVALS)  # type: ignore[arg-type]
+        suspicion, null, *_ = measure(PairedStores(self.cls, text, np.bincount(owner)))  # type: ignore[arg-type]
         estimate = wrong_share(suspicion, null, owner)
         return suspicion, estimate, probability_wrong(suspicion, null, estimate.value)
 
@@ -137,8 +143,7 @@ def heads(images: str, texts: str, folder: str, share: str = "0.2", seed: str = 
         caption, kept = tables[name]
         ids = data.captions["caption_id"].to_numpy()[caption]
         table.assign(caption_id=ids)[kept].to_csv(out.with_suffix(".csv"), index=False)
-        options = {"head": "linear", "embedding_dim": 256, "epochs": epochs, "seed": seed}
-        scores = train_head(images, texts, out, pairs=out.with_suffix(".csv"), **options).scores  # type: ignore[arg-type]
+        scores = linear_head(images, texts, out, epochs, seed)
         recalls = scores.set_index("metric")["value"].filter(regex="recall_1$")
         print(json.dumps({"pairs": name, "epochs": epochs, "seed": seed, **recalls}), flush=True)
         return out
@@ -154,6 +159,51 @@ def heads(images: str, texts: str, folder: str, share: str = "0.2", seed: str = 
             for by, doubt in (("cosine", -(x[owner] * y).sum(1)), ("loss", losses(x, y, owner))):
                 line = {"by": by, "epochs": epochs, **quality(doubt, wrong)}
                 print(json.dumps(line, default=float), flush=True)
+
+
+def linear_head(images: str, texts: str, out: Path, epochs: int, seed: int) -> pd.DataFrame:
+    """Train a linear head on the pairs of ``out.csv``; the scores of its test images."""
+    store, sentences = open_features(images), open_features(texts)
+    pairing = pair_by_file(out.with_suffix(".csv"), store.ids, sentences.ids, seed)
+    side = {"head": "linear", "dropout": 0.1, "standardise": True}
+    phase = {"epochs": epochs, "batch_images": 128, "learning_rate": 1e-3, "schedule": "cosine"}
+    values = {
+        "backbone": "images",
+        "image": {"pool": "cls", **side},
+        "text": {"kind": "features", "encoder": "texts", **side},
+        "training": {"phases": [phase], "precision": "float32"},
+    }
+    retriever, device = RetrieverConfig.model_validate(values), torch.device("cpu")
+    card = {
+        "backbone": "images",
+        "code": "",
+        "inputs": {"features": store.fingerprint, "text_features": sentences.fingerprint},
+        "settings": {"retriever": retriever.canonical(), "seed": seed},
+        "text_encoder": describe_text_encoder(sentences),
+    }
+    text_width = sentences["text"].shape[-1]
+    with Reporter() as reporter:
+        train_dual_encoder(
+            out,
+            retriever,
+            architecture_of(retriever, feature_dims(store, ["cls"]), text_dim=text_width),
+            [store],
+            FeatureTexts(sentences["text"], pairing.caption_row, pairing.image_row),
+            train=pairing.splits["train"],
+            validation=pairing.splits["validation"],
+            seed=seed,
+            device=device,
+            card=card,
+            reporter=reporter,
+        )
+    opened, rows = open_retriever(out, vocabulary=None, device=device), pairing.splits["test"]
+    held_out = np.isin(pairing.image_row, rows)
+    text_embedder = embed_texts(opened.model, rows_of(sentences["text"]), device)
+    return evaluate_retrieval(
+        opened.image_embedder(store).embed(rows),
+        text_embedder.embed(pairing.caption_row[held_out]),
+        image_of_text=np.searchsorted(rows, pairing.image_row[held_out]),
+    ).scores
 
 
 def losses(x: NDArray[Any], y: NDArray[Any], owner: Integers) -> NDArray[Any]:
@@ -183,7 +233,7 @@ def cost(*sizes: str) -> None:
 
 
 def audit(stores: PairedStores) -> None:
-    pairs, null, *_ = measure(stores, RIVALS)
+    pairs, null, *_ = measure(stores)
     share = wrong_share(pairs, null, np.repeat(np.arange(len(stores.counts)), CAPTIONS))
     probability_wrong(pairs, null, share.value)
 
@@ -195,9 +245,8 @@ def epoch(stores: PairedStores) -> None:
     order = np.random.default_rng(0).permutation(len(stores.counts))
     for batch in np.array_split(order, max(1, len(order) // BATCH)):
         images, texts, counts = stores.read(np.sort(batch))
-        x, y = (
-            normalize(head(torch.from_numpy(rows).float())) for head, rows in zip(heads, (images, texts), strict=True)
-        )
+        sides = images[np.cumsum(counts) - counts], texts
+        x, y = (normalize(head(torch.from_numpy(rows).float())) for head, rows in zip(heads, sides, strict=True))
         loss = cross_entropy(y @ x.T / 0.07, torch.from_numpy(np.repeat(np.arange(len(batch)), counts)))
         optimizer.zero_grad()
         loss.backward()

@@ -50,7 +50,6 @@ def test_every_name_is_there_and_typed() -> None:
         ("extract", {"data": "absent", "backbone": "absent", "out": "out", "batch": "many"}),
         ("extract", {"data": "absent", "backbone": "absent", "out": "out", "rank": 2, "of": 2}),
         ("seal", {"data": "absent"}),
-        ("train_head", {"images": "absent", "texts": "absent", "out": "out", "epochs": "many"}),
     ],
 )
 def test_a_mistake_is_one_line(name: str, arguments: dict[str, Any], tmp_path: Path) -> None:

@@ -132,10 +132,10 @@ EDITS = (
     Edit("code of ranks, which validate retrievers too", append("vitcapr/metrics/ranks.py"), RETRIEVAL),
     Edit("code of the beam search", append(BEAM), DECODING),
     Edit("a line in the log of decoding", replace(GENERATE, "} images, ", "} pictures, "), DECODING),
-    Edit("code of the configuration that changes no value", append("vitcapr/config/decoding.py"), ()),
+    Edit("code of the configuration that changes no value", append("vitcapr/config/captioner.py"), ()),
     Edit(
         "the default of a key of decodings, in code",
-        replace("vitcapr/config/decoding.py", "max_length: int = Field(35", "max_length: int = Field(30"),
+        replace("vitcapr/config/captioner.py", "max_length: int = Field(35", "max_length: int = Field(30"),
         DECODING,
     ),
     Edit("code of reranking", append("vitcapr/retrieval/n_best.py"), AFTER_CAPTIONS),

@@ -204,7 +204,7 @@ def _choose_images(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The rows of the images to read, and why each of the others is left out before that; else empty texts."""
     odd = [row for row in listing.rejected if isinstance(row[1], OddRow)]
-    _raise_loss(odd, len(odd) + len(listing.captions), "rows of captions", checks, root)
+    _raise_loss(odd, len(odd) + len(listing.captions), "rows of captions", checks, None)
     images = listing.images
     captioned = np.bincount(captions["image_row"], minlength=len(images)) > 0
     reason = _reasons_without_reading(images["path"], captioned)
@@ -230,13 +230,13 @@ def _check_loss(images: pd.DataFrame, reason: np.ndarray, captioned: np.ndarray,
     _raise_loss(lost, len(captioned), "captioned images", checks, root)
 
 
-def _raise_loss(lost: Rejected, number: int, what: str, checks: Checks, root: Path) -> None:
+def _raise_loss(lost: Rejected, number: int, what: str, checks: Checks, where: Path | None) -> None:
     if len(lost) > checks.max_rejected * number:
         counts = Counter(reason for _, reason in lost).most_common(3)
         reasons = ", ".join(f"{count} x {reason}" for reason, count in counts)
         raise UserError(
             f"{len(lost)} of {number} {what} cannot be used, '{lost[0][0]}' first: {reasons}",
-            where=root,
+            where=where,
             remedy=f"repair them, or raise data.max_rejected, which is {checks.max_rejected:g}",
         )
 

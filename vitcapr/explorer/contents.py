@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitcapr.explorer.columns import Column, audit_columns, plain, space_columns, system_columns, written_column
-from vitcapr.explorer.gallery import Gallery, build_gallery
-from vitcapr.explorer.results import Results, Space, System
+from vitcapr.explorer.results import Gallery, Results, Space, System, build_gallery
 from vitcapr.explorer.spaces import Embed, Written, describe_images, describe_texts, embed_captions, place_on_map
 from vitcapr.formats.captions import Candidate, DecodedCaption
 from vitcapr.formats.scores import Score
