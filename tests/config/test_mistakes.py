@@ -157,6 +157,7 @@ WITHOUT_EFFECT = {
     RETRIEVER % "text: {kind: lstm, encoder: bert}": "encoder' needs kind features or features_and_words",
     RETRIEVER % "text: {kind: features, encoder: bert, word_vectors: g}": "word_vectors' needs kind bag",
     RETRIEVER % "text: {kind: bag, pool: max}": "pool' needs kind lstm or bilstm",
+    "data: {dataset: coco, coco: {images: i, annotations: [a], karpathy: k}}": "annotations needs karpathy null, not k",
     "decodings: {a: {sampling: {}, beam_size: 3}}": "beam_size needs sampling null",
     RERANKING % "oracle: {decoding: beam, by: oracle, retriever: r}": "retriever needs by retriever, not oracle",
     "backbones: {b: {source: clip, pool: max}}": "pool needs output qformer, not hidden",

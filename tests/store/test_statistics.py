@@ -1,5 +1,4 @@
 import json
-import re
 from pathlib import Path
 
 import numpy as np
@@ -124,12 +123,3 @@ def test_mistakes_are_one_line(sealed: Path) -> None:
         run_features("stats", sealed, "--arrays", "clz")
     with pytest.raises(UserError, match="no scheduler 'fast'"):
         run_features("stats", sealed, "--scheduler", "fast")
-
-
-def test_the_lines_of_the_page_do_not_overflow(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    page = Path("docs/moving-stores.md").read_text(encoding="utf-8")
-    (code,) = (block for block in re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL) if "da.from_zarr" in block)
-    values = np.full((128, 64, 128), 20, np.float16)  # The sum of a chunk is 81,920, more than a float16 holds.
-    write_store(tmp_path, {"patches": values}, [str(row) for row in range(128)], chunk=64, sealed="vit/manifest.json")
-    exec(code.replace("results/demo/features/vit", str(tmp_path / "vit")), {})
-    assert capsys.readouterr().out == "(128,) float32 True\n"

@@ -17,10 +17,10 @@ _TASKS = {
 
 def model_page(model: ModelFiles) -> str:
     """The page in Markdown."""
-    attributes = read_sealed(model.stores(None)[0])["attributes"]
+    attributes = read_sealed(model.stores()[0])["attributes"]
     summary = model.experiment / "summary.csv"
     scores = read_summary(summary) if summary.is_file() else None
-    data = read_json(model.file(None, "data/manifest.json", "--manifest"))
+    data = read_json(model.file("data/manifest.json", "manifest"))
     splits = data["counts"]["splits"]
     task, tag, use = _TASKS[model.kind]
     page = Path(__file__).with_suffix(".md").read_text(encoding="utf-8")

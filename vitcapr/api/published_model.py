@@ -110,13 +110,12 @@ def find_model(given: str | Path | None, kind: Kind) -> ModelFiles:
 def _unchanged(model: ModelFiles) -> Iterator[Path]:
     """The files that are published as they are."""
     yield from (model.folder / CARD, model.folder / WEIGHTS)
-    stores = model.stores(None)
+    stores = model.stores()
     yield from stores
-    if model.has_vocabulary:
-        yield model.vocabulary(None)
+    yield model.vocabulary
     if any(read_sealed(path)["attributes"]["backbone"] == TRAINED for path in stores):
         yield from (model.experiment / "backbones" / TRAINED / name for name in BACKBONE_FILES)
-    if features := model.text_features(None):
+    if features := model.text_features:
         yield features
 
 
@@ -130,7 +129,7 @@ def _written(model: ModelFiles, scratch: Path) -> Iterator[Path]:
             run = read_json(record)
             contents[record] = {**run, "made": {**run["made"], "user": "", "host": "", "platform": ""}}
     else:
-        manifest = model.file(None, "data/manifest.json", "--manifest")
+        manifest = model.file("data/manifest.json", "manifest")
         contents[manifest] = {**read_json(manifest), "image_root": "."}
     for path, content in contents.items():
         target = scratch / path.relative_to(model.experiment)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vitcapr.commands.main import split_commas, typer_app
-from vitcapr.config.metrics import CAPTION_METRICS, FOR_ENGLISH
+from vitcapr.config.report import CAPTION_METRICS, FOR_ENGLISH
 from vitcapr.errors import UserError
 from vitcapr.progress import print_lines
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 import yaml
 from pydantic import Field, model_validator
 
-from vitcapr.config.base import Only, Section, StageSettings, UserPath, find_data, one_spelling
+from vitcapr.config.base import DATA, Only, Section, StageSettings, UserPath, find_data, one_spelling
 
 
 class PictureChecks(Section):
@@ -23,7 +23,7 @@ class PictureChecks(Section):
 class LeaveOut(Section):
     """Training captions that an audit holds for wrong."""
 
-    leave_out: UserPath | None = None
+    leave_out: Annotated[UserPath | None, DATA] = None
     """audit.parquet of vitcapr pairs audit: training captions that are probably wrong are left out, and listed in
     rejected.csv (not with data.dataset: pairs)."""
     leave_out_above: Annotated[float, Only("leave_out")] = Field(0.5, gt=0, le=1)
@@ -33,8 +33,6 @@ class LeaveOut(Section):
 class DatasetConfig(Section):
     """The section of one data set."""
 
-    paths: ClassVar[tuple[str, ...]] = ()
-    """The keys whose value is a path of the user, or a list of paths."""
     needed: ClassVar[tuple[tuple[str, ...], ...]] = ()
     """The keys that have to be given; of several in one tuple, one of them."""
     stage: ClassVar[str] = "data_photographs"
@@ -64,37 +62,24 @@ class DatasetConfig(Section):
         """The keys that have to be given, if this is the data set of the experiment, and are not."""
         return [" or ".join(keys) for keys in self.needed if not any(getattr(self, key) for key in keys)]
 
-    def located(self) -> Self:
-        """A copy of the section with the paths of this machine."""
+    def located(self) -> dict[str, Any]:
+        """The value of every key, with the paths of this machine."""
 
         def locate(value: Any) -> Any:
             if isinstance(value, list):
-                return [locate(name) for name in value]
-            return one_spelling(str(find_data(value)))
+                return list(map(locate, value))
+            return value and one_spelling(str(find_data(value)))
 
-        named = {key: getattr(self, key) for key in self.paths}
-        return self.model_copy(update={key: locate(value) for key, value in named.items() if value})
-
-    def user_files(self) -> Iterator[tuple[str, Path]]:
-        """The user's files and folders, each with its key; the items of a list have the keys ``key.0``, ``key.1``,
-        ..."""
-        for key in self.paths:
-            value = getattr(self, key)
-            if isinstance(value, list):
-                yield from ((f"{key}.{place}", Path(name)) for place, name in enumerate(value))
-            elif value:
-                yield key, Path(value)
+        fields = type(self).model_fields
+        return self.values() | {name: locate(getattr(self, name)) for name in fields if DATA in fields[name].metadata}
 
 
 class DataSettings(StageSettings):
-    """The settings of a data-set stage: sections of ``data`` with the paths of this machine."""
+    """The settings of a data-set stage: sections of ``data``."""
 
     @classmethod
     def from_config(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
-        values = {name: getattr(config.data, name) for name in cls.model_fields}
-        return cls(
-            **{name: each.located() if isinstance(each, DatasetConfig) else each for name, each in values.items()}
-        )
+        return cls(**{name: getattr(config.data, name) for name in cls.model_fields})
 
     def user_files(self) -> Iterator[tuple[str, Path]]:
         yield from ((f"data.{key}", path) for key, path in super().user_files())
@@ -103,25 +88,24 @@ class DataSettings(StageSettings):
 class PhotographsConfig(DatasetConfig):
     needed: ClassVar[tuple[tuple[str, ...], ...]] = (("images",),)
 
-    images: UserPath = ""
+    images: Annotated[UserPath, DATA] = ""
     """Folder or zip of the photographs."""
     limit: int | None = Field(None, ge=1)
     """Number of images to keep in all, for a trial run: the first of each split, in proportion; null: all."""
 
     def keys(self) -> dict[str, Any]:
-        """The arguments of the reader: the keys of the section alone."""
-        return self.model_dump(exclude={"images", "limit"})
+        """The arguments of the reader."""
+        return {name: value for name, value in self.located().items() if name != "limit"}
 
 
 class Flickr8kConfig(PhotographsConfig):
     """Flickr8k: a folder of photographs (or the official zip) and its caption files."""
 
-    paths: ClassVar = ("images", "text")
     needed = (("images",), ("text",))
 
-    images: UserPath = ""
+    images: Annotated[UserPath, DATA] = ""
     """Path of the folder Flicker8k_Dataset or of Flickr8k_Dataset.zip."""
-    text: UserPath = ""
+    text: Annotated[UserPath, DATA] = ""
     """Path of the folder Flickr8k_text (official captions and splits), or of Kaggle's captions.txt."""
     splits: Literal["official", "random"] = "official"
     """official: 6,000 / 1,000 / 1,000 by the lists in the text folder; random: the same sizes, drawn with seed."""
@@ -131,7 +115,7 @@ class Flickr8kConfig(PhotographsConfig):
     def user_files(self) -> Iterator[tuple[str, Path]]:
         yield from super().user_files()
         # A captions file may be named without its folder. The lists of the official splits beside it are read too.
-        text = Path(self.text)
+        text = find_data(self.text)
         if self.text and text.is_file():
             yield from ((f"text/{path.name}", path) for path in sorted(text.parent.glob("Flickr_8k.*Images.txt")))
 
@@ -139,13 +123,11 @@ class Flickr8kConfig(PhotographsConfig):
 class Flickr30kConfig(PhotographsConfig):
     """Flickr30k: Parquet files that hold pictures and captions, or photographs and a caption file."""
 
-    paths: ClassVar = ("images", "text", "lists")
-
-    images: UserPath = ""
+    images: Annotated[UserPath, DATA] = ""
     """Folder of the Parquet files (or one of these files), the folder flickr30k-images, or a zip of that folder."""
-    text: UserPath | None = None
+    text: Annotated[UserPath | None, DATA] = None
     """dataset_flickr30k.json, results_20130124.token or Kaggle's results.csv; null: the Parquet files have captions."""
-    lists: UserPath | None = None
+    lists: Annotated[UserPath | None, DATA] = None
     """dataset_flickr30k.json, used only for its splits; needed if neither images nor text define splits."""
     splits: Literal["karpathy", "paper", "random", "whole"] = "karpathy"
     """karpathy: 29,000 / 1,014 / 1,000 from the files or the lists; paper: the same with one caption per image (the
@@ -157,20 +139,14 @@ class Flickr30kConfig(PhotographsConfig):
 class CocoConfig(PhotographsConfig):
     """MS COCO captions: 2014 or 2017 annotation files, with their own splits or Karpathy's."""
 
-    paths: ClassVar = ("images", "annotations", "karpathy")
     needed = (("images",), ("annotations", "karpathy"))
 
-    images: UserPath = ""
+    images: Annotated[UserPath, DATA] = ""
     """Folder that holds train2014/, val2014/, train2017/ or val2017/, or one of these folders."""
-    annotations: list[UserPath] = []
+    annotations: Annotated[list[UserPath], DATA, Only("karpathy", None)] = []
     """captions_*.json files; the file name gives the split (train or val)."""
-    karpathy: UserPath | None = None
-    """dataset_coco.json, which holds captions and the Karpathy split; annotations are then not needed."""
-
-    def user_files(self) -> Iterator[tuple[str, Path]]:
-        for key, path in super().user_files():
-            if not (self.karpathy and key.startswith("annotations")):
-                yield key, path
+    karpathy: Annotated[UserPath | None, DATA] = None
+    """dataset_coco.json, which holds captions and the Karpathy split."""
 
 
 class TableColumns(Section):
@@ -191,12 +167,10 @@ class TableColumns(Section):
 class TableConfig(PhotographsConfig):
     """Photographs and captions of the user."""
 
-    paths: ClassVar = ("images", "captions")
-
-    images: UserPath = ""
+    images: Annotated[UserPath, DATA] = ""
     """Folder or zip of the images; or a folder with metadata.csv or metadata.jsonl, WebDataset tars or Parquet files,
     or one such tar or Parquet file."""
-    captions: UserPath | list[UserPath] | None = None
+    captions: Annotated[UserPath | list[UserPath] | None, DATA] = None
     """CSV, TSV, JSON lines (.jsonl), Parquet, or JSON in COCO's form; or a list of such files, whose names may give
     their splits; null: the captions are in images."""
     columns: TableColumns = TableColumns()
@@ -232,22 +206,21 @@ class TableConfig(PhotographsConfig):
 class PairsConfig(DatasetConfig):
     """Chinese and English pairs; 50,000 by default, or fewer if the source has fewer."""
 
-    paths: ClassVar = ("table", "images", "chinese")
     languages = ("en", "zh")
     stage = "data_pairs"
 
     source: Literal["table", "flickr8k"] = "table"
     """table: your own table; flickr8k: data.flickr8k and its Chinese captions."""
-    table: UserPath = ""
+    table: Annotated[UserPath, DATA] = ""
     """Path of the table: CSV, TSV, JSON lines (.jsonl) or Parquet, with the columns text (or caption) and image (or one
     of its usual names: columns of data.table). Optional columns: language (en or zh; else texts with Han characters
     count as Chinese), category (class for stratified splits; else derived from the words), split (rows with the value
     'test' form the test set; all other rows are split by the settings below)."""
-    images: UserPath = ""
+    images: Annotated[UserPath, DATA] = ""
     """Folder or zip that the image paths in the table are relative to; empty: the folder of the table."""
     encoding: Literal["path", "base64"] = "path"
     """Content of the image column. Bytes (in Parquet) are read in either case."""
-    chinese: UserPath = ""
+    chinese: Annotated[UserPath, DATA] = ""
     """Path of flickr8kzhc.caption.txt of Flickr8k-CN (source flickr8k only)."""
     clean: bool = True
     """Remove symbols, fillers and spaces inside Chinese text; title marks are kept."""
@@ -283,18 +256,8 @@ class PhotographsSettings(LeaveOut, PictureChecks, DataSettings):
     @classmethod
     def from_config(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
         data = config.data
-        checks = {name: getattr(data, name) for name in PictureChecks.model_fields}
-        if data.leave_out:
-            checks |= {
-                "leave_out": one_spelling(str(find_data(data.leave_out))),
-                "leave_out_above": data.leave_out_above,
-            }
-        return cls(**checks, **{data.dataset: getattr(data, data.dataset).located()})
-
-    def user_files(self) -> Iterator[tuple[str, Path]]:
-        yield from super().user_files()
-        if self.leave_out:
-            yield "data.leave_out", Path(self.leave_out)
+        keys = ["max_rejected", data.dataset, *(("leave_out", "leave_out_above") if data.leave_out else ())]
+        return cls(**{name: getattr(data, name) for name in keys})
 
     @property
     def dataset(self) -> tuple[str, PhotographsConfig]:
@@ -315,7 +278,7 @@ class DataConfig(LeaveOut, PictureChecks):
 
     dataset: DataSetName = "table"
     licence: str | None = None
-    """Licence of the data set, for croissant.json and the attributes of stores; null: as known of a public data set."""
+    """Licence of the data set, for the attributes of stores; null: as known of a public data set."""
     source: str | None = None
     """Where the data set comes from, an address or a sentence; null: as known of a public data set."""
     table: TableConfig = TableConfig()

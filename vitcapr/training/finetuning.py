@@ -9,7 +9,7 @@ import torch
 from vitcapr.batches.augment import Augmentation, PixelInput
 from vitcapr.batches.texts import draw_pairs
 from vitcapr.batches.tokenised import TowerCaptions
-from vitcapr.config.finetuned_dual_encoder import FinetunedDualEncoderConfig
+from vitcapr.config.dual_encoder import FinetunedDualEncoderConfig
 from vitcapr.encoders.photographs import preprocessing_of
 from vitcapr.files import sha256_bytes
 from vitcapr.formats.manifest import Manifest

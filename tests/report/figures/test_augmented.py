@@ -10,8 +10,8 @@ from PIL import Image
 from tests.data_sets import encoded
 from tests.report.conftest import packed, texts_of
 from vitcapr.batches.augment import Augmentation, single_changes
-from vitcapr.config.finetuned_dual_encoder import AugmentationConfig
 from vitcapr.config.report import FiguresConfig
+from vitcapr.config.training import AugmentationConfig
 from vitcapr.report.figures.augmented import augmentation_sheet, encoding_sheet
 from vitcapr.stages.draw_pixels import PixelFigureSettings
 

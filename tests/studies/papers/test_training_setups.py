@@ -6,8 +6,7 @@ import pytest
 
 from tests.models.untrained import configured
 from vitcapr.config.base import Section
-from vitcapr.config.finetuned_dual_encoder import FinetuneSettings
-from vitcapr.config.retriever import RetrieverConfig
+from vitcapr.config.dual_encoder import FinetuneSettings, RetrieverConfig
 from vitcapr.errors import UserError
 from vitcapr.formats.model import write_card
 from vitcapr.stages.train_captioner import TrainCaptionerSettings

@@ -38,8 +38,8 @@ import yaml
 
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
 from vitcapr.batches.texts import FeatureTexts
+from vitcapr.config.dual_encoder import RetrieverConfig
 from vitcapr.config.reading import parse
-from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.formats.model import read_model
 from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
 from vitcapr.models.heads import ResidualHead
