@@ -8,7 +8,6 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from vitcapr.config.base import DATA, Only, Section, StageSettings, UserPath, find_data, one_spelling
-from vitcapr.rooms import rooms
 
 
 class PictureChecks(Section):
