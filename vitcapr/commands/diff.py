@@ -9,11 +9,9 @@ import typer
 from vitcapr.commands.main import typer_app
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
-from vitcapr.formats.scores import read_summary
 from vitcapr.pipeline.changes import changes, differences
 from vitcapr.pipeline.records import Records, Run
 from vitcapr.progress import print_lines
-from vitcapr.report.score_tables import new_scores
 
 
 def main(
@@ -26,6 +24,9 @@ def main(
 
 def compare(first: Path, second: Path) -> list[str]:
     """Two experiments, or two results."""
+    from vitcapr.formats.scores import read_summary
+    from vitcapr.report.score_tables import new_scores
+
     old, new = Records.around(first), Records.around(second)
     whole = [records.experiment.resolve() == path.resolve() for records, path in ((old, first), (new, second))]
     if all(whole):
