@@ -38,7 +38,7 @@ from vitcapr.studies.audit.share import probability_wrong, wrong_share
 from vitcapr.studies.audit.suspicion import PairedStores, measure
 from vitcapr.training.retriever import architecture_of, describe_text_encoder, train_dual_encoder
 
-RIVALS, CAPTIONS, WIDTHS, BATCH = 2000, 5, (192, 384), 256
+CAPTIONS, WIDTHS, BATCH = 5, (192, 384), 256
 SHARES = 0.05, 0.1, 0.2
 Integers = NDArray[np.int64]
 
@@ -91,7 +91,7 @@ class Training:
     def audit(self, kept: Integers, order: Integers) -> tuple[Any, Any, Any]:
         """Of the captions ``kept`` in another order: suspicions, the estimated share, probabilities."""
         text, owner = Reordered(self.text, self.captions[kept][order]), self.owner[kept]
-        suspicion, null, *_ = measure(PairedStores(self.cls, text, np.bincount(owner)), RIVALS)  # type: ignore[arg-type]
+        suspicion, null, *_ = measure(PairedStores(self.cls, text, np.bincount(owner)))  # type: ignore[arg-type]
         estimate = wrong_share(suspicion, null, owner)
         return suspicion, estimate, probability_wrong(suspicion, null, estimate.value)
 
@@ -233,7 +233,7 @@ def cost(*sizes: str) -> None:
 
 
 def audit(stores: PairedStores) -> None:
-    pairs, null, *_ = measure(stores, RIVALS)
+    pairs, null, *_ = measure(stores)
     share = wrong_share(pairs, null, np.repeat(np.arange(len(stores.counts)), CAPTIONS))
     probability_wrong(pairs, null, share.value)
 
@@ -245,9 +245,8 @@ def epoch(stores: PairedStores) -> None:
     order = np.random.default_rng(0).permutation(len(stores.counts))
     for batch in np.array_split(order, max(1, len(order) // BATCH)):
         images, texts, counts = stores.read(np.sort(batch))
-        x, y = (
-            normalize(head(torch.from_numpy(rows).float())) for head, rows in zip(heads, (images, texts), strict=True)
-        )
+        sides = images[np.cumsum(counts) - counts], texts
+        x, y = (normalize(head(torch.from_numpy(rows).float())) for head, rows in zip(heads, sides, strict=True))
         loss = cross_entropy(y @ x.T / 0.07, torch.from_numpy(np.repeat(np.arange(len(batch)), counts)))
         optimizer.zero_grad()
         loss.backward()

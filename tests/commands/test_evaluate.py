@@ -97,7 +97,7 @@ def test_files_with_a_byte_order_mark_and_odd_fields(
     files["references"].write_text(json.dumps(content), encoding="utf-8-sig")
     files["results"].write_text(files["results"].read_text(), encoding="utf-16")
     main(files["results"], files["references"], metrics="bleu", samples=0)
-    assert capsys.readouterr().out.splitlines()[2].split() [:2] == ["BLEU-1", "100.0"]
+    assert capsys.readouterr().out.splitlines()[2].split()[:2] == ["BLEU-1", "100.0"]
 
 
 @pytest.mark.parametrize(

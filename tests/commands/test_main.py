@@ -16,7 +16,7 @@ import torch
 import vitcapr
 from vitcapr.commands import extract
 from vitcapr.commands.main import (
-    COMMANDS,
+    command_modules,
     main,
     run_program,
     temporary_files,
@@ -33,7 +33,7 @@ def vitcapr_program(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize(
-    "words", [*([name] for name in COMMANDS), *(["stage", name] for name in stage_names())], ids=" ".join
+    "words", [*([name] for name in command_modules()), *(["stage", name] for name in stage_names())], ids=" ".join
 )
 def test_every_command_and_every_stage_explains_itself(
     words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -53,7 +53,7 @@ def test_help_lists_every_command(
     with suppress(SystemExit):
         main()
     printed = capsys.readouterr().out
-    assert all(f"  {name} " in printed for name in COMMANDS)
+    assert all(f"  {name} " in printed for name in command_modules())
 
 
 def test_help_declarations_and_hashes_load_no_heavy_library() -> None:

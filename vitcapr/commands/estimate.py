@@ -32,8 +32,7 @@ def splits_and_languages(experiment: Experiment) -> tuple[Counter[str], Collecti
     if data.dataset == "pairs":
         return Counter(), section.languages, None
     from vitcapr.data.collect import Checks, listed_sizes
-    from vitcapr.data.leave_out import leave_out
-    from vitcapr.data.readers import list_data_set
+    from vitcapr.data.readers import leave_out, list_data_set
 
     with list_data_set(data.dataset, **section.keys()) as (source, listing):
         if listing.note:

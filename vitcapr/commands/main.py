@@ -21,16 +21,11 @@ import typer
 from vitcapr import __version__
 from vitcapr.errors import EXIT_BAD_INPUT, EXIT_NOT_READ, Preempted, UserError, did_you_mean
 from vitcapr.progress import is_first_process, print_lines
-from vitcapr.rooms import modules_of_rooms
 
 _OWN = (
     *("init", "caption", "search", "serve", "evaluate", "extract", "models"),
     *("features", "config", "table", "track", "status", "why", "diff", "gc", "stage"),
 )
-COMMANDS = {name: f"vitcapr.commands.{name.replace('-', '_')}" for name in _OWN} | {
-    name.replace("_", "-"): module for name, module in modules_of_rooms("commands").items()
-}
-"""The module of each command, here or in a room; its docstring is the line of the command in the help."""
 Log = Annotated[Path | None, typer.Option("--log", help="A file that receives every line of progress.")]
 Configfiles = Annotated[
     list[Path] | None,
@@ -88,19 +83,32 @@ def _main() -> None:
         print_lines(usage())
     elif command == "--version":
         print(f"vitcapr {__version__}")
-    elif command in COMMANDS:
+    elif module := command_modules(command).get(command):
         sys.argv = [f"vitcapr {command}", *arguments]
-        run_program(importlib.import_module(COMMANDS[command]).app, debug)
+        run_program(importlib.import_module(module).app, debug)
     else:
-        remedy = did_you_mean(command, COMMANDS, "vitcapr --help lists the commands")
+        remedy = did_you_mean(command, command_modules(), "vitcapr --help lists the commands")
         print_lines(f"error: no command '{command}'; {remedy}", stream=sys.stderr)
         sys.exit(EXIT_BAD_INPUT)
+
+
+def command_modules(command: str = "") -> dict[str, str]:
+    """The module of each command, whose docstring is its line in the help; without those of rooms if ``command`` is not
+    of a room."""
+    own = {name: f"vitcapr.commands.{name.replace('-', '_')}" for name in _OWN}
+    if command in own:
+        return own
+    from vitcapr.rooms import modules_of_rooms
+
+    return own | {name.replace("_", "-"): module for name, module in modules_of_rooms("commands").items()}
 
 
 def usage() -> str:
     """The text of ``vitcapr --help``. No command is imported."""
     package = Path(__file__).parents[1]
-    files = {name: package.joinpath(*module.split(".")[1:]).with_suffix(".py") for name, module in COMMANDS.items()}
+    files = {
+        name: package.joinpath(*module.split(".")[1:]).with_suffix(".py") for name, module in command_modules().items()
+    }
     sources = {name: file.read_bytes() for name, file in files.items()}
     lines = "\n".join(f"  {name:14}{ast.get_docstring(ast.parse(source))}" for name, source in sources.items())
     return (

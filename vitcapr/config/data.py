@@ -275,7 +275,7 @@ class DataConfig(LeaveOut, PictureChecks):
 
     dataset: DataSetName = "table"
     licence: str | None = None
-    """Licence of the data set, for croissant.json and the attributes of stores; null: as known of a public data set."""
+    """Licence of the data set, for the attributes of stores; null: as known of a public data set."""
     source: str | None = None
     """Where the data set comes from, an address or a sentence; null: as known of a public data set."""
     table: TableConfig = TableConfig()

@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 
 from vitcapr.config.base import ADOPTED, CHECKPOINT, DATA, Name, Only, Section, StageSettings, UserPath, find_data
 from vitcapr.plugins import plugins
+from vitcapr.rooms import rooms
 
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
 
@@ -38,8 +39,8 @@ class BackboneConfig(Section):
     """Type of the network; auto: from the checkpoint's configuration. The name of a plugin that reads it. An attention
     roll-out is drawn for a network with a CLS token: vit, image-text and blip-2."""
     output: Literal["hidden", "aligned", "qformer"] = "hidden"
-    """hidden: cls and patches; aligned: the vector of the joint image-text space (CLIP, SigLIP and others, BLIP-2 with
-    contrastive projections); qformer: the query tokens of BLIP-2, which have no position in the picture."""
+    """hidden: cls and patches; aligned: the vector of the joint image-text space (CLIP, SigLIP and others); qformer:
+    the query tokens of BLIP-2, which have no position in the picture."""
     cls: Annotated[Literal["auto", "pooled", "mean"] | Annotated[int, Field(ge=0)], Only("output", "hidden")] = "auto"
     """The vector cls: the number of a token before the patches (RADIO and TIPSv2 have several); pooled: the network's
     pooled output; mean: that of the patches. auto: token 0, else the pooled output, else the mean."""
@@ -117,7 +118,7 @@ class Terms(Section):
 
     @classmethod
     def of(cls, data: Any) -> "Terms":
-        """Those of the data set of an experiment: as its file gives them, else those of ``terms.yaml``."""
+        """Those of the data set of an experiment: as its file gives them, else those of a ``terms.yaml``."""
         name: str = data.dataset
         if name == "pairs":
             name = {"flickr8k": "flickr8k-cn"}.get(data.pairs.source, data.pairs.source)
@@ -128,7 +129,9 @@ class Terms(Section):
 
 @cache
 def _known_terms() -> Any:
-    return yaml.safe_load(Path(__file__).with_name("terms.yaml").read_text(encoding="utf-8"))
+    files = (folder / "terms.yaml" for folder in (Path(__file__).parent, *rooms().values()))
+    texts = (file.read_text(encoding="utf-8") for file in files if file.is_file())
+    return {name: terms for text in texts for name, terms in yaml.safe_load(text).items()}
 
 
 class ExtractSettings(StageSettings):
@@ -155,7 +158,7 @@ class TextEncoderConfig(Section):
     """Revision on the hub; give a commit to make the experiment reproducible."""
     output: Literal["hidden", "aligned", "word_vectors"] = "hidden"
     """hidden: the last layer, pooled (BLIP-2 with T5: of T5's encoder); aligned: the vector of the joint image-text
-    space (CLIP, SigLIP and others, BLIP-2 with contrastive projections); word_vectors: the mean over the word vectors
+    space (CLIP, SigLIP and others); word_vectors: the mean over the word vectors
     of the caption."""
     pool: Annotated[Literal["auto", "mean", "cls", "last"], Only("output", "hidden")] = "auto"
     """Pooling of the tokens: the mean, the first token (cls) or the last token. auto: with modules.json, what

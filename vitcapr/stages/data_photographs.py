@@ -9,8 +9,7 @@ from vitcapr.progress import Reporter
 def data_photographs(settings: PhotographsSettings, report: Reporter, folder: Out[kinds.DataFolder]) -> None:
     """Check the photographs and captions of Flickr8k, Flickr30k, COCO or the user and write their manifest."""
     from vitcapr.data.collect import Checks, collect
-    from vitcapr.data.leave_out import leave_out
-    from vitcapr.data.readers import list_data_set
+    from vitcapr.data.readers import leave_out, list_data_set
 
     name, section = settings.dataset
     with list_data_set(name, **section.keys()) as (source, listing):

@@ -16,15 +16,15 @@ import pandas as pd
 from vitcapr.errors import UserError
 from vitcapr.files import DigestedFile, atomic_path, read_json
 from vitcapr.formats.records import reading
-from vitcapr.formats.store_manifest import LAYERS, SCALE, arrays_of_layer, check_attributes
+from vitcapr.formats.store_manifest import check_attributes
 from vitcapr.store.layout import GROUP, ArrayLayout, chunk_path, row_ranges
 from vitcapr.store.rows import Rows
 from vitcapr.store.writer import TERMS, StoreWriter, read_layouts
 
 ROWS = "rows.npy"
 _DIGEST_BYTES = 32
-_NOT_COMPARED = {"fingerprint", "images_sha256", "captions_sha256", "grid", TERMS, LAYERS, "hidden_layers"}
-"""Attributes that do not say how a row is computed; layers are compared apart."""
+_NOT_COMPARED = {"fingerprint", "images_sha256", "captions_sha256", "grid", TERMS}
+"""Attributes that do not say how a row is computed."""
 
 
 def write_row_digests(folder: Path, rows: Rows) -> None:
@@ -216,16 +216,12 @@ def _held(
 
 
 def _source(folder: Path, recipe: Mapping[str, Any]) -> _Source | None:
-    """The store in ``folder`` if it is of this recipe. It may hold more hidden layers; their arrays are left out."""
+    """The store in ``folder`` if it is of this recipe."""
     attributes = read_json(folder / GROUP / "zarr.json")["attributes"]
     check_attributes(attributes)
-    layers = set(recipe.get(LAYERS, ()))
-    further = set(attributes.get(LAYERS, ())) - layers
-    if _how_computed(attributes) != _how_computed(recipe) or not layers <= set(attributes.get(LAYERS, ())):
+    if _how_computed(attributes) != _how_computed(recipe):
         return None
-    left_out = {name for layer in further for array in arrays_of_layer(layer) for name in (array, array + SCALE)}
-    layouts = {name: layout for name, layout in read_layouts(folder).items() if name not in left_out}
-    digests = read_row_digests(folder)
+    layouts, digests = read_layouts(folder), read_row_digests(folder)
     if not layouts or not len(digests):
         return None
     store = StoreWriter(folder, layouts)

@@ -45,8 +45,7 @@ from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
 from vitcapr.models.heads import ResidualHead
 from vitcapr.progress import Reporter
 from vitcapr.retrieval.embedder import embed_rows, embed_texts, rows_of
-from vitcapr.studies.alignment.closed_forms import canonical
-from vitcapr.studies.alignment.interface import Alignment, Fit, Fitted, Pairs
+from vitcapr.studies.alignment.closed_forms import Alignment, Fit, Fitted, Pairs, canonical
 from vitcapr.training.retriever import architecture_of, train_dual_encoder
 
 _CPU = torch.device("cpu")
