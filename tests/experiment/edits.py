@@ -148,7 +148,7 @@ EDITS = (
     Edit("the label of a score", append("vitcapr/metrics/labels.yaml", "  mine: {label: mine}\n"), COMPARED),
     Edit("code of grounding", append("vitcapr/demo/grounding.py"), PAGED | {"score_grounding"}),
     Edit(
-        "how captions are checked", append("vitcapr/demo/claim_accuracy.py"), PAGED | {"check_claims", "draw_captions"}
+        "how captions are checked", append("vitcapr/demo/scenes/claims.py"), PAGED | {"check_claims", "draw_captions"}
     ),
     Edit("code of retrieval scores", append("vitcapr/metrics/retrieval.py"), RANKED),
     Edit("code of one figure", append("vitcapr/report/figures/curves.py"), {"draw_curves", "first_page"}),

@@ -15,8 +15,7 @@ from vitcapr.formats.captions import Candidate, DecodedCaption
 from vitcapr.formats.scores import Score
 from vitcapr.metrics.labels import COLUMNS
 from vitcapr.report.attended import encoded
-from vitcapr.report.claims import wrong_words
-from vitcapr.report.figures.examples import mark_words
+from vitcapr.report.figures.examples import mark_words, wrong_words
 
 PART = 100
 """Images whose details are in one file."""
@@ -79,13 +78,7 @@ class Contents:
                 for name, (_, space) in self.spaces.items()
             ],
             "columns": [
-                {
-                    "name": each.name,
-                    "label": each.label,
-                    "group": each.group,
-                    "better": each.better,
-                    "places": each.places,
-                }
+                {key: getattr(each, key) for key in ("name", "label", "group", "better", "places")}
                 for each in self.columns
             ],
         }

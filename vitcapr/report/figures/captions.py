@@ -17,8 +17,7 @@ from vitcapr.formats.manifest import Manifest
 from vitcapr.metrics.base import is_oracle, references_of
 from vitcapr.metrics.candidates import candidate_ciders
 from vitcapr.progress import Reporter
-from vitcapr.report.claims import wrong_words
-from vitcapr.report.figures.examples import Choice, Run, mark_words, open_images, rows_of_split
+from vitcapr.report.figures.examples import Choice, Run, mark_words, open_images, rows_of_split, wrong_words
 from vitcapr.report.figures.page import (
     STRUCK,
     UNDERLINED,
