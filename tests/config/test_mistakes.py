@@ -149,7 +149,6 @@ WITHOUT_EFFECT = {
     PHASE % "batch_pairs: 8, batch_images: 4": "batch_images needs batch_pairs null",
     PAIR_PHASE % "margin: 0.2": "margin needs objective max_hinge or hinge_rank",
     PAIR_PHASE % "batch_pairs: 8, captions_per_image: 4": "captions_per_image needs batch_pairs null",
-    RETRIEVER % "training: {pairs_seed: 3}": "pairs_seed needs pairs",
     RETRIEVER % "image: {standardise: true}": "standardise needs pool cls",
     RETRIEVER % "image: {head: mlp, depth: 2}": "depth needs head residual",
     RETRIEVER % "image: {head: linear, hidden_dim: 64}": "hidden_dim needs head mlp or gated or residual, not linear",

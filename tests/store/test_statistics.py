@@ -62,8 +62,6 @@ def test_statistics_are_those_of_numpy(sealed: Path, arrays: dict[str, np.ndarra
     lines = [line.split() for line in output.splitlines()]
     assert ["noise", "patches", "450", "6"] in [line[:4] for line in lines]
     assert ["noise", "cls", "1.0000", "i17", "i140"] in lines
-    run_features("stats", sealed, "--duplicates", 3, "--scheduler", "synchronous", "-o", tmp_path / "again.json")
-    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "s.json").read_bytes()
 
 
 def test_the_stage_writes_all_stores_and_a_page(sealed: Path, arrays: dict[str, np.ndarray], tmp_path: Path) -> None:
@@ -121,5 +119,5 @@ def test_workers_of_a_cluster_compute_the_same(sealed: Path, arrays: dict[str, n
 def test_mistakes_are_one_line(sealed: Path) -> None:
     with pytest.raises(UserError, match=r"no 'clz', only cls, patches"):
         run_features("stats", sealed, "--arrays", "clz")
-    with pytest.raises(UserError, match="no scheduler 'fast'"):
-        run_features("stats", sealed, "--scheduler", "fast")
+    with pytest.raises(UserError, match=r"no scheduler answers there|distributed is not installed"):
+        run_features("stats", sealed, "--scheduler", "fast://")

@@ -1,19 +1,28 @@
 """Check a configuration, show it in full, or print its schema."""
 
+import ast
+import inspect
 import json
 import sys
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 import yaml
 
-from vitcapr.commands.downloads import missing_lines, models_of, obtainable_table
-from vitcapr.commands.estimate import backbone_lines, splits_and_languages, text_encoder_lines
+from vitcapr.commands.estimate import (
+    backbone_lines,
+    missing_lines,
+    models_of,
+    obtainable_table,
+    splits_and_languages,
+    text_encoder_lines,
+)
 from vitcapr.commands.forecast import forecast, run_trials
 from vitcapr.commands.main import Configfiles
-from vitcapr.config.base import Section, conditions, described
+from vitcapr.config.base import Section, conditions
 from vitcapr.config.contradictions import missing_languages
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.errors import UserError, as_user_error
@@ -103,6 +112,32 @@ def _schema() -> dict[str, Any]:
             for key, text in described(section).items():
                 place["properties"][key]["description"] = text + needs.get(key, "")
     return content
+
+
+def described(section: type[Section]) -> dict[str, str]:
+    """The docstring of each field of the section, inherited fields included, by key.
+
+    Pydantic can read them when a class is created, but this takes 0.2 s in every command. Only the schema needs them.
+    """
+    texts: dict[str, str] = {}
+    for ancestor in reversed(section.__mro__):
+        if issubclass(ancestor, Section):
+            texts |= _field_docstrings(ancestor.__module__).get(ancestor.__name__, {})
+    return {key: text for key, text in texts.items() if key in section.model_fields}
+
+
+@cache
+def _field_docstrings(module: str) -> dict[str, dict[str, str]]:
+    """The docstrings of the fields of each class of a module, by class and key."""
+    tree = ast.parse(inspect.getsource(sys.modules[module]))
+    return {node.name: dict(_strings_under(node)) for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+
+
+def _strings_under(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
+    for key, text in zip(node.body, node.body[1:], strict=False):
+        match key, text:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(said))):
+                yield name, inspect.cleandoc(said)
 
 
 def _allow_without_choice(schema: Any) -> None:

@@ -30,7 +30,8 @@ def compare(first: Path, second: Path) -> list[str]:
     whole = [records.experiment.resolve() == path.resolve() for records, path in ((old, first), (new, second))]
     if all(whole):
         lines, summaries = list(compare_experiments(old, new)), [path / "summary.csv" for path in (first, second)]
-        return lines + list(new_scores(*map(read_summary, summaries)) if all(map(Path.is_file, summaries)) else [])
+        before, after = map(read_summary, summaries) if all(map(Path.is_file, summaries)) else (None, None)
+        return lines if before is None or after is None else [*lines, *new_scores(before, after)]
     runs = old.writers(first), new.writers(second)
     if any(whole) or any(len(each) != 1 for each in runs):
         remedy = "name two folders of experiments, or two results"
@@ -46,9 +47,10 @@ def compare_jobs(before: Run, now: Run) -> list[str]:
     """The differences between what two jobs of one stage are made from, and between their machines."""
     if before.stage != now.stage:
         return [f"stage {before.stage} -> {now.stage}"]
-    machines = ({name: run.made[name] for name in ("host", "python", "threads")} for run in (before, now))
-    edits = changes(before.model_dump(), now.model_dump())
-    return [*edits, *(f"{key} {old} -> {new}" for key, old, new in differences(*machines))]
+    old, new = before.model_dump(), now.model_dump()
+    machines = ({name: run["made"][name] for name in ("host", "python", "threads")} for run in (old, new))
+    moved = differences(next(machines), next(machines))
+    return [*changes(old, new), *(f"{key} {first} -> {second}" for key, first, second in moved)]
 
 
 def compare_results(old: Records, before: Run, new: Records, now: Run, seen: set[str]) -> Iterator[str]:

@@ -119,8 +119,9 @@ def stats(
     arrays: Arrays = None,
     duplicates: Annotated[int, typer.Option(min=0, help="Number of nearest pairs to list; 0 for none.")] = 10,
     scheduler: Annotated[
-        str, typer.Option(help="threads, synchronous, or the address of dask's scheduler: tcp://HOST:8786")
-    ] = "threads",
+        str | None,
+        typer.Option(help="Address of dask's scheduler, such as tcp://HOST:8786 (default: threads)."),
+    ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="A JSON file for all numbers.")] = None,
 ) -> None:
     """Print mean, variance, principal components, dead dimensions, vector lengths and near duplicates of a store."""
@@ -219,26 +220,21 @@ def _describe(array: FeatureArray) -> str:
 
 
 @contextmanager
-def _scheduler(name: str) -> Iterator[None]:
-    if "://" not in name:
-        if name not in ("threads", "synchronous"):
-            raise UserError(
-                f"no scheduler '{name}'", remedy="threads, synchronous, or an address such as tcp://HOST:8786"
-            )
-        import dask
+def _scheduler(address: str | None) -> Iterator[None]:
+    if address is None:
         from dask.diagnostics import ProgressBar
 
-        with dask.config.set(scheduler=name), ProgressBar(minimum=2.0):
+        with ProgressBar(minimum=2.0):
             yield
         return
     try:
         from distributed import Client
 
-        client = Client(name, timeout="10s")
+        client = Client(address, timeout="10s")
     except ImportError as error:
         raise UserError("distributed is not installed", remedy="pip install 'vitcapr[distributed]'") from error
-    except OSError as error:
-        raise UserError("no scheduler answers there", where=name) from error
+    except (OSError, ValueError) as error:
+        raise UserError("no scheduler answers there", where=address) from error
     with client:
         yield
 

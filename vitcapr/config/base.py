@@ -1,12 +1,8 @@
 """Sections of the configuration, the names and paths in them: unknown keys are errors, and values are immutable."""
 
-import ast
-import inspect
 import re
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields
-from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 
@@ -195,32 +191,6 @@ class StageSettings(Section):
             for name in fields.keys() & vars(wildcards).keys()
         }
         return cls(**{name: getattr(config, name) for name in fields.keys() - entries.keys()}, **entries)
-
-
-def described(section: type[Section]) -> dict[str, str]:
-    """The docstring of each field of the section, inherited fields included, by key.
-
-    Pydantic can read them when a class is created, but this takes 0.2 s in every command. Only the schema needs them.
-    """
-    texts: dict[str, str] = {}
-    for ancestor in reversed(section.__mro__):
-        if issubclass(ancestor, Section):
-            texts |= _field_docstrings(ancestor.__module__).get(ancestor.__name__, {})
-    return {key: text for key, text in texts.items() if key in section.model_fields}
-
-
-@cache
-def _field_docstrings(module: str) -> dict[str, dict[str, str]]:
-    """The docstrings of the fields of each class of a module, by class and key."""
-    tree = ast.parse(inspect.getsource(sys.modules[module]))
-    return {node.name: dict(_strings_under(node)) for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
-
-
-def _strings_under(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
-    for key, text in zip(node.body, node.body[1:], strict=False):
-        match key, text:
-            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(said))):
-                yield name, inspect.cleandoc(said)
 
 
 LONGEST = 100

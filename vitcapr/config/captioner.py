@@ -111,8 +111,6 @@ class LanguageModelCaptionerConfig(CaptionerConfig):
     """The projector alone, with low-rank adapters of every linear layer (rank 16, Hu et al. 2021; they need peft: pip
     install 'vitcapr[language-model]'), or with all weights. What is not trained is kept in the arithmetic's data type,
     and not stored with the captioner."""
-    gradient_checkpointing: bool = False
-    """Compute the activations again in the backward pass: less memory, more time."""
 
     @property
     def attends(self) -> bool:  # type: ignore[override]

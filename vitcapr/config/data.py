@@ -2,11 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-import yaml
 from pydantic import Field, model_validator
 
 from vitcapr.config.base import DATA, Only, Section, StageSettings, UserPath, find_data, one_spelling
@@ -262,8 +260,7 @@ class PhotographsSettings(LeaveOut, PictureChecks, DataSettings):
     @property
     def dataset(self) -> tuple[str, PhotographsConfig]:
         """The name of the data set and its section."""
-        sections = {name: getattr(self, name) for name in type(self).model_fields}
-        return next((name, section) for name, section in sections.items() if isinstance(section, PhotographsConfig))
+        return next((name, section) for name, section in self if isinstance(section, PhotographsConfig))
 
     def canonical(self) -> dict[str, Any]:
         return {key: value for key, value in super().canonical().items() if value is not None}
@@ -289,42 +286,13 @@ class DataConfig(LeaveOut, PictureChecks):
 
     @model_validator(mode="after")
     def _the_data_set_names_its_files(self) -> Self:
-        section: DatasetConfig = getattr(self, self.dataset)
-        sections = {self.dataset: section}
-        if isinstance(section, PairsConfig) and section.source == "flickr8k":
-            sections["flickr8k"] = self.flickr8k
-        if self.leave_out and not isinstance(section, PhotographsConfig):
+        source = [self.pairs.source] if self.dataset == "pairs" and self.pairs.source != "table" else []
+        read = [self.dataset, *source]
+        if self.leave_out and not isinstance(getattr(self, self.dataset), PhotographsConfig):
             raise ValueError(f"leave_out has no effect with data.dataset: {self.dataset}; remove it")
-        if keys := [f"data.{name}.{key}" for name, each in sections.items() for key in each.missing()]:
+        if keys := [f"data.{name}.{key}" for name in read for key in getattr(self, name).missing()]:
             raise ValueError(f"{' and '.join(keys)} must be given")
-        read = {*sections, *(("flickr8k", self.pairs.source) if self.dataset == "pairs" else ())}
-        values = {name: getattr(self, name) for name in type(self).model_fields if name not in read}
-        if unread := [
-            name for name, each in values.items() if isinstance(each, DatasetConfig) and each != type(each)()
-        ]:
-            raise ValueError(
-                f"data.{unread[0]} has no effect with data.dataset: {self.dataset}; name {unread[0]} there"
-            )
+        for name, section in self:
+            if name not in read and isinstance(section, DatasetConfig) and section != type(section)():
+                raise ValueError(f"data.{name} has no effect with data.dataset: {self.dataset}; name {name} there")
         return self
-
-
-class Terms(Section):
-    """Licence and source of a data set; None: not known."""
-
-    licence: str | None = None
-    source: str | None = None
-
-    @classmethod
-    def of(cls, data: DataConfig) -> "Terms":
-        """Those of the data set of an experiment: as its file gives them, else those of ``terms.yaml``."""
-        name: str = data.dataset
-        if name == "pairs":
-            name = {"flickr8k": "flickr8k-cn"}.get(data.pairs.source, data.pairs.source)
-        known = _known_terms().get(name, {})
-        given = {"licence": data.licence, "source": data.source}
-        return cls.model_validate({**known, **{key: value for key, value in given.items() if value is not None}})
-
-
-@cache
-def _known_terms() -> Any:
-    return yaml.safe_load(Path(__file__).with_name("terms.yaml").read_text(encoding="utf-8"))

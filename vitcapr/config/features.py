@@ -1,14 +1,16 @@
 """Configuration of what images and captions are made into: features, pixels, words and word vectors."""
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
+import yaml
 from pydantic import Field, model_validator
 
 from vitcapr.config.base import ADOPTED, CHECKPOINT, DATA, Name, Only, Section, StageSettings, UserPath, find_data
-from vitcapr.config.data import Terms
 from vitcapr.plugins import plugins
+from vitcapr.rooms import rooms
 
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
 
@@ -106,6 +108,30 @@ class FeaturesConfig(Section):
     reuse: bool = True
     """Copy the features of pictures and captions that another store holds, if weights, preprocessing, arithmetic and
     code are the same. false: compute all."""
+
+
+class Terms(Section):
+    """Licence and source of a data set; None: not known."""
+
+    licence: str | None = None
+    source: str | None = None
+
+    @classmethod
+    def of(cls, data: Any) -> "Terms":
+        """Those of the data set of an experiment: as its file gives them, else those of a ``terms.yaml``."""
+        name: str = data.dataset
+        if name == "pairs":
+            name = {"flickr8k": "flickr8k-cn"}.get(data.pairs.source, data.pairs.source)
+        known = _known_terms().get(name, {})
+        given = {"licence": data.licence, "source": data.source}
+        return cls.model_validate({**known, **{key: value for key, value in given.items() if value is not None}})
+
+
+@cache
+def _known_terms() -> Any:
+    files = (folder / "terms.yaml" for folder in (Path(__file__).parent, *rooms().values()))
+    texts = (file.read_text(encoding="utf-8") for file in files if file.is_file())
+    return {name: terms for text in texts for name, terms in yaml.safe_load(text).items()}
 
 
 class ExtractSettings(StageSettings):

@@ -191,9 +191,7 @@ class DualEncoderTrainingConfig(TrainingConfig):
 
     phases: Sequence[DualEncoderPhaseConfig]
     pairs: int | None = Field(None, ge=2)
-    """Number of training pairs to sample (null: all)."""
-    pairs_seed: Annotated[int, Only("pairs")] = Field(0, ge=0)
-    """Seed of this sample. With the same seed, a larger sample contains the smaller one."""
+    """Number of training pairs to sample (null: all). A larger sample contains the smaller one."""
     sweep: SweepConfig | None = None
     select_by: Literal["loss", "rsum"] = "rsum"
     """Select the best epoch by validation loss, or by the sum of Recall@1, 5 and 10 of both directions."""

@@ -21,6 +21,7 @@ import yaml
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_bytes, sha256_file, write_json
 from vitcapr.plugins import FOLDER, LOCAL, component_modules, is_installed
+from vitcapr.rooms import rooms
 
 if TYPE_CHECKING:
     import grimp
@@ -36,7 +37,8 @@ NOT_INSTALLED = "not installed"
 def job_code(module: str, settings: Mapping[str, Any]) -> dict[str, str]:
     """The code of a job: a digest for each file, by its path, and a version for each library, by its import name.
 
-    What a study adds to a YAML file of the package, such as the labels of its metrics, lies in the folder of plugins.
+    What a room or a study adds to a YAML file of the package, as to the labels of scores, is in the folder of the room
+    or of plugins.
 
     Args:
         module: of the stage, for instance ``vitcapr.stages.decode``.
@@ -48,8 +50,10 @@ def job_code(module: str, settings: Mapping[str, Any]) -> dict[str, str]:
     modules = [module, *component_modules(settings)]
     packages = sorted({PACKAGE, *(name.partition(".")[0] for name in modules if "." in name)})
     code = {name: value for each in modules for name, value in module_code(each, *packages).items()}
-    tables = {Path(FOLDER, Path(name).name) for name in code if name.startswith(PACKAGE) and name.endswith(".yaml")}
-    return dict(sorted({**code, **digests({path.as_posix(): path for path in tables if path.is_file()})}.items()))
+    tables = {Path(name).name for name in code if name.startswith(PACKAGE) and name.endswith(".yaml")}
+    folders = {FOLDER: Path(FOLDER), **{room.replace(".", "/"): folder for room, folder in rooms().items()}}
+    added = {f"{name}/{table}": folder / table for table in tables for name, folder in folders.items()}
+    return dict(sorted({**code, **digests({name: path for name, path in added.items() if path.is_file()})}.items()))
 
 
 def code_hash(code: Mapping[str, str]) -> str:

@@ -3,6 +3,7 @@
 ``advance`` receives the number of rows after each piece written.
 """
 
+import math
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -28,8 +29,9 @@ def to_h5(store: FeatureStore, path: Path, advance: Advance = lambda _: None) ->
     Raises:
         UserError: the disk has too little room; HDF5 would crash.
     """
-    size = sum(array.nbytes for array in store.values())
-    if (free := shutil.disk_usage(path.absolute().parent).free) < size:
+    size = sum(math.prod(array.shape) * array.dtype.itemsize for array in store.values())
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if (free := shutil.disk_usage(path.parent).free) < size:
         raise UserError(f"{size:,} bytes are to be written, and {free:,} are free", where=path, remedy="make room")
     with atomic_path(path) as temporary, h5py.File(temporary, "w") as file:
         for key, value in store.attributes.items():

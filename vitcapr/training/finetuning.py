@@ -54,7 +54,7 @@ def finetune(
     captions = captions_to_read(data, config.languages, pairs, None)
     if training.pairs is not None:
         image_row, train = captions["image_row"].to_numpy(), data.rows("train")
-        captions = captions[draw_pairs(image_row, train, training.pairs, training.pairs_seed)].reset_index(drop=True)
+        captions = captions[draw_pairs(image_row, train, training.pairs, seed=0)].reset_index(drop=True)
 
     def build() -> DualEncoder:
         encoder = untrained().model

@@ -93,7 +93,7 @@ def train_retriever(
     """
     training, train = retriever.training, data.rows("train")
     if training.pairs is not None:
-        table = table.select(draw_pairs(table.image_row, train, training.pairs, training.pairs_seed))
+        table = table.select(draw_pairs(table.image_row, train, training.pairs, seed=0))
 
     def begin(encoder: DualEncoder) -> None:
         if word_vectors is None:
