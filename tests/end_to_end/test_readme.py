@@ -67,8 +67,6 @@ def small(command: str) -> str:
         command += " --configfile tiny.yaml" + (" --dry-run" if "--profile" in command else "")
     elif command == "vitcapr status":
         command += " --configfile tiny.yaml"
-    elif command.startswith("vitcapr evaluate results.json"):
-        command += " --metrics bleu,cider"  # METEOR with all its paraphrases takes half a minute
     return command.replace("results/demo", "results/tiny")
 
 
@@ -84,12 +82,7 @@ def test_the_readme_has_the_commands() -> None:
 def test_command(run: Run, command: str) -> None:
     done = run(small(command))
     assert (done.stdout + done.stderr).strip()
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("own_files")
-def test_all_metrics(run: Run) -> None:
-    assert "METEOR" in run("vitcapr evaluate results.json --references captions_val2017.json").stdout
+    assert "METEOR" in done.stdout or not command.startswith("vitcapr evaluate results.json")
 
 
 def test_the_python_example(project: Path, forks: Forks) -> None:
