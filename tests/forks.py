@@ -134,7 +134,7 @@ def answer(connection: socket.socket) -> None:
 def run(
     streams: Sequence[int], arguments: Sequence[str], folder: str, environment: Mapping[str, str], executable: str
 ) -> None:
-    """Do what ``python -m MODULE ...`` and ``python -c CODE`` do."""
+    """Do what ``python -m MODULE ...``, ``python -c CODE`` and ``python FILE ...`` do."""
     for number, descriptor in enumerate(streams):
         os.dup2(descriptor, number)
         os.close(descriptor)
@@ -145,6 +145,10 @@ def run(
     sys.executable = executable
     if OPENED in environment:
         note_opened(Path(environment[OPENED]), arguments)
+    if arguments[0] not in ("-m", "-c"):
+        sys.argv = [*arguments]
+        runpy.run_path(arguments[0], run_name="__main__")
+        return
     kind, what, *sys.argv[1:] = arguments
     if kind == "-m":
         runpy.run_module(what, run_name="__main__", alter_sys=True)
