@@ -11,6 +11,7 @@ import json
 import multiprocessing
 import multiprocessing.util
 import os
+import pkgutil
 import runpy
 import select
 import socket
@@ -87,6 +88,16 @@ class Forks:
 def snakemake_forks() -> Forks:
     """For tests that only run Snakemake; ``vitcapr`` is not imported and so is that of the request's folder."""
     return Forks(*SNAKEMAKE)
+
+
+@cache
+def planning_forks() -> Forks:
+    """For runs of Snakemake whose package is the installed one: what reads the Snakefile is imported."""
+    import vitcapr
+
+    packages = tuple(f"vitcapr.{name}." for name in ("config", "experiment", "pipeline", "stages"))
+    names = [module.name for module in pkgutil.walk_packages(vitcapr.__path__, "vitcapr.")]
+    return Forks(*SNAKEMAKE, *(name for name in names if name.startswith(packages)))
 
 
 def ask(address: str, request: Mapping[str, Any], streams: Sequence[int]) -> int:
