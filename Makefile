@@ -26,7 +26,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 NEEDED_GB := 6
 # The demo's models are small: side by side, a thread each, they are done sooner than one by one with all cores.
-SMALL := extract train_captioner train_retriever embed decode decode_attentively tune_reranking rerank score_retrieval
+SMALL := extract feature_statistics train_captioner train_retriever embed decode decode_attentively tune_reranking rerank score_retrieval
 REPORT := results/demo/report.html
 
 .DEFAULT_GOAL := demo

@@ -25,8 +25,8 @@ CODE = (
     "tests/training/trained.py",
 )
 PURE = ("pydantic", "annotated-types", "typing-inspection", "typing-extensions", "zarr", "donfig")
-COMPILED = ("pydantic-core", "numcodecs", "google-crc32c")
-PYTHONS = ("3.11", "3.12", "3.13", "3.14")
+COMPILED = ("pydantic-core", "numcodecs", "google-crc32c", "grimp")
+PYTHONS = ("3.12", "3.13", "3.14")
 
 
 def download(wheels: Path) -> None:

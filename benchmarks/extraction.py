@@ -2,8 +2,9 @@
 
 Both are measured in turns in one run, at the same dtype, batch and threads, so that what else the machine does falls
 on both alike. Prints JSON: images a second of each turn, the ratio of the medians, and for what the last extraction
-waited. With ``--workers``, a plain loop takes turns with them: transformers' processor in the workers of a DataLoader,
-the model, and one .npy for each array.
+waited. On a GPU, decoding alone takes turns with them, too: whichever of decoding and forward pass is slower is the
+limit of an extraction. With ``--workers``, a plain loop takes turns with them: transformers' processor in the workers
+of a DataLoader, the model, and one .npy for each array.
 
     python -m benchmarks.extraction --manifest results/demo/data/manifest.json --backbone vit-tiny-patch16-224-augreg
 """
@@ -114,6 +115,17 @@ def whole_extraction(
         return images / seconds
 
 
+def decoding(data: Manifest, preprocessing: Preprocessing, device: torch.device, batch: int) -> float:
+    """Images a second of decoding and resizing alone."""
+    rows = np.arange(len(data.images))
+    start = time.perf_counter()
+    with ImageSource(data.image_root) as source:
+        pixels = Pixels(data.image_table, source, preprocessing)
+        for _ in pixels.decoded(np.split(rows, range(batch, len(rows), batch)), device):
+            pass
+    return len(rows) / (time.perf_counter() - start)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--manifest", type=Path, required=True)
@@ -138,6 +150,8 @@ def main() -> None:
         "forward": lambda: bare_forward(backbone, preprocessing.size, options.batch, -(-images // options.batch)),
         "extraction": lambda: whole_extraction(data, backbone, preprocessing, options.batch, options.chunk, waits),
     }
+    if device.type == "cuda":
+        measures["decoding"] = lambda: decoding(data, preprocessing, device, options.batch)
     if options.workers is not None:
         measures["plain_loop"] = lambda: plain_loop(data, backbone, checkpoint.folder, options.batch, options.workers)
     bare_forward(backbone, preprocessing.size, options.batch, 2)
@@ -159,6 +173,9 @@ def main() -> None:
         "waits": waits[-1],
         "peak_mb": peak_mb(),
     }
+    if "decoding" in medians:
+        slower = min(medians["forward"], medians["decoding"])
+        result["ratio_to_slower_of_forward_and_decoding"] = round(medians["extraction"] / slower, 3)
     if "plain_loop" in medians:
         result["ratio_to_plain_loop"] = round(medians["extraction"] / medians["plain_loop"], 2)
     print(json.dumps(result, indent=2))

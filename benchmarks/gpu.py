@@ -1,7 +1,7 @@
 """What a GPU does, in under ten minutes: ``make bench-gpu``. Without one, a line says so.
 
 - extraction with ViT-B/16 and ViT-L/14 in bfloat16 with random weights, from JPEG files to a sealed store, against the
-  bare forward pass and a plain loop over a DataLoader, and for what it waited;
+  bare forward pass, decoding alone and a plain loop over a DataLoader, and for what it waited;
 - a training step of the captioner in mixed precision, fed from a store and from memory, against a plain prototype's;
 - captions a second, greedy and with a beam of 5, in float32 and in bfloat16;
 - the peak of the GPU's memory in each.
@@ -30,7 +30,7 @@ from vitcapr.encoders.precision import autocast, dtype_name, resolve_device
 
 RESULTS = Path("results")
 PHOTOGRAPHS, SIDE = 750, 448
-EXTRACTIONS = {"vit_b16": (VIT_BASE, 16384), "vit_l14": (VIT_LARGE, 6144)}
+EXTRACTIONS = {"vit_b16": (VIT_BASE, 8192), "vit_l14": (VIT_LARGE, 6144)}
 """Shape of the network, and images, some seconds of work for a large card."""
 TRIAL = {"vit_ti16": (VIT_TINY, 8)}
 

@@ -28,7 +28,8 @@ from tests.data_sets import token_table
 from vitcapr.batches.loader import Batch
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
 from vitcapr.batches.texts import PAD
-from vitcapr.config.captioner import CaptionerPhaseConfig, CaptionerTrainingConfig, PatchAttentionConfig
+from vitcapr.config.captioner import PatchAttentionConfig
+from vitcapr.config.training import CaptionerPhaseConfig, CaptionerTrainingConfig
 from vitcapr.encoders.precision import autocast, resolve_device, resolve_dtype
 from vitcapr.formats.tokens import TokenTable
 from vitcapr.models import lstm_captioners

@@ -21,7 +21,7 @@ use rule cpu_job as align with:
         page="results/{experiment}/alignments/{alignment}/page_section.json",
         table=in_report(
             "alignments/{alignment}/tables.md",
-            "alignment",
+            "../../rules/alignment",
             "Retrieval",
             table="alignments",
             alignment="{alignment}",

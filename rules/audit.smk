@@ -12,7 +12,7 @@ use rule cpu_job as audit_data with:
         table="results/{experiment}/audits/{audit}/tables.md",
         pictures=in_report(
             "audits/{audit}/index.html",
-            "audit",
+            "../../rules/audit",
             "Data",
             table="audit",
             audit="{audit}",

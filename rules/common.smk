@@ -49,7 +49,7 @@ rule captioners:
 
 rule captions:
     input:
-        captioning.captions_files,
+        captioning.caption_files("captions", "captions.json"),
 
 
 rule retrievers:

@@ -15,14 +15,3 @@ use rule cpu_job as data with:
         runtime=120,
     params:
         **dataset(),
-
-
-use rule cpu_job as describe_data with:
-    input:
-        manifest="results/{experiment}/data/manifest.json",
-    output:
-        croissant="results/{experiment}/data/croissant.json",
-    log:
-        "results/{experiment}/logs/describe_data.log",
-    params:
-        **stages.describe_data(),

@@ -22,8 +22,8 @@ for figure in experiment.figure_rules:
             "../envs/cpu.yaml"
         threads: 1
         resources:
-            mem_mb=figure.figure.mem_mb,
-            runtime=figure.figure.runtime,
+            mem_mb=4000,
+            runtime=60,
         params:
             **figure.params,
         shell:

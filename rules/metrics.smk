@@ -75,8 +75,8 @@ use rule cpu_job as spread with:
 
 use rule cpu_job as compare with:
     input:
-        before=captioning.compared_scores,
-        before_images=captioning.compared_images,
+        before=captioning.compared("metrics.json"),
+        before_images=captioning.compared("per_image.parquet"),
         after="results/{experiment}/metrics/{captioner}/{decoding}/{split}/metrics.json",
         after_images="results/{experiment}/metrics/{captioner}/{decoding}/{split}/per_image.parquet",
     output:

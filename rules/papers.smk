@@ -29,19 +29,19 @@ use rule cpu_job as paper_tables with:
     output:
         page=in_report(
             "tables/{paper}/{paper}.md",
-            "paper_page",
+            "../../rules/paper_page",
             "Beside the paper",
             table="paper, this build, literature",
         ),
         latex=in_report(
             "tables/{paper}/{paper}.tex",
-            "paper_latex",
+            "../../rules/paper_latex",
             "Beside the paper",
             table="the same for LaTeX",
         ),
         numbers=in_report(
             "tables/{paper}/{paper}.csv",
-            "paper_numbers",
+            "../../rules/paper_numbers",
             "Beside the paper",
             table="the published numbers",
         ),

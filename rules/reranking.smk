@@ -39,7 +39,7 @@ use rule gpu_job as rerank with:
     log:
         "results/{experiment}/logs/rerank/{captioner}.{reranking}.{split}.log",
     wildcard_constraints:
-        reranking=one_of(models.by_retriever),
+        reranking=one_of(models.rerankings_by("retriever")),
     priority: 20
     threads: 4
     resources:
@@ -57,7 +57,7 @@ use rule cpu_job as rerank_oracle with:
     log:
         "results/{experiment}/logs/rerank/{captioner}.{reranking}.{split}.log",
     wildcard_constraints:
-        reranking=one_of(models.oracles),
+        reranking=one_of(models.rerankings_by("oracle")),
     priority: 20
     params:
         **stages.rerank_oracle(),

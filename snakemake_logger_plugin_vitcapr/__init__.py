@@ -8,43 +8,41 @@ the folder ``results`` of its experiment. A dry run and the options ``--verbose`
 import io
 import logging
 import os
+import re
 import sys
 import textwrap
 import time
 from contextlib import suppress
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import snakemake
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
 from snakemake.logging import ColorizingTextHandler, DefaultFormatter
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from snakemake_logger_plugin_vitcapr.stage_logs import counted, end_of_stage, last_lines, last_message
-from vitcapr.errors import UserError
+from vitcapr.errors import UserError, printable
 from vitcapr.progress import PROGRESS, format_seconds
 
-if TYPE_CHECKING:
-    from rich.console import Console, Group
-    from rich.live import Live
-
-_ABOVE = "the error is above"
-_KILLED = f"interrupted, or killed (often because the memory ran out), or {_ABOVE}"
-_LONGEST = 400
-"""Characters of a line of an executor, such as a whole call of ``sbatch``."""
+_KILLED = "interrupted, or killed (often because the memory ran out), or the error is above"
 _NOTHING = "Nothing to be done (all requested files are present and up to date)."
-_SNAKEMAKE = Path(snakemake.__file__).parent
-"""Messages from here say nothing once a run has started; those of its executors do."""
-_WITH_SCORES = {"all", "summary", "first_page"}
-"""The rules after which the scores are new."""
+_LINES, _TAIL = 20, 16_384
+"""Lines of the log of a failed step, and bytes that hold them: the bar asks twice a second, so only the end is read."""
+_COUNTED = re.compile(r": (\d+)/\1 ([a-z]+) in \d")
+"""The last line of a :class:`~vitcapr.progress.Tracker`."""
+_TIME = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d ", re.MULTILINE)
+"""Begins each message of a log; a message may have several lines."""
 
 
 class LogHandler(LogHandlerBase):
     """Shows the records of a run. Snakemake calls it in a thread of its own."""
 
-    writes_to_stream = True
-    has_formatter = True
+    writes_to_stream = has_formatter = True
     writes_to_file = has_filter = needs_rulegraph = False
 
     def __post_init__(self) -> None:
@@ -52,19 +50,18 @@ class LogHandler(LogHandlerBase):
         formatter = DefaultFormatter(settings.quiet, settings.show_failed_logs)
         stream = sys.stdout if settings.stdout else sys.stderr
         self._plain: Any = ColorizingTextHandler(settings.nocolor, stream, formatter)
+        self._console = Console(file=stream, highlight=False, no_color=settings.nocolor or None)
         self._detailed = settings.verbose or settings.dryrun or settings.printshellcmds or settings.debug_dag
-        self._results: list[Path] = []
+        self._before: dict[Path, bytes | None] = {}
         self._contents: list[str] = []
         self._early: list[str] = []
         self._jobs: dict[int, logging.LogRecord] = {}
-        self._failed: set[int] = set()
         self._ran: set[str] = set()
-        self._before: dict[Path, bytes] = {}
+        self._failed: set[int] = set()
         self._total = self._done = 0
         self._began = time.time()
-        self._exception = ""
-        self._started = self._over = self._closed = False
-        self._live: Live | None = None
+        self._started = self._mistaken = self._closed = False
+        self._live = Live(get_renderable=self.running, console=self._console, transient=True, refresh_per_second=2)
         if not self._detailed:
             os.environ.setdefault(*PROGRESS)
 
@@ -79,11 +76,9 @@ class LogHandler(LogHandlerBase):
     def close(self) -> None:
         """End with the scores, if the run has made them and all of its results."""
         if not self._closed:
-            if self._live is not None:
-                self._live.stop()
-            nothing = self._started and not (self._total or self._exception or self.common_settings.quiet)
-            for line in [*self._early, *([_NOTHING] if nothing else [])]:
-                self._print(line)
+            self._live.stop()
+            nothing = self._started and not (self._total or self._mistaken or self.common_settings.quiet)
+            self._print(*self._early, *([_NOTHING] if nothing else []))
             self._closed = True
             if self._total and not self.common_settings.dryrun:
                 self._show_results()
@@ -91,145 +86,113 @@ class LogHandler(LogHandlerBase):
 
     def _follow(self, record: logging.LogRecord) -> None:
         values, message = record.__dict__, str(record.msg or "")
-        self._over = self._over or record.funcName == "log_workflow_runtime"
         match values.get("event"):
             case LogEvent.WORKFLOW_STARTED:
                 self._started = True
                 self._early.clear()
             case LogEvent.RUN_INFO:
                 self._total = values["stats"].get("total", 0) - values["stats"].get("all", 0)
-                files = [folder / "summary.csv" for folder in self._results]
-                self._before = {file: file.read_bytes() for file in files if file.is_file()}
-                for line in (*self._contents, _steps(self._total)):
-                    self._print(line)
+                self._before = {file: file.read_bytes() if file.is_file() else None for file in self._before}
+                self._print(*self._contents, _steps(self._total))
+                if self._console.is_terminal and not self._detailed:
+                    self._live.start()
             case LogEvent.JOB_INFO:
                 self._jobs[values["jobid"]] = record
-                if values["jobid"] in self._failed:
-                    self._print(f"{_name(record)} starts again")
-                self._draw()
+                self._failed.discard(values["jobid"])
             case LogEvent.JOB_FINISHED:
                 self._finish(values["job_id"], record.created)
             case LogEvent.JOB_ERROR:
                 self._print_error(values)
-            case LogEvent.ERROR:
-                self._exception = message
-                # The error of a rule comes before that of its job. The error of a run that is over repeats the others.
-                if values["exception"] != "RuleException" and not self._over:
-                    self._print(message, "bold red")
-            case event if event is LogEvent.GROUP_ERROR or record.levelno >= logging.WARNING:
-                if not (self._failed and record.levelno >= logging.ERROR and record.funcName == "schedule"):
-                    style = "bold red" if record.levelno >= logging.ERROR else "yellow"
-                    self._print(self._plain.format(record), style)
+            case LogEvent.ERROR if values["exception"] == "RuleException":
+                pass  # The error of its job follows.
+            case event if event in (LogEvent.ERROR, LogEvent.GROUP_ERROR) or record.levelno >= logging.WARNING:
+                # The errors of a run whose step has failed repeat that.
+                if record.levelno < logging.ERROR or not self._failed:
+                    style = "yellow" if record.levelno < logging.ERROR else "bold red"
+                    self._print(self._plain.format(record), style=style)
             case None if "results" in values:
-                self._results.append(values["results"])
+                self._before[values["results"] / "summary.csv"] = None
                 self._contents.append(message)
-            case None if not Path(record.pathname).is_relative_to(_SNAKEMAKE):
+            # Once a run has started, messages of Snakemake itself say nothing; those of its executors do.
+            case None if not Path(record.pathname).is_relative_to(Path(snakemake.__file__).parent):
                 self._print(message)
             case None if not self._started:
                 self._early.append(message)
 
     def _finish(self, jobid: int, now: float) -> None:
-        job = self._jobs.pop(jobid, None)
-        self._failed.discard(jobid)
-        self._done = min(self._done + 1, self._total)
-        if job is not None:
-            self._ran.add(job.__dict__["rule_name"])
-            if job.__dict__["log"]:
-                words = " · ".join([_name(job), *counted(_log(job)), format_seconds(now - job.created)])
-                self._print(f"[{self._done:>{len(str(self._total))}}/{self._total}] {words}")
-        self._draw()
+        job, self._done = self._jobs.pop(jobid, None), min(self._done + 1, self._total)
+        self._ran |= {job.__dict__["rule_name"]} if job is not None else set()
+        if job is not None and job.__dict__["log"]:
+            counted = _COUNTED.findall("\n".join(_last_lines(job)))[-1:]
+            words = [_name(job), *(f"{int(n):,} {unit}" for n, unit in counted), format_seconds(now - job.created)]
+            self._print(f"[{self._done:>{len(str(self._total))}}/{self._total}] {' · '.join(words)}")
 
     def _print_error(self, values: dict[str, Any]) -> None:
+        """Why a step failed: what the stage said last, if it ended by itself, else what the executor knows."""
         job = self._jobs.pop(values["jobid"], None)
         self._failed.add(values["jobid"])
-        logs = {log: last_lines(log) for log in map(Path, values["log"])}
-        # What the stage said last is the reason, if it ended by itself. Else the executor knows more.
-        ended = "; ".join(reason for log in logs if (reason := end_of_stage(log)))
-        if values["rule_msg"]:
-            reason = "\n".join(textwrap.shorten(line, _LONGEST) for line in values["rule_msg"].splitlines())
-        elif values["shellcmd"] is None:
-            reason = self._exception
-        else:
-            reason = _KILLED if any(logs.values()) else _ABOVE
-        self._print(f"error in {values['rule_name'] if job is None else _name(job)}: {ended or reason}", "bold red")
-        for key, value in values["aux"].items():
-            self._print(f"  {key}: {value}")
-        for log, lines in logs.items():
-            self._print(f"  log: {log}{'' if lines else ' (not written)'}")
-            for line in [] if ended else lines:
-                self._print(f"    {line}")
+        lines = [line for log in values["log"] for line in _last_lines(log)]
+        last = _TIME.split("\n".join(lines))[-1]
+        reason = "\n".join(textwrap.shorten(line, 400) for line in (values["rule_msg"] or _KILLED).splitlines())
+        if ended := last.startswith("ended: "):
+            reason = last.removeprefix("ended: ")
+        self._print(f"error in {values['rule_name'] if job is None else _name(job)}: {reason}", style="bold red")
+        self._print(*(f"  {key}: {value}" for key, value in values["aux"].items()))
+        self._print(*(f"  log: {log}{'' if lines else ' (not written)'}" for log in values["log"]))
+        self._print(*(f"    {line}" for line in ([] if ended else lines)))
 
     def _show_results(self) -> None:
+        """The tables, also those over seeds, and what this run changed in the scores."""
         finished, took = self._done >= self._total, format_seconds(time.time() - self._began)
         failed = f", {len(self._failed)} failed" if self._failed else ""
-        of_all = "" if finished else f"{self._done} of "
-        self._print(f"{of_all}{_steps(self._total)} in {took}{'' if finished else failed}")
-        for folder in self._results:
-            summary, page = folder / "summary.csv", folder / "index.html"
-            if summary.is_file() and finished and self._ran & _WITH_SCORES:
-                self._show_scores(summary)
-                self._print(f"Scores: {summary}")
-                if page.is_file():
-                    self._print(f"Page:   {page}")
+        self._print(f"{'' if finished else f'{self._done} of '}{_steps(self._total)} in {took}{failed}")
+        for summary, before in self._before.items():
+            if not (finished and summary.is_file() and self._ran & {"all", "summary", "first_page"}):
+                continue
+            import pandas as pd
 
-    def _show_scores(self, summary: Path) -> None:
-        """The tables, also those over seeds, and what this run changed in the scores."""
-        import pandas as pd
+            from vitcapr.formats.scores import read_summary
+            from vitcapr.formats.terminal import print_tables
+            from vitcapr.report.score_tables import new_scores, score_tables, spread_tables
 
-        from vitcapr.formats.scores import read_summary
-        from vitcapr.formats.terminal import to_rich
-        from vitcapr.report.score_tables import new_scores, score_tables, spread_tables
+            after, page = read_summary(summary), summary.with_name("index.html")
+            print_tables(self._console, score_tables(after))
+            if "spread" in self._ran:
+                files = [summary.with_name("tables") / f"{name}.csv" for name in ("spread", "spread_pairs")]
+                spread = [pd.read_csv(file, keep_default_na=False) for file in files]
+                print_tables(self._console, spread_tables(*spread))
+            if before is not None:
+                with suppress(UserError):  # What was there before this run may be damaged, or of an older format.
+                    self._print(*new_scores(read_summary(io.BytesIO(before)), after, most=3))
+            self._print(f"Scores: {summary}", *([f"Page:   {page}"] if page.is_file() else []))
 
-        after = read_summary(summary)
-        tables = list(score_tables(after))
-        files = [summary.with_name("tables") / f"{name}.csv" for name in ("spread", "spread_pairs")]
-        if "spread" in self._ran and all(map(Path.is_file, files)):
-            tables += spread_tables(*(pd.read_csv(file, keep_default_na=False) for file in files))
-        for table in tables:
-            self._print(f"\n{table.title}")
-            self._console.print(to_rich(table))
-        if summary in self._before:
-            with suppress(UserError):  # What was there before this run may be damaged, or of an older format.
-                for line in new_scores(read_summary(io.BytesIO(self._before[summary])), after):
-                    self._print(line)
+    def _print(self, *lines: str, style: str = "") -> None:
+        """Print lines, unless Snakemake's own output is shown. The end of the run is shown in any case."""
+        self._mistaken = self._mistaken or style == "bold red"
+        for line in lines if self._closed or not self._detailed else ():
+            self._console.print(Text(line, style), soft_wrap=True)  # A style of print colours what runs, too.
 
-    @cached_property
-    def _console(self) -> "Console":
-        from rich.console import Console
-
-        return Console(file=self._plain.stream, highlight=False, no_color=self.common_settings.nocolor or None)
-
-    def _print(self, text: str, style: str | None = None) -> None:
-        """Print a line, unless Snakemake's own output is shown. The end of the run is shown in any case."""
-        if self._closed or not self._detailed:
-            from rich.text import Text
-
-            self._console.print(Text(text, style or ""), soft_wrap=True)  # A style of print colours what runs, too.
-
-    def _draw(self) -> None:
-        """Show the bar and what runs, on a terminal."""
-        if self._live is None and self._total and not self._detailed and self._console.is_terminal:
-            from rich.live import Live
-
-            self._live = Live(get_renderable=self.running, console=self._console, transient=True, refresh_per_second=2)
-            self._live.start()
-
-    def running(self) -> "Group":
+    def running(self) -> Group:
         """A bar of the steps, and a line for each step that runs: its name and what its log said last."""
-        from rich.console import Group
-        from rich.progress_bar import ProgressBar
-        from rich.table import Table
-        from rich.text import Text
-
         bar, took = Table.grid(padding=(0, 1)), format_seconds(time.time() - self._began)
         bar.add_row(ProgressBar(self._total, self._done, width=20), f"{self._done}/{self._total} steps in {took}")
         jobs = [job for job in list(self._jobs.values()) if job.__dict__["log"]]
-        steps = [" · ".join([_name(job), *last_message(_log(job), since=job.created)]) for job in jobs]
+        steps = [" · ".join([_name(job), *(_TIME.sub("", line) for line in _last_lines(job)[-1:])]) for job in jobs]
         return Group(bar, *(Text(f"  {step}", no_wrap=True, overflow="ellipsis") for step in steps))
 
 
-def _log(job: logging.LogRecord) -> Path:
-    return Path(job.__dict__["log"][0])
+def _last_lines(log: str | logging.LogRecord) -> list[str]:
+    """The end of a log, or of that of a job since it began: an earlier run may have left lines. Empty where it cannot
+    be read."""
+    path, since = (Path(log), 0.0) if isinstance(log, str) else (Path(log.__dict__["log"][0]), log.created)
+    try:
+        with path.open("rb") as stream:
+            state = os.fstat(stream.fileno())
+            stream.seek(max(0, state.st_size - _TAIL))
+            text = printable(stream.read().decode(errors="replace"))
+    except OSError:
+        return []
+    return text.splitlines()[-_LINES:] if state.st_mtime >= since else []
 
 
 def _steps(count: int) -> str:

@@ -21,7 +21,6 @@ RECORD: dict[str, Any] = {
         "cpu_seconds": 1.0,
         "threads": 1,
         "peak_memory_mb": 10,
-        "joules": None,
     },
     "result_cache": None,
 }

@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from benchmarks import results
-from benchmarks.inputs import VIT_TINY, render, write_vit
+from benchmarks.inputs import VIT_TINY, render, render_jpegs, write_vit
 from tests.explorer.experiment import write_experiment
+from vitcapr.files import sha256_file
+from vitcapr.formats.manifest import read_manifest
 
 ROOT = Path(__file__).parents[1]
 SMALL_STORE = ("--images", "8", "--patches", "4", "--channels", "8", "--chunk", "4", "--batch", "4", "--turns", "1")
@@ -66,6 +68,17 @@ def test_a_benchmark_at_a_tiny_size(
         assert "| dry run: 1x1 tasks x models |" in report
     else:
         assert json.loads(report)
+
+
+@pytest.mark.slow
+def test_the_photographs_of_the_bundle_can_be_moved(tmp_path: Path) -> None:
+    render_jpegs(tmp_path / "here", 40, 56)
+    (tmp_path / "here").rename(tmp_path / "there")
+    data = read_manifest(tmp_path / "there" / "manifest.json")
+    assert len(data.images) == 40
+    assert len(data.captions) > 40
+    for path, digest in zip(data.images["path"], data.images["sha256"], strict=True):
+        assert sha256_file(data.image_root / path) == digest
 
 
 def test_the_explorer_of_more_images_than_the_experiment_has(

@@ -5,7 +5,6 @@ from vitcapr.api.retriever import load_retriever as load_retriever
 from vitcapr.api.steps import extract as extract
 from vitcapr.api.steps import run as run
 from vitcapr.api.steps import seal as seal
-from vitcapr.api.steps import train_head as train_head
 from vitcapr.errors import UserError as UserError
 from vitcapr.formats.manifest import read_manifest as read_manifest
 from vitcapr.store.reader import open_features as open_features

@@ -91,7 +91,7 @@ def open_text(path: Path) -> TextIO:
     return path.open(encoding=encoding, newline="")
 
 
-def write_bytes(path: Path, content: bytes) -> None:
+def write_bytes(path: Path, content: bytes | memoryview) -> None:
     with atomic_path(path) as temporary:
         temporary.write_bytes(content)
 
@@ -146,7 +146,7 @@ def read_json(path: Path) -> Any:
         raise UserError(f"not a JSON file: {error}", where=path, remedy=remedy) from error
 
 
-def sha256_bytes(content: bytes) -> str:
+def sha256_bytes(content: bytes | memoryview) -> str:
     return hashlib.sha256(content).hexdigest()
 
 

@@ -45,12 +45,11 @@ def test_every_name_is_there_and_typed() -> None:
         ("run", {"stage": "data_photographs", "settings": {"table": {"images": 3}}, "folder": "out"}),
         ("run", {"stage": "data_photographs", "settings": {"table": {"limit": object()}}, "folder": "out"}),
         ("run", {"stage": "vocabulary", "manifest": "absent", "vocabulary": "out"}),
-        ("run", {"stage": "describe_data", "manifest": "absent", "croissant": "out", "split": "test"}),
+        ("run", {"stage": "adopt", "manifest": "absent", "store": "absent", "sealed": "out", "split": "x"}),
         ("extract", {"data": "absent", "backbone": None, "out": "out"}),
         ("extract", {"data": "absent", "backbone": "absent", "out": "out", "batch": "many"}),
         ("extract", {"data": "absent", "backbone": "absent", "out": "out", "rank": 2, "of": 2}),
         ("seal", {"data": "absent"}),
-        ("train_head", {"images": "absent", "texts": "absent", "out": "out", "epochs": "many"}),
     ],
 )
 def test_a_mistake_is_one_line(name: str, arguments: dict[str, Any], tmp_path: Path) -> None:

@@ -13,8 +13,7 @@ from typer.testing import CliRunner
 
 from tests.commands.stores import write_store
 from vitcapr.commands.config import app
-from vitcapr.commands.downloads import missing_lines
-from vitcapr.commands.estimate import backbone_lines, splits_and_languages, text_encoder_lines
+from vitcapr.commands.estimate import backbone_lines, missing_lines, splits_and_languages, text_encoder_lines
 from vitcapr.commands.forecast import FIRST_RUN
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.demo.stages.data_scenes import data_scenes

@@ -6,24 +6,20 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
-from typer.testing import CliRunner
 
 import vitcapr
 from vitcapr.commands import extract
 from vitcapr.commands.main import (
-    COMMANDS,
+    command_modules,
     main,
-    options_of,
     run_program,
     temporary_files,
-    typer_app,
 )
 from vitcapr.errors import Preempted, UserError
 from vitcapr.files import read_json, write_json
@@ -37,7 +33,7 @@ def vitcapr_program(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize(
-    "words", [*([name] for name in COMMANDS), *(["stage", name] for name in stage_names())], ids=" ".join
+    "words", [*([name] for name in command_modules()), *(["stage", name] for name in stage_names())], ids=" ".join
 )
 def test_every_command_and_every_stage_explains_itself(
     words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -57,7 +53,7 @@ def test_help_lists_every_command(
     with suppress(SystemExit):
         main()
     printed = capsys.readouterr().out
-    assert all(f"  {name} " in printed for name in COMMANDS)
+    assert all(f"  {name} " in printed for name in command_modules())
 
 
 def test_help_declarations_and_hashes_load_no_heavy_library() -> None:
@@ -93,7 +89,6 @@ def test_help_and_mistakes_load_neither_torch_nor_pandas() -> None:
         (["search", "--image", "absent.png"], "no such image"),
         (["evaluate", "--help"], ""),
         (["evaluate", "absent.json", "--references", "absent.json"], "no such file"),
-        (["train-head", "--images", "absent", "--texts", "absent", "--output", "heads"], "no such file"),
         (["features", "info", "absent"], "no such file"),
         (["table", "absent.csv"], "no such file"),
     ]
@@ -225,26 +220,6 @@ def test_large_blocks_are_used_again():
         return int(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout)
 
     assert new_pages(prepared=True) < new_pages(prepared=False) / 10
-
-
-def test_a_command_takes_the_options_of_its_function() -> None:
-    def function(path: str, *, views: Sequence[str | Path] | None = None, size: int = 3, seen: "object" = None) -> None:
-        """Does it.
-
-        Args:
-            path: where.
-            views, size: the number
-                of both.
-        """
-
-    @options_of(function)
-    def command(path: Path, **options: Any) -> None:
-        """Does it."""
-        print(path, options)
-
-    done = CliRunner().invoke(typer_app(command), ["here", "--views", "a", "--views", "b"])
-    assert done.stdout == f"here {{'views': [{Path('a')!r}, {Path('b')!r}], 'size': 3}}\n"
-    assert CliRunner().invoke(typer_app(command), ["--help"]).stdout.count("The number of both.") == 2
 
 
 @pytest.mark.parametrize("settings", ["5", "[1]", '{"batch": 3}', '{"data": "a"}'])

@@ -12,8 +12,7 @@ import pytest
 
 import vitcapr
 from vitcapr.api.model_files import ModelFiles
-from vitcapr.api.model_page import model_page
-from vitcapr.api.published_model import INDEX, PAGE
+from vitcapr.api.published_model import INDEX, PAGE, model_page
 from vitcapr.commands.models import pull, push
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_bytes
@@ -63,7 +62,7 @@ def test_the_page_has_data_set_backbone_and_use(project: Path, url: str) -> None
 
 def test_the_page_of_a_model_on_imported_features(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     attributes = {"backbone": "theirs", "revision": None, "weights_sha256": None}
-    monkeypatch.setattr("vitcapr.api.model_page.read_sealed", lambda _: {"attributes": attributes})
+    monkeypatch.setattr("vitcapr.api.published_model.read_sealed", lambda _: {"attributes": attributes})
     assert "not known" in model_page(ModelFiles.open(project / CAPTIONER))
 
 

@@ -13,7 +13,7 @@ import torch
 import vitcapr
 from tests.checkpoints import printed_by
 from tests.data_sets import rewrite
-from vitcapr.commands import search, train_head
+from vitcapr.commands import search
 from vitcapr.errors import UserError
 from vitcapr.formats import embeddings
 from vitcapr.formats.manifest import read_manifest
@@ -113,15 +113,6 @@ def test_a_folder_that_cannot_be_written_is_searched_too(monkeypatch: pytest.Mon
     monkeypatch.setattr(embeddings, "write_part", refused)
     retriever = vitcapr.load_retriever(RESULTS / "retrievers/words")
     assert retriever.search("big cat")["path"].tolist() == [line[2] for line in expected[1:]]
-    with pytest.raises(UserError, match="cannot be kept"):
-        retriever.search("big cat", index="faiss")
-
-
-def test_faiss_finds_the_same() -> None:
-    pytest.importorskip("faiss")
-    assert [line[1] for line in run("big cat", "--index", "faiss")] == [line[1] for line in run("big cat")]
-    assert run("dog", "--index", "faiss", "--split", "test")[1:] == run("dog", "--split", "test")[1:]
-    assert list((RESULTS / "retrievers/words/search").glob("*/images.faiss"))
 
 
 def test_a_retriever_searches_a_store_of_other_images_on_request(
@@ -147,8 +138,6 @@ def test_mistakes_are_one_line() -> None:
         run("dog", "--image", "photos/photo 08.png")
     with pytest.raises(UserError, match="no such image"):
         run("--image", "absent.png")
-    with pytest.raises(UserError, match="was trained on other features"):
-        run("dog", "--augmented-views", RESULTS / "features/vit", kind="augmented_views")
 
 
 def test_nothing_from_outside_steers_the_page_or_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
@@ -175,16 +164,3 @@ def test_words_that_the_retriever_did_not_learn_are_named(
     search.main(words=["A big wyvern, a", "Qilin!"], retriever=RESULTS / "retrievers" / kind)
     printed = capsys.readouterr().err
     assert (f"not in the vocabulary of the retriever: {unknown}\n" in printed) == (unknown is not None)
-
-
-def test_a_head_of_train_head_searches_a_data_set(tmp_path: Path) -> None:
-    """It has no vocabulary and no experiment: the command names the data set and its stores."""
-    images, texts = RESULTS / "features/vit", RESULTS / "text_features/bert"
-    train_head.main(images, texts, tmp_path / "heads/mine", embedding_dim=5, epochs=2, batch_images=4)
-    own = ["--retriever", tmp_path / "heads/mine", "--manifest", RESULTS / "data", "--features", images]
-    for query in (["a", "big", "bird"], ["--image", "photos/photo 08.png"]):
-        lines = run(*query, *own, "--text-features", texts, "--captions", "-k", 3)
-        assert [line[0] for line in lines] == ["rank", "1", "2", "3"] * 2
-    assert len(run("--image", "photos/photo 08.png", *own, "-k", 3)) == 4  # Captions are not asked for.
-    with pytest.raises(UserError, match=r"features of the retriever not found .*give --features"):
-        run("dog", "--retriever", tmp_path / "heads/mine", "--manifest", RESULTS / "data")

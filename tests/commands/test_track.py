@@ -1,11 +1,11 @@
-"""What a tracker is told of an experiment, and what TensorBoard reads of it."""
+"""What TensorBoard reads of an experiment."""
 
 import sys
 from pathlib import Path
 
 import pytest
 
-from vitcapr.commands.track import main, tracked_models
+from vitcapr.commands.track import main
 from vitcapr.errors import UserError
 from vitcapr.formats.model import write_card
 from vitcapr.formats.training import write_history
@@ -13,8 +13,7 @@ from vitcapr.formats.training import write_history
 SUMMARY = """\
 experiment,dataset,split,model,decoding,metric,value,low,high,n,protocol
 mine,scenes,test,lstm,beam,cider,0.5,0.4,0.6,10,words
-mine,scenes,test,lstm,,recall,0.25,0.2,0.3,10,words
-mine,scenes,test,other,beam,cider,0.75,0.7,0.8,10,words
+mine,scenes,test,raw,,recall,0.25,0.2,0.3,10,words
 """
 
 
@@ -26,41 +25,31 @@ def results(tmp_path: Path) -> Path:
         {"epoch": 2, "phase": "1", "train_loss": 1.0, "validation_loss": 0.5},
     ]
     write_history(folder / "captioners" / "lstm" / "history.csv", history)
+    write_history(folder / "retrievers" / "raw" / "history.csv", [])
     write_card(folder / "captioners" / "lstm", {"settings": {"captioner": {"hidden_dim": 8, "seed": None}}})
     (folder / "summary.csv").write_text(SUMMARY)
     return folder
 
 
-def test_curves_settings_and_scores_of_a_model(results: Path) -> None:
-    (model,) = tracked_models(results)
-    assert model.name == "captioners/lstm"
-    assert model.curves[2] == {"train_loss": 1.0, "validation_loss": 0.5}
-    assert model.settings == {"captioner.hidden_dim": "8", "captioner.seed": "null"}
-    assert model.scores == {"test/beam/cider": 0.5, "test/recall": 0.25}
-
-
-def test_tensorboard_reads_them_once(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tensorboard_reads_curves_settings_and_scores_once(
+    results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
     for _ in range(2):
         main(results, output=tmp_path / "runs")
-    assert "tensorboard --logdir" in capsys.readouterr().out
+    assert "2 models of mine: tensorboard --logdir" in capsys.readouterr().out
     events = accumulator.EventAccumulator(str(tmp_path / "runs" / "captioners" / "lstm")).Reload()
     assert [(event.step, event.value) for event in events.Scalars("train_loss")] == [(1, 2.0), (2, 1.0)]
     assert [(event.step, event.value) for event in events.Scalars("score/test/beam/cider")] == [(2, 0.5)]
+    (settings,) = events.Tensors("settings/text_summary")[0].tensor_proto.string_val
+    assert settings == b"    captioner.hidden_dim: 8\n    captioner.seed: null"
+    untrained = accumulator.EventAccumulator(str(tmp_path / "runs" / "retrievers" / "raw")).Reload()
+    assert [(event.step, event.value) for event in untrained.Scalars("score/test/recall")] == [(0, 0.25)]
 
 
-def test_a_tracker_that_is_missing_is_one_line(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "mlflow", None)
-    with pytest.raises(UserError, match=r"mlflow is not installed .*pip install 'vitcapr\[mlflow\]'"):
-        main(results, to="mlflow")
-
-
-def test_a_folder_without_models(tmp_path: Path) -> None:
+def test_mistakes_are_one_line(results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UserError, match="no trained model"):
         main(tmp_path)
-
-
-def test_a_model_that_was_not_trained_has_its_scores(results: Path) -> None:
-    write_history(results / "captioners" / "other" / "history.csv", [])
-    _, other = tracked_models(results)
-    assert list(other.numbers()) == [(0, {"score/test/beam/cider": 0.75})]
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    with pytest.raises(UserError, match=r"tensorboard is not installed; pip install 'vitcapr\[tensorboard\]'"):
+        main(results)

@@ -4,7 +4,7 @@ from PIL import Image
 
 import vitcapr
 from tests.data_sets import encoded
-from vitcapr.commands.training_images import Nearness, TrainingImages
+from vitcapr.commands.caption_page import Nearness, TrainingImages
 from vitcapr.data.images import decode
 
 

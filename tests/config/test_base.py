@@ -9,8 +9,7 @@ import pytest
 
 from vitcapr import config
 from vitcapr.config.base import Section
-from vitcapr.config.captioner import BaselineConfig
-from vitcapr.config.decoding import DecodingConfig, SamplingConfig
+from vitcapr.config.captioner import BaselineConfig, DecodingConfig, SamplingConfig
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.grid import expand_grid
 from vitcapr.config.reading import parse, read_yaml

@@ -12,7 +12,7 @@ from PIL import Image
 
 from vitcapr.data.collect import Checks, ListedCaption, ListedImage, Listing, check, collect
 from vitcapr.data.images import ImageSource
-from vitcapr.data.leave_out import leave_out
+from vitcapr.data.readers import leave_out
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.progress import Reporter

@@ -115,20 +115,6 @@ def test_dirt_is_left_out_and_listed_and_the_rest_is_there_in_order(tmp_path, fo
     ]
 
 
-def test_a_zip_of_photographs_gives_the_same_rows_as_their_folder(tmp_path, folders, write_zip, photographs):
-    images = write_zip(
-        tmp_path / "Flickr8k_Dataset.zip",
-        {f"Flicker8k_Dataset/{name}": content for name, content in photographs.items()},
-    )
-    unpacked = read_manifest(run(tmp_path / "unpacked", *folders))
-    packed = read_manifest(run(tmp_path / "packed", images, folders[1]))
-    assert packed.image_root == images
-    assert packed.images["path"].tolist() == [f"Flicker8k_Dataset/{path}" for path in unpacked.images["path"]]
-    assert packed.images.drop(columns="path").equals(unpacked.images.drop(columns="path"))
-    for name in ("captions.parquet", "rejected.csv"):
-        assert (tmp_path / "packed" / name).read_bytes() == (tmp_path / "unpacked" / name).read_bytes()
-
-
 def test_kaggle_captions_count_again_and_may_hold_commas(tmp_path, write_files):
     text = write_files(
         tmp_path,
@@ -238,13 +224,3 @@ def test_the_real_flickr8k(tmp_path, real_data):
         "2258277193_586949ec62.jpg#4,caption without an image\n"
         "2258277193_586949ec62.jpg.1#0,caption without an image\n"
     )
-
-
-def test_lines_that_end_with_carriage_returns_are_lines(tmp_path, write_files):
-    text = write_files(tmp_path, {"captions.token": "a.jpg#0\tA dog .\rb.jpg#0\tA cat .\r"})
-    listing = list_flickr8k(["a.jpg", "b.jpg"], text / "captions.token", splits="random", seed=0)
-    assert listing.captions[["image_row", "text"]].values.tolist() == [[0, "A dog ."], [1, "A cat ."]]
-    text = write_files(tmp_path, {"captions.token": "a.jpg#0\tA dog .\rb.jpg#0\tA cat .\nb.jpg#1\tA cow .\r\n"})
-    listing = list_flickr8k(["a.jpg", "b.jpg"], text / "captions.token", splits="random", seed=0)
-    assert listing.captions[["caption_id", "text"]].values.tolist() == [["b.jpg#1", "A cow ."]]
-    assert listing.rejected == [("captions.token:1", "a carriage return inside the line")]

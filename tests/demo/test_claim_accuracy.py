@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.data_sets import write_data_set
-from vitcapr.demo.claim_accuracy import claim_accuracy, claims_as_text
 from vitcapr.demo.config import ScenesConfig
+from vitcapr.demo.scenes.claims import claim_accuracy, claims_as_text, read_caption
 from vitcapr.demo.scenes.dataset import write_scenes
-from vitcapr.demo.scenes.reading import read_caption
 from vitcapr.demo.stages.check_claims import check_claims
 from vitcapr.errors import UserError
 from vitcapr.formats.claims import read_claims

@@ -22,7 +22,7 @@ import yaml
 
 import vitcapr
 from tests.docs.blocks import PAGES, REPOSITORY, Block, blocks_of, commands_of
-from vitcapr.commands.main import COMMANDS
+from vitcapr.commands.main import command_modules
 from vitcapr.commands.stage import parser, read_job
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.grid import expand_grid
@@ -106,14 +106,14 @@ def test_commands(block: Block) -> None:
 def parse_vitcapr(arguments: list[str]) -> None:
     """Have the command's own parser read the arguments; the command does not run."""
     name, *rest = arguments
-    assert name in COMMANDS, f"no command {name}"
+    assert name in command_modules(), f"no command {name}"
     if name == "stage":
         stage = find_stage(rest[0])
         job = parser(stage).parse_args(rest[1:]).job
         if job.startswith("{"):
             stage.read(read_job(job))
         return
-    app = importlib.import_module(COMMANDS[name]).app
+    app = importlib.import_module(command_modules()[name]).app
     command, read = typer.main.get_command(app), []
     for each in [command, *getattr(command, "commands", {}).values()]:
         if not hasattr(each, "commands"):

@@ -8,8 +8,6 @@ import torch
 from tests.encoders.convolutional import FAMILIES, SIZE, save
 from vitcapr.encoders.base import ImageEncoder
 from vitcapr.encoders.image_encoders import load_image_encoder
-from vitcapr.encoders.image_towers import model_image_size
-from vitcapr.encoders.preprocess import read_preprocessing
 from vitcapr.encoders.rollout import AttendingBackbone
 from vitcapr.errors import UserError
 
@@ -34,14 +32,6 @@ def test_features_are_the_pooled_output_and_the_last_map(tmp_path: Path, family:
         torch.testing.assert_close(made["patches"], places, rtol=0, atol=1e-5)
         assert tower.shapes == {"patches": tuple(places.shape[1:]), "cls": tuple(places.shape[2:])}
         assert made["cls"].std() > 1e-3
-
-
-def test_without_a_processor_pictures_have_the_usual_size(tmp_path: Path) -> None:
-    save("resnet", tmp_path)
-    (tmp_path / "preprocessor_config.json").unlink()
-    preprocessing, note = read_preprocessing(tmp_path, model_image_size(tmp_path))
-    assert preprocessing.size == (224, 224)
-    assert "224 x 224" in str(note)
 
 
 def test_what_a_convolutional_network_does_not_have_is_one_line(tmp_path: Path) -> None:

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from tests.models.networks import save_language_model
+from vitcapr.encoders.checkpoints import open_tokenizer
 from vitcapr.encoders.language_models import Pieces
 from vitcapr.encoders.networks.language_model import load_language_model
-from vitcapr.encoders.tokenizers import open_tokenizer
 
 TEXTS = ["a dog runs", "the big dog runs", "a big dog", "über straße"]
 

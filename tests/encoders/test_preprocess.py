@@ -73,12 +73,10 @@ def test_equals_the_checkpoints_own_processor(tmp_path: Path, processor: Any) ->
 
 
 @pytest.mark.parametrize("processor", [
-    BitImageProcessorPil(size={"shortest_edge": 32}, crop_size={"height": 27, "width": 27}, resample=3),
     BitImageProcessorPil(size={"shortest_edge": 32}, crop_size={"height": 27, "width": 27}, resample=1),
     ConvNextImageProcessorPil(size={"shortest_edge": 28}),
-    ViTImageProcessorPil(size={"height": 24, "width": 24}),
 ], ids=lambda processor: f"{type(processor).__name__} {processor.resample}")  # fmt: skip
-@pytest.mark.parametrize("size", [(3001, 1), (1, 3001), (4500, 2), (3, 7001), (9000, 40)])
+@pytest.mark.parametrize("size", [(3001, 1), (3, 7001), (9000, 40)])
 def test_a_narrow_picture_costs_its_own_pixels(
     tmp_path: Path, processor: Any, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:

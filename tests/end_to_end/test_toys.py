@@ -14,8 +14,8 @@ import pytest
 from tests.end_to_end.conftest import Snakemake
 from tests.forks import Forks
 from tests.studies.papers.maps import WITHOUT_GPU, drawn
-from vitcapr.pipeline.costs import GPU
 from vitcapr.pipeline.records import read_run, record_of_log
+from vitcapr.stages.draw_gpu import GPU
 
 pytestmark = pytest.mark.timeout(1800)
 

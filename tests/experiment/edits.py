@@ -27,7 +27,7 @@ TRAINING = CAPTIONING | RETRIEVAL
 FEATURES = TRAINING | {"extract", "seal", "feature_statistics"}
 WORDS = frozenset({"draw_caption_lengths", "draw_word_frequencies"})
 TEXT = TRAINING | WORDS | {"vocabulary"}
-ALL = FEATURES | TEXT | {"data", "describe_data", "train_backbone", "paraphrases"}
+ALL = FEATURES | TEXT | {"data", "train_backbone", "paraphrases"}
 METEOR = AFTER_CAPTIONS | {"paraphrases"}
 RANKED = PAGED | {"score_retrieval", "draw_retrieved", "draw_recall"}
 SCORES = COMPARED | RANKED | {"score_grounding", "check_claims"}
@@ -43,7 +43,7 @@ MASKED = AFTER_ATTENTION | {"check_claims", "train_backbone", "decode_attentivel
 PHOTOGRAPHS = (ALL | {"word_vectors"}) - MASKED
 
 ORDER = (
-    *("data", "describe_data", "train_backbone", "extract", "seal", "feature_statistics", "vocabulary", "word_vectors"),
+    *("data", "train_backbone", "extract", "seal", "feature_statistics", "vocabulary", "word_vectors"),
     "train_captioner",
     *("decode", "train_retriever", "embed", "tune_reranking", "rerank", "rerank_oracle"),
     *("paraphrases", "score", "score_grounding", "check_claims", "score_retrieval", "compare", "summary", "first_page"),
@@ -132,10 +132,10 @@ EDITS = (
     Edit("code of ranks, which validate retrievers too", append("vitcapr/metrics/ranks.py"), RETRIEVAL),
     Edit("code of the beam search", append(BEAM), DECODING),
     Edit("a line in the log of decoding", replace(GENERATE, "} images, ", "} pictures, "), DECODING),
-    Edit("code of the configuration that changes no value", append("vitcapr/config/decoding.py"), ()),
+    Edit("code of the configuration that changes no value", append("vitcapr/config/captioner.py"), ()),
     Edit(
         "the default of a key of decodings, in code",
-        replace("vitcapr/config/decoding.py", "max_length: int = Field(35", "max_length: int = Field(30"),
+        replace("vitcapr/config/captioner.py", "max_length: int = Field(35", "max_length: int = Field(30"),
         DECODING,
     ),
     Edit("code of reranking", append("vitcapr/retrieval/n_best.py"), AFTER_CAPTIONS),
@@ -148,7 +148,7 @@ EDITS = (
     Edit("the label of a score", append("vitcapr/metrics/labels.yaml", "  mine: {label: mine}\n"), COMPARED),
     Edit("code of grounding", append("vitcapr/demo/grounding.py"), PAGED | {"score_grounding"}),
     Edit(
-        "how captions are checked", append("vitcapr/demo/claim_accuracy.py"), PAGED | {"check_claims", "draw_captions"}
+        "how captions are checked", append("vitcapr/demo/scenes/claims.py"), PAGED | {"check_claims", "draw_captions"}
     ),
     Edit("code of retrieval scores", append("vitcapr/metrics/retrieval.py"), RANKED),
     Edit("code of one figure", append("vitcapr/report/figures/curves.py"), {"draw_curves", "first_page"}),
@@ -158,7 +158,7 @@ EDITS = (
     Edit("another release of matplotlib", release("matplotlib"), DRAWN | {"first_page"}),
     Edit("another release of scikit-learn", release("scikit-learn"), {"draw_embeddings"}),
     Edit("another release of pandas, which only carries tables", release("pandas"), ()),
-    Edit("the licence of the data set", configure(data__licence="CC BY 4.0"), {"describe_data"}),
+    Edit("the licence of the data set", configure(data__licence="CC BY 4.0"), set()),
     Edit("dtype of the backbone", configure(backbones={"vit": {"dtype": "float32"}}), FEATURES),
     Edit("images in a chunk of the store", configure(features={"chunk": 32}), FEATURES),
     Edit("the rule that a word is rare", configure(text={"vocabulary": {"min_count": 4}}), TEXT),
@@ -205,7 +205,7 @@ EDITS = (
     Edit(
         "the weights of a local backbone",
         append("weights/model.safetensors", "another"),
-        PHOTOGRAPHS - WORDS - {"data", "describe_data", "vocabulary", "word_vectors", "paraphrases"},
+        PHOTOGRAPHS - WORDS - {"data", "vocabulary", "word_vectors", "paraphrases"},
         of="photographs",
     ),
 )

@@ -10,7 +10,7 @@ import yaml
 
 from tests.experiment.conftest import rules_of
 from vitcapr.commands.config import files_text
-from vitcapr.commands.downloads import missing_lines, models_of, read_obtainable
+from vitcapr.commands.estimate import missing_lines, models_of, read_obtainable
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.grid import expand_grid
 from vitcapr.config.reading import parse, read_yaml

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from vitcapr.config.finetuned_dual_encoder import FinetuneSettings
+from vitcapr.config.dual_encoder import FinetuneSettings
 from vitcapr.experiment.experiment import Experiment
 from vitcapr.stages.spread import SpreadSettings
 from vitcapr.stages.train_retriever import TrainRetrieverSettings

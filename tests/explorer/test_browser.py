@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.browser import requested, running, size, until
+from tests.browser import requested, size, until
 from tests.explorer.experiment import BEAM, HOSTILE, IDS, IMAGES, RERANKED, embed, read_results, write_experiment
-from vitcapr.explorer.commands.explore import explorer_server
 from vitcapr.explorer.contents import Contents
 from vitcapr.explorer.writing import write_explorer
 from vitcapr.formats.captions import read_results as read_coco
@@ -415,16 +414,6 @@ def test_a_narrow_screen_needs_no_sideways_scrolling(page: Page) -> None:
         assert page.run("return document.documentElement.scrollWidth") <= NARROW[0]
     page.open()
     assert not page.one("#controls").is_displayed()
-
-
-def test_the_same_from_the_server(driver: Any, folder: Path) -> None:
-    driver.get_log("browser")
-    with running(explorer_server(folder, 0)) as server:
-        page = Page(driver, f"{server.url}index.html").open("#image=i1")
-        page.one("#neighbours .match img")
-        page.until(lambda: page.run("return document.querySelector('.stage img').naturalWidth === 60"))
-        driver.get("about:blank")
-    assert [entry["message"] for entry in driver.get_log("browser")] == []
 
 
 def test_many_images_come_in_pages(page: Page) -> None:

@@ -1,23 +1,18 @@
-"""The folder that the explorer writes, and the server that shows it."""
+"""The folder that the explorer writes."""
 
 import json
 import re
-import subprocess
-import sys
-import urllib.error
-import urllib.request
 from functools import partial
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
-from tests.browser import running
 from tests.checkpoints import printed_by, snapshot
 from tests.explorer.experiment import IMAGES, write_experiment
 from vitcapr.data.images import thumbnail
 from vitcapr.errors import UserError
-from vitcapr.explorer.commands.explore import app, explorer_server, main
+from vitcapr.explorer.commands.explore import app, main
 from vitcapr.explorer.writing import MARK, PAGE, SIDE, _write_data
 
 
@@ -119,32 +114,3 @@ def test_pictures_are_small_and_plain(tmp_path: Path) -> None:
     assert file.stat().st_size < 3_000
     with Image.open(file) as small:
         assert (small.format, small.size) == ("WEBP", (SIDE, SIDE // 2))
-
-
-def test_the_server_shows_the_folder_alone(results: Path) -> None:
-    with running(explorer_server(results / "explorer", 0)) as server:
-        address = f"{server.url}data/overview.js"
-        with urllib.request.urlopen(address) as answer:
-            assert answer.read().startswith(b"explorer.receive(")
-        with pytest.raises(urllib.error.HTTPError, match="404"):
-            urllib.request.urlopen(address.replace("data/overview.js", "../../data/manifest.json"))
-
-
-def test_of_several_at_once_one_writes_and_the_others_say_one_line(results: Path, tmp_path: Path) -> None:
-    code = "import sys; from vitcapr.commands.main import main; main()"
-    command = [
-        sys.executable,
-        "-c",
-        code,
-        "explore",
-        str(results),
-        "--output",
-        str(tmp_path / "explorer"),
-        "--no-embed",
-    ]
-    processes = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(3)]
-    errors = {process.communicate()[1].strip().rpartition("\n")[2] for process in processes if process.wait()}
-    assert errors <= {f"error: another vitcapr explore writes this folder ({tmp_path / 'explorer'}); wait for it"}
-    assert any(process.returncode == 0 for process in processes)
-    assert (tmp_path / "explorer" / MARK).is_file()
-    assert {path.name for path in tmp_path.iterdir()} == {"explorer"}

@@ -22,7 +22,7 @@ from benchmarks.training import architecture_of, captions
 from tests.data_sets import write_data_set
 from tests.training.trained import StopsBefore, trainer
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
-from vitcapr.config.captioner import CaptionerPhaseConfig, CaptionerTrainingConfig
+from vitcapr.config.training import CaptionerPhaseConfig, CaptionerTrainingConfig
 from vitcapr.decoding.beam import beam_search
 from vitcapr.decoding.stepwise import greedy
 from vitcapr.errors import Preempted

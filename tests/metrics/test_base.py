@@ -5,8 +5,8 @@ from typer.testing import CliRunner
 
 from tests.data_sets import write_data_set
 from vitcapr.commands import evaluate
-from vitcapr.config.metrics import ScoreSettings
 from vitcapr.config.reading import parse
+from vitcapr.config.report import ScoreSettings
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import Manifest, read_manifest
 from vitcapr.metrics import base, tokens

@@ -62,7 +62,7 @@ def test_a_model_that_would_mix_captions_is_refused() -> None:
 
 @pytest.mark.parametrize("train", ["projector", "lora", "all"])
 def test_what_is_trained_is_what_is_stored(train: str) -> None:
-    model = untrained("language_model", 11, 8, train=train, gradient_checkpointing=True).train()
+    model = untrained("language_model", 11, 8, train=train).train()
     features = {"patches": torch.randn(2, 4, 8), "cls": torch.randn(2, 8)}
     model(model.encode(features), TOKENS, TOKENS != 0, IMAGES).square().sum().backward()
     touched = {name for name, weight in model.named_parameters() if weight.grad is not None and weight.grad.any()}

@@ -2,10 +2,8 @@
 
 import copy
 import json
-import sys
 from contextlib import nullcontext
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -13,7 +11,6 @@ import pytest
 from tests.run_records import RECORD
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
-from vitcapr.pipeline import costs
 from vitcapr.pipeline.records import FileFacts, check_as_written, check_same_origin, find_writers, read_run, read_runs
 
 FILE = Path("results/a/captions/captions.json")
@@ -168,15 +165,3 @@ def test_pieces_of_a_language_model_stand_beside_words() -> None:
     record("decode/beam", "2026-01-03", inputs={"results/a/text/pieces/lm/vocabulary.json": facts("vocabulary")})
     read = {FILE.as_posix(): facts("candidates"), "results/a/text/vocabulary.json": facts("vocabulary", "2")}
     check_same_origin(read, find_writers(read))
-
-
-def test_energy_is_the_sum_over_all_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(costs, "GPU", tmp_path / "none")
-    assert costs.gpu_joules() is None
-    nvml: Any = ModuleType("pynvml")
-    nvml.NVMLError, nvml.nvmlInit = RuntimeError, lambda: None
-    nvml.nvmlDeviceGetCount, nvml.nvmlDeviceGetHandleByIndex = lambda: 2, lambda number: number
-    nvml.nvmlDeviceGetTotalEnergyConsumption = lambda number: (1000, 2500)[number]
-    monkeypatch.setattr(costs, "GPU", tmp_path)
-    monkeypatch.setitem(sys.modules, "pynvml", nvml)
-    assert costs.gpu_joules() == 3.5

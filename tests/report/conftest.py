@@ -1,5 +1,7 @@
 import numpy as np
 import pytest
+from matplotlib.image import BboxImage
+from matplotlib.text import Text
 from PIL import Image
 
 from tests.data_sets import write_data_set, write_texts
@@ -9,14 +11,25 @@ from vitcapr.pipeline.run import run_stage
 GRID = (3, 4)
 
 
+def packed(figure, kind):
+    """The artists of a kind in the boxes of a page, in their order."""
+    return [artist for box in figure.artists for artist in box.findobj(kind)]
+
+
+def texts_of(figure):
+    return [text.get_text() for text in packed(figure, Text)]
+
+
 def check_layout(figure, slack=0.5):
-    """Nothing leaves the page, and no two of the figure's texts and axes with their labels overlap.
+    """Nothing leaves the page, and no two of the figure's texts, images and axes with their labels overlap.
 
     Args:
         slack: pixels that two may overlap, or leave the page by.
     """
     renderer = figure.canvas.get_renderer()
-    boxes = [(text.get_text(), text.get_window_extent(renderer)) for text in figure.texts if text.get_text()]
+    texts = [text for text in [*figure.texts, *packed(figure, Text)] if text.get_text()]
+    boxes = [(text.get_text(), text.get_window_extent(renderer)) for text in texts]
+    boxes += [("image", image.get_window_extent(renderer)) for image in packed(figure, BboxImage)]
     boxes += [("axes", axes.get_tightbbox(renderer)) for axes in figure.axes]
     boxes += [("legend", legend.get_window_extent(renderer)) for legend in figure.legends]
     page = figure.bbox.padded(slack)

@@ -1,14 +1,12 @@
 """Exact search against the whole matrix sorted."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from vitcapr.retrieval import search as module
-from vitcapr.retrieval.search import nearest, nearest_by_faiss, write_faiss
+from vitcapr.retrieval.search import nearest
 
 
 def points(count: int, seed: int = 0, width: int = 3) -> np.ndarray:
@@ -28,15 +26,3 @@ def test_blocks_give_what_the_whole_gives(count: int, k: int, block: int, seed: 
     expected = [sorted(rows, key=lambda item, row=row: (-row[item], item))[:k] for row in whole]  # type: ignore[misc]
     assert numbers.tolist() == expected
     np.testing.assert_array_equal(scores, np.take_along_axis(whole, numbers, axis=1))
-
-
-def test_faiss_finds_nearly_the_same(tmp_path: Path) -> None:
-    """Of the 20 nearest of 2,000 points."""
-    pytest.importorskip("faiss")
-    points = np.random.default_rng(0).normal(size=(2000, 16)).astype(np.float32)
-    points /= np.linalg.norm(points, axis=1, keepdims=True)
-    write_faiss(tmp_path / "images.faiss", points)
-    exact, faiss = nearest(points[:5], points, 20), nearest_by_faiss(tmp_path / "images.faiss", points[:5], 20)
-    same = [len(set(a) & set(b)) for a, b in zip(faiss[1].tolist(), exact[1].tolist(), strict=True)]
-    assert sum(same) >= 95
-    np.testing.assert_allclose(faiss[0][:, 0], exact[0][:, 0], atol=1e-6)

@@ -1,6 +1,9 @@
 """The store of decoded pictures, and the batches that are drawn from it."""
 
 import json
+import multiprocessing
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,10 +19,14 @@ from vitcapr.batches.augment import Augmentation, Draws, PixelInput, augment
 from vitcapr.batches.loader import Batch, Batches
 from vitcapr.batches.sources import MemoryArray
 from vitcapr.batches.texts import FeatureTexts
+from vitcapr.data.images import ImageSource
 from vitcapr.encoders.photographs import preprocessing_of
+from vitcapr.encoders.preprocess import read_preprocessing
+from vitcapr.errors import UserError
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.extract_pixels import extract_pixels
+from vitcapr.store.image_rows import Pixels
 from vitcapr.store.reader import FeatureStore, open_features
 
 IMAGES = 11
@@ -57,6 +64,37 @@ def test_a_row_is_its_picture_as_the_processor_makes_it(folder: Path, store: Fea
     assert np.array_equal(np.asarray(zarr.open_group(store.path, mode="r")["pixels"]), np.asarray(store["pixels"]))
 
 
+def test_for_a_gpu_processes_decode_the_same_pixels(folder: Path, store: FeatureStore) -> None:
+    with decoder(folder) as pixels:
+        rows = [np.array([2, 0, 7]), np.array([5]), np.arange(IMAGES)]
+        for batch, decoded in zip(rows, pixels.decoded(rows, torch.device("cuda")), strict=True):
+            assert np.array_equal(decoded.numpy(), store["pixels"][:][batch])
+
+
+def test_what_ends_a_process_that_decodes_is_one_line(folder: Path) -> None:
+    with decoder(folder) as pixels:
+        manifest = read_manifest(folder / "data" / "manifest.json")
+        changed = manifest.image_root / manifest.images["path"][3]
+        changed.write_bytes(b"another")
+        with pytest.raises(UserError, match=f"is not the file it was .*{changed.name}") as raised:
+            list(pixels.decoded([np.arange(4)], torch.device("cuda")))
+        assert "run the data stage again" in str(raised.value)
+        decoding = pixels.decoded([np.array([0])] * 1000, torch.device("cuda"))
+        next(decoding)
+        for child in multiprocessing.active_children():
+            child.kill()
+        with pytest.raises(UserError, match="a process that decoded images was killed"):
+            list(decoding)
+
+
+@contextmanager
+def decoder(folder: Path) -> Iterator[Pixels]:
+    data = read_manifest(folder / "data" / "manifest.json")
+    preprocessing, _ = read_preprocessing(folder / "backbone", (16, 16))
+    with ImageSource(data.image_root) as source:
+        yield Pixels(data.image_table, source, preprocessing)
+
+
 def read(store: FeatureStore, pixels: PixelInput, **options: Any) -> list[Batch]:
     """Batches of four pictures, each with one of its three captions, which are their own numbers."""
     owner = np.repeat(np.arange(IMAGES), 3)
@@ -72,19 +110,6 @@ def expected(pixels: torch.Tensor) -> torch.Tensor:
     """Normalised."""
     mean, std = torch.tensor(PROCESSOR["image_mean"]), torch.tensor(PROCESSOR["image_std"])
     return ((pixels / 255 - mean) / std).permute(0, 3, 1, 2)
-
-
-def test_batches_hold_every_picture_once_with_a_caption_of_its_own(store: FeatureStore) -> None:
-    wild = Augmentation(probability=1.0)
-    batches = read(store, PixelInput(preprocessing_of(store.attributes), wild), seed=1)
-    rows = torch.cat([batch.rows for batch in batches])
-    assert sorted(rows.tolist()) == list(range(IMAGES))
-    assert rows.tolist() != list(range(IMAGES))
-    for batch in batches:
-        assert (batch.texts // 3).tolist() == batch.rows[batch.image_index].tolist()
-        assert batch.image_index.tolist() == list(range(len(batch.rows)))
-        pixels = torch.from_numpy(store["pixels"].gather(batch.rows.numpy()))
-        torch.testing.assert_close(batch.features["pixels"], expected(pixels), atol=1e-5, rtol=0)
 
 
 def test_pictures_are_augmented_by_seed_epoch_and_row(store: FeatureStore) -> None:

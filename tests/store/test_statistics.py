@@ -1,5 +1,4 @@
 import json
-import re
 from pathlib import Path
 
 import numpy as np
@@ -63,8 +62,6 @@ def test_statistics_are_those_of_numpy(sealed: Path, arrays: dict[str, np.ndarra
     lines = [line.split() for line in output.splitlines()]
     assert ["noise", "patches", "450", "6"] in [line[:4] for line in lines]
     assert ["noise", "cls", "1.0000", "i17", "i140"] in lines
-    run_features("stats", sealed, "--duplicates", 3, "--scheduler", "synchronous", "-o", tmp_path / "again.json")
-    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "s.json").read_bytes()
 
 
 def test_the_stage_writes_all_stores_and_a_page(sealed: Path, arrays: dict[str, np.ndarray], tmp_path: Path) -> None:
@@ -122,14 +119,5 @@ def test_workers_of_a_cluster_compute_the_same(sealed: Path, arrays: dict[str, n
 def test_mistakes_are_one_line(sealed: Path) -> None:
     with pytest.raises(UserError, match=r"no 'clz', only cls, patches"):
         run_features("stats", sealed, "--arrays", "clz")
-    with pytest.raises(UserError, match="no scheduler 'fast'"):
-        run_features("stats", sealed, "--scheduler", "fast")
-
-
-def test_the_lines_of_the_page_do_not_overflow(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    page = Path("docs/moving-stores.md").read_text(encoding="utf-8")
-    (code,) = (block for block in re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL) if "da.from_zarr" in block)
-    values = np.full((128, 64, 128), 20, np.float16)  # The sum of a chunk is 81,920, more than a float16 holds.
-    write_store(tmp_path, {"patches": values}, [str(row) for row in range(128)], chunk=64, sealed="vit/manifest.json")
-    exec(code.replace("results/demo/features/vit", str(tmp_path / "vit")), {})
-    assert capsys.readouterr().out == "(128,) float32 True\n"
+    with pytest.raises(UserError, match=r"no scheduler answers there|distributed is not installed"):
+        run_features("stats", sealed, "--scheduler", "fast://")

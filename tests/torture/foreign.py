@@ -18,10 +18,7 @@ from vitcapr.store.reader import open_features
 
 ROWS = 7
 IDS = [f"{row}.jpg" for row in range(ROWS)]
-WRONG_IDS: tuple[list[Any], ...] = (
-    *(IDS[:-1], [*IDS, "more"], [*IDS[:-1], IDS[0]], [*IDS[:-1], None], [*IDS[:-1], 5], [], [*IDS[:-1], ""]),
-    [*IDS[:-1], [IDS[-1]]],
-)
+WRONG_IDS: tuple[list[str], ...] = (IDS[:-1], [*IDS, "more"], [*IDS[:-1], IDS[0]], [], ["", *IDS[1:]])
 
 
 def write_features(kind: str, box: Path) -> Path:
@@ -32,13 +29,9 @@ def write_features(kind: str, box: Path) -> Path:
             file["cls"], file["image_id"] = values, IDS
     elif kind == "npz":
         np.savez(source, cls=values, image_id=np.array(IDS))
-    elif kind == "npy":
-        np.save(source, values)
-        write_json(box / "ids.json", IDS)
     else:
-        source.mkdir()
-        for name, row in zip(IDS, values, strict=True):
-            np.save(source / f"{name}.npy", row)
+        np.save(source, values)
+        (box / "ids.txt").write_text("\n".join(IDS))
     return source
 
 
@@ -46,22 +39,20 @@ def import_hostile(box: Path, draw: random.Random, tally: Tally) -> None:
     """A file of features that is damaged, or ids that are not one for each row."""
     shutil.rmtree(box, ignore_errors=True)
     box.mkdir()
-    kind = draw.choice(("h5", "npz", "npy", "folder"))
+    kind = draw.choice(("h5", "npz", "npy"))
     source = write_features(kind, box)
     arguments, must_refuse = ["features", "import", source.name, "--stores", "stores"], False
     if kind == "npy":
-        arguments += ["--ids", "ids.json"]
+        arguments += ["--ids", "ids.txt"]
     way = draw.random()
-    file = draw.choice([source] if source.is_file() else sorted(source.iterdir()))
-    if way < 0.3 and kind != "folder":
-        write_json(box / "ids.json", wrong := draw.choice(WRONG_IDS))
-        arguments = [*arguments[:5], "--ids", "ids.json"]
+    if way < 0.3:
+        (box / "ids.txt").write_text("\n".join(wrong := draw.choice(WRONG_IDS)))
+        arguments = [*arguments[:5], "--ids", "ids.txt"]
         name, must_refuse = f"{kind}, ids {wrong}"[:80], True
     elif way < 0.4:
-        name = f"{kind}: {replace_by_no_file(file, draw)}"
+        name = f"{kind}: {replace_by_no_file(source, draw)}"
     else:
-        before = file.read_bytes()
-        file.write_bytes(damaged(before, draw))
+        source.write_bytes(damaged(source.read_bytes(), draw))
         name = f"{kind}: other bytes"
     run = attempt(box, arguments)
     problem = run.problem
@@ -103,10 +94,10 @@ def import_corrected(box: Path, draw: random.Random, tally: Tally) -> None:
             file.update(values)
     else:
         np.savez(box / "f.npz", **values)
-    write_json(box / "right.json", IDS)
-    write_json(box / "wrong.json", draw.sample(IDS, ROWS))
-    right = {"--array": "a", "--ids": "right.json", "--grid": "2x3", "--name": "x"}
-    wrong = {"--array": "b", "--ids": "wrong.json", "--grid": draw.choice(("3x2", "6x1")), "--name": "y"}
+    (box / "right.txt").write_text("\n".join(IDS))
+    (box / "wrong.txt").write_text("\n".join(draw.sample(IDS, ROWS)))
+    right = {"--array": "a", "--ids": "right.txt", "--grid": "2x3", "--name": "x"}
+    wrong = {"--array": "b", "--ids": "wrong.txt", "--grid": draw.choice(("3x2", "6x1")), "--name": "y"}
     mistaken = draw.sample(sorted(right), draw.randrange(1, 4))
     problem = None
     for options in (right | {key: wrong[key] for key in mistaken}, right):
@@ -133,7 +124,7 @@ def copy_store(project: Path, place: Path) -> Path:
 
 
 def pull_over(project: Path, box: Path, draw: random.Random, tally: Tally) -> None:
-    """A store of the same fingerprint and other bytes is pulled over one that is whole, or a part of it."""
+    """A store of the same fingerprint and other bytes is pulled over one that is whole."""
     shutil.rmtree(box, ignore_errors=True)
     place, here = copy_store(project, box / "place"), copy_store(project, box / "here")
     manifest = json.loads((place / "manifest.json").read_text(encoding="utf-8"))
@@ -145,13 +136,12 @@ def pull_over(project: Path, box: Path, draw: random.Random, tally: Tally) -> No
     digests[number] = hashlib.sha256(chunk.read_bytes()).hexdigest()
     write_json(place / "manifest.json", manifest)
     before = {path: path.read_bytes() for path in files_below(here)}
-    command = draw.choice((["pull", "place", "here"], ["pull", "place", "here", "--arrays", "cls"]))
-    run = attempt(box, ["features", *command])
+    run = attempt(box, ["features", "pull", "place", "here"])
     changed = [path.name for path, content in before.items() if path.read_bytes() != content]
     problem = f"changed {changed}" if changed else None if run.in_one_line else run.end
     if problem is None and f"chunk {number} of '{array}' differs" not in run.printed:
         problem = f"does not say where: {run.end}"
-    tally.add("inputs, pulls over a store", f"{' '.join(command)}: {array} {number}", problem)
+    tally.add("inputs, pulls over a store", f"{array} {number}", problem)
     shutil.rmtree(box)
 
 

@@ -19,9 +19,13 @@ from tests.models.untrained import untrained
 from tests.training.trained import feature_task, trainer
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
 from vitcapr.batches.texts import WordTexts
-from vitcapr.config.captioner import CaptionerPhaseConfig, CaptionerTrainingConfig
-from vitcapr.config.retriever import RetrieverPhaseConfig
-from vitcapr.config.training import PhaseConfig, TrainingConfig
+from vitcapr.config.training import (
+    CaptionerPhaseConfig,
+    CaptionerTrainingConfig,
+    PhaseConfig,
+    RetrieverPhaseConfig,
+    TrainingConfig,
+)
 from vitcapr.errors import Preempted
 from vitcapr.formats.tokens import TokenTable
 from vitcapr.models.dual_encoder import build_dual_encoder

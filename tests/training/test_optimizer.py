@@ -6,8 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from vitcapr.config.retriever import RetrieverPhaseConfig
-from vitcapr.config.training import PhaseConfig
+from vitcapr.config.training import PhaseConfig, RetrieverPhaseConfig
 from vitcapr.training.optimizer import (
     WeightAverage,
     build_optimizer,

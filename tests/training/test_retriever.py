@@ -12,8 +12,7 @@ from tests.training.trained import StopsBefore, assert_continues, feature_task, 
 from vitcapr.batches.loader import Batch
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
 from vitcapr.batches.texts import WordTexts
-from vitcapr.config.retriever import RetrieverPhaseConfig
-from vitcapr.config.training import PhaseConfig, TrainingConfig
+from vitcapr.config.training import PhaseConfig, RetrieverPhaseConfig, TrainingConfig
 from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
 from vitcapr.training.contrastive import hinge_rank, info_nce, max_hinge, mined_loss, structure_loss
 from vitcapr.training.retriever import sample_rows

@@ -10,8 +10,7 @@ import pytest
 import torch
 
 from tests.training.trained import feature_task
-from vitcapr.config.retriever import RetrieverPhaseConfig
-from vitcapr.config.training import PhaseConfig, TrainingConfig
+from vitcapr.config.training import PhaseConfig, RetrieverPhaseConfig, TrainingConfig
 from vitcapr.errors import Preempted
 from vitcapr.formats.model import read_model
 from vitcapr.models.dual_encoder import build_dual_encoder

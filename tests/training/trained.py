@@ -13,8 +13,7 @@ import torch
 
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
 from vitcapr.batches.texts import FeatureTexts
-from vitcapr.config.retriever import RetrieverPhaseConfig
-from vitcapr.config.training import TrainingConfig
+from vitcapr.config.training import RetrieverPhaseConfig, TrainingConfig
 from vitcapr.errors import Preempted
 from vitcapr.models.dual_encoder import build_dual_encoder
 from vitcapr.progress import Reporter

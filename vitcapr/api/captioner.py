@@ -15,7 +15,7 @@ import numpy as np
 from vitcapr.api.model_files import ModelFiles, choose_decoding
 from vitcapr.api.published_model import find_model
 from vitcapr.arguments import checked
-from vitcapr.config.decoding import DecodingConfig
+from vitcapr.config.captioner import DecodingConfig
 from vitcapr.data.photographs import ImageLike, as_list, name_of, open_image
 from vitcapr.errors import UserError
 from vitcapr.formats.vocabulary import Vocabulary
@@ -183,8 +183,6 @@ def load_captioner(
     beam_size: int | None = None,
     length_penalty: float | None = None,
     device: Device = "auto",
-    vocabulary: str | Path | None = None,
-    features: str | Path | None = None,
     backbone: str | None = None,
 ) -> TrainedCaptioner:
     """A trained captioner, with the decoding of its experiment.
@@ -200,8 +198,6 @@ def load_captioner(
         beam_size: number of hypotheses; 1 is greedy decoding.
         length_penalty: replaces the length penalty of the decoding.
         device: the device: auto, cpu or cuda.
-        vocabulary: the vocabulary.json that the captioner was trained with, if not the experiment's own.
-        features: the manifest.json of the features that it was trained on, if not the experiment's own.
         backbone: hub id or folder of the backbone, if not found by its name.
 
     Raises:
@@ -210,5 +206,4 @@ def load_captioner(
     files = find_model(folder, "captioner")
     changes = {"n_best": n_best, "beam_size": beam_size, "length_penalty": length_penalty}
     name, chosen = choose_decoding(files.folder, decoding, **changes)
-    words, (store,) = files.vocabulary(vocabulary), files.stores(features)
-    return TrainedCaptioner(files, words, store, backbone, name, chosen, device)
+    return TrainedCaptioner(files, files.vocabulary, files.stores()[0], backbone, name, chosen, device)

@@ -10,7 +10,7 @@ import pandas as pd
 from pydantic import Field
 
 from vitcapr.api.caption_inputs import Captions, References, read_captions, read_references
-from vitcapr.config.metrics import FOR_ENGLISH
+from vitcapr.config.report import FOR_ENGLISH
 from vitcapr.errors import UserError
 from vitcapr.formats.captions import CocoCaption, read_instances
 from vitcapr.formats.embeddings import Embeddings, read_embeddings

@@ -3,17 +3,16 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import repeat
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter
 
-from vitcapr.config.decoding import DecodingConfig
+from vitcapr.config.captioner import DecodingConfig
+from vitcapr.config.dual_encoder import RetrieverConfig
 from vitcapr.config.experiment import AnyCaptionerConfig
 from vitcapr.config.features import TRAINED, BackboneConfig
 from vitcapr.config.reading import parse
-from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
 from vitcapr.formats.model import CARD, WEIGHTS
@@ -45,7 +44,7 @@ class _Inputs(BaseModel):
     features: Digest
     augmented_views: list[Digest] = []
     text_features: Digest | None = None
-    vocabulary: Digest | None = None
+    vocabulary: Digest
 
 
 class _Pretrained(BaseModel):
@@ -147,50 +146,46 @@ class ModelFiles:
                 raise ValueError("its architecture and its settings differ")
 
     @property
-    def has_vocabulary(self) -> bool:
-        """Heads that were trained on two stores alone have none."""
-        return self.kind == "captioner" or self.card["inputs"]["vocabulary"] is not None
-
-    def vocabulary(self, given: str | Path | None) -> Path:
+    def vocabulary(self) -> Path:
         """The vocabulary.json that the model was trained with.
 
         Raises:
             UserError: it is missing or differs from the model's.
         """
         folder = f"text/pieces/{self.folder.resolve().name}" if hasattr(self.model, "language_model") else "text"
-        path = self.file(given, f"{folder}/vocabulary.json", "--vocabulary")
+        path = self.file(f"{folder}/vocabulary.json", "vocabulary")
         if sha256_file(path) != self.card["inputs"]["vocabulary"]:
             raise self._other("with another vocabulary", path)
         return path
 
-    def stores(self, features: str | Path | None, views: Sequence[str | Path] | None = None) -> list[Path]:
+    def stores(self, features: str | Path | None = None) -> list[Path]:
         """The sealed manifests of the image features that the model was trained on.
 
-        Those of its backbone come first, then those of its augmented views; None for the experiment's own. A given
-        store may hold other pictures, if all else is as in the experiment's own.
+        Those of its backbone come first, then those of its augmented views. ``features``, in place of those of its
+        backbone, may hold other pictures, if all else is as in the experiment's own.
 
         Raises:
             UserError: one is missing or describes other features.
         """
         names = [self.card["backbone"], *getattr(self.model, "augmented_views", [])]
         fingerprints = [self.card["inputs"]["features"], *self.card["inputs"]["augmented_views"]]
-        given = [features, *(views or repeat(None, len(names) - 1))]
-        if not len(given) == len(names) == len(fingerprints):
-            what = f"the {self.kind} uses {len(names) - 1} augmented views, but {len(given) - 1} are given"
-            raise UserError(what, where=self.folder, remedy="give --augmented-views once for each")
+        if len(names) != len(fingerprints):
+            what = f"its settings have {len(names) - 1} augmented views, and it was trained with others"
+            raise UserError(what, where=self.folder / CARD, remedy="train the model")
         paths: list[Path] = []
-        for name, fingerprint, one in zip(names, fingerprints, given, strict=True):
+        for name, fingerprint in zip(names, fingerprints, strict=True):
             own = self.experiment / f"features/{name}/manifest.json"
-            path = self.file(one, f"features/{name}/manifest.json", "--augmented-views" if paths else "--features")
+            path = self.file(f"features/{name}/manifest.json", "features", None if paths else features)
             if read_sealed(path)["fingerprint"] != fingerprint and not _same_recipe(path, own, fingerprint):
                 raise self._other("on other features", path)
             paths.append(path)
         return paths
 
-    def text_features(self, given: str | Path | None) -> Path | None:
+    @property
+    def text_features(self) -> Path | None:
         """The sealed manifest of the text features that a retriever reads; None if it reads none."""
         encoder = getattr(getattr(self.model, "text", None), "encoder", None)
-        return encoder and self.file(given, f"text_features/{encoder}/manifest.json", "--text-features")
+        return encoder and self.file(f"text_features/{encoder}/manifest.json", "text features")
 
     def _other(self, what: str, path: Path) -> UserError:
         remedy = "give what it was trained with, or train it again"
@@ -213,17 +208,17 @@ class ModelFiles:
         A store names a folder without its place. The run record of the extraction has the place on this machine.
         """
         if given is None and attributes["backbone"] == TRAINED:
-            return str(self.file(None, f"backbones/{TRAINED}/config.json", "--backbone").parent)
+            return str(self.file(f"backbones/{TRAINED}/config.json", "backbone").parent)
         return given or _folder_of_extraction(self.experiment, attributes["backbone"])
 
-    def file(self, given: str | Path | None, place: str, option: str) -> Path:
+    def file(self, place: str, what: str, given: str | Path | None = None) -> Path:
         """The file ``given``, or the one at ``place`` in the experiment."""
         path = self.experiment / place if given is None else Path(given)
-        if path.is_dir() and place.endswith("manifest.json"):
+        if path.is_dir():
             path = path / "manifest.json"
         if not path.is_file():
-            what = f"{option.removeprefix('--').replace('-', ' ')} of the {self.kind} not found"
-            raise UserError(what, where=path, remedy=f"give {option}")
+            remedy = "the model has to lie in the folder of its experiment, EXPERIMENT/KIND/NAME"
+            raise UserError(f"{what} of the {self.kind} not found", where=path, remedy=remedy)
         return path
 
 

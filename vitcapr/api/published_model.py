@@ -18,6 +18,7 @@ from vitcapr.config.features import TRAINED
 from vitcapr.errors import UserError
 from vitcapr.files import DigestedFile, read_json, sha256_bytes, write_json, write_text
 from vitcapr.formats.kinds import BACKBONE_FILES
+from vitcapr.formats.manifest import SPLITS
 from vitcapr.formats.model import CARD, WEIGHTS
 from vitcapr.formats.records import reading
 from vitcapr.formats.store_manifest import Digest, read_sealed
@@ -110,27 +111,24 @@ def find_model(given: str | Path | None, kind: Kind) -> ModelFiles:
 def _unchanged(model: ModelFiles) -> Iterator[Path]:
     """The files that are published as they are."""
     yield from (model.folder / CARD, model.folder / WEIGHTS)
-    stores = model.stores(None)
+    stores = model.stores()
     yield from stores
-    if model.has_vocabulary:
-        yield model.vocabulary(None)
+    yield model.vocabulary
     if any(read_sealed(path)["attributes"]["backbone"] == TRAINED for path in stores):
         yield from (model.experiment / "backbones" / TRAINED / name for name in BACKBONE_FILES)
-    if features := model.text_features(None):
+    if features := model.text_features:
         yield features
 
 
 def _written(model: ModelFiles, scratch: Path) -> Iterator[Path]:
     """The files that are published without names of persons and machines, and the page, written to ``scratch``."""
-    from vitcapr.api.model_page import model_page  # pandas loads for a mistake in a path otherwise
-
     contents: dict[Path, Any] = {}
     if model.kind == "captioner":
         for record in (run.path for run in decoding_runs(model.folder)):
             run = read_json(record)
             contents[record] = {**run, "made": {**run["made"], "user": "", "host": "", "platform": ""}}
     else:
-        manifest = model.file(None, "data/manifest.json", "--manifest")
+        manifest = model.file("data/manifest.json", "manifest")
         contents[manifest] = {**read_json(manifest), "image_root": "."}
     for path, content in contents.items():
         target = scratch / path.relative_to(model.experiment)
@@ -138,3 +136,38 @@ def _written(model: ModelFiles, scratch: Path) -> Iterator[Path]:
         yield target
     write_text(scratch / PAGE, model_page(model))
     yield scratch / PAGE
+
+
+_TASKS = {
+    "captioner": ("image-to-text", "image-captioning", 'captioner.caption("photograph.jpg")[0].caption'),
+    "retriever": ("feature-extraction", "image-text-retrieval", 'retriever.embed_texts("a dog runs on the beach")'),
+}
+
+
+def model_page(model: ModelFiles) -> str:
+    """The README of a published model: scores with intervals and protocol, data, use."""
+    from vitcapr.formats.scores import read_summary  # pandas loads for a mistake in a path otherwise
+    from vitcapr.report.score_tables import scores_page
+
+    attributes = read_sealed(model.stores()[0])["attributes"]
+    summary = model.experiment / "summary.csv"
+    scores = read_summary(summary) if summary.is_file() else None
+    data = read_json(model.file("data/manifest.json", "manifest"))
+    splits = data["counts"]["splits"]
+    task, tag, use = _TASKS[model.kind]
+    page = Path(__file__).with_name("model_page.md").read_text(encoding="utf-8")
+    return page.format(
+        task=task,
+        tag=tag,
+        use=use,
+        name=model.folder.name,
+        kind=model.kind,
+        experiment=model.experiment.name,
+        dataset=data["dataset"],
+        counts=", ".join(f"{splits[split]} {split}" for split in SPLITS if splits.get(split)),
+        backbone=attributes["backbone"] + (f", revision {attributes['revision']}" if attributes["revision"] else ""),
+        weights=(attributes["weights_sha256"] or "not known")[:16],
+        epoch=model.card["best_epoch"],
+        architecture=", ".join(f"{key} {value}" for key, value in sorted(model.card["architecture"].items())),
+        scores="Not scored." if scores is None else scores_page(scores[scores["model"] == model.folder.name]),
+    )

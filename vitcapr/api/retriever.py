@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from vitcapr.progress import Reporter
     from vitcapr.retrieval.embedder import Embedder, Retriever
 
-IndexKind = Literal["exact", "faiss"]
 Part = Literal["images", "captions"]
 
 
@@ -40,19 +39,17 @@ class TrainedRetriever:
 
     Attributes:
         files: the folder of the retriever and what belongs to it.
-        vocabulary: None for a head on text features alone.
         manifest: ``manifest.json`` of the data set that is searched.
         stores: manifests of the features: of the backbone, then of the augmented views.
-        text_features, text_encoder, backbone: what a person gave for them; None for those of the experiment.
+        text_encoder, backbone: what a person gave for them; None for those of the experiment.
         reporter: where progress is written; None for nowhere.
     """
 
     files: ModelFiles
     device: Device
-    vocabulary: Path | None
+    vocabulary: Path
     stores: Sequence[Path]
     manifest: Path
-    text_features: str | Path | None
     text_encoder: str | None
     backbone: str | None
     reporter: "Reporter | None"
@@ -98,7 +95,6 @@ class TrainedRetriever:
         image: ImageLike | None = None,
         k: Annotated[int, Field(ge=1)] = 10,
         split: str | None = None,
-        index: IndexKind = "exact",
     ) -> "pd.DataFrame":
         """The ``k`` images of the data set nearest to a sentence or to an image: a row an image, the nearest first.
 
@@ -107,12 +103,11 @@ class TrainedRetriever:
         Args:
             text, image: the query, one of the two.
             split: search only this split.
-            index: ``exact``, or ``faiss`` for millions of images, which may miss one. A split is searched exactly.
 
         Raises:
-            UserError: the query is missing, the split does not exist, or faiss is not installed.
+            UserError: the query is missing, or the split does not exist.
         """
-        return self.nearest("images", self.query(text, image), k, split, index)
+        return self.nearest("images", self.query(text, image), k, split)
 
     def unknown_words(self, text: str) -> list[str]:
         """The words of a query that the retriever did not learn; none for one that reads features of sentences."""
@@ -152,15 +147,13 @@ class TrainedRetriever:
         """One for each view of a photograph."""
         return self.files.encoders(self.stores, self._opened.device, self.backbone)
 
-    def nearest(
-        self, part: Part, query: np.ndarray, k: int, split: str | None = None, index: IndexKind = "exact"
-    ) -> "pd.DataFrame":
+    def nearest(self, part: Part, query: np.ndarray, k: int, split: str | None = None) -> "pd.DataFrame":
         """The ``k`` images or captions of the data set nearest to a query (1, E), with ``rank`` and ``cosine``."""
         import pandas as pd
 
-        from vitcapr.retrieval.search import nearest, nearest_by_faiss, write_faiss
+        from vitcapr.retrieval.search import nearest
 
-        embedded, faiss = self._images if part == "images" else self._captions
+        embedded = self._images if part == "images" else self._captions
         rows = None
         if split is not None:
             splits = embedded.column("split")
@@ -168,15 +161,7 @@ class TrainedRetriever:
             if not len(rows):
                 known = ", ".join(sorted(set(splits.tolist())))
                 raise UserError(f"no image is in the split '{split}'", remedy=f"the splits are {known}")
-        if index == "exact" or rows is not None:
-            cosines, numbers = nearest(query, embedded.vectors, k, rows)
-        else:
-            if faiss is None:
-                remedy = "make the retriever's folder writable, or search exactly"
-                raise UserError("the index of faiss cannot be kept", remedy=remedy)
-            if not faiss.is_file():
-                write_faiss(faiss, embedded.vectors)
-            cosines, numbers = nearest_by_faiss(faiss, query, k)
+        cosines, numbers = nearest(query, embedded.vectors, k, rows)
         nearest_rows = enumerate(zip(cosines[0].tolist(), embedded.rows(numbers[0].tolist()), strict=True), 1)
         columns = ["rank", "cosine", *embedded.table.column_names]
         return pd.DataFrame(
@@ -184,21 +169,16 @@ class TrainedRetriever:
         )
 
     @cached_property
-    def _images(self) -> "tuple[IndexPart, Path | None]":
+    def _images(self) -> "IndexPart":
         return self._kept("images", self._embed_images)
 
     @cached_property
-    def _captions(self) -> "tuple[IndexPart, Path | None]":
+    def _captions(self) -> "IndexPart":
         return self._kept("captions", self._embed_captions)
 
-    def _kept(
-        self, name: Part, embed: Callable[[], tuple[np.ndarray, dict[str, Any]]]
-    ) -> "tuple[IndexPart, Path | None]":
-        """The embeddings of the data set, which are kept beside the retriever, and the file of faiss' index.
-
-        There is no such file if nothing can be kept: in a read-only folder or on a full disk.
-        """
-        from vitcapr.formats.embeddings import FAISS, IndexPart, IndexSources, read_part, write_part
+    def _kept(self, name: Part, embed: Callable[[], tuple[np.ndarray, dict[str, Any]]]) -> "IndexPart":
+        """The embeddings of the data set. They are kept beside the retriever, unless nothing can be written there."""
+        from vitcapr.formats.embeddings import IndexPart, IndexSources, read_part, write_part
 
         fingerprints = tuple(str(read_sealed(path)["fingerprint"]) for path in self.stores)
         sources = IndexSources(self.files.card["weights_sha256"], fingerprints, sha256_file(self.manifest))
@@ -211,10 +191,10 @@ class TrainedRetriever:
             except (OSError, UserError):
                 import pyarrow as pa
 
-                return IndexPart(vectors, pa.table(columns)), None
+                return IndexPart(vectors, pa.table(columns))
             part = read_part(folder, name)
             assert part is not None
-        return part, folder / FAISS
+        return part
 
     def _embed_images(self) -> tuple[np.ndarray, dict[str, Any]]:
         """Vectors, and the columns of the table of their rows."""
@@ -233,8 +213,7 @@ class TrainedRetriever:
         """The same of the captions in the retriever's language."""
         data, retriever = self._data, self._opened
         table = data.captions_of(None, retriever.language)
-        features = self.files.text_features(self.text_features)
-        embedder = retriever.caption_embedder(data, features)
+        embedder = retriever.caption_embedder(data, self.files.text_features)
         vectors = self._embedded(embedder, table["caption_row"].to_numpy(), "captions")
         paths = data.images["path"].iloc[table["image_row"]].tolist()
         return vectors, {"text": table["text"].tolist(), "path": paths, "split": table["split"].tolist()}
@@ -256,11 +235,8 @@ def load_retriever(
     folder: str | Path | None = None,
     *,
     device: Device = "auto",
-    vocabulary: str | Path | None = None,
     features: str | Path | None = None,
-    augmented_views: Sequence[str | Path] | None = None,
     manifest: str | Path | None = None,
-    text_features: str | Path | None = None,
     text_encoder: str | None = None,
     backbone: str | None = None,
     reporter: "Reporter | None" = None,
@@ -274,11 +250,8 @@ def load_retriever(
     Args:
         folder: of the retriever, or of an experiment that has only one; None if ``results/`` holds only one.
         device: the device: auto, cpu or cuda.
-        vocabulary: the vocabulary.json, if not the experiment's own.
-        features: the manifest.json of the image features, if not the experiment's own.
-        augmented_views: the manifest.json of each augmented view, if not the experiment's own.
-        manifest: the manifest.json of the data set, if not the experiment's own.
-        text_features: the manifest.json of the text features, if not the experiment's own.
+        features: the manifest.json of the image features to search, if not the experiment's own.
+        manifest: the manifest.json of the data set to search, if not the experiment's own.
         text_encoder: hub id or folder of the text encoder, if not found by its name.
         backbone: hub id or folder of the backbone, if not found by its name.
         reporter: where progress is written; None for nowhere.
@@ -290,10 +263,9 @@ def load_retriever(
     return TrainedRetriever(
         files,
         device,
-        files.vocabulary(vocabulary) if files.has_vocabulary else None,
-        files.stores(features, augmented_views),
-        files.file(manifest, "data/manifest.json", "--manifest"),
-        text_features,
+        files.vocabulary,
+        files.stores(features),
+        files.file("data/manifest.json", "manifest", manifest),
         text_encoder,
         backbone,
         reporter,

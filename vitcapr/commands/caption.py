@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vitcapr.api.captioner import BATCH, load_captioner
-from vitcapr.commands.main import options_of, typer_app
+from vitcapr.commands.main import Backbone, BeamSize, Decoding, Device, LengthPenalty, NBest, typer_app
 from vitcapr.data.photographs import FIGURE_SUFFIX, find_photographs
 from vitcapr.errors import UserError
 from vitcapr.progress import print_lines
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from vitcapr.api.captioner import CaptionedImage, TrainedCaptioner
 
 
-@options_of(load_captioner)
 def main(
     images: Annotated[list[str], typer.Argument(help="Photographs, folders of them, or quoted patterns.")],
     captioner: Annotated[
@@ -29,15 +28,16 @@ def main(
             help="Folder of the trained captioner, or of an experiment; with several captioners, prints their names."
         ),
     ] = None,
-    n_best: Annotated[int | None, typer.Option("--n-best", "-n", min=1, help="Captions for each photograph.")] = None,
+    decoding: Decoding = None,
+    n_best: NBest = None,
+    beam_size: BeamSize = None,
+    length_penalty: LengthPenalty = None,
+    device: Device = "auto",
+    backbone: Backbone = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Draw beside each photograph where the captioner looked for each word.")
     ] = False,
-    output_dir: Annotated[
-        Path | None, typer.Option(help="Folder for the pictures of --explain (default: beside each photograph).")
-    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    **options: Any,
 ) -> None:
     """Caption photographs of any size with a trained captioner.
 
@@ -45,13 +45,17 @@ def main(
     """
     paths, bad, skipped = find_photographs(images)
     asked, rows = len(paths) + len(bad), []
-    if output_dir is not None and not explain:
-        raise UserError("--output-dir is the folder of what --explain draws", remedy="give --explain")
-    if output_dir is not None and len({path.name for path in paths}) < len(paths):
-        raise UserError("two photographs have one file name", where=output_dir, remedy="leave out --output-dir")
     if paths:
-        opened = load_captioner(captioner, n_best=n_best, **options)
-        rows = _captions(opened, paths, bad, explain, output_dir)
+        opened = load_captioner(
+            captioner,
+            decoding=decoding,
+            n_best=n_best,
+            beam_size=beam_size,
+            length_penalty=length_penalty,
+            device=device,
+            backbone=backbone,
+        )
+        rows = _captions(opened, paths, bad, explain)
     if as_json:
         print(json.dumps(rows, ensure_ascii=False, indent=2))
     elif rows:
@@ -65,7 +69,7 @@ def main(
 
 
 def _captions(
-    captioner: "TrainedCaptioner", paths: Sequence[Path], bad: dict[str, str], explain: bool, output_dir: Path | None
+    captioner: "TrainedCaptioner", paths: Sequence[Path], bad: dict[str, str], explain: bool
 ) -> list[dict[str, Any]]:
     """A row for each readable photograph; the others are added to ``bad`` with the reason."""
     from vitcapr.data.images import BadImage
@@ -92,7 +96,7 @@ def _captions(
                 candidates = best.rounded(6)
                 row = {"path": str(path), **candidates[0], "candidates": candidates}
                 if explain:
-                    figure = (output_dir or path.parent) / (path.name + FIGURE_SUFFIX)
+                    figure = path.with_name(path.name + FIGURE_SUFFIX)
                     _draw(figure, captioner.seen(image), best)
                     row["attention"] = str(figure)
                 rows.append(row)

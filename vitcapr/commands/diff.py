@@ -1,8 +1,8 @@
 """Say what differs between two results, and in what they were made from."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -10,27 +10,18 @@ from vitcapr.commands.main import typer_app
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
 from vitcapr.formats.scores import read_summary
-from vitcapr.pipeline.changes import code_changes, differences
+from vitcapr.pipeline.changes import changes, differences
 from vitcapr.pipeline.records import Records, Run
 from vitcapr.progress import print_lines
-
-KINDS = "two folders of experiments, two results, or two summaries"
-Scores = Mapping[tuple[str, ...], float]
+from vitcapr.report.score_tables import new_scores
 
 
 def main(
-    first: Annotated[Path, typer.Argument(help="results/<experiment>, a file or folder in it, or a summary.csv.")],
+    first: Annotated[Path, typer.Argument(help="results/<experiment>, or a file or folder in it.")],
     second: Annotated[Path, typer.Argument(help="What to compare it with; of the same kind.")],
 ) -> None:
     """Print the differences in settings, code, libraries, inputs and scores. Computes nothing."""
-    for path in (first, second):
-        if not path.exists():
-            raise UserError("no such file or folder", where=path, remedy=f"name {KINDS}")
-    if first.suffix == second.suffix == ".csv":
-        lines = list(compare_scores(read_scores(first), read_scores(second)))
-    else:
-        lines = compare(first, second)
-    print_lines(f"{first} -> {second}", *(f"  {line}" for line in lines))
+    print_lines(f"{first} -> {second}", *(f"  {line}" for line in compare(first, second)))
 
 
 def compare(first: Path, second: Path) -> list[str]:
@@ -39,12 +30,12 @@ def compare(first: Path, second: Path) -> list[str]:
     whole = [records.experiment.resolve() == path.resolve() for records, path in ((old, first), (new, second))]
     if all(whole):
         lines, summaries = list(compare_experiments(old, new)), [path / "summary.csv" for path in (first, second)]
-        if all(map(Path.is_file, summaries)):
-            lines += ["scores", *(f"  {line}" for line in compare_scores(*map(read_scores, summaries)))]
-        return lines
+        before, after = map(read_summary, summaries) if all(map(Path.is_file, summaries)) else (None, None)
+        return lines if before is None or after is None else [*lines, *new_scores(before, after)]
     runs = old.writers(first), new.writers(second)
     if any(whole) or any(len(each) != 1 for each in runs):
-        raise UserError("these cannot be compared", where=f"{first}, {second}", remedy=f"name {KINDS}")
+        remedy = "name two folders of experiments, or two results"
+        raise UserError("these cannot be compared", where=f"{first}, {second}", remedy=remedy)
     lines = list(compare_results(old, runs[0][0], new, runs[1][0], set()))
     if first.is_file() and second.is_file():
         same = sha256_file(first) == sha256_file(second)
@@ -52,17 +43,14 @@ def compare(first: Path, second: Path) -> list[str]:
     return lines or ["made from the same"]
 
 
-def compare_jobs(before: Run, now: Run) -> Iterator[str]:
-    """The differences between the code, settings and values of two jobs of one stage, and between their machines."""
+def compare_jobs(before: Run, now: Run) -> list[str]:
+    """The differences between what two jobs of one stage are made from, and between their machines."""
     if before.stage != now.stage:
-        yield f"stage {before.stage} -> {now.stage}"
-        return
-    yield from code_changes(before.code, now.code)
-    machines = (
-        {name: dict[str, Any](run.made)[name] for name in ("host", "python", "threads")} for run in (before, now)
-    )
-    for pair in ((before.settings, now.settings), (before.values, now.values), machines):
-        yield from (f"{key} {old} -> {new}" for key, old, new in differences(*pair))
+        return [f"stage {before.stage} -> {now.stage}"]
+    old, new = before.model_dump(), now.model_dump()
+    machines = ({name: run["made"][name] for name in ("host", "python", "threads")} for run in (old, new))
+    moved = differences(next(machines), next(machines))
+    return [*changes(old, new), *(f"{key} {first} -> {second}" for key, first, second in moved)]
 
 
 def compare_results(old: Records, before: Run, new: Records, now: Run, seen: set[str]) -> Iterator[str]:
@@ -99,25 +87,6 @@ def compare_experiments(old: Records, new: Records) -> Iterator[str]:
         if names:
             yield f"only in the {which}: {', '.join(sorted(names))}"
     yield f"{same} jobs have equal outputs; {following} have equal code and settings but other outputs"
-
-
-def compare_scores(first: Scores, second: Scores) -> Iterator[str]:
-    """The differing scores; equal scores are counted."""
-    shared = [key for key in first if key in second]
-    changed = {key: " ".join(filter(None, key)) for key in shared if first[key] != second[key]}
-    width = max(map(len, changed.values()), default=0)
-    for key, name in changed.items():
-        yield f"{name:{width}}  {first[key]:.4f} -> {second[key]:.4f}  {second[key] - first[key]:+.4f}"
-    only = len(first) - len(shared), len(second) - len(shared)
-    counts = f"{len(shared) - len(changed)} scores are the same, {len(changed)} differ"
-    yield f"{counts}; {only[0]} only in the first, {only[1]} only in the second"
-
-
-def read_scores(path: Path) -> Scores:
-    """The scores of a summary by split, model, decoding and metric. Scores without a value are left out."""
-    table = read_summary(path).dropna(subset=["value"])
-    keys = table[["split", "model", "decoding", "metric"]].itertuples(index=False, name=None)
-    return dict(zip(keys, table["value"].tolist(), strict=True))
 
 
 def _by_role(run: Run) -> dict[str, tuple[str, str]]:

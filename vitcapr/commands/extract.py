@@ -2,18 +2,17 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from vitcapr.api import steps
-from vitcapr.commands.main import options_of, typer_app
+from vitcapr.commands.main import Device, typer_app
 from vitcapr.config.features import BackboneConfig
 from vitcapr.config.reading import parse
 from vitcapr.errors import UserError
 
 
-@options_of(steps.extract)
 def main(
     data: Annotated[Path, typer.Argument(help="manifest.json of the data set, or its folder.")],
     backbone: Annotated[str, typer.Argument(help="Hub id or folder of the checkpoint.")],
@@ -22,7 +21,11 @@ def main(
     of: Annotated[int, typer.Option(min=1, envvar="SLURM_ARRAY_TASK_COUNT", help="Number of shares.")] = 1,
     seal: Annotated[bool, typer.Option("--seal", help="Compute nothing: seal the store after all ranks.")] = False,
     settings: Annotated[str, typer.Option(help='Keys of a backbone as JSON, such as {"patches": 7}.')] = "{}",
-    **options: Any,
+    device: Device = "auto",
+    batch: Annotated[int, typer.Option(min=1, help="Images per forward pass.")] = 32,
+    chunk: Annotated[
+        int | None, typer.Option(min=1, help="Images per chunk of the store, by default 64 or 1,024.")
+    ] = None,
 ) -> None:
     """Compute the features of a share of the images; of all of them by default.
 
@@ -36,7 +39,7 @@ def main(
     except (ValueError, TypeError) as error:
         raise UserError(f"--settings is not an object in JSON: {error}") from error
     parse(BackboneConfig, {"source": backbone, **keys}, "--settings")  # A key such as batch is an option of its own.
-    steps.extract(data, backbone, output, rank=rank, of=of, **options, **keys)
+    steps.extract(data, backbone, output, device=device, batch=batch, chunk=chunk, rank=rank, of=of, **keys)
 
 
 app = typer_app(main)

@@ -18,7 +18,7 @@ from vitcapr.pipeline.changes import leaves
 from vitcapr.pipeline.paths import stores_root
 from vitcapr.progress import Reporter, format_bytes, print_lines
 from vitcapr.store import transfer
-from vitcapr.store.check import compute_again, delete_damaged, sealed_files
+from vitcapr.store.check import compute_again, sealed_files
 from vitcapr.store.layout import identity_in
 from vitcapr.store.reader import FeatureArray, open_features
 from vitcapr.store.remote_folder import RemoteFolder
@@ -29,9 +29,6 @@ app = typer.Typer(
 )
 
 Url = Annotated[str, typer.Argument(help="A folder, sftp://HOST/PATH, s3://BUCKET/PATH, gs://...; to pull, http://...")]
-Patience = Annotated[
-    float, typer.Option("--timeout", min=0.1, help="Seconds without progress after which the transfer is given up.")
-]
 
 
 @app.command()
@@ -52,27 +49,22 @@ def info(sealed: Sealed) -> None:
 
 
 @app.command()
-def verify(
-    sealed: Sealed, delete: Annotated[bool, typer.Option("--delete", help="Delete damaged chunks.")] = False
-) -> None:
+def verify(sealed: Sealed) -> None:
     """Read every chunk and compare it with its checksum."""
     path = sealed / "manifest.json" if sealed.is_dir() else sealed
     manifest = read_sealed(path)
     group = (path.parent / manifest["store"]).resolve()
-    files, damaged = sealed_files(manifest, group), {}
+    files, damaged = sealed_files(manifest, group), 0
     for (array, index), file in files.items():
         if problem := file.problem():
-            damaged[array, index] = file
+            damaged += 1
             print_lines(f"bad: chunk {index} of {array} {problem}: {file.path}", stream=sys.stderr)
     if damaged:
-        if delete:
-            delete_damaged(manifest, group, damaged, path)
-        first = "they were deleted; " if delete else "delete them (--delete does), then "
         again = f"run {compute_again(identity_in(manifest))}, which computes only what is missing"
         if "imported" in manifest["attributes"]:
             again = "run the same features import again, which writes only what is missing"
-        remedy = f"{first}{again}"
-        raise UserError(f"{len(damaged)} of {len(files)} chunks are damaged", where=path, remedy=remedy)
+        remedy = f"delete these files, then {again}"
+        raise UserError(f"{damaged} of {len(files)} chunks are damaged", where=path, remedy=remedy)
     print_lines(f"{len(files)} chunks, {format_bytes(sum(file.size for file in files.values()))}, all as sealed")
 
 
@@ -127,8 +119,9 @@ def stats(
     arrays: Arrays = None,
     duplicates: Annotated[int, typer.Option(min=0, help="Number of nearest pairs to list; 0 for none.")] = 10,
     scheduler: Annotated[
-        str, typer.Option(help="threads, synchronous, or the address of dask's scheduler: tcp://HOST:8786")
-    ] = "threads",
+        str | None,
+        typer.Option(help="Address of dask's scheduler, such as tcp://HOST:8786 (default: threads)."),
+    ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="A JSON file for all numbers.")] = None,
 ) -> None:
     """Print mean, variance, principal components, dead dimensions, vector lengths and near duplicates of a store."""
@@ -149,11 +142,11 @@ def stats(
 
 
 @app.command()
-def push(sealed: Sealed, url: Url, patience: Patience = 60.0) -> None:
+def push(sealed: Sealed, url: Url) -> None:
     """Copy a store to a remote folder. When repeated, it sends only missing files."""
     manifest = sealed / "manifest.json" if sealed.is_dir() else sealed
     with Reporter() as reporter:
-        transfer.push(manifest, RemoteFolder(url, patience), reporter)
+        transfer.push(manifest, RemoteFolder(url), reporter)
     print_lines(f"{read_sealed(manifest)['fingerprint'][:16]} is whole at {url}")
 
 
@@ -163,15 +156,12 @@ def pull(
     folder: Annotated[
         Path | None, typer.Argument(metavar="[DEST]", help="Folder to write (default: its folder among the stores).")
     ] = None,
-    arrays: Arrays = None,
-    patience: Patience = 60.0,
 ) -> None:
     """Copy a store from a remote folder. When repeated, it fetches only missing files."""
-    remote = transfer.find_remote(RemoteFolder(url, patience))
-    whole = store_folder(stores_root(), remote.manifest["fingerprint"])
-    to = folder or whole.with_name(whole.name + ("-part" if arrays else ""))
+    remote = transfer.find_remote(RemoteFolder(url))
     with Reporter() as reporter:
-        sealed = transfer.pull(remote, to, reporter, split_commas(arrays) if arrays else None)
+        to = folder or store_folder(stores_root(), remote.manifest["fingerprint"])
+        sealed = transfer.pull(remote, to, reporter)
     with open_features(sealed) as store:
         print_lines(str(store))
     print_lines(f"sealed: {sealed}")
@@ -179,9 +169,7 @@ def pull(
 
 @app.command("import")
 def import_store(
-    source: Annotated[
-        Path, typer.Argument(help="An .h5, .npz or .npy file, a folder of .npy, or clip-retrieval's folder.")
-    ],
+    source: Annotated[Path, typer.Argument(help="An .h5, .npz or .npy file.")],
     data: Annotated[
         Path | None, typer.Option("--data", help="manifest.json of a data set; the rows are put in its order.")
     ] = None,
@@ -189,9 +177,7 @@ def import_store(
     name: Annotated[
         str | None, typer.Option("--name", help="Name of the backbone (default: name of the file).")
     ] = None,
-    ids: Annotated[
-        Path | None, typer.Option("--ids", help="File with the ids of the rows: a JSON list, or one id per line.")
-    ] = None,
+    ids: Annotated[Path | None, typer.Option("--ids", help="File with the ids of the rows, one per line.")] = None,
     array: Annotated[
         list[str] | None, typer.Option("--array", help="Import only this array; repeat the option for several.")
     ] = None,
@@ -202,8 +188,7 @@ def import_store(
 ) -> None:
     """Convert features of another program into a sealed store."""
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.store.foreign_files import open_foreign, read_ids
-    from vitcapr.store.importing import import_features
+    from vitcapr.store.importing import import_features, open_foreign, read_ids
 
     identity = "image_id" if of == "images" else "caption_id"
     order = None
@@ -211,7 +196,7 @@ def import_store(
         manifest = read_manifest(data)
         order = (manifest.image_table if of == "images" else manifest.caption_table).column(identity).tolist()
     given = read_ids(ids) if ids is not None else None
-    with Reporter() as reporter, open_foreign(source, given, of) as foreign:
+    with Reporter() as reporter, open_foreign(source, given) as foreign:
         if array is not None:
             foreign = foreign.only(array)
         with reporter.track(f"import {source.name}", len(order or foreign.ids), "rows") as tracker:
@@ -235,26 +220,21 @@ def _describe(array: FeatureArray) -> str:
 
 
 @contextmanager
-def _scheduler(name: str) -> Iterator[None]:
-    if "://" not in name:
-        if name not in ("threads", "synchronous"):
-            raise UserError(
-                f"no scheduler '{name}'", remedy="threads, synchronous, or an address such as tcp://HOST:8786"
-            )
-        import dask
+def _scheduler(address: str | None) -> Iterator[None]:
+    if address is None:
         from dask.diagnostics import ProgressBar
 
-        with dask.config.set(scheduler=name), ProgressBar(minimum=2.0):
+        with ProgressBar(minimum=2.0):
             yield
         return
     try:
         from distributed import Client
 
-        client = Client(name, timeout="10s")
+        client = Client(address, timeout="10s")
     except ImportError as error:
         raise UserError("distributed is not installed", remedy="pip install 'vitcapr[distributed]'") from error
-    except OSError as error:
-        raise UserError("no scheduler answers there", where=name) from error
+    except (OSError, ValueError) as error:
+        raise UserError("no scheduler answers there", where=address) from error
     with client:
         yield
 

@@ -1,11 +1,11 @@
 """List what nothing needs any more, and delete it."""
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -16,7 +16,6 @@ from vitcapr.files import file_states
 from vitcapr.pipeline.dry_run import planned_dag
 from vitcapr.pipeline.records import RUNS, Records, Run, find_experiment_folder
 from vitcapr.pipeline.result_cache import VARIABLE, open_result_cache
-from vitcapr.pipeline.rule import JOBS
 from vitcapr.progress import format_bytes, print_lines
 from vitcapr.store.check import unused_stores
 
@@ -29,15 +28,15 @@ class Unused(NamedTuple):
     """One line of the list.
 
     Attributes:
-        size: in bytes.
         paths: what is deleted: files of an experiment, or one folder.
+        size: in bytes.
         kept: the reason for keeping it; empty if it is deleted.
     """
 
-    size: int
     what: str
     origin: str
     paths: Sequence[Path]
+    size: int
     kept: str = ""
 
 
@@ -70,51 +69,45 @@ def main(
         print_lines(f"{total} deleted" if yes else f"{total} can be freed: run again with --yes")
 
 
-def unused(results: Path, files: dict[str, list[list[Path]]]) -> Iterator[Unused]:
-    """Results of definitions that are no longer in use, unused entries of the result cache, unused stores, and jobs of
-    earlier runs whose commands were too long."""
-    present, jobs = list[Run](), set[Path](results.glob(f"{JOBS}/*.json"))
+def unused(results: Path, files: Mapping[str, list[list[Path]]]) -> Iterator[Unused]:
+    """Results of definitions that are no longer in use, unused entries of the result cache, and unused stores."""
+    used = set[str]()
     for experiment in recorded_experiments(results):
-        records = Records(experiment)
+        records, needed = Records(experiment), None
         if experiment.name in files:
-            needed = set[str]().union(*map(output_files, files[experiment.name]))
-            jobs -= set(map(Path, needed))
-            left = list(unused_runs(records, needed))
-            yield from (item for _, item in left)
-            present += [run for run in records.runs if run not in [run for run, _ in left]]
+            paths = set[str]().union(*map(output_files, files[experiment.name]))
+            needed = {path.removeprefix(f"{find_experiment_folder(path)}/") for path in paths}
         else:
             print_lines(f"{experiment}: its configuration is not known and it is left alone; name it with --configfile")
-            present += records.runs
+        for run in records.runs:
+            if needed is None or not needed.isdisjoint(run.wrote):
+                used |= {run.result_cache["key"]} if run.result_cache else set()
+            else:
+                yield _files(records, run)
     cache = open_result_cache(results)
-    others = cache is not None and not is_inside(cache.root, results)
-    kept = f"in a cache that other projects may use ({VARIABLE}), left alone" if others else ""
-    used = {run.result_cache["key"] for run in present if run.result_cache}
+    kept = f"in a cache that other projects may use ({VARIABLE}), left alone"
     for entry in cache.entries() if cache else []:
         if entry.path.name not in used:
-            origin = f"{entry.run['user']} on {entry.run['host']}, {str(entry.run['started'])[:10]}"
-            yield Unused(entry.freed, str(entry.path), origin, [entry.path], kept)
+            place = "" if is_inside(entry.path, results) else kept
+            yield Unused(str(entry.path), _maker(entry.run), [entry.path], entry.freed, place)
     for store in unused_stores(results):
         kept = "written within the last hour, left alone" if store.recent else ""
         written = datetime.fromtimestamp(store.path.stat().st_mtime, UTC)
-        yield Unused(store.size, str(store.path), f"{store.chunks} chunks, {written:%Y-%m-%d}", [store.path], kept)
-    if jobs:
-        size = sum(state.st_size for state in file_states(jobs).values())
-        yield Unused(size, f"{results / JOBS}", f"{len(jobs)} jobs of earlier runs", sorted(jobs))
+        yield Unused(str(store.path), f"{store.chunks} chunks, {written:%Y-%m-%d}", [store.path], store.size, kept)
 
 
-def unused_runs(records: Records, needed: set[str]) -> Iterator[tuple[Run, Unused]]:
-    """The jobs none of whose outputs is ``needed`` (paths as in the rules), with their outputs, checkpoints and
-    records. Files without a record are ignored, because a person may have put them there."""
-    kept = {path.removeprefix(f"{find_experiment_folder(path)}/") for path in needed}
-    for run in records.runs:
-        if kept.isdisjoint(run.wrote):
-            outputs = list(records.outputs(run))
-            checkpoints = [file for output in outputs for file in (output.parent / UNFINISHED).rglob("*")]
-            inside = [path for path in (*outputs, *checkpoints, run.path) if is_inside(path, records.experiment)]
-            files, made = file_states(inside), run.made
-            size = sum(state.st_size for state in files.values())
-            origin = f"{made['user']} on {made['host']}, {made['started'][:10]}"
-            yield run, Unused(size, f"{records.experiment.name}: {run.name}", origin, list(files))
+def _files(records: Records, run: Run) -> Unused:
+    """The outputs of a job, its checkpoints and its record. Files without a record are left alone, because a person may
+    have put them there."""
+    outputs = list(records.outputs(run))
+    checkpoints = [file for output in outputs for file in (output.parent / UNFINISHED).rglob("*")]
+    files = file_states(p for p in (*outputs, *checkpoints, run.path) if is_inside(p, records.experiment))
+    size = sum(state.st_size for state in files.values())
+    return Unused(f"{records.experiment.name}: {run.name}", _maker(run.made), list(files), size)
+
+
+def _maker(made: Mapping[str, Any]) -> str:
+    return f"{made['user']} on {made['host']}, {made['started'][:10]}"
 
 
 def delete(paths: Sequence[Path], results: Path) -> None:
@@ -154,11 +147,9 @@ def configurations(given: list[Path]) -> dict[str, list[list[Path]]]:
 
 
 def output_files(configfiles: list[Path]) -> set[str]:
-    """Every file that the rules make for an experiment, and the files with the jobs of long commands."""
+    """Every file that the rules make for an experiment."""
     with planned_dag(configfiles) as dag:
-        words = {str(job.params.get("command")).rpartition(" ")[2] for job in dag.jobs}
-        long = {word for word in words if Path(word).parent.name == JOBS}
-        return long | {str(file) for job in dag.jobs for file in job.output}
+        return {str(file) for job in dag.jobs for file in job.output}
 
 
 app = typer_app(main)

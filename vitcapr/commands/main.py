@@ -4,36 +4,28 @@ What every command shares is here too: options, one line for a user's error, and
 """
 
 import ast
-import collections.abc
 import ctypes
 import importlib
-import inspect
 import io
 import os
-import re
 import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, Literal
 
 import typer
 
 from vitcapr import __version__
 from vitcapr.errors import EXIT_BAD_INPUT, EXIT_NOT_READ, Preempted, UserError, did_you_mean
 from vitcapr.progress import is_first_process, print_lines
-from vitcapr.rooms import modules_of_rooms
 
 _OWN = (
-    *("init", "caption", "search", "serve", "evaluate", "extract", "train-head", "models"),
+    *("init", "caption", "search", "serve", "evaluate", "extract", "models"),
     *("features", "config", "table", "track", "status", "why", "diff", "gc", "stage"),
 )
-COMMANDS = {name: f"vitcapr.commands.{name.replace('-', '_')}" for name in _OWN} | {
-    name.replace("_", "-"): module for name, module in modules_of_rooms("commands").items()
-}
-"""The module of each command, here or in a room; its docstring is the line of the command in the help."""
 Log = Annotated[Path | None, typer.Option("--log", help="A file that receives every line of progress.")]
 Configfiles = Annotated[
     list[Path] | None,
@@ -42,6 +34,14 @@ Configfiles = Annotated[
         help="An experiment's file instead of config.yaml; repeat the option to merge several, the last one wins.",
     ),
 ]
+Device = Annotated[Literal["auto", "cpu", "cuda"], typer.Option(help="Device to compute on.")]
+Backbone = Annotated[str | None, typer.Option(help="Hub id or folder of the backbone, if not found by its name.")]
+Decoding = Annotated[
+    str | None, typer.Option(help="A decoding of the experiment (default: the one with the widest beam).")
+]
+NBest = Annotated[int | None, typer.Option("--n-best", "-n", min=1, help="Captions for each photograph.")]
+BeamSize = Annotated[int | None, typer.Option(min=1, help="Number of hypotheses; 1 is greedy decoding.")]
+LengthPenalty = Annotated[float | None, typer.Option(min=0, help="Replaces the length penalty of the decoding.")]
 Sealed = Annotated[Path, typer.Argument(help="A sealed manifest.json, or the folder that holds it.")]
 Arrays = Annotated[str | None, typer.Option(help="Only these arrays, separated by commas.")]
 
@@ -83,19 +83,32 @@ def _main() -> None:
         print_lines(usage())
     elif command == "--version":
         print(f"vitcapr {__version__}")
-    elif command in COMMANDS:
+    elif module := command_modules(command).get(command):
         sys.argv = [f"vitcapr {command}", *arguments]
-        run_program(importlib.import_module(COMMANDS[command]).app, debug)
+        run_program(importlib.import_module(module).app, debug)
     else:
-        remedy = did_you_mean(command, COMMANDS, "vitcapr --help lists the commands")
+        remedy = did_you_mean(command, command_modules(), "vitcapr --help lists the commands")
         print_lines(f"error: no command '{command}'; {remedy}", stream=sys.stderr)
         sys.exit(EXIT_BAD_INPUT)
+
+
+def command_modules(command: str = "") -> dict[str, str]:
+    """The module of each command, whose docstring is its line in the help; without those of rooms if ``command`` is not
+    of a room."""
+    own = {name: f"vitcapr.commands.{name.replace('-', '_')}" for name in _OWN}
+    if command in own:
+        return own
+    from vitcapr.rooms import modules_of_rooms
+
+    return own | {name.replace("_", "-"): module for name, module in modules_of_rooms("commands").items()}
 
 
 def usage() -> str:
     """The text of ``vitcapr --help``. No command is imported."""
     package = Path(__file__).parents[1]
-    files = {name: package.joinpath(*module.split(".")[1:]).with_suffix(".py") for name, module in COMMANDS.items()}
+    files = {
+        name: package.joinpath(*module.split(".")[1:]).with_suffix(".py") for name, module in command_modules().items()
+    }
     sources = {name: file.read_bytes() for name, file in files.items()}
     lines = "\n".join(f"  {name:14}{ast.get_docstring(ast.parse(source))}" for name, source in sources.items())
     return (
@@ -115,47 +128,6 @@ def typer_app(command: Callable[..., Any]) -> typer.Typer:
 def split_commas(option: str) -> list[str]:
     """The words between the commas of an option."""
     return [word.strip() for word in option.split(",") if word.strip()]
-
-
-def options_of(function: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the keyword parameters of a function of the API as options, which it gets as ``**options``.
-
-    The default is the function's, and the help is what its docstring says of the parameter. Parameters that the command
-    declares itself are left out, and so are those that only Python can give.
-    """
-    entries = re.findall(r"^ {4}([\w, ]+): ((?:.|\n {8})+)$", inspect.getdoc(function) or "", flags=re.MULTILINE)
-    helps = {name: " ".join(text.split()).replace("`", "") for names, text in entries for name in names.split(", ")}
-
-    def add(command: Callable[..., None]) -> Callable[..., None]:
-        own = {
-            name: each
-            for name, each in inspect.signature(command).parameters.items()
-            if each.kind is not each.VAR_KEYWORD
-        }
-        taken = {
-            name: each.replace(annotation=_option(each.annotation, helps[name]))
-            for name, each in inspect.signature(function).parameters.items()
-            if each.kind is each.KEYWORD_ONLY and not isinstance(each.annotation, str) and name not in own
-        }
-        options = [*own.values(), *taken.values()]
-        command.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
-        command.__annotations__ = {each.name: each.annotation for each in options}
-        return command
-
-    return add
-
-
-def _option(annotation: Any, text: str) -> Any:
-    """The type of an option: typer knows no unions but with None, and no sequence but the list."""
-    several = next(
-        (part for part in (annotation, *get_args(annotation)) if get_origin(part) is collections.abc.Sequence), None
-    )
-    kind = annotation if several is None else list[Path]
-    if several is None and {str, Path} <= set(get_args(annotation)):
-        kind = Path
-    if type(None) in get_args(annotation):
-        kind = kind | None
-    return Annotated[kind, typer.Option(help=text[:1].upper() + text[1:])]
 
 
 def run_program(app: Callable[[], Any], debug: bool = False) -> None:

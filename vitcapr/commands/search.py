@@ -1,12 +1,12 @@
 """Find images by words or by an image."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from vitcapr.api.retriever import load_retriever
-from vitcapr.commands.main import options_of, typer_app
+from vitcapr.commands.main import Backbone, Device, typer_app
 from vitcapr.errors import UserError
 
 if TYPE_CHECKING:
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from vitcapr.api.retriever import TrainedRetriever
 
 
-@options_of(load_retriever)
 def main(
     words: Annotated[list[str] | None, typer.Argument(help="What to search for.")] = None,
     image: Annotated[Path | None, typer.Option(help="A photograph to search for, instead of words.")] = None,
@@ -27,10 +26,15 @@ def main(
     split: Annotated[str | None, typer.Option(help="Search only this split (default: all images).")] = None,
     captions: Annotated[bool, typer.Option("--captions", help="Find the nearest captions as well.")] = False,
     page: Annotated[Path | None, typer.Option("--html", help="Write a page with thumbnails.")] = None,
-    index: Annotated[
-        Literal["exact", "faiss"], typer.Option(help="faiss is faster for millions of images, but may miss a result.")
-    ] = "exact",
-    **options: Any,
+    features: Annotated[
+        Path | None, typer.Option(help="manifest.json of other image features to search, with --manifest.")
+    ] = None,
+    manifest: Annotated[Path | None, typer.Option(help="manifest.json of another data set to search.")] = None,
+    text_encoder: Annotated[
+        str | None, typer.Option(help="Hub id or folder of the text encoder, if not found by its name.")
+    ] = None,
+    backbone: Backbone = None,
+    device: Device = "auto",
 ) -> None:
     """Find the images that fit the words, or that are like an image, by the cosine of their embeddings.
 
@@ -46,11 +50,19 @@ def main(
     from vitcapr.progress import Reporter
 
     reporter, text = Reporter(), " ".join(words or ()) or None
-    opened = load_retriever(retriever, reporter=reporter, **options)
+    opened = load_retriever(
+        retriever,
+        device=device,
+        features=features,
+        manifest=manifest,
+        text_encoder=text_encoder,
+        backbone=backbone,
+        reporter=reporter,
+    )
     if text and (unknown := opened.unknown_words(text)):
         reporter.line(f"not in the vocabulary of the retriever: {', '.join(unknown)}")
     query = opened.query(text, image)
-    images = opened.nearest("images", query, top, split, index)
+    images = opened.nearest("images", query, top, split)
     _print(images, "caption")
     nearest_captions = opened.nearest("captions", query, top, split) if captions else None
     if nearest_captions is not None:

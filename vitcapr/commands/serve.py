@@ -1,16 +1,15 @@
 """Caption photographs in the browser, on a page of this machine."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from PIL import Image
 
 from vitcapr.api.captioner import load_captioner
-from vitcapr.commands.main import options_of, typer_app
+from vitcapr.commands.main import Backbone, BeamSize, Decoding, Device, LengthPenalty, NBest, typer_app
 
 
-@options_of(load_captioner)
 def main(
     captioner: Annotated[Path, typer.Argument(help="Folder of the trained captioner, or of an experiment with one.")],
     retriever: Annotated[
@@ -20,7 +19,12 @@ def main(
         str, typer.Option(help="Address to listen on. Any other address exposes the server.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 is any free one.")] = 8000,
-    **options: Any,
+    decoding: Decoding = None,
+    n_best: NBest = None,
+    beam_size: BeamSize = None,
+    length_penalty: LengthPenalty = None,
+    device: Device = "auto",
+    backbone: Backbone = None,
 ) -> None:
     """Serve a page on which one drops a photograph and sees its caption, until Ctrl-C or SIGTERM.
 
@@ -34,7 +38,15 @@ def main(
 
     reporter = Reporter()
     with until_stopped():
-        opened = load_captioner(captioner, **options)
+        opened = load_captioner(
+            captioner,
+            decoding=decoding,
+            n_best=n_best,
+            beam_size=beam_size,
+            length_penalty=length_penalty,
+            device=device,
+            backbone=backbone,
+        )
         searched = None
         if retriever is not None:
             searched = load_retriever(retriever, device=opened.device, backbone=opened.backbone, reporter=reporter)

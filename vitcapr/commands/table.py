@@ -28,7 +28,7 @@ def main(
 
     from vitcapr.formats.scores import read_summary
     from vitcapr.formats.tables import to_latex, to_page
-    from vitcapr.formats.terminal import to_rich
+    from vitcapr.formats.terminal import print_tables
     from vitcapr.report.score_tables import score_tables
 
     console = Console(highlight=False)
@@ -40,10 +40,7 @@ def main(
             print(f"% {' '.join(str(experiment).split())}", *map(to_latex, tables), sep="\n")
         else:
             console.print(f"[bold]{escape(str(experiment))}[/bold]")
-            for table in tables:
-                console.print()
-                console.print(table.title, markup=False)
-                console.print(to_rich(table))
+            print_tables(console, tables)
     if not (markdown or latex):
         console.print(f"Scores:  {summary}", soft_wrap=True, markup=False)
 

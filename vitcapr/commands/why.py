@@ -14,6 +14,9 @@ from vitcapr.pipeline.records import Records, Run
 from vitcapr.pipeline.stage import find_stage
 from vitcapr.progress import format_seconds, print_lines
 
+_AS_MADE = "as it was made; whether the configuration still asks for it: vitcapr status"
+_CHANGED = "CHANGED since it was made"
+
 
 def main(
     target: Annotated[Path, typer.Argument(help="A file or folder under results/<experiment>, or that folder itself.")],
@@ -23,40 +26,36 @@ def main(
     records = Records.around(target)
     runs = records.writers(target)
     if len(runs) == 1:
-        print_lines(*explain(records, runs[0], settings))
+        print_lines(*explain(records, runs[0], settings), "", "again")
         print(f"  {runs[0].command}")  # Not wrapped: it is to be copied.
-    else:
-        print_lines(*overview(records, runs, target))
+        return
+    print_lines(f"{target}: {len(runs)} jobs, {format_seconds(sum(run.made['seconds'] for run in runs))} of work")
+    width = max(len(run.name) for run in runs)
+    for run in runs:
+        took, state = format_seconds(run.made["seconds"]), "" if records.is_as_written(run) else _CHANGED
+        print_lines(f"  {run.name:{width}}  {took:>8}  {run.made['host']}  {run.made['started']}  {state}".rstrip())
 
 
-def explain(records: Records, run: Run, settings: bool = False) -> list[str]:
+def explain(records: Records, run: Run, settings: bool = False) -> Iterator[str]:
     """The description of one job and of all jobs that it depends on."""
-    as_written = "as it was made; whether the configuration still asks for it: vitcapr status"
     made, cache = run.made, run.result_cache
     took, cpu = format_seconds(made["seconds"]), format_seconds(made["cpu_seconds"])
-    energy = "" if made["joules"] is None else f", {_energy(made['joules'])} of the GPUs"
-    again = cache["restored"] if cache else None
-    restored = [f"restored from the result cache on {again}: {cache['key']}"] if cache and again else []
-    plain = {**run.settings, **run.values}
-    values = [f"{key} {value}" for key, value in leaves(plain)] if plain else []
-    rows = {
-        "state": [as_written if records.is_as_written(run) else "CHANGED since it was made"],
-        "made by": [
-            f"{run.name}, on {made['host']} by {made['user']}, {made['started']}",
-            f"{took}, {cpu} of CPU in {made['threads']} threads, {made['peak_memory_mb']} MB at most{energy}",
-            *restored,
-        ],
-        "code": [f"{code_hash(run.code)[:16]}, of {sum('/' in name for name in run.code)} files, {_now(run)}"],
-        "settings": values if settings or not values else [f"{len(values)} values (--settings lists them)"],
-        "with": [
-            ", ".join([f"python {made['python']}", *(f"{n} {v}" for n, v in run.code.items() if n.isidentifier())])
-        ],
-    }
-    lines = [", ".join(map(run.place, run.outputs))]
-    lines += [
-        f"  {'' if number else label:10}{text}" for label, each in rows.items() for number, text in enumerate(each)
-    ]
-    return [*lines, "", "from", *(f"  {line}" for line in inputs(records, run, set())), "", "again"]
+    values = [f"{key} {value}" for key, value in leaves({**run.settings, **run.values}) if key]
+    versions = {"python": made["python"], **{name: one for name, one in run.code.items() if name.isidentifier()}}
+    files = sum("/" in name for name in run.code)
+    yield ", ".join(map(run.place, run.outputs))
+    yield f"  state     {_AS_MADE if records.is_as_written(run) else _CHANGED}"
+    yield f"  made by   {run.name}, on {made['host']} by {made['user']}, {made['started']}"
+    yield f"            {took}, {cpu} of CPU in {made['threads']} threads, {made['peak_memory_mb']} MB at most"
+    if cache and cache["restored"]:
+        yield f"            restored from the result cache on {cache['restored']}: {cache['key']}"
+    yield f"  code      {code_hash(run.code)[:16]}, of {files} files, {_now(run)}"
+    if not settings and values:
+        values = [f"{len(values)} values (--settings lists them)"]
+    yield from (f"  {'' if number else 'settings':10}{value}" for number, value in enumerate(values))
+    yield f"  with      {', '.join(f'{name} {one}' for name, one in versions.items())}"
+    yield "\nfrom"
+    yield from (f"  {line}" for line in inputs(records, run, set()))
 
 
 def inputs(records: Records, run: Run, seen: set[str]) -> Iterator[str]:
@@ -79,31 +78,14 @@ def inputs(records: Records, run: Run, seen: set[str]) -> Iterator[str]:
             yield from (f"  {line}" for line in inputs(records, writer, seen))
 
 
-def overview(records: Records, runs: list[Run], target: Path) -> list[str]:
-    """Several jobs, one per line, and their total cost."""
-    width = max(len(run.name) for run in runs)
-    lines = [
-        f"  {run.name:{width}}  {format_seconds(run.made['seconds']):>8}  {run.made['host']}  {run.made['started']}"
-        + ("" if records.is_as_written(run) else "  CHANGED since it was made")
-        for run in runs
-    ]
-    joules = sum(run.made["joules"] or 0 for run in runs)
-    total = format_seconds(sum(run.made["seconds"] for run in runs))
-    return [f"{target}: {len(runs)} jobs, {total} of work{f', {_energy(joules)}' if joules else ''}", *lines]
-
-
 def _now(run: Run) -> str:
     """What has changed in the code since."""
     try:
         stage = find_stage(run.stage)
-        changes = list(code_changes(run.code, job_code(stage.module, stage.result_settings(run.settings))))
+        edits = list(code_changes(run.code, job_code(stage.module, stage.result_settings(run.settings))))
     except UserError:
-        changes = ["the stage is no more"]
-    return f"other now: {'; '.join(changes)}" if changes else "the same now"
-
-
-def _energy(joules: float) -> str:
-    return f"{joules / 3.6e6:.3g} kWh" if joules >= 3.6e5 else f"{joules:.0f} J"
+        edits = ["the stage is no more"]
+    return f"other now: {'; '.join(edits)}" if edits else "the same now"
 
 
 app = typer_app(main)

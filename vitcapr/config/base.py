@@ -1,12 +1,8 @@
 """Sections of the configuration, the names and paths in them: unknown keys are errors, and values are immutable."""
 
-import ast
-import inspect
 import re
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields
-from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 
@@ -40,6 +36,36 @@ class Only:
 
     def __str__(self) -> str:
         return f"{self.key} {' or '.join('null' if value is None else str(value) for value in self.values)}".rstrip()
+
+
+def find_data(name: str) -> Path:
+    """The path of a data file or folder: under VITCAPR_DATA if it exists there, else as given."""
+    return find_under("VITCAPR_DATA", name)
+
+
+def find_backbone(source: str) -> Path:
+    """The path of a model's folder: under VITCAPR_BACKBONES if it exists there, else ``source``. For a hub id it does
+    not exist."""
+    return find_under("VITCAPR_BACKBONES", source)
+
+
+def find_checkpoint(source: str) -> Path | None:
+    """The local folder of a checkpoint; None for a hub id, whose revision counts."""
+    return folder if (folder := find_backbone(source)).is_dir() else None
+
+
+class UserFile:
+    """Marks a key that holds the path of a file or folder of the user, or a list of them, whose content counts.
+
+    Attributes:
+        find: returns the path on this machine, or None for a value that is no path.
+    """
+
+    def __init__(self, find: Callable[[str], Path | None]) -> None:
+        self.find = find
+
+
+DATA, CHECKPOINT = UserFile(find_data), UserFile(find_checkpoint)
 
 
 class Entry:
@@ -115,17 +141,19 @@ class Section(BaseModel):
         return self.model_dump(mode="json")
 
     def user_files(self) -> Iterator[tuple[str, Path]]:
-        """The files and folders of the user that the section names, each with its key, such as ``backbone.source``.
-
-        A section that names files itself says so by a method of its own.
-        """
-        for name in type(self).model_fields:
+        """The files and folders of the user that the section names, each with its key, such as ``backbone.source``."""
+        for name, field in type(self).model_fields.items():
             value = getattr(self, name)
-            entries = value.items() if isinstance(value, Mapping) else [("", value)]
-            for entry, section in entries:
-                if isinstance(section, Section):
-                    prefix = f"{name}.{entry}" if entry else name
-                    yield from ((f"{prefix}.{key}", path) for key, path in section.user_files())
+            entries: Iterable[tuple[Any, Any]] = [(None, value)]
+            if isinstance(value, Mapping | list):
+                entries = value.items() if isinstance(value, Mapping) else enumerate(value)
+            for entry, part in entries:
+                key = name if entry is None else f"{name}.{entry}"
+                if isinstance(part, Section):
+                    yield from ((f"{key}.{inner}", path) for inner, path in part.user_files())
+                for mark in field.metadata:
+                    if isinstance(mark, UserFile) and part and (path := mark.find(part)) is not None:
+                        yield key, path
 
     def values(self, *without: str) -> dict[str, Any]:
         """The value of every key but those of ``without``, as arguments; a key without effect has its default."""
@@ -163,32 +191,6 @@ class StageSettings(Section):
             for name in fields.keys() & vars(wildcards).keys()
         }
         return cls(**{name: getattr(config, name) for name in fields.keys() - entries.keys()}, **entries)
-
-
-def described(section: type[Section]) -> dict[str, str]:
-    """The docstring of each field of the section, inherited fields included, by key.
-
-    Pydantic can read them when a class is created, but this takes 0.2 s in every command. Only the schema needs them.
-    """
-    texts: dict[str, str] = {}
-    for ancestor in reversed(section.__mro__):
-        if issubclass(ancestor, Section):
-            texts |= _field_docstrings(ancestor.__module__).get(ancestor.__name__, {})
-    return {key: text for key, text in texts.items() if key in section.model_fields}
-
-
-@cache
-def _field_docstrings(module: str) -> dict[str, dict[str, str]]:
-    """The docstrings of the fields of each class of a module, by class and key."""
-    tree = ast.parse(inspect.getsource(sys.modules[module]))
-    return {node.name: dict(_strings_under(node)) for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
-
-
-def _strings_under(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
-    for key, text in zip(node.body, node.body[1:], strict=False):
-        match key, text:
-            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(said))):
-                yield name, inspect.cleandoc(said)
 
 
 LONGEST = 100
@@ -251,22 +253,5 @@ def from_here(path: Path) -> str:
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
-def find_backbone(source: str) -> Path:
-    """The path of a model's folder: under VITCAPR_BACKBONES if it exists there, else ``source``. For a hub id it does
-    not exist."""
-    return find_under("VITCAPR_BACKBONES", source)
-
-
-def checkpoint_files(source: str | None) -> Iterator[tuple[str, Path]]:
-    """The local folder of a checkpoint under the key ``source``; nothing for a hub id, whose revision counts."""
-    if source is not None and (folder := find_backbone(source)).is_dir():
-        yield "source", folder
-
-
 UserPath = Annotated[str, AfterValidator(one_spelling)]
 """The path of a file or folder of the user, or a name on the hub."""
-
-
-def find_data(name: str) -> Path:
-    """The path of a data file or folder: under VITCAPR_DATA if it exists there, else as given."""
-    return find_under("VITCAPR_DATA", name)

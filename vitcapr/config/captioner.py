@@ -1,54 +1,11 @@
-"""Configuration of a captioner and of its training."""
+"""Configuration of captioners, of the decoding of captions and of their reranking."""
 
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
-from vitcapr.config.base import Entry, Only, Section, UserPath, checkpoint_files
-from vitcapr.config.training import Layer, PhaseConfig, Schedule, TrainedConfig, TrainingConfig, one_or_more
-
-
-class CaptionerPhaseConfig(PhaseConfig):
-    learning_rate: float = Field(3e-3, gt=0)
-    warmup_steps: int | None = Field(None, ge=0)
-    """Steps in which the learning rate rises from 0; null: a tenth of the steps of the phase, at most 100."""
-    batch_images: Annotated[int | None, Only("batch_pairs", None)] = Field(None, ge=1)
-    """Images per batch. Every image comes with all its captions: 32 images give about 160 captions. null: 32, or with
-    fewer than 256 training images an eighth of them, at least 4."""
-    schedule: Schedule = "cosine"
-    max_length: int = Field(35, ge=3)
-    """Maximum caption length in tokens, start and end included; longer captions are truncated."""
-    objective: Literal["cross_entropy", "self_critical"] = "cross_entropy"
-    """self_critical maximises the CIDEr-D of sampled captions; use it in a late phase with a small learning rate."""
-    samples: Annotated[int, Only("objective", "self_critical")] = Field(5, ge=2)
-    """Captions sampled per image."""
-    temperature: Annotated[float, Only("objective", "self_critical")] = Field(1.0, gt=0)
-    """Sampling temperature. Below 1, samples are closer to the captions of beam search."""
-
-
-class CaptionerTrainingConfig(TrainingConfig):
-    phases: Annotated[
-        list[CaptionerPhaseConfig],
-        BeforeValidator(one_or_more, json_schema_input_type=CaptionerPhaseConfig | list[CaptionerPhaseConfig]),
-    ] = Field([CaptionerPhaseConfig(epochs=4)], min_length=1)
-    """Training phases, in order; one phase needs no list."""
-    optimizer: Literal["adam", "adamw"] = "adam"
-    ema_decay: float = Field(0.99, ge=0, lt=1)
-    label_smoothing: float = Field(0.0, ge=0, lt=1)
-    """Share of each target's probability that is spread over the vocabulary (cross_entropy only)."""
-    select_by: Literal["loss", "cider"] = "loss"
-    """Select the best epoch by validation loss, or by CIDEr of greedy captions on the validation split."""
-
-    @model_validator(mode="after")
-    def _the_best_epoch_can_be_any(self) -> Self:
-        if self.select_by == "loss" and any(phase.objective == "self_critical" for phase in self.phases):
-            raise ValueError(
-                "select_by loss would never select an epoch of a self_critical phase, which trades "
-                "cross-entropy for CIDEr; set select_by to cider"
-            )
-        return self
+from vitcapr.config.base import CHECKPOINT, Entry, Only, Section, StageSettings, UserPath
+from vitcapr.config.training import CaptionerTrainingConfig, Layer, TrainedConfig
 
 
 class CaptionerConfig(TrainedConfig):
@@ -132,13 +89,10 @@ class TransformerConfig(WordCaptionerConfig):
 class LanguageModelConfig(Section):
     """A pretrained causal language model of transformers with its tokenizer."""
 
-    source: UserPath
+    source: Annotated[UserPath, CHECKPOINT]
     """A hub id or a local folder (looked up under VITCAPR_BACKBONES first)."""
     revision: str = "main"
     """Revision on the hub; give a commit to make the experiment reproducible."""
-
-    def user_files(self) -> Iterator[tuple[str, Path]]:
-        yield from checkpoint_files(self.source)
 
 
 class PrefixConfig(Section):
@@ -157,9 +111,103 @@ class LanguageModelCaptionerConfig(CaptionerConfig):
     """The projector alone, with low-rank adapters of every linear layer (rank 16, Hu et al. 2021; they need peft: pip
     install 'vitcapr[language-model]'), or with all weights. What is not trained is kept in the arithmetic's data type,
     and not stored with the captioner."""
-    gradient_checkpointing: bool = False
-    """Compute the activations again in the backward pass: less memory, more time."""
 
     @property
     def attends(self) -> bool:  # type: ignore[override]
         return self.prefix.grid != 0
+
+
+class SamplingConfig(Section):
+    temperature: float = Field(1.0, gt=0)
+    """What the logits are divided by. Below 1, samples are closer to the captions of beam search."""
+    top_k: int | None = Field(None, ge=1)
+    """Draw from the top_k most probable words; null: from all."""
+    top_p: float = Field(1.0, gt=0, le=1)
+    """Draw from the fewest words that hold this share of the probability; 1: from all."""
+    seed: int = Field(0, ge=0)
+    """Seed of the samples. Those of an image depend on it and on the image's row, not on the other images."""
+
+
+class DecodingConfig(Section):
+    beam_size: Annotated[int, Only("sampling", None)] = Field(5, ge=1)
+    """Beam width; 1 is greedy decoding."""
+    sampling: SamplingConfig | None = None
+    """Draw n_best captions at random; null: search with a beam. Equal samples of an image count once."""
+    max_length: int = Field(35, ge=2)
+    """Maximum number of words in a caption; the end token is not counted."""
+    min_length: int = Field(1, ge=1)
+    """Minimum number of words before the end token is allowed."""
+    length_penalty: float = Field(0.0, ge=0)
+    """Hypotheses are ranked by log-probability / length ** length_penalty; 0: no length normalisation."""
+    block_ngram: int = Field(0, ge=0)
+    """Size of the n-grams that may occur only once in a caption; 0: no blocking."""
+    n_best: int = Field(1, ge=1)
+    """Candidates stored per image; at most beam_size. With sampling, captions drawn per image."""
+    attention: bool = False
+    """Store the attention over the patches for every word of the best caption."""
+    batch_images: int = Field(64, ge=1)
+    precision: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+
+    @property
+    def method(self) -> str:
+        """How captions are generated, in a few words for people."""
+        if self.sampling is not None:
+            return f"{self.n_best} samples"
+        return "greedy" if self.beam_size == 1 else f"beam {self.beam_size}"
+
+    @model_validator(mode="after")
+    def _numbers_agree(self) -> Self:
+        if self.sampling is None and self.n_best > self.beam_size:
+            raise ValueError(f"n_best {self.n_best} is larger than beam_size {self.beam_size}")
+        if self.min_length > self.max_length:
+            raise ValueError(f"min_length {self.min_length} is larger than max_length {self.max_length}")
+        return self
+
+
+class WeighingConfig(Section):
+    """Selection of the retriever's weight by CIDEr of the validation split."""
+
+    tolerance: float = Field(0.0, ge=0)
+    """How far below the best score the selected weight may lie. The largest such weight is selected: it
+    gives captions of more different words, which differ more from image to image. 0: the weight of the best score."""
+    length_penalty: float = Field(0.0, ge=0)
+    """The likelihood term is log-probability / length ** length_penalty, as in a decoding. With the decoding's own
+    length_penalty, weight 0 keeps the order of the decoding."""
+    grid_steps: int = Field(20, ge=1)
+    """Number of equal steps between weight 0 and weight 1."""
+    language_model: LanguageModelConfig | None = None
+    """A language model that sees no image: the likelihood P(t | image) becomes P(t | image) / P(t) ** alpha (Lin et al.
+    2023, arXiv 2306.01879), with the best alpha of 0, 0.25, 0.5, 0.75 and 1."""
+
+
+class RerankingConfig(Section):
+    decoding: Annotated[str, Entry("decodings")]
+    """Name of an entry of decodings with n_best of at least 2."""
+    by: Literal["retriever", "oracle"] = "retriever"
+    """retriever: likelihood and cosine; oracle: the candidate that scores best against the references. An oracle is an
+    upper bound, so its name must contain 'oracle'."""
+    retriever: Annotated[str | None, Only("by", "retriever"), Entry("retrievers")] = None
+    """Name of an entry of retrievers."""
+    weight: Annotated[float | None, Only("by", "retriever")] = Field(None, ge=0, le=1)
+    """Fixed weight of the retriever; 1: the cosine alone, as in ViTCap-R; null: selected by weighing."""
+    weighing: WeighingConfig = WeighingConfig()
+
+    @model_validator(mode="after")
+    def _a_retriever_where_one_is_needed(self) -> Self:
+        if self.by == "retriever" and self.retriever is None:
+            raise ValueError("by: retriever needs the key retriever")
+        return self
+
+
+class RerankSettings(StageSettings):
+    """The settings of the stage ``rerank``. A chosen weight stands in its file, with what it was chosen with."""
+
+    weight: float | None = Field(None, ge=0, le=1)
+    length_penalty: float = Field(1.0, ge=0)
+    """Of the likelihood; with a fixed weight only."""
+
+    @classmethod
+    def from_config(cls, config: Any, wildcards: Any) -> Self:
+        reranking = config.rerankings[wildcards.reranking]
+        fixed = {} if reranking.weight is None else {"length_penalty": reranking.weighing.length_penalty}
+        return cls(weight=reranking.weight, **fixed)

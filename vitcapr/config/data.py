@@ -2,14 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-import yaml
 from pydantic import Field, model_validator
 
-from vitcapr.config.base import Only, Section, StageSettings, UserPath, find_data, one_spelling
+from vitcapr.config.base import DATA, Only, Section, StageSettings, UserPath, find_data, one_spelling
 
 
 class PictureChecks(Section):
@@ -23,7 +21,7 @@ class PictureChecks(Section):
 class LeaveOut(Section):
     """Training captions that an audit holds for wrong."""
 
-    leave_out: UserPath | None = None
+    leave_out: Annotated[UserPath | None, DATA] = None
     """audit.parquet of vitcapr pairs audit: training captions that are probably wrong are left out, and listed in
     rejected.csv (not with data.dataset: pairs)."""
     leave_out_above: Annotated[float, Only("leave_out")] = Field(0.5, gt=0, le=1)
@@ -33,8 +31,6 @@ class LeaveOut(Section):
 class DatasetConfig(Section):
     """The section of one data set."""
 
-    paths: ClassVar[tuple[str, ...]] = ()
-    """The keys whose value is a path of the user, or a list of paths."""
     needed: ClassVar[tuple[tuple[str, ...], ...]] = ()
     """The keys that have to be given; of several in one tuple, one of them."""
     stage: ClassVar[str] = "data_photographs"
@@ -64,37 +60,24 @@ class DatasetConfig(Section):
         """The keys that have to be given, if this is the data set of the experiment, and are not."""
         return [" or ".join(keys) for keys in self.needed if not any(getattr(self, key) for key in keys)]
 
-    def located(self) -> Self:
-        """A copy of the section with the paths of this machine."""
+    def located(self) -> dict[str, Any]:
+        """The value of every key, with the paths of this machine."""
 
         def locate(value: Any) -> Any:
             if isinstance(value, list):
-                return [locate(name) for name in value]
-            return one_spelling(str(find_data(value)))
+                return list(map(locate, value))
+            return value and one_spelling(str(find_data(value)))
 
-        named = {key: getattr(self, key) for key in self.paths}
-        return self.model_copy(update={key: locate(value) for key, value in named.items() if value})
-
-    def user_files(self) -> Iterator[tuple[str, Path]]:
-        """The user's files and folders, each with its key; the items of a list have the keys ``key.0``, ``key.1``,
-        ..."""
-        for key in self.paths:
-            value = getattr(self, key)
-            if isinstance(value, list):
-                yield from ((f"{key}.{place}", Path(name)) for place, name in enumerate(value))
-            elif value:
-                yield key, Path(value)
+        fields = type(self).model_fields
+        return self.values() | {name: locate(getattr(self, name)) for name in fields if DATA in fields[name].metadata}
 
 
 class DataSettings(StageSettings):
-    """The settings of a data-set stage: sections of ``data`` with the paths of this machine."""
+    """The settings of a data-set stage: sections of ``data``."""
 
     @classmethod
     def from_config(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
-        values = {name: getattr(config.data, name) for name in cls.model_fields}
-        return cls(
-            **{name: each.located() if isinstance(each, DatasetConfig) else each for name, each in values.items()}
-        )
+        return cls(**{name: getattr(config.data, name) for name in cls.model_fields})
 
     def user_files(self) -> Iterator[tuple[str, Path]]:
         yield from ((f"data.{key}", path) for key, path in super().user_files())
@@ -103,25 +86,24 @@ class DataSettings(StageSettings):
 class PhotographsConfig(DatasetConfig):
     needed: ClassVar[tuple[tuple[str, ...], ...]] = (("images",),)
 
-    images: UserPath = ""
+    images: Annotated[UserPath, DATA] = ""
     """Folder or zip of the photographs."""
     limit: int | None = Field(None, ge=1)
     """Number of images to keep in all, for a trial run: the first of each split, in proportion; null: all."""
 
     def keys(self) -> dict[str, Any]:
-        """The arguments of the reader: the keys of the section alone."""
-        return self.model_dump(exclude={"images", "limit"})
+        """The arguments of the reader."""
+        return {name: value for name, value in self.located().items() if name != "limit"}
 
 
 class Flickr8kConfig(PhotographsConfig):
     """Flickr8k: a folder of photographs (or the official zip) and its caption files."""
 
-    paths: ClassVar = ("images", "text")
     needed = (("images",), ("text",))
 
-    images: UserPath = ""
+    images: Annotated[UserPath, DATA] = ""
     """Path of the folder Flicker8k_Dataset or of Flickr8k_Dataset.zip."""
-    text: UserPath = ""
+    text: Annotated[UserPath, DATA] = ""
     """Path of the folder Flickr8k_text (official captions and splits), or of Kaggle's captions.txt."""
     splits: Literal["official", "random"] = "official"
     """official: 6,000 / 1,000 / 1,000 by the lists in the text folder; random: the same sizes, drawn with seed."""
@@ -131,7 +113,7 @@ class Flickr8kConfig(PhotographsConfig):
     def user_files(self) -> Iterator[tuple[str, Path]]:
         yield from super().user_files()
         # A captions file may be named without its folder. The lists of the official splits beside it are read too.
-        text = Path(self.text)
+        text = find_data(self.text)
         if self.text and text.is_file():
             yield from ((f"text/{path.name}", path) for path in sorted(text.parent.glob("Flickr_8k.*Images.txt")))
 
@@ -139,13 +121,11 @@ class Flickr8kConfig(PhotographsConfig):
 class Flickr30kConfig(PhotographsConfig):
     """Flickr30k: Parquet files that hold pictures and captions, or photographs and a caption file."""
 
-    paths: ClassVar = ("images", "text", "lists")
-
-    images: UserPath = ""
+    images: Annotated[UserPath, DATA] = ""
     """Folder of the Parquet files (or one of these files), the folder flickr30k-images, or a zip of that folder."""
-    text: UserPath | None = None
+    text: Annotated[UserPath | None, DATA] = None
     """dataset_flickr30k.json, results_20130124.token or Kaggle's results.csv; null: the Parquet files have captions."""
-    lists: UserPath | None = None
+    lists: Annotated[UserPath | None, DATA] = None
     """dataset_flickr30k.json, used only for its splits; needed if neither images nor text define splits."""
     splits: Literal["karpathy", "paper", "random", "whole"] = "karpathy"
     """karpathy: 29,000 / 1,014 / 1,000 from the files or the lists; paper: the same with one caption per image (the
@@ -157,20 +137,14 @@ class Flickr30kConfig(PhotographsConfig):
 class CocoConfig(PhotographsConfig):
     """MS COCO captions: 2014 or 2017 annotation files, with their own splits or Karpathy's."""
 
-    paths: ClassVar = ("images", "annotations", "karpathy")
     needed = (("images",), ("annotations", "karpathy"))
 
-    images: UserPath = ""
+    images: Annotated[UserPath, DATA] = ""
     """Folder that holds train2014/, val2014/, train2017/ or val2017/, or one of these folders."""
-    annotations: list[UserPath] = []
+    annotations: Annotated[list[UserPath], DATA, Only("karpathy", None)] = []
     """captions_*.json files; the file name gives the split (train or val)."""
-    karpathy: UserPath | None = None
-    """dataset_coco.json, which holds captions and the Karpathy split; annotations are then not needed."""
-
-    def user_files(self) -> Iterator[tuple[str, Path]]:
-        for key, path in super().user_files():
-            if not (self.karpathy and key.startswith("annotations")):
-                yield key, path
+    karpathy: Annotated[UserPath | None, DATA] = None
+    """dataset_coco.json, which holds captions and the Karpathy split."""
 
 
 class TableColumns(Section):
@@ -191,12 +165,10 @@ class TableColumns(Section):
 class TableConfig(PhotographsConfig):
     """Photographs and captions of the user."""
 
-    paths: ClassVar = ("images", "captions")
-
-    images: UserPath = ""
+    images: Annotated[UserPath, DATA] = ""
     """Folder or zip of the images; or a folder with metadata.csv or metadata.jsonl, WebDataset tars or Parquet files,
     or one such tar or Parquet file."""
-    captions: UserPath | list[UserPath] | None = None
+    captions: Annotated[UserPath | list[UserPath] | None, DATA] = None
     """CSV, TSV, JSON lines (.jsonl), Parquet, or JSON in COCO's form; or a list of such files, whose names may give
     their splits; null: the captions are in images."""
     columns: TableColumns = TableColumns()
@@ -232,22 +204,21 @@ class TableConfig(PhotographsConfig):
 class PairsConfig(DatasetConfig):
     """Chinese and English pairs; 50,000 by default, or fewer if the source has fewer."""
 
-    paths: ClassVar = ("table", "images", "chinese")
     languages = ("en", "zh")
     stage = "data_pairs"
 
     source: Literal["table", "flickr8k"] = "table"
     """table: your own table; flickr8k: data.flickr8k and its Chinese captions."""
-    table: UserPath = ""
+    table: Annotated[UserPath, DATA] = ""
     """Path of the table: CSV, TSV, JSON lines (.jsonl) or Parquet, with the columns text (or caption) and image (or one
     of its usual names: columns of data.table). Optional columns: language (en or zh; else texts with Han characters
     count as Chinese), category (class for stratified splits; else derived from the words), split (rows with the value
     'test' form the test set; all other rows are split by the settings below)."""
-    images: UserPath = ""
+    images: Annotated[UserPath, DATA] = ""
     """Folder or zip that the image paths in the table are relative to; empty: the folder of the table."""
     encoding: Literal["path", "base64"] = "path"
     """Content of the image column. Bytes (in Parquet) are read in either case."""
-    chinese: UserPath = ""
+    chinese: Annotated[UserPath, DATA] = ""
     """Path of flickr8kzhc.caption.txt of Flickr8k-CN (source flickr8k only)."""
     clean: bool = True
     """Remove symbols, fillers and spaces inside Chinese text; title marks are kept."""
@@ -283,24 +254,13 @@ class PhotographsSettings(LeaveOut, PictureChecks, DataSettings):
     @classmethod
     def from_config(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
         data = config.data
-        checks = {name: getattr(data, name) for name in PictureChecks.model_fields}
-        if data.leave_out:
-            checks |= {
-                "leave_out": one_spelling(str(find_data(data.leave_out))),
-                "leave_out_above": data.leave_out_above,
-            }
-        return cls(**checks, **{data.dataset: getattr(data, data.dataset).located()})
-
-    def user_files(self) -> Iterator[tuple[str, Path]]:
-        yield from super().user_files()
-        if self.leave_out:
-            yield "data.leave_out", Path(self.leave_out)
+        keys = ["max_rejected", data.dataset, *(("leave_out", "leave_out_above") if data.leave_out else ())]
+        return cls(**{name: getattr(data, name) for name in keys})
 
     @property
     def dataset(self) -> tuple[str, PhotographsConfig]:
         """The name of the data set and its section."""
-        sections = {name: getattr(self, name) for name in type(self).model_fields}
-        return next((name, section) for name, section in sections.items() if isinstance(section, PhotographsConfig))
+        return next((name, section) for name, section in self if isinstance(section, PhotographsConfig))
 
     def canonical(self) -> dict[str, Any]:
         return {key: value for key, value in super().canonical().items() if value is not None}
@@ -315,7 +275,7 @@ class DataConfig(LeaveOut, PictureChecks):
 
     dataset: DataSetName = "table"
     licence: str | None = None
-    """Licence of the data set, for croissant.json and the attributes of stores; null: as known of a public data set."""
+    """Licence of the data set, for the attributes of stores; null: as known of a public data set."""
     source: str | None = None
     """Where the data set comes from, an address or a sentence; null: as known of a public data set."""
     table: TableConfig = TableConfig()
@@ -326,42 +286,13 @@ class DataConfig(LeaveOut, PictureChecks):
 
     @model_validator(mode="after")
     def _the_data_set_names_its_files(self) -> Self:
-        section: DatasetConfig = getattr(self, self.dataset)
-        sections = {self.dataset: section}
-        if isinstance(section, PairsConfig) and section.source == "flickr8k":
-            sections["flickr8k"] = self.flickr8k
-        if self.leave_out and not isinstance(section, PhotographsConfig):
+        source = [self.pairs.source] if self.dataset == "pairs" and self.pairs.source != "table" else []
+        read = [self.dataset, *source]
+        if self.leave_out and not isinstance(getattr(self, self.dataset), PhotographsConfig):
             raise ValueError(f"leave_out has no effect with data.dataset: {self.dataset}; remove it")
-        if keys := [f"data.{name}.{key}" for name, each in sections.items() for key in each.missing()]:
+        if keys := [f"data.{name}.{key}" for name in read for key in getattr(self, name).missing()]:
             raise ValueError(f"{' and '.join(keys)} must be given")
-        read = {*sections, *(("flickr8k", self.pairs.source) if self.dataset == "pairs" else ())}
-        values = {name: getattr(self, name) for name in type(self).model_fields if name not in read}
-        if unread := [
-            name for name, each in values.items() if isinstance(each, DatasetConfig) and each != type(each)()
-        ]:
-            raise ValueError(
-                f"data.{unread[0]} has no effect with data.dataset: {self.dataset}; name {unread[0]} there"
-            )
+        for name, section in self:
+            if name not in read and isinstance(section, DatasetConfig) and section != type(section)():
+                raise ValueError(f"data.{name} has no effect with data.dataset: {self.dataset}; name {name} there")
         return self
-
-
-class Terms(Section):
-    """Licence and source of a data set; None: not known."""
-
-    licence: str | None = None
-    source: str | None = None
-
-    @classmethod
-    def of(cls, data: DataConfig) -> "Terms":
-        """Those of the data set of an experiment: as its file gives them, else those of ``terms.yaml``."""
-        name: str = data.dataset
-        if name == "pairs":
-            name = {"flickr8k": "flickr8k-cn"}.get(data.pairs.source, data.pairs.source)
-        known = _known_terms().get(name, {})
-        given = {"licence": data.licence, "source": data.source}
-        return cls.model_validate({**known, **{key: value for key, value in given.items() if value is not None}})
-
-
-@cache
-def _known_terms() -> Any:
-    return yaml.safe_load(Path(__file__).with_name("terms.yaml").read_text(encoding="utf-8"))

@@ -9,13 +9,15 @@ from vitcapr.config.base import CaptionerName, Entry, ExperimentName, ModelName,
 from vitcapr.config.captioner import (
     BaselineConfig,
     CaptionerConfig,
+    DecodingConfig,
     LanguageModelCaptionerConfig,
     PatchAttentionConfig,
+    RerankingConfig,
     TransformerConfig,
 )
 from vitcapr.config.contradictions import contradictions
 from vitcapr.config.data import DataConfig
-from vitcapr.config.decoding import DecodingConfig
+from vitcapr.config.dual_encoder import FinetunedDualEncoderConfig, RetrieverConfig
 from vitcapr.config.features import (
     BackboneConfig,
     FeaturesConfig,
@@ -25,12 +27,8 @@ from vitcapr.config.features import (
     TokenizerConfig,
     WordVectorsConfig,
 )
-from vitcapr.config.finetuned_dual_encoder import FinetunedDualEncoderConfig
 from vitcapr.config.grid import GridConfig, VariantConfig, complete
-from vitcapr.config.metrics import MetricsConfig
-from vitcapr.config.report import FiguresConfig, FiguresOrNone
-from vitcapr.config.reranking import RerankingConfig
-from vitcapr.config.retriever import RetrieverConfig
+from vitcapr.config.report import FiguresConfig, FiguresOrNone, MetricsConfig
 from vitcapr.plugins import plugins
 from vitcapr.rooms import furnished
 

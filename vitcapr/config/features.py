@@ -1,14 +1,16 @@
 """Configuration of what images and captions are made into: features, pixels, words and word vectors."""
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
+import yaml
 from pydantic import Field, model_validator
 
-from vitcapr.config.base import ADOPTED, Name, Only, Section, StageSettings, UserPath, checkpoint_files, find_data
-from vitcapr.config.data import Terms
+from vitcapr.config.base import ADOPTED, CHECKPOINT, DATA, Name, Only, Section, StageSettings, UserPath, find_data
 from vitcapr.plugins import plugins
+from vitcapr.rooms import rooms
 
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
 
@@ -28,7 +30,7 @@ TRAINED = "trained"
 class BackboneConfig(Section):
     """A backbone: a network on pictures of transformers, timm or open_clip: a ViT, a CNN, the image encoder of CLIP."""
 
-    source: UserPath
+    source: Annotated[UserPath, CHECKPOINT]
     """A hub id, a local folder (looked up under VITCAPR_BACKBONES first), a name of timm (timm:NAME), 'trained': the
     ViT of the demo, or 'store:NAME': features that were pulled or imported."""
     revision: str = "main"
@@ -37,8 +39,8 @@ class BackboneConfig(Section):
     """Type of the network; auto: from the checkpoint's configuration. The name of a plugin that reads it. An attention
     roll-out is drawn for a network with a CLS token: vit, image-text and blip-2."""
     output: Literal["hidden", "aligned", "qformer"] = "hidden"
-    """hidden: cls and patches; aligned: the vector of the joint image-text space (CLIP, SigLIP and others, BLIP-2 with
-    contrastive projections); qformer: the query tokens of BLIP-2, which have no position in the picture."""
+    """hidden: cls and patches; aligned: the vector of the joint image-text space (CLIP, SigLIP and others); qformer:
+    the query tokens of BLIP-2, which have no position in the picture."""
     cls: Annotated[Literal["auto", "pooled", "mean"] | Annotated[int, Field(ge=0)], Only("output", "hidden")] = "auto"
     """The vector cls: the number of a token before the patches (RADIO and TIPSv2 have several); pooled: the network's
     pooled output; mean: that of the patches. auto: token 0, else the pooled output, else the mean."""
@@ -77,7 +79,7 @@ class BackboneConfig(Section):
         return self
 
     def user_files(self) -> Iterator[tuple[str, Path]]:
-        yield from checkpoint_files(None if self.source == TRAINED else self.source)
+        yield from () if self.source == TRAINED else super().user_files()
 
     @property
     def is_adopted(self) -> bool:
@@ -108,6 +110,30 @@ class FeaturesConfig(Section):
     code are the same. false: compute all."""
 
 
+class Terms(Section):
+    """Licence and source of a data set; None: not known."""
+
+    licence: str | None = None
+    source: str | None = None
+
+    @classmethod
+    def of(cls, data: Any) -> "Terms":
+        """Those of the data set of an experiment: as its file gives them, else those of a ``terms.yaml``."""
+        name: str = data.dataset
+        if name == "pairs":
+            name = {"flickr8k": "flickr8k-cn"}.get(data.pairs.source, data.pairs.source)
+        known = _known_terms().get(name, {})
+        given = {"licence": data.licence, "source": data.source}
+        return cls.model_validate({**known, **{key: value for key, value in given.items() if value is not None}})
+
+
+@cache
+def _known_terms() -> Any:
+    files = (folder / "terms.yaml" for folder in (Path(__file__).parent, *rooms().values()))
+    texts = (file.read_text(encoding="utf-8") for file in files if file.is_file())
+    return {name: terms for text in texts for name, terms in yaml.safe_load(text).items()}
+
+
 class ExtractSettings(StageSettings):
     """The settings of the stages that extract the features of images, or decode the pictures for a backbone."""
 
@@ -125,14 +151,14 @@ class TextEncoderConfig(Section):
     """A text encoder: a model of transformers or sentence-transformers, the text encoder of a model of images and texts
     such as CLIP, or word vectors."""
 
-    source: UserPath
+    source: Annotated[UserPath, CHECKPOINT]
     """A hub id or a local folder (looked up under VITCAPR_BACKBONES first); for word_vectors, a file in GloVe's format
     (looked up under VITCAPR_DATA first); 'store:NAME': features of the captions that were pulled or imported."""
     revision: str = "main"
     """Revision on the hub; give a commit to make the experiment reproducible."""
     output: Literal["hidden", "aligned", "word_vectors"] = "hidden"
     """hidden: the last layer, pooled (BLIP-2 with T5: of T5's encoder); aligned: the vector of the joint image-text
-    space (CLIP, SigLIP and others, BLIP-2 with contrastive projections); word_vectors: the mean over the word vectors
+    space (CLIP, SigLIP and others); word_vectors: the mean over the word vectors
     of the caption."""
     pool: Annotated[Literal["auto", "mean", "cls", "last"], Only("output", "hidden")] = "auto"
     """Pooling of the tokens: the mean, the first token (cls) or the last token. auto: with modules.json, what
@@ -150,10 +176,7 @@ class TextEncoderConfig(Section):
     """Maximum caption length in the encoder's tokens, special tokens included; longer captions are truncated."""
 
     def user_files(self) -> Iterator[tuple[str, Path]]:
-        if self.output == "word_vectors":
-            yield "source", find_data(self.source)
-        else:
-            yield from checkpoint_files(self.source)
+        yield from [("source", find_data(self.source))] if self.output == "word_vectors" else super().user_files()
 
     @model_validator(mode="after")
     def _a_store_has_no_settings(self) -> Self:
@@ -196,11 +219,8 @@ class VocabularyConfig(Section):
 class WordVectorsConfig(Section):
     """A word-vector text file in GloVe's format."""
 
-    path: UserPath
+    path: Annotated[UserPath, DATA]
     dimension: int = Field(50, ge=1)
-
-    def user_files(self) -> Iterator[tuple[str, Path]]:
-        yield "path", find_data(self.path)
 
 
 class TextConfig(Section):

@@ -1,12 +1,141 @@
-"""What the figures and the first page of an experiment show."""
+"""Configuration of the scores of captions, of their intervals, and of what figures and the first page show."""
 
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypedDict
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from vitcapr.config.base import Section, StageSettings
+from vitcapr.config.base import DATA, Entry, Section, StageSettings, UserPath
+from vitcapr.config.features import TextEncoderConfig
 from vitcapr.config.scored import ScoredModels, SeededModel
+from vitcapr.plugins import modules_in, plugins
 from vitcapr.rooms import ask
+
+CAPTION_METRICS = tuple(sorted([*modules_in("vitcapr.metrics.captions"), *plugins("METRIC")]))
+"""The names of all metrics of captions, plugins included."""
+
+
+if TYPE_CHECKING:
+    CaptionMetricName = str
+else:
+    CaptionMetricName = Literal[CAPTION_METRICS]
+
+
+FOR_ENGLISH = frozenset({"chair", "meteor", "spice"})
+"""The metrics that read English alone; captions in other languages are scored by the others."""
+
+
+class ClipScoreConfig(Section):
+    """CLIPScore and RefCLIPScore, by the two halves of one model."""
+
+    backbone: Annotated[str, Entry("backbones")]
+    """The image half: a backbone with output: aligned."""
+    text_encoder: Annotated[str, Entry("text_encoders")]
+    """The text half: a text encoder of the same checkpoint with output: aligned."""
+
+
+class SentenceSimilarityConfig(Section):
+    """The similarity of sentences."""
+
+    text_encoder: Annotated[str, Entry("text_encoders")]
+    """A text encoder of sentences, for example a Sentence-BERT model with pool: mean."""
+
+
+class BertScoreConfig(Section):
+    """BERTScore, without rescaling by a baseline."""
+
+    text_encoder: Annotated[str, Entry("text_encoders")]
+    """A text encoder with output: hidden, for example BERT or RoBERTa."""
+    layer: int | None = Field(None, ge=1)
+    """The hidden layer whose vectors are compared, counted from 1; null: the last one."""
+    idf: bool = False
+    """Weigh tokens by their inverse document frequency in the references of the split."""
+
+
+class Resampling(TypedDict):
+    """Of the images, for intervals; the arguments of the functions that score."""
+
+    samples: int
+    seed: int
+
+
+class MetricsConfig(Section):
+    caption: list[CaptionMetricName] = ["bleu", "meteor", "rouge_l", "cider", "diversity"]
+    """Modules of vitcapr.metrics.captions; docs/metrics.md explains each score. Of these, chair, meteor and spice score
+    English captions only."""
+    instances: Annotated[list[UserPath], DATA] = []
+    """instances_*.json files of COCO (looked up under VITCAPR_DATA first), which the metric chair needs."""
+    clip_score: ClipScoreConfig | None = None
+    """null: no CLIPScore."""
+    sentence_similarity: SentenceSimilarityConfig | None = None
+    """null: no similarity of sentences."""
+    bert_score: BertScoreConfig | None = None
+    """null: no BERTScore."""
+    sampled_images: dict[Literal["train", "validation", "test"], Annotated[int, Field(ge=1)]] = {}
+    """Number of images of a split whose captions are scored; other splits are scored whole. Training, validation and
+    retrieval do not use the sample."""
+    bootstrap_samples: int = Field(1000, ge=0)
+    """Bootstrap samples of the images for the 95 % intervals; 0: no intervals."""
+
+    def caption_in(self, language: str) -> list[str]:
+        """The metrics of captions in a language."""
+        return [name for name in self.caption if language == "en" or name not in FOR_ENGLISH]
+
+    @property
+    def resampling(self) -> Resampling:
+        return {"samples": self.bootstrap_samples, "seed": 0}
+
+
+ENCODERS = frozenset({"metrics.clip_score", "metrics.sentence_similarity", "metrics.bert_score"})
+"""Settings that only score_similarity needs."""
+
+
+SCORERS = ENCODERS | {"metrics.caption", "metrics.instances", "metrics.sampled_images"}
+"""Settings that only caption scores need. They are execution only for stages that use only the intervals."""
+
+
+class LanguageSettings(StageSettings):
+    """The settings of the stages that read references."""
+
+    language: str = "en"
+
+    @classmethod
+    def from_config(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
+        return cls(language=config.text.language)
+
+
+class ScoreSettings(LanguageSettings):
+    """The settings of the stages that score captions."""
+
+    metrics: MetricsConfig = MetricsConfig()
+
+    @classmethod
+    def from_config(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
+        language = config.text.language
+        metrics = config.metrics.model_copy(update={"caption": config.metrics.caption_in(language)})
+        return cls(metrics=metrics, language=language)
+
+
+class IntervalSettings(StageSettings):
+    """What the other stages that score need: the resamples and their seed."""
+
+    metrics: MetricsConfig = MetricsConfig()
+
+
+class SimilaritySettings(ScoreSettings):
+    """The settings of the stage ``score_similarity``."""
+
+    clip: TextEncoderConfig | None = None
+    """The text half of the model whose image half made the features."""
+    sentences: TextEncoderConfig | None = None
+    bert: TextEncoderConfig | None = None
+    """The encoder of BERTScore."""
+
+    @classmethod
+    def from_config(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
+        metrics = config.metrics
+        settings = {"clip": metrics.clip_score, "sentences": metrics.sentence_similarity, "bert": metrics.bert_score}
+        encoders = {name: config.text_encoders[by.text_encoder] for name, by in settings.items() if by is not None}
+        return cls(metrics=metrics, language=config.text.language, **encoders)
 
 
 def _distinct(names: list[str]) -> list[str]:

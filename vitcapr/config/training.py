@@ -1,9 +1,9 @@
-"""Configuration that all trainings share: seed, optimiser, early stopping and execution."""
+"""Configuration of every training: phases, optimiser, early stopping and execution."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from vitcapr.config.base import Only, Section, StageSettings
 
@@ -101,3 +101,164 @@ class SweepConfig(Section):
         if len(set(rates)) < len(rates):
             raise ValueError("learning rates must be different")
         return rates
+
+
+class CaptionerPhaseConfig(PhaseConfig):
+    learning_rate: float = Field(3e-3, gt=0)
+    warmup_steps: int | None = Field(None, ge=0)
+    """Steps in which the learning rate rises from 0; null: a tenth of the steps of the phase, at most 100."""
+    batch_images: Annotated[int | None, Only("batch_pairs", None)] = Field(None, ge=1)
+    """Images per batch. Every image comes with all its captions: 32 images give about 160 captions. null: 32, or with
+    fewer than 256 training images an eighth of them, at least 4."""
+    schedule: Schedule = "cosine"
+    max_length: int = Field(35, ge=3)
+    """Maximum caption length in tokens, start and end included; longer captions are truncated."""
+    objective: Literal["cross_entropy", "self_critical"] = "cross_entropy"
+    """self_critical maximises the CIDEr-D of sampled captions; use it in a late phase with a small learning rate."""
+    samples: Annotated[int, Only("objective", "self_critical")] = Field(5, ge=2)
+    """Captions sampled per image."""
+    temperature: Annotated[float, Only("objective", "self_critical")] = Field(1.0, gt=0)
+    """Sampling temperature. Below 1, samples are closer to the captions of beam search."""
+
+
+class CaptionerTrainingConfig(TrainingConfig):
+    phases: Annotated[
+        list[CaptionerPhaseConfig],
+        BeforeValidator(one_or_more, json_schema_input_type=CaptionerPhaseConfig | list[CaptionerPhaseConfig]),
+    ] = Field([CaptionerPhaseConfig(epochs=4)], min_length=1)
+    """Training phases, in order; one phase needs no list."""
+    optimizer: Literal["adam", "adamw"] = "adam"
+    ema_decay: float = Field(0.99, ge=0, lt=1)
+    label_smoothing: float = Field(0.0, ge=0, lt=1)
+    """Share of each target's probability that is spread over the vocabulary (cross_entropy only)."""
+    select_by: Literal["loss", "cider"] = "loss"
+    """Select the best epoch by validation loss, or by CIDEr of greedy captions on the validation split."""
+
+    @model_validator(mode="after")
+    def _the_best_epoch_can_be_any(self) -> Self:
+        if self.select_by == "loss" and any(phase.objective == "self_critical" for phase in self.phases):
+            raise ValueError(
+                "select_by loss would never select an epoch of a self_critical phase, which trades "
+                "cross-entropy for CIDEr; set select_by to cider"
+            )
+        return self
+
+
+class DualEncoderPhaseConfig(PhaseConfig):
+    """The keys of a phase of every dual encoder."""
+
+    learning_rate: float = Field(3e-3, gt=0)
+    schedule: Literal[Schedule, "step"] = "cosine"
+    """Learning-rate schedule over the phase: cosine and linear go from learning_rate down to final_fraction of it; step
+    multiplies it by gamma after every step_epochs."""
+    step_epochs: Annotated[int, Only("schedule", "step")] = Field(5, ge=1)
+    """Number of epochs after which the learning rate is multiplied by gamma."""
+    gamma: Annotated[float, Only("schedule", "step")] = Field(0.5, gt=0, le=1)
+    batch_images: Annotated[int, Only("batch_pairs", None)] = Field(64, ge=2)
+    """Images per batch. Each image is compared with the captions of all images of the batch."""
+    captions_per_image: Annotated[int | None, Only("batch_pairs", None)] = Field(None, ge=1)
+    """Captions sampled per image; null: all captions."""
+    objective: Literal["info_nce", "max_hinge", "sigmoid", "hinge_rank", "pooled"] = "info_nce"
+    """info_nce: contrastive loss in both directions; max_hinge: hinge loss on the hardest negative (VSE++); sigmoid:
+    binary classification of every pair (SigLIP); hinge_rank: hinge loss on every negative caption, where captions have
+    length 1 and images keep their length (DeViSE); pooled: equation 4 of the BERT-ViT paper."""
+    shift: Annotated[float | None, Only("objective", "pooled")] = None
+    """rho of equation 4; null: the smallest value with which the loss of such a batch is never negative."""
+    margin: Annotated[float, Only("objective", "max_hinge", "hinge_rank")] = Field(0.2, gt=0)
+    """Margin of the hinge."""
+    hard_negatives: Literal["second", "hardest"] | None = None
+    """Negatives with an additional loss, which is added to the objective. second: the second of the two most similar
+    captions (the paper); hardest: the most similar negative caption; null: none."""
+
+    @model_validator(mode="after")
+    def _mines_by_cosine(self) -> Self:
+        if self.objective == "hinge_rank" and self.hard_negatives is not None:
+            raise ValueError("hard_negatives are mined by cosine, but hinge_rank uses dot products; remove one")
+        return self
+
+
+class RetrieverPhaseConfig(DualEncoderPhaseConfig):
+    mixup: float = Field(0.0, ge=0)
+    """Parameter of Beta(mixup, mixup), from which the mixing share of two pairs of a batch is drawn; 0: no mixup. Text
+    kind features only."""
+    structure: float = Field(0.0, ge=0)
+    """Weight of the STRUCTURE loss, which keeps the neighbours that images and captions have in the spaces of their
+    frozen encoders; 0: none. Text kinds features and features_and_words only."""
+
+
+class DualEncoderTrainingConfig(TrainingConfig):
+    """The keys of the training of every dual encoder."""
+
+    phases: Sequence[DualEncoderPhaseConfig]
+    pairs: int | None = Field(None, ge=2)
+    """Number of training pairs to sample (null: all). A larger sample contains the smaller one."""
+    sweep: SweepConfig | None = None
+    select_by: Literal["loss", "rsum"] = "rsum"
+    """Select the best epoch by validation loss, or by the sum of Recall@1, 5 and 10 of both directions."""
+
+    @model_validator(mode="after")
+    def _a_sweep_is_trained(self) -> Self:
+        if self.sweep is not None and not self.phases:
+            raise ValueError("sweep needs a training phase")
+        return self
+
+
+class RetrieverTrainingConfig(DualEncoderTrainingConfig):
+    phases: Annotated[
+        list[RetrieverPhaseConfig],
+        BeforeValidator(one_or_more, json_schema_input_type=RetrieverPhaseConfig | list[RetrieverPhaseConfig]),
+    ] = [RetrieverPhaseConfig(epochs=10)]
+    """Training phases, in order; one phase needs no list. Empty if head is none on both sides, because such a retriever
+    has no weights to learn."""
+    validation_images: int | None = Field(10_000, ge=2)
+    """Number of images of the validation split to validate on, drawn at random; null: all."""
+
+
+class AugmentationConfig(Section):
+    """Random changes of the training pictures. A limit of 0 switches a change off."""
+
+    probability: float = Field(0.5, ge=0, le=1)
+    """Probability of rotation, brightness, hue and blur, each drawn independently."""
+    rotation: float = Field(15.0, ge=0, le=180)
+    """Maximum angle in degrees, in both directions; the picture is mirrored at its edges to fill the corners."""
+    flip: float = Field(0.5, ge=0, le=1)
+    """Probability of a left-right flip. Captions that say left or right become wrong."""
+    brightness: float = Field(0.2, ge=0, lt=1)
+    """Maximum relative change of the pixel values."""
+    hue: float = Field(0.05, ge=0, le=0.5)
+    """Maximum rotation of the hue, in turns of the colour circle. Keep it small, because captions name colours."""
+    blur: float = Field(1.0, ge=0, le=10)
+    """Maximum standard deviation of the Gaussian blur, in pixels."""
+
+
+class FinetuningPhaseConfig(DualEncoderPhaseConfig):
+    learning_rate: float = Field(1e-4, gt=0)
+    """Learning rate of the projections; encoder_rate and layer_decay scale it for the encoders."""
+    schedule: Literal[Schedule, "step"] = "constant"
+    batch_images: Annotated[int, Only("batch_pairs", None)] = Field(20, ge=2)
+    """Images per batch (the paper: 20). Each image is compared with the captions of all images of the batch."""
+    captions_per_image: Annotated[int | None, Only("batch_pairs", None)] = Field(1, ge=1)
+    """Captions sampled per image, over all languages together; null: all captions."""
+
+
+class FinetuningConfig(DualEncoderTrainingConfig):
+    phases: Annotated[
+        list[FinetuningPhaseConfig],
+        BeforeValidator(one_or_more, json_schema_input_type=FinetuningPhaseConfig | list[FinetuningPhaseConfig]),
+    ] = Field([FinetuningPhaseConfig(epochs=5)], min_length=1)
+    """Training phases, in order; one phase needs no list."""
+    encoder_rate: float = Field(1.0, gt=0, le=1)
+    """Factor on the learning rate of pretrained encoders. Projections and encoders from scratch use the full rate."""
+    layer_decay: float = Field(1.0, gt=0, le=1)
+    """Learning-rate factor from each layer of a pretrained encoder to the layer below it."""
+    augmentation: AugmentationConfig | None = None
+    """Random changes of the training pictures; null: none."""
+    chunk: int | None = Field(None, ge=1)
+    """Images, and captions, per forward pass of a tower (gradient caching); the loss is still over the whole batch. It
+    saves memory and costs a second forward pass. null: the whole batch in one pass."""
+    checkpoint_layers: bool = False
+    """Gradient checkpointing: keep only the inputs of the layers and recompute the rest. Less memory, more time."""
+    epoch_batches: int | None = Field(None, ge=1)
+    """Batches per epoch, that is between two validations; null: the whole training split."""
+    validation_images: int | None = Field(None, ge=2)
+    """Number of images to validate on, from the start of the validation split; null: all."""

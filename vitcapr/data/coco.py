@@ -1,4 +1,5 @@
-"""MS COCO captions: the 2014 and 2017 annotation files, or Karpathy's split of the 2014 ones.
+"""MS COCO captions: the 2014 and 2017 annotation files, or Karpathy's split; and the reader of Karpathy's files,
+``dataset_coco.json`` and ``dataset_flickr30k.json``.
 
 X. Chen et al.: Microsoft COCO Captions: Data Collection and Evaluation Server. arXiv:1504.00325.
 A. Karpathy, L. Fei-Fei: Deep Visual-Semantic Alignments for Generating Image Descriptions. CVPR 2015.
@@ -8,16 +9,17 @@ import posixpath
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from vitcapr.data.collect import ListedCaption, ListedImage, Listing
 from vitcapr.data.images import ImageSource
-from vitcapr.data.karpathy import SPLITS, annotations_in, check_entries, odd_entry, read_karpathy
 from vitcapr.data.splits import parse_split, split_in
-from vitcapr.data.tars import Rejected
+from vitcapr.data.tars import OddRow, Rejected
 from vitcapr.errors import UserError
-from vitcapr.files import read_field
+from vitcapr.files import read_field, read_json
 
 EXPECTED = "name the folder that holds train2014/, val2014/, train2017/ or val2017/, or one of these"
 _KEY = "data.coco.annotations"
@@ -103,7 +105,7 @@ def list_karpathy(image_files: Iterable[str], file: Path) -> Listing:
         image_files: the paths that exist below the image root; ``val2014/x.jpg`` is preferred to ``x.jpg``.
     """
     existing = set(image_files)
-    splits = {**SPLITS, "restval": "train"}
+    splits = {**KARPATHY_SPLITS, "restval": "train"}
     listed, captions, rejected = read_karpathy(file, "data.coco.karpathy", "dataset_coco.json", splits, numbered=True)
     images = [
         ListedImage(
@@ -133,3 +135,80 @@ def names_once(paths: Iterable[str]) -> dict[str, str]:
     names = [unicodedata.normalize("NFC", posixpath.basename(path)) for path in paths]
     counted = Counter(names)
     return {name: path for name, path in zip(names, paths, strict=True) if counted[name] == 1}
+
+
+KARPATHY_SPLITS = {"train": "train", "val": "validation", "test": "test"}
+"""By their names in the files. COCO adds ``restval``."""
+
+
+class KarpathyImage(NamedTuple):
+    """The folder of an image (empty in Flickr30k's file), its file name and its split."""
+
+    folder: str
+    name: str
+    split: str
+
+
+def read_karpathy(
+    file: Path, key: str, expected: str, splits: Mapping[str, str] = KARPATHY_SPLITS, *, numbered: bool = False
+) -> tuple[dict[str, KarpathyImage], list[ListedCaption], Rejected]:
+    """The images by id, the captions, and (item, reason) of what is left out.
+
+    Args:
+        key: of the configuration, which names the file.
+        expected: the name of the published file.
+        numbered: the ids are COCO's numbers; otherwise an image's id is its file name, and a caption's is that name,
+            ``#`` and its number.
+    """
+    images: dict[str, KarpathyImage] = {}
+    captions: list[ListedCaption] = []
+    rejected: Rejected = []
+    form = "whose images have filename, split and sentences with raw; COCO's also cocoid, filepath and sentid"
+    with annotations_in(file, key, f"the file {expected}", f"name {expected}, {form}") as content:
+        for number, entry in enumerate(read_field(content, "images", list)):
+            with odd_entry(rejected, entry, ("cocoid", "filename"), f"{file.name} images[{number}]"):
+                name = read_field(entry, "filename", str)
+                image = str(read_field(entry, "cocoid", int)) if numbered else name
+                if image in images:
+                    rejected.append((image, "duplicate image id"))
+                    continue
+                folder = read_field(entry, "filepath", str) if numbered else ""
+                sentences, split = read_field(entry, "sentences", list), read_field(entry, "split", str)
+                if split not in splits:
+                    raise TypeError(f"unknown split '{split}'")
+                images[image] = KarpathyImage(folder, name, splits[split])
+                for place, sentence in enumerate(sentences):
+                    with odd_entry(rejected, sentence, ("sentid",) if numbered else (), f"{name}#{place}"):
+                        identity = str(read_field(sentence, "sentid", int)) if numbered else f"{name}#{place}"
+                        captions.append(ListedCaption(identity, image, read_field(sentence, "raw", str)))
+        check_entries(captions, rejected)
+    return images, captions, rejected
+
+
+@contextmanager
+def annotations_in(file: Path, key: str, what: str, remedy: str) -> Iterator[Any]:
+    """The content of a JSON file, as long as it has the form of ``what``; otherwise a UserError that names ``key``."""
+    if not file.is_file():
+        raise UserError(f"{key}: no such file", where=file, remedy=remedy)
+    try:
+        yield read_json(file)
+    except TypeError as error:
+        raise UserError(f"{key}: not {what}: {error}", where=file, remedy=remedy) from error
+
+
+@contextmanager
+def odd_entry(rejected: Rejected, entry: Any, ids: Sequence[str], place: str) -> Iterator[None]:
+    """Leave out an entry that cannot be read; it is listed by the first of its ``ids``, or else by its place."""
+    try:
+        yield
+    except TypeError as error:
+        known = [entry[name] for name in ids if isinstance(entry, dict) and type(entry.get(name)) in (int, str)]
+        rejected.append((str(known[0] if known else place), OddRow(error)))
+
+
+def check_entries(captions: Sequence[ListedCaption], rejected: Rejected) -> None:
+    """Raises:
+    TypeError: no caption could be read, because the file has another form.
+    """
+    if not captions and (odd := [row for row in rejected if isinstance(row[1], OddRow)]):
+        raise TypeError(f"{odd[0][1]} ({odd[0][0]})")

@@ -14,7 +14,7 @@ from typing import NamedTuple, Self
 import numpy as np
 import pandas as pd
 
-from vitcapr.data.images import BadImage, ImageSource, decoders_of, inspect_all
+from vitcapr.data.images import BadImage, ImageSource, inspect_all
 from vitcapr.data.photographs import MAX_PIXELS
 from vitcapr.data.splits import share_limit
 from vitcapr.data.tars import OddRow, Rejected
@@ -108,13 +108,11 @@ class Checked:
         images: the columns of ``images.parquet``.
         captions: those of :class:`Listing`, by ``image_row``, the row in ``images``; every image has one.
         rejected: (item, reason) of everything else.
-        decoders: see :func:`vitcapr.data.images.decoders_of`.
     """
 
     images: pd.DataFrame
     captions: pd.DataFrame
     rejected: Rejected
-    decoders: dict[str, str]
 
 
 def tried_paths(images: pd.DataFrame, rows: np.ndarray) -> "pd.Series[str]":
@@ -154,7 +152,6 @@ def check(
     candidates, reason = _choose_images(listing, captions, checks, source.root, limit)
     size = np.zeros((len(images), 2), np.int32)
     digest = np.zeros((len(images), 32), np.uint8)
-    heif = False
     with closing(inspect_all(source, path.iloc[candidates].array, checks.max_pixels, reporter)) as inspected:
         for row, facts in zip(candidates, inspected, strict=True):
             if isinstance(facts, BadImage):
@@ -162,7 +159,6 @@ def check(
             else:
                 size[row] = facts.width, facts.height
                 digest[row] = np.frombuffer(facts.digest, np.uint8)
-                heif |= facts.heif
     _check_loss(images, reason, candidates, checks, source.root)
     good = candidates[reason[candidates] == ""]
     number = pd.DataFrame(digest[good].view(np.uint64)).groupby([0, 1, 2, 3], sort=False).ngroup().to_numpy(np.int64)
@@ -200,7 +196,6 @@ def check(
         ),
         take_rows(captions, order).assign(image_row=np.searchsorted(rows, image_row[order])),
         rejected,
-        decoders_of(heif),
     )
 
 
@@ -209,7 +204,7 @@ def _choose_images(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The rows of the images to read, and why each of the others is left out before that; else empty texts."""
     odd = [row for row in listing.rejected if isinstance(row[1], OddRow)]
-    _raise_loss(odd, len(odd) + len(listing.captions), "rows of captions", checks, root)
+    _raise_loss(odd, len(odd) + len(listing.captions), "rows of captions", checks, None)
     images = listing.images
     captioned = np.bincount(captions["image_row"], minlength=len(images)) > 0
     reason = _reasons_without_reading(images["path"], captioned)
@@ -235,13 +230,13 @@ def _check_loss(images: pd.DataFrame, reason: np.ndarray, captioned: np.ndarray,
     _raise_loss(lost, len(captioned), "captioned images", checks, root)
 
 
-def _raise_loss(lost: Rejected, number: int, what: str, checks: Checks, root: Path) -> None:
+def _raise_loss(lost: Rejected, number: int, what: str, checks: Checks, where: Path | None) -> None:
     if len(lost) > checks.max_rejected * number:
         counts = Counter(reason for _, reason in lost).most_common(3)
         reasons = ", ".join(f"{count} x {reason}" for reason, count in counts)
         raise UserError(
             f"{len(lost)} of {number} {what} cannot be used, '{lost[0][0]}' first: {reasons}",
-            where=root,
+            where=where,
             remedy=f"repair them, or raise data.max_rejected, which is {checks.max_rejected:g}",
         )
 
@@ -314,7 +309,6 @@ def collect(
         images=images,
         captions=captions[["caption_id", "image_row", "text"]].assign(language=captions["language"].fillna("en")),
         rejected=checked.rejected,
-        decoders=checked.decoders,
     )
     splits = images["split"].value_counts()
     reporter.line(f"{len(images)} images: " + ", ".join(f"{splits[s]} {s}" for s in SPLITS if splits[s]))

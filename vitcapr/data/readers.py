@@ -1,7 +1,8 @@
-"""The readers of photographs with captions, by the names of their data sets."""
+"""The readers of photographs with captions, by the names of data sets, and the captions that an audit leaves out."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -9,9 +10,11 @@ import numpy as np
 import pandas as pd
 
 from vitcapr.data import coco, flickr8k, flickr30k, table
-from vitcapr.data.collect import Listing, tried_paths
+from vitcapr.data.collect import Listing, take_rows, tried_paths
 from vitcapr.data.images import ImageSource
 from vitcapr.errors import UserError
+from vitcapr.formats.caption_audit import read_audit
+from vitcapr.formats.containers import find_texts
 
 READERS: dict[str, Any] = {"coco": coco, "flickr30k": flickr30k, "flickr8k": flickr8k, "table": table}
 """A module has ``list_images`` and, for people whose photographs are not found, ``EXPECTED``."""
@@ -53,3 +56,28 @@ def _missing(captioned: pd.DataFrame, listing: Listing, files: list[str]) -> str
     item, reason = listing.rejected[0]
     number = len(listing.rejected)
     return f"no photograph with a caption is listed; {number} items are left out, the first is '{item}': {reason}"
+
+
+def leave_out(listing: Listing, audit: Path, least: float) -> Listing:
+    """The listing without the training captions whose probability of being wrong is at least ``least``.
+
+    They are among ``rejected``, with the probability as the reason. Captions of the other splits stay, so that scores
+    can be compared.
+
+    Raises:
+        UserError: no training caption is left out.
+    """
+    table, captions = read_audit(audit), listing.captions
+    wrong = np.append(table["wrong"].to_numpy(), np.nan)[find_texts(captions["caption_id"], table["caption_id"])]
+    row = captions["image_row"].to_numpy()
+    trained = (row >= 0) & (listing.images["split"].to_numpy() == "train")[row]
+    if not (trained & (wrong >= least)).any():
+        known = trained & ~np.isnan(wrong)
+        highest = f"their highest probability is {wrong[known].max():.3g}" if known.any() else "it has none of them"
+        what = f"data.leave_out leaves out none of {trained.sum():,} training captions: {highest}"
+        raise UserError(what, where=audit, remedy="lower data.leave_out_above, or remove data.leave_out")
+    out = np.flatnonzero(trained & (wrong >= least))
+    reasons = [f"left out: wrong with a probability of {each:.2f}" for each in wrong[out]]
+    rejected = [*listing.rejected, *zip(captions["caption_id"].iloc[out], reasons, strict=True)]
+    kept = take_rows(captions, np.setdiff1d(np.arange(len(captions)), out))
+    return replace(listing, captions=kept, rejected=rejected)

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from vitcapr.batches.sources import read_rows
-from vitcapr.config.decoding import DecodingConfig
+from vitcapr.config.captioner import DecodingConfig
 from vitcapr.decoding.beam import beam_search
 from vitcapr.decoding.captioners import check_features, open_captioner
 from vitcapr.decoding.hypotheses import Hypothesis

@@ -1,4 +1,4 @@
-"""Checkpoints on disk: where they are, the digest of their weights, and one part of them in memory.
+"""Checkpoints on disk: where they are, the digest of their weights, their tokenizer, and one part of them in memory.
 
 transformers builds the part on the meta device, maps the safetensors, and reads each tensor of the part in the dtype of
 the arithmetic. So the peak of memory is the part and one more tensor, for a checkpoint of any size. Only the functions
@@ -6,7 +6,7 @@ that load import transformers, which takes seconds.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -227,3 +227,32 @@ def load_part(
         what = f"the weights lack {len(missing)} tensors of the model, '{sorted(missing)[0]}' among them"
         raise UserError(what, where=folder, remedy=remedy)
     return model.eval().requires_grad_(False)
+
+
+def digest_with_tokenizer(folder: Path, more: Sequence[str] = ()) -> str:
+    """sha256 of configuration, weights and tokenizer, and of the files of the patterns ``more``."""
+    files = sorted({path for pattern in (*TOKENIZER, *more) for path in folder.glob(pattern)})
+    lines = [weights_digest(folder), *(f"{path.relative_to(folder)} {sha256_file(path)}" for path in files)]
+    return sha256_bytes("\n".join(lines).encode())
+
+
+def open_tokenizer(folder: Path) -> Any:
+    """The tokenizer of a checkpoint, of transformers.
+
+    Raises:
+        UserError: there is none, or it is damaged.
+    """
+    from transformers import AutoTokenizer
+
+    try:
+        return AutoTokenizer.from_pretrained(folder, **LOCAL)
+    except Exception as error:  # Each tokenizer class has its own way to say that its files do not do.
+        what = f"the tokenizer cannot be opened: {str(error)[:120]}"
+        raise UserError(what, where=folder, remedy="fetch the checkpoint again") from error
+
+
+def by_length(tokens: Sequence[Sequence[int]], batch: int) -> Iterator[list[int]]:
+    """The places of sentences in batches of similar length, so that there is little padding."""
+    order = sorted(range(len(tokens)), key=lambda index: len(tokens[index]))
+    for first in range(0, len(order), batch):
+        yield order[first : first + batch]

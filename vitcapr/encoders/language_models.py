@@ -10,9 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from vitcapr.encoders.checkpoints import load_part, locate, read_config
+from vitcapr.encoders.checkpoints import by_length, load_part, locate, open_tokenizer, read_config
 from vitcapr.encoders.precision import resolve_device
-from vitcapr.encoders.tokenizers import by_length, open_tokenizer
 from vitcapr.errors import UserError
 
 _BATCH = 32

@@ -8,10 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from vitcapr.encoders.checkpoints import source_name, weights_digest
+from vitcapr.encoders.checkpoints import by_length, source_name, weights_digest
 from vitcapr.encoders.precision import resolve_device
 from vitcapr.encoders.text_encoders import TextEncoder, TextRecipe
-from vitcapr.encoders.tokenizers import by_length
 from vitcapr.encoders.word_vector_encoder import WordVectorEncoder
 from vitcapr.errors import UserError
 

@@ -34,16 +34,16 @@ def to_device(host: Tensor, device: torch.device) -> Tensor:
     return placed
 
 
-def to_host(tensor: Tensor) -> Tensor:
-    """``tensor`` in host memory, whose content is valid after the wait that :func:`copies_to_host` returns."""
+def to_host(tensor: Tensor, host: Tensor) -> None:
+    """Copy ``tensor`` to ``host``, whose content is valid after the wait that :func:`copies_to_host` returns."""
     if not tensor.is_cuda:
-        return tensor
-    host, stream = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True), _streams(tensor.device)[1]
+        host.copy_(tensor)
+        return
+    stream = _streams(tensor.device)[1]
     stream.wait_stream(torch.cuda.current_stream(tensor.device))
     with torch.cuda.stream(stream):
         host.copy_(tensor, non_blocking=True)
     tensor.record_stream(stream)
-    return host
 
 
 def copies_to_host(device: torch.device) -> Callable[[], None]:

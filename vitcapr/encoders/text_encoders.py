@@ -10,7 +10,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from vitcapr.encoders.checkpoints import Checkpoint, locate, source_name
+from vitcapr.encoders.checkpoints import (
+    Checkpoint,
+    by_length,
+    digest_with_tokenizer,
+    locate,
+    open_tokenizer,
+    source_name,
+)
 from vitcapr.encoders.guards import check_sentences
 from vitcapr.encoders.kinds import (
     MODULES,
@@ -26,7 +33,6 @@ from vitcapr.encoders.precision import dtype_name, resolve_dtype
 from vitcapr.encoders.sentence_modules import load_modules, read_published
 from vitcapr.encoders.staging import to_device
 from vitcapr.encoders.text_towers import Output, TextModel, load_text_model
-from vitcapr.encoders.tokenizers import by_length, digest_with_tokenizer, open_tokenizer
 from vitcapr.encoders.word_vector_encoder import WordVectorEncoder, locate_word_vectors
 from vitcapr.errors import UserError
 from vitcapr.files import read_json, sha256_file

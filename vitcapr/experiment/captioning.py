@@ -1,10 +1,10 @@
 """The files of captioners: what they read, their captions and scores."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from vitcapr.config.reranking import RerankingConfig
-from vitcapr.config.retriever import RetrieverConfig
+from vitcapr.config.captioner import RerankingConfig
+from vitcapr.config.dual_encoder import RetrieverConfig
 from vitcapr.experiment.features import Features
 from vitcapr.experiment.models import Part
 from vitcapr.experiment.stored import NO_GRID
@@ -36,13 +36,10 @@ class Captioning(Part):
             for split in self.models.splits
         ]
 
-    @property
-    def captions(self) -> dict[str, str]:
-        """The captions of every captioner and decoding or reranking, by name, with the wildcard ``split``."""
-        return self.captions_by(self.models.caption_sources)
-
-    def captions_by(self, sources: Iterable[str]) -> dict[str, str]:
-        """Like :attr:`captions`, by these decodings and rerankings."""
+    def captions(self, decodings: Iterable[str] | None = None) -> dict[str, str]:
+        """The captions of every captioner by decodings, by default those of ``run``, and rerankings, by name, with the
+        wildcard ``split``."""
+        sources = [*(self.models.decodings if decodings is None else decodings), *self.models.rerankings]
         captioners = self.models.representatives(self.models.captioners, "captioners")
         names = [f"{captioner}/{source}" for captioner in captioners for source in sources]
         return {name: f"{self.root}/captions/{name}/{{split}}/captions.json" for name in names}
@@ -84,27 +81,21 @@ class Captioning(Part):
         metrics = self.config.metrics.caption_in(self.config.text.language)
         return [f"{folder}/card.json", f"{folder}/table.gz"] if "meteor" in metrics else []
 
-    def compared_scores(self, wildcards: Wildcards) -> str:
-        """The scores that a comparison starts from."""
-        return f"{self._compared(wildcards)}/metrics.json"
+    def compared(self, file: str) -> Callable[[Wildcards], str]:
+        """A file of the scores that a comparison starts from."""
 
-    def compared_images(self, wildcards: Wildcards) -> str:
-        return f"{self._compared(wildcards)}/per_image.parquet"
+        def path(wildcards: Wildcards) -> str:
+            captioner, source = wildcards.captioner, wildcards.decoding
+            if source in self.models.rerankings:
+                source = self.config.rerankings[source].decoding
+            else:
+                captioner = self.config.captioners[captioner].start_from
+            return f"{self.root}/metrics/{captioner}/{source}/{wildcards.split}/{file}"
+
+        return path
 
     def _reranking(self, wildcards: Wildcards) -> RerankingConfig:
         return self.config.rerankings[wildcards.reranking]
-
-    def _compared(self, wildcards: Wildcards) -> str:
-        captioner, source = wildcards.captioner, wildcards.decoding
-        if source in self.models.rerankings:
-            source = self.config.rerankings[source].decoding
-        else:
-            captioner = self.config.captioners[captioner].start_from
-        return f"{self.root}/metrics/{captioner}/{source}/{wildcards.split}"
-
-    @property
-    def captions_files(self) -> list[str]:
-        return self.caption_files("captions", "captions.json")
 
     def caption_files(self, folder: str, file: str) -> list[str]:
         """``file`` under ``folder`` for every captioner, decoding or reranking, and split."""

@@ -73,7 +73,7 @@ class Experiment:
         line = (
             f"{self.name}: {images}; backbones: {len(self.models.backbones)}, "
             f"captioners: {len(self.models.captioners)}, retrievers: {len(self.models.retrievers)}, "
-            f"sets of captions: {len(self.captioning.captions_files)}"
+            f"sets of captions: {len(self.captioning.caption_files('captions', 'captions.json'))}"
         )
         return "\n".join([line, *not_done(self)])
 

@@ -50,13 +50,8 @@ class FigureRule:
     @property
     def in_report(self) -> dict[str, Any]:
         """The arguments of Snakemake's report(); the rule's param ``caption`` holds the caption."""
-        figure = self.figure
-        return {
-            "caption": "../workflow/report/figure.rst",
-            "category": figure.category,
-            "subcategory": figure.subcategory,
-            "labels": figure.labels,
-        }
+        caption = "../workflow/report/figure.rst"
+        return {"caption": caption, "category": self.figure.category, "labels": self.figure.labels}
 
     @cached_property
     def targets(self) -> list[str]:

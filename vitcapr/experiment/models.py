@@ -53,15 +53,9 @@ class Models(ScoredModels):
     def rerankings(self) -> list[str]:
         return unique(self.config.run.rerankings)
 
-    @property
-    def by_retriever(self) -> list[str]:
-        """The rerankings by a retriever."""
-        return [name for name in self.rerankings if self.config.rerankings[name].by == "retriever"]
-
-    @property
-    def oracles(self) -> list[str]:
-        """The rerankings by the references."""
-        return [name for name in self.rerankings if self.config.rerankings[name].by == "oracle"]
+    def rerankings_by(self, kind: str) -> list[str]:
+        """The rerankings by a ``retriever``, or by the references (``oracle``)."""
+        return [name for name in self.rerankings if self.config.rerankings[name].by == kind]
 
     @property
     def caption_sources(self) -> list[str]:

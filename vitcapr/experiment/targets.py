@@ -78,7 +78,7 @@ class Targets(Part):
         """Everything but metrics and figures."""
         root, run, stores = self.root, self.config.run, self.experiment.features.sealed_stores
         return [
-            *(f"{root}/{file}" for file in ("data/croissant.json", "summary.csv", "tables/scores.md", "index.html")),
+            *(f"{root}/{file}" for file in ("summary.csv", "tables/scores.md", "index.html")),
             *self.comparisons,
             *self.spreads,
             *([f"{root}/tables/ablations.md"] if run.ablations else []),
@@ -91,7 +91,7 @@ class Targets(Part):
     def page_files(self) -> dict[str, dict[str, str]]:
         """The files of the first page with names, by the stage's parameters."""
         root, split, models, captioning = self.root, self.page_split, self.models, self.experiment.captioning
-        captions = captioning.captions_by([*models.needed_decodings, *models.rerankings])
+        captions = captioning.captions(models.needed_decodings)
         ranked, retrievers = models.representatives(models.ranked, *RANKED), self.config.retrievers
         trained = {
             "captioners": models.trained("captioners"),

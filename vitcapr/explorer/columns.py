@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from vitcapr.explorer.gallery import Numbers
-from vitcapr.explorer.results import Space, System
+from vitcapr.explorer.results import Numbers, Space, System
 from vitcapr.explorer.spaces import Written
 from vitcapr.formats.captions import DecodedCaption
 from vitcapr.metrics.labels import COLUMNS, GROUPS

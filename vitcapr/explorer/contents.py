@@ -9,15 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitcapr.explorer.columns import Column, audit_columns, plain, space_columns, system_columns, written_column
-from vitcapr.explorer.gallery import Gallery, build_gallery
-from vitcapr.explorer.results import Results, Space, System
+from vitcapr.explorer.results import Gallery, Results, Space, System, build_gallery
 from vitcapr.explorer.spaces import Embed, Written, describe_images, describe_texts, embed_captions, place_on_map
 from vitcapr.formats.captions import Candidate, DecodedCaption
 from vitcapr.formats.scores import Score
 from vitcapr.metrics.labels import COLUMNS
 from vitcapr.report.attended import encoded
-from vitcapr.report.claims import wrong_words
-from vitcapr.report.figures.examples import mark_words
+from vitcapr.report.figures.examples import mark_words, wrong_words
 
 PART = 100
 """Images whose details are in one file."""
@@ -80,13 +78,7 @@ class Contents:
                 for name, (_, space) in self.spaces.items()
             ],
             "columns": [
-                {
-                    "name": each.name,
-                    "label": each.label,
-                    "group": each.group,
-                    "better": each.better,
-                    "places": each.places,
-                }
+                {key: getattr(each, key) for key in ("name", "label", "group", "better", "places")}
                 for each in self.columns
             ],
         }

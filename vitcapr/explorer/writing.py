@@ -1,6 +1,5 @@
 """Writes the explorer's folder: a page, its scripts, the data as scripts, and the pictures."""
 
-import fcntl
 import json
 import os
 import shutil
@@ -9,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pandas as pd
@@ -94,25 +94,11 @@ def _replaced(folder: Path) -> Iterator[Path]:
     if folder.exists() and not (folder / MARK).is_file() and (folder.is_file() or any(folder.iterdir())):
         remedy = "name another folder with --output"
         raise UserError("the folder holds something other than an explorer", where=folder, remedy=remedy)
-    new, old = (folder.with_name(f".{folder.name}.{ending}") for ending in ("partial", "old.partial"))
-    new.mkdir(parents=True, exist_ok=True)
-    held = os.open(new, os.O_RDONLY)
-    try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if not new.exists() or not os.path.samestat(os.fstat(held), new.stat()):
-            raise BlockingIOError  # Another process has just renamed it.
-        shutil.rmtree(old, ignore_errors=True)  # Of a killed process, as is what the new folder holds.
-        for remains in new.iterdir():
-            shutil.rmtree(remains) if remains.is_dir() else remains.unlink()
-        try:
-            yield new
-            if folder.exists():
-                folder.rename(old)
-            new.rename(folder)
-        finally:
-            for rest in (new, old):
-                shutil.rmtree(rest, ignore_errors=True)
-    except BlockingIOError as error:
-        raise UserError("another vitcapr explore writes this folder", where=folder, remedy="wait for it") from error
-    finally:
-        os.close(held)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=f".{folder.name}.", suffix=".partial", dir=folder.parent) as beside:
+        new = Path(beside, "new")
+        new.mkdir()
+        yield new
+        if folder.exists():
+            folder.rename(Path(beside, "old"))
+        new.rename(folder)

@@ -73,7 +73,7 @@ def read_embeddings(path: Path, data: Manifest | None = None, split: str | None 
 
 
 FORMAT = "vitcapr-search-index-1"
-FOLDER, CARD, FAISS = "search", "index.json", "images.faiss"
+FOLDER, CARD = "search", "index.json"
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from typing import Annotated
 # Data sets and text.
 
 ManifestFile = Annotated[Path, "manifest.json of the data set"]
-CroissantFile = Annotated[Path, "croissant.json: the data set for other programs"]
 DATA_FILES = ("manifest.json", "images.parquet", "captions.parquet", "rejected.csv")
 DataFolder = Annotated[Path, "Folder for the manifest and its tables", DATA_FILES]
 PAIRS_FILES = (*DATA_FILES, "pairs.parquet", "pairs.json", "pools.npz", "cleaning.json")

@@ -1,5 +1,7 @@
 """Tables on standard output: wrapped on a terminal, not wrapped in a pipe."""
 
+from collections.abc import Iterable
+
 from rich import box
 from rich.console import Console
 from rich.table import Table as RichTable
@@ -27,6 +29,14 @@ def to_rich(table: Table) -> RichTable:
             result.add_row("  from", *(cell.low for cell in row[1:]), style="dim")
             result.add_row("  to", *(cell.high for cell in row[1:]), style="dim")
     return result
+
+
+def print_tables(console: Console, tables: Iterable[Table]) -> None:
+    """Each with its title, after an empty line."""
+    for table in tables:
+        console.print()
+        console.print(Text(table.title), soft_wrap=True)
+        console.print(to_rich(table))
 
 
 def to_listing(table: Table) -> RichTable:

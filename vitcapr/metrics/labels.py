@@ -1,6 +1,6 @@
 """What tables show of every score: its label, group, unit and decimals.
 
-They are in ``labels.yaml``, and those of plugins in the file of this name in the folder of plugins.
+They are in ``labels.yaml``, and those of a room and of plugins in the file of this name in their folder.
 """
 
 import math
@@ -13,6 +13,7 @@ import yaml
 from vitcapr.errors import UserError
 from vitcapr.formats.tables import Cell, number
 from vitcapr.plugins import FOLDER
+from vitcapr.rooms import rooms
 
 
 class ScoreGroup(NamedTuple):
@@ -74,11 +75,14 @@ class ScoreColumn(NamedTuple):
 
 
 def _read() -> tuple[dict[str, ScoreGroup], dict[str, ScoreColumn]]:
-    content = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
-    groups = {name: ScoreGroup(name, **values) for name, values in content["groups"].items()}
+    groups, scores = dict[str, ScoreGroup](), dict[str, Any]()
+    for file in (Path(__file__).with_suffix(".yaml"), *(folder / "labels.yaml" for folder in rooms().values())):
+        content = yaml.safe_load(file.read_text(encoding="utf-8")) if file.is_file() else {}
+        groups |= {name: ScoreGroup(name, **values) for name, values in content.get("groups", {}).items()}
+        scores |= content.get("scores", {})
     own = Path(FOLDER, "labels.yaml")
     try:
-        scores = content["scores"] | (yaml.safe_load(own.read_text(encoding="utf-8")) if own.is_file() else {})
+        scores |= yaml.safe_load(own.read_text(encoding="utf-8")) if own.is_file() else {}
         columns = {
             name: ScoreColumn(name=name, **{**values, "group": groups.get(values.get("group"))})
             for name, values in scores.items()

@@ -1,4 +1,4 @@
-"""What differs between nested settings, and between the code of two jobs."""
+"""What differs between nested settings, and in what two results are made from."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -37,3 +37,12 @@ def code_changes(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[
         yield f"its code changed ({', '.join(edited[:_SHOWN])}{more})"
     for name in sorted(set(changed) - set(files)):
         yield f"{name} {before.get(name, 'not used')} -> {now.get(name, 'not used')}"
+
+
+def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    """A line for each difference between what two results of one stage are made from: ``code``, ``settings``,
+    ``values`` and the digests of the user's ``files``."""
+    yield from code_changes(before["code"], now["code"])
+    for part in ("settings", "values"):
+        yield from (f"{key} {old} -> {new}" for key, old, new in differences(before[part], now[part]))
+    yield from (f"the content of {key} changed" for key, _, _ in differences(before["files"], now["files"]))

@@ -21,6 +21,7 @@ import yaml
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_bytes, sha256_file, write_json
 from vitcapr.plugins import FOLDER, LOCAL, component_modules, is_installed
+from vitcapr.rooms import rooms
 
 if TYPE_CHECKING:
     import grimp
@@ -36,7 +37,8 @@ NOT_INSTALLED = "not installed"
 def job_code(module: str, settings: Mapping[str, Any]) -> dict[str, str]:
     """The code of a job: a digest for each file, by its path, and a version for each library, by its import name.
 
-    What a study adds to a YAML file of the package, such as the labels of its metrics, lies in the folder of plugins.
+    What a room or a study adds to a YAML file of the package, as to the labels of scores, is in the folder of the room
+    or of plugins.
 
     Args:
         module: of the stage, for instance ``vitcapr.stages.decode``.
@@ -48,8 +50,10 @@ def job_code(module: str, settings: Mapping[str, Any]) -> dict[str, str]:
     modules = [module, *component_modules(settings)]
     packages = sorted({PACKAGE, *(name.partition(".")[0] for name in modules if "." in name)})
     code = {name: value for each in modules for name, value in module_code(each, *packages).items()}
-    tables = {Path(FOLDER, Path(name).name) for name in code if name.startswith(PACKAGE) and name.endswith(".yaml")}
-    return dict(sorted({**code, **digests({path.as_posix(): path for path in tables if path.is_file()})}.items()))
+    tables = {Path(name).name for name in code if name.startswith(PACKAGE) and name.endswith(".yaml")}
+    folders = {FOLDER: Path(FOLDER), **{room.replace(".", "/"): folder for room, folder in rooms().items()}}
+    added = {f"{name}/{table}": folder / table for table in tables for name, folder in folders.items()}
+    return dict(sorted({**code, **digests({name: path for name, path in added.items() if path.is_file()})}.items()))
 
 
 def code_hash(code: Mapping[str, str]) -> str:
@@ -59,41 +63,40 @@ def code_hash(code: Mapping[str, str]) -> str:
 
 @cache
 def module_code(module: str, *packages: str) -> dict[str, str]:
-    """The code that importing and running a module can reach. Imports are followed in these packages.
-
-    Left out are ``vitcapr/__init__.py``, whose late imports concern no stage, and the configuration of the package and
-    of rooms, whose values are in the settings of a job.
-    """
+    """The code that importing and running a module can reach. Imports are followed in these packages."""
     graph = _import_graph(packages or (PACKAGE,))
-    reached, files, libraries, waiting = {PACKAGE, LOCAL}, dict[str, Path](), dict[str, str](), [module]
-    while waiting:
-        name = waiting.pop()
-        root, *inner = name.split(".")
-        uncounted = root in sys.stdlib_module_names or root in HARMLESS
-        if name in reached or uncounted or (root == PACKAGE and "config" in (inner[0], inner[-1])):
-            continue
-        reached.add(name)
-        if name in graph.modules and not graph.is_module_squashed(name):
-            files |= _files(name)
-            waiting += {name.rpartition(".")[0]} & graph.modules | graph.find_modules_directly_imported_by(name)
-            continue
-        libraries[root] = release(root)
-        if libraries[root] == NOT_INSTALLED and not module.startswith(f"{PACKAGE}."):
+    reached = {module, *graph.find_upstream_modules(module)} - {PACKAGE, LOCAL}
+    inside = {name for name in reached if not graph.is_module_squashed(name)}
+    roots = {name.partition(".")[0] for name in reached - inside} - sys.stdlib_module_names - HARMLESS.keys()
+    libraries = {root: release(root) for root in roots}
+    for root, version in libraries.items():
+        if version == NOT_INSTALLED and not module.startswith(f"{PACKAGE}."):
             what = f"it imports '{root}', which is neither a file of the study nor installed"
             raise UserError(what, where=module, remedy="install it, or put it into the folder of the plugin")
-    return digests(files) | libraries
+    return digests({path: file for name in inside for path, file in _files(name).items()}) | libraries
 
 
 @cache
 def _import_graph(packages: tuple[str, ...]) -> "grimp.ImportGraph":
+    """What each module imports, its package among them. Left out are the late imports of ``vitcapr/__init__.py``, which
+    concern no stage, and the configuration of the package and of rooms: its values are in the settings of a job."""
     import grimp
 
     try:
-        return grimp.build_graph(
+        graph = grimp.build_graph(
             *packages, include_external_packages=True, exclude_type_checking_imports=True, cache_dir=None
         )
     except grimp.exceptions.SourceSyntaxError as error:
         raise UserError("the file is not Python", where=f"{error.filename}, line {error.lineno}") from error
+    for imported in graph.find_modules_directly_imported_by(PACKAGE):
+        graph.remove_import(importer=PACKAGE, imported=imported)
+    for name in [name for name in graph.modules if name.endswith(".config") and name.startswith(f"{PACKAGE}.")]:
+        graph.remove_module(name)  # What lies in it goes, too.
+    modules = graph.modules
+    for name in modules:
+        if (package := name.rpartition(".")[0]) in modules:
+            graph.add_import(importer=name, imported=package)
+    return graph
 
 
 @cache

@@ -9,15 +9,9 @@ import socket
 from pathlib import Path
 from typing import Any
 
-GPU = Path("/dev/nvidiactl")
 
-
-def measure(seconds: float, joules: float | None) -> dict[str, Any]:
-    """The facts of :class:`vitcapr.pipeline.records.Made` about this process, without its start.
-
-    Args:
-        joules: what :func:`gpu_joules` said when the work began.
-    """
+def measure(seconds: float) -> dict[str, Any]:
+    """The facts of :class:`vitcapr.pipeline.records.Made` about this process, without its start."""
     own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
     return {
         "user": _user(),
@@ -27,23 +21,8 @@ def measure(seconds: float, joules: float | None) -> dict[str, Any]:
         "cpu_seconds": round(own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime, 2),
         "threads": threads(),
         "peak_memory_mb": round(max(_peak_memory(own.ru_maxrss), children.ru_maxrss) / 1024),
-        "joules": None if joules is None else round((gpu_joules() or joules) - joules, 1),
         "python": platform.python_version(),
     }
-
-
-def gpu_joules() -> float | None:
-    """The energy of all GPUs since their drivers were loaded, over all programs; None where it cannot be read."""
-    if not GPU.exists():
-        return None
-    import pynvml  # type: ignore[import-untyped, unused-ignore]
-
-    try:
-        pynvml.nvmlInit()
-        handles = map(pynvml.nvmlDeviceGetHandleByIndex, range(pynvml.nvmlDeviceGetCount()))
-        return float(sum(map(pynvml.nvmlDeviceGetTotalEnergyConsumption, handles))) / 1000
-    except pynvml.NVMLError:
-        return None
 
 
 def threads() -> int:

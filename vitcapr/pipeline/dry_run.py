@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from vitcapr.errors import UserError
-from vitcapr.pipeline.changes import code_changes, differences
+from vitcapr.pipeline.changes import changes
 from vitcapr.pipeline.code import job_code
 from vitcapr.pipeline.records import read_run, record_of_log
 from vitcapr.pipeline.stage import find_stage
@@ -74,8 +74,8 @@ def _planned(dag: Any, job: Any) -> PlannedJob:
         "its environment changed": reason.software_stack_changed,
         "its rule changed": reason.code_changed,
     }
-    changes = _changes(job) if reason.params_changed else ()
-    return PlannedJob(name, (*(cause for cause, is_one in causes.items() if is_one), *changes))
+    edits = _changes(job) if reason.params_changed else ()
+    return PlannedJob(name, (*(cause for cause, is_one in causes.items() if is_one), *edits))
 
 
 def _changes(job: Any) -> Iterator[str]:
@@ -88,9 +88,10 @@ def _changes(job: Any) -> Iterator[str]:
     except UserError:
         yield "its code, settings or files changed"
         return
-    settings = stage.result_settings(run.settings)
-    yield from code_changes(run.code, job_code(stage.module, now["settings"]))
-    values = {name: run.values.get(name, value) for name, value in now["values"].items()}
-    pairs = (settings, now["settings"]), (values, now["values"])
-    yield from (f"{key} {old} -> {new}" for pair in pairs for key, old, new in differences(*pair))
-    yield from (f"the content of {key} changed" for key, _, _ in differences(run.files, now["files"]))
+    before = {
+        "code": run.code,
+        "settings": stage.result_settings(run.settings),
+        "values": {name: run.values.get(name, value) for name, value in now["values"].items()},
+        "files": run.files,
+    }
+    yield from changes(before, now | {"code": job_code(stage.module, now["settings"])})

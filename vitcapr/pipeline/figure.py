@@ -23,10 +23,10 @@ class Figure:
             their names, or a function of the wildcards that returns one of them.
         each: the wildcards of every figure that the experiment asks for.
         caption: the caption in the report.
-        category, subcategory, labels: the position in the report.
+        category, labels: the position in the report.
         values: values that are not wildcards, by the stage's parameters.
         tables: further outputs below ``results/<experiment>/figures``, by the stage's parameters.
-        priority, mem_mb, runtime: the priority and the resources of the rule.
+        priority: the priority of the rule.
     """
 
     files: Callable[[Experiment], list[str]]
@@ -34,10 +34,7 @@ class Figure:
     caption: str
     category: str
     labels: Mapping[str, str]
-    subcategory: str | None = None
     each: Callable[[Experiment], Iterable[Mapping[str, str]]] = lambda _: [{}]
     values: Callable[[Experiment], dict[str, Any]] = lambda _: {}
     tables: Mapping[str, str] = field(default_factory=dict)
     priority: int = 0
-    mem_mb: int = 4000
-    runtime: int = 15

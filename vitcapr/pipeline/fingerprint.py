@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from vitcapr.config.base import StageSettings, checkpoint_files
+from vitcapr.config.base import StageSettings, find_checkpoint
 from vitcapr.data.digests import content_digest
 from vitcapr.encoders.kinds import MODULES, library
 from vitcapr.pipeline.code import code_hash, job_code
 from vitcapr.pipeline.records import find_experiment_folder
-from vitcapr.pipeline.stage import Stage
+from vitcapr.pipeline.stage import SOURCE, Stage
 
 FILE_DIGESTS = ".digests.json"
 """File in the folder of all results that caches the digests of the user's files."""
@@ -34,7 +34,8 @@ def fingerprint(stage: Stage, settings: StageSettings | None, job: Mapping[str, 
         "code": code_hash(job_code(stage.module, plain)),
         "settings": plain,
         "values": {name: value for name, value in stage.values_of(job).items() if name not in stage.execution_only},
-        "files": file_digests(files, results) | {f"the reader of {key}": name for key, name in readers if name},
+        "files": {key: content_digest(path, results / FILE_DIGESTS, key=key) for key, path in files.items()}
+        | {f"the reader of {key}": name for key, name in readers if name},
     }
 
 
@@ -46,18 +47,13 @@ def _reader(settings: Mapping[str, Any], key: str, folder: Path) -> str | None:
     return library(folder, isinstance(section, Mapping) and section.get("pool") in ("auto", MODULES))
 
 
-def file_digests(files: Mapping[str, Path], results: Path) -> dict[str, str]:
-    """The digests of the user's files and folders. A file is read again only if its size or a time has changed."""
-    return {key: content_digest(path, results / FILE_DIGESTS, key=key) for key, path in files.items()}
-
-
 def user_files(stage: Stage, settings: StageSettings | None, job: Mapping[str, Any]) -> dict[str, Path]:
-    """The user's files and folders that a job reads, by their keys in its settings, or by the names of its values."""
+    """The user's files and folders that a job reads, by their keys in its settings; ``source`` is a value."""
     files = {} if settings is None else dict(settings.user_files())
-    for name, source in stage.values_of(job).items():
-        # The backbone that the experiment trains is an input.
-        if stage.parameters[name].is_checkpoint and find_experiment_folder(source) is None:
-            files.update((name, folder) for _, folder in checkpoint_files(source))
+    source = job.get(SOURCE)
+    # The backbone that the experiment trains is an input.
+    if SOURCE in stage.parameters and source and find_experiment_folder(source) is None:
+        files |= {SOURCE: folder} if (folder := find_checkpoint(source)) else {}
     # A path that is execution only itself counts by its content; a section that is execution only names nothing.
     without = tuple(f"{key}." for key in stage.execution_only)
     return {key: path for key, path in files.items() if not key.startswith(without)}

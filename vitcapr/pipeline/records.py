@@ -33,7 +33,7 @@ Files = Mapping[str, FileFacts]
 
 
 class Made(TypedDict):
-    """Who made a result, where, when, for how long and with what. ``joules`` are of all GPUs; None if not measured."""
+    """Who made a result, where, when, for how long and with what."""
 
     user: str
     host: str
@@ -43,7 +43,6 @@ class Made(TypedDict):
     cpu_seconds: float
     threads: int
     peak_memory_mb: int
-    joules: float | None
     python: str
 
 

@@ -188,29 +188,22 @@ def check_rules(rules: Iterable[Any]) -> None:
 
 
 def _problems(rule: Any, job: RuleStage) -> Iterator[str]:
-    parameters = job.stage.parameters.values()
-    for role, files in ((Role.INPUT, rule.input), (Role.OUTPUT, rule.output)):
-        named = {name: _listed(value) for name, value in files.items()}
-        known = {parameter.name: parameter for parameter in job.stage.of_role(role)}
-        if len(files) != sum(map(len, named.values())):
-            yield f"an {role.name.lower()} of the rule has no name"
-        for name in sorted(named.keys() - known.keys()):
-            yield f"the stage {role.value} no '{name}'"
-        for name in sorted(name for name in known.keys() - named.keys() if known[name].required):
+    stage, inputs = job.stage, dict(rule.input.items()).keys()
+    with_names = {each.name for each in stage.of_role(Role.INPUT) if each.holds is dict}
+    rules = {
+        Role.INPUT: inputs,
+        Role.OUTPUT: dict(rule.output.items()).keys(),
+        Role.VALUE: job.bound.keys() - with_names,
+    }
+    for role, names in rules.items():
+        known = {each.name: each.required for each in stage.of_role(role)}
+        for name in sorted(names - known.keys()):
+            yield f"the stage has no {role.name.lower()} '{name}'"
+        given = names | rule.wildcard_names if role is Role.VALUE else names
+        for name in sorted(name for name in known.keys() - given if known[name]):
             yield f"the rule has no {role.name.lower()} '{name}'"
-        for name in known.keys() & named.keys():
-            there = {Path(str(file)).name for file in named[name]}
-            if known[name].files and not all(map(callable, named[name])) and there != set(known[name].files):
-                yield f"'{name}' is {', '.join(there)} in the rule and {', '.join(known[name].files)} in the stage"
-    values = {parameter.name: parameter for parameter in parameters if parameter.role is Role.VALUE}
-    with_names = {parameter.name for parameter in parameters if parameter.holds is dict}
-    for name in sorted(job.bound.keys() - values.keys() - with_names):
-        yield f"the stage has no value '{name}'"
-    for name in sorted(with_names & set(dict(rule.input.items())) - job.bound.keys()):
+    for name in sorted(with_names & inputs - job.bound.keys()):
         yield f"the rule does not say the names of '{name}'"
-    for name in sorted(values.keys() - job.bound.keys() - rule.wildcard_names):
-        if values[name].required:
-            yield f"the rule does not say '{name}'"
 
 
 def _listed(files: Any) -> list[Any]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from vitcapr.errors import UserError
 from vitcapr.pipeline import records
-from vitcapr.pipeline.stage import COMMAND, DEVICE, Role, Stage, get_dotted
+from vitcapr.pipeline.stage import COMMAND, DEVICE, Parameter, Role, Stage, get_dotted
 from vitcapr.progress import Reporter, is_first_process, is_started_by_torchrun
 
 
@@ -117,7 +117,7 @@ def _run_recorded(job: Job, record: Path, inputs: records.Files) -> None:
     from vitcapr.files import remove_remains, write_json
     from vitcapr.pipeline import costs
     from vitcapr.pipeline.code import job_code
-    from vitcapr.pipeline.fingerprint import file_digests, fingerprint, user_files
+    from vitcapr.pipeline.fingerprint import fingerprint, user_files
     from vitcapr.pipeline.result_cache import cache_key, open_result_cache
     from vitcapr.plugins import check_reads
 
@@ -135,11 +135,12 @@ def _run_recorded(job: Job, record: Path, inputs: records.Files) -> None:
         made = dict(entry.run)
         _say(job, f"restored from the result cache, {entry.path}: made on {made['host']} in {made['seconds']:.0f} s")
     else:
-        begun, joules = time.monotonic(), costs.gpu_joules()
+        begun = time.monotonic()
         job.compute()
-        made = {"started": started, **costs.measure(time.monotonic() - begun, joules)}
-        now, digests = records.file_facts(job.files(Role.INPUT)), file_digests(own_files, results)
+        made = {"started": started, **costs.measure(time.monotonic() - begun)}
+        now = records.file_facts(job.files(Role.INPUT))
         changed = [path for path, facts in inputs.items() if now.get(path) != facts]
+        digests = fingerprint(stage, settings, job.plain, results)["files"]
         changed += [str(path) for name, path in own_files.items() if digests[name] != made_of["files"].get(name)]
         if changed:
             what = f"the file changed while {stage.name} ran"
@@ -177,14 +178,16 @@ def find_targets(job: Job) -> dict[str, Path]:
     }
 
 
-def read_by_name(job: Job, inputs: records.Files) -> list[list[str]]:
+def read_by_name(job: Job, inputs: records.Files) -> list[Any]:
     """The inputs as they count for the result cache: not their paths, but their names, their order and content."""
-    return [
-        [parameter.name, name, path.name, inputs[path.as_posix()]["sha256"]]
-        for parameter in job.stage.of_role(Role.INPUT)
-        for name, path in parameter.named(job.values[parameter.name])
-        if path.as_posix() in inputs
-    ]
+
+    def content(value: Any, parameter: Parameter) -> Any:
+        if isinstance(value, dict):
+            return [[name, content(each, parameter)] for name, each in value.items()]
+        files = [path for path in parameter.paths(value) if path.as_posix() in inputs]
+        return [[path.name, inputs[path.as_posix()]["sha256"]] for path in files]
+
+    return [[each.name, content(job.values[each.name], each)] for each in job.stage.of_role(Role.INPUT)]
 
 
 def _existing(targets: Mapping[str, Path]) -> dict[str, Path]:

@@ -43,21 +43,17 @@ Split = Annotated[str, "train, validation or test"]
 ModelName = Annotated[str, "Name of the model, for the tables"]
 DecodingName = Annotated[str, "Name of the decoding, for the tables"]
 Language = Annotated[str, "Language of the captions"]
-CHECKPOINT = object()
-"""Marks a value that is a hub id or a folder of the user."""
-Source = Annotated[str, "Hub id or folder of the checkpoint", CHECKPOINT]
+SOURCE = "source"
+"""The value of a stage that is a hub id or a folder of the user, whose content counts."""
+Source = Annotated[str, "Hub id or folder of the checkpoint"]
 DEVICE = "device"
 """The value of a stage that computes on a GPU if there is one; a rule gives it the experiment's device."""
 Device = Annotated[str, "auto, cpu or cuda"]
 StoreRoot = Annotated[str, "Folder of all feature stores"]
 
 
-class Role(enum.Enum):
-    INPUT = "reads"
-    OUTPUT = "writes"
-    VALUE = "value"
-    SETTINGS = "settings"
-    GIVEN = "given"
+Role = enum.Enum("Role", ["INPUT", "OUTPUT", "VALUE", "SETTINGS", "GIVEN"])
+"""What a parameter is to its stage; ``GIVEN`` is what the call itself passes, such as the reporter."""
 
 
 @dataclass(frozen=True)
@@ -80,26 +76,19 @@ class Parameter:
     help: str
     files: tuple[str, ...] = ()
     """The files of a folder that a rule must list; empty for a file."""
-    is_checkpoint: bool = False
-    """Whether the value is a hub id or a folder of the user, whose content counts."""
 
     @property
     def required(self) -> bool:
         return self.default is ...
 
     def paths(self, value: Any) -> list[Path]:
-        """The files that a value of this parameter names. For a folder: the files that a rule must list."""
-        return [path for _, path in self.named(value)]
-
-    def named(self, value: Any, name: str = "") -> list[tuple[str, Path]]:
-        """The same, in their order, each with its name, or ""."""
-        if value is None:
-            return []
+        """The files that a value of this parameter names, in their order. For a folder: the files that a rule must
+        list."""
         if isinstance(value, dict):
-            return [each for key, one in value.items() for each in self.named(one, key)]
+            value = list(value.values())
         if isinstance(value, list):
-            return [each for one in value for each in self.named(one, name)]
-        return [(name, value / file) for file in self.files] if self.files else [(name, value)]
+            return [path for one in value for path in self.paths(one)]
+        return [] if value is None else [value / file for file in self.files] or [value]
 
 
 @dataclass(frozen=True)
@@ -140,8 +129,8 @@ class Stage:
         signature = inspect.signature(self.function)
         return {name: _parameter(each, self.module) for name, each in signature.parameters.items()}
 
-    def of_role(self, *roles: Role) -> list[Parameter]:
-        return [parameter for parameter in self.parameters.values() if parameter.role in roles]
+    def of_role(self, role: Role) -> list[Parameter]:
+        return [parameter for parameter in self.parameters.values() if parameter.role is role]
 
     @property
     def settings(self) -> type[StageSettings] | None:
@@ -227,13 +216,11 @@ def find_stage(name: str) -> Stage:
     Raises:
         UserError: there is no such stage.
     """
-    if name not in stage_names():
+    module = _core().get(name) or _modules().get(name)
+    if module is None:
         remedy = did_you_mean(name, stage_names(), "vitcapr stage --help lists the stages")
         raise UserError(f"unknown stage '{name}'", remedy=remedy)
-    module = _modules()[name]
-    declared = getattr(importlib.import_module(module), name, None)
-    if not isinstance(declared, Stage):
-        raise UserError(f"the module {module} declares no stage '{name}'", remedy="see vitcapr/pipeline")
+    declared: Stage = getattr(importlib.import_module(module), name)
     return declared
 
 
@@ -243,12 +230,16 @@ def stage_names() -> tuple[str, ...]:
 
 
 @cache
+def _core() -> dict[str, str]:
+    """The module of each stage in ``vitcapr/stages/``."""
+    return {path.stem: f"{STAGES}.{path.stem}" for path in Path(__file__).parents[1].glob("stages/[!_]*.py")}
+
+
 def _modules() -> dict[str, str]:
-    """The module of each stage: in ``vitcapr/stages/``, or in a room."""
+    """Those of rooms as well."""
     from vitcapr.rooms import modules_of_rooms
 
-    core = Path(__file__).parents[1].glob("stages/[!_]*.py")
-    return {path.stem: f"{STAGES}.{path.stem}" for path in core} | {**modules_of_rooms("stages")}
+    return _core() | {**modules_of_rooms("stages")}
 
 
 def _parameter(parameter: inspect.Parameter, module: str) -> Parameter:
@@ -273,7 +264,7 @@ def _parameter(parameter: inspect.Parameter, module: str) -> Parameter:
         raise TypeError(f"{module}: a stage cannot have a parameter of type {annotation}")
     default = ... if parameter.default is inspect.Parameter.empty else parameter.default
     text = marks[0] if marks else ""
-    return Parameter(parameter.name, role, annotation, holds, one, default, text, files, CHECKPOINT in marks)
+    return Parameter(parameter.name, role, annotation, holds, one, default, text, files)
 
 
 def _is(annotation: Any, *origins: Any) -> bool:

@@ -10,9 +10,6 @@ from vitcapr.metrics.base import ORACLE
 from vitcapr.metrics.bootstrap import NOT_SHOWN, interval_protocol
 from vitcapr.metrics.labels import COLUMNS, GROUPS, ScoreColumn, in_groups
 
-CHANGES_SHOWN = 3
-"""Changed scores of a row that :func:`new_scores` names."""
-
 
 def score_tables(summary: pd.DataFrame) -> Iterator[Table]:
     """A table for each data set, split and group of scores of a summary: a row a model, a column a score.
@@ -72,11 +69,12 @@ def scores_page(summary: pd.DataFrame) -> str:
     return to_page(list(score_tables(summary))) + words + protocols
 
 
-def new_scores(before: pd.DataFrame, after: pd.DataFrame) -> Iterator[str]:
+def new_scores(before: pd.DataFrame, after: pd.DataFrame, most: int | None = None) -> Iterator[str]:
     """A line for all rows of the tables that are new, and one for each row whose scores changed.
 
     Args:
         before, after: the summaries before and after a run (:mod:`vitcapr.formats.scores`).
+        most: how many scores a line names; None for all.
     """
 
     def by_row(summary: pd.DataFrame) -> dict[Any, dict[str, float]]:
@@ -96,8 +94,8 @@ def new_scores(before: pd.DataFrame, after: pd.DataFrame) -> Iterator[str]:
             if was != now:
                 changes.append(f"{column.label} {was} -> {now}")
         if changes:
-            more = f" and {len(changes) - CHANGES_SHOWN} more" if len(changes) > CHANGES_SHOWN else ""
-            changed.append(f"Changed: {name}: {', '.join(changes[:CHANGES_SHOWN])}{more}")
+            more = f" and {len(changes) - most} more" if most and len(changes) > most else ""
+            changed.append(f"Changed: {name}: {', '.join(changes[:most])}{more}")
     if added:
         yield f"New: {'; '.join(added)}"
     yield from changed

@@ -11,7 +11,7 @@ from torch import nn
 from transformers import AutoConfig, AutoModel, BertConfig, BertModel
 
 from vitcapr.batches.tokenised import TowerReader
-from vitcapr.config.finetuned_dual_encoder import FinetunedTextConfig, FinetuneSettings
+from vitcapr.config.dual_encoder import FinetunedTextConfig, FinetuneSettings
 from vitcapr.encoders.checkpoints import locate, weights_digest
 from vitcapr.encoders.image_towers import Backbone
 from vitcapr.encoders.text_encoders import TextEncoder, TextRecipe

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from vitcapr.config.reranking import RerankSettings
+from vitcapr.config.captioner import RerankSettings
 from vitcapr.encoders.language_models import load_judge
 from vitcapr.encoders.precision import resolve_device
 from vitcapr.errors import UserError

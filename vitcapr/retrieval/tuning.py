@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from vitcapr.config.reranking import WeighingConfig
+from vitcapr.config.captioner import WeighingConfig
 from vitcapr.formats.embeddings import RerankingWeight
 from vitcapr.formats.manifest import Manifest
 from vitcapr.metrics.base import references_of

@@ -2,7 +2,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field
 
-from vitcapr.config.metrics import SCORERS, IntervalSettings
+from vitcapr.config.report import SCORERS, IntervalSettings
 from vitcapr.config.scored import ScoredModels
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, stage

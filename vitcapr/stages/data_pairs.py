@@ -1,6 +1,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from vitcapr.config.base import find_data
 from vitcapr.config.data import DataSettings, Flickr8kConfig, PairsConfig, PictureChecks
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import Out, stage
@@ -27,17 +28,16 @@ class PairsSettings(PictureChecks, DataSettings):
 @stage(execution_only={"max_rejected"})
 def data_pairs(settings: PairsSettings, report: Reporter, folder: Out[kinds.PairsFolder]) -> None:
     """Check pictures, clean texts and split the pairs into training, validation and test sets."""
-    from vitcapr.data.pairs.sources import pairs_of_flickr8k
-    from vitcapr.data.pairs.table import list_table
+    from vitcapr.data.pairs.sources import list_table, pairs_of_flickr8k
 
     pairs, flickr8k = settings.pairs, settings.flickr8k
     if pairs.source == "flickr8k":
-        image_root, text, chinese = Path(flickr8k.images), Path(flickr8k.text), Path(pairs.chinese)
+        image_root, text, chinese = map(find_data, (flickr8k.images, flickr8k.text, pairs.chinese))
         listing = pairs_of_flickr8k(image_root, text, chinese, splits=flickr8k.splits, seed=flickr8k.seed)
     else:
         listing, image_root = list_table(
-            Path(pairs.table),
-            images=Path(pairs.images) if pairs.images else Path(pairs.table).parent,
+            table := find_data(pairs.table),
+            images=find_data(pairs.images) if pairs.images else table.parent,
             encoded=pairs.encoding == "base64",
             unpack_to=folder,
         )

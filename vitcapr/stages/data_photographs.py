@@ -1,5 +1,4 @@
-from pathlib import Path
-
+from vitcapr.config.base import find_data
 from vitcapr.config.data import PhotographsSettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import Out, stage
@@ -10,13 +9,12 @@ from vitcapr.progress import Reporter
 def data_photographs(settings: PhotographsSettings, report: Reporter, folder: Out[kinds.DataFolder]) -> None:
     """Check the photographs and captions of Flickr8k, Flickr30k, COCO or the user and write their manifest."""
     from vitcapr.data.collect import Checks, collect
-    from vitcapr.data.leave_out import leave_out
-    from vitcapr.data.readers import list_data_set
+    from vitcapr.data.readers import leave_out, list_data_set
 
     name, section = settings.dataset
-    with list_data_set(name, section.images, **section.keys()) as (source, listing):
+    with list_data_set(name, **section.keys()) as (source, listing):
         if settings.leave_out:
-            listing = leave_out(listing, Path(settings.leave_out), settings.leave_out_above)
+            listing = leave_out(listing, find_data(settings.leave_out), settings.leave_out_above)
         collect(
             listing,
             source,

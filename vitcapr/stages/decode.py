@@ -1,5 +1,5 @@
 from vitcapr.config.base import StageSettings
-from vitcapr.config.decoding import DecodingConfig
+from vitcapr.config.captioner import DecodingConfig
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import Device, In, Out, Split, stage
 from vitcapr.progress import Reporter

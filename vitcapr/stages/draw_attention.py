@@ -21,7 +21,6 @@ from vitcapr.stages._drawing import Drawing, Pictures, attention_choice
     caption="Where {captioner} looks when it writes a word: the attention over the patches, enlarged to the "
     "size of the image. Brighter is more.",
     category="Attention",
-    subcategory="{captioner}",
     labels={"figure": "attention by word", "decoding": "{decoding}", "split": "{split}"},
     priority=5,
 )

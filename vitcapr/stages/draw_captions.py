@@ -8,12 +8,14 @@ from vitcapr.stages._drawing import Drawing, Pictures, example_choice
 @Drawing(
     files=lambda _: ["captions/{split}/captions"],
     inputs=lambda experiment: {
-        "captions": experiment.captioning.captions,
-        "claims": experiment.captioning.claims(experiment.captioning.captions),
+        "captions": experiment.captioning.captions(),
+        "claims": experiment.captioning.claims(experiment.captioning.captions()),
         "manifest": MANIFEST,
     },
     values=lambda experiment: {"language": experiment.config.text.language},
-    each=lambda experiment: [{"split": split} for split in experiment.models.splits if experiment.captioning.captions],
+    each=lambda experiment: [
+        {"split": split} for split in experiment.models.splits if experiment.captioning.captions()
+    ],
     caption="Images of the {split} split, chosen at random, with the caption that every model and decoding wrote.",
     category="Captions",
     labels={"figure": "captioned images", "split": "{split}"},

@@ -15,9 +15,7 @@ from vitcapr.stages._drawing import Drawing, Pictures
     "each joined to its first caption by a line. `cosines`: positive pairs against the hardest wrong caption of each "
     "image and against random wrong pairs, with the share of area that they have in common.",
     category="Retrieval",
-    subcategory="{retriever}",
     labels={"figure": "the shared space", "split": "{split}"},
-    runtime=30,
 )
 def draw_embeddings(embeddings: In[kinds.EmbeddingsFile], manifest: In[kinds.ManifestFile]) -> Pictures:
     """Draw the embedding space as t-SNE and a histogram of cosines: figures 18 and 19 of ViTCap-R."""

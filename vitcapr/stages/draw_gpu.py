@@ -1,8 +1,11 @@
+from pathlib import Path
+
 from vitcapr.formats import kinds
-from vitcapr.pipeline.costs import GPU
 from vitcapr.pipeline.figure import Experiment
 from vitcapr.pipeline.stage import In
 from vitcapr.stages._drawing import Drawing, Pictures
+
+GPU = Path("/dev/nvidiactl")
 
 
 def _trained(experiment: Experiment) -> list[str]:

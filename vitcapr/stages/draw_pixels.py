@@ -1,7 +1,7 @@
 from typing import Any
 
-from vitcapr.config.finetuned_dual_encoder import AugmentationConfig
 from vitcapr.config.report import FigureSettings
+from vitcapr.config.training import AugmentationConfig
 from vitcapr.formats import kinds
 from vitcapr.pipeline.figure import MANIFEST
 from vitcapr.pipeline.stage import In

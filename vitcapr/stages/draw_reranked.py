@@ -10,7 +10,7 @@ from vitcapr.stages._drawing import Drawing, Pictures, example_choice
 
 def _each(experiment: Experiment) -> list[dict[str, str]]:
     models = experiment.models
-    every = product(models.captioners, models.by_retriever, models.splits)
+    every = product(models.captioners, models.rerankings_by("retriever"), models.splits)
     return [{"captioner": captioner, "reranking": name, "split": split} for captioner, name, split in every]
 
 

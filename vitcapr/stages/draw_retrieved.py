@@ -18,7 +18,6 @@ from vitcapr.stages._drawing import Drawing, Pictures, example_choice
     "came first beside the true one, with cosine and rank. Some wrong matches fit the picture well; the data set "
     "still counts them as wrong.",
     category="Retrieval",
-    subcategory="{retriever}",
     labels={"figure": "failures", "split": "{split}"},
 )
 def draw_retrieved(

@@ -41,7 +41,6 @@ class RolloutSettings(FigureSettings):
     "where {captioner} looks: over all words of the caption, and for the two words with the most concentrated "
     "attention. Each map has its own scale; its peak stands below it. ρ is the rank correlation of the two.",
     category="Attention",
-    subcategory="{captioner}",
     labels={"figure": "backbone beside captioner", "decoding": "{decoding}", "split": "{split}"},
     priority=5,
 )

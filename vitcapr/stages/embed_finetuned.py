@@ -1,4 +1,4 @@
-from vitcapr.config.finetuned_dual_encoder import EXECUTION_ONLY, EmbedFinetunedSettings
+from vitcapr.config.dual_encoder import EXECUTION_ONLY, EmbedFinetunedSettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import Device, In, Out, Source, Split, stage
 from vitcapr.progress import Reporter

@@ -2,8 +2,7 @@ from pathlib import Path
 from typing import Any
 
 from vitcapr.config.base import StageSettings
-from vitcapr.config.data import Terms
-from vitcapr.config.features import FeaturesConfig, TextEncoderConfig
+from vitcapr.config.features import FeaturesConfig, Terms, TextEncoderConfig
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import CodeHash, Device, In, Out, StoreRoot, stage
 from vitcapr.progress import Reporter

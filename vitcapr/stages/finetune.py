@@ -1,4 +1,4 @@
-from vitcapr.config.finetuned_dual_encoder import EXECUTION_ONLY, FinetuneSettings
+from vitcapr.config.dual_encoder import EXECUTION_ONLY, FinetuneSettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import CodeHash, Device, In, Out, Source, stage
 from vitcapr.progress import Reporter

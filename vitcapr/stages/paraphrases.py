@@ -1,4 +1,4 @@
-from vitcapr.config.metrics import LanguageSettings
+from vitcapr.config.report import LanguageSettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, Split, stage
 from vitcapr.progress import Reporter

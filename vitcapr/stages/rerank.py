@@ -1,6 +1,6 @@
 from typing import Annotated
 
-from vitcapr.config.reranking import RerankSettings
+from vitcapr.config.captioner import RerankSettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import Device, In, Out, Split, stage
 from vitcapr.progress import Reporter

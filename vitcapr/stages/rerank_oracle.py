@@ -1,6 +1,6 @@
 from typing import Annotated
 
-from vitcapr.config.metrics import LanguageSettings
+from vitcapr.config.report import LanguageSettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, Split, stage
 from vitcapr.progress import Reporter

@@ -1,6 +1,5 @@
-from pathlib import Path
-
-from vitcapr.config.metrics import ENCODERS, ScoreSettings
+from vitcapr.config.base import find_data
+from vitcapr.config.report import ENCODERS, ScoreSettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import DecodingName, In, ModelName, Out, Split, stage
 from vitcapr.progress import Reporter
@@ -52,7 +51,7 @@ def score(
         language=settings.language,
         training=lambda: data.captions_of("train", settings.language)["text"].tolist(),
         paraphrases=paraphrases,
-        instances=read_instances([Path(path) for path in options.instances]),
+        instances=read_instances([find_data(path) for path in options.instances]),
         **options.resampling,
     )
     write_per_image(per_image, scored.per_image)

@@ -1,4 +1,4 @@
-from vitcapr.config.metrics import SCORERS, IntervalSettings
+from vitcapr.config.report import SCORERS, IntervalSettings
 from vitcapr.errors import UserError
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, ModelName, Out, Split, stage

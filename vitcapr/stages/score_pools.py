@@ -1,6 +1,6 @@
 from typing import Annotated
 
-from vitcapr.config.metrics import SCORERS, IntervalSettings
+from vitcapr.config.report import SCORERS, IntervalSettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, ModelName, Out, stage
 from vitcapr.progress import Reporter

@@ -1,4 +1,4 @@
-from vitcapr.config.metrics import SCORERS, IntervalSettings
+from vitcapr.config.report import SCORERS, IntervalSettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, ModelName, Out, Split, stage
 from vitcapr.progress import Reporter

@@ -1,4 +1,4 @@
-from vitcapr.config.metrics import SimilaritySettings
+from vitcapr.config.report import SimilaritySettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import DecodingName, Device, In, ModelName, Out, Split, stage
 from vitcapr.progress import Reporter

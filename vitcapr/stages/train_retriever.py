@@ -1,6 +1,6 @@
 from typing import Any
 
-from vitcapr.config.retriever import RetrieverConfig
+from vitcapr.config.dual_encoder import RetrieverConfig
 from vitcapr.config.training import TrainedSettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import CodeHash, Device, In, Out, stage

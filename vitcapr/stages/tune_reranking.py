@@ -1,7 +1,7 @@
 from typing import Annotated, Any, Self
 
 from vitcapr.config.base import StageSettings
-from vitcapr.config.reranking import WeighingConfig
+from vitcapr.config.captioner import WeighingConfig
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import Device, In, Out, stage
 from vitcapr.progress import Reporter

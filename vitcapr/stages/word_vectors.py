@@ -12,8 +12,7 @@ class WordVectorsSettings(StageSettings):
 
     @classmethod
     def from_config(cls, config: Any, wildcards: Any) -> "WordVectorsSettings":
-        section = config.word_vectors[wildcards.vectors]
-        return cls(word_vectors=section.model_copy(update={"path": str(find_data(section.path))}))
+        return cls(word_vectors=config.word_vectors[wildcards.vectors])
 
 
 @stage(execution_only={"word_vectors.path"})
@@ -25,14 +24,12 @@ def word_vectors(
     coverage: Out[kinds.CoverageFile],
 ) -> None:
     """Look up the words of a vocabulary in a word-vector file and write the initial embedding."""
-    from pathlib import Path
-
     from vitcapr.files import write_json
     from vitcapr.formats.vocabulary import Vocabulary, write_word_vectors
     from vitcapr.text.word_vectors import describe_coverage, initial_embedding
 
     config = settings.word_vectors
-    matrix, covered = initial_embedding(Vocabulary.read(vocabulary), Path(config.path), config.dimension)
+    matrix, covered = initial_embedding(Vocabulary.read(vocabulary), find_data(config.path), config.dimension)
     write_word_vectors(vectors, matrix)
     write_json(coverage, covered)
     for line in describe_coverage(covered):

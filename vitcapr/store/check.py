@@ -19,7 +19,6 @@ from vitcapr.store.layout import (
     GROUP,
     STORE_NAME_LENGTH,
     TEXT,
-    checksum_path,
     chunk_path,
     decode_ids,
     identity_in,
@@ -51,43 +50,16 @@ def sealed_files(manifest: Mapping[str, Any], group: Path) -> dict[tuple[str, in
 
 
 def own_digests(store: Path) -> dict[tuple[str, int], str]:
-    """What a store itself says of its finished chunks, by array and number: in the manifest in its folder, or in the
-    records of its chunks. Of the ids of its rows, their digest as they are."""
+    """What a store itself says of its finished chunks, by array and number, in the records of its chunks. Of the ids of
+    its rows, their digest as they are."""
     own: dict[tuple[str, int], str] = {}
-    if (store / "manifest.json").is_file() and (sealed := read_sealed(store / "manifest.json"))["store"] == GROUP:
-        own = {key: file.sha256 for key, file in sealed_files(sealed, store / GROUP).items()}
     for path in sorted((store / CHECKSUMS).glob("[0-9]*.json")):
         with reading(path, "a record of checksums", "delete it, then extract or pull the store"):
             own |= {(name, int(path.stem)): digest for name, digest in read_json(path).items() if name != COPIED}
     for identity in IDENTITIES:
         if (table := chunk_path(store / GROUP / identity, 0, 2)).is_file():
-            own.setdefault((identity, 0), sha256_file(table))
+            own[identity, 0] = sha256_file(table)
     return own
-
-
-def delete_damaged(
-    manifest: Mapping[str, Any], group: Path, damaged: Mapping[tuple[str, int], DigestedFile], where: Path
-) -> None:
-    """Delete chunks and the records that they are finished, so that extraction computes them again.
-
-    A manifest may come from elsewhere and lead to any store. So a chunk goes only if it differs from what its own store
-    recorded of it, and lies in the folder of this store. The table of ids stays: sealing and pulling write it again.
-
-    Raises:
-        UserError: the store is not that of the manifest, or its own record differs from the manifest; nothing is
-            deleted.
-    """
-    store = group.parent
-    own, fingerprint = own_digests(store), StoreWriter(store, {}).attributes.get("fingerprint")
-    chunks = {key: file for key, file in damaged.items() if key[0] not in IDENTITIES}
-    for key, file in chunks.items():
-        inside = all(path.parent.resolve().is_relative_to(store) for path in (file.path, checksum_path(store, key[1])))
-        if fingerprint != manifest["fingerprint"] or not inside or own.get(key, file.sha256) != file.sha256:
-            remedy = "nothing was deleted; seal the store again, or pull it again"
-            raise UserError(f"the manifest is not the seal of the store {store}", where=where, remedy=remedy)
-    for (_, index), file in chunks.items():
-        file.path.unlink(missing_ok=True)
-        checksum_path(store, index).unlink(missing_ok=True)
 
 
 def read_ids(manifest: Mapping[str, Any], group: Path) -> list[str]:

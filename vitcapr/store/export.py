@@ -3,9 +3,9 @@
 ``advance`` receives the number of rows after each piece written.
 """
 
-import io
+import math
+import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -24,51 +24,24 @@ Advance = Callable[[int], None]
 
 def to_h5(store: FeatureStore, path: Path, advance: Advance = lambda _: None) -> None:
     """A data set for each array (``patches``, ``cls``, or ``text``) and one for the ids (UTF-8 strings); attributes on
-    the root, nested ones as JSON."""
-    with atomic_path(path) as temporary, _Disk(temporary, "w+") as disk, disk.checked(), h5py.File(disk, "w") as file:
+    the root, nested ones as JSON.
+
+    Raises:
+        UserError: the disk has too little room; HDF5 would crash.
+    """
+    size = sum(math.prod(array.shape) * array.dtype.itemsize for array in store.values())
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if (free := shutil.disk_usage(path.parent).free) < size:
+        raise UserError(f"{size:,} bytes are to be written, and {free:,} are free", where=path, remedy="make room")
+    with atomic_path(path) as temporary, h5py.File(temporary, "w") as file:
         for key, value in store.attributes.items():
             file.attrs[key] = _attribute(value)
         file.create_dataset(store.identity, data=store.ids, dtype=h5py.string_dtype())
         for name, array in store.items():
             data = file.create_dataset(name, array.shape, array.dtype)
             for start, block in _blocks(array):
-                with disk.checked():
-                    data[start : start + len(block)] = block
+                data[start : start + len(block)] = block
                 advance(len(block))
-
-
-class _Disk(io.FileIO):
-    """A file for HDF5, which crashes if it cannot close its file: the first error of the disk waits until then."""
-
-    error: OSError | None = None
-
-    def write(self, content: Any) -> int:
-        left = memoryview(content).cast("B")
-        with self._kept():
-            while left and self.error is None:
-                left = left[super().write(left) :]
-        return len(content)
-
-    def truncate(self, size: int | None = None) -> int:
-        with self._kept():
-            super().truncate(size)
-        return size or 0
-
-    @contextmanager
-    def _kept(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            self.error = self.error or error
-
-    @contextmanager
-    def checked(self) -> Iterator[None]:
-        """Raises the error of the disk in the place of what HDF5 makes of it."""
-        try:
-            yield
-        finally:
-            if self.error is not None:
-                raise self.error
 
 
 def to_clip_retrieval(store: FeatureStore, folder: Path, advance: Advance = lambda _: None) -> None:

@@ -22,14 +22,14 @@ from torch import Tensor
 from vitcapr.encoders.base import NO_GRID
 from vitcapr.encoders.checkpoints import stated_licence
 from vitcapr.encoders.precision import DTYPES
-from vitcapr.encoders.staging import copies_to_host, to_host
+from vitcapr.encoders.staging import copies_to_host, host_buffer, to_host
 from vitcapr.errors import UserError
 from vitcapr.formats.int8 import quantise, stored_dtype
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.store_manifest import FORMAT, SCALE
 from vitcapr.progress import Reporter
 from vitcapr.store.known_rows import KnownRows, read_row_digests, write_row_digests
-from vitcapr.store.layout import ArrayLayout, checksum_path
+from vitcapr.store.layout import ArrayLayout, checksum_path, row_ranges
 from vitcapr.store.rows import Rows
 from vitcapr.store.writer import TERMS, StoreWriter, claimed, fingerprint_of, read_layouts, store_folder
 
@@ -37,7 +37,6 @@ _BATCHES_AHEAD = 3
 """Batches that a GPU has been given and not finished; more would only take memory."""
 _WRITERS = 4
 """Threads that write the chunks of a GPU, which makes features faster than one thread digests them."""
-_EXTREMES = "_extremes"
 
 
 @dataclass(frozen=True)
@@ -146,7 +145,9 @@ def fill(
             report.line(f"{copied} {kind}s copied from other stores ({names}), {left} to compute")
         for index in pending:
             if not len(known.missing(index)):
-                writer.write(index, known.fill(index, writer.layouts), known.copied(index))
+                chunk = _chunk(writer.layouts, encoder.device)
+                known.fill(index, _numbers(chunk))
+                writer.write(index, _numbers(chunk), known.copied(index))
         pending = [index for index in pending if len(known.missing(index))]
         # Check at the start, so that a long extraction does not fail at its end.
         if warning := writer.space_warning(len(pending)):
@@ -192,18 +193,20 @@ def _compute(
     begin, waited = time.perf_counter(), 0.0
     launched: deque[Callable[[], None]] = deque()
     writing: deque[Future[None]] = deque()
-    parts: list[tuple[np.ndarray, dict[str, Tensor]]] = []
+    chunk: dict[str, Tensor] = {}
+    extremes: list[tuple[str, np.ndarray, Tensor]] = []
 
-    def write(index: int, parts: Sequence[tuple[np.ndarray, dict[str, Tensor]]], wait: Callable[[], None]) -> None:
+    def write(
+        index: int,
+        chunk: Mapping[str, Tensor],
+        extremes: Sequence[tuple[str, np.ndarray, Tensor]],
+        wait: Callable[[], None],
+    ) -> None:
         wait()
-        buffers = known.fill(index, writer.layouts)
-        for rows, arrays in parts:
-            for name, values in arrays.items():
-                if name in buffers:
-                    buffers[name][rows - index * plan.chunk] = values.numpy()
-                else:
-                    _check_range(values, writer.layouts[name.removesuffix(_EXTREMES)].dtype, rows, plan.rows)
-        writer.write(index, buffers, known.copied(index))
+        for name, rows, values in extremes:
+            _check_range(values, writer.layouts[name].dtype, rows, plan.rows)
+        known.fill(index, _numbers(chunk))
+        writer.write(index, _numbers(chunk), known.copied(index))
 
     def finish(most: int) -> None:
         """Wait until at most so many chunks are being written."""
@@ -215,19 +218,24 @@ def _compute(
 
     with ThreadPoolExecutor(writers, thread_name_prefix="write") as pool, closing(encoder.compute(batches)) as computed:
         for rows, features in zip(batches, computed, strict=True):
-            arrays: dict[str, Tensor] = {}
+            index = int(rows[0]) // plan.chunk
+            chunk = chunk or _chunk(writer.layouts, encoder.device)
             for name, values in features.items():
-                arrays |= _as_stored(name, values, writer.layouts[name].dtype)
-            parts.append((rows, {name: to_host(values) for name, values in arrays.items()}))
+                arrays, range_of_rows = _as_stored(name, values, writer.layouts[name].dtype)
+                for stored, numbers in arrays.items():
+                    _place(numbers, chunk[stored], rows - index * plan.chunk)
+                if range_of_rows is not None:
+                    host = host_buffer(range_of_rows.shape, range_of_rows.dtype, encoder.device)
+                    to_host(range_of_rows, host)
+                    extremes.append((name, rows, host))
             launched.append(copies_to_host(encoder.device))
             if len(launched) > _BATCHES_AHEAD:
                 launched.popleft()()
             advance(len(rows))
-            index = int(rows[0]) // plan.chunk
             if rows[-1] == known.missing(index)[-1]:
                 finish(writers - 1)
-                writing.append(pool.submit(write, index, parts, launched[-1]))
-                parts = []
+                writing.append(pool.submit(write, index, chunk, extremes, launched[-1]))
+                chunk, extremes = {}, []
         finish(0)
     if batches:
         seconds = time.perf_counter() - begin
@@ -236,16 +244,37 @@ def _compute(
         report.line(f"waited in {seconds:.1f} s: {shares}")
 
 
-def _as_stored(name: str, features: Tensor, dtype: str) -> dict[str, Tensor]:
-    """The arrays of a store for ``features`` of some rows; and the least and greatest number of each row, (2, B)."""
+def _chunk(layouts: Mapping[str, ArrayLayout], device: torch.device) -> dict[str, Tensor]:
+    """Host memory for a chunk of each array. Pinned memory is used again: fresh pages cost more than copies."""
+    return {
+        name: host_buffer((layout.chunk, *layout.shape[1:]), getattr(torch, layout.dtype), device)
+        for name, layout in layouts.items()
+    }
+
+
+def _numbers(chunk: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
+    return {name: array.numpy() for name, array in chunk.items()}
+
+
+def _place(values: Tensor, chunk: Tensor, places: np.ndarray) -> None:
+    """Copy the rows of ``values`` to their ``places`` in the chunk, each run of neighbours at once."""
+    first = 0
+    for begin, end in row_ranges(places):
+        to_host(values[first : first + end - begin], chunk[begin:end])
+        first += end - begin
+
+
+def _as_stored(name: str, features: Tensor, dtype: str) -> tuple[dict[str, Tensor], Tensor | None]:
+    """The arrays of a store for ``features`` of some rows; and the least and greatest number of each row, (2, B), but
+    for pixels."""
     if dtype == "uint8":
-        return {name: features}
+        return {name: features}, None
     axes = tuple(range(1, features.ndim))
-    extremes = {name + _EXTREMES: torch.stack([features.amin(axes), features.amax(axes)])}
+    extremes = torch.stack([features.amin(axes), features.amax(axes)])
     if dtype == "int8":
         steps, scale = quantise(features)
-        return {name: steps, name + SCALE: scale, **extremes}
-    return {name: features.to(DTYPES[dtype]), **extremes}
+        return {name: steps, name + SCALE: scale}, extremes
+    return {name: features.to(DTYPES[dtype])}, extremes
 
 
 def _check_range(extremes: Tensor, dtype: str, rows: np.ndarray, table: Rows) -> None:

@@ -1,15 +1,22 @@
 """From the images of a data set to the arrays of a store: features of a backbone, or decoded pixels.
 
-Threads decode and resize the next images while the model computes (Pillow lets go of the interpreter meanwhile). For a
-GPU they take all cores of this process; on a CPU the model needs them too.
+The next images are decoded and resized while the model computes: on a CPU by threads, since the model needs the cores
+too; for a GPU by a process for each core, since threads wait for one another (for the interpreter, and for fresh pages
+of one process's memory), and the thread that launches the model's work waits with them.
 """
 
 import hashlib
+import math
+import mmap
+import multiprocessing
 import os
+import signal
+import threading
 import time
 from collections import deque
-from collections.abc import Generator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 
 import numpy as np
 import torch
@@ -20,12 +27,21 @@ from vitcapr.data.images import BadImage, ImageSource, decode
 from vitcapr.encoders.base import NO_GRID, ImageEncoder
 from vitcapr.encoders.precision import dtype_name, memory_line
 from vitcapr.encoders.preprocess import Preprocessing
-from vitcapr.encoders.staging import host_buffer, to_device
+from vitcapr.encoders.staging import to_device
 from vitcapr.errors import UserError
 from vitcapr.formats.containers import TableFile
 from vitcapr.store.layout import PIXELS
 
 _BATCHES_AHEAD = 2
+_IMAGES_OF_A_CORE = 32
+"""Images that are decoded ahead for each core, where these are more batches."""
+_TOGETHER = 8
+"""Images that a thread or process is given at once."""
+_KEPT_BLOCKS = 8
+"""Blocks of memory that Pillow keeps in each process for its next pictures."""
+
+_Facts = tuple[str, int, int, str]
+"""Path, width, height and sha256 of an image."""
 
 
 def read_image(source: ImageSource, path: str, pixels: int, sha256: str, side: int | None = None) -> Image.Image:
@@ -49,6 +65,34 @@ def read_image(source: ImageSource, path: str, pixels: int, sha256: str, side: i
         raise UserError(what, where=path, remedy=remedy) from error
 
 
+def _shared_memory(shape: Sequence[int]) -> np.ndarray:
+    """uint8, of this process and of those that it forks."""
+    return np.frombuffer(mmap.mmap(-1, math.prod(shape)), np.uint8).reshape(shape)
+
+
+_decode_here: Callable[..., None]
+"""What a process of the pool was forked for."""
+
+
+def _begin(decode: Callable[..., None]) -> None:
+    global _decode_here
+    _decode_here = decode
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's.
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    Image.core.set_blocks_max(_KEPT_BLOCKS)  # type: ignore[attr-defined]
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
+
+
+def _decode(block: int, first: int, facts: Iterable[_Facts]) -> None:
+    _decode_here(block, first, facts)
+
+
 class Pixels:
     """Decoded images, for models that are trained through the network that looks at them: what the processor of a
     checkpoint makes of each image before it normalises."""
@@ -65,33 +109,54 @@ class Pixels:
         self.waited = 0.0
 
     def decoded(self, batches: Sequence[np.ndarray], device: torch.device) -> Generator[Tensor, None, None]:
-        """(B, H, W, 3) uint8 for each batch of B rows, in order, in memory from which ``device`` copies; the next
-        batches are decoded meanwhile."""
-        threads = len(os.sched_getaffinity(0)) if device.type == "cuda" else torch.get_num_threads()
-        pool = ThreadPoolExecutor(threads, thread_name_prefix="decode")
-        ahead: deque[tuple[Tensor, list[Future[None]]]] = deque()
-        left = deque(batches)
+        """(B, H, W, 3) uint8 for each batch of B rows, in order. It stands until the next one is asked for; the next
+        batches are decoded meanwhile.
+
+        Raises:
+            UserError: an image is damaged or changed, or a process was killed.
+        """
+        if not batches:
+            return
+        largest, on_gpu = max(map(len, batches)), device.type == "cuda"
+        cores = len(os.sched_getaffinity(0)) if on_gpu else torch.get_num_threads()
+        ahead = max(_BATCHES_AHEAD, math.ceil(cores * _IMAGES_OF_A_CORE / largest)) if on_gpu else _BATCHES_AHEAD
+        blocks = [_shared_memory((largest, *self._preprocessing.size, 3)) for _ in range(ahead + 1)]
+
+        def decode(block: int, first: int, facts: Iterable[_Facts]) -> None:
+            for (path, width, height, sha256), out in zip(facts, blocks[block][first:], strict=False):
+                side = max(self._preprocessing.resize) if self._preprocessing.scaled_decoding else None
+                self._preprocessing.prepare(read_image(self._source, path, width * height, sha256, side), out)
+
+        pool: Executor
+        if on_gpu:
+            # A fork has the source as it is open here; no thread of this process decodes.
+            count = min(cores, math.ceil(sum(map(len, batches)) / _TOGETHER))
+            pool = ProcessPoolExecutor(count, multiprocessing.get_context("fork"), _begin, (decode,))
+        else:
+            pool = ThreadPoolExecutor(cores, thread_name_prefix="decode")
+        task = _decode if on_gpu else decode
+        decoding: deque[tuple[Tensor, list[Future[None]]]] = deque()
         try:
-            while left or ahead:
-                while left and len(ahead) <= _BATCHES_AHEAD:
-                    rows = left.popleft()
-                    pixels = host_buffer((len(rows), *self._preprocessing.size, 3), torch.uint8, device)
-                    facts = self._images.rows(rows, "path", "width", "height", "sha256").itertuples(index=False)
-                    pairs = zip(facts, pixels.numpy(), strict=True)
-                    ahead.append((pixels, [pool.submit(self._decode, *pair) for pair in pairs]))
-                pixels, decoding = ahead.popleft()
-                begin = time.perf_counter()
-                for future in decoding:
-                    future.result()
-                self.waited += time.perf_counter() - begin
-                yield pixels
+            for number in range(len(batches) + ahead):
+                if number < len(batches):
+                    rows, block = batches[number], number % len(blocks)
+                    table = self._images.rows(rows, "path", "width", "height", "sha256")
+                    facts = list(table.itertuples(index=False, name=None))
+                    parts = range(0, len(rows), _TOGETHER)
+                    futures = [pool.submit(task, block, first, facts[first : first + _TOGETHER]) for first in parts]
+                    decoding.append((torch.from_numpy(blocks[block][: len(rows)]), futures))
+                if number >= ahead:
+                    pixels, futures = decoding.popleft()
+                    begin = time.perf_counter()
+                    for future in futures:
+                        future.result()
+                    self.waited += time.perf_counter() - begin
+                    yield pixels
+        except BrokenProcessPool as error:
+            remedy = "run it again; if memory ran out, with more memory or on fewer cores"
+            raise UserError("a process that decoded images was killed", remedy=remedy) from error
         finally:
             pool.shutdown(cancel_futures=True)
-
-    def _decode(self, facts: tuple[str, int, int, str], out: np.ndarray) -> None:
-        path, width, height, sha256 = facts
-        side = max(self._preprocessing.resize) if self._preprocessing.scaled_decoding else None
-        self._preprocessing.prepare(read_image(self._source, path, width * height, sha256, side), out)
 
     def compute(self, batches: Sequence[np.ndarray]) -> Generator[dict[str, Tensor], None, None]:
         for pixels in self.decoded(batches, self.device):

@@ -16,15 +16,15 @@ import pandas as pd
 from vitcapr.errors import UserError
 from vitcapr.files import DigestedFile, atomic_path, read_json
 from vitcapr.formats.records import reading
-from vitcapr.formats.store_manifest import LAYERS, SCALE, arrays_of_layer, check_attributes
+from vitcapr.formats.store_manifest import check_attributes
 from vitcapr.store.layout import GROUP, ArrayLayout, chunk_path, row_ranges
 from vitcapr.store.rows import Rows
 from vitcapr.store.writer import TERMS, StoreWriter, read_layouts
 
 ROWS = "rows.npy"
 _DIGEST_BYTES = 32
-_NOT_COMPARED = {"fingerprint", "images_sha256", "captions_sha256", "grid", TERMS, LAYERS, "hidden_layers"}
-"""Attributes that do not say how a row is computed; layers are compared apart."""
+_NOT_COMPARED = {"fingerprint", "images_sha256", "captions_sha256", "grid", TERMS}
+"""Attributes that do not say how a row is computed."""
 
 
 def write_row_digests(folder: Path, rows: Rows) -> None:
@@ -172,17 +172,18 @@ class KnownRows:
             if (source == number).any()
         }
 
-    def fill(self, index: int, layouts: Mapping[str, ArrayLayout]) -> dict[str, np.ndarray]:
-        """Chunk ``index`` of each array with its known rows, and zeros elsewhere."""
-        buffers = {name: np.zeros((layout.chunk, *layout.shape[1:]), layout.dtype) for name, layout in layouts.items()}
+    def fill(self, index: int, chunk: Mapping[str, np.ndarray]) -> None:
+        """Copy the known rows of chunk ``index`` into ``chunk``, which holds its array of each name; and write zeros
+        behind the last row of the store."""
         source, row = self.source[self._rows(index)], self.row[self._rows(index)]
         for number, other in enumerate(self.sources):
             mine = np.flatnonzero(source == number)
             for part in np.unique(row[mine] // other.size):
                 here = mine[row[mine] // other.size == part]
                 for name in other.layouts:
-                    buffers[name][here] = other.chunk(name, int(part))[row[here] - part * other.size]
-        return buffers
+                    chunk[name][here] = other.chunk(name, int(part))[row[here] - part * other.size]
+        for array in chunk.values():
+            array[len(source) :] = 0
 
     def _rows(self, index: int) -> slice:
         return slice((index - self.first) * self.chunk, (index - self.first + 1) * self.chunk)
@@ -215,16 +216,12 @@ def _held(
 
 
 def _source(folder: Path, recipe: Mapping[str, Any]) -> _Source | None:
-    """The store in ``folder`` if it is of this recipe. It may hold more hidden layers; their arrays are left out."""
+    """The store in ``folder`` if it is of this recipe."""
     attributes = read_json(folder / GROUP / "zarr.json")["attributes"]
     check_attributes(attributes)
-    layers = set(recipe.get(LAYERS, ()))
-    further = set(attributes.get(LAYERS, ())) - layers
-    if _how_computed(attributes) != _how_computed(recipe) or not layers <= set(attributes.get(LAYERS, ())):
+    if _how_computed(attributes) != _how_computed(recipe):
         return None
-    left_out = {name for layer in further for array in arrays_of_layer(layer) for name in (array, array + SCALE)}
-    layouts = {name: layout for name, layout in read_layouts(folder).items() if name not in left_out}
-    digests = read_row_digests(folder)
+    layouts, digests = read_layouts(folder), read_row_digests(folder)
     if not layouts or not len(digests):
         return None
     store = StoreWriter(folder, layouts)

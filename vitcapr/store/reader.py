@@ -155,7 +155,6 @@ class FeatureStore(Mapping[str, FeatureArray]):
             nought in a store of captions.
         identity: what a row is, ``image_id`` or ``caption_id``.
         fingerprint: sha256 of everything that decides the numbers.
-        partial: some of the arrays are elsewhere.
         path: the Zarr group.
         manifest_path: the sealed manifest.
     """
@@ -168,7 +167,6 @@ class FeatureStore(Mapping[str, FeatureArray]):
         rows, columns = manifest.get("grid", (0, 0))
         self.grid: tuple[int, int] = (rows, columns)
         self.chunk: int = manifest["chunk"]
-        self.partial: bool = manifest.get("partial", False)
         arrays = {name: FeatureArray(self.path / name, layout) for name, layout in layouts_in(manifest).items()}
         self.arrays: dict[str, FeatureArray] = {
             name: QuantisedArray(array, arrays[name + SCALE]) if name + SCALE in arrays else array
@@ -190,7 +188,6 @@ class FeatureStore(Mapping[str, FeatureArray]):
             return self.arrays[name]
         except KeyError as error:
             remedy = "use a backbone with output: hidden, or a model that reads the arrays that there are"
-            remedy = "pull them with vitcapr features pull" if self.partial else remedy
             what = f"the feature store has no '{name}', only {', '.join(self)}"
             raise MissingArray(what, where=self.path, remedy=remedy) from error
 
@@ -270,8 +267,8 @@ class FeatureStore(Mapping[str, FeatureArray]):
         rows = self._manifest[self.identity]["shape"][0]
         of_images = self.identity == "image_id"
         what = f"grid {self.grid[0]} x {self.grid[1]}, {rows} images" if of_images else f"{rows} captions"
-        lines = [f"FeatureStore({self.path}), {what}" + (", a part" if self.partial else "")]
-        return "\n".join([*lines, *(f"  {name}: {array.shape} {array.dtype}" for name, array in self.arrays.items())])
+        arrays = [f"  {name}: {array.shape} {array.dtype}" for name, array in self.arrays.items()]
+        return "\n".join([f"FeatureStore({self.path}), {what}", *arrays])
 
     def __reduce__(self) -> Any:
         """Another process opens the store again, at the same layer."""

@@ -154,7 +154,8 @@ class StoreWriter:
         """
         checksums = {}
         for name, layout in self.layouts.items():
-            content = arrays[name].astype(np.dtype(layout.dtype).newbyteorder("<"), copy=False).tobytes()
+            numbers = np.ascontiguousarray(arrays[name], np.dtype(layout.dtype).newbyteorder("<"))
+            content = numbers.reshape(-1).view(np.uint8).data
             if len(content) != layout.chunk_bytes:
                 raise ValueError(f"chunk of '{name}': {len(content)} bytes instead of {layout.chunk_bytes}")
             checksums[name] = sha256_bytes(content)

@@ -12,12 +12,8 @@ from torch import Tensor, nn
 from vitcapr.batches.loader import Batch, Batches
 from vitcapr.batches.sources import feature_dims, read_rows
 from vitcapr.batches.texts import PAD, WordTexts
-from vitcapr.config.captioner import (
-    CaptionerConfig,
-    CaptionerPhaseConfig,
-    CaptionerTrainingConfig,
-    LanguageModelCaptionerConfig,
-)
+from vitcapr.config.captioner import CaptionerConfig, LanguageModelCaptionerConfig
+from vitcapr.config.training import CaptionerPhaseConfig, CaptionerTrainingConfig
 from vitcapr.encoders.precision import dtype_name, resolve_dtype
 from vitcapr.encoders.staging import to_device
 from vitcapr.errors import UserError

@@ -9,7 +9,7 @@ import torch
 from vitcapr.batches.augment import Augmentation, PixelInput
 from vitcapr.batches.texts import draw_pairs
 from vitcapr.batches.tokenised import TowerCaptions
-from vitcapr.config.finetuned_dual_encoder import FinetunedDualEncoderConfig
+from vitcapr.config.dual_encoder import FinetunedDualEncoderConfig
 from vitcapr.encoders.photographs import preprocessing_of
 from vitcapr.files import sha256_bytes
 from vitcapr.formats.manifest import Manifest
@@ -54,7 +54,7 @@ def finetune(
     captions = captions_to_read(data, config.languages, pairs, None)
     if training.pairs is not None:
         image_row, train = captions["image_row"].to_numpy(), data.rows("train")
-        captions = captions[draw_pairs(image_row, train, training.pairs, training.pairs_seed)].reset_index(drop=True)
+        captions = captions[draw_pairs(image_row, train, training.pairs, seed=0)].reset_index(drop=True)
 
     def build() -> DualEncoder:
         encoder = untrained().model

@@ -8,8 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from vitcapr.config.retriever import DualEncoderPhaseConfig
-from vitcapr.config.training import PhaseConfig
+from vitcapr.config.training import DualEncoderPhaseConfig, PhaseConfig
 from vitcapr.training.phases import warmup_steps
 
 

@@ -1,7 +1,6 @@
 """The values of a phase of training that depend on its length."""
 
-from vitcapr.config.captioner import CaptionerPhaseConfig
-from vitcapr.config.training import PhaseConfig
+from vitcapr.config.training import CaptionerPhaseConfig, PhaseConfig
 
 
 def warmup_steps(phase: PhaseConfig, steps: int) -> int:

@@ -10,15 +10,15 @@ from torch import nn
 
 from vitcapr.batches.sources import FeatureSource, feature_dims, with_mean_patch
 from vitcapr.batches.texts import FeatureAndWordTexts, FeatureTexts, Texts, WordTexts, draw_pairs
-from vitcapr.config.retriever import (
+from vitcapr.config.dual_encoder import (
     AnyTextConfig,
     BagTextConfig,
-    DualEncoderTrainingConfig,
     FeaturesAndWordsTextConfig,
     FeaturesTextConfig,
     LstmTextConfig,
     RetrieverConfig,
 )
+from vitcapr.config.training import DualEncoderTrainingConfig
 from vitcapr.encoders.precision import dtype_name, resolve_dtype
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import Manifest
@@ -93,7 +93,7 @@ def train_retriever(
     """
     training, train = retriever.training, data.rows("train")
     if training.pairs is not None:
-        table = table.select(draw_pairs(table.image_row, train, training.pairs, training.pairs_seed))
+        table = table.select(draw_pairs(table.image_row, train, training.pairs, seed=0))
 
     def begin(encoder: DualEncoder) -> None:
         if word_vectors is None:

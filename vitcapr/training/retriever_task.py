@@ -13,7 +13,7 @@ from vitcapr.batches.augment import PixelInput
 from vitcapr.batches.loader import Batch, Batches
 from vitcapr.batches.sources import FeatureSource, draw_augmented_views
 from vitcapr.batches.texts import Texts
-from vitcapr.config.retriever import DualEncoderPhaseConfig, RetrieverPhaseConfig
+from vitcapr.config.training import DualEncoderPhaseConfig, RetrieverPhaseConfig
 from vitcapr.encoders.staging import to_device
 from vitcapr.metrics.ranks import rank_matches
 from vitcapr.models.dual_encoder import DualEncoder, DualEncoders, side_by_side

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from vitcapr.batches.sources import read_rows
-from vitcapr.config.captioner import CaptionerTrainingConfig
+from vitcapr.config.training import CaptionerTrainingConfig
 from vitcapr.decoding.stepwise import draw, greedy, pick_class
 from vitcapr.encoders.staging import to_device
 from vitcapr.formats.tokens import TokenTable

@@ -6,8 +6,8 @@ import re
 import pytest
 
 from vitcapr.demo.scenes import chinese, english
+from vitcapr.demo.scenes.claims import ClaimedGroup, read_caption
 from vitcapr.demo.scenes.lexicon import COLORS, KINDS, PLACES
-from vitcapr.demo.scenes.reading import ClaimedGroup, read_caption
 from vitcapr.demo.scenes.scene import Group, Scene, Thing, sample_scene, stream
 
 THING = Thing(0.5, 0.5, 0.2, False, 0.0)

@@ -5,11 +5,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from vitcapr.demo.claim_accuracy import checked_claims
+from vitcapr.demo.scenes.claims import checked_claims, read_caption
+from vitcapr.demo.scenes.dataset import OPPOSITES, near_duplicate
 from vitcapr.demo.scenes.english import captions
 from vitcapr.demo.scenes.lexicon import KINDS, PLACES
-from vitcapr.demo.scenes.near_duplicate import OPPOSITES, near_duplicate
-from vitcapr.demo.scenes.reading import read_caption
 from vitcapr.demo.scenes.scene import DEPTHS, DIRECTIONS, SIDES, Group, Scene, sample_scene, stream
 
 SCENES = [sample_scene(stream(5, index, 0)) for index in range(1500)]

@@ -6,11 +6,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from matplotlib import colormaps
+from matplotlib.image import BboxImage
 from PIL import Image
 from torch.nn import functional
 
 from tests.checkpoints import tiny_vit
-from tests.report.conftest import check_layout
+from tests.report.conftest import check_layout, packed, texts_of
 from vitcapr.errors import UserError
 from vitcapr.formats.captions import read_attention
 from vitcapr.formats.manifest import read_manifest
@@ -19,11 +21,11 @@ from vitcapr.report.figures.attention import (
     Looked,
     attended_words,
     concentrated,
+    heated,
     rank_correlation,
     rolled_out_and_attended,
 )
 from vitcapr.report.figures.examples import Choice, choose_attended
-from vitcapr.report.figures.page import upsample
 from vitcapr.stages.draw_attention import draw_attention
 from vitcapr.stages.draw_rollout import draw_rollout
 
@@ -34,9 +36,11 @@ from vitcapr.stages.draw_rollout import draw_rollout
     st.integers(5, 17),
     st.integers(5, 17),
 )
-def test_upsampling_is_bilinear_between_patch_centres(weights, width, height):
-    expected = functional.interpolate(torch.from_numpy(weights)[None, None], (height, width), mode="bilinear")[0, 0]
-    assert upsample(weights, width, height) == pytest.approx(expected.numpy(), abs=1e-5)
+def test_heat_is_bilinear_between_patch_centres_over_a_grey_image(weights, width, height):
+    values = functional.interpolate(torch.from_numpy(weights)[None, None], (height, width), mode="bilinear")[0, 0]
+    colors = colormaps["inferno"](values.numpy())[..., :3]
+    drawn = np.asarray(heated(Image.new("RGB", (width, height), "red"), weights))
+    assert drawn / 255 == pytest.approx(0.45 * 76 / 255 + 0.55 * colors, abs=0.02)
 
 
 def one_hot(*places, grid=(3, 4)):
@@ -48,22 +52,33 @@ def one_hot(*places, grid=(3, 4)):
 
 def test_a_panel_for_the_picture_and_one_for_each_word_in_order(picture):
     figure = attended_words(picture, ["a", "dog", "runs"], one_hot((0, 0), (1, 2), (2, 3)))
-    assert [text.get_text() for text in figure.texts] == ["image", "a", "dog", "runs"]
-    assert len(figure.axes) == 5
-    assert len(figure.axes[0].images) == 1
-    heat = np.asarray(figure.axes[2].images[1].get_array())
-    y, x = np.unravel_index(heat.argmax(), heat.shape)
-    assert (int(y / heat.shape[0] * 3), int(x / heat.shape[1] * 4)) == (1, 2)
+    assert texts_of(figure) == ["image", "a", "dog", "runs"]
+    assert np.array_equal(panels(figure)[0], picture)
+    assert hottest(panels(figure)[2], picture) == (1, 2)
+
+
+def panels(figure):
+    return [np.asarray(image.get_array()) for image in packed(figure, BboxImage)]
+
+
+def hottest(panel, picture):
+    """The patch whose colour is the furthest from that of no attention."""
+    plain = np.asarray(heated(picture, np.zeros((3, 4))))
+    change = np.abs(panel - plain.astype(float)).sum(axis=2)
+    y, x = np.unravel_index(change.argmax(), change.shape)
+    return int(y / change.shape[0] * 3), int(x / change.shape[1] * 4)
 
 
 def test_one_stated_scale_for_all_words(picture):
     weights = one_hot((0, 0), (1, 2))
     weights[0] = 1 / 12
     figure = attended_words(picture, ["a", "dog"], weights)
-    limits = {axes.images[1].get_clim() for axes in figure.axes[1:3]}
-    assert len(limits) == 1
-    assert np.asarray(figure.axes[1].images[1].get_array()) == pytest.approx(1, abs=1e-3)
-    assert figure.axes[-1].get_xlabel() == "attention, in multiples of an even spread over the 3 x 4 patches"
+    (bar,) = figure.axes
+    least, most = bar.get_xlim()
+    assert least == 0
+    # The first word has one times an even spread everywhere.
+    assert np.array_equal(panels(figure)[1], heated(picture, np.full((3, 4), 1 / most)))
+    assert bar.get_xlabel() == "attention, in multiples of an even spread over the 3 x 4 patches"
 
 
 @pytest.mark.parametrize(("size", "count"), [((400, 20), 6), ((20, 400), 13)])
@@ -73,13 +88,14 @@ def test_nothing_overlaps_or_leaves_the_page(size, count):
 
 
 def test_the_scale_of_evenly_spread_attention(picture):
-    figure = attended_words(picture, ["a"], np.full((1, 3, 4), 1 / 12))
-    assert figure.axes[1].images[1].get_clim() == (0, 3)
+    (bar,) = attended_words(picture, ["a"], np.full((1, 3, 4), 1 / 12)).axes
+    assert bar.get_xlim() == (0, 3)
 
 
 def test_a_caption_of_no_words_is_the_picture_alone(picture):
     figure = attended_words(picture, [], np.zeros((0, 3, 4)))
-    assert len(figure.axes) == 1
+    assert len(panels(figure)) == 1
+    assert not figure.axes
 
 
 def looked(picture, words=("a", "dog", "runs"), grid=(3, 4)):
@@ -105,16 +121,13 @@ def test_words_with_the_most_concentrated_attention_keep_the_captions_order():
 def test_a_row_a_picture_with_both_kinds_of_attention(picture):
     case = looked(picture)
     figure = rolled_out_and_attended([case, looked(picture, ("one",)), looked(picture, ())])
-    texts = [text.get_text() for text in figure.texts]
+    texts = texts_of(figure)
     chosen = [case.words[word] for word in concentrated(case.attended, 2)]
     both = ["image", "ViT, rolled out", "captioner, all words"]
     titles = [*both, *chosen, "a dog runs", *both, "one", "one", *both[:2]]
     assert [text for text in texts if not text.startswith("peak")] == titles
-    assert {axes.images[1].get_clim() for axes in figure.axes if len(axes.images) == 2} == {(0, 1)}
-    heat = np.asarray(figure.axes[1].images[1].get_array())
-    y, x = np.unravel_index(heat.argmax(), heat.shape)
-    place = int(y / heat.shape[0] * 3), int(x / heat.shape[1] * 4)
-    assert place == np.unravel_index(case.rolled_out.argmax(), (3, 4))
+    assert figure.axes[0].get_xlim() == (0, 1)
+    assert hottest(panels(figure)[1], picture) == np.unravel_index(case.rolled_out.argmax(), (3, 4))
     peaks = [text for text in texts if text.startswith("peak")]
     assert peaks[0] == f"peak {np.quantile(case.rolled_out * 12, 0.995):.1f}"
     assert peaks[1].endswith(f", ρ {rank_correlation(case.rolled_out, case.attended.mean(axis=0)):.2f}")

@@ -4,12 +4,14 @@ import base64
 from types import SimpleNamespace
 
 import numpy as np
+from matplotlib.image import BboxImage
 from PIL import Image
 
 from tests.data_sets import encoded
+from tests.report.conftest import packed, texts_of
 from vitcapr.batches.augment import Augmentation, single_changes
-from vitcapr.config.finetuned_dual_encoder import AugmentationConfig
 from vitcapr.config.report import FiguresConfig
+from vitcapr.config.training import AugmentationConfig
 from vitcapr.report.figures.augmented import augmentation_sheet, encoding_sheet
 from vitcapr.stages.draw_pixels import PixelFigureSettings
 
@@ -20,16 +22,16 @@ def test_a_column_a_change_and_a_row_an_image() -> None:
         for column, name in enumerate(("original", "flip", "blur"))
     }
     figure = augmentation_sheet(changes)
-    assert [ax.get_images()[0].get_array()[0, 0, 0] for ax in figure.axes] == [0, 1, 2, 10, 11, 12]
-    assert [text.get_text() for text in figure.texts] == ["original", "flip", "blur"]
+    assert [image.get_array()[0, 0, 0] for image in packed(figure, BboxImage)] == [0, 1, 2, 10, 11, 12]
+    assert texts_of(figure) == ["original", "flip", "blur"]
 
 
 def test_a_file_in_base64_beside_its_image() -> None:
     pixels = np.random.default_rng(0).integers(0, 256, (30, 40, 3), np.uint8)
     content = encoded(Image.fromarray(pixels))
     figure = encoding_sheet(content)
-    assert np.array_equal(figure.axes[0].images[0].get_array(), pixels)
-    texts = [text.get_text() for text in figure.texts]
+    assert np.array_equal(packed(figure, BboxImage)[0].get_array(), pixels)
+    texts = texts_of(figure)
     assert base64.b64decode("".join(texts).split("...")[0]) == content[:480]
     characters = 4 * -(-len(content) // 3)
     share = f"{characters / len(content) - 1:+.1%}"

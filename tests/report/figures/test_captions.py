@@ -2,10 +2,12 @@ import json
 
 import numpy as np
 import pytest
+from matplotlib.image import BboxImage
 from matplotlib.lines import Line2D
+from matplotlib.text import Text
 from PIL import Image
 
-from tests.report.conftest import check_layout
+from tests.report.conftest import check_layout, packed, texts_of
 from vitcapr.metrics import java
 from vitcapr.report.figures.captions import Captioned, caption_sheet
 from vitcapr.report.figures.examples import Run, mark_words
@@ -36,12 +38,12 @@ def sheet(shapes=((60, 40), (40, 60), (400, 20), (20, 400), (30, 30), (1, 1))):
 
 def test_nothing_overlaps_and_nothing_is_clipped():
     figure = sheet()
-    assert len(figure.axes) == 6
+    assert len(packed(figure, BboxImage)) == 6
     check_layout(figure)
 
 
 def test_every_word_of_every_caption_is_there():
-    texts = [text.get_text() for text in sheet().texts]
+    texts = texts_of(sheet())
     drawn = "".join(texts).replace(" ", "")
     for caption, _ in AWKWARD:
         assert "".join(caption.split()) in drawn
@@ -69,21 +71,17 @@ def test_changes_by_hand():
     assert mark_words(("a", "b"), {1: "in truth c"}, before=("b",)) == [("a", "ins", ""), ("b", "", "in truth c")]
 
 
-def lines(figure):
-    return [artist for artist in figure.artists if isinstance(artist, Line2D)]
-
-
 def test_marked_words_have_a_line_each():
     image = Image.fromarray(np.zeros((40, 60, 3), np.uint8))
     words = mark_words(AFTER, before=BEFORE)
     (figure,) = caption_sheet([Captioned(image, {"CIDEr 53 → 81": words}, "A dog .")], "note")
-    texts = [text.get_text() for text in figure.texts]
+    texts = texts_of(figure)
     assert texts[:2] == ["note", "CIDEr 53 → 81"]
     assert " ".join(texts[2:-2]) == "a dog lying on the road ground with a shoe"
-    colors = {text.get_text(): text.get_color() for text in figure.texts}
+    colors = {text.get_text(): text.get_color() for text in packed(figure, Text)}
     assert len({colors["a dog"], colors["lying"], colors["ground"]}) == 3
     # Two removed words; the four added ones are in two lines.
-    assert len(lines(figure)) == 2 + 2
+    assert len(packed(figure, Line2D)) == 2 + 2
 
 
 def test_equal_captions_stand_once_and_a_wrong_word_has_a_red_line():
@@ -91,8 +89,8 @@ def test_equal_captions_stand_once_and_a_wrong_word_has_a_red_line():
     wrong = mark_words(["three", "boats"], {0: "in truth four"})
     captions = {"a": wrong, "b": mark_words(["four", "boats"]), "c": wrong}
     (figure,) = caption_sheet([Captioned(image, captions, "x")], "note")
-    assert [text.get_text() for text in figure.texts][1:9] == ["■", "a", "■", "c", "three", "boats", "■", "b"]
-    assert [line.get_color() for line in lines(figure)] == ["#D00000"]
+    assert texts_of(figure)[1:9] == ["■", "a", "■", "c", "three", "boats", "■", "b"]
+    assert [line.get_color() for line in packed(figure, Line2D)] == ["#D00000"]
 
 
 def test_a_long_sheet_has_pages_of_a4(tmp_path):
@@ -102,7 +100,7 @@ def test_a_long_sheet_has_pages_of_a4(tmp_path):
     pages = caption_sheet(examples, "note")
     assert len(pages) > 1
     assert all(page.get_size_inches()[1] <= 11.69 for page in pages)
-    assert any("more captions" in text.get_text() for text in pages[0].texts)
+    assert any("more captions" in text for text in texts_of(pages[0]))
     for page in pages:
         check_layout(page)
     save_figure(pages, tmp_path / "x.pdf")

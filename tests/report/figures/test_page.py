@@ -6,11 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib import font_manager
 
+from tests.report.conftest import texts_of
 from vitcapr.report.figures import fonts
 from vitcapr.report.figures.captions import Captioned, caption_sheet
 from vitcapr.report.figures.examples import Run
 from vitcapr.report.figures.fonts import NO_FONT, families, text_width
-from vitcapr.report.figures.page import paragraph
+from vitcapr.report.figures.page import Word, wrap
 
 CHINESE = "一只狗在草地上奔跑"
 CACHED = (families, fonts._characters, fonts._warn)
@@ -58,7 +59,7 @@ def test_a_font_in_a_package_is_taken_where_none_is_installed(monkeypatch, tmp_p
 def test_text_without_glyphs_is_a_note_and_one_warning_line(picture, caplog, recwarn):
     with caplog.at_level(logging.WARNING):
         (figure,) = caption_sheet([Captioned(picture, {"model": [Run("狗")]}, CHINESE)], "note")
-    assert [text.get_text() for text in figure.texts] == ["note", "model", NO_FONT, "reference", NO_FONT]
+    assert texts_of(figure) == ["note", "model", NO_FONT, "reference", NO_FONT]
     assert not [warning for warning in recwarn if "Glyph" in str(warning.message)]
     (record,) = caplog.records
     assert "install one of Noto Sans CJK SC" in record.getMessage()
@@ -69,7 +70,7 @@ letters = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1
 
 
 def lines(text, points):
-    return ["".join(word.text for word in line) for line in paragraph(text, points / 72).lines]
+    return ["".join(word.text for word in line) for line in wrap([Word(text)], points / 72)]
 
 
 @given(st.lists(letters, max_size=12), st.floats(20, 150))

@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
+from matplotlib.image import BboxImage
 from PIL import Image
 
 from tests.data_sets import embeddings_of
-from tests.report.conftest import check_layout
+from tests.report.conftest import check_layout, packed, texts_of
 from vitcapr.errors import UserError
 from vitcapr.formats.embeddings import write_embeddings
 from vitcapr.formats.model import CARD, write_card
@@ -35,14 +36,10 @@ def test_the_nearest_negative_stands_beside_the_nearest_positive():
     ]
 
 
-def texts(figure):
-    return [text.get_text() for text in figure.texts if text.get_text()]
-
-
 def test_a_failed_image_has_both_captions_with_ranks_and_scores(picture):
     failures = {0: [(Match(1, 0.81, False), 1), (Match(2, -0.04, True), 1234)]}
     figure = image_to_text(failures, "a title", lambda _: picture, ["", "a wrong caption", "its own"].__getitem__)
-    assert texts(figure) == [
+    assert texts_of(figure) == [
         "a title",
         "✗ rank 1, cosine 0.81",
         "a wrong caption",
@@ -55,7 +52,7 @@ def test_a_failed_caption_has_both_images(picture):
     images = [picture, Image.new("RGB", (20, 70), "red")]
     failures = {0: [(Match(0, 0.5, False), 1), (Match(1, 0.4, True), 3)]}
     figure = text_to_image(failures, "a title", images.__getitem__, lambda _: "a red thing")
-    assert [axes.images[0].get_array().shape[:2] for axes in figure.axes] == [(40, 60), (70, 20)]
+    assert [image.get_array().shape[:2] for image in packed(figure, BboxImage)] == [(40, 60), (70, 20)]
 
 
 @pytest.mark.parametrize("size", [(400, 20), (20, 400)])

@@ -3,7 +3,7 @@ import pytest
 from PIL import Image
 
 from tests.data_sets import angles, embeddings_of, write_data_set
-from tests.report.conftest import check_layout
+from tests.report.conftest import check_layout, texts_of
 from vitcapr.formats.embeddings import Embeddings, write_embeddings
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.formats.pairs import Pools, write_pools
@@ -36,7 +36,7 @@ def test_the_first_matches_and_which_are_right(embedded):
 def test_every_model_has_its_marks(picture):
     matches = {name: [Match(n, 0.5, n == 1) for n in range(5)] for name in ("raw", "mlp")}
     figure = captions_side_by_side(picture, ["an own one"], matches, "text {}".format, "how it was drawn")
-    texts = [text.get_text() for text in figure.texts]
+    texts = texts_of(figure)
     assert {"raw", "mlp", "an own one", "how it was drawn"} <= set(texts)
     assert sum("✓" in text for text in texts) == 2
     assert sum("✗" in text for text in texts) == 8

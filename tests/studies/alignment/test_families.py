@@ -14,6 +14,7 @@ from sklearn.preprocessing import normalize
 
 from vitcapr.models.dual_encoder import build_dual_encoder
 from vitcapr.studies.alignment.closed_forms import (
+    Pairs,
     asif,
     canonical,
     canonical_cosine,
@@ -27,7 +28,6 @@ from vitcapr.studies.alignment.closed_forms import (
 )
 from vitcapr.studies.alignment.config import FAMILIES as NAMES
 from vitcapr.studies.alignment.heads import HEADS, configured, start_from_cca
-from vitcapr.studies.alignment.interface import Pairs
 from vitcapr.studies.alignment.similarity import (
     calibrate,
     linear_cka,

@@ -16,8 +16,7 @@ from vitcapr.pipeline.run import run_stage
 from vitcapr.studies.alignment.atlas import rank_correlation, read_atlas
 from vitcapr.studies.alignment.commands import align as command
 from vitcapr.studies.alignment.comparison import largest_study
-from vitcapr.studies.alignment.curve import alignment_curve
-from vitcapr.studies.alignment.heat_map import heat_map
+from vitcapr.studies.alignment.figures import alignment_curve, heat_map
 from vitcapr.studies.alignment.stages.align import align
 from vitcapr.studies.alignment.stages.draw_alignment import draw_alignment
 from vitcapr.studies.alignment.stages.draw_atlas import draw_atlas

@@ -50,10 +50,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_command_writes_what_the_stage_writes(data: Path, tmp_path: Path, capsys) -> None:
     stores = data / "images/sealed/manifest.json", data / "texts/sealed/manifest.json"
     command = tmp_path / "command"
-    app(
-        ["audit", *map(str, stores), "--data", str(data / "data"), "-o", str(command), "--rivals", "100"],
-        standalone_mode=False,
-    )
+    app(["audit", *map(str, stores), "--data", str(data / "data"), "-o", str(command)], standalone_mode=False)
     assert "wrong, estimated" in capsys.readouterr().out
 
     table = pd.read_parquet(command / "audit.parquet")
@@ -84,7 +81,6 @@ def test_the_command_writes_what_the_stage_writes(data: Path, tmp_path: Path, ca
         text_features=stores[1],
         manifest=data / "data/manifest.json",
         name="whole",
-        settings={"audit": {"image": "vit", "text": "bert", "rivals": 100}},
         page=tmp_path / "stage" / "page_section.json",
         **files,
     )

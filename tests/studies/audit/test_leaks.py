@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vitcapr.studies.audit.captions import (
+from vitcapr.studies.audit import leaks
+from vitcapr.studies.audit.leaks import (
     LANGUAGE,
     LONG,
     MANY,
@@ -15,9 +16,10 @@ from vitcapr.studies.audit.captions import (
     REPEATED,
     SHARED,
     caption_facts,
+    equal_images,
     is_foreign,
+    nearly_equal,
 )
-from vitcapr.studies.audit.images import equal_images, nearly_equal
 
 
 class _Array(np.ndarray):
@@ -39,15 +41,16 @@ def test_one_image_under_two_ids_has_its_file_or_its_vector():
     assert [each[:2] for each in pairs] == [(1, 3), (0, 4)]
 
 
-def test_nearly_equal_images_are_in_two_splits():
+def test_nearly_equal_images_are_in_two_splits(monkeypatch):
     # Test image 0 is like training image 1; 2 is like 0, in its own split; 4 is in no split.
     vectors = _vectors([[5, 1], [5, 1.01], [5, 1.001], [-5, 4], [5, 1], [-5, -9]])
     splits = np.array(["test", "train", "test", "validation", "none", "train"])
-    pairs, compared = nearly_equal(splits, vectors, 0.9)
+    pairs, compared = nearly_equal(splits, vectors)
     assert compared == 3
     assert {each[:2] for each in pairs} == {(0, 1), (1, 2)}
     assert pairs[0][2] == pytest.approx(1, abs=1e-4)
-    assert nearly_equal(splits, vectors, 1.1) == ([], 3)
+    monkeypatch.setattr(leaks, "LEAST", 1.1)
+    assert nearly_equal(splits, vectors) == ([], 3)
 
 
 @pytest.mark.parametrize(

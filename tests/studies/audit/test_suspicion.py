@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from vitcapr.studies.audit.share import probability_wrong, right_as_suspicious, share_of, wrong_share
-from vitcapr.studies.audit.suspicion import PairedStores, measure
+from vitcapr.studies.audit.suspicion import PairedStores, Ridge, measure
 
 
 class _Array(np.ndarray):
@@ -77,3 +77,23 @@ def test_share_of_hand_made_flags():
     assert share_of(flags, alone) == pytest.approx((0.1, 0.0552, 0.1744), abs=1e-4)  # Wilson 1927.
     together = share_of(flags, alone // 10)  # One of ten images has them all.
     assert together.high - together.low > 2 * 0.1192
+
+
+def fit_by_centring(x, y, penalty):
+    """Coefficients and intercept: another way than a column of ones."""
+    centred, response = x - x.mean(0), y - y.mean(0)
+    weights = np.linalg.solve(centred.T @ centred + penalty * np.eye(x.shape[1]), centred.T @ response)
+    return lambda rows: (rows - x.mean(0)) @ weights + y.mean(0)
+
+
+def test_an_image_is_predicted_by_the_fit_without_it():
+    counts, draw = np.array([2, 1, 3, 0, 2, 5, 1]), np.random.default_rng(0)
+    owner = np.repeat(np.arange(len(counts)), counts)
+    images, texts = draw.normal(size=(len(counts), 3))[owner] + 5, draw.normal(size=(counts.sum(), 4)) - 2
+    for x, y in ((images, texts), (texts, images)):
+        rows = np.insert(x, 0, 1, axis=1)
+        predicted = Ridge.fit(rows.T @ rows, rows.T @ y, 0.1).left_out(x, y, counts)
+        for image in np.unique(owner):
+            own = owner == image
+            expected = fit_by_centring(x[~own], y[~own], 0.1 * len(x) * x.var(0).mean())
+            assert predicted[own] == pytest.approx(expected(x[own]))

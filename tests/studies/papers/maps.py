@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from vitcapr.pipeline.costs import GPU
+from vitcapr.stages.draw_gpu import GPU
 
 REPOSITORY = Path(__file__).parents[3]
 PAPERS = ("vitcap-r", "blip2-flickr30k", "bert-vit")

@@ -6,14 +6,13 @@ import pytest
 
 from tests.models.untrained import configured
 from vitcapr.config.base import Section
-from vitcapr.config.finetuned_dual_encoder import FinetuneSettings
-from vitcapr.config.retriever import RetrieverConfig
+from vitcapr.config.dual_encoder import FinetuneSettings, RetrieverConfig
 from vitcapr.errors import UserError
 from vitcapr.formats.model import write_card
 from vitcapr.stages.train_captioner import TrainCaptionerSettings
 from vitcapr.stages.train_retriever import TrainRetrieverSettings
 from vitcapr.studies.papers.numbers import read_published
-from vitcapr.studies.papers.training_setups import read_training_setup, training
+from vitcapr.studies.papers.tables import read_training_setup, training
 
 
 def card(folder: Path, settings: Section, **score: float) -> Path:

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -49,30 +48,13 @@ def test_a_difference_by_rounding_is_a_tie() -> None:
     assert score_foils(PAIRS, scores, samples=0, seed=0).accuracies["accuracy"].tolist() == [0.5, 0.5, 0.5]
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        {"0": {"filename": "1.jpg", "caption": "a cat", "negative_caption": "a dog"}},
-        {
-            "x_0": {"image_file": "1.jpg", "caption": "a cat", "foil": "a dog", "mturk": {"caption": 2, "foil": 1}},
-            "x_1": {"image_file": "2.jpg", "caption": "a cat", "foil": "a pet", "mturk": {"caption": 1, "foil": 2}},
-        },
-        {
-            "images": [{"id": 7, "file_name": "1.jpg"}],
-            "annotations": [
-                {"id": 3, "image_id": 7, "foil": False, "caption": "a cat", "target_word": "ORIG", "foil_word": "ORIG"},
-                {"id": 3, "image_id": 7, "foil": True, "caption": "a dog", "target_word": "cat", "foil_word": "dog"},
-            ],
-        },
-    ],
-    ids=["SugarCrepe", "VALSE", "FOIL"],
-)
-def test_forms(content: dict[str, Any], tmp_path: Path) -> None:
+def test_the_form_of_sugar_crepe(tmp_path: Path) -> None:
+    content = json.dumps({"0": {"filename": "1.jpg", "caption": "a cat", "negative_caption": "a dog"}})
     path = tmp_path / "split.json"
-    path.write_text(json.dumps(content), encoding="utf-8-sig")
+    path.write_text(content, encoding="utf-8-sig")
     assert read_foils(path) == [FoilPair("split", "1.jpg", "a cat", "a dog")]
-    path.write_text(json.dumps(content).replace('"a cat"', "null"))
-    with pytest.raises(UserError, match=r"compositional pairs: 'caption' is None, not of type str \(entry \w+\)"):
+    path.write_text(content.replace('"a cat"', "null"))
+    with pytest.raises(UserError, match=r"compositional pairs: 'caption' is None, not of type str \(entry 0\)"):
         read_foils(path)
 
 

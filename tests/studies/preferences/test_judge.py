@@ -10,14 +10,16 @@ from scipy.stats import kendalltau
 
 from vitcapr.errors import UserError
 from vitcapr.studies.preferences.commands import judge
-from vitcapr.studies.preferences.judgment_files import Judgment, read_crowdflower, read_expert
 from vitcapr.studies.preferences.judgments import (
     Corpus,
+    Judgment,
     agreement,
     combined,
     drop_candidates,
     drop_references,
     encoder_scores,
+    read_crowdflower,
+    read_expert,
     retriever_scores,
 )
 

@@ -11,8 +11,8 @@ import pandas as pd
 
 from vitcapr.data.collect import Checked, Checks, Listing, check
 from vitcapr.data.images import ImageSource
+from vitcapr.data.pairs.sources import LANGUAGES
 from vitcapr.data.pairs.split import CATEGORIES, METHOD, choose_pools, classify_caption, commonest, deal, draw
-from vitcapr.data.pairs.table import LANGUAGES
 from vitcapr.data.tars import Rejected
 from vitcapr.errors import UserError
 from vitcapr.files import write_json
@@ -81,7 +81,6 @@ def write_pairs(
         images=images,
         captions=table[["caption_id", "language", "text"]].assign(image_row=rows),
         rejected=refused,
-        decoders=checked.decoders,
     )
 
 

@@ -1,40 +1,43 @@
 """The data set: picture i of a seed, its captions, its masks, and all of them written to a folder."""
 
 import io
-import multiprocessing
-import os
-import signal
-import threading
-from collections import deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
-from dataclasses import dataclass
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from joblib import Parallel, delayed  # type: ignore[import-untyped]
+from joblib.externals.loky.process_executor import TerminatedWorkerError  # type: ignore[import-untyped]
 from PIL import Image
 
 from vitcapr.demo.config import ScenesConfig
 from vitcapr.demo.scenes import chinese, english
-from vitcapr.demo.scenes.lexicon import KINDS
-from vitcapr.demo.scenes.near_duplicate import near_duplicate
+from vitcapr.demo.scenes.lexicon import COLORS, KINDS, LEXICON, PLACES
 from vitcapr.demo.scenes.render import render
-from vitcapr.demo.scenes.scene import Scene, sample_scene, stream
+from vitcapr.demo.scenes.scene import Group, Scene, sample_scene, stream
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_bytes
 from vitcapr.formats.manifest import write_manifest
 from vitcapr.progress import Reporter
 
 DATASET = "scenes"
+OPPOSITES = {
+    "left": "right",
+    "right": "left",
+    "above": "below",
+    "below": "above",
+    "on_left": "on_right",
+    "on_right": "on_left",
+}
 SCENE, DRAWING, ENGLISH, CHINESE = range(4)
 COMPRESSION = 3
 _WORTH_A_PROCESS = 16
 """Pictures that take about as long as the start of a process."""
+_IDLE = 5
+"""Seconds after which a process without work ends."""
 
 
 @dataclass(frozen=True)
@@ -111,14 +114,21 @@ def write_scenes(
     """
     for folder in ("pictures", "masks"):
         (directory / folder).mkdir(parents=True, exist_ok=True)
-    make = partial(_write_picture, directory, scenes, near_duplicates)
     tables: dict[str, list[dict[str, Any]]] = {"images": [], "captions": [], "objects": []}
-    number = scenes.images
-    with reporter.track("scenes", number, "pictures") as tracker, mapped(make, number, processes) as results:
-        for rows in results:
-            for name, table in tables.items():
-                table.extend(rows[name])
-            tracker.advance()
+    processes = max(1, min(processes, scenes.images // _WORTH_A_PROCESS))
+    ends = {"idle_worker_timeout": _IDLE}  # Of workers whose parent was killed.
+    parallel = Parallel(processes, return_as="generator", batch_size=_WORTH_A_PROCESS, **ends)
+    make = delayed(_write_picture)
+    results = parallel(make(directory, scenes, near_duplicates, index) for index in range(scenes.images))
+    try:
+        with reporter.track("scenes", scenes.images, "pictures") as tracker:
+            for rows in results:
+                for name, table in tables.items():
+                    table.extend(rows[name])
+                tracker.advance()
+    except TerminatedWorkerError as error:
+        remedy = "run it again; if memory ran out, with fewer CPU cores (taskset) or with more memory"
+        raise UserError("a process that rendered pictures was killed", remedy=remedy) from error
     return write_manifest(
         directory,
         dataset=DATASET,
@@ -128,56 +138,6 @@ def write_scenes(
         objects=pd.DataFrame(tables["objects"]),
         rejected=[],
     )
-
-
-@contextmanager
-def mapped(make: Callable[[int], Any], number: int, processes: int) -> Iterator[Iterator[Any]]:
-    """``make`` of 0 to ``number - 1`` in this order; of many, in several processes.
-
-    Args:
-        make: a function that can be pickled.
-
-    Raises:
-        UserError: a process was killed.
-        Exception: what ``make`` raised.
-    """
-    count = min(processes, number // _WORTH_A_PROCESS)
-    if count <= 1:
-        yield map(make, range(number))
-        return
-    pool = ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), _depend_on_parent)
-    try:
-        # The pool hangs if a process is killed while requests are added, so they are few and added before a process
-        # has begun; pool.map would hang later, too: it cancels requests that the pool then fails.
-        starts = range(0, number, _WORTH_A_PROCESS)
-        futures = deque(
-            pool.submit(_each, make, range(start, min(start + _WORTH_A_PROCESS, number))) for start in starts
-        )
-        yield (result for _ in starts for result in futures.popleft().result())
-    except BrokenProcessPool as error:
-        raise UserError(
-            "a process that rendered pictures was killed",
-            remedy="run it again; if memory ran out, with fewer CPU cores (taskset) or with more memory",
-        ) from error
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _each(make: Callable[[int], Any], numbers: range) -> list[Any]:
-    return list(map(make, numbers))
-
-
-def _depend_on_parent() -> None:
-    """Leave Ctrl-C to the parent, and end when it has ended."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-    def wait() -> None:
-        parent = multiprocessing.parent_process()
-        if parent is not None:
-            parent.join()
-            os._exit(1)
-
-    threading.Thread(target=wait, daemon=True).start()
 
 
 def _write_picture(
@@ -229,3 +189,53 @@ def _png(image: Image.Image) -> bytes:
     stream_ = io.BytesIO()
     image.save(stream_, "PNG", compress_level=COMPRESSION)
     return stream_.getvalue()
+
+
+def near_duplicate(scene: Scene, rng: random.Random) -> Scene:
+    """``scene`` with the colour or the texture of one group, the place or the side changed; each is as likely.
+
+    A retriever that knows only what is in a picture, and not of which colour, with which texture, where or on which
+    side, takes one for the other.
+    """
+    ways = [list(way(scene)) for way in (_recolored, _retextured, _elsewhere, _mirrored)]
+    return rng.choice(rng.choice([scenes for scenes in ways if scenes]))
+
+
+def _recolored(scene: Scene) -> Iterator[Scene]:
+    taken = {group.color for group in scene.groups} | set(PLACES[scene.place].avoided)
+    for number, group in enumerate(scene.groups):
+        for color in COLORS:
+            if color not in taken:
+                yield _with_group(scene, number, replace(group, color=color))
+
+
+def _retextured(scene: Scene) -> Iterator[Scene]:
+    for number, group in enumerate(scene.groups):
+        for texture in LEXICON.textures:
+            if texture != group.texture:
+                yield _with_group(scene, number, replace(group, texture=texture))
+
+
+def _elsewhere(scene: Scene) -> Iterator[Scene]:
+    kinds, colors = ({getattr(group, name) for group in scene.groups} for name in ("kind", "color"))
+    for name, place in PLACES.items():
+        if name != scene.place and kinds <= set(place.kinds) and not colors & set(place.avoided):
+            yield replace(scene, place=name)
+
+
+def _mirrored(scene: Scene) -> Iterator[Scene]:
+    """Left for right, or top for bottom; each thing stands as it did, and only its middle is mirrored."""
+    if scene.relation not in OPPOSITES:
+        return
+    upside_down = scene.relation in ("above", "below")
+    groups = []
+    for group in scene.groups:
+        moved = (replace(t, y=1 - t.y) if upside_down else replace(t, x=1 - t.x) for t in group.things)
+        groups.append(replace(group, things=tuple(moved)))
+    yield replace(scene, groups=tuple(groups), relation=OPPOSITES[scene.relation])
+
+
+def _with_group(scene: Scene, number: int, group: Group) -> Scene:
+    groups = list(scene.groups)
+    groups[number] = group
+    return replace(scene, groups=tuple(groups))

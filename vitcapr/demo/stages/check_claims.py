@@ -1,4 +1,4 @@
-from vitcapr.config.metrics import SCORERS, ScoreSettings
+from vitcapr.config.report import SCORERS, ScoreSettings
 from vitcapr.errors import UserError
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import DecodingName, In, ModelName, Out, Split, stage
@@ -18,9 +18,8 @@ def check_claims(
     decoding: DecodingName = "",
 ) -> None:
     """Count which claims of captions of scenes are right: counts, colours, relations."""
-    from vitcapr.demo.claim_accuracy import claim_accuracy, claims_as_text
+    from vitcapr.demo.scenes.claims import claim_accuracy, claims_as_text, read_caption
     from vitcapr.demo.scenes.dataset import DATASET
-    from vitcapr.demo.scenes.reading import read_caption
     from vitcapr.formats.captions import read_results
     from vitcapr.formats.claims import write_claims
     from vitcapr.formats.manifest import read_manifest

@@ -1,4 +1,4 @@
-from vitcapr.config.metrics import SCORERS, ScoreSettings
+from vitcapr.config.report import SCORERS, ScoreSettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import DecodingName, In, ModelName, Out, Split, stage
 from vitcapr.progress import Reporter

@@ -8,9 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from vitcapr.encoders.checkpoints import locate, source_name
+from vitcapr.encoders.checkpoints import digest_with_tokenizer, locate, source_name
 from vitcapr.encoders.language_models import load_causal
-from vitcapr.encoders.tokenizers import digest_with_tokenizer
 from vitcapr.errors import UserError
 from vitcapr.formats.vocabulary import Vocabulary
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from vitcapr.commands.web import PageServer
     from vitcapr.explorer.spaces import Embed
     from vitcapr.progress import Reporter
 
@@ -27,10 +26,6 @@ def main(
     embed: Annotated[
         bool, typer.Option("--embed/--no-embed", help="Embed the captions of the systems with the retrievers.")
     ] = True,
-    serve: Annotated[
-        int | None,
-        typer.Option(min=0, max=65535, help="Serve the folder at this port of 127.0.0.1 until Ctrl-C; 0 for any."),
-    ] = None,
 ) -> None:
     """Write a folder to explore all images of a split with captions, scores, attention and neighbours.
 
@@ -49,13 +44,6 @@ def main(
     write_explorer(folder, contents, report, "../index.html" if beside else None)
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     print_lines(f"{folder / 'index.html'}: {len(contents.gallery.images)} images, {format_bytes(size)}")
-    if serve is not None:
-        from vitcapr.commands.web import until_stopped
-
-        with until_stopped():
-            server = explorer_server(folder, serve)
-            print_lines(f"{server.url} until Ctrl-C")
-            server.run()
 
 
 def load_embedder(folders: Sequence[Path], report: "Reporter") -> "Embed":
@@ -74,16 +62,6 @@ def load_embedder(folders: Sequence[Path], report: "Reporter") -> "Embed":
             return None
 
     return embed
-
-
-def explorer_server(folder: Path, port: int) -> "PageServer":
-    """A server of the files of one folder, for this machine. Port 0 is any free one."""
-    from starlette.routing import Mount
-    from starlette.staticfiles import StaticFiles
-
-    from vitcapr.commands.web import PageServer
-
-    return PageServer([Mount("/", StaticFiles(directory=folder, html=True))], "127.0.0.1", port)
 
 
 app = typer_app(main)

@@ -38,7 +38,6 @@ class LanguageModelCaptioner(Captioner):
         network: Any,
         prefix: Mapping[str, int | None],
         train: Literal["projector", "lora", "all"],
-        gradient_checkpointing: bool = False,
         cls_dim: int | None = None,
     ) -> None:
         super().__init__()
@@ -52,8 +51,6 @@ class LanguageModelCaptioner(Captioner):
         network.requires_grad_(train == "all")
         if train == "lora":
             _add_adapters(network)
-        if gradient_checkpointing:
-            network.gradient_checkpointing_enable({"use_reentrant": False})
         width = self.embedding.embedding_dim
         first, last = nn.Linear(feature_dim, width), nn.Linear(width, width)
         # The prefix begins as large as the words that the language model knows.

@@ -1,13 +1,16 @@
 """The attention of a captioner at each word, alone and beside the attention roll-out of the ViT."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from matplotlib import colormaps
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
+from matplotlib.offsetbox import OffsetBox
 from numpy.typing import NDArray
 from PIL import Image
 
@@ -16,20 +19,8 @@ from vitcapr.formats.captions import read_attention
 from vitcapr.formats.manifest import Manifest
 from vitcapr.progress import Reporter
 from vitcapr.report.figures.examples import Attended, Choice, choose_attended, open_images
-from vitcapr.report.figures.page import (
-    WIDTH,
-    Block,
-    Column,
-    Panel,
-    Scale,
-    Space,
-    cell_width,
-    fitted,
-    grid,
-    page,
-    paragraph,
-)
-from vitcapr.report.figures.style import TEXT_SIZE, styled
+from vitcapr.report.figures.page import WIDTH, cell_width, column, grid, page, paragraph, picture, print_size, space
+from vitcapr.report.figures.style import SMALL_TEXT_SIZE, TEXT_SIZE, styled
 
 COLUMNS = 6
 WORDS = 2
@@ -37,7 +28,10 @@ WORDS = 2
 _LEAST_SCALE = 3.0
 _PEAK = 0.995
 """The quantile of the weights at the end of a scale."""
-_GAP = 0.08  # inches
+_GAP, _SCALE = 0.08, 0.5
+"""Inches between pictures, and those of the scale below them."""
+_COLORS, _OPACITY = colormaps["inferno"], 0.55
+"""Of the heat: perceptually uniform, and dark to light in print without colour."""
 
 
 class Looked(NamedTuple):
@@ -135,13 +129,13 @@ def attended_words(image: Image.Image, words: Sequence[str], weights: NDArray[np
     most = max(float(np.quantile(relative, _PEAK)), _LEAST_SCALE) if relative.size else _LEAST_SCALE
     width = cell_width(COLUMNS, _GAP)
     titles = [_title(title, width) for title in ("image", *words)]
-    panels = [_panel(image, width, heat, most) for heat in (None, *relative)]
-    blocks: list[Block] = [grid(titles, COLUMNS, _GAP, _GAP, panels), Space(_GAP)]
+    panels = [_panel(image, width), *(_panel(image, width, heat / most) for heat in relative)]
+    blocks = [grid(titles, COLUMNS, _GAP, _GAP, panels), space(_GAP)]
     if note:
-        blocks += [paragraph(note, WIDTH), Space(_GAP)]
-    if len(words):
-        blocks.append(Scale(f"attention, in multiples of an even spread over the {rows} x {columns} patches", most))
-    return page(*blocks)
+        blocks += [paragraph(note, WIDTH), space(_GAP)]
+    if not len(words):
+        return page(*blocks)
+    return _with_scale(blocks, f"attention, in multiples of an even spread over the {rows} x {columns} patches", most)
 
 
 @styled
@@ -152,7 +146,7 @@ def rolled_out_and_attended(cases: Sequence[Looked]) -> Figure:
     99.5th percentile), which stands below it in multiples of an attention spread evenly over the patches; so does, for
     all words, the rank correlation with the roll-out.
     """
-    width, blocks = cell_width(3 + WORDS, _GAP), list[Block]()
+    width, blocks = cell_width(3 + WORDS, _GAP), list[OffsetBox]()
     for image, words, *both in cases:
         rolled_out, attended = (np.asarray(weights, np.float32) for weights in both)
         maps = [("ViT, rolled out", rolled_out, "")]
@@ -161,19 +155,45 @@ def rolled_out_and_attended(cases: Sequence[Looked]) -> Figure:
             maps.append(("captioner, all words", mean, f", ρ {rank_correlation(rolled_out, mean):.2f}"))
             maps += [(words[word], attended[word], "") for word in concentrated(attended, WORDS)]
         titles = [_title(title, width) for title in ("image", *(title for title, _, _ in maps))]
-        panels: list[Block] = [_panel(image, width, None, 1)]
+        panels = [_panel(image, width)]
         for _, weights, correlation in maps:
             relative = weights * weights.size
             peak = max(float(np.quantile(relative, _PEAK)), 1e-6)
             note = paragraph(f"peak {peak:.1f}{correlation}", width)
-            panels.append(Column([_panel(image, width, relative / peak, 1), Space(0.03), note]))
-        blocks += [grid(titles, 3 + WORDS, _GAP, _GAP, panels), paragraph(" ".join(words), WIDTH), Space(0.14)]
-    return page(*blocks, Scale("attention; the peak in multiples of an even spread", ticks=["none", "peak"]))
+            panels.append(column(_panel(image, width, relative / peak), space(0.03), note))
+        blocks += [grid(titles, 3 + WORDS, _GAP, _GAP, panels), paragraph(" ".join(words), WIDTH), space(0.14)]
+    return _with_scale(blocks, "attention; the peak in multiples of an even spread", ticks=["none", "peak"])
 
 
-def _title(title: str, width: float) -> Block:
+def _title(title: str, width: float) -> OffsetBox:
     return paragraph(title, width, bold=True, size=TEXT_SIZE)
 
 
-def _panel(image: Image.Image, width: float, heat: NDArray[np.floating] | None, most: float) -> Panel:
-    return replace(fitted(image, width, 1.4 * width), heat=heat, most=most)
+def _panel(image: Image.Image, width: float, heat: NDArray[np.floating] | None = None) -> OffsetBox:
+    plain = print_size(image, width)
+    return picture(plain if heat is None else heated(plain, heat), width, 1.4 * width)
+
+
+def heated(image: Image.Image, heat: NDArray[np.floating]) -> Image.Image:
+    """``image`` in grey under the colours of attention (h, w) over the patches that tile it; 1 is the end of the scale.
+
+    Attention is bilinear between the centres of the patches; beyond the outermost centres it is that of the patch.
+    """
+    patches = Image.fromarray(np.ascontiguousarray(heat, dtype=np.float32))
+    colors = _COLORS(np.asarray(patches.resize(image.size, Image.Resampling.BILINEAR)), bytes=True)[..., :3]
+    return Image.blend(image.convert("L").convert("RGB"), Image.fromarray(colors), _OPACITY)
+
+
+def _with_scale(blocks: Sequence[OffsetBox], label: str, most: float = 1.0, ticks: Sequence[str] = ()) -> Figure:
+    """A page with the colour bar of the attention at its end, with words at both ends of it in place of numbers."""
+    figure = page(*blocks, space(_SCALE))
+    height = figure.get_size_inches()[1]
+    bar = figure.add_axes((0.3, (_SCALE - 0.1) / height, 0.4, 0.09 / height))
+    colors = ScalarMappable(Normalize(0, most), _COLORS)
+    figure.colorbar(
+        colors, cax=bar, orientation="horizontal", extend="max", alpha=_OPACITY, ticks=[0, most] if ticks else None
+    )
+    bar.set_xlabel(label, fontsize=SMALL_TEXT_SIZE, labelpad=2)
+    if ticks:
+        bar.set_xticklabels(ticks)
+    return figure

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from PIL import Image
 
-from vitcapr.report.figures.page import Column, Panel, Row, Text, Word, cell_width, fitted, grid, page, paragraph
+from vitcapr.report.figures.page import Word, cell_width, column, grid, lines_of_text, page, paragraph, picture, row
 from vitcapr.report.figures.style import FAINT, styled
 
 _GAP = 0.06  # inches
@@ -21,8 +21,9 @@ _CHARACTERS, _LINE = 640, 64
 def augmentation_sheet(changes: Mapping[str, np.ndarray]) -> Figure:
     """A row for each image and a column for each change: (B, S, S, 3) uint8 by the name of the change."""
     width = cell_width(len(changes), _GAP)
-    names = Row([paragraph(name, width) for name in changes], width + _GAP)
-    cells = [Panel(Image.fromarray(image), width) for images in zip(*changes.values(), strict=True) for image in images]
+    names = row([paragraph(name, width) for name in changes], width + _GAP)
+    images = (Image.fromarray(image) for images in zip(*changes.values(), strict=True) for image in images)
+    cells = [picture(image, width, width) for image in images]
     return page(names, grid(cells, len(changes), _GAP, _GAP))
 
 
@@ -35,5 +36,5 @@ def encoding_sheet(content: bytes) -> Figure:
         f"file {len(content):,} bytes; Base64 {len(text):,} characters, {len(text) / len(content) - 1:+.1%}; "
         f"raw RGB {3 * image.width * image.height:,} bytes"
     )
-    base64_text = Text([[Word(line)] for line in lines], family="monospace")
-    return page(Row([fitted(image, 2.1, 2.1), Column([base64_text, paragraph(cost, 4.6, FAINT)])], 2.3))
+    base64_text = lines_of_text([[Word(line)] for line in lines], family="monospace")
+    return page(row([picture(image, 2.1, 2.1), column(base64_text, paragraph(cost, 4.6, FAINT))], 2.3))

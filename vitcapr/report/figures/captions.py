@@ -8,6 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from matplotlib.figure import Figure
+from matplotlib.offsetbox import OffsetBox
 from PIL import Image
 
 from vitcapr.formats.captions import DecodedCaption, read_captions
@@ -16,22 +17,21 @@ from vitcapr.formats.manifest import Manifest
 from vitcapr.metrics.base import is_oracle, references_of
 from vitcapr.metrics.candidates import candidate_ciders
 from vitcapr.progress import Reporter
-from vitcapr.report.claims import wrong_words
-from vitcapr.report.figures.examples import Choice, Run, mark_words, open_images, rows_of_split
+from vitcapr.report.figures.examples import Choice, Run, mark_words, open_images, rows_of_split, wrong_words
 from vitcapr.report.figures.page import (
     STRUCK,
     UNDERLINED,
     WIDTH,
-    Block,
-    Column,
-    Space,
     Word,
     cell_width,
-    fitted,
+    column,
     flow,
     grid,
+    height_of,
     page,
     paragraph,
+    picture,
+    space,
 )
 from vitcapr.report.figures.style import BLUE, FAINT, FALSE, SERIES, WRONG, styled
 
@@ -52,41 +52,42 @@ class Captioned:
     reference: str
 
 
+@styled
 def caption_sheet(examples: Sequence[Captioned], note: str) -> list[Figure]:
     """Pages of at most A4 with four images a row. Equal captions stand once, under the names of all their systems.
 
     Words that a reranking removed are struck through; those that it added are underlined, and wrong ones in red.
     """
-    pages, blocks, room = [], list[Block](), _HEIGHT
+    pages, blocks, room = [], list[OffsetBox](), _HEIGHT
     head = paragraph(note, WIDTH, FAINT)
     for first in range(0, len(examples), COLUMNS):
         cells = examples[first : first + COLUMNS]
-        panels = [fitted(example.image, _CELL, _CELL) for example in cells]
+        panels = [picture(example.image, _CELL, _CELL) for example in cells]
         line = grid(panels, COLUMNS, _GAP, _GAP, [_texts(example) for example in cells])
-        if blocks and line.height + _GAP > room - head.height:
+        if blocks and height_of(line) + _GAP > room - height_of(head):
             pages.append(blocks)
             blocks, room = [], _HEIGHT
-        blocks += [Space(_GAP), line]
-        room -= line.height + _GAP
-    return [styled(page)(*([] if number else [head]), *each) for number, each in enumerate([*pages, blocks])]
+        blocks += [space(_GAP), line]
+        room -= height_of(line) + _GAP
+    return [page(*([] if number else [head]), *each) for number, each in enumerate([*pages, blocks])]
 
 
-def _texts(example: Captioned) -> Column:
+def _texts(example: Captioned) -> OffsetBox:
     """The captions and the reference under an image; those that a page has no room for are counted."""
     # Flickr8k's captions have a space before a full stop.
-    groups: dict[tuple[Run, ...], list[Block]] = {}
+    groups: dict[tuple[Run, ...], list[OffsetBox]] = {}
     for number, (title, runs) in enumerate(example.captions.items()):
         squares = [Word("■", SERIES[number % len(SERIES)])] if len(example.captions) > 1 else []
         groups.setdefault(tuple(runs), []).append(flow([*squares, Word(title)], _CELL, bold=True))
     reference = re.sub(r"\s+([.,;:!?])", r"\1", example.reference)
     cells = [
-        Column([Space(_BETWEEN), *titles, flow([_word(run) for run in runs], _CELL)]) for runs, titles in groups.items()
+        column(space(_BETWEEN), *titles, flow([_word(run) for run in runs], _CELL)) for runs, titles in groups.items()
     ]
-    last: list[Block] = [Space(_BETWEEN), paragraph("reference", _CELL, FAINT, bold=True), paragraph(reference, _CELL)]
-    room = _HEIGHT - _CELL - 2 * _GAP - 4 * _BETWEEN - Column(last).height
-    count = sum(height < room for height in accumulate(cell.height for cell in cells))
+    last = column(space(_BETWEEN), paragraph("reference", _CELL, FAINT, bold=True), paragraph(reference, _CELL))
+    room = _HEIGHT - _CELL - 2 * _GAP - 4 * _BETWEEN - height_of(last)
+    count = sum(height < room for height in accumulate(map(height_of, cells)))
     left = [paragraph(f"… and {len(cells) - count} more captions", _CELL, FAINT)] if count < len(cells) else []
-    return Column([*cells[:count], *left, *last])
+    return column(*cells[:count], *left, last)
 
 
 def _word(run: Run) -> Word:

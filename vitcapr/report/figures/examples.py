@@ -1,7 +1,7 @@
-"""Choice of example images: by name, by words, with long captions, or at random with a seed; and their images."""
+"""Example images, chosen by name, by words, with long captions, or at random; and the marks in their captions."""
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -17,6 +17,7 @@ from PIL import Image
 from vitcapr.data.images import BadImage, ImageSource
 from vitcapr.errors import UserError, did_you_mean
 from vitcapr.formats.captions import AttentionTable, DecodedCaption, read_captions
+from vitcapr.formats.claims import Claim
 from vitcapr.formats.manifest import Manifest
 
 _SEED = 0
@@ -171,6 +172,16 @@ class Run(NamedTuple):
     text: str
     change: str = ""
     truth: str = ""
+
+
+def wrong_words(claims: Iterable[Claim]) -> dict[int, str]:
+    """For the place of each wrong word, what is true: "in truth four"."""
+    wrong = [claim for claim in claims if not claim.right]
+    return {
+        place: "not in the picture" if claim.true is None else f"in truth {claim.true}"
+        for claim in wrong
+        for place in claim.words
+    }
 
 
 def mark_words(

@@ -1,40 +1,40 @@
-"""Pages of text and images: blocks one under another or side by side, each as high as it needs."""
+"""Pages of text and images: boxes of matplotlib, packed one under another or side by side, each as high as it needs.
+
+Lengths are in inches.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Literal
 
 import numpy as np
-from matplotlib.cm import ScalarMappable
-from matplotlib.colors import Normalize
+from matplotlib.backends.backend_agg import RendererAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from numpy.typing import NDArray
+from matplotlib.offsetbox import (
+    AnchoredOffsetbox,
+    DrawingArea,
+    HPacker,
+    OffsetBox,
+    OffsetImage,
+    PaddedBox,
+    VPacker,
+)
+from matplotlib.text import Text
 from PIL import Image
 
 from vitcapr.report.figures.fonts import split_words, text_width
 from vitcapr.report.figures.style import DPI, INK, PAGE_WIDTH, SMALL_TEXT_SIZE, new_figure
 
 MARGIN = 0.06
-"""Inches around the content of a page."""
+"""Around the content of a page."""
 WIDTH = PAGE_WIDTH - 2 * MARGIN
-"""Inches of the content of a page."""
-COLOR_MAP = "inferno"
-"""Perceptually uniform, and dark to light in print without colour."""
+"""Of the content of a page."""
 _LINE_SPACING = 1.25
 """Distance of two base lines in font sizes."""
-_OPACITY = 0.55
 STRUCK, UNDERLINED = 0.56, 1.14
 """Distance from the top of a word to the line through it or under it, in font sizes."""
-
-
-class Block(Protocol):
-    """A part of a page. Lengths are in inches; ``left, top`` is its upper left corner from the page's lower left."""
-
-    @property
-    def height(self) -> float: ...
-
-    def draw(self, figure: Figure, left: float, top: float) -> None: ...
+_IN_POINTS = RendererAgg(1, 1, 72)
 
 
 @dataclass(frozen=True)
@@ -48,44 +48,28 @@ class Word:
     """The colour of the line, if it is not that of the words."""
 
 
-@dataclass(frozen=True)
-class Text:
+def lines_of_text(
+    lines: Sequence[Sequence[Word]], bold: bool = False, size: float = SMALL_TEXT_SIZE, family: str | None = None
+) -> OffsetBox:
     """Lines, with a space between two pieces that look different."""
-
-    lines: Sequence[Sequence[Word]]
-    bold: bool = False
-    size: float = SMALL_TEXT_SIZE
-    family: str | None = None
-
-    @property
-    def height(self) -> float:
-        return len(self.lines) * self.size * _LINE_SPACING / 72
-
-    def draw(self, figure: Figure, left: float, top: float) -> None:
-        width, height = figure.get_size_inches()
-        space = text_width("a b", self.size) - text_width("ab", self.size)
-        for number, line in enumerate(self.lines):
-            place, level = left, top - number * self.size * _LINE_SPACING / 72
-            for word in line:
-                weight = "bold" if self.bold else "normal"
-                look: dict[str, Any] = {
-                    "fontsize": self.size,
-                    "weight": weight,
-                    "color": word.color,
-                    "family": self.family,
-                }
-                figure.text(place / width, level / height, word.text, va="top", **look)
-                end = place + text_width(word.text, self.size, weight) / 72
-                if word.mark is not None:
-                    across, up = [place / width, end / width], (level - word.mark * self.size / 72) / height
-                    figure.add_artist(
-                        Line2D(across, [up] * 2, color=word.line or word.color, linewidth=0.7, solid_capstyle="butt")
-                    )
-                place = end + space / 72
+    weight, leading = "bold" if bold else "normal", size * _LINE_SPACING
+    space = text_width("a b", size) - text_width("ab", size)
+    area = DrawingArea(0, len(lines) * leading)
+    for number, line in enumerate(lines):
+        left, top = 0.0, area.height - number * leading
+        for word in line:
+            look: dict[str, Any] = {"fontsize": size, "weight": weight, "color": word.color, "family": family}
+            area.add_artist(Text(left, top, word.text, va="top", **look))
+            right = left + text_width(word.text, size, weight)
+            if word.mark is not None:
+                stroke: dict[str, Any] = {"color": word.line or word.color, "linewidth": 0.7, "solid_capstyle": "butt"}
+                area.add_artist(Line2D([left, right], [top - word.mark * size] * 2, **stroke))
+            left = right + space
+    return area
 
 
-def flow(words: Sequence[Word], width: float, bold: bool = False, size: float = SMALL_TEXT_SIZE) -> Text:
-    """``words``, each a text of any length, in lines of at most ``width`` inches."""
+def wrap(words: Sequence[Word], width: float, bold: bool = False, size: float = SMALL_TEXT_SIZE) -> list[list[Word]]:
+    """``words``, each a text of any length, in lines of at most ``width``."""
     weight = "bold" if bold else "normal"
     lines: list[list[Word]] = [[]]
     for words_alike in words:
@@ -98,162 +82,88 @@ def flow(words: Sequence[Word], width: float, bold: bool = False, size: float = 
                 lines[-1][-1] = replace(new, text=f"{lines[-1][-1].text} {text}")
             else:
                 lines[-1].append(new)
-    return Text([line for line in lines if line], bold, size)
+    return [line for line in lines if line]
 
 
-def paragraph(text: str, width: float, color: str = INK, bold: bool = False, size: float = SMALL_TEXT_SIZE) -> Text:
-    """``text`` in lines of at most ``width`` inches."""
+def flow(words: Sequence[Word], width: float, bold: bool = False, size: float = SMALL_TEXT_SIZE) -> OffsetBox:
+    """The box of :func:`wrap`."""
+    return lines_of_text(wrap(words, width, bold, size), bold, size)
+
+
+def paragraph(
+    text: str, width: float, color: str = INK, bold: bool = False, size: float = SMALL_TEXT_SIZE
+) -> OffsetBox:
+    """``text`` in lines of at most ``width``."""
     return flow([Word(text, color)], width, bold, size)
 
 
-@dataclass(frozen=True, eq=False)
-class Panel:
-    """An image of ``width`` inches, ``indent`` inches from the left of the block.
-
-    Attributes:
-        heat: (h, w) attention over the patches that tile the image: it covers the image, which is then grey.
-        most: the attention at the end of the scale, which begins at 0.
-        frame: the colour of a frame.
-    """
-
-    image: Image.Image
-    width: float
-    indent: float = 0.0
-    heat: NDArray[np.floating] | None = None
-    most: float = 1.0
-    frame: str | None = None
-
-    @property
-    def height(self) -> float:
-        return self.image.height * self.width / self.image.width
-
-    def draw(self, figure: Figure, left: float, top: float) -> None:
-        width, height = figure.get_size_inches()
-        place = (left + self.indent) / width, (top - self.height) / height
-        axes = figure.add_axes((*place, self.width / width, self.height / height))
-        plain = print_size(self.image, self.width)
-        if self.heat is None:
-            axes.imshow(np.asarray(plain), aspect="auto", interpolation="lanczos")
-        else:
-            axes.imshow(np.asarray(plain.convert("L")), cmap="gray", vmin=0, vmax=255, aspect="auto")
-            heat = upsample(self.heat, *plain.size)
-            axes.imshow(heat, cmap=COLOR_MAP, vmin=0, vmax=self.most, alpha=_OPACITY, aspect="auto")
-        axes.set(xticks=[], yticks=[])
-        axes.spines[:].set(visible=self.frame is not None, color=self.frame, linewidth=1.5)
-
-
-def fitted(image: Image.Image, width: float, height: float, centred: bool = False, frame: str | None = None) -> Panel:
-    """``image`` as large as ``width x height`` inches allow."""
+def picture(image: Image.Image, width: float, height: float, frame: str | None = None) -> OffsetBox:
+    """``image`` as large as ``width x height`` allow, in a frame of a colour."""
     fit = min(width, height * image.width / image.height)
-    return Panel(image, fit, (width - fit) / 2 if centred else 0.0, frame=frame)
+    pixels = np.asarray(print_size(image, fit))
+    box = OffsetImage(pixels, zoom=72 * fit / pixels.shape[1], interpolation="lanczos")
+    look = {"fill": False, "edgecolor": frame, "linewidth": 1.5}
+    return box if frame is None else PaddedBox(box, draw_frame=True, patch_attrs=look)
 
 
-@dataclass(frozen=True)
-class Space:
-    """Nothing, so high."""
-
-    height: float
-
-    def draw(self, figure: Figure, left: float, top: float) -> None:
-        pass
+def space(height: float, width: float = 0) -> OffsetBox:
+    """Nothing, so high and wide."""
+    return DrawingArea(72 * width, 72 * height)
 
 
-@dataclass(frozen=True)
-class Column:
-    """Blocks one under another."""
-
-    blocks: Sequence[Block]
-
-    @property
-    def height(self) -> float:
-        return sum(block.height for block in self.blocks)
-
-    def draw(self, figure: Figure, left: float, top: float) -> None:
-        for block in self.blocks:
-            block.draw(figure, left, top)
-            top -= block.height
+def column(*blocks: OffsetBox, width: float = 0, align: Literal["left", "center"] = "left") -> OffsetBox:
+    """Blocks one under another, at least ``width`` wide."""
+    return VPacker(pad=0, sep=0, align=align, children=[space(0, width), *blocks])
 
 
-@dataclass(frozen=True)
-class Row:
-    """Blocks side by side, each ``step`` inches right of the one before."""
-
-    blocks: Sequence[Block]
-    step: float
-    level_below: bool = False
-    """Whether the lower edges are level, not the upper ones."""
-
-    @property
-    def height(self) -> float:
-        return max((block.height for block in self.blocks), default=0.0)
-
-    def draw(self, figure: Figure, left: float, top: float) -> None:
-        for number, block in enumerate(self.blocks):
-            block.draw(figure, left + number * self.step, top - self.level_below * (self.height - block.height))
+def row(blocks: Sequence[OffsetBox], step: float, align: Literal["top", "bottom"] = "top") -> OffsetBox:
+    """Blocks side by side, each ``step`` right of the one before, with level upper or lower edges."""
+    return HPacker(pad=0, sep=0, align=align, children=[column(block, width=step) for block in blocks])
 
 
-@dataclass(frozen=True)
-class Scale:
-    """The colour bar of the attention on a page."""
-
-    label: str
-    most: float = 1.0
-    ticks: Sequence[str] | None = None
-    """The words at both ends, in place of numbers."""
-    height: float = 0.5
-
-    def draw(self, figure: Figure, left: float, top: float) -> None:  # noqa: ARG002
-        total = figure.get_size_inches()[1]
-        bar = figure.add_axes((0.3, (top - 0.16) / total, 0.4, 0.09 / total))
-        colors, ends = ScalarMappable(Normalize(0, self.most), COLOR_MAP), [0, 1] if self.ticks else None
-        figure.colorbar(colors, cax=bar, orientation="horizontal", extend="max", alpha=_OPACITY, ticks=ends)
-        bar.set_xlabel(self.label, fontsize=SMALL_TEXT_SIZE, labelpad=2)
-        if self.ticks:
-            bar.set_xticklabels(self.ticks)
+def height_of(block: OffsetBox) -> float:
+    return float(block.get_bbox(_IN_POINTS).height) / 72
 
 
 def cell_width(columns: int, gap: float) -> float:
-    """Inches of each of ``columns`` columns of a page."""
+    """Of each of ``columns`` columns of a page."""
     return (WIDTH - (columns - 1) * gap) / columns
 
 
-def grid(upper: Sequence[Block], columns: int, gap: float, between: float, lower: Sequence[Block] = ()) -> Column:
-    """Cells in rows of ``columns``, with ``gap`` inches between two columns and ``between`` inches between two rows.
+def grid(
+    upper: Sequence[OffsetBox], columns: int, gap: float, between: float, lower: Sequence[OffsetBox] = ()
+) -> OffsetBox:
+    """Cells in rows of ``columns``, with ``gap`` between two columns and ``between`` between two rows.
 
     Args:
-        upper: of each cell; the lower edges in a row are level.
+        upper: of each cell; the lower edges in a row are level if there is a ``lower``.
         lower: what stands under each of them; the upper edges in a row are level.
     """
     step = cell_width(columns, gap) + gap
-    rows: list[Block] = []
+    rows: list[OffsetBox] = []
     for first in range(0, len(upper), columns):
         cells = slice(first, first + columns)
-        rows += [Space(between)] if rows else []
-        rows += [Row(upper[cells], step, level_below=bool(lower)), Row(lower[cells], step)]
-    return Column(rows)
+        rows += [space(between)] if rows else []
+        rows.append(row(upper[cells], step, "bottom" if lower else "top"))
+        rows += [row(lower[cells], step)] if lower else []
+    return column(*rows)
 
 
-def page(*blocks: Block) -> Figure:
+def page(*blocks: OffsetBox) -> Figure:
     """A page as high as its blocks."""
-    content = Column(blocks)
-    figure = new_figure(PAGE_WIDTH, content.height + 2 * MARGIN, layout=None)
-    content.draw(figure, MARGIN, content.height + MARGIN)
+    content = column(*blocks)
+    height = height_of(content) + 2 * MARGIN
+    figure = new_figure(PAGE_WIDTH, height, layout=None)
+    corner = MARGIN / PAGE_WIDTH, 1 - MARGIN / height
+    place: dict[str, Any] = {"bbox_to_anchor": corner, "bbox_transform": figure.transFigure}
+    figure.add_artist(AnchoredOffsetbox("upper left", child=content, pad=0, borderpad=0, frameon=False, **place))
     return figure
 
 
 def print_size(image: Image.Image, width: float) -> Image.Image:
-    """``image`` with no more pixels than ``width`` inches of print can show; never enlarged."""
+    """``image`` with no more pixels than ``width`` of print can show; never enlarged."""
     pixels = round(width * DPI)
     if image.width <= pixels:
         return image
     size = pixels, max(1, round(image.height * pixels / image.width))
     return image.resize(size, Image.Resampling.LANCZOS)
-
-
-def upsample(weights: NDArray[np.floating], width: int, height: int) -> NDArray[np.float32]:
-    """Attention (h, w) of each patch as attention (height, width) of each pixel of the image that the patches tile.
-
-    Bilinear between the centres of the patches; beyond the outermost centres the value of the patch.
-    """
-    patches = Image.fromarray(np.ascontiguousarray(weights, dtype=np.float32))
-    return np.asarray(patches.resize((width, height), Image.Resampling.BILINEAR), dtype=np.float32)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.offsetbox import OffsetBox
 from numpy.typing import NDArray
 from PIL import Image
 
@@ -14,7 +15,7 @@ from vitcapr.progress import Reporter
 from vitcapr.report import direction
 from vitcapr.report.direction import Direction, Match, Show
 from vitcapr.report.figures.examples import Choice
-from vitcapr.report.figures.page import WIDTH, Block, Column, Row, Space, cell_width, fitted, grid, page, paragraph
+from vitcapr.report.figures.page import WIDTH, cell_width, column, grid, page, paragraph, picture, row, space
 from vitcapr.report.figures.style import RIGHT, TEXT_SIZE, WRONG, styled
 
 COLUMNS = 2
@@ -74,10 +75,11 @@ def image_to_text(failures: Failures, title: str, image: Show[Image.Image], text
     width = _CELL - _QUERY - 0.1
     cells = []
     for query, matches in failures.items():
-        texts: list[Block] = []
+        texts = []
         for match, rank in matches:
-            texts += [verdict(match, width, rank), paragraph(text(match.position), width), Space(0.1)]
-        cells.append(Row([fitted(image(query), _QUERY, _QUERY, centred=True), Column(texts)], _QUERY + 0.1))
+            texts += [verdict(match, width, rank), paragraph(text(match.position), width), space(0.1)]
+        shown = column(picture(image(query), _QUERY, _QUERY), width=_QUERY, align="center")
+        cells.append(row([shown, column(*texts)], _QUERY + 0.1))
     return _sheet(cells, title)
 
 
@@ -88,13 +90,13 @@ def text_to_image(failures: Failures, title: str, image: Show[Image.Image], text
     for query, matches in failures.items():
         halves = []
         for match, rank in matches:
-            panel = fitted(image(match.position), _HALF, _QUERY)
-            halves.append(Column([verdict(match, _HALF, rank), Space(_BETWEEN), panel]))
-        cells.append(Column([paragraph(text(query), _CELL), Space(_BETWEEN), Row(halves, _HALF + 0.1)]))
+            panel = picture(image(match.position), _HALF, _QUERY)
+            halves.append(column(verdict(match, _HALF, rank), space(_BETWEEN), panel))
+        cells.append(column(paragraph(text(query), _CELL), space(_BETWEEN), row(halves, _HALF + 0.1)))
     return _sheet(cells, title)
 
 
-def verdict(match: Match, width: float, rank: int | None = None) -> Block:
+def verdict(match: Match, width: float, rank: int | None = None) -> OffsetBox:
     """Whether a match is a positive, its rank where that is not clear, and its cosine, in its colour."""
     ranked = "" if rank is None else f"rank {rank:,}, cosine "
     return paragraph(f"{mark(match)} {ranked}{match.cosine:.2f}", width, color(match), bold=True)
@@ -113,5 +115,5 @@ def _title(asked: str, answer: str, count: int, failed: int, queries: int, choic
     return share if count == failed else f"{share}; {count} of these, {choice.note}"
 
 
-def _sheet(cells: Sequence[Block], title: str) -> Figure:
-    return page(paragraph(title, WIDTH, bold=True, size=TEXT_SIZE), Space(0.1), grid(cells, COLUMNS, _GAP, 0.18))
+def _sheet(cells: Sequence[OffsetBox], title: str) -> Figure:
+    return page(paragraph(title, WIDTH, bold=True, size=TEXT_SIZE), space(0.1), grid(cells, COLUMNS, _GAP, 0.18))

@@ -17,7 +17,7 @@ from vitcapr.report.direction import Match, Show, image_to_text, text_to_image
 from vitcapr.report.figures.embeddings import spaces
 from vitcapr.report.figures.examples import Choice, open_images
 from vitcapr.report.figures.fonts import printable
-from vitcapr.report.figures.page import WIDTH, Block, Column, Row, Space, cell_width, fitted, page, paragraph
+from vitcapr.report.figures.page import WIDTH, cell_width, column, page, paragraph, picture, row, space
 from vitcapr.report.figures.retrieval import color, mark, verdict
 from vitcapr.report.figures.style import FAINT, TEXT_SIZE, styled
 from vitcapr.report.figures.text import language_name
@@ -131,25 +131,25 @@ def captions_side_by_side(
 ) -> Figure:
     """An image with its own captions, and under each model the captions that it retrieves first."""
     width = WIDTH - _QUERY - _GAP
-    texts: list[Block] = [paragraph("captions of the image", width, bold=True)]
+    texts = [paragraph("captions of the image", width, bold=True)]
     texts += [paragraph(text, width, FAINT) for text in references]
     for name, several in matches.items():
-        texts += [Space(_GAP), paragraph(name, width, bold=True)]
+        texts += [space(_GAP), paragraph(name, width, bold=True)]
         for place, match in enumerate(several, 1):
             line = f"{place}. {mark(match)} {match.cosine:.2f}  {printable(show(match.position))}"
             texts.append(paragraph(line, width, color(match)))
-    query = fitted(image, _QUERY, 3 * _QUERY)
-    return page(paragraph(note, WIDTH, FAINT), Space(_BETWEEN), Row([query, Column(texts)], _QUERY + _GAP))
+    query = picture(image, _QUERY, 3 * _QUERY)
+    return page(paragraph(note, WIDTH, FAINT), space(_BETWEEN), row([query, column(*texts)], _QUERY + _GAP))
 
 
 @styled
 def images_side_by_side(query: str, matches: Matches, show: Show[Image.Image], note: str) -> Figure:
     """A caption, and for each model a row of the images that it retrieves first."""
-    blocks: list[Block] = [paragraph(note, WIDTH, FAINT), paragraph(query, WIDTH, bold=True, size=TEXT_SIZE)]
+    blocks = [paragraph(note, WIDTH, FAINT), paragraph(query, WIDTH, bold=True, size=TEXT_SIZE)]
     for name, several in matches.items():
         cells = []
         for match in several:
-            panel = fitted(show(match.position), _CELL, 1.0, frame=color(match))
-            cells.append(Column([panel, Space(_BETWEEN), verdict(match, _CELL)]))
-        blocks += [Space(_GAP), paragraph(name, WIDTH, bold=True), Space(_BETWEEN), Row(cells, _CELL + _BETWEEN)]
+            panel = picture(show(match.position), _CELL, 1.0, frame=color(match))
+            cells.append(column(panel, space(_BETWEEN), verdict(match, _CELL)))
+        blocks += [space(_GAP), paragraph(name, WIDTH, bold=True), space(_BETWEEN), row(cells, _CELL + _BETWEEN)]
     return page(*blocks)

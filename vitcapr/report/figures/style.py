@@ -4,7 +4,7 @@ import functools
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, Literal, ParamSpec
+from typing import IO, Any, Literal, ParamSpec, TypeVar
 
 import matplotlib as mpl
 import numpy as np
@@ -51,6 +51,7 @@ _METADATA: dict[str, dict[str, Any]] = {
 }
 
 P = ParamSpec("P")
+F = TypeVar("F", bound=Figure | list[Figure])
 
 
 def _set_style() -> None:
@@ -65,18 +66,19 @@ def new_figure(width: float, height: float, layout: Literal["constrained"] | Non
     return figure
 
 
-def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
+def styled(draw: Callable[P, F]) -> Callable[P, F]:
     """Make a drawing function draw in the house style, whatever the user's own matplotlib settings are."""
 
     @functools.wraps(draw)
-    def wrapped(*args: P.args, **kwargs: P.kwargs) -> Figure:
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> F:
         with mpl.rc_context():
             _set_style()
-            figure = draw(*args, **kwargs)
-            # Automatic layouts and ticks are settled here, while the style still holds, and once for all formats.
-            figure.draw_without_rendering()
-            figure.set_layout_engine(None)
-            return figure
+            drawn = draw(*args, **kwargs)
+            for figure in drawn if isinstance(drawn, list) else [drawn]:
+                # Automatic layouts and ticks are settled here, while the style still holds, and once for all formats.
+                figure.draw_without_rendering()
+                figure.set_layout_engine(None)
+            return drawn
 
     return wrapped
 

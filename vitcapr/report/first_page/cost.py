@@ -24,7 +24,7 @@ def cost(page: Path, files: Iterable[Path]) -> Noted[Table] | None:
 
 
 def cost_table(runs: Sequence[Run]) -> Table:
-    """Time, CPU time, peak memory and, if measured, energy by stage, the longest first, and of all."""
+    """Time, CPU time and peak memory by stage, the longest first, and of all."""
     stages: dict[str, list[Run]] = defaultdict(list)
     for run in runs:
         stages[run.stage].append(run)
@@ -35,19 +35,13 @@ def cost_table(runs: Sequence[Run]) -> Table:
         *([(f"{len(ordered) - _SHOWN} other stages", rest)] if rest else []),
         ("all", list(runs)),
     ]
-    columns = ["stage", "jobs", "time", "CPU time", "memory at most"]
-    if any(run.made["joules"] is not None for run in runs):
-        columns.append("energy")
     lines = []
     for name, several in groups:
         made = [run.made for run in several]
         seconds, cpu_seconds = (format_seconds(sum(each[key] for each in made)) for key in ("seconds", "cpu_seconds"))
         memory = f"{max(each['peak_memory_mb'] for each in made) / 1000:.1f} GB"
-        joules = [each["joules"] for each in made if each["joules"] is not None]
-        energy = f"{sum(joules) / 3600:.1f} Wh" if joules else "-"
-        cells = str(len(several)), seconds, cpu_seconds, memory, energy
-        lines.append(row(name, *cells)[: len(columns)])
-    return Table("", tuple(columns), tuple(lines))
+        lines.append(row(name, str(len(several)), seconds, cpu_seconds, memory))
+    return Table("", ("stage", "jobs", "time", "CPU time", "memory at most"), tuple(lines))
 
 
 def cost_note(runs: Sequence[Run]) -> str:
@@ -63,6 +57,4 @@ def cost_note(runs: Sequence[Run]) -> str:
     restored = sum(use["restored"] is not None for use in uses)
     if restored:
         parts.append(f"{restored} of {len(runs)} jobs were restored from the result cache; their first cost counts.")
-    if any(run.made["joules"] is not None for run in runs):
-        parts.append("The counters measure the whole device, with the share of other programs.")
     return " ".join(parts)

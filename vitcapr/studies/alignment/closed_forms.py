@@ -1,18 +1,26 @@
-"""Alignments in closed form: Procrustes, ridge regression, canonical correlations, and ASIF, which fits nothing.
+"""What a family of alignments takes and gives; and those in closed form: Procrustes, ridge regression, canonical
+correlations, and ASIF, which fits nothing.
 
-Every function takes paired rows, images (n, Di) and texts (n, Dt): row i of one belongs to row i of the other.
+Closed forms take paired rows, images (n, Di) and texts (n, Dt): row i of one belongs to row i of the other.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 from scipy.linalg import cholesky, orthogonal_procrustes, solve, solve_triangular, svd
 
-from vitcapr.studies.alignment.interface import Alignment, Fit, Fitted, Float32s, Float64s, Pairs, Setting, unit
+Float32s = npt.NDArray[np.float32]
+Float64s = npt.NDArray[np.float64]
+Map = Callable[[Float32s], Float32s]
+"""From features (n, D) to points (n, E) of the shared space."""
+Setting = float | int | str
 
+F = TypeVar("F", bound=np.floating[Any])
 RIDGES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 CCA_RIDGES = (0.01, 0.1, 0.3, 1.0, 3.0)
 POWERS = (0.0, 0.5, 1.0, 1.5)
@@ -20,6 +28,55 @@ SHARES = (0.25, 0.5, 1.0)
 """Of the canonical dimensions, those that CSA keeps."""
 KEPT = (100, 800)
 ASIF_POWERS = (1, 8)
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Images and their captions, as the features of two frozen encoders.
+
+    Attributes:
+        images: (N, Di) float32, each image once.
+        texts: (M, Dt) float32.
+        caption_image: (M,) int64, the row in ``images`` of each caption's image; never decreasing, none left out.
+    """
+
+    images: Float32s
+    texts: Float32s
+    caption_image: npt.NDArray[np.int64]
+
+    @property
+    def image_of_text(self) -> Float32s:
+        """(M, Di): the features of each caption's image."""
+        return self.images[self.caption_image]
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """A fitted family. The score of an image and a text is the dot product of their points."""
+
+    images: Map
+    texts: Map
+
+
+class Fitted(NamedTuple):
+    """An alignment, and the settings that distinguish it from the others of its fit."""
+
+    settings: dict[str, Setting]
+    alignment: Alignment
+
+
+Fit = Callable[[Pairs, Pairs, int], Iterator[Fitted]]
+"""From training pairs, validation pairs and a seed to the candidates among which the validation pairs choose.
+
+A closed form does not read the validation pairs; a trained head chooses its epoch by them.
+"""
+
+
+def unit(rows: npt.NDArray[F]) -> npt.NDArray[F]:
+    """Rows divided by their lengths; a row of zeros stays."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    scaled: npt.NDArray[F] = rows / np.where(lengths > 0, lengths, lengths.dtype.type(1))
+    return scaled
 
 
 def closed_form(align: Callable[..., Alignment], **settings: tuple[float, ...]) -> Fit:

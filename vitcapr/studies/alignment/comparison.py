@@ -1,6 +1,5 @@
 """A study on the features of two stores, from its settings to its tables."""
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -85,8 +84,7 @@ def compare_alignments(
     scores = score_frame(runs, *study.test_pool)
     seconds = runs[["system", "family", "inputs", "pairs", "seed", "cpu_seconds"]]
     differences, before = difference_frame(runs, study.baseline, _SAMPLES), similarity_frame(fits)
-    tables = [*recall_tables(scores, differences, seconds, study.baseline), chosen_settings(scores)]
-    tables.append(similarity_table(before))
+    tables = [*recall_tables(scores, differences, seconds, study.baseline), similarity_table(before)]
     frames = scores, differences, interval_frame(runs, _SAMPLES), before, seconds
     return StudyResult(*frames, tables, protocol(study))
 
@@ -128,18 +126,6 @@ def recall_tables(
         columns = "system", "runs", *labels, *gain_labels, "CPU s"
         tables.append(Table(f"{pairs:,} pairs", columns, tuple(rows)))
     return tables
-
-
-def chosen_settings(scores: pd.DataFrame) -> Table:
-    """The settings that the validation pairs chose for the first seed."""
-    systems = list(dict.fromkeys(scores["system"]))
-    sizes = sorted(set(scores["pairs"]))
-    chosen = {
-        (one["system"], one["pairs"]): ", ".join(f"{k} {v}" for k, v in json.loads(one["settings"]).items())
-        for one in scores[scores["seed"] == 0].to_dict("records")
-    }
-    rows = [row(name, *(chosen.get((name, size)) or NOTHING for size in sizes)) for name in systems]
-    return Table("Settings chosen on validation, seed 0", ("system", *(f"{s:,}" for s in sizes)), tuple(rows))
 
 
 def similarity_frame(fits: Mapping[str, Similarity]) -> pd.DataFrame:

@@ -38,15 +38,14 @@ import yaml
 
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
 from vitcapr.batches.texts import FeatureTexts
+from vitcapr.config.dual_encoder import RetrieverConfig
 from vitcapr.config.reading import parse
-from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.formats.model import read_model
 from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
 from vitcapr.models.heads import ResidualHead
 from vitcapr.progress import Reporter
 from vitcapr.retrieval.embedder import embed_rows, embed_texts, rows_of
-from vitcapr.studies.alignment.closed_forms import canonical
-from vitcapr.studies.alignment.interface import Alignment, Fit, Fitted, Pairs
+from vitcapr.studies.alignment.closed_forms import Alignment, Fit, Fitted, Pairs, canonical
 from vitcapr.training.retriever import architecture_of, train_dual_encoder
 
 _CPU = torch.device("cpu")

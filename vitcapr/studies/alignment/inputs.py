@@ -19,7 +19,7 @@ from vitcapr.batches.pairing import Pairing
 from vitcapr.batches.texts import draw_pairs
 from vitcapr.errors import UserError
 from vitcapr.store.reader import FeatureStore
-from vitcapr.studies.alignment.interface import Float32s, Pairs
+from vitcapr.studies.alignment.closed_forms import Float32s, Pairs
 from vitcapr.text.normalise import words_of
 
 VIEWS, WORDS = "views", "words"

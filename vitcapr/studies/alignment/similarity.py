@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from vitcapr.studies.alignment.interface import Alignment, Float32s, Float64s, Pairs, unit
+from vitcapr.studies.alignment.closed_forms import Alignment, Float32s, Float64s, Pairs, unit
 
 NEIGHBOURS = 10
 _ITEMS = 5_000

@@ -19,6 +19,10 @@ from vitcapr.metrics.retrieval import measures
 from vitcapr.progress import Reporter
 from vitcapr.studies.alignment.closed_forms import (
     RIDGES,
+    Alignment,
+    Fit,
+    Pairs,
+    Setting,
     closed_form,
     fit_asif,
     fit_cca,
@@ -28,7 +32,6 @@ from vitcapr.studies.alignment.closed_forms import (
 )
 from vitcapr.studies.alignment.heads import HEADS, fit_head
 from vitcapr.studies.alignment.inputs import Features, pairs_of
-from vitcapr.studies.alignment.interface import Alignment, Fit, Pairs, Setting
 from vitcapr.studies.alignment.similarity import local_cka
 from vitcapr.training.retriever_task import recalls
 
@@ -68,16 +71,17 @@ class Selection(NamedTuple):
 def choose(fit: Fit, train: Pairs, validation: Pairs, seed: int) -> Selection:
     """The candidate with the largest sum of recalls on the validation pairs, of equal ones the first."""
     start = process_time()
-    best: tuple[float, dict[str, Setting], Alignment] | None = None
-    for settings, alignment in fit(train, validation, seed):
-        points = alignment.images(validation.images), alignment.texts(validation.texts)
-        rsum = recalls(*points, validation.caption_image)["validation_rsum"]
-        if best is None or rsum > best[0]:
-            best = rsum, settings, alignment
-    if best is None:
-        raise ValueError("the family has no candidate")
-    rsum, settings, alignment = best
+    tried = (
+        (_validation_rsum(alignment, validation), settings, alignment)
+        for settings, alignment in fit(train, validation, seed)
+    )
+    rsum, settings, alignment = max(tried, key=lambda one: one[0])
     return Selection(alignment, settings, rsum, process_time() - start)
+
+
+def _validation_rsum(alignment: Alignment, pairs: Pairs) -> float:
+    points = alignment.images(pairs.images), alignment.texts(pairs.texts)
+    return recalls(*points, pairs.caption_image)["validation_rsum"]
 
 
 def retrieval_measures(embeddings: Embeddings) -> dict[str, Measure]:

@@ -17,8 +17,7 @@ from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.tables import Table, number, row, to_page
 from vitcapr.progress import Reporter
 from vitcapr.store.reader import FeatureStore
-from vitcapr.studies.audit.captions import ODD, SHARED, caption_facts
-from vitcapr.studies.audit.images import EQUAL, NEAR, image_leaks
+from vitcapr.studies.audit.leaks import EQUAL, NEAR, ODD, SHARED, caption_facts, image_leaks
 from vitcapr.studies.audit.share import Share, probability_wrong, right_as_suspicious, share_of, wrong_share
 from vitcapr.studies.audit.suspicion import PairedStores, measure
 
@@ -85,14 +84,8 @@ class Audit:
         return Environment(autoescape=True).from_string(template).render(**values)
 
 
-def audit(
-    data: Manifest, images: FeatureStore, texts: FeatureStore, rivals: int, near: float, reporter: Reporter
-) -> Audit:
+def audit(data: Manifest, images: FeatureStore, texts: FeatureStore, reporter: Reporter) -> Audit:
     """Audit the captions and images of a data set.
-
-    Args:
-        rivals: see :func:`vitcapr.studies.audit.suspicion.measure`.
-        near: the least cosine, about the mean, of nearly equal images.
 
     Raises:
         UserError: a store is of another data set, or the data set has fewer than three images.
@@ -106,14 +99,14 @@ def audit(
     owner = facts["image_row"].to_numpy()
     stores = PairedStores(vectors, texts["text"], np.bincount(owner, minlength=len(vectors)))
     with reporter.track("audit", 2 * len(facts), "captions") as tracker:
-        pairs, null, better_image, better_caption = measure(stores, rivals, advance=tracker.advance)
+        pairs, null, better_image, better_caption = measure(stores, advance=tracker.advance)
     share = wrong_share(pairs, null, owner)
     scores = pd.DataFrame({"suspicion": pairs})
     scores["rank"] = scores["suspicion"].rank(ascending=False, method="first").astype(np.int32)
     scores["p"] = right_as_suspicious(pairs, null, share.value)
     scores["wrong"] = probability_wrong(pairs, null, share.value)
     captions = scores.assign(better_image=better_image, better_caption=better_caption).join(facts)
-    leaks, compared = image_leaks(data, vectors, near)
+    leaks, compared = image_leaks(data, vectors)
     return Audit(data, captions, leaks, _counts(captions, share, leaks, {EQUAL: len(vectors), NEAR: compared}))
 
 

@@ -1,9 +1,7 @@
-"""Configuration of an audit: what is compared to find wrong captions and leaks."""
+"""Configuration of audits."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
-
-from pydantic import Field
 
 from vitcapr.config.base import Entry, Name, Section
 
@@ -15,10 +13,6 @@ class AuditConfig(Section):
     """Name of an entry of backbones."""
     text: Annotated[str, Entry("text_encoders")]
     """Name of an entry of text_encoders."""
-    rivals: int = Field(2000, ge=2)
-    """Other images and captions that each pair is compared with."""
-    near: float = Field(0.9, ge=0, le=1)
-    """Least cosine, about the mean, of nearly equal images in two splits."""
 
 
 class Experiment(Section):

@@ -1,8 +1,8 @@
 """How suspicious each caption is, and each caption with an image that is drawn at random: the null.
 
-Image and caption are scored by up to three cosines (:meth:`vitcapr.studies.audit.ridge.Ridges.points`): of the caption
-and the one expected of the image, of the image and the one expected of the caption, and, if every image has several
-captions, of the caption and the mean of the image's other captions. The suspicion is
+Two ridge regressions say which caption is expected of an image, and which image of a caption. Image and caption are
+scored by up to three cosines: of the caption and the expected one, of the image and the expected one, and, if every
+image has several captions, of the caption and the mean of the image's other captions. The suspicion is
 
     (mean score of the best other images with the caption + mean score of the best other captions with the image) / 2
         - score of the pair
@@ -11,17 +11,23 @@ which is the negative of CSLS (Conneau et al. 2018, Word Translation Without Par
 others are a sample, the rivals. Two passes over the stores, a chunk at a time: moments, then scores.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
 
+from vitcapr.metrics.similarity import unit
 from vitcapr.store.reader import FeatureArray
-from vitcapr.studies.audit.ridge import Floats, Moments, Points, Ridges, Rows
 
+Floats = NDArray[np.float64]
+Points = NDArray[np.float32]
+Rows = NDArray[np.int64]
 IMAGE_RIDGE, TEXT_RIDGE = 0.03, 0.1
+RIVALS = 2000
+"""Other images and captions that each pair is compared with."""
 _NEAREST = 0.02
 """The share of the rivals that count as the best."""
 _CHUNK = 8192
@@ -49,20 +55,15 @@ class PairedStores:
     texts: FeatureArray
     counts: Rows
 
-    def chunks(self) -> Iterator[Rows]:
+    def chunks(self) -> list[Rows]:
         """Rows of images with about ``_CHUNK`` captions."""
-        ends = np.cumsum(self.counts)
-        first = 0
-        while first < len(ends):
-            before = ends[first] - self.counts[first]
-            last = max(first + 1, int(np.searchsorted(ends, before + _CHUNK, side="right")))
-            yield np.arange(first, last)
-            first = last
+        number = len(self.counts)
+        return np.array_split(np.arange(number), min(number, self.counts.sum() // _CHUNK + 1))
 
     def read(self, images: Rows) -> tuple[Floats, Floats, Rows]:
-        """The vectors of these images and of their captions, and the numbers of their captions."""
+        """Of each caption of these images, the vector of the image and its own; and the numbers of their captions."""
         counts = self.counts[images]
-        vectors = self.images.gather(images), self.texts.gather(self.captions(images))
+        vectors = np.repeat(self.images.gather(images), counts, axis=0), self.texts.gather(self.captions(images))
         return vectors[0].astype(np.float64), vectors[1].astype(np.float64), counts
 
     def captions(self, images: Rows) -> Rows:
@@ -70,6 +71,78 @@ class PairedStores:
         counts = self.counts[images]
         first = (np.cumsum(self.counts) - self.counts)[images]
         return np.repeat(first - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
+
+
+class Ridge(NamedTuple):
+    """Ridge regression of the rows of one side of the pairs on those of the other (Hoerl and Kennard 1970).
+
+    Every row begins with a 1, whose weight is not penalised. With A = X'X plus the ridge, ``x' inv(A) X'Y`` predicts y.
+    The pairs of an image are several rows. With H = X inv(A) X' of these rows, what the fit without them leaves
+    unexplained of them is ``inv(I - H)`` times what the whole fit leaves (Cook 1977, for several rows).
+
+    Attributes:
+        mean: (D,) of the predictors.
+        inverse: (D + 1, D + 1).
+        weights: (D + 1, E).
+    """
+
+    mean: Floats
+    inverse: Floats
+    weights: Floats
+
+    @classmethod
+    def fit(cls, xx: Floats, xy: Floats, ridge: float) -> "Ridge":
+        """Args:
+        xx, xy: the moments X'X and X'Y; ``xx[0, 0]`` is the number of pairs.
+        ridge: in units of the mean variance of the predictors.
+        """
+        number, mean = xx[0, 0], xx[0, 1:] / xx[0, 0]
+        variance = np.diag(xx)[1:] / number - mean**2
+        penalty = np.full(len(xx), ridge * number * max(variance.mean(), 1e-12))
+        penalty[0] = 0
+        inverse = cho_solve(cho_factor(xx + np.diag(penalty)), np.eye(len(xx)))
+        return cls(mean, inverse, inverse @ xy)
+
+    def left_out(self, x: Floats, y: Floats, counts: Rows) -> Floats:
+        """(m, E): what the pairs of the other images predict for each pair.
+
+        Args:
+            x, y: (m, D) and (m, E), pairs of the moments, in the order of their images.
+            counts: the number of pairs of each image.
+        """
+        rows = np.insert(x, 0, 1, axis=1)
+        solved, unexplained = rows @ self.inverse, y - rows @ self.weights
+        first = np.cumsum(counts) - counts
+        for number in np.unique(counts[counts > 0]):
+            group = first[counts == number][:, None] + np.arange(number)
+            hat = np.einsum("gid,gjd->gij", solved[group], rows[group], optimize=True)
+            unexplained[group] = np.linalg.solve(np.eye(number) - hat, unexplained[group])
+        return y - unexplained
+
+
+class _Fit(NamedTuple):
+    """The two regressions; ``siblings``: whether the other captions of an image count."""
+
+    to_text: Ridge
+    to_image: Ridge
+    siblings: bool
+
+    def points(self, images: Floats, texts: Floats, counts: Rows) -> tuple[Points, Points]:
+        """Of each pair that :meth:`PairedStores.read` gives, the point of its image and that of its caption: (m, E).
+
+        Their dot product is the score. With siblings, the point of the image differs from caption to caption.
+        """
+        words = unit(texts - self.to_image.mean)
+        of_images = [
+            unit(self.to_text.left_out(images, texts, counts) - self.to_image.mean),
+            unit(images - self.to_text.mean),
+        ]
+        of_texts = [words, unit(self.to_image.left_out(texts, images, counts) - self.to_text.mean)]
+        if self.siblings:
+            sums = np.add.reduceat(words, np.cumsum(counts) - counts, axis=0)
+            of_images.append(unit(np.repeat(sums, counts, axis=0) - words))
+            of_texts.append(words)
+        return np.hstack(of_images).astype(np.float32), np.hstack(of_texts).astype(np.float32)
 
 
 class _Rivals(NamedTuple):
@@ -84,7 +157,7 @@ class _Rivals(NamedTuple):
 
 
 def measure(
-    stores: PairedStores, rivals: int, seed: int = 0, advance: Callable[[int], None] = lambda _: None
+    stores: PairedStores, rivals: int = RIVALS, seed: int = 0, advance: Callable[[int], None] = lambda _: None
 ) -> Suspicion:
     """The suspicion of every caption.
 
@@ -92,36 +165,39 @@ def measure(
         rivals: images that are drawn, and captions, one of each.
         advance: receives the number of captions that a pass has read.
     """
-    draw = np.random.default_rng(seed)
-    moments: Moments | None = None
-    for images in stores.chunks():
-        x, y, counts = stores.read(images)
-        part = Moments.of(x, y, counts)
-        moments = part if moments is None else moments + part
-        advance(len(y))
-    assert moments is not None
-    ridges = Ridges(moments, IMAGE_RIDGE, TEXT_RIDGE, siblings=bool(stores.counts.min() > 1))
+    draw, moments, width = np.random.default_rng(seed), np.zeros(()), 0
+    for chunk in stores.chunks():
+        images, texts, _ = stores.read(chunk)
+        width = images.shape[1]
+        rows = np.hstack([np.ones((len(texts), 1)), images, texts])
+        moments = moments + rows.T @ rows
+        advance(len(texts))
+    both = np.split(np.arange(1, len(moments)), [width])
+    to_text, to_image = (
+        Ridge.fit(moments[np.ix_(rows := np.r_[0, own], rows)], moments[np.ix_(rows, other)], ridge)
+        for own, other, ridge in zip(both, both[::-1], (IMAGE_RIDGE, TEXT_RIDGE), strict=True)
+    )
+    fit = _Fit(to_text, to_image, bool(stores.counts.min() > 1))
     captioned = np.flatnonzero(stores.counts)
-    sample = np.sort(draw.choice(captioned, min(rivals, len(captioned)), replace=False))
-    others = _rivals(ridges, stores, sample)
+    others = _rivals(fit, stores, np.sort(draw.choice(captioned, min(rivals, len(captioned)), replace=False)))
     results = []
-    for images in stores.chunks():
-        results.append(_score(ridges, stores, images, others, draw))
+    for chunk in stores.chunks():
+        results.append(_score(fit, stores, chunk, others, draw))
         advance(len(results[-1].pairs))
     return Suspicion(*map(np.concatenate, zip(*results, strict=True)))
 
 
-def _rivals(ridges: Ridges, stores: PairedStores, images: Rows) -> _Rivals:
+def _rivals(fit: _Fit, stores: PairedStores, images: Rows) -> _Rivals:
     counts = stores.counts[images]
     first = np.cumsum(counts) - counts
-    of_images, of_texts = (points[first] for points in ridges.points(*stores.read(images)))
+    of_images, of_texts = (points[first] for points in fit.points(*stores.read(images)))
     scores = of_images @ of_texts.T
     np.fill_diagonal(scores, -np.inf)
     return _Rivals(of_images, of_texts, images, stores.captions(images)[first], _mean_of_best(scores))
 
 
-def _score(ridges: Ridges, stores: PairedStores, images: Rows, rivals: _Rivals, draw: np.random.Generator) -> Suspicion:
-    of_images, of_texts = ridges.points(*stores.read(images))
+def _score(fit: _Fit, stores: PairedStores, images: Rows, rivals: _Rivals, draw: np.random.Generator) -> Suspicion:
+    of_images, of_texts = fit.points(*stores.read(images))
     own_image, rows = np.repeat(images, stores.counts[images]), np.arange(len(of_texts))
     own = (of_images * of_texts).sum(axis=1)
     with_images, with_captions = of_texts @ rivals.images.T, of_images @ rivals.texts.T

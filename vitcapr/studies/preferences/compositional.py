@@ -1,6 +1,6 @@
 """Compositional pairs: does a model prefer the true caption of an image to one with a word changed, added or moved?
 
-Read are the files of SugarCrepe (Hsieh et al. 2023), VALSE (Parcalabescu et al. 2022) and FOIL (Shekhar et al. 2017).
+Their files have the form of SugarCrepe (Hsieh et al. 2023).
 """
 
 import re
@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,6 @@ from vitcapr.metrics.bootstrap import Array, compare, interval, ratio_measure
 Embed = Callable[[Sequence[str]], Array]
 """From n sentences or names of images to vectors (n, D)."""
 CHANCE = 0.5
-_CONFIRMED = 2
 _WORD = re.compile("[a-z0-9']+")
 
 
@@ -43,43 +42,20 @@ class FoilPair(NamedTuple):
 def read_foils(path: Path) -> list[FoilPair]:
     """The pairs of a file; its name is the split.
 
-    Of VALSE, the pairs that two of three annotators confirmed, as its authors ask.
-
     Raises:
-        UserError: it is not of the form of SugarCrepe, VALSE or FOIL.
+        UserError: it is not of the form of SugarCrepe.
     """
-    with reading(path, "compositional pairs", "give a file of SugarCrepe, VALSE or FOIL"):
-        content = read_json(path)
-        entries = _foil(content) if "annotations" in content else content.items()
-        pairs = [FoilPair(path.stem, *texts) for name, entry in entries if (texts := _texts(name, entry))]
+    with reading(path, "compositional pairs", "give a file in the form of SugarCrepe"):
+        pairs = []
+        for name, entry in read_json(path).items():
+            try:
+                texts = (read_field(entry, each, str) for each in ("filename", "caption", "negative_caption"))
+                pairs.append(FoilPair(path.stem, *texts))
+            except TypeError as error:
+                raise TypeError(f"{error} (entry {name})") from error
     if not pairs:
         raise UserError("there is no pair", where=path)
     return pairs
-
-
-def _texts(name: str, entry: Any) -> tuple[str, ...]:
-    """Image, caption and foil of an entry of SugarCrepe or VALSE; nothing for one of VALSE that was not confirmed."""
-    try:
-        if "mturk" in entry and read_field(entry["mturk"], "caption", int) < _CONFIRMED:
-            return ()
-        names = ("image_file", "caption", "foil") if "foil" in entry else ("filename", "caption", "negative_caption")
-        return tuple(read_field(entry, each, str) for each in names)
-    except TypeError as error:
-        raise TypeError(f"{error} (entry {name})") from error
-
-
-def _foil(content: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """The entries of FOIL in VALSE's form: annotations of the same id are a caption and its foils."""
-    files = {image["id"]: image["file_name"] for image in content["images"]}
-    captions = {one["id"]: one["caption"] for one in content["annotations"] if not one["foil"]}
-    foils = [one for one in content["annotations"] if one["foil"]]
-    return [
-        (
-            one["id"],
-            {"image_file": files.get(one["image_id"]), "caption": captions.get(one["id"]), "foil": one["caption"]},
-        )
-        for one in foils
-    ]
 
 
 class Preferences(NamedTuple):

@@ -86,7 +86,7 @@ def _write(result: "StudyResult", output: Path) -> None:
     from vitcapr.files import write_text
     from vitcapr.formats.terminal import print_listing
     from vitcapr.report.figures.style import save_figure
-    from vitcapr.studies.alignment.curve import alignment_curve
+    from vitcapr.studies.alignment.figures import alignment_curve
 
     tables = ("scores", "differences", "intervals", "similarity", "seconds")
     result.write(**{name: output / f"{name}.csv" for name in tables})

@@ -20,6 +20,6 @@ def draw_alignment(scores: Annotated[In[kinds.TableFile], "scores.csv of the com
     """Draw Recall@1 of a comparison of alignments over the number of training pairs: mean and spread of each system."""
     import pandas as pd
 
-    from vitcapr.studies.alignment.curve import alignment_curve
+    from vitcapr.studies.alignment.figures import alignment_curve
 
     return alignment_curve(pd.read_csv(scores))

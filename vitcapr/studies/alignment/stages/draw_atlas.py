@@ -62,7 +62,7 @@ def draw_atlas(
     from vitcapr.files import write_text
     from vitcapr.formats.containers import frame_to_csv
     from vitcapr.studies.alignment.atlas import atlas_page, read_atlas, read_captioners
-    from vitcapr.studies.alignment.heat_map import heat_map, similarity_against_recall
+    from vitcapr.studies.alignment.figures import heat_map, similarity_against_recall
 
     atlas, captioners = read_atlas(intervals, similarity, seconds), read_captioners(metrics or {})
     write_text(values, frame_to_csv(atlas))

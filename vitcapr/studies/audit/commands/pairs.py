@@ -24,12 +24,6 @@ def audit(
     texts: Annotated[Path, typer.Argument(help="Sealed manifest.json of the features of all captions, or its folder.")],
     data: Annotated[Path, typer.Option(help="manifest.json of the data set, or its folder.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the tables and the page.")],
-    rivals: Annotated[
-        int, typer.Option(min=2, help="Other images and captions that each pair is compared with.")
-    ] = 2000,
-    near: Annotated[
-        float, typer.Option(min=0, max=1, help="Least cosine, about the mean, of nearly equal images in two splits.")
-    ] = 0.9,
     log: Log = None,
 ) -> None:
     """Find wrong captions, images and captions that stand in two splits, and odd captions, from two stores.
@@ -44,7 +38,7 @@ def audit(
 
     stores = open_features(images), open_features(texts)
     with Reporter(log) as reporter:
-        result = audit_data(read_manifest(data), *stores, rivals, near, reporter)
+        result = audit_data(read_manifest(data), *stores, reporter)
         result.write(*(output / name for name in ("audit.parquet", "leaks.csv", "tables.md", "index.html")))
     print_listing(result.counts)
     print_lines(f"\n{output / 'index.html'}")

@@ -1,14 +1,8 @@
 from typing import Annotated
 
-from vitcapr.config.base import StageSettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
-from vitcapr.studies.audit.config import AuditConfig
-
-
-class AuditSettings(StageSettings):
-    audit: AuditConfig
 
 
 @stage(cached=True)
@@ -17,7 +11,6 @@ def audit_data(
     text_features: In[kinds.TextFeaturesFile],
     manifest: In[kinds.ManifestFile],
     name: Annotated[str, "Name of the audit"],
-    settings: AuditSettings,
     report: Reporter,
     captions: Annotated[Out[kinds.TableFile], "audit.parquet: a row for each caption"],
     leaks: Annotated[Out[kinds.TableFile], "leaks.csv: pairs of equal and nearly equal images"],
@@ -31,8 +24,7 @@ def audit_data(
     from vitcapr.store.reader import open_features
     from vitcapr.studies.audit.audit import audit
 
-    data, chosen = read_manifest(manifest), settings.audit
-    result = audit(data, open_features(features), open_features(text_features), chosen.rivals, chosen.near, report)
+    result = audit(read_manifest(manifest), open_features(features), open_features(text_features), report)
     result.write(captions, leaks, table, pictures)
     note = f"The most suspicious captions are in audits/{name}/index.html."
     write_page_section(page, PageSection(f"audit-{name}", f"Audit {name}", note, [result.counts]))

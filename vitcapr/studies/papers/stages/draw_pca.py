@@ -46,7 +46,6 @@ def _before_training(experiment: Any, folder: str) -> Callable[..., list[str]]:
     caption="The images and captions of the {split} split on the two main directions of the space of {retriever}; "
     "where the retriever reads features of both, these as well, as they were before training.",
     category="Retrieval",
-    subcategory="{retriever}",
     labels={"figure": "the shared space, PCA", "split": "{split}"},
 )
 def draw_pca(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def main(
-    pairs: Annotated[list[Path], typer.Argument(help="JSON of SugarCrepe, VALSE or FOIL; each file is a split.")],
+    pairs: Annotated[list[Path], typer.Argument(help="JSON in the form of SugarCrepe; each file is a split.")],
     photographs: Annotated[Path | None, typer.Option(help="Folder of the photographs.")] = None,
     retriever: Annotated[
         list[Path] | None, typer.Option(help="Folder of a trained retriever, which scores by the cosine. Repeatable.")
@@ -33,7 +33,6 @@ def main(
         float, typer.Option(min=0, help="Exponent of the likelihood without the image, which divides the likelihood.")
     ] = 1.0,
     samples: Annotated[int, typer.Option(min=0, help="Bootstrap samples for the intervals; 0 for none.")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 0,
     output: Annotated[
         Path | None, typer.Option(help="Folder for accuracy.csv, differences.csv and the figure.")
     ] = None,
@@ -69,12 +68,12 @@ def main(
         alone = load_judge(blind, "main", "auto")(captions)
     notes = [f"{len(kept):,} of {len(listed):,} pairs; chance 50 %; a tie counts one half"]
     for name, each in captioners.items():
-        scores |= each.scores(name, images, captions, alone, alpha, seed)
+        scores |= each.scores(name, images, captions, alone, alpha, seed=0)
         known = sum(each.knows(f"{pair.caption} {pair.foil}") for pair in kept)
         notes.append(f"{name} knows every word of {known:,} pairs; divided by the likelihood to the power of {alpha:g}")
     if alone is not None:
         scores["blind"] = alone
-    preferences = score_foils(kept, scores, samples, seed)
+    preferences = score_foils(kept, scores, samples, seed=0)
     _print(preferences)
     print_lines("\n" + "\n".join(notes))
     if output is not None:

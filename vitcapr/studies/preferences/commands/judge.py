@@ -27,7 +27,6 @@ def main(
     ] = None,
     photographs: Annotated[Path | None, typer.Option(help="Folder of the judged photographs, for --retriever.")] = None,
     samples: Annotated[int, typer.Option(min=0, help="Bootstrap samples for the intervals; 0 for none.")] = 200,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 0,
     output: Annotated[Path | None, typer.Option(help="Folder for taus.csv, differences.csv and the figure.")] = None,
 ) -> None:
     """Kendall's tau-b and tau-c, times 100, of each metric and the people's ratings, with paired differences.
@@ -41,8 +40,13 @@ def main(
         raise UserError("a retriever compares captions with photographs", remedy="give --retriever and --photographs")
     from vitcapr.api.evaluation import evaluate
     from vitcapr.studies.preferences.figures import draw_agreement, write_figure, write_tables
-    from vitcapr.studies.preferences.judgment_files import read_crowdflower, read_expert
-    from vitcapr.studies.preferences.judgments import agreement, drop_candidates, drop_references
+    from vitcapr.studies.preferences.judgments import (
+        agreement,
+        drop_candidates,
+        drop_references,
+        read_crowdflower,
+        read_expert,
+    )
 
     if expert is not None:
         judged = drop_candidates(read_expert(expert), _corpus(captions))
@@ -52,7 +56,7 @@ def main(
     per_image = evaluation.per_image.set_index("image_id").loc[list(judged.captions)]
     scores = {name: per_image[name].to_numpy() for name in evaluation.scores["metric"] if name in per_image}
     vectors, protocol = _by_vectors(judged, encoder, retriever, photographs)
-    agreements = agreement({**scores, **vectors}, judged.judgments, samples, seed)
+    agreements = agreement({**scores, **vectors}, judged.judgments, samples, seed=0)
     _print(agreements, "c" if expert is not None else "b")
     print_lines(f"\n{len(judged.judgments)} candidates; {judged.changed}")
     print_lines(f"Protocol: {'|'.join([evaluation.protocol, *protocol])}")

@@ -1,6 +1,10 @@
-"""What a paper prints of its recipe, beside what its experiment file resolves to."""
+"""What a paper prints of its recipe, beside what its experiment file resolves to: what is tested, and what docs/ shows.
+
+Print the table of an experiment again after a change:  python -m tests.studies.papers.recipes vitcap-r-coco
+"""
 
 import json
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -8,8 +12,9 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict
 
-from vitcapr.errors import UserError
-from vitcapr.formats.tables import Table, row
+from vitcapr.experiment.experiment import read_config
+from vitcapr.formats.tables import Table, row, to_markdown
+from vitcapr.studies.papers.tables import value_at
 
 _FOLDER = Path(__file__).with_suffix("")
 
@@ -49,35 +54,7 @@ def recipe_names() -> list[str]:
 
 
 def read_recipe(experiment: str) -> PaperRecipe:
-    """Raises:
-    UserError: the experiment follows no paper.
-    """
-    path = _FOLDER / f"{experiment}.yaml"
-    if not path.is_file():
-        known = ", ".join(recipe_names())
-        raise UserError(f"the experiment '{experiment}' follows no paper", remedy=f"name one of {known}")
-    return PaperRecipe.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
-
-
-def value_at(values: Any, key: str) -> Any:
-    """The value at a dotted key; names may hold dots, and ``*`` gives the values of all entries of a list.
-
-    >>> value_at({"rate_0.1": {"phases": [{"epochs": 1}, {"epochs": 2}]}}, "rate_0.1.phases.*.epochs")
-    [1, 2]
-
-    Raises:
-        KeyError: there is no such key.
-    """
-    if not key:
-        return values
-    if isinstance(values, list):
-        entry, _, rest = key.partition(".")
-        return [value_at(one, rest) for one in values] if entry == "*" else value_at(values[int(entry)], rest)
-    if isinstance(values, Mapping):
-        for name in values:
-            if key == name or key.startswith(f"{name}."):
-                return value_at(values[name], key[len(name) + 1 :])
-    raise KeyError(key)
+    return PaperRecipe.model_validate(yaml.safe_load((_FOLDER / f"{experiment}.yaml").read_text(encoding="utf-8")))
 
 
 def recipe_table(recipe: PaperRecipe, values: Mapping[str, Any]) -> Table:
@@ -108,3 +85,12 @@ def _shown(value: Any) -> str:
     if value is None:
         return "none"
     return value if isinstance(value, str) else json.dumps(value)
+
+
+def recipe_text(name: str) -> str:
+    """The table in Markdown."""
+    return to_markdown(recipe_table(read_recipe(name), read_config(Path("experiments") / f"{name}.yaml").canonical()))
+
+
+if __name__ == "__main__":
+    print(recipe_text(sys.argv[1]), end="")

@@ -1,4 +1,4 @@
-"""Heads trained on two stores alone: pairing by name and by file, what is held out, and the whole command."""
+"""Captions are assigned to images by name and by file, and images are held out."""
 
 from pathlib import Path
 
@@ -6,50 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.commands.stores import write_store
 from vitcapr.batches.pairing import pair_by_file, pair_by_id
-from vitcapr.commands import train_head
 from vitcapr.errors import UserError
-from vitcapr.formats.model import read_model
 
-IMAGES, WIDTH = 60, 8
+IMAGES = 60
 NAMES = [f"image{number}.jpg" for number in range(IMAGES)]
 CAPTIONS = [f"{name}#{number}" for name in NAMES for number in range(2)]
-
-
-@pytest.fixture(scope="module")
-def stores(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Texts are a turned copy of their image with some noise: a linear head suffices."""
-    root = tmp_path_factory.mktemp("own")
-    draw = np.random.default_rng(0)
-    images = draw.normal(size=(IMAGES, WIDTH)).astype(np.float32)
-    turned = np.repeat(images @ draw.normal(size=(WIDTH, WIDTH)), 2, axis=0)
-    texts = (turned + 0.05 * draw.normal(size=turned.shape)).astype(np.float32)
-    return (
-        write_store(root / "images", {"cls": images}, NAMES, "image_id"),
-        write_store(root / "texts", {"text": texts}, CAPTIONS, "caption_id"),
-    )
-
-
-def recall(printed: str, direction: str) -> float:
-    line = next(line for line in printed.splitlines() if line.startswith(f"{direction} R@1 "))
-    return float(line.split()[2])
-
-
-def test_it_learns_and_says_how_well(
-    stores: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    images, texts = stores
-    sizes = {"embedding_dim": 16, "hidden_dim": 32, "batch_images": 16, "dropout": 0.0, "learning_rate": 0.01}
-    train_head.main(images.parent, texts, tmp_path / "out", head="residual", epochs=30, **sizes)
-    printed = capsys.readouterr().out
-    assert printed.startswith("6 images that were held out")
-    assert recall(printed, "I→T") > 80
-    assert read_model(tmp_path / "out")[1]["architecture"]["image"]["head"] == "residual"
-
-    train_head.main(images, texts, tmp_path / "raw", head="none", **sizes)
-    assert recall(capsys.readouterr().out, "T→I") < 70
-    assert pd.read_csv(tmp_path / "raw" / "history.csv").empty
 
 
 def test_by_name() -> None:
@@ -96,9 +58,3 @@ def test_mistakes(tmp_path: Path, table: dict[str, list[str]], message: str) -> 
 def test_captions_that_name_no_image_need_a_file() -> None:
     with pytest.raises(UserError, match=r"called 'cat'.*--pairs"):
         pair_by_id(NAMES, ["cat#1"], seed=0)
-
-
-def test_a_store_of_the_other_kind_is_refused(stores: tuple[Path, Path], tmp_path: Path) -> None:
-    images, texts = stores
-    with pytest.raises(UserError, match="the store has no 'cls'"):
-        train_head.main(texts, images, tmp_path)

@@ -1,20 +1,11 @@
-"""Configuration of a retriever, a dual encoder for image-text retrieval, and of its training."""
+"""Configuration of dual encoders: on stored features, and of image and text models that are fine-tuned together."""
 
-from collections.abc import Sequence
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
-from vitcapr.config.base import Entry, Only, Section, with_default
-from vitcapr.config.training import (
-    Layer,
-    PhaseConfig,
-    Schedule,
-    SweepConfig,
-    TrainedConfig,
-    TrainingConfig,
-    one_or_more,
-)
+from vitcapr.config.base import CHECKPOINT, Entry, Name, Only, Section, StageSettings, UserPath, with_default
+from vitcapr.config.training import FinetuningConfig, Layer, RetrieverTrainingConfig, TrainedConfig
 
 Head = Literal["none", "matrix", "linear", "mlp", "gated", "residual"]
 
@@ -128,78 +119,6 @@ AnyTextConfig = Annotated[
 ]
 
 
-class DualEncoderPhaseConfig(PhaseConfig):
-    """The keys of a phase of every dual encoder."""
-
-    learning_rate: float = Field(3e-3, gt=0)
-    schedule: Literal[Schedule, "step"] = "cosine"
-    """Learning-rate schedule over the phase: cosine and linear go from learning_rate down to final_fraction of it; step
-    multiplies it by gamma after every step_epochs."""
-    step_epochs: Annotated[int, Only("schedule", "step")] = Field(5, ge=1)
-    """Number of epochs after which the learning rate is multiplied by gamma."""
-    gamma: Annotated[float, Only("schedule", "step")] = Field(0.5, gt=0, le=1)
-    batch_images: Annotated[int, Only("batch_pairs", None)] = Field(64, ge=2)
-    """Images per batch. Each image is compared with the captions of all images of the batch."""
-    captions_per_image: Annotated[int | None, Only("batch_pairs", None)] = Field(None, ge=1)
-    """Captions sampled per image; null: all captions."""
-    objective: Literal["info_nce", "max_hinge", "sigmoid", "hinge_rank", "pooled"] = "info_nce"
-    """info_nce: contrastive loss in both directions; max_hinge: hinge loss on the hardest negative (VSE++); sigmoid:
-    binary classification of every pair (SigLIP); hinge_rank: hinge loss on every negative caption, where captions have
-    length 1 and images keep their length (DeViSE); pooled: equation 4 of the BERT-ViT paper."""
-    shift: Annotated[float | None, Only("objective", "pooled")] = None
-    """rho of equation 4; null: the smallest value with which the loss of such a batch is never negative."""
-    margin: Annotated[float, Only("objective", "max_hinge", "hinge_rank")] = Field(0.2, gt=0)
-    """Margin of the hinge."""
-    hard_negatives: Literal["second", "hardest"] | None = None
-    """Negatives with an additional loss, which is added to the objective. second: the second of the two most similar
-    captions (the paper); hardest: the most similar negative caption; null: none."""
-
-    @model_validator(mode="after")
-    def _mines_by_cosine(self) -> Self:
-        if self.objective == "hinge_rank" and self.hard_negatives is not None:
-            raise ValueError("hard_negatives are mined by cosine, but hinge_rank uses dot products; remove one")
-        return self
-
-
-class RetrieverPhaseConfig(DualEncoderPhaseConfig):
-    mixup: float = Field(0.0, ge=0)
-    """Parameter of Beta(mixup, mixup), from which the mixing share of two pairs of a batch is drawn; 0: no mixup. Text
-    kind features only."""
-    structure: float = Field(0.0, ge=0)
-    """Weight of the STRUCTURE loss, which keeps the neighbours that images and captions have in the spaces of their
-    frozen encoders; 0: none. Text kinds features and features_and_words only."""
-
-
-class DualEncoderTrainingConfig(TrainingConfig):
-    """The keys of the training of every dual encoder."""
-
-    phases: Sequence[DualEncoderPhaseConfig]
-    pairs: int | None = Field(None, ge=2)
-    """Number of training pairs to sample (null: all)."""
-    pairs_seed: Annotated[int, Only("pairs")] = Field(0, ge=0)
-    """Seed of this sample. With the same seed, a larger sample contains the smaller one."""
-    sweep: SweepConfig | None = None
-    select_by: Literal["loss", "rsum"] = "rsum"
-    """Select the best epoch by validation loss, or by the sum of Recall@1, 5 and 10 of both directions."""
-
-    @model_validator(mode="after")
-    def _a_sweep_is_trained(self) -> Self:
-        if self.sweep is not None and not self.phases:
-            raise ValueError("sweep needs a training phase")
-        return self
-
-
-class RetrieverTrainingConfig(DualEncoderTrainingConfig):
-    phases: Annotated[
-        list[RetrieverPhaseConfig],
-        BeforeValidator(one_or_more, json_schema_input_type=RetrieverPhaseConfig | list[RetrieverPhaseConfig]),
-    ] = [RetrieverPhaseConfig(epochs=10)]
-    """Training phases, in order; one phase needs no list. Empty if head is none on both sides, because such a retriever
-    has no weights to learn."""
-    validation_images: int | None = Field(10_000, ge=2)
-    """Number of images of the validation split to validate on, drawn at random; null: all."""
-
-
 class RetrieverConfig(TrainedConfig):
     backbone: Annotated[str, Entry("backbones")]
     """Name of an entry of backbones."""
@@ -248,3 +167,105 @@ class RetrieverConfig(TrainedConfig):
         if not self.text.reads_features and any(phase.structure for phase in phases):
             raise ValueError(f"structure needs text kind features or features_and_words, not {self.text.kind}")
         return self
+
+
+_SCRATCH = Only("source", None)
+
+
+class FinetunedImageConfig(Section):
+    backbone: Annotated[str, Entry("backbones")]
+    """Name of an entry of backbones; the image tower starts from its checkpoint."""
+    pool: Literal["cls", "mean"] = "cls"
+    """Image vector: the CLS vector (the BERT-ViT paper), or the mean over the patches."""
+    top_layers: int | None = Field(None, ge=0)
+    """Number of upper layers to train; null: all of the model, 0: none."""
+
+
+class FinetunedTextConfig(Section):
+    """A text tower and the languages of its captions."""
+
+    languages: list[Name] = Field(["en"], min_length=1)
+    source: Annotated[UserPath | None, CHECKPOINT] = None
+    """A hub id or a local folder (looked up under VITCAPR_BACKBONES first); null: a small BERT from scratch."""
+    revision: Annotated[str, Only("source")] = "main"
+    pool: Literal["cls", "mean"] = "cls"
+    """Caption vector: the CLS vector (the BERT-ViT paper), or the mean over the tokens."""
+    max_length: int = Field(48, ge=4)
+    """Maximum caption length in the tower's tokens, special tokens included; longer captions are truncated."""
+    top_layers: Annotated[int | None, Only("source")] = Field(None, ge=0)
+    """Number of upper layers to train; null: all of the model, 0: none."""
+    tags: bool = False
+    """Add an embedding of each word's part of speech to its token embeddings."""
+    segments: bool = False
+    """Read the first clause of a caption and the rest as two segments, with the token types 0 and 1."""
+
+    title_weight: float = Field(1.0, ge=1)
+    """Factor on the attention that tokens pay to titles, their marks included (《》, 〈〉 and <>); 1: no weight."""
+    tokenizer: Annotated[str | None, Entry("tokenizers")] = None
+    """Name of an entry of tokenizers, for a tower from scratch."""
+    layers: Annotated[int, _SCRATCH] = Field(4, ge=1)
+    """Number of layers."""
+    hidden_dim: Annotated[int, _SCRATCH] = Field(256, ge=8)
+    heads: Annotated[int, _SCRATCH] = Field(4, ge=1)
+    dropout: Annotated[float, _SCRATCH] = Field(0.1, ge=0, lt=1)
+
+    @model_validator(mode="after")
+    def _a_tokenizer_goes_with_scratch(self) -> Self:
+        if (self.source is None) != (self.tokenizer is not None):
+            raise ValueError("a text tower needs either source (a checkpoint) or tokenizer (from scratch), not both")
+        if self.hidden_dim % self.heads:
+            raise ValueError(f"hidden_dim {self.hidden_dim} is not a multiple of heads {self.heads}")
+        return self
+
+
+class FinetunedDualEncoderConfig(TrainedConfig):
+    image: FinetunedImageConfig
+    text: dict[Name, FinetunedTextConfig] = Field(min_length=1)
+    """Text towers by name. Exactly one tower reads each language."""
+    embedding_dim: int | None = Field(None, ge=2)
+    """Width of the linear projections to the shared space; null: none (the paper), for towers of equal width."""
+    temperature: float = Field(0.1, ge=0.01, le=1)
+    """Temperature of the loss (the paper: 0.1); the initial value if it is learned."""
+    learn_temperature: bool = False
+    training: FinetuningConfig = FinetuningConfig()
+
+    @model_validator(mode="after")
+    def _a_language_has_one_tower(self) -> Self:
+        languages = self.languages
+        if len(languages) != len(set(languages)):
+            raise ValueError("two text towers read the same language; each language has one tower")
+        return self
+
+    @property
+    def languages(self) -> list[str]:
+        return [language for tower in self.text.values() for language in tower.languages]
+
+
+class FinetuneSettings(StageSettings):
+    """The settings of an untrained dual encoder and of its training."""
+
+    finetuned: FinetunedDualEncoderConfig
+    seed: int = Field(0, ge=0)
+    """The seed of the fine-tuned dual encoder, or that of the experiment if the fine-tuned dual encoder sets none."""
+    revision: str = "main"
+    """Hub revision of the image tower's checkpoint."""
+
+    @classmethod
+    def from_config(cls, config: Any, wildcards: Any) -> Self:
+        finetuned, seed = config.finetuned_dual_encoders[wildcards.finetuned].seeded(config.seed)
+        return cls(finetuned=finetuned, seed=seed, revision=config.backbones[finetuned.image.backbone].revision)
+
+
+class EmbedFinetunedSettings(StageSettings):
+    """The settings of the stage ``embed_finetuned``."""
+
+    training: FinetuneSettings
+    """The definition of the untrained model; a trained model carries its own."""
+
+    @classmethod
+    def from_config(cls, config: Any, wildcards: Any) -> Self:
+        return cls(training=FinetuneSettings.from_config(config, wildcards))
+
+
+EXECUTION_ONLY = ("checkpoint_layers", "chunk", "processes")
+"""Execution-only keys of a fine-tuned dual encoder's training. They change the result by rounding only."""
