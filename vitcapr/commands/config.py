@@ -109,12 +109,12 @@ def _schema() -> dict[str, Any]:
         place = content if section is ExperimentConfig else content["$defs"].get(section.__name__)
         if place is not None:
             needs = {key: f" Only with {' and '.join(map(str, marks))}." for key, marks in conditions(section).items()}
-            for key, text in _described(section).items():
+            for key, text in described(section).items():
                 place["properties"][key]["description"] = text + needs.get(key, "")
     return content
 
 
-def _described(section: type[Section]) -> dict[str, str]:
+def described(section: type[Section]) -> dict[str, str]:
     """The docstring of each field of the section, inherited fields included, by key.
 
     Pydantic can read them when a class is created, but this takes 0.2 s in every command. Only the schema needs them.

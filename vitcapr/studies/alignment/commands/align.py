@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vitcapr.commands.config import described
 from vitcapr.commands.main import Log, split_commas, typer_app
-from vitcapr.config.base import described
 from vitcapr.progress import print_lines
 from vitcapr.studies.alignment.config import StudyConfig
 
