@@ -82,9 +82,9 @@ def cells(notebook: dict[str, Any]) -> str:
 
 def command_pages() -> Iterator[str]:
     """The commands with their options, from their signatures."""
-    from vitcapr.commands.main import COMMANDS
+    from vitcapr.commands.main import command_modules
 
-    for name, module in COMMANDS.items():
+    for name, module in command_modules().items():
         if name != "stage":
             app = importlib.import_module(module).app
             yield from explain(f"vitcapr {name}", typer.main.get_command(app))

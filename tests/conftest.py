@@ -81,10 +81,9 @@ settings.load_profile("no-deadline")
 SHARED = (
     ("tests/end_to_end/",),
     ("tests/experiment/test_edits.py", "tests/experiment/test_reruns.py"),
-    ("tests/metrics/test_captions.py", "tests/metrics/test_java.py"),
 )
-"""The tests of each group look at one fixture that takes long: runs of the whole DAG, a project that is computed,
-METEOR. Two workers would make two."""
+"""The tests of each group look at one fixture that takes long: runs of the whole DAG, a project that is computed.
+Two workers would make two."""
 
 
 @pytest.hookimpl(optionalhook=True)

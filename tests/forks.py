@@ -11,6 +11,7 @@ import json
 import multiprocessing
 import multiprocessing.util
 import os
+import pkgutil
 import runpy
 import select
 import socket
@@ -89,6 +90,16 @@ def snakemake_forks() -> Forks:
     return Forks(*SNAKEMAKE)
 
 
+@cache
+def planning_forks() -> Forks:
+    """For runs of Snakemake whose package is the installed one: what reads the Snakefile is imported."""
+    import vitcapr
+
+    packages = tuple(f"vitcapr.{name}." for name in ("config", "experiment", "pipeline", "stages"))
+    names = [module.name for module in pkgutil.walk_packages(vitcapr.__path__, "vitcapr.")]
+    return Forks(*SNAKEMAKE, *(name for name in names if name.startswith(packages)))
+
+
 def ask(address: str, request: Mapping[str, Any], streams: Sequence[int]) -> int:
     """Have a request run, with these standard streams. Returns its exit code."""
     content = json.dumps(request).encode()
@@ -134,7 +145,7 @@ def answer(connection: socket.socket) -> None:
 def run(
     streams: Sequence[int], arguments: Sequence[str], folder: str, environment: Mapping[str, str], executable: str
 ) -> None:
-    """Do what ``python -m MODULE ...`` and ``python -c CODE`` do."""
+    """Do what ``python -m MODULE ...``, ``python -c CODE`` and ``python FILE ...`` do."""
     for number, descriptor in enumerate(streams):
         os.dup2(descriptor, number)
         os.close(descriptor)
@@ -145,6 +156,10 @@ def run(
     sys.executable = executable
     if OPENED in environment:
         note_opened(Path(environment[OPENED]), arguments)
+    if arguments[0] not in ("-m", "-c"):
+        sys.argv = [*arguments]
+        runpy.run_path(arguments[0], run_name="__main__")
+        return
     kind, what, *sys.argv[1:] = arguments
     if kind == "-m":
         runpy.run_module(what, run_name="__main__", alter_sys=True)

@@ -14,13 +14,13 @@ from safetensors.numpy import save_file
 from tests.data_sets import write_noise
 from tests.docs.blocks import blocks_of
 from tests.forks import SNAKEMAKE, Forks, snakemake_forks
-from tests.torture.runs import LIBRARIES
 from vitcapr.errors import UserError
 from vitcapr.pipeline import code as hashing
 from vitcapr.pipeline.code import job_code
 from vitcapr.plugins import _all_plugins, plugins
 
 REPOSITORY = Path(__file__).parents[1]
+LIBRARIES = "torch pandas pyarrow.parquet scipy.stats PIL.Image zarr safetensors.torch pydantic typer rich"
 EXAMPLES = ("exact_match", "gru", "means")
 """The plugins that docs/adding-a-part.md shows; a script of a figure follows."""
 BLOCKS = list(blocks_of(REPOSITORY / "docs/adding-a-part.md"))
@@ -74,12 +74,12 @@ def test_they_work_as_a_user_runs_them(study: Path) -> None:
     libraries are imported before."""
     forks = Forks(*SNAKEMAKE, *LIBRARIES.split())
 
-    def run(*arguments: str) -> str:
-        done = forks.run("-m", *arguments, folder=study / "mine")
+    def run(*arguments: str, folder: Path = study / "mine") -> str:
+        done = forks.run("-m", *arguments, folder=folder)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout + done.stderr
 
-    assert forks.run("-m", "vitcapr", "init", "mine", folder=study).returncode == 0
+    run("vitcapr", "init", "mine", folder=study)
     for name in ("plugins", "lengths.py"):
         shutil.move(study / name, study / "mine" / name)
     write_data(study / "mine")
@@ -87,8 +87,7 @@ def test_they_work_as_a_user_runs_them(study: Path) -> None:
     with (study / "mine/Snakefile").open("a") as rules:
         rules.write(f"\n\n{RULE}")
     run("snakemake", "--cores", "1", "--configfile", "mine.yaml")
-    command = [sys.executable, "-m", "snakemake", "lengths", "--cores", "1", "--configfile", "mine.yaml"]
-    subprocess.run(command, cwd=study / "mine", check=True)
+    run("snakemake", "lengths", "--cores", "1", "--configfile", "mine.yaml")
     assert (study / "mine/results/mine/figures/lengths.png").stat().st_size
     assert "exact match" in run("vitcapr", "table", "--markdown", "results/mine/summary.csv")
     run("vitcapr", "caption", "photographs/3.png", "--captioner", "results/mine/captioners/mine")

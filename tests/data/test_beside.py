@@ -164,13 +164,14 @@ def test_a_copy_gives_its_captions_to_the_first(tmp_path: Path, pictures: list[b
     assert rejected(tmp_path / "out") == {*same, ("0.parquet/000003#0", "the same caption of the same image")}
 
 
-def test_a_zip_with_texts_and_backslashes(tmp_path: Path, pictures: list[bytes]) -> None:
+def test_a_zip_with_metadata_and_backslashes(tmp_path: Path, pictures: list[bytes]) -> None:
     with zipfile.ZipFile(tmp_path / "in.zip", "w") as packed:
         for number in range(3):
             member = zipfile.ZipInfo("x")
             member.filename = f"photos\\{number}.png"
             packed.writestr(member, pictures[number])
-            packed.writestr(f"photos/{number}.txt", f"a {number}")
+        rows = [json.dumps({"file_name": f"{number}.png", "text": f"a {number}"}) + "\n" for number in range(3)]
+        packed.writestr("photos/metadata.jsonl", "".join(rows))
         packed.writestr("0.tar", b"")
     manifest = run(tmp_path / "out", images=str(tmp_path / "in.zip"), splits="seeded", validation=0.4)
     assert captions_of(manifest)[0][:4] == ("photos/0.png#0", "photos/0.png", "en", "a 0")

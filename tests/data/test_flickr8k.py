@@ -224,3 +224,13 @@ def test_the_real_flickr8k(tmp_path, real_data):
         "2258277193_586949ec62.jpg#4,caption without an image\n"
         "2258277193_586949ec62.jpg.1#0,caption without an image\n"
     )
+
+
+def test_lines_that_end_with_carriage_returns_are_lines(tmp_path, write_files):
+    text = write_files(tmp_path, {"captions.token": "a.jpg#0\tA dog .\rb.jpg#0\tA cat .\r"})
+    listing = list_flickr8k(["a.jpg", "b.jpg"], text / "captions.token", splits="random", seed=0)
+    assert listing.captions[["image_row", "text"]].values.tolist() == [[0, "A dog ."], [1, "A cat ."]]
+    text = write_files(tmp_path, {"captions.token": "a.jpg#0\tA dog .\rb.jpg#0\tA cat .\nb.jpg#1\tA cow .\r\n"})
+    listing = list_flickr8k(["a.jpg", "b.jpg"], text / "captions.token", splits="random", seed=0)
+    assert listing.captions[["caption_id", "text"]].values.tolist() == [["b.jpg#1", "A cow ."]]
+    assert listing.rejected == [("captions.token:1", "a carriage return inside the line")]

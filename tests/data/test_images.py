@@ -3,6 +3,7 @@ import io
 import struct
 import warnings
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from tests.data_sets import encoded
-from vitcapr.data.images import BadImage, ImageFacts, ImageSource, decode, inspect_all, thumbnail
+from vitcapr.data.images import BadImage, ImageFacts, ImageSource, decode, decoders_of, inspect_all, thumbnail
 from vitcapr.data.photographs import find_photographs, open_photograph
 from vitcapr.progress import Reporter
 
@@ -139,6 +140,53 @@ def test_unreadable_exif_costs_nothing(picture, exif):
     assert decode(picture(exif=exif), LIMIT).size == (6, 4)
 
 
+def png_chunk(kind: bytes, body: bytes, checksum: int | None = None) -> bytes:
+    right = zlib.crc32(kind + body)
+    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", right if checksum is None else checksum)
+
+
+def jpeg_segment(marker: int, body: bytes) -> bytes:
+    return struct.pack(">BBH", 0xFF, marker, len(body) + 2) + body
+
+
+ZIPPED = b"x\0\0" + zlib.compress(bytes(3_000_000))
+TURNED = png_chunk(b"eXIf", b"II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0")
+
+
+@pytest.mark.parametrize(
+    "chunks",
+    [
+        png_chunk(b"iCCP", ZIPPED),
+        png_chunk(b"zTXt", ZIPPED),
+        png_chunk(b"iTXt", b"workflow\0\1\0\0\0" + ZIPPED[3:]),
+        png_chunk(b"zTXt", b"x\0\0" + zlib.compress(bytes(1_000_000))) * 70,
+        png_chunk(b"iCCP", b""),
+        png_chunk(b"iCCP", b"x\0\1" + ZIPPED[3:]),
+        png_chunk(b"pHYs", b"abc"),
+        png_chunk(b"tEXt", b"a\0b", checksum=1),
+        png_chunk(b"acTL", b"ab"),
+        png_chunk(b"acTL", struct.pack(">II", 2, 0)) + png_chunk(b"fcTL", bytes(26)),
+    ],
+    ids=lambda chunks: chunks[4:8].decode(),
+)
+@pytest.mark.parametrize("place", ["before the pixels", "after the pixels"])
+def test_large_and_damaged_metadata_of_png_cost_nothing(chunks: bytes, place: str) -> None:
+    """The picture is that of the same file without them, upright by its Exif."""
+    content = encoded(Image.fromarray(STORED))
+    content = content[:33] + TURNED + content[33:]
+    start = 33 if place == "before the pixels" else len(content) - 12
+    assert (pixels(content[:start] + chunks + content[start:]) == UPRIGHT).all()
+
+
+@pytest.mark.parametrize("segment", [(0xE2, b"ICC_PROFILE\0"), (0xEE, b"Adobe"), (0xE0, b"JFIF")])
+def test_cut_metadata_of_jpeg_cost_nothing(picture: Callable[..., bytes], segment: tuple[int, bytes]) -> None:
+    content = picture()
+    broken = content[:2] + jpeg_segment(*segment) + b"\xff" + content[2:]
+    assert (pixels(broken) == pixels(content)).all()
+    with pytest.raises(BadImage, match="claims 6 x 4 pixels"):
+        decode(broken, 23)
+
+
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
@@ -236,11 +284,15 @@ def test_avif_is_read() -> None:
     )
 
 
-def test_heic_is_read_with_its_extra_and_names_it_without(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_heic_is_read_with_its_extra_and_names_it_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     heif = pytest.importorskip("pillow_heif")
     stream = io.BytesIO()
     heif.from_pillow(Image.new("RGB", (64, 48), (200, 30, 60))).save(stream)
     assert np.abs(pixels(stream.getvalue()).astype(int) - (200, 30, 60)).max() < 6
+    (tmp_path / "a.heic").write_bytes(stream.getvalue())
+    with ImageSource(tmp_path) as source, Reporter() as reporter:
+        facts = list(inspect_all(source, ["a.heic"], LIMIT, reporter))
+    assert decoders_of(facts[0].heif) == {"pillow-heif": heif.__version__}
     monkeypatch.setattr("vitcapr.data.images._reads_heif", lambda: False)
     with pytest.raises(BadImage, match=r"pip install 'vitcapr\[heic\]'"):
         decode(stream.getvalue(), LIMIT)

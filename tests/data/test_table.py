@@ -89,7 +89,8 @@ def test_the_same_rows_from_every_kind_of_table(tmp_path: Path, images: Path, su
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv"])
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
-def test_every_separator_under_every_name(tmp_path: Path, suffix: str, separator: str) -> None:
+@pytest.mark.parametrize("first", ["", "\ufeffsep={}\r\n"])
+def test_every_separator_under_every_name(tmp_path: Path, suffix: str, separator: str, first: str) -> None:
     lines = [
         "number, image ,caption,other",
         "0,a.png,a dog; red|blue\t!,",
@@ -99,7 +100,7 @@ def test_every_separator_under_every_name(tmp_path: Path, suffix: str, separator
     ]
     written = [separator.join(f'"{cell}"' if "!" in cell else cell for cell in line.split(",")) for line in lines]
     file = tmp_path / f"t{suffix}"
-    file.write_text("\n".join(written))
+    file.write_text(first.format(separator) + "\n".join(written))
     columns, out = (
         Columns({"image": ("image",), "caption": ("caption",)}, ("image", "caption")),
         list[tuple[str, str]](),
@@ -298,6 +299,7 @@ def test_everything_that_is_left_out_is_listed(
         (b"\xff\xfei\x00m", "not text in UTF-8"),
         (b"", "there are none"),
         ("filepath\ttitle\tx\n", r"t.csv, separated by a tab\); .*; there are filepath, title, x"),
+        ("sep=;\nimage\tcaption\n", r"separated by a semicolon\); .*; there are image\\tcaption"),
         ('image,caption\na.png,"a dog\nb.png,a cat\nsub/c.png,a boat\n', "cannot be read after row 0: unexpected end"),
         ('image,caption\na.png,x\na.png,"a dog\nb.png,"a cat"\n', "cannot be read after row 1: .* expected after"),
         ("image,caption,caption\na.png,x,y\n", "two columns 'caption'"),

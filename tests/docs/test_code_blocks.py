@@ -60,7 +60,7 @@ TAKEN_AS_DEFINED = {
     ("docs/grids.md", 0): "retrievers: {linear: {backbone: vit}, mlp: {backbone: vit}}\n"
     "backbones: {other: {source: other}}\n"
     f"finetuned_dual_encoders: {{fine_tuned: {TWO_TOWERS}, frozen: {TWO_TOWERS}}}",
-    ("docs/tutorials/new-backbone.md", 1): "captioners: {on-vit-tiny: {backbone: vit}, on-dinov2: {backbone: vit}}",
+    ("docs/tutorials/own-photographs.md", 2): "captioners: {on-vit-tiny: {backbone: vit}, on-dinov2: {backbone: vit}}",
 }
 """Definitions that a block of YAML takes for granted."""
 STANDS_FOR = {

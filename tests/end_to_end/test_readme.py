@@ -67,8 +67,6 @@ def small(command: str) -> str:
         command += " --configfile tiny.yaml" + (" --dry-run" if "--profile" in command else "")
     elif command == "vitcapr status":
         command += " --configfile tiny.yaml"
-    elif command.startswith("vitcapr evaluate results.json"):
-        command += " --metrics bleu,cider"  # METEOR with all its paraphrases takes half a minute
     return command.replace("results/demo", "results/tiny")
 
 
@@ -84,12 +82,7 @@ def test_the_readme_has_the_commands() -> None:
 def test_command(run: Run, command: str) -> None:
     done = run(small(command))
     assert (done.stdout + done.stderr).strip()
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("own_files")
-def test_all_metrics(run: Run) -> None:
-    assert "METEOR" in run("vitcapr evaluate results.json --references captions_val2017.json").stdout
+    assert "METEOR" in done.stdout or not command.startswith("vitcapr evaluate results.json")
 
 
 def test_the_python_example(project: Path, forks: Forks) -> None:
@@ -100,7 +93,7 @@ def test_the_python_example(project: Path, forks: Forks) -> None:
 
 
 def test_the_page_of_the_python_api(project: Path, forks: Forks) -> None:
-    """Its Python in one process, which prints nothing, then its commands. The small experiment has 80 images.
+    """Its Python in one process, which prints nothing. The small experiment has 80 images.
 
     A notebook runs the steps from photographs to recall.
     """
@@ -111,12 +104,6 @@ def test_the_page_of_the_python_api(project: Path, forks: Forks) -> None:
     done = forks.run("-c", source, folder=project)
     assert done.returncode == 0, done.stderr
     assert done.stdout == ""
-    commands = "".join(blocks("bash", PYTHON_API)).replace("results/demo", "results/tiny")
-    commands = re.sub(r"^vitcapr ", f"{forks.python} -m vitcapr ", commands, flags=re.MULTILINE)
-    done = subprocess.run(["bash", "-ec", commands], cwd=project, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "images that were held out" in done.stdout
-    assert "I→T R@1" in done.stdout
 
 
 @pytest.mark.data

@@ -1,4 +1,4 @@
-"""The commands of the first two tutorials, one after the other, on noise and with backbones that know nothing."""
+"""The commands of the tutorial, one after the other, on noise and with backbones that know nothing."""
 
 import csv
 import itertools
@@ -16,7 +16,7 @@ from tests.forks import Forks
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
-TUTORIALS = REPOSITORY / "docs" / "tutorials"
+TUTORIAL = REPOSITORY / "docs/tutorials/own-photographs.md"
 PHOTOGRAPHS = 60
 NOT_RUN = {"cd": "the folder is given", "head": "of the system"}
 
@@ -32,40 +32,29 @@ def write_data(study: Path) -> None:
     shutil.copy(study / "photographs" / "0000.png", study / "new.jpg")
 
 
-def test_the_tutorials(tmp_path: Path, forks: Forks) -> None:
+def test_the_tutorial(tmp_path: Path, forks: Forks) -> None:
     study, backbones = tmp_path / "my-study", tmp_path / "backbones"
-    for page in ("own-photographs.md", "new-backbone.md"):
-        for source in re.findall(r"source: ([\w.-]+/[\w.-]+)", (TUTORIALS / page).read_text(encoding="utf-8")):
-            (backbones / source).mkdir(parents=True, exist_ok=True)
-            write_inputs(backbones / source)
-            shutil.copytree(backbones / source / "vit", backbones / source, dirs_exist_ok=True)
-    printed: dict[str, str] = {}
-
-    def run(arguments: list[str], folder: Path) -> None:
-        environment = {**os.environ, "VITCAPR_BACKBONES": str(backbones)}
-        done = forks.run("-m", *arguments, folder=folder, environment=environment)
-        assert done.returncode == 0, (arguments, done.stdout + done.stderr)
-        printed[" ".join(arguments)] = done.stdout + done.stderr
-
-    def follow(page: str) -> None:
-        for block in blocks_of(TUTORIALS / page):
-            for words in commands_of(block) if block.language == "bash" else []:
-                if words[0] in NOT_RUN or words[:2] == ["vitcapr", "serve"]:
-                    continue
-                if words[:2] == ["vitcapr", "init"]:
-                    run(words, tmp_path)
-                    write_data(study)
-                    continue
-                if words[:2] == ["vitcapr", "status"]:
-                    experiment = study / "experiments" / "template.yaml"
-                    experiment.write_text(experiment.read_text().replace("epochs: 12", "epochs: 20"))
-                run(words, study)
-
-    follow("own-photographs.md")
+    for source in re.findall(r"source: ([\w.-]+/[\w.-]+)", TUTORIAL.read_text(encoding="utf-8")):
+        (backbones / source).mkdir(parents=True, exist_ok=True)
+        write_inputs(backbones / source)
+        shutil.copytree(backbones / source / "vit", backbones / source, dirs_exist_ok=True)
+    environment, printed = {**os.environ, "VITCAPR_BACKBONES": str(backbones)}, {}
+    blocks = list(blocks_of(TUTORIAL))
+    _, other, _ = (block.text for block in blocks if block.language == "yaml")
+    for words in (words for block in blocks if block.language == "bash" for words in commands_of(block)):
+        if words[0] in NOT_RUN or words[:2] == ["vitcapr", "serve"]:
+            continue
+        if words[:2] == ["vitcapr", "status"]:
+            experiment = study / "experiments/template.yaml"
+            experiment.write_text(experiment.read_text().replace("epochs: 12", "epochs: 20"))
+        starts = words[:2] == ["vitcapr", "init"]
+        done = forks.run("-m", *words, folder=tmp_path if starts else study, environment=environment)
+        assert done.returncode == 0, (words, done.stdout + done.stderr)
+        printed[" ".join(words)] = done.stdout + done.stderr
+        if starts:
+            write_data(study)
+            (study / "experiments/backbones.yaml").write_text(other, encoding="utf-8")
     assert (study / "results/template/index.html").is_file()
     assert (study / "new.jpg.attention.png").is_file()
     assert "epochs 12 -> 20" in printed["vitcapr status --configfile experiments/template.yaml"]
-    shown = next(block for block in blocks_of(TUTORIALS / "new-backbone.md") if block.language == "yaml")
-    (study / "experiments" / "backbones.yaml").write_text(shown.text, encoding="utf-8")
-    follow("new-backbone.md")
     assert "on-dinov2" in printed["vitcapr table results/backbones/summary.csv"]

@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,13 +14,12 @@ from typing import Any
 import pytest
 import yaml
 
-import vitcapr
 from tests.checkouts import copy_checkout
-from tests.forks import snakemake_forks
+from tests.forks import Forks, planning_forks, snakemake_forks
 from tests.plans.dry_runs import DryJob, dry_run
 from tests.run_records import RECORD
 from vitcapr.files import write_json
-from vitcapr.pipeline.code import KNOWN_DIGESTS, digests, job_code
+from vitcapr.pipeline.code import job_code
 from vitcapr.pipeline.records import record_of_log
 from vitcapr.pipeline.stage import find_stage
 
@@ -29,6 +28,7 @@ from vitcapr.pipeline.stage import find_stage
 class Project:
     root: Path
     configfile: str | None = None
+    forks: Callable[[], Forks] = snakemake_forks
 
     @property
     def environment(self) -> dict[str, str]:
@@ -40,7 +40,7 @@ class Project:
         """A run of Snakemake, or of another program, with the experiment's file."""
         configured = ["--configfile", self.configfile] if self.configfile else []
         words = (*program, *configured, *arguments)
-        return snakemake_forks().run("-m", *words, folder=self.root, environment=self.environment)
+        return self.forks().run("-m", *words, folder=self.root, environment=self.environment)
 
     def snakemake(self, *arguments: str) -> str:
         done = self.command(*arguments)
@@ -50,7 +50,7 @@ class Project:
     def dry_run(self, *arguments: str) -> list[DryJob]:
         """The jobs of a dry run, with the experiment's file."""
         configured = ["--configfile", self.configfile] if self.configfile else []
-        return dry_run(self.root, *configured, *arguments, environment=self.environment)
+        return dry_run(self.root, *configured, *arguments, environment=self.environment, forks=self.forks)
 
     def jobs(self, *targets: str) -> list[DryJob]:
         """Those of a dry run, without figures that the edits do not list."""
@@ -62,7 +62,8 @@ class Project:
     def plan(self, values: dict[str, Any], *arguments: str) -> list[DryJob]:
         """A dry run of another experiment."""
         (self.root / "planned.yaml").write_text(yaml.safe_dump({"experiment": "demo", **values}), encoding="utf-8")
-        return dry_run(self.root, "--configfile", "planned.yaml", *arguments, environment=self.environment)
+        options = ("--configfile", "planned.yaml", *arguments)
+        return dry_run(self.root, *options, environment=self.environment, forks=self.forks)
 
     def stale_rules(self, *targets: str) -> set[str]:
         return {job.rule_name for job in self.jobs(*targets)}
@@ -207,10 +208,6 @@ def photographs(finished_photographs: Project, tmp_path: Path) -> Project:
 
 @pytest.fixture
 def fresh(tmp_path: Path) -> Project:
-    """The default run, nothing computed."""
-    copy_checkout(tmp_path / "project", "vitcapr")
-    cache = tmp_path / "project/vitcapr/pipeline/__pycache__"
-    cache.mkdir()
-    digests({file.as_posix(): file for file in Path(vitcapr.__file__).parent.rglob("*.py")})
-    shutil.copy(KNOWN_DIGESTS, cache)
-    return Project(tmp_path / "project")
+    """The default run, nothing computed, with the installed package."""
+    copy_checkout(tmp_path / "project")
+    return Project(tmp_path / "project", forks=planning_forks)

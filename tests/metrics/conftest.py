@@ -60,10 +60,3 @@ def more_words(words: tuple[list[str], list[list[str]]]) -> tuple[list[str], lis
     candidates, references = words
     candidates = [*candidates, "a perfect match", "on the mat sat the cat"]
     return candidates, [*references, ["a perfect match", "another"], ["the cat sat on the mat"]]
-
-
-@pytest.fixture(scope="session")
-def meteor_statistics(more_words: tuple[list[str], list[list[str]]]) -> list[list[float]]:
-    candidates, references = more_words
-    named = [Caption(str(number), text) for number, text in enumerate(candidates)]
-    return java.meteor_statistics(named, references)

@@ -3,12 +3,12 @@
 import json
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.forks import snakemake_forks
+from tests.forks import Forks, snakemake_forks
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,16 @@ class DryJob:
         return " ".join([self.rule_name.removesuffix("_attentively"), "/".join([*self.wildcards.values()][1:])]).strip()
 
 
-def dry_run(folder: Path, *arguments: str, environment: Mapping[str, str] = os.environ) -> list[DryJob]:
+def dry_run(
+    folder: Path,
+    *arguments: str,
+    environment: Mapping[str, str] = os.environ,
+    forks: Callable[[], Forks] = snakemake_forks,
+) -> list[DryJob]:
     """The jobs of ``snakemake --dry-run ARGUMENTS`` in a folder, without target rules."""
     search = f"{Path(__file__).parent}{os.pathsep}{environment.get('PYTHONPATH', '')}"
     options = ("--dry-run", "--logger", "plan", *arguments)
-    done = snakemake_forks().run(
-        "-m", "snakemake", *options, folder=folder, environment={**environment, "PYTHONPATH": search}
-    )
+    done = forks().run("-m", "snakemake", *options, folder=folder, environment={**environment, "PYTHONPATH": search})
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     jobs = [DryJob(**json.loads(line)) for line in done.stdout.splitlines()]
     return [job for job in jobs if job.output]

@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from tests.checkouts import REPOSITORY, copy_checkout
+from tests.forks import planning_forks
 from tests.plans.dry_runs import DryJob, dry_run
 from vitcapr.experiment.experiment import Experiment
 
@@ -30,7 +31,7 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, DryJob]:
     folder = tmp_path_factory.mktemp("slurm")
     copy_checkout(folder)
     (folder / "mine.yaml").write_text(yaml.safe_dump(CONFIG), encoding="utf-8")
-    plan = dry_run(folder, "--cores=64", "--profile", "slurm", "--configfile", "mine.yaml")
+    plan = dry_run(folder, "--cores=64", "--profile", "slurm", "--configfile", "mine.yaml", forks=planning_forks)
     return {job.name: job for job in plan}
 
 

@@ -74,6 +74,7 @@ def sealed(tmp_path: Path) -> Path:
 def same(pulled: Path, sealed: Path) -> None:
     """The pulled store is whole, verified and equal to the sealed one, to the byte."""
     with open_features(pulled) as here, open_features(sealed) as there:
+        assert not here.partial
         assert here.fingerprint == there.fingerprint
         assert here.image_ids == there.image_ids
         assert snapshot(here.path) == snapshot(there.path)
@@ -167,17 +168,21 @@ def other_bytes(sealed: Path, place: Path, array: str = "cls", index: int = 1) -
 
 
 def test_a_finished_store_is_not_written_over(sealed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither an extracted store nor a pulled one, or a pushed one."""
-    place, stores = tmp_path / "place", sealed.parents[3] / "stores"
+    """Neither an extracted store nor a pulled one, a part, or a pushed one."""
+    place, part, stores = tmp_path / "place", tmp_path / "part", sealed.parents[3] / "stores"
     monkeypatch.setenv("VITCAPR_STORES", str(stores))
     other_bytes(sealed, place)
     push(sealed, RemoteFolder(str(tmp_path / "good")), Quiet())
+    pull(find_remote(RemoteFolder(str(tmp_path / "good"))), part, Quiet(), ["cls"])
     pulled = pull(find_remote(RemoteFolder(str(tmp_path / "good"))), tmp_path / "whole", Quiet()).parent
     before = snapshot(tmp_path)
     words = r"and chunk 1 of 'cls' differs; it is not written over"
-    for arguments in (["pull", place], ["pull", place, pulled], ["push", sealed, place]):
+    for arguments in (["pull", place], ["pull", place, part], ["pull", place, pulled], ["push", sealed, place]):
         with pytest.raises(UserError, match=words):
             run_features(*arguments)
+    # Another array of the same part is checked against what is there as well.
+    with pytest.raises(UserError, match=words):
+        run_features("pull", place, part, "--arrays", "patches")
     assert snapshot(tmp_path) == before
     with open_features(sealed) as store:
         assert len(store.ids) == ROWS
@@ -211,6 +216,30 @@ def test_the_folder_of_a_sealed_manifest_is_no_place_to_pull_to(sealed: Path, tm
     assert sealed.read_bytes() == before
 
 
+def test_a_part_has_some_arrays(sealed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VITCAPR_STORES", str(tmp_path / "mine"))
+    elsewhere = tmp_path / "elsewhere"
+    run_features("push", sealed, elsewhere)
+    with pytest.raises(UserError, match=r"no array 'clz' .* it has cls, patches"):
+        run_features("pull", elsewhere, "--arrays", "clz")
+    run_features("pull", elsewhere, "--arrays", "cls")
+    (folder,) = (tmp_path / "mine").iterdir()
+    assert folder.name.endswith("-part")
+    with open_features(folder) as part, open_features(sealed) as store:
+        assert part.partial
+        assert list(part) == ["cls"]
+        np.testing.assert_array_equal(part["cls"][4:8], store["cls"][4:8])
+        with pytest.raises(UserError, match=r"has no 'patches', only cls .* pull them"):
+            part["patches"]
+    assert "4 chunks" in run_features("verify", folder)
+    for source in (folder, elsewhere):
+        pulled = pull(find_remote(RemoteFolder(str(source))), tmp_path / f"again-{source.name}", Quiet(), ["cls"])
+        with pytest.raises(UserError, match="the store is incomplete"):
+            push(pulled, RemoteFolder(str(tmp_path / "c")), Quiet())
+    run_features("pull", elsewhere, folder, "--arrays", "patches")
+    same(folder, sealed)
+
+
 def test_a_pulled_store_is_not_extracted_again(experiment: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     store = experiment.run()
     sealed = store.manifest_path.read_bytes()
@@ -218,11 +247,13 @@ def test_a_pulled_store_is_not_extracted_again(experiment: Any, monkeypatch: pyt
     push(store.manifest_path, RemoteFolder(str(elsewhere)), Quiet())
     shutil.rmtree(stores)
     monkeypatch.setenv("VITCAPR_STORES", str(stores))
-    monkeypatch.setattr("vitcapr.encoders.photographs.load_image_encoder", lambda *_, **__: pytest.fail("loaded"))
-    with pytest.raises(pytest.fail.Exception, match="loaded"):
-        experiment.extract()
-    run_features("pull", elsewhere)
-    assert experiment.run().manifest_path.read_bytes() == sealed
+    run_features("pull", elsewhere, "--arrays", "cls")
+    with monkeypatch.context() as without_model:
+        without_model.setattr("vitcapr.encoders.photographs.load_image_encoder", lambda *_, **__: pytest.fail("loaded"))
+        with pytest.raises(pytest.fail.Exception, match="loaded"):
+            experiment.extract()
+        run_features("pull", elsewhere)
+        assert experiment.run().manifest_path.read_bytes() == sealed
 
 
 def test_http_with_the_connection_cut(sealed: Path, tmp_path: Path) -> None:
@@ -355,6 +386,7 @@ HOSTILE_MANIFESTS = {
     "shape_of_a_vector": setting("arrays", "cls", "shape", value=[11]),
     "layers_a_number": setting("attributes", "layers", value=5),
     "store_absolute": setting("store", value="/tmp/features.zarr"),
+    "partial_a_text": setting("partial", value="no"),
     "further_key": setting("more", value=1),
     "ids_checksum": setting("image_id", "checksum", value="0" * 64),
     "ids_shape": setting("image_id", "shape", value=[11, 1]),

@@ -124,7 +124,7 @@ def copy_store(project: Path, place: Path) -> Path:
 
 
 def pull_over(project: Path, box: Path, draw: random.Random, tally: Tally) -> None:
-    """A store of the same fingerprint and other bytes is pulled over one that is whole."""
+    """A store of the same fingerprint and other bytes is pulled over one that is whole, or a part of it."""
     shutil.rmtree(box, ignore_errors=True)
     place, here = copy_store(project, box / "place"), copy_store(project, box / "here")
     manifest = json.loads((place / "manifest.json").read_text(encoding="utf-8"))
@@ -136,12 +136,13 @@ def pull_over(project: Path, box: Path, draw: random.Random, tally: Tally) -> No
     digests[number] = hashlib.sha256(chunk.read_bytes()).hexdigest()
     write_json(place / "manifest.json", manifest)
     before = {path: path.read_bytes() for path in files_below(here)}
-    run = attempt(box, ["features", "pull", "place", "here"])
+    command = draw.choice((["pull", "place", "here"], ["pull", "place", "here", "--arrays", "cls"]))
+    run = attempt(box, ["features", *command])
     changed = [path.name for path, content in before.items() if path.read_bytes() != content]
     problem = f"changed {changed}" if changed else None if run.in_one_line else run.end
     if problem is None and f"chunk {number} of '{array}' differs" not in run.printed:
         problem = f"does not say where: {run.end}"
-    tally.add("inputs, pulls over a store", f"{array} {number}", problem)
+    tally.add("inputs, pulls over a store", f"{' '.join(command)}: {array} {number}", problem)
     shutil.rmtree(box)
 
 

@@ -15,9 +15,8 @@ from vitcapr.batches.texts import WordTexts
 from vitcapr.config.training import PhaseConfig, RetrieverPhaseConfig, TrainingConfig
 from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
 from vitcapr.training.contrastive import hinge_rank, info_nce, max_hinge, mined_loss, structure_loss
-from vitcapr.training.recall import recalls
 from vitcapr.training.retriever import sample_rows
-from vitcapr.training.retriever_task import RetrieverTask, mix
+from vitcapr.training.retriever_task import RetrieverTask, mix, recalls
 
 IMAGES, WIDTH, SPACE = 12, 6, 4
 OWNER = np.repeat(np.arange(IMAGES), 2)

@@ -156,12 +156,14 @@ def pull(
     folder: Annotated[
         Path | None, typer.Argument(metavar="[DEST]", help="Folder to write (default: its folder among the stores).")
     ] = None,
+    arrays: Arrays = None,
 ) -> None:
     """Copy a store from a remote folder. When repeated, it fetches only missing files."""
     remote = transfer.find_remote(RemoteFolder(url))
+    whole = store_folder(stores_root(), remote.manifest["fingerprint"])
+    to = folder or whole.with_name(whole.name + ("-part" if arrays else ""))
     with Reporter() as reporter:
-        to = folder or store_folder(stores_root(), remote.manifest["fingerprint"])
-        sealed = transfer.pull(remote, to, reporter)
+        sealed = transfer.pull(remote, to, reporter, split_commas(arrays) if arrays else None)
     with open_features(sealed) as store:
         print_lines(str(store))
     print_lines(f"sealed: {sealed}")

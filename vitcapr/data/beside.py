@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from vitcapr.data import tables, tars
@@ -43,14 +44,10 @@ def find_tables(
         used: receives the files that they consist of.
     """
     packed = source.root.is_file()
-    if metadata := [path for path in files if PurePosixPath(path).name in METADATA and not packed]:
+    if metadata := [path for path in files if PurePosixPath(path).name in METADATA]:
         used.update(metadata)
         return [
-            CaptionTable(
-                path,
-                read_rows(source.root / path, columns, rejected, key=KEY, name=path),
-                path[: path.rfind("/") + 1],
-            )
+            CaptionTable(path, _read_metadata(source, path, columns, rejected), path[: path.rfind("/") + 1])
             for path in metadata
         ]
     if shards := [path for path in files if path.endswith(tars.SUFFIX) and not packed]:
@@ -70,12 +67,28 @@ def find_tables(
             CaptionTable(None, read_rows(source.root / path, columns, rejected, key=KEY, name=path)) for path in parquet
         ]
     other = next((path for path in files if not path.lower().endswith(SUFFIXES)), None)
-    unpack = "; unpack a zip with metadata, tars or Parquet files" if packed else ""
+    unpack = "; unpack tars and Parquet files" if packed else ""
     raise UserError(
         f"{KEY}: no captions beside the images" + (f", but '{other}'" if other else ""),
         where=source.root,
         remedy=f"set data.table.captions, or add {METADATA[0]}, {METADATA[1]} or a .txt file for each image{unpack}",
     )
+
+
+def _read_metadata(source: ImageSource, path: str, columns: Columns, rejected: Rejected) -> Iterator[Row]:
+    """The rows of a table in the folder; of one in a zip, it is unpacked for the time."""
+    if source.root.is_dir():
+        yield from read_rows(source.root / path, columns, rejected, key=KEY, name=path)
+        return
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / PurePosixPath(path).name
+        try:
+            file.write_bytes(source.read(path))
+            yield from read_rows(file, columns, rejected, key=KEY, name=path)
+        except BadImage as bad:
+            raise UserError(f"{KEY}: {bad}", where=source.root / path, remedy="write the zip again") from bad
+        except UserError as error:
+            raise UserError(error.what, where=source.root / path, remedy=error.remedy) from error
 
 
 _Fields = dict[str, str]

@@ -14,7 +14,7 @@ from typing import NamedTuple, Self
 import numpy as np
 import pandas as pd
 
-from vitcapr.data.images import BadImage, ImageSource, inspect_all
+from vitcapr.data.images import BadImage, ImageSource, decoders_of, inspect_all
 from vitcapr.data.photographs import MAX_PIXELS
 from vitcapr.data.splits import share_limit
 from vitcapr.data.tars import OddRow, Rejected
@@ -108,11 +108,13 @@ class Checked:
         images: the columns of ``images.parquet``.
         captions: those of :class:`Listing`, by ``image_row``, the row in ``images``; every image has one.
         rejected: (item, reason) of everything else.
+        decoders: see :func:`vitcapr.data.images.decoders_of`.
     """
 
     images: pd.DataFrame
     captions: pd.DataFrame
     rejected: Rejected
+    decoders: dict[str, str]
 
 
 def tried_paths(images: pd.DataFrame, rows: np.ndarray) -> "pd.Series[str]":
@@ -152,6 +154,7 @@ def check(
     candidates, reason = _choose_images(listing, captions, checks, source.root, limit)
     size = np.zeros((len(images), 2), np.int32)
     digest = np.zeros((len(images), 32), np.uint8)
+    heif = False
     with closing(inspect_all(source, path.iloc[candidates].array, checks.max_pixels, reporter)) as inspected:
         for row, facts in zip(candidates, inspected, strict=True):
             if isinstance(facts, BadImage):
@@ -159,6 +162,7 @@ def check(
             else:
                 size[row] = facts.width, facts.height
                 digest[row] = np.frombuffer(facts.digest, np.uint8)
+                heif |= facts.heif
     _check_loss(images, reason, candidates, checks, source.root)
     good = candidates[reason[candidates] == ""]
     number = pd.DataFrame(digest[good].view(np.uint64)).groupby([0, 1, 2, 3], sort=False).ngroup().to_numpy(np.int64)
@@ -196,6 +200,7 @@ def check(
         ),
         take_rows(captions, order).assign(image_row=np.searchsorted(rows, image_row[order])),
         rejected,
+        decoders_of(heif),
     )
 
 
@@ -309,6 +314,7 @@ def collect(
         images=images,
         captions=captions[["caption_id", "image_row", "text"]].assign(language=captions["language"].fillna("en")),
         rejected=checked.rejected,
+        decoders=checked.decoders,
     )
     splits = images["split"].value_counts()
     reporter.line(f"{len(images)} images: " + ", ".join(f"{splits[s]} {s}" for s in SPLITS if splits[s]))

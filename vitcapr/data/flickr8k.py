@@ -137,10 +137,13 @@ def parse_token_file(
     """
     captions: list[ListedCaption] = []
     rejected: Rejected = []
-    for number, line in enumerate(content.split("\n"), start=1):
+    lines = content.split("\n") if "\n" in content else content.split("\r")
+    for number, line in enumerate(lines, start=1):
         caption_id, separator, caption = line.partition("\t" if "<tab>" in form else " ")
         image_id, hash_sign, _ = caption_id.rpartition("#")
-        if separator and hash_sign:
+        if "\r" in line.rstrip("\r"):
+            rejected.append((f"{name}:{number}", OddRow("a carriage return inside the line")))
+        elif separator and hash_sign:
             captions.append(ListedCaption(caption_id, image_id.removesuffix("#zhc"), caption, language))
         elif line.strip():
             rejected.append((f"{name}:{number}", OddRow(f"not a line '{form}'")))

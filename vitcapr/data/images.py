@@ -10,6 +10,7 @@ from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
 
@@ -17,6 +18,7 @@ import numpy as np
 from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 
 from vitcapr.data.archive import Archive, DamagedMember
+from vitcapr.data.metadata import without_metadata
 from vitcapr.data.tables import NoPicture, TablePictures, split_table_path
 from vitcapr.data.tars import TarFiles, split_tar_path
 from vitcapr.progress import Reporter
@@ -130,6 +132,9 @@ def _decode(content: bytes, max_pixels: int, side: int | None) -> tuple[Image.Im
         raise
     # A damaged file makes Pillow's decoders raise almost anything: OSError, SyntaxError, struct.error, IndexError...
     except Exception as error:
+        # Pillow also refuses a sound picture for large or damaged metadata.
+        if (bare := without_metadata(content)) != content:
+            return _decode(bare, max_pixels, side)
         if isinstance(error, UnidentifiedImageError):
             raise BadImage("not an image in a known format") from error
         if isinstance(error, Image.DecompressionBombError | Image.DecompressionBombWarning):
@@ -144,11 +149,12 @@ def as_rgb(image: Image.Image) -> Image.Image:
 
 @dataclass(frozen=True)
 class ImageFacts:
-    """The facts of an image file: its size in pixels when upright, and the sha256 of its bytes."""
+    """The facts of an image file: its size in pixels when upright, the sha256 of its bytes, and whether it is HEIC."""
 
     width: int
     height: int
     digest: bytes
+    heif: bool = False
 
 
 def inspect_all(
@@ -166,7 +172,7 @@ def inspect_all(
             _, size = _decode(content, max_pixels, side=1)
         except BadImage as bad:
             return bad
-        return ImageFacts(*size, hashlib.sha256(content).digest())
+        return ImageFacts(*size, hashlib.sha256(content).digest(), _is_heif(content))
 
     pool = ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0)), thread_name_prefix="inspect")
     try:
@@ -180,6 +186,11 @@ def inspect_all(
                 yield facts
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def decoders_of(heif: bool) -> dict[str, str]:
+    """The version of pillow-heif, if it read an image."""
+    return {"pillow-heif": version("pillow-heif")} if heif else {}
 
 
 def _is_heif(content: bytes) -> bool:

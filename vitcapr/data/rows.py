@@ -175,18 +175,20 @@ _Cells = Iterator[dict[str, Any] | OddRow]
 
 
 def _csv(file: Path, columns: Columns, _: str | None) -> _Cells:
-    """CSV with any of the usual separators."""
+    """CSV with any of the usual separators, or with the one that Excel's first line names, ``sep=;``."""
     # A picture in Base64 is far longer than the 131,072 characters that a cell may have by default.
     csv.field_size_limit(sys.maxsize)
     with open_text(file) as stream:
         header = stream.readline()
-        separator = _find_separator(header, columns, file)
+        if excel := re.fullmatch(r'"?sep=(.)"?\s*', header, re.IGNORECASE):
+            header = stream.readline()
+        separator = excel[1] if excel else _find_separator(header, columns, file)
         # Strict: an open quotation mark would swallow the rows up to the next one. The spaces of "a.jpg, "a dog, red""
         # are no part of the cells; Flickr30k's "a.jpg| 0| "Dog" is written" has no quoted cells.
         spaces = separator != "|" and f"{separator} " in header
         rows = csv.reader(chain([header], stream), delimiter=separator, strict=True, skipinitialspace=spaces)
         names = [name.strip() for name in next(rows, [])]
-        separated = f"separated by {_SEPARATORS[separator]}"
+        separated = f"separated by {_SEPARATORS.get(separator, separator)}"
         places = {column: names.index(name) for column, name in columns.find(names, f"{file}, {separated}").items()}
         last = max(places[column] for column in columns.needed)
         for row in filter(None, rows):

@@ -7,7 +7,7 @@ written, written in a fixed order with fixed bytes, and checked again when read.
 import csv
 import hashlib
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from json.encoder import encode_basestring
@@ -128,6 +128,7 @@ def write_manifest(
     captions: pd.DataFrame,
     rejected: Iterable[tuple[str, str]],
     objects: pd.DataFrame | None = None,
+    decoders: Mapping[str, str] | None = None,
 ) -> Path:
     """Write a data set's files to ``directory``. ``manifest.json`` is written last, so if it exists, the others are
     complete.
@@ -139,6 +140,7 @@ def write_manifest(
         captions: rows grouped by image, in the order of ``images``: ``image_row`` stands for the id and the split.
         rejected: (item, reason) of everything that was left out; written sorted.
         objects: a row an object, where masks exist.
+        decoders: the versions of the optional libraries that read an image.
 
     Raises:
         UserError: nothing is left to write.
@@ -187,6 +189,7 @@ def write_manifest(
                 "captions": _digest(captions[["caption_id", "text"]]),
             },
             "counts": counts,
+            **({"decoders": dict(decoders)} if decoders else {}),
         },
     )
     return manifest

@@ -74,6 +74,7 @@ class Sealed(TypedDict, total=False):
     arrays: Required[Annotated[dict[ArrayName, SealedArray], Field(min_length=1)]]
     attributes: Required[Attributes]
     grid: Pair
+    partial: bool
     copied: dict[StoreName, list[Annotated[list[int], Field(min_length=2, max_length=2)]]]
     image_id: SealedIds
     caption_id: SealedIds

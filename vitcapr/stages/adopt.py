@@ -19,6 +19,8 @@ def adopt(
     from vitcapr.store.reader import open_features
 
     with open_features(store) as features:
+        if features.partial:
+            raise UserError("the store is incomplete", where=store, remedy="pull all of it with vitcapr features pull")
         name = store.parent.name
         if re.fullmatch("[0-9a-f]{16}", name) and not features.fingerprint.startswith(name):
             what = f"the store is named {name}, and its fingerprint is {features.fingerprint}"

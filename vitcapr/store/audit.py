@@ -56,6 +56,8 @@ def audit(
     if not attributes.get("weights_sha256"):
         what = "the store has no recipe of an encoder that could be run again"
         raise UserError(what, where=where, remedy="audit a store that vitcapr extracted")
+    if store.partial:
+        raise UserError("the store is incomplete", where=where, remedy="pull all of it")
     store.check_rows(store.identity, data)
     count = len(store.ids)
     rows = np.sort(np.random.default_rng(seed).choice(count, min(size, count), replace=False))

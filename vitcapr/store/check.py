@@ -50,15 +50,17 @@ def sealed_files(manifest: Mapping[str, Any], group: Path) -> dict[tuple[str, in
 
 
 def own_digests(store: Path) -> dict[tuple[str, int], str]:
-    """What a store itself says of its finished chunks, by array and number, in the records of its chunks. Of the ids of
-    its rows, their digest as they are."""
+    """What a store itself says of its finished chunks, by array and number: in the manifest in its folder, or in the
+    records of its chunks. Of the ids of its rows, their digest as they are."""
     own: dict[tuple[str, int], str] = {}
+    if (store / "manifest.json").is_file() and (sealed := read_sealed(store / "manifest.json"))["store"] == GROUP:
+        own = {key: file.sha256 for key, file in sealed_files(sealed, store / GROUP).items()}
     for path in sorted((store / CHECKSUMS).glob("[0-9]*.json")):
         with reading(path, "a record of checksums", "delete it, then extract or pull the store"):
             own |= {(name, int(path.stem)): digest for name, digest in read_json(path).items() if name != COPIED}
     for identity in IDENTITIES:
         if (table := chunk_path(store / GROUP / identity, 0, 2)).is_file():
-            own[identity, 0] = sha256_file(table)
+            own.setdefault((identity, 0), sha256_file(table))
     return own
 
 

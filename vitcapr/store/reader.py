@@ -155,6 +155,7 @@ class FeatureStore(Mapping[str, FeatureArray]):
             nought in a store of captions.
         identity: what a row is, ``image_id`` or ``caption_id``.
         fingerprint: sha256 of everything that decides the numbers.
+        partial: some of the arrays are elsewhere.
         path: the Zarr group.
         manifest_path: the sealed manifest.
     """
@@ -167,6 +168,7 @@ class FeatureStore(Mapping[str, FeatureArray]):
         rows, columns = manifest.get("grid", (0, 0))
         self.grid: tuple[int, int] = (rows, columns)
         self.chunk: int = manifest["chunk"]
+        self.partial: bool = manifest.get("partial", False)
         arrays = {name: FeatureArray(self.path / name, layout) for name, layout in layouts_in(manifest).items()}
         self.arrays: dict[str, FeatureArray] = {
             name: QuantisedArray(array, arrays[name + SCALE]) if name + SCALE in arrays else array
@@ -188,6 +190,7 @@ class FeatureStore(Mapping[str, FeatureArray]):
             return self.arrays[name]
         except KeyError as error:
             remedy = "use a backbone with output: hidden, or a model that reads the arrays that there are"
+            remedy = "pull them with vitcapr features pull" if self.partial else remedy
             what = f"the feature store has no '{name}', only {', '.join(self)}"
             raise MissingArray(what, where=self.path, remedy=remedy) from error
 
@@ -267,8 +270,8 @@ class FeatureStore(Mapping[str, FeatureArray]):
         rows = self._manifest[self.identity]["shape"][0]
         of_images = self.identity == "image_id"
         what = f"grid {self.grid[0]} x {self.grid[1]}, {rows} images" if of_images else f"{rows} captions"
-        arrays = [f"  {name}: {array.shape} {array.dtype}" for name, array in self.arrays.items()]
-        return "\n".join([f"FeatureStore({self.path}), {what}", *arrays])
+        lines = [f"FeatureStore({self.path}), {what}" + (", a part" if self.partial else "")]
+        return "\n".join([*lines, *(f"  {name}: {array.shape} {array.dtype}" for name, array in self.arrays.items())])
 
     def __reduce__(self) -> Any:
         """Another process opens the store again, at the same layer."""

@@ -12,7 +12,7 @@ So a half-pushed store is not taken for a whole one, and a transfer continues wi
 import json
 import posixpath
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +24,7 @@ from vitcapr.errors import UserError
 from vitcapr.files import DigestedFile, readable_json, sha256_bytes, write_bytes, write_json
 from vitcapr.formats.audit import AUDIT, find_audit
 from vitcapr.formats.records import reading
-from vitcapr.formats.store_manifest import check_sealed, read_sealed
+from vitcapr.formats.store_manifest import SCALE, check_sealed, read_sealed
 from vitcapr.progress import Reporter
 from vitcapr.store.check import check_store, own_digests, sealed_files
 from vitcapr.store.layout import GROUP, ArrayLayout, checksum_path, decode_ids, encode_ids, identity_in, layouts_in
@@ -73,9 +73,11 @@ def push(sealed: Path, place: RemoteFolder, report: Reporter) -> None:
     """Copy the sealed store to ``place``; files that are there with their size are not sent again.
 
     Raises:
-        UserError: the place cannot be written or holds another store, or the store here is damaged.
+        UserError: the place cannot be written or holds another store, or the store here is partial or damaged.
     """
     manifest = read_sealed(sealed)
+    if manifest.get("partial"):
+        raise UserError("the store is incomplete", where=sealed, remedy="pull all of it before it is pushed on")
     group = (sealed.parent / manifest["store"]).resolve()
     check_store(manifest, group, sealed)
     if there := _read_manifest(place):
@@ -93,30 +95,46 @@ def push(sealed: Path, place: RemoteFolder, report: Reporter) -> None:
     place.push({_name(GROUP, file, group): file for file in files}, last, report)
 
 
-def pull(remote: RemoteStore, folder: Path, report: Reporter) -> Path:
-    """Copy the store into ``folder``, where extraction can use it; files that are there are not fetched.
+def pull(remote: RemoteStore, folder: Path, report: Reporter, arrays: Collection[str] | None = None) -> Path:
+    """Copy the store, or some of its arrays, into ``folder``; files that are there are not fetched.
+
+    Extraction can use and continue a whole store. A part carries no record of finished chunks, so that extraction never
+    takes it for more than it is; what was pulled to ``folder`` before stays part of it.
+
+    Args:
+        arrays: their names; None for all. An int8 array brings its scales.
 
     Returns:
         The path of the manifest.
     """
     place, sealed, layouts = remote.place, remote.manifest, layouts_in(remote.manifest)
-    writer, ids = StoreWriter(folder, layouts), _ids(remote, folder)
-    with claimed(folder, writer.chunks, report.line):
+    chunks = StoreWriter(folder, layouts).chunks
+    identity = identity_in(sealed)
+    chosen = _choose(remote, layouts if arrays is None else arrays)
+    ids = _ids(remote, folder)
+    with claimed(folder, chunks, report.line):
         _refuse_other(own_digests(folder), StoreWriter(folder, {}).attributes, read_layouts(folder), sealed, folder)
         if (folder / MANIFEST).is_file():
             here = read_sealed(folder / MANIFEST)
             if here["store"] != GROUP:
                 what, remedy = "the manifest of a store elsewhere is there", "pull to another folder"
                 raise UserError(what, where=folder, remedy=remedy)
-        chunks = [file for (name, _), file in sealed_files(sealed, writer.group).items() if name in layouts]
-        place.pull({_name(sealed["store"], file, writer.group): file for file in chunks}, report)
+            chosen |= here["arrays"].keys()
+        writer = StoreWriter(folder, {name: layout for name, layout in layouts.items() if name in chosen})
+        files = sealed_files(sealed, writer.group)
+        wanted = [file for (name, _), file in files.items() if name in chosen]
+        place.pull({_name(sealed["store"], file, writer.group): file for file in wanted}, report)
         writer.begin(sealed["attributes"])
-        writer.write_ids([ids], identity_in(sealed))
-        for index in writer.chunks:
-            digests = {name: array["checksums"][index] for name, array in sealed["arrays"].items()}
-            write_json(checksum_path(folder, index), digests)
+        writer.write_ids([ids], identity)
+        manifest = {**sealed, "attributes": writer.attributes, "store": GROUP}
+        if chosen != layouts.keys() or sealed.get("partial"):
+            manifest |= {"partial": True, "arrays": {name: sealed["arrays"][name] for name in sorted(chosen)}}
+        else:
+            for index in chunks:
+                digests = {name: array["checksums"][index] for name, array in sealed["arrays"].items()}
+                write_json(checksum_path(folder, index), digests)
         _pull_audit(remote, folder, report)
-        write_json(folder / MANIFEST, {**sealed, "attributes": writer.attributes, "store": GROUP})
+        write_json(folder / MANIFEST, manifest)
     return folder / MANIFEST
 
 
@@ -179,6 +197,15 @@ def _refuse_other(
 
 def _recipe(attributes: Mapping[str, Any]) -> dict[str, Any]:
     return {**attributes, TERMS: None}
+
+
+def _choose(remote: RemoteStore, arrays: Collection[str]) -> set[str]:
+    present = remote.manifest["arrays"]
+    for name in arrays:
+        if name not in present:
+            remedy = f"it has {', '.join(present)}"
+            raise UserError(f"the store has no array '{name}'", where=remote.place.url, remedy=remedy)
+    return {name for name in present if name.removesuffix(SCALE) in arrays or name in arrays}
 
 
 def _name(store: str, file: DigestedFile, group: Path) -> str:

@@ -14,7 +14,6 @@ from vitcapr.batches.sources import feature_dims, read_rows
 from vitcapr.batches.texts import PAD, WordTexts
 from vitcapr.config.captioner import CaptionerConfig, LanguageModelCaptionerConfig
 from vitcapr.config.training import CaptionerPhaseConfig, CaptionerTrainingConfig
-from vitcapr.decoding.stepwise import greedy
 from vitcapr.encoders.precision import dtype_name, resolve_dtype
 from vitcapr.encoders.staging import to_device
 from vitcapr.errors import UserError
@@ -30,7 +29,7 @@ from vitcapr.store.reader import FeatureStore
 from vitcapr.training import distributed
 from vitcapr.training.outcome import train_into
 from vitcapr.training.phases import images_in_batch
-from vitcapr.training.self_critical import CiderReward, SelfCritical
+from vitcapr.training.self_critical import CiderReward, GreedyCider, SelfCritical
 from vitcapr.training.word_vectors import start_embedding
 
 _SAMPLE, _BLOCK = 2_000, 100
@@ -222,46 +221,6 @@ def _objectives(
         )
         for phase in training.phases
     ]
-
-
-class GreedyCider:
-    """CIDEr of greedy captions of the images ``rows``; references are the captions as the vocabulary knows them.
-
-    The tokenizer is the training's own, not PTB, so the number ranks epochs and is not to be reported.
-    """
-
-    def __init__(
-        self,
-        store: FeatureStore,
-        tokens: TokenTable,
-        vocabulary: Vocabulary,
-        rows: np.ndarray,
-        training: CaptionerTrainingConfig,
-        device: torch.device,
-    ) -> None:
-        self._store, self._vocabulary, self._device = store, vocabulary, device
-        self._max_length = max(phase.max_length for phase in training.phases)
-        self._batch_images = images_in_batch(training.phases[-1], len(rows))
-        split = set(rows.tolist())
-        self._references: dict[int, list[str]] = {}
-        for caption, row in enumerate(tokens.image_row.tolist()):
-            if row in split:
-                self._references.setdefault(row, []).append(" ".join(vocabulary.decode(tokens[caption].tolist())))
-        self._rows = np.array(sorted(self._references))
-
-    def score(self, model: Captioner) -> float:
-        from pycocoevalcap.cider.cider import Cider
-
-        captions: dict[int, list[str]] = {}
-        for first in range(0, len(self._rows), self._batch_images):
-            rows = self._rows[first : first + self._batch_images]
-            read = read_rows(self._store, model.arrays, rows, self._device)
-            features = {name: array.float() for name, array in read.items()}
-            limits = self._vocabulary.special_tokens()
-            hypotheses = greedy(model, model.encode(features), max_length=self._max_length, **limits)
-            for row, hypothesis in zip(rows.tolist(), hypotheses, strict=True):
-                captions[row] = [" ".join(self._vocabulary.decode(hypothesis.tokens))]
-        return float(Cider().compute_score(self._references, captions)[0])
 
 
 def image_words(

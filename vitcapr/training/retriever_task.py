@@ -15,6 +15,7 @@ from vitcapr.batches.sources import FeatureSource, draw_augmented_views
 from vitcapr.batches.texts import Texts
 from vitcapr.config.training import DualEncoderPhaseConfig, RetrieverPhaseConfig
 from vitcapr.encoders.staging import to_device
+from vitcapr.metrics.ranks import rank_matches
 from vitcapr.models.dual_encoder import DualEncoder, DualEncoders, side_by_side
 from vitcapr.retrieval.embedder import place_texts
 from vitcapr.training import distributed
@@ -27,7 +28,6 @@ from vitcapr.training.contrastive import (
     sigmoid,
     structure_loss,
 )
-from vitcapr.training.recall import recalls
 
 Step = tuple[DualEncoderPhaseConfig, Batch]
 
@@ -222,3 +222,20 @@ def mix(batch: Batch, alpha: float) -> Batch:
 def _between(one: Tensor, other: Tensor, share: float) -> Tensor:
     """float32, whatever the store keeps: halves would round the mixture."""
     return torch.lerp(other.float(), one.float(), share)
+
+
+def recalls(images: np.ndarray, captions: np.ndarray, caption_image: np.ndarray) -> dict[str, float]:
+    """Recall@1/5/10 in percent, both directions, and their sum, rsum (0 to 600), with ranks as for the reported
+    scores.
+
+    Args:
+        images: (N, E), captions: (M, E), grouped in the order of the images.
+        caption_image: (M,) the image of each caption.
+    """
+    ranks = rank_matches(images, captions, caption_image)
+    scores = {
+        f"validation_{name}_recall_{k}": 100 * float(np.mean(side <= k))
+        for name, side in (("i2t", ranks.i2t), ("t2i", ranks.t2i))
+        for k in (1, 5, 10)
+    }
+    return {"validation_rsum": sum(scores.values()), **scores}

@@ -1,6 +1,7 @@
 """Self-critical training: captions drawn from the captioner are made more probable where they beat its others.
 
-The reward is CIDEr-D of word numbers against an image's references; the end token counts as a word.
+The reward is CIDEr-D of word numbers against an image's references; the end token counts as a word. CIDEr of greedy
+captions may select the epoch.
 """
 
 import math
@@ -11,10 +12,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from vitcapr.decoding.stepwise import draw, pick_class
+from vitcapr.batches.sources import read_rows
+from vitcapr.config.training import CaptionerTrainingConfig
+from vitcapr.decoding.stepwise import draw, greedy, pick_class
 from vitcapr.encoders.staging import to_device
 from vitcapr.formats.tokens import TokenTable
+from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.models.interface import Captioner, Memory, Step
+from vitcapr.store.reader import FeatureStore
+from vitcapr.training.phases import images_in_batch
 
 _ORDERS = 4
 _SIGMA = 6.0
@@ -199,3 +205,43 @@ class SelfCritical:
         """The logits over the temperature, those of tokens that are never drawn minus infinity."""
         never = to_device(torch.tensor(self._never), logits.device)
         return (logits / self._temperature).index_fill(-1, never, -torch.inf)
+
+
+class GreedyCider:
+    """CIDEr of greedy captions of the images ``rows``; references are the captions as the vocabulary knows them.
+
+    The tokenizer is the training's own, not PTB, so the number ranks epochs and is not to be reported.
+    """
+
+    def __init__(
+        self,
+        store: FeatureStore,
+        tokens: TokenTable,
+        vocabulary: Vocabulary,
+        rows: np.ndarray,
+        training: CaptionerTrainingConfig,
+        device: torch.device,
+    ) -> None:
+        self._store, self._vocabulary, self._device = store, vocabulary, device
+        self._max_length = max(phase.max_length for phase in training.phases)
+        self._batch_images = images_in_batch(training.phases[-1], len(rows))
+        split = set(rows.tolist())
+        self._references: dict[int, list[str]] = {}
+        for caption, row in enumerate(tokens.image_row.tolist()):
+            if row in split:
+                self._references.setdefault(row, []).append(" ".join(vocabulary.decode(tokens[caption].tolist())))
+        self._rows = np.array(sorted(self._references))
+
+    def score(self, model: Captioner) -> float:
+        from pycocoevalcap.cider.cider import Cider
+
+        captions: dict[int, list[str]] = {}
+        for first in range(0, len(self._rows), self._batch_images):
+            rows = self._rows[first : first + self._batch_images]
+            read = read_rows(self._store, model.arrays, rows, self._device)
+            features = {name: array.float() for name, array in read.items()}
+            limits = self._vocabulary.special_tokens()
+            hypotheses = greedy(model, model.encode(features), max_length=self._max_length, **limits)
+            for row, hypothesis in zip(rows.tolist(), hypotheses, strict=True):
+                captions[row] = [" ".join(self._vocabulary.decode(hypothesis.tokens))]
+        return float(Cider().compute_score(self._references, captions)[0])

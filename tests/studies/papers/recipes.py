@@ -58,20 +58,21 @@ def read_recipe(experiment: str) -> PaperRecipe:
 
 
 def recipe_table(recipe: PaperRecipe, values: Mapping[str, Any]) -> Table:
-    """Printed, here, and why it differs; what is here as printed stands above the table.
+    """Printed, here, and why it differs, of equal rows one; what is here as printed stands above the table.
 
     Args:
         values: the resolved configuration of the experiment.
     """
     same = [f"`{one.key}` {_shown(one.printed)} ({one.where})" for one in recipe.settings if not one.why]
+    keys: dict[tuple[str, ...], list[str]] = {}
+    for one in recipe.settings:
+        if one.why:
+            cells = (_shown(one.printed), one.where, _shown(value_at(values, one.key)), one.why)
+            keys.setdefault(cells, []).append(f"`{one.key}`")
     return Table(
         recipe.title,
         ("setting", "printed", "section", "here", "why it differs"),
-        tuple(
-            row(f"`{one.key}`", _shown(one.printed), one.where, _shown(value_at(values, one.key)), one.why)
-            for one in recipe.settings
-            if one.why
-        ),
+        tuple(row(", ".join(names), *cells) for cells, names in keys.items()),
         align="lllll",
         caption=f"As printed: {'; '.join(same)}.",
         name="recipe",

@@ -81,6 +81,7 @@ def write_pairs(
         images=images,
         captions=table[["caption_id", "language", "text"]].assign(image_row=rows),
         rejected=refused,
+        decoders=checked.decoders,
     )
 
 

@@ -33,7 +33,7 @@ from vitcapr.studies.alignment.closed_forms import (
 from vitcapr.studies.alignment.heads import HEADS, fit_head
 from vitcapr.studies.alignment.inputs import Features, pairs_of
 from vitcapr.studies.alignment.similarity import local_cka
-from vitcapr.training.recall import recalls
+from vitcapr.training.retriever_task import recalls
 
 FAMILIES: Mapping[str, Fit] = {
     **{name: fit_head(name) for name in HEADS},
