@@ -1,5 +1,7 @@
 """``vitcapr evaluate``: its forms of output, and its one-line mistakes. The scores are tested in tests/api."""
 
+import csv
+import io
 import json
 import math
 from pathlib import Path
@@ -49,11 +51,19 @@ def test_chinese_is_scored_by_characters(tmp_path: Path, capsys: pytest.CaptureF
         main(results, references, language="zh", instances=[results])
 
 
-def test_json_has_all_digits(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    main(files["other"], files["references"], metrics="rouge_l", samples=10, as_json=True)
+def test_csv_and_json_have_all_digits(
+    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = {"metrics": "rouge_l", "samples": 10, "per_image": tmp_path / "images.csv"}
+    main(files["other"], files["references"], as_csv=True, **given)  # type: ignore[arg-type]
+    printed = capsys.readouterr()
+    rows = list(csv.DictReader(io.StringIO(printed.out)))
+    assert printed.err == "Scored: the 2 images with a caption; 1 have none.\n"
+    main(files["other"], files["references"], as_json=True, **given)  # type: ignore[arg-type]
     content = json.loads(capsys.readouterr().out)
     assert content["without_captions"] == 1
-    assert content["metrics"]["rouge_l"]["value"] == pytest.approx(2 / 3, abs=1e-15)
+    assert float(rows[0]["value"]) == content["metrics"]["rouge_l"]["value"] == pytest.approx(2 / 3)
+    assert (tmp_path / "images.csv").read_text().splitlines()[0] == "image_id,caption,tokens,rouge_l"
 
 
 def test_differences(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
@@ -80,6 +90,7 @@ def test_options_that_do_not_go_together(files: dict[str, Path]) -> None:
         ({"results": results}, "give --references"),
         ({"results": results, "references": references, "embeddings": pair}, "captions or of embeddings"),
         ({"embeddings": pair, "references": references}, "leave out --references"),
+        ({"results": results, "references": references, "as_json": True, "as_csv": True}, "give --json or --csv"),
         ({"results": results, "references": references, "captions_per_image": 5}, "leave out --captions-per-image"),
         ({"results": results, "references": Path("absent.json")}, "no such file"),
     ):
@@ -96,8 +107,8 @@ def test_files_with_a_byte_order_mark_and_odd_fields(
     content["images"] = [{"id": 1, "file_name": None}, {"id": 2, "file_name": "2.jpg"}]
     files["references"].write_text(json.dumps(content), encoding="utf-8-sig")
     files["results"].write_text(files["results"].read_text(), encoding="utf-16")
-    main(files["results"], files["references"], metrics="bleu", samples=0)
-    assert capsys.readouterr().out.splitlines()[2].split() == ["BLEU-1", "100.0"]
+    main(files["results"], files["references"], metrics="bleu", samples=0, as_csv=True)
+    assert "bleu_1,1.0" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -145,14 +145,6 @@ def test_the_papers_reading_is_one_caption_an_image(tmp_path: Path, pictures: di
     assert manifest.captions["caption_id"].tolist() == ["9.jpg#0", "10.jpg#1", "2.jpg#0", "3.jpg#0", "4.jpg#0"]
 
 
-def test_random_splits_are_drawn_by_the_seed(tmp_path: Path, pictures: dict[str, bytes]) -> None:
-    many = {f"{number}.jpg": pictures["2.jpg"] + bytes([number]) for number in range(24)}
-    pq.write_table(release(many), tmp_path / "t.parquet")
-    drawn = [split_of(run(tmp_path / "out", tmp_path / "t.parquet", splits="random", seed=seed)) for seed in (0, 0, 1)]
-    assert drawn[0] == drawn[1] != drawn[2]
-    assert sorted(drawn[0].values()) == ["test"] * 3 + ["train"] * 18 + ["validation"] * 3
-
-
 def test_karpathys_file_with_a_folder(tmp_path: Path, pictures: dict[str, bytes], write_files: Any) -> None:
     files = {f"flickr30k-images/{name}": content for name, content in pictures.items()}
     images = write_files(tmp_path / "i", files)

@@ -8,7 +8,7 @@ import torch
 from transformers import AutoConfig, AutoModel, PreTrainedModel
 
 from tests.checkpoints import save_checkpoint, tiny_vit
-from vitcapr.encoders.checkpoints import locate, stated_licence, weights_digest
+from vitcapr.encoders.checkpoints import locate, stated_licence
 from vitcapr.encoders.image_towers import Backbone, model_image_size
 from vitcapr.encoders.rollout import AttendingBackbone, roll_out
 from vitcapr.errors import UserError
@@ -79,16 +79,6 @@ def test_a_configuration_that_transformers_does_not_know_is_one_line(tmp_path: P
     (tmp_path / "config.json").write_text('{"model_type": "bert"}')
     with pytest.raises(UserError, match="a bert does not read pictures"):
         model_image_size(tmp_path)
-
-
-def test_the_digest_follows_weights_and_configuration(tmp_path: Path) -> None:
-    save_checkpoint(tiny_vit(), tmp_path)
-    first = weights_digest(tmp_path)
-    (tmp_path / "README.md").write_text("words")
-    assert weights_digest(tmp_path) == first
-    config = (tmp_path / "config.json").read_text()
-    (tmp_path / "config.json").write_text(config.replace("gelu", "relu"))
-    assert weights_digest(tmp_path) != first
 
 
 def test_the_folder_of_backbones_comes_before_the_working_folder(

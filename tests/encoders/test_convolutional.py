@@ -1,15 +1,42 @@
 """Convolutional networks as backbones, against transformers' own calls on the saved classifier."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from transformers import AutoConfig, AutoModelForImageClassification, PreTrainedModel
 
-from tests.encoders.convolutional import FAMILIES, SIZE, save
 from vitcapr.encoders.base import ImageEncoder
 from vitcapr.encoders.image_encoders import load_image_encoder
 from vitcapr.encoders.rollout import AttendingBackbone
 from vitcapr.errors import UserError
+
+SIZE = 42
+STAGES = {"hidden_sizes": [8, 16], "depths": [1, 2]}
+FAMILIES: dict[str, dict[str, Any]] = {
+    "resnet": {**STAGES, "embedding_size": 8},
+    "regnet": {**STAGES, "embedding_size": 8, "groups_width": 8},
+    "convnext": {**STAGES, "num_stages": 2, "layer_scale_init_value": 0.5},
+    "convnextv2": {**STAGES, "num_stages": 2},
+    "mobilenet_v1": {"depth_multiplier": 0.1},
+    "mobilenet_v2": {"depth_multiplier": 0.1},
+    "bit": {**STAGES, "embedding_size": 8, "num_groups": 4},
+}
+
+
+def save(family: str, folder: Path) -> PreTrainedModel:
+    """The classifier, in evaluation mode; its statistics of batches are those of some pictures, not 0 and 1."""
+    torch.manual_seed(0)
+    config = AutoConfig.for_model(family, **FAMILIES[family])
+    model: PreTrainedModel = AutoModelForImageClassification.from_config(config)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.05 * torch.randn_like(parameter))
+        for _ in range(5):
+            model.train()(torch.randn(8, 3, SIZE, SIZE) + 0.3)
+    model.save_pretrained(folder)
+    return model.eval()
 
 
 def load(folder: Path, size: tuple[int, int]) -> ImageEncoder:

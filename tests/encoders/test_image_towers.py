@@ -7,6 +7,7 @@ import pytest
 import torch
 from transformers import (
     Blip2ForConditionalGeneration,
+    Blip2ForImageTextRetrieval,
     Blip2Model,
     CLIPModel,
     SiglipModel,
@@ -71,6 +72,21 @@ def test_qformer_tokens_and_their_pool(checkpoints: dict[str, Path], pool: str) 
     assert tower.grid == (0, 0)
 
 
+def test_aligned_of_blip2_is_its_contrastive_half(checkpoints: dict[str, Path]) -> None:
+    """Its own similarity, the greatest over the tokens, can be had from ``patches``; ``cls`` is their mean."""
+    tower = load(checkpoints["blip2_itm"], output="aligned")
+    whole = Blip2ForImageTextRetrieval.from_pretrained(checkpoints["blip2_itm"]).eval()
+    ids = torch.tensor([[2, 5, 6, 3], [2, 7, 8, 3], [2, 9, 3, 0]])
+    mask = (ids != 0).long()
+    with torch.inference_mode():
+        own = whole(pixels(), ids, mask, use_image_text_matching_head=False)
+    made = tower.features(pixels())
+    torch.testing.assert_close(made["patches"], own.image_embeds, rtol=0, atol=1e-5)
+    torch.testing.assert_close(made["cls"], own.image_embeds.mean(1), rtol=0, atol=1e-5)
+    similarity = torch.einsum("iqe,te->iqt", made["patches"], own.text_embeds).amax(1)
+    torch.testing.assert_close(similarity, own.logits_per_image, rtol=0, atol=1e-5)
+
+
 @pytest.mark.parametrize(("name", "output"), [("clip", "aligned"), ("siglip", "aligned"), ("blip2_t5", "qformer")])
 def test_another_size_interpolates_the_positions(checkpoints: dict[str, Path], name: str, output: str) -> None:
     tower = load(checkpoints[name], 24, output=output)
@@ -80,11 +96,22 @@ def test_another_size_interpolates_the_positions(checkpoints: dict[str, Path], n
 
 
 @pytest.mark.parametrize(
+    ("name", "output"), [("clip", "aligned"), ("siglip", "hidden"), ("blip2_t5", "qformer"), ("blip2_itm", "aligned")]
+)
+def test_bfloat16_comes_close(checkpoints: dict[str, Path], name: str, output: str) -> None:
+    exact = load(checkpoints[name], output=output).features(pixels())
+    tower = load(checkpoints[name], dtype=torch.bfloat16, output=output)
+    assert {parameter.dtype for parameter in tower.model.parameters()} == {torch.bfloat16}
+    for array, values in tower.features(pixels().bfloat16()).items():
+        assert torch.cosine_similarity(values.float(), exact[array], dim=-1).min() > 0.97
+
+
+@pytest.mark.parametrize(
     ("name", "options", "message"),
     [
         ("clip", {"output": "qformer"}, "kind clip .* no output 'qformer'; set output to hidden or aligned|set output"),
         ("clip", {"kind": "cnn"}, r"of kind image-text \(clip\), not cnn"),
-        ("blip2_t5", {"output": "aligned"}, "no output 'aligned'; set output to hidden or qformer|set output"),
+        ("blip2_t5", {"output": "aligned"}, "weights lack 2 tensors.*Salesforce/blip2-itm-vit-g"),
     ],
 )
 def test_what_a_checkpoint_does_not_have(

@@ -70,6 +70,13 @@ def test_the_digest_sees_weights_and_tokenizer(bert: Path, tmp_path: Path) -> No
         path.write_bytes(before)
 
 
+def test_a_model_with_code_of_its_own_is_one_line(tmp_path: Path) -> None:
+    folder = checkpoint(tmp_path)
+    (folder / "config.json").write_text('{"model_type": "own-code", "auto_map": {"AutoModel": "code.Model"}}')
+    with pytest.raises(UserError, match="does not know this checkpoint"):
+        load_text(folder)
+
+
 def test_a_caption_is_the_mean_of_its_words(tmp_path: Path) -> None:
     (tmp_path / "v.txt").write_text("dog 3 0\na 0 4\ndog 0 9\n")
     encoder = WordVectorEncoder(tmp_path / "v.txt")
@@ -78,6 +85,11 @@ def test_a_caption_is_the_mean_of_its_words(tmp_path: Path) -> None:
     np.testing.assert_allclose(found, [[1.5, 2], [2, 4 / 3], [0, 0], [3, 0]], rtol=1e-6)
     assert found.dtype == np.float32
     assert encoder.dim == 2
+
+
+def test_a_header_line_gives_the_dimension(tmp_path: Path) -> None:
+    (tmp_path / "v.txt").write_text("1 3\ndog 1 2 3\n")
+    assert WordVectorEncoder(tmp_path / "v.txt").encode(["dog"]).tolist() == [[1, 2, 3]]
 
 
 def test_the_data_folder_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,12 +10,13 @@ from transformers import (
     AutoTokenizer,
     Blip2Config,
     Blip2ForConditionalGeneration,
+    Blip2ForImageTextRetrieval,
     CLIPModel,
     SiglipModel,
     T5ForConditionalGeneration,
 )
 
-from tests.encoders.two_towers import CHECKPOINTS, ROOM, TEXTS, load_text, t5_tokenizer
+from tests.encoders.two_towers import CHECKPOINTS, ROOM, SIZE, TEXTS, load_text, t5_tokenizer
 from vitcapr.errors import UserError
 
 
@@ -55,6 +56,16 @@ def test_aligned_is_get_text_features(checkpoints: dict[str, Path], name: str, w
     assert np.abs(expected[0] - expected[1]).max() > 1e-2
 
 
+def test_blip2_aligned_is_its_contrastive_half(checkpoints: dict[str, Path]) -> None:
+    folder = checkpoints["blip2_itm"]
+    whole = Blip2ForImageTextRetrieval.from_pretrained(folder).eval()
+    pixels = torch.zeros(1, 3, SIZE, SIZE)
+    expected = one_by_one(lambda text: whole(pixels, **tokens(folder, text)).text_embeds[0])
+    made = load_text(folder, output="aligned").encode(TEXTS)
+    np.testing.assert_allclose(made, expected, atol=1e-5)
+    np.testing.assert_allclose(np.linalg.norm(made, axis=1), 1, atol=1e-5)
+
+
 @pytest.mark.parametrize("pool", ["mean", "cls", "last"])
 def test_hidden_of_blip2_is_its_t5_encoder(checkpoints: dict[str, Path], pool: str) -> None:
     folder = checkpoints["blip2_t5"]
@@ -81,6 +92,13 @@ def test_a_plain_t5_is_loaded_without_its_decoder(checkpoints: dict[str, Path], 
     assert parameters(encoder.model) == parameters(whole.get_encoder())
 
 
-def test_what_a_checkpoint_does_not_have(checkpoints: dict[str, Path]) -> None:
-    with pytest.raises(UserError, match="kind blip-2 has no output 'aligned'"):
-        load_text(checkpoints["blip2_t5"], output="aligned")
+@pytest.mark.parametrize(
+    ("name", "output", "message"),
+    [
+        ("blip2_t5", "aligned", "weights lack .* Salesforce/blip2-itm-vit-g"),
+        ("blip2_itm", "hidden", r"language model of this BLIP-2 \(opt\) has no encoder"),
+    ],
+)
+def test_what_a_checkpoint_does_not_have(checkpoints: dict[str, Path], name: str, output: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        load_text(checkpoints[name], output=output)

@@ -9,6 +9,7 @@ from transformers import (
     BertTokenizer,
     Blip2Config,
     Blip2ForConditionalGeneration,
+    Blip2ForImageTextRetrieval,
     Blip2Processor,
     Blip2QFormerConfig,
     Blip2VisionConfig,
@@ -113,4 +114,10 @@ def blip2_t5(folder: Path, **options: Any) -> Path:
     return save(model, [_blip2_processor(t5_tokenizer())], folder, **options)
 
 
-CHECKPOINTS = {"clip": clip, "siglip": siglip, "blip2_t5": blip2_t5}
+def blip2_itm(folder: Path, **options: Any) -> Path:
+    """Like Salesforce/blip2-itm-vit-g."""
+    model = Blip2ForImageTextRetrieval(_blip2_config())
+    return save(model, [_blip2_processor(bert_tokenizer())], folder, **options)
+
+
+CHECKPOINTS = {"clip": clip, "siglip": siglip, "blip2_t5": blip2_t5, "blip2_itm": blip2_itm}

@@ -11,11 +11,9 @@ import yaml
 from vitcapr.api.model_files import ModelFiles
 from vitcapr.commands.config import check
 from vitcapr.config.captioner import PatchAttentionConfig
-from vitcapr.config.training import CaptionerPhaseConfig
 from vitcapr.errors import UserError
 from vitcapr.experiment.experiment import Experiment, load_experiment
 from vitcapr.store.importing import import_features, open_foreign
-from vitcapr.training.phases import images_in_batch
 
 VIT = {"model_type": "vit", "hidden_size": 8, "num_hidden_layers": 2, "image_size": 16, "patch_size": 8}
 CHECKPOINTS: dict[str, dict[str, Any]] = {
@@ -217,12 +215,6 @@ def test_where_the_scores_of_alignments_are_is_said(study: Path) -> None:
     said = "summary.csv gets no scores: there is no captioner or retriever; those of alignments are in results/x/alignm"
     assert said in load_experiment(write(study, **reading(alone))).contents
     assert "summary.csv" not in load_experiment(write(study, **reading({**alone, **captioner()}))).contents
-
-
-@pytest.mark.parametrize(("images", "batch"), [(5, 4), (45, 5), (135, 16), (256, 32), (30_000, 32)])
-def test_few_photographs_are_trained_on_in_small_batches(images: int, batch: int) -> None:
-    assert images_in_batch(CaptionerPhaseConfig(epochs=1), images) == batch
-    assert images_in_batch(CaptionerPhaseConfig(epochs=1, batch_images=7), images) == 7
 
 
 def test_imported_features_have_no_network_for_new_photographs(study: Path) -> None:

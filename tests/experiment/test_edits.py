@@ -37,9 +37,3 @@ def test_every_edit_can_be_made(two: Any, photographs: Any) -> None:
 def test_the_page_is_up_to_date() -> None:
     message = "docs/edits.md is out of date: python tests/experiment/edits.py"
     assert PAGE.read_text(encoding="utf-8") == page(), message
-
-
-def test_names_are_distinct() -> None:
-    names = [edit.name for edit in EDITS]
-    assert len(set(names)) == len(names)
-    assert set(TYPICAL) <= set(names)

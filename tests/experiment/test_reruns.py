@@ -12,14 +12,9 @@ import pytest
 
 from tests.commands.stores import write_store
 from tests.experiment.conftest import rules_of
-from tests.experiment.edits import ALL
 from tests.plans.dry_runs import commands, options_of
 
 BEAM = "vitcapr/decoding/beam.py"
-
-
-def test_everything_runs_at_first(fresh: Any) -> None:
-    assert fresh.stale_rules() == ALL
 
 
 def test_one_captioners_learning_rate_concerns_only_that_captioner(two: Any) -> None:

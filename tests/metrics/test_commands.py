@@ -130,12 +130,6 @@ def test_ground(folder: Path) -> None:
     assert metrics["object_hallucination"]["value"] == pytest.approx(1 / 3)
 
 
-def test_attention_of_another_decoding_is_refused(folder: Path) -> None:
-    attend(folder, [3, 3])
-    with pytest.raises(UserError, match="attention for 3 words for the 4 words"):
-        run_ground(folder)
-
-
 def test_summary_and_table(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     attend(folder, [3, 4])
     run_score(folder)

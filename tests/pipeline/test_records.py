@@ -40,10 +40,6 @@ def check(path: Path = FILE) -> None:
     check_as_written(inputs, find_writers(inputs))
 
 
-def test_a_whole_record_is_read(written: Path) -> None:
-    assert read_run(written).name == "decode/beam"
-
-
 @pytest.mark.parametrize(
     ("keys", "value"),
     [
@@ -99,12 +95,6 @@ def test_the_newest_record_counts(started: str) -> None:
     FILE.write_text("by another rule" if started < "2026-01-02" else first)
     with pytest.raises(UserError, match="not as"):
         check()
-
-
-def test_a_restored_result_is_as_old_as_its_restoration() -> None:
-    FILE.write_text("restored")
-    record("describe/beam", "2025-01-01", result_cache={"key": "x", "restored": "2026-01-03"})
-    check()
 
 
 def test_records_of_other_paths_and_other_formats_say_nothing() -> None:

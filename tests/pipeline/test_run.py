@@ -206,12 +206,6 @@ def test_the_result_cache_can_be_off(toys: Toys, monkeypatch: pytest.MonkeyPatch
     assert not Path("results/result_cache").exists()
 
 
-def test_a_command_typed_by_hand_leaves_nothing(toys: Toys, tmp_path: Path) -> None:
-    source, model = Path("data.txt"), tmp_path / "model"
-    run_stage(toys.train, log=tmp_path / "l.log", source=source, settings={"rate": 1}, model=model)
-    assert not (tmp_path / "results").exists()
-
-
 def test_a_damaged_input_stops_the_job(toys: Toys) -> None:
     weights = toys.run(0.5) / "weights"
     weights.write_text("0.26 data")

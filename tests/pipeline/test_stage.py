@@ -13,7 +13,7 @@ from vitcapr.commands.stage import parser, read_job, stages_page
 from vitcapr.config.base import Section, StageSettings
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.errors import UserError
-from vitcapr.pipeline.rule import RuleStage, in_report, list_files
+from vitcapr.pipeline.rule import RuleStage, in_report
 from vitcapr.pipeline.stage import CodeHash, In, Out, Role, Stage, each_stage, find_stage, stage
 from vitcapr.progress import Reporter
 
@@ -73,14 +73,6 @@ def test_a_signature_says_everything() -> None:
     assert toy.parameters["one"].help == "A file of words"
     assert toy.parameters["split"].help == "the split"
     assert toy.settings is Settings
-
-
-def test_the_files_of_a_value() -> None:
-    model = toy.parameters["model"]
-    assert model.paths(Path("m")) == [Path("m/weights"), Path("m/card")]
-    assert toy.parameters["maybe"].paths(None) == []
-    a, b = Path("a"), Path("b")
-    assert toy.parameters["grouped"].paths({"x": [a, b]}) == [a, b]
 
 
 def test_what_decides_the_result() -> None:
@@ -203,12 +195,3 @@ def test_the_report_shows_tables_in_html_beside_those_in_markdown() -> None:
     assert not hasattr(table, "flags")
     assert shown.flags["report"].caption == "../workflow/report/scores.rst"
     assert in_report("summary.csv", "summary", "Scores").flags["report"].category == "Scores"
-
-
-def test_the_paths_of_snakemake_keep_their_names() -> None:
-    """In a workflow that uses this one as a module, Snakemake puts a prefix before the paths of a rule."""
-    named = {"a": ["x/1", "x/2"], "b": ["x/3"]}
-    rule = RuleStage(toy, ExperimentConfig(experiment="a"), Path("results"), {"grouped": lambda _: named})
-    job = toy.parameters["grouped"]
-    assert list_files(named) == ["x/1", "x/2", "x/3"]
-    assert rule._files(job, ["p/1", "p/2", "p/3"], None) == {"a": ["p/1", "p/2"], "b": ["p/3"]}

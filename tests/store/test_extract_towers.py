@@ -13,7 +13,7 @@ from PIL import Image
 
 import vitcapr
 from tests.data_sets import encoded
-from tests.encoders.two_towers import QUERIES, blip2_t5, clip
+from tests.encoders.two_towers import QUERIES, blip2_itm, blip2_t5, clip
 from vitcapr.data.images import ImageSource
 from vitcapr.encoders.photographs import open_like
 from vitcapr.formats.manifest import read_manifest
@@ -55,6 +55,7 @@ def run(manifest: Path, checkpoint: Path, **backbone: Any) -> FeatureStore:
     ("make", "options", "shapes"),
     [
         (blip2_t5, {"output": "qformer", "pool": "max"}, {"cls": (8,), "patches": (QUERIES, 8)}),
+        (blip2_itm, {"output": "aligned"}, {"cls": (6,), "patches": (QUERIES, 6)}),
         (clip, {"output": "aligned"}, {"cls": (6,)}),
     ],
 )
@@ -84,3 +85,20 @@ def test_a_store_of_any_output(
     for name, array in made.items():
         np.testing.assert_allclose(array.numpy(), store[name][rows], atol=1e-5)
     assert (encoder.dim,) == shapes["cls"]
+
+
+def test_a_mirrored_store_holds_the_features_of_flipped_pictures(manifest: Path, tmp_path: Path) -> None:
+    checkpoint = clip(tmp_path / "checkpoint")
+    plain = run(manifest, checkpoint)
+    encoder = open_like(plain.attributes, torch.device("cpu"), str(checkpoint))
+    with ImageSource(read_manifest(manifest).image_root) as source:
+        pictures = [source.open(f"test-0.parquet/{row:06d}", 10_000) for row in range(IMAGES)]
+    as_they_are = {name: array[:] for name, array in plain.items()}
+    mirrored = run(manifest, checkpoint, mirror=True)
+    assert mirrored.fingerprint != plain.fingerprint
+    flipped = encoder.encode([Image.fromarray(np.asarray(picture)[:, ::-1]) for picture in pictures])
+    seen = open_like(mirrored.attributes, torch.device("cpu"), str(checkpoint)).encode(pictures)
+    for name, array in mirrored.items():
+        np.testing.assert_allclose(array[:], flipped[name].numpy(), atol=1e-5)
+        np.testing.assert_allclose(array[:], seen[name].numpy(), atol=1e-5)
+        assert np.abs(array[:] - as_they_are[name]).max() > 0.01

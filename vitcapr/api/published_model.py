@@ -18,7 +18,6 @@ from vitcapr.config.features import TRAINED
 from vitcapr.errors import UserError
 from vitcapr.files import DigestedFile, read_json, sha256_bytes, write_json, write_text
 from vitcapr.formats.kinds import BACKBONE_FILES
-from vitcapr.formats.manifest import SPLITS
 from vitcapr.formats.model import CARD, WEIGHTS
 from vitcapr.formats.records import reading
 from vitcapr.formats.store_manifest import Digest, read_sealed
@@ -146,6 +145,7 @@ _TASKS = {
 
 def model_page(model: ModelFiles) -> str:
     """The README of a published model: scores with intervals and protocol, data, use."""
+    from vitcapr.formats.manifest import SPLITS
     from vitcapr.formats.scores import read_summary  # pandas loads for a mistake in a path otherwise
     from vitcapr.report.score_tables import scores_page
 

@@ -52,7 +52,9 @@ def main(
     ] = None,
     samples: Annotated[int, typer.Option(min=0, help="Bootstrap samples for the intervals; 0 for none.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 0,
+    per_image: Annotated[Path | None, typer.Option(help="A CSV file for the scores of every image.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
 ) -> None:
     """Score captions as COCO's evaluation does, or embeddings by Recall@K, with 95 % intervals over the images.
 
@@ -68,12 +70,16 @@ def main(
         raise UserError("embeddings are scored without references", remedy=remedy)
     if embeddings is None and (captions_per_image is not None or image_of_text is not None):
         raise UserError("captions name their images", remedy="leave out --captions-per-image and --image-of-text")
+    if as_json and as_csv:
+        raise UserError("the scores are printed in one form", remedy="give --json or --csv")
     given = [results, references, against, *(instances or ()), *(embeddings or ()), image_of_text]
     for path in given:
         if path is not None and not path.is_file():
             raise UserError("no such file", where=path)
 
     from vitcapr.api.evaluation import evaluate, evaluate_retrieval
+    from vitcapr.files import write_text
+    from vitcapr.formats.containers import frame_to_csv
 
     if embeddings is None:
         assert results is not None
@@ -88,16 +94,26 @@ def main(
             samples=samples,
             seed=seed,
         )
+    if per_image is not None:
+        write_text(per_image, frame_to_csv(scored.per_image))
     if as_json:
         content: dict[str, Any] = {"metrics": _by_name(scored.scores), "protocol": scored.protocol}
         content["without_captions"] = scored.without_captions
         if scored.differences is not None:
             content["differences"] = _by_name(scored.differences)
         print(json.dumps(content, indent=2, ensure_ascii=False))
+    elif as_csv:
+        print(frame_to_csv(scored.scores if scored.differences is None else scored.differences), end="")
     else:
         print_scores(scored, str(results or "embeddings"), against)
+    if as_csv and scored.without_captions:
+        print_lines(_coverage(scored), stream=sys.stderr)
     if left_out := [name for name in split_commas(metrics) if name in FOR_ENGLISH and language != "en"]:
         print_lines(f"not scored: {', '.join(left_out)}, for English only", stream=sys.stderr)
+
+
+def _coverage(scored: "Evaluation") -> str:
+    return f"Scored: the {len(scored.per_image)} images with a caption; {scored.without_captions} have none."
 
 
 def _by_name(frame: "pd.DataFrame") -> dict[str, dict[str, Any]]:
@@ -123,8 +139,7 @@ def print_scores(scored: "Evaluation", system: str, against: Path | None = None)
         rows = [row(label, cell.text, cell.interval or NOTHING) for label, cell in cells]
         print_listing(Table("", ("score", "value", "95 % interval"), tuple(rows)))
     if scored.without_captions:
-        images = f"the {len(scored.per_image)} images with a caption; {scored.without_captions} have none"
-        print_lines(f"\nScored: {images}.")
+        print_lines(f"\n{_coverage(scored)}")
     print_lines(f"\nProtocol: {scored.protocol}")
 
 

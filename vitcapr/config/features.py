@@ -39,8 +39,8 @@ class BackboneConfig(Section):
     """Type of the network; auto: from the checkpoint's configuration. The name of a plugin that reads it. An attention
     roll-out is drawn for a network with a CLS token: vit, image-text and blip-2."""
     output: Literal["hidden", "aligned", "qformer"] = "hidden"
-    """hidden: cls and patches; aligned: the vector of the joint image-text space (CLIP, SigLIP and others); qformer:
-    the query tokens of BLIP-2, which have no position in the picture."""
+    """hidden: cls and patches; aligned: the vector of the joint image-text space (CLIP, SigLIP and others, BLIP-2 with
+    contrastive projections); qformer: the query tokens of BLIP-2, which have no position in the picture."""
     cls: Annotated[Literal["auto", "pooled", "mean"] | Annotated[int, Field(ge=0)], Only("output", "hidden")] = "auto"
     """The vector cls: the number of a token before the patches (RADIO and TIPSv2 have several); pooled: the network's
     pooled output; mean: that of the patches. auto: token 0, else the pooled output, else the mean."""
@@ -158,7 +158,7 @@ class TextEncoderConfig(Section):
     """Revision on the hub; give a commit to make the experiment reproducible."""
     output: Literal["hidden", "aligned", "word_vectors"] = "hidden"
     """hidden: the last layer, pooled (BLIP-2 with T5: of T5's encoder); aligned: the vector of the joint image-text
-    space (CLIP, SigLIP and others); word_vectors: the mean over the word vectors
+    space (CLIP, SigLIP and others, BLIP-2 with contrastive projections); word_vectors: the mean over the word vectors
     of the caption."""
     pool: Annotated[Literal["auto", "mean", "cls", "last"], Only("output", "hidden")] = "auto"
     """Pooling of the tokens: the mean, the first token (cls) or the last token. auto: with modules.json, what

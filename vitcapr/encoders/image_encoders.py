@@ -47,6 +47,8 @@ def load_image_encoder(
     - hidden: ``cls (D,)`` and ``patches (P, D)``, the tokens of the patches or the last feature map, row by row.
     - aligned: only ``cls (E,)``, not normalised, as ``get_image_features`` returns it.
     - BLIP-2 qformer: ``patches (32, D)``, the query tokens, and ``cls (D,)``, the pooled query tokens.
+    - BLIP-2 aligned: ``patches (32, E)``, the projected tokens of length 1, and ``cls (E,)``, their mean. BLIP-2 scores
+      an image by the *maximum* cosine over the tokens; the cosine with ``cls`` is proportional to their mean cosine.
 
     Args:
         pool: pooling of the query tokens; not used for other outputs.

@@ -7,12 +7,13 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import normalize
 from transformers import Blip2VisionModel, Blip2VisionModelWithProjection
 
 from vitcapr.encoders.base import NO_GRID, ImageEncoder, PixelArguments, pair, patch_size
 from vitcapr.encoders.checkpoints import load_half, load_part, read_config
 from vitcapr.encoders.guards import first_patch
-from vitcapr.encoders.kinds import VIT_REMEDY, Cls, Output, Pool, image_kind, open_clip_config, weight_files
+from vitcapr.encoders.kinds import ITC_REMEDY, VIT_REMEDY, Cls, Output, Pool, image_kind, open_clip_config, weight_files
 from vitcapr.errors import UserError
 
 _IMAGENET_SIZE = (224, 224)
@@ -196,10 +197,12 @@ def load_with_transformers(
     vision = _vision(config)
     patch = patch_size(vision, size, folder)
     if kind == "blip-2":
-        optional = ("vision_projection",)
-        model = load_part(Blip2VisionModelWithProjection, folder, config=config, dtype=dtype, optional=optional)
+        needs: dict[str, Any] = {"remedy": ITC_REMEDY} if output == "aligned" else {"optional": ("vision_projection",)}
+        model = load_part(Blip2VisionModelWithProjection, folder, config=config, dtype=dtype, **needs).to(device)
         options = PixelArguments(model.vision_model.forward, size, vision, patch).options
-        return ModelEncoder(model.to(device), _query_tokens(model, pool, options), size, device, dtype)
+        return ModelEncoder(
+            model, _query_tokens(model, None if output == "aligned" else pool, options), size, device, dtype
+        )
     model = load_half(folder, config, dtype, "image").to(device)
     arguments = PixelArguments(model.get_image_features, size, vision, patch)
 
@@ -214,8 +217,8 @@ def load_with_transformers(
     return ModelEncoder(model, aligned, size, device, dtype)
 
 
-def _query_tokens(model: Any, pool: Pool, options: Mapping[str, Any]) -> Callable[[Tensor], dict[str, Tensor]]:
-    """Of BLIP-2."""
+def _query_tokens(model: Any, pool: Pool | None, options: Mapping[str, Any]) -> Callable[[Tensor], dict[str, Tensor]]:
+    """Of BLIP-2; ``pool`` None: projected to the space of images and texts."""
 
     def run(pixels: Tensor) -> dict[str, Tensor]:
         patches = model.vision_model(pixels, **options).last_hidden_state
@@ -224,6 +227,9 @@ def _query_tokens(model: Any, pool: Pool, options: Mapping[str, Any]) -> Callabl
         tokens: Tensor = model.qformer(
             query_embeds=queries, encoder_hidden_states=patches, encoder_attention_mask=whole
         ).last_hidden_state
+        if pool is None:
+            tokens = normalize(model.vision_projection(tokens.to(model.vision_projection.weight.dtype)), dim=-1)
+            return {"patches": tokens, "cls": tokens.mean(1)}
         pooled = {"mean": lambda: tokens.mean(1), "max": lambda: tokens.amax(1), "first": lambda: tokens[:, 0]}
         return {"patches": tokens, "cls": pooled[pool]()}
 

@@ -3,8 +3,9 @@
 An output of an image encoder:
 
 - ``hidden``: the last layer: a vector ``cls`` and a vector for each patch, or for each position of a feature map.
-- ``aligned``: the vector in the space shared with captions, of models like CLIP.
-- ``qformer``: BLIP-2's query tokens (J. Li et al. 2023, section 3.1).
+- ``aligned``: the vector in the space shared with captions, of models like CLIP, or of BLIP-2's image-text contrastive
+  head (J. Li et al. 2023, section 3.1).
+- ``qformer``: BLIP-2's query tokens before any projection.
 """
 
 import json
@@ -29,7 +30,7 @@ OUTPUTS: Mapping[str, tuple[Output, ...]] = {
     "cnn": ("hidden",),
     "timm": ("hidden",),
     "image-text": ("hidden", "aligned"),
-    "blip-2": ("hidden", "qformer"),
+    "blip-2": ("hidden", "aligned", "qformer"),
     "open-clip": ("aligned",),
 }
 """``vit``: a network on patches of one size; ``cnn``: one with stages, convolutional or not."""
@@ -53,8 +54,9 @@ SENTENCE_MODULES = [
     *("[0-9]*_*/config.json", "[0-9]*_*/model.safetensors"),
 ]
 """What sentence-transformers reads besides the weights and the tokenizer."""
-_ALIGNED = "use output: hidden, or a checkpoint like CLIP or SigLIP"
+_ALIGNED = "use output: hidden, or a checkpoint like CLIP, SigLIP or BLIP-2"
 VIT_REMEDY = "use a ViT, DeiT, DINOv2 or CLIP checkpoint"
+ITC_REMEDY = "output: aligned needs a checkpoint with contrastive projections, such as Salesforce/blip2-itm-vit-g"
 
 
 def read_model_config(folder: Path) -> dict[str, Any]:
@@ -172,10 +174,11 @@ def check_text_encoder(folder: Path, output: str, max_length: int) -> None:
     if output == "aligned" and "aligned" not in OUTPUTS[image_kind(folder)]:
         raise UserError(f"a text encoder of kind {model} has no output 'aligned'", where=folder, remedy=_ALIGNED)
     language = str(config.get("text_config", {}).get("model_type"))
-    if model == "blip-2" and language not in T5:
+    if model == "blip-2" and output == "hidden" and language not in T5:
         what = f"the language model of this BLIP-2 ({language}) has no encoder of text"
-        raise UserError(what, where=folder, remedy="use a flan-t5 checkpoint")
-    room = config.get("text_config", config).get("max_position_embeddings")
+        raise UserError(what, where=folder, remedy="use a flan-t5 checkpoint, or output: aligned of an itm checkpoint")
+    part = "qformer_config" if model == "blip-2" and output == "aligned" else "text_config"
+    room = config.get(part, config).get("max_position_embeddings")
     if isinstance(room, int):
         check_room(folder, max_length, room)
 

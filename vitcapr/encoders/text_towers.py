@@ -1,7 +1,7 @@
 """The text encoder of a checkpoint of transformers: its model and its input format.
 
 - ``hidden``: the last layer of the text transformer, which the caller pools.
-- ``aligned``: the vector in the space shared with images: ``get_text_features``.
+- ``aligned``: the vector in the space shared with images: ``get_text_features``, or of BLIP-2's Q-Former.
 """
 
 from collections.abc import Callable
@@ -11,15 +11,15 @@ from typing import Any, Literal
 
 import torch
 from torch import Tensor
-from transformers import AutoModelForTextEncoding
+from transformers import AutoModelForTextEncoding, Blip2TextModelWithProjection
 
 from vitcapr.encoders.checkpoints import load_half, load_part, read_config
-from vitcapr.encoders.kinds import T5
+from vitcapr.encoders.kinds import ITC_REMEDY, T5
 from vitcapr.errors import UserError
 
 Output = Literal["hidden", "aligned"]
 
-_LANGUAGE_REMEDY = "name a checkpoint with its language model, such as Salesforce/blip2-flan-t5-xl"
+_LANGUAGE_REMEDY = "output: hidden needs a checkpoint with its language model; an itm checkpoint has output: aligned"
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def load_text_model(folder: Path, output: Output, dtype: torch.dtype, device: to
 
     Args:
         output: one that the checkpoint has (:func:`vitcapr.encoders.kinds.check_text_encoder`). ``aligned`` is the
-            vector of ``get_text_features``.
+            vector of ``get_text_features``. Only BLIP-2's has length 1.
         dtype: dtype of the weights.
 
     Raises:
@@ -54,6 +54,13 @@ def load_text_model(folder: Path, output: Output, dtype: torch.dtype, device: to
     kind, text = config.model_type, getattr(config, "text_config", config)
     room = getattr(text, "max_position_embeddings", None)
     padded_to = room if kind.startswith("siglip") else None
+    if kind == "blip-2" and output == "aligned":
+        # The Q-Former read as a BERT: the vector is the projection of its first token.
+        model = load_part(Blip2TextModelWithProjection, folder, config=config, dtype=dtype, remedy=ITC_REMEDY).to(
+            device
+        )
+        room = config.qformer_config.max_position_embeddings
+        return TextModel(model, lambda **tokens: model(**tokens).text_embeds[:, 0], room)
     if kind == "blip-2":
         options: dict[str, Any] = {"strip": "language_model", "optional": ("pooler",), "remedy": _LANGUAGE_REMEDY}
         model = load_part(AutoModelForTextEncoding, folder, dtype=dtype, config=text, **options)

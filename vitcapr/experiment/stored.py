@@ -56,7 +56,7 @@ def stored_by(config: ExperimentConfig, name: str, results: Path) -> Stored:
 def _extracted(name: str, backbone: BackboneConfig, kind: str, vision: Mapping[str, Any]) -> Stored:
     """What extraction will write; ``kind`` is auto for a checkpoint that is not on this machine."""
     if backbone.output != "hidden":
-        with_patches = backbone.output == "qformer" or kind not in OUTPUTS
+        with_patches = backbone.output == "qformer" or kind not in OUTPUTS or kind == "blip-2"
         return Stored({"cls": (), "patches": ()} if with_patches else {"cls": ()}, NO_GRID)
     sizes = vision.get("hidden_size"), vision.get("patch_size"), backbone.image_size or vision.get("image_size")
     width, patch, size = sizes if all(isinstance(each, int) for each in sizes) else (None, None, None)

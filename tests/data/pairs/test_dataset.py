@@ -112,16 +112,6 @@ def test_training_pairs_are_sampled_and_test_pictures_keep_all_pairs(tmp_path: P
     assert len(data.captions_of("test")) >= 4
 
 
-def test_the_same_bytes_for_the_same_seed(tmp_path: Path, table: Path) -> None:
-    run(tmp_path, table=str(table), seed=3)
-    names = [path.name for path in (tmp_path / "data").iterdir()]
-    first = {name: (tmp_path / "data" / name).read_bytes() for name in names}
-    run(tmp_path, table=str(table), seed=3)
-    assert {name: (tmp_path / "data" / name).read_bytes() for name in names} == first
-    run(tmp_path, table=str(table), seed=4)
-    assert (tmp_path / "data" / "images.parquet").read_bytes() != first["images.parquet"]
-
-
 def test_a_test_split_that_leaves_nothing_to_train_on_is_one_line(tmp_path: Path, table: Path) -> None:
     with pytest.raises(UserError, match=r"the test split has all 12 images .*; lower data\.pairs\.test_images"):
         run(tmp_path, table=str(table), test_images=99)

@@ -9,7 +9,7 @@ from vitcapr.demo.scenes.claims import checked_claims, read_caption
 from vitcapr.demo.scenes.dataset import OPPOSITES, near_duplicate
 from vitcapr.demo.scenes.english import captions
 from vitcapr.demo.scenes.lexicon import KINDS, PLACES
-from vitcapr.demo.scenes.scene import DEPTHS, DIRECTIONS, SIDES, Group, Scene, sample_scene, stream
+from vitcapr.demo.scenes.scene import DEPTHS, DIRECTIONS, Group, Scene, sample_scene, stream
 
 SCENES = [sample_scene(stream(5, index, 0)) for index in range(1500)]
 
@@ -61,14 +61,6 @@ def test_kinds_differ_fit_the_place_and_are_named_in_a_fixed_order() -> None:
         if len(kinds) == 2:
             assert order.index(kinds[0]) < order.index(kinds[1])
         assert not {group.color for group in scene.groups} & set(PLACES[scene.place].avoided)
-
-
-def test_objects_have_the_stated_size_and_are_large_enough_for_pointing() -> None:
-    for scene in SCENES:
-        for group in scene.groups:
-            for thing in group.things:
-                assert thing.side == SIDES[group.size]
-                assert thing.side * 8 > 1.3
 
 
 def test_all_there_is_occurs() -> None:

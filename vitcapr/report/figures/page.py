@@ -102,7 +102,7 @@ def picture(image: Image.Image, width: float, height: float, frame: str | None =
     fit = min(width, height * image.width / image.height)
     pixels = np.asarray(print_size(image, fit))
     box = OffsetImage(pixels, zoom=72 * fit / pixels.shape[1], interpolation="lanczos")
-    look = {"fill": False, "edgecolor": frame, "linewidth": 1.5}
+    look = {"fill": False, "edgecolor": frame, "linewidth": 3}  # The image covers its inner half.
     return box if frame is None else PaddedBox(box, draw_frame=True, patch_attrs=look)
 
 

@@ -94,11 +94,10 @@ def _script(letter: str) -> str:
 def image_leaks(data: Manifest, vectors: FeatureArray) -> tuple[pd.DataFrame, int]:
     """A row for each pair of images: ``leak, first, second, cosine, first_split, second_split``; and the number of
     held-out images that were compared with those of other splits."""
-    equal = equal_images(data.image_table.column("sha256"), vectors)
     similar, compared = nearly_equal(data.image_table.column("split").to_numpy(str), vectors)
-    known = {pair[:2] for pair in equal}
-    pairs = [(EQUAL, *pair) for pair in equal] + [(NEAR, *pair) for pair in similar if pair[:2] not in known]
-    leaks = pd.DataFrame(pairs, columns=["leak", "first", "second", "cosine"])
+    pairs = [(EQUAL, *pair) for pair in equal_images(data.image_table.column("sha256"), vectors)]
+    leaks = pd.DataFrame([*pairs, *((NEAR, *pair) for pair in similar)], columns=["leak", "first", "second", "cosine"])
+    leaks = leaks.drop_duplicates(["first", "second"], ignore_index=True)
     for end in ("first", "second"):
         for target, column in ((f"{end}_split", "split"), (end, "image_id")):
             leaks[target] = data.image_table.column(column).iloc[leaks[end].astype(int)].to_numpy()

@@ -36,7 +36,7 @@ def main(
     ] = None,
     families: Annotated[str | None, typer.Option(help=f"{_HELP['families']} Separated by commas.")] = None,
     sizes: Annotated[
-        str | None, typer.Option(help=f"{_HELP['sizes']} Separated by commas; 'all' is another word for null.")
+        str | None, typer.Option(help=f"{_HELP['sizes']} Separated by commas; 'all' stands for null.")
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help=_HELP["seeds"])] = 5,
     query_bank: Annotated[bool, typer.Option("--query-bank", help=_HELP["query_bank"])] = False,
@@ -55,7 +55,7 @@ def main(
         {
             "inputs": inputs or ["cls"],
             "families": split_commas(families or ""),
-            "sizes": list(map(_size, split_commas(sizes or ""))),
+            "sizes": [None if word == "all" else word for word in split_commas(sizes or "")],
             "seeds": seeds,
             "query_bank": query_bank,
         },
@@ -71,14 +71,6 @@ def main(
     with Reporter(log) as reporter:
         pairing = pair_stores(pairs, views[0].ids, sentences.ids, seed=0)
         _write(compare_alignments(views, sentences, pairing, settings, reporter), output)
-
-
-def _size(word: str) -> int | str | None:
-    """A number of pairs, None for ``all``; what is neither is left to the settings to refuse."""
-    number = word.replace("_", "")
-    if number in ("all", "null"):
-        return None
-    return int(number) if number.isdecimal() else number
 
 
 def _write(result: "StudyResult", output: Path) -> None:
