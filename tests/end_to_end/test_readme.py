@@ -99,7 +99,6 @@ def test_the_page_of_the_python_api(project: Path, forks: Forks) -> None:
     """
     source = "".join(block for block in blocks("python", PYTHON_API) if "data_photographs" not in block)
     source = source.replace("results/demo", "results/tiny")
-    source = source.replace('captions_of("validation"', 'captions_of("train"')
     source = source.replace("evaluate(captions, references)", "evaluate(captions, references, metrics=['cider'])")
     done = forks.run("-c", source, folder=project)
     assert done.returncode == 0, done.stderr
