@@ -1,6 +1,7 @@
 """What would end a run after minutes ends in ``vitcapr config check``; what a file can tell ends every start."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,11 @@ import yaml
 from vitcapr.api.model_files import ModelFiles
 from vitcapr.commands.config import check
 from vitcapr.config.captioner import PatchAttentionConfig
+from vitcapr.config.training import CaptionerPhaseConfig
 from vitcapr.errors import UserError
 from vitcapr.experiment.experiment import Experiment, load_experiment
 from vitcapr.store.importing import import_features, open_foreign
+from vitcapr.training.phases import images_in_batch
 
 VIT = {"model_type": "vit", "hidden_size": 8, "num_hidden_layers": 2, "image_size": 16, "patch_size": 8}
 CHECKPOINTS: dict[str, dict[str, Any]] = {
@@ -135,8 +138,8 @@ ALIGNMENT = {
 }
 UNREADABLE = [
     (reading(captioner(), patches="none"), "captioners.a reads 'patches', which the features of backbones.b do not"),
-    (reading(captioner(), "siglip", output="aligned"), "(siglip); choose what reads cls, or set its patches, l"),
-    (reading(captioner(layer=2), layers=[1]), "or patches_1, or set its patches, layers, or output"),
+    (reading(captioner(), "siglip", output="aligned"), "(siglip); choose what reads cls, or set backbones.b.output: h"),
+    (reading(captioner(layer=2), layers=[1]), "name the layer in backbones.b.layers, which has [1]"),
     (reading(RETRIEVES, patches="none"), "retrievers.r (pool cls_mean) reads 'patches'"),
     (reading(RETRIEVES, patches=3), "backbones.b.patches: 3, but the network has 2 x 2 patches (vit); set patches to"),
     (reading(prefix(3)), "prefix.grid: 3 is to pool a larger square, but 4 patches are stored (vit); lower it"),
@@ -145,7 +148,7 @@ UNREADABLE = [
         reading(captioner(), "store:patches"),
         "reads 'cls', which the features of backbones.b do not have (store:patches)",
     ),
-    (reading(captioner(), "store:cls"), "choose what reads cls, or import more arrays"),
+    (reading(captioner(), "store:cls"), "choose what reads cls, or import patches too"),
     (reading(captioner(), "store:none"), "backbones.b: no such feature store (none/manifest.json)"),
     (reading(captioner(layer=2), "store:wide"), "reads 'patches_2'"),
     (reading(RETRIEVES, "store:patches"), "retrievers.r (pool cls_mean) reads 'cls'"),
@@ -210,11 +213,36 @@ def test_a_model_needs_only_the_arrays_that_it_reads(study: Path, values: dict[s
     assert bool(experiment.captioning.attention) == placed
 
 
+def test_a_folder_that_cannot_be_written_is_one_line(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Root may write everywhere, so the answer of the operating system is replaced."""
+    file = write(study, **with_backbone("vit"))
+    (study / "results").mkdir()
+    writable = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: path != study / "results" and writable(path, mode))
+    with pytest.raises(UserError, match=r"the results cannot be written .*results.; make this folder writable"):
+        load_experiment(file)
+
+
 def test_where_the_scores_of_alignments_are_is_said(study: Path) -> None:
     alone = {**ALIGNMENT, "alignments": {"f": {"image": "b", "text": "t"}}}
     said = "summary.csv gets no scores: there is no captioner or retriever; those of alignments are in results/x/alignm"
     assert said in load_experiment(write(study, **reading(alone))).contents
     assert "summary.csv" not in load_experiment(write(study, **reading({**alone, **captioner()}))).contents
+
+
+@pytest.mark.parametrize(("warmup", "said"), [(None, False), (100, True), (3, False), (4, True)])
+def test_a_warm_up_that_never_ends_is_said(study: Path, warmup: int | None, said: bool, capsys: Any) -> None:
+    """Two images in batches of 4 are a step an epoch."""
+    phase = {"epochs": 4, "warmup_steps": warmup}
+    check([write(study, **reading(captioner(training={"phases": phase})))])
+    line = f"captioners.a.training.phases[0].warmup_steps: {warmup}, but the phase has 4 steps: the learning rate"
+    assert (line in capsys.readouterr().out) == said
+
+
+@pytest.mark.parametrize(("images", "batch"), [(5, 4), (45, 5), (135, 16), (256, 32), (30_000, 32)])
+def test_few_photographs_are_trained_on_in_small_batches(images: int, batch: int) -> None:
+    assert images_in_batch(CaptionerPhaseConfig(epochs=1), images) == batch
+    assert images_in_batch(CaptionerPhaseConfig(epochs=1, batch_images=7), images) == 7
 
 
 def test_imported_features_have_no_network_for_new_photographs(study: Path) -> None:

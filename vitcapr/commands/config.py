@@ -26,7 +26,7 @@ from vitcapr.config.base import Section, conditions
 from vitcapr.config.contradictions import missing_languages
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.errors import UserError, as_user_error
-from vitcapr.experiment.checks import empty_splits, too_many_pairs
+from vitcapr.experiment.checks import empty_splits, endless_warm_ups, too_many_pairs
 from vitcapr.experiment.experiment import Experiment, load_experiment, names_of, read_config
 from vitcapr.formats.tables import Table, row, to_markdown
 from vitcapr.progress import print_lines
@@ -61,7 +61,7 @@ def check(
     if measure:
         run_trials(experiment, sizes.total(), files)
     print_lines(*forecast(Path(experiment.root), sizes, files))
-    print_lines(f"{where}: no mistakes")
+    print_lines(*endless_warm_ups(experiment, sizes["train"]), f"{where}: no mistakes")
 
 
 @app.command()

@@ -1,19 +1,23 @@
 """What would end a run of an experiment, found before it starts."""
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from math import isqrt
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from vitcapr.config.base import find_backbone
 from vitcapr.config.captioner import LanguageModelCaptionerConfig
+from vitcapr.config.training import CaptionerPhaseConfig
 from vitcapr.encoders.kinds import check_image_encoder, check_image_tower, check_text_encoder
 from vitcapr.errors import UserError
 from vitcapr.experiment.models import TRAIN, VALIDATION
 from vitcapr.formats.store_manifest import arrays_of_layer, read_sealed
+from vitcapr.pipeline.paths import stores_root
 from vitcapr.rooms import ask, sections_to_run
+from vitcapr.training.phases import images_in_batch, warmup_steps
 
 if TYPE_CHECKING:
     from vitcapr.experiment.experiment import Experiment
@@ -29,6 +33,7 @@ def problems(experiment: "Experiment") -> Iterator[UserError]:
             where=config.experiment,
             remedy=f"name something under {', '.join(sections[:-1])} or {sections[-1]}",
         )
+    yield from _read_only_folders(experiment)
     for name in models.backbones:
         if models.is_trained(name) and not experiment.dataset.has_objects:
             yield UserError(
@@ -58,6 +63,18 @@ def problems(experiment: "Experiment") -> Iterator[UserError]:
         yield error
 
 
+def _read_only_folders(experiment: "Experiment") -> Iterator[UserError]:
+    folders = [
+        experiment.results / experiment.name,
+        *([stores_root(experiment.results)] if experiment.models.extracted else []),
+    ]
+    for folder in dict.fromkeys(path.resolve() for path in folders):
+        there = next(path for path in (folder, *folder.parents) if path.exists())
+        if not (there.is_dir() and os.access(there, os.W_OK)):
+            what, remedy = "the results cannot be written", "make this folder writable, or work in another one"
+            yield UserError(what, where=there, remedy=remedy)
+
+
 def _unreadable_features(experiment: "Experiment") -> Iterator[UserError]:
     """What models read and the stores of their backbones do not hold.
 
@@ -69,8 +86,13 @@ def _unreadable_features(experiment: "Experiment") -> Iterator[UserError]:
         for name in backbones:
             shapes, backbone = stored[name].shapes, config.backbones[name]
             if missing := [array for array in arrays if array not in shapes]:
-                stores = "import more arrays" if backbone.is_adopted else "set its patches, layers, or output: hidden"
-                remedy = f"choose what reads {' or '.join(shapes)}, or {stores}"
+                remedy = f"choose what reads {' or '.join(shapes)}, or "
+                if backbone.is_adopted:
+                    remedy += f"import {missing[0]} too"
+                elif missing[0] not in ("cls", "patches"):
+                    remedy += f"name the layer in backbones.{name}.layers, which has {backbone.layers or 'none'}"
+                else:
+                    remedy += f"set backbones.{name}.{'patches' if backbone.output == 'hidden' else 'output: hidden'}"
                 what = f"{key} reads '{missing[0]}', which the features of backbones.{name} do not have"
                 yield UserError(what, where=backbone.source, remedy=remedy)
             elif any(shapes[array] != stored[backbones[0]].shapes[array] for array in arrays):
@@ -168,6 +190,20 @@ def too_many_pairs(experiment: "Experiment", captions: int) -> Iterator[UserErro
         if pairs is not None and pairs > captions:
             what = f"{key}: {pairs}, but the training images have {captions} captions"
             yield UserError(what, where=f"data.{config.data.dataset}", remedy="lower it, or set null for all")
+
+
+def endless_warm_ups(experiment: "Experiment", images: int) -> Iterator[str]:
+    """A line for each phase, over so many training images, whose learning rate does not arrive."""
+    config, models = experiment.config, experiment.models
+    trained: dict[str, Any] = {f"captioners.{name}": config.captioners[name] for name in models.trained_captioners}
+    trained |= {f"retrievers.{name}": config.retrievers[name] for name in models.needed_retrievers}
+    for key, model in trained.items():
+        for number, phase in enumerate(model.training.phases if images else ()):
+            batch = images_in_batch(phase, images) if isinstance(phase, CaptionerPhaseConfig) else phase.batch_images
+            steps = phase.epochs * -(-images // batch)
+            if phase.batch_pairs is None and warmup_steps(phase, steps) >= steps:
+                warmup = f"{key}.training.phases[{number}].warmup_steps: {phase.warmup_steps}"
+                yield f"{warmup}, but the phase has {steps} steps: the learning rate never arrives; lower it"
 
 
 def empty_splits(experiment: "Experiment", sizes: Counter[str]) -> Iterator[UserError]:
