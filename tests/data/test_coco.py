@@ -92,6 +92,14 @@ def test_images_are_ordered_by_number_and_bad_entries_are_listed(tmp_path, coco)
     ]
 
 
+def test_one_folder_of_photographs_gives_the_same_rows(tmp_path, coco):
+    files = files_of(coco, "val2017")
+    whole = read_manifest(run(tmp_path / "a", images=str(coco), annotations=files))
+    bare = read_manifest(run(tmp_path / "b", images=str(coco / "val2017"), annotations=files))
+    assert bare.images["path"].tolist() == ["000000000021.jpg"]
+    assert whole.images.drop(columns="path").equals(bare.images.drop(columns="path"))
+
+
 def test_files_that_share_an_image_would_leak(coco, write_files):
     write_files(coco / "annotations", {"captions_val2014.json": TRAIN})
     with pytest.raises(UserError, match=r"image 30 is also in captions_train2017\.json .*files of one year"):
@@ -207,6 +215,13 @@ def test_an_odd_entry_is_left_out_and_listed(coco, old, new, item, reason):
     assert listed == item
     assert why.startswith(reason)
     assert listing.captions["text"][0] == "Thirty."
+
+
+def test_fields_that_are_not_read_may_hold_anything(coco):
+    file = coco / "annotations/captions_train2017.json"
+    odd = TRAIN.replace('"id": 3,', '"id": 3, "score": NaN, "bbox": [[{}]], "split": null, "tokens": -Infinity,')
+    file.write_text(odd.replace('"id": 4,', '"id": 4, "split": null, "license": {},'))
+    assert list(list_coco([], {file: None}).rejected) == []
 
 
 def test_so_many_odd_entries_stop_the_stage(coco):

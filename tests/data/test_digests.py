@@ -117,6 +117,21 @@ def test_a_missing_source_names_its_key(tmp_path):
         content_digest(tmp_path / "gone", tmp_path / "digests.json", key="data.flickr8k.images")
 
 
+def test_a_long_first_time_is_announced_once(tmp_path, folder, capsys, monkeypatch):
+    monkeypatch.setattr(digests, "ANNOUNCED_BYTES", 6)
+    content_digest(folder, tmp_path / "digests.json")
+    assert capsys.readouterr().err.count("\n") == 1
+    content_digest(folder, tmp_path / "digests.json")
+    assert capsys.readouterr().err == ""
+
+
+def test_a_name_that_is_not_utf8_is_a_name(tmp_path, folder, hashed):
+    os.link(folder / "a.jpg", os.fsencode(folder) + b"/\xff.jpg")
+    cache = tmp_path / "digests.json"
+    assert content_digest(folder, cache) == content_digest(folder, cache)
+    assert len(hashed) == 3
+
+
 @pytest.mark.timeout(20)
 def test_what_is_no_file_counts_by_its_name_and_is_not_opened(tmp_path, folder):
     before = content_digest(folder, tmp_path / "digests.json")

@@ -4,6 +4,7 @@ import struct
 import warnings
 import zlib
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -134,6 +135,15 @@ def test_pictures_are_turned_upright(format):
     assert (pixels(content) == UPRIGHT).all()
 
 
+def test_a_sixteen_bit_and_a_transparent_picture_are_turned_too():
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    sixteen = encoded(Image.fromarray(SIXTEEN_BITS), exif=exif)
+    assert (pixels(sixteen) == EIGHT_BITS[::-1].T[:, :, None]).all()
+    transparent = encoded(Image.fromarray(np.dstack([STORED, np.full((2, 3), 255, np.uint8)])), exif=exif)
+    assert (pixels(transparent) == UPRIGHT).all()
+
+
 @pytest.mark.filterwarnings("ignore:Corrupt EXIF data")
 @pytest.mark.parametrize("exif", [b"Exif\x00\x00garbage", b"Exif\x00\x00II*\x00\xff\xff\xff\x7f"])
 def test_unreadable_exif_costs_nothing(picture, exif):
@@ -242,6 +252,15 @@ def test_damage_of_any_kind_gives_a_picture_or_a_reason(content, edits, cut):
     assert len(reasons) != 1, "inspected as sound, and not decoded later"
     assert len(set(reasons)) < 2
     assert "0x" not in "".join(reasons), "an address in memory differs from run to run"
+
+
+def test_many_threads_read_a_folder_and_a_zip_alike(tmp_path, picture, write_files, write_zip):
+    files = {f"photos/{i:02d}.png": picture((i, 2 * i, 3 * i), format="PNG") for i in range(40)}
+    for root in (write_files(tmp_path / "folder", files), write_zip(tmp_path / "photos.zip", files)):
+        with ImageSource(root) as source, ThreadPoolExecutor(8) as pool:
+            assert source.files() == sorted(files)
+            images = pool.map(lambda path, source=source: source.open(path, LIMIT), source.files() * 5)
+            assert [image.getpixel((0, 0)) for image in images] == [(i, 2 * i, 3 * i) for i in range(40)] * 5
 
 
 def test_a_folder_named_like_a_picture_is_unreadable(tmp_path):

@@ -87,9 +87,9 @@ def test_the_same_rows_from_every_kind_of_table(tmp_path: Path, images: Path, su
     assert rejected(tmp_path / "out") == set()
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".tsv"])
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".txt"])
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
-@pytest.mark.parametrize("first", ["", "\ufeffsep={}\r\n"])
+@pytest.mark.parametrize("first", ["", "sep={}\n", "\ufeffsep={}\r\n"])
 def test_every_separator_under_every_name(tmp_path: Path, suffix: str, separator: str, first: str) -> None:
     lines = [
         "number, image ,caption,other",
@@ -115,6 +115,12 @@ def test_spaces_after_the_separator(tmp_path: Path, images: Path) -> None:
     (tmp_path / "t.csv").write_text('image, caption, split\na.png, "a dog, red", train\nb.png, a cat, val\n')
     manifest = run(tmp_path / "out", images=str(images), captions=str(tmp_path / "t.csv"))
     assert manifest.captions["text"].tolist() == ["a dog, red", "a cat"]
+
+
+@pytest.mark.parametrize("options", [{"delimiter": ";"}, {"lineterminator": "\r"}, {"lineterminator": "\n"}])
+def test_csv_as_spreadsheets_and_old_macs_write_it(tmp_path: Path, images: Path, options: dict[str, str]) -> None:
+    table = write_table(tmp_path / "t.csv", ROWS, **options)
+    assert captions_of(run(tmp_path / "out", images=str(images), captions=str(table))) == CAPTIONS
 
 
 def test_lists_of_captions_and_columns_of_other_names(tmp_path: Path, images: Path) -> None:
@@ -200,6 +206,22 @@ def test_tars_of_webdataset_stay_packed(tmp_path: Path, images: Path) -> None:
             assert source.read("0.tar/0001.png") == (images / "a.png").read_bytes()
 
 
+def test_items_of_one_name_in_a_tar_are_listed(tmp_path: Path, images: Path) -> None:
+    with tarfile.open(tmp_path / "0.tar", "w") as tar:
+        for name in NAMES:
+            tar.add(images / name, "./one.png")
+            member = tarfile.TarInfo("./one.txt")
+            member.size = 5
+            tar.addfile(member, io.BytesIO(b"a dog"))
+    with pytest.raises(UserError, match="none of 1 images is in the validation split"):
+        run(tmp_path / "out", images=str(tmp_path / "0.tar"), splits="seeded")
+    with ImageSource(tmp_path) as source:
+        out: list[tuple[str, str]] = []
+        assert list(source.tars.members("0.tar", out)) == ["one.png", "one.txt"]
+        assert out == [(f"0.tar one.{end}", "a second file of this name") for end in ("png", "txt")] * 2
+        assert source.read("0.tar/one.png") == (images / NAMES[0]).read_bytes()
+
+
 COCO = {
     "images": [{"id": 7, "file_name": "a.png", "split": "train"}, {"id": 9, "file_name": "b.png", "split": "val"}],
     "annotations": [{"image_id": 9, "id": 1, "caption": "b"}, {"image_id": 7, "id": 2, "caption": "a"}],
@@ -248,6 +270,18 @@ def test_an_odd_line_is_left_out(tmp_path: Path, images: Path, line: str, reason
     manifest = run(tmp_path / "out", images=str(images), captions=str(tmp_path / "t.jsonl"))
     assert manifest.captions["text"].tolist() == ["a", "b"]
     assert dict(rejected(tmp_path / "out"))["t.jsonl row 2"].startswith(reason)  # type: ignore[arg-type]
+
+
+def test_columns_that_nobody_asks_for_are_not_read(tmp_path: Path, images: Path) -> None:
+    """A date in the year 50,000 is no Python date."""
+    far = pa.array([1_500_000_000_000_000] * 2, pa.timestamp("ms"))
+    table = pa.table({"image": ["a.png", "b.png"], "text": ["one", "two"], "split": ["train", "val"], "taken": far})
+    pq.write_table(table, tmp_path / "t.parquet")
+    manifest = run(tmp_path / "out", images=str(images), captions=str(tmp_path / "t.parquet"))
+    assert manifest.captions["text"].tolist() == ["one", "two"]
+    columns = {"caption": "taken"}
+    with pytest.raises(UserError, match=r"cannot be read after row 0: .*t\.parquet"):
+        run(tmp_path / "out", images=str(images), captions=str(tmp_path / "t.parquet"), columns=columns)
 
 
 def test_everything_that_is_left_out_is_listed(

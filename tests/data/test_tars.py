@@ -2,6 +2,7 @@
 
 import io
 import tarfile
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -96,3 +97,16 @@ def test_more_tars_than_a_process_may_open(tmp_path: Path, monkeypatch: pytest.M
     assert len(list(Path("/proc/self/fd").iterdir())) == before
     with pytest.raises(FileNotFoundError):
         files.read("7.tar", "8.jpg")
+
+
+def test_a_long_gap_is_not_read_at_once(tmp_path: Path) -> None:
+    (tmp_path / "t.tar").write_bytes(packed("a.jpg"))
+    with (tmp_path / "t.tar").open("ab") as tar:
+        tar.truncate(2**25)
+        tar.write(b"x")
+    tracemalloc.start()
+    places, rejected = list_tar(tmp_path / "t.tar", "t.tar")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (list(places), rejected) == (["a.jpg"], [(f"t.tar byte {MEMBER}", "damaged: no header of a tar")])
+    assert peak < 2**23

@@ -111,6 +111,12 @@ def test_html_has_the_text_of_the_markdown_and_none_of_its_tags(table: Table, tm
     assert "<td>a|&lt;pad&gt;, 5,000</td>" in html
 
 
+def test_a_page(table: Table) -> None:
+    page = to_page([table, table], "Title", "Words.")
+    assert page.startswith("## Title\n\nWords.\n\n### A & B\n")
+    assert page.count(to_markdown(table)) == 2
+
+
 def test_a_booktabs_float(table: Table) -> None:
     lines = to_latex(table).splitlines()
     assert lines[0] == r"\begin{table*}[!htbp]"
