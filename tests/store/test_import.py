@@ -1,3 +1,4 @@
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +18,7 @@ from vitcapr.errors import UserError
 from vitcapr.pipeline.paths import find_store
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.adopt import adopt
-from vitcapr.store.importing import open_foreign
+from vitcapr.store.foreign_files import open_foreign
 from vitcapr.store.reader import open_features
 
 IDS = ["b.jpg", "a.jpg", "c.jpg"]
@@ -48,6 +49,12 @@ def write_h5_big(path: Path) -> None:
     write_h5(path, {"grid": GRIDS, "ids": IDS})
 
 
+def write_folder(path: Path) -> None:
+    path.mkdir()
+    for name, grid in zip(IDS, GRIDS, strict=True):
+        np.save(path / Path(name).stem, grid)
+
+
 EACH = dict(zip(IDS, GRIDS, strict=True))
 
 
@@ -58,6 +65,7 @@ EACH = dict(zip(IDS, GRIDS, strict=True))
         ("big.h5", write_h5_big),
         ("each.npz", lambda path: np.savez(path, **EACH)),
         ("big.npz", lambda path: np.savez(path, image_id=np.array(IDS), grid=GRIDS)),
+        ("folder", write_folder),
     ],
 )
 def test_grids_take_the_order_of_the_data_set(tmp_path: Path, data: Path, name: str, write: Any) -> None:
@@ -68,10 +76,27 @@ def test_grids_take_the_order_of_the_data_set(tmp_path: Path, data: Path, name: 
         assert store.grid == (2, 3)
         np.testing.assert_array_equal(store["patches"][:], GRIDS.reshape(3, 6, 4)[[1, 0, 2]])
         assert store.attributes["weights_sha256"] is None
-    assert "imported.file_sha256" in run_features("info", sealed)
+        assert store.attributes["imported"]["kind"] in name or name in ("folder",)
+    assert "imported.kind" in run_features("info", sealed)
     run_features("verify", sealed)
     before = sealed.read_bytes()
     assert imported(tmp_path / name, "--data", data).read_bytes() == before
+
+
+def test_partitions_of_clip_retrieval(tmp_path: Path, data: Path) -> None:
+    for part, rows in enumerate(([0, 1], [2])):
+        for folder, array in (("img_emb", VECTORS), ("text_emb", 2 * VECTORS)):
+            (tmp_path / "clip" / folder).mkdir(parents=True, exist_ok=True)
+            np.save(tmp_path / "clip" / folder / f"{folder}_{part}.npy", array[rows])
+        names = [IDS[row] for row in rows]
+        table = pd.DataFrame({"image_path": [f"/x/{name}" for name in names], "caption_id": [f"{n}#0" for n in names]})
+        (tmp_path / "clip" / "metadata").mkdir(exist_ok=True)
+        table.to_parquet(tmp_path / "clip" / "metadata" / f"metadata_{part}.parquet")
+    with open_features(imported(tmp_path / "clip", "--data", data)) as store:
+        np.testing.assert_array_equal(store["cls"][:], VECTORS[[1, 0, 2]])
+    with open_features(imported(tmp_path / "clip", "--data", data, "--of", "captions")) as store:
+        assert store.ids == ["a.jpg#0", "b.jpg#0", "c.jpg#0"]
+        np.testing.assert_array_equal(store["text"][:], 2 * VECTORS[[1, 0, 2]])
 
 
 def test_an_export_comes_back(tmp_path: Path, data: Path) -> None:
@@ -83,11 +108,12 @@ def test_an_export_comes_back(tmp_path: Path, data: Path) -> None:
 
 
 @pytest.mark.usefixtures("data")
-def test_vectors_are_exported_as_a_partition_of_clip_retrieval(tmp_path: Path) -> None:
+def test_partitions_come_back(tmp_path: Path) -> None:
     np.savez(tmp_path / "v.npz", image_id=np.array(IDS), cls=VECTORS)
     run_features("export", imported(tmp_path / "v.npz"), "--to", "clip-retrieval", "-o", tmp_path / "again")
-    np.testing.assert_array_equal(np.load(tmp_path / "again/img_emb/img_emb_0.npy"), VECTORS)
-    assert pd.read_parquet(tmp_path / "again/metadata/metadata_0.parquet")["image_id"].tolist() == IDS
+    with open_features(imported(tmp_path / "again")) as store:
+        np.testing.assert_array_equal(store["cls"][:], VECTORS)
+        assert store.ids == IDS
 
 
 @pytest.mark.usefixtures("data")
@@ -118,6 +144,9 @@ def test_what_does_not_fit_is_one_line(tmp_path: Path, data: Path) -> None:
     np.save(tmp_path / "bare.npy", VECTORS)
     with pytest.raises(UserError, match="give --ids"):
         imported(tmp_path / "bare.npy")
+    (tmp_path / "ids.txt").write_text("\n".join(IDS), encoding="utf-8-sig")
+    with open_features(imported(tmp_path / "bare.npy", "--ids", tmp_path / "ids.txt")) as store:
+        assert store.ids == IDS
 
 
 def test_an_experiment_adopts_a_store_of_its_images(tmp_path: Path, data: Path) -> None:
@@ -130,6 +159,10 @@ def test_an_experiment_adopts_a_store_of_its_images(tmp_path: Path, data: Path) 
         assert adopted.fingerprint == store.fingerprint
     with pytest.raises(UserError, match=r"not those of the images of the data set .* --data"):
         run_stage(adopt, store=imported(tmp_path / "big.h5"), manifest=data, sealed=output)
+    partial = {**json.loads(sealed.read_text()), "partial": True}
+    sealed.write_text(json.dumps(partial))
+    with pytest.raises(UserError, match="the store is incomplete"):
+        run_stage(adopt, store=sealed, manifest=data, sealed=output)
 
 
 def test_an_experiment_adopts_a_store_of_its_captions(tmp_path: Path, data: Path) -> None:
@@ -213,13 +246,17 @@ def test_each_row_has_one_id(tmp_path: Path, ids: list[str], words: str) -> None
         pass
 
 
+@pytest.mark.parametrize("kind", ["f.h5", "f.npz", "f.npy"])
 @pytest.mark.parametrize("with_data", [False, True])
-def test_corrected_ids_are_another_store(tmp_path: Path, data: Path, with_data: bool) -> None:
-    np.save(tmp_path / "f.npy", VECTORS)
+def test_corrected_ids_are_another_store(tmp_path: Path, data: Path, kind: str, with_data: bool) -> None:
+    if kind == "f.npy":
+        np.save(tmp_path / kind, VECTORS)
+    else:
+        (write_h5 if kind == "f.h5" else lambda path, arrays: np.savez(path, **arrays))(tmp_path / kind, {"x": VECTORS})
     for order in (IDS[::-1], IDS):
-        (tmp_path / "ids.txt").write_text("\n".join(order), encoding="utf-8-sig")
+        (tmp_path / "ids.json").write_text(json.dumps(order), encoding="utf-8-sig")
         options = ["--data", data] if with_data else []
-        with open_features(imported(tmp_path / "f.npy", "--ids", tmp_path / "ids.txt", *options)) as store:
+        with open_features(imported(tmp_path / kind, "--ids", tmp_path / "ids.json", *options)) as store:
             assert store.ids == (sorted(IDS) if with_data else order)
             np.testing.assert_array_equal(store["cls"][:], VECTORS[[order.index(name) for name in store.ids]])
 
@@ -278,11 +315,24 @@ def test_no_image_gets_the_features_of_another(
         imported(tmp_path / "f.npz", "--data", cats_and_dogs)
 
 
-def test_the_path_below_the_folder_is_the_id(tmp_path: Path, cats_and_dogs: Path) -> None:
+@pytest.mark.parametrize("kind", ["clip", "npy", "npz", "h5"])
+def test_the_path_below_the_folder_is_the_id(tmp_path: Path, cats_and_dogs: Path, kind: str) -> None:
     names = [f"{kind}/{number:03}" for kind in ("dogs", "cats") for number in range(3)]
     values = np.arange(24, dtype=np.float32).reshape(6, 4)
-    source = tmp_path / "f.h5"
-    write_h5(source, dict(zip(names, values, strict=True)))
+    source = tmp_path / kind
+    if kind == "clip":
+        for folder in ("img_emb", "metadata"):
+            (source / folder).mkdir(parents=True)
+        np.save(source / "img_emb/img_emb_0.npy", values)
+        table = pd.DataFrame({"image_path": [f"/home/me/{name}.jpg" for name in names]})
+        table.to_parquet(source / "metadata/metadata_0.parquet")
+    elif kind == "h5":
+        source = tmp_path / "f.h5"
+        write_h5(source, dict(zip(names, values, strict=True)))
+    else:
+        for name, row in zip(names, values, strict=True):
+            (source / name).parent.mkdir(parents=True, exist_ok=True)
+            np.save(source / name, row) if kind == "npy" else np.savez(source / name, feat=row)
     with open_features(imported(source, "--data", cats_and_dogs)) as store:
         np.testing.assert_array_equal(store["cls"][:], values[[3, 4, 5, 0, 1, 2]])
 
@@ -300,3 +350,7 @@ def test_pickles_are_not_opened_and_the_line_says_what_to_do(tmp_path: Path) -> 
     (tmp_path / "f.pt").write_bytes(b"x")
     with pytest.raises(UserError, match=r"torch.load\(FILE, weights_only=True\), write it with numpy.savez"):
         imported(tmp_path / "f.pt")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder/a.pt").write_bytes(b"x")
+    with pytest.raises(UserError, match=r"the folder has .pt files .* torch.load\(FILE, weights_only=True\)"):
+        imported(tmp_path / "folder")

@@ -18,7 +18,10 @@ from vitcapr.store.reader import open_features
 
 ROWS = 7
 IDS = [f"{row}.jpg" for row in range(ROWS)]
-WRONG_IDS: tuple[list[str], ...] = (IDS[:-1], [*IDS, "more"], [*IDS[:-1], IDS[0]], [], ["", *IDS[1:]])
+WRONG_IDS: tuple[list[Any], ...] = (
+    *(IDS[:-1], [*IDS, "more"], [*IDS[:-1], IDS[0]], [*IDS[:-1], None], [*IDS[:-1], 5], [], [*IDS[:-1], ""]),
+    [*IDS[:-1], [IDS[-1]]],
+)
 
 
 def write_features(kind: str, box: Path) -> Path:
@@ -29,9 +32,13 @@ def write_features(kind: str, box: Path) -> Path:
             file["cls"], file["image_id"] = values, IDS
     elif kind == "npz":
         np.savez(source, cls=values, image_id=np.array(IDS))
-    else:
+    elif kind == "npy":
         np.save(source, values)
-        (box / "ids.txt").write_text("\n".join(IDS))
+        write_json(box / "ids.json", IDS)
+    else:
+        source.mkdir()
+        for name, row in zip(IDS, values, strict=True):
+            np.save(source / f"{name}.npy", row)
     return source
 
 
@@ -39,20 +46,22 @@ def import_hostile(box: Path, draw: random.Random, tally: Tally) -> None:
     """A file of features that is damaged, or ids that are not one for each row."""
     shutil.rmtree(box, ignore_errors=True)
     box.mkdir()
-    kind = draw.choice(("h5", "npz", "npy"))
+    kind = draw.choice(("h5", "npz", "npy", "folder"))
     source = write_features(kind, box)
     arguments, must_refuse = ["features", "import", source.name, "--stores", "stores"], False
     if kind == "npy":
-        arguments += ["--ids", "ids.txt"]
+        arguments += ["--ids", "ids.json"]
     way = draw.random()
-    if way < 0.3:
-        (box / "ids.txt").write_text("\n".join(wrong := draw.choice(WRONG_IDS)))
-        arguments = [*arguments[:5], "--ids", "ids.txt"]
+    file = draw.choice([source] if source.is_file() else sorted(source.iterdir()))
+    if way < 0.3 and kind != "folder":
+        write_json(box / "ids.json", wrong := draw.choice(WRONG_IDS))
+        arguments = [*arguments[:5], "--ids", "ids.json"]
         name, must_refuse = f"{kind}, ids {wrong}"[:80], True
     elif way < 0.4:
-        name = f"{kind}: {replace_by_no_file(source, draw)}"
+        name = f"{kind}: {replace_by_no_file(file, draw)}"
     else:
-        source.write_bytes(damaged(source.read_bytes(), draw))
+        before = file.read_bytes()
+        file.write_bytes(damaged(before, draw))
         name = f"{kind}: other bytes"
     run = attempt(box, arguments)
     problem = run.problem
@@ -94,10 +103,10 @@ def import_corrected(box: Path, draw: random.Random, tally: Tally) -> None:
             file.update(values)
     else:
         np.savez(box / "f.npz", **values)
-    (box / "right.txt").write_text("\n".join(IDS))
-    (box / "wrong.txt").write_text("\n".join(draw.sample(IDS, ROWS)))
-    right = {"--array": "a", "--ids": "right.txt", "--grid": "2x3", "--name": "x"}
-    wrong = {"--array": "b", "--ids": "wrong.txt", "--grid": draw.choice(("3x2", "6x1")), "--name": "y"}
+    write_json(box / "right.json", IDS)
+    write_json(box / "wrong.json", draw.sample(IDS, ROWS))
+    right = {"--array": "a", "--ids": "right.json", "--grid": "2x3", "--name": "x"}
+    wrong = {"--array": "b", "--ids": "wrong.json", "--grid": draw.choice(("3x2", "6x1")), "--name": "y"}
     mistaken = draw.sample(sorted(right), draw.randrange(1, 4))
     problem = None
     for options in (right | {key: wrong[key] for key in mistaken}, right):

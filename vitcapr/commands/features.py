@@ -171,7 +171,9 @@ def pull(
 
 @app.command("import")
 def import_store(
-    source: Annotated[Path, typer.Argument(help="An .h5, .npz or .npy file.")],
+    source: Annotated[
+        Path, typer.Argument(help="An .h5, .npz or .npy file, a folder of .npy, or clip-retrieval's folder.")
+    ],
     data: Annotated[
         Path | None, typer.Option("--data", help="manifest.json of a data set; the rows are put in its order.")
     ] = None,
@@ -179,7 +181,9 @@ def import_store(
     name: Annotated[
         str | None, typer.Option("--name", help="Name of the backbone (default: name of the file).")
     ] = None,
-    ids: Annotated[Path | None, typer.Option("--ids", help="File with the ids of the rows, one per line.")] = None,
+    ids: Annotated[
+        Path | None, typer.Option("--ids", help="File with the ids of the rows: a JSON list, or one id per line.")
+    ] = None,
     array: Annotated[
         list[str] | None, typer.Option("--array", help="Import only this array; repeat the option for several.")
     ] = None,
@@ -190,7 +194,8 @@ def import_store(
 ) -> None:
     """Convert features of another program into a sealed store."""
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.store.importing import import_features, open_foreign, read_ids
+    from vitcapr.store.foreign_files import open_foreign, read_ids
+    from vitcapr.store.importing import import_features
 
     identity = "image_id" if of == "images" else "caption_id"
     order = None
@@ -198,7 +203,7 @@ def import_store(
         manifest = read_manifest(data)
         order = (manifest.image_table if of == "images" else manifest.caption_table).column(identity).tolist()
     given = read_ids(ids) if ids is not None else None
-    with Reporter() as reporter, open_foreign(source, given) as foreign:
+    with Reporter() as reporter, open_foreign(source, given, of) as foreign:
         if array is not None:
             foreign = foreign.only(array)
         with reporter.track(f"import {source.name}", len(order or foreign.ids), "rows") as tracker:
