@@ -1,6 +1,7 @@
 import json
 from pathlib import Path
 
+import dask.array as da
 import numpy as np
 import pytest
 
@@ -121,3 +122,4 @@ def test_mistakes_are_one_line(sealed: Path) -> None:
         run_features("stats", sealed, "--arrays", "clz")
     with pytest.raises(UserError, match=r"no scheduler answers there|distributed is not installed"):
         run_features("stats", sealed, "--scheduler", "fast://")
+    assert int(da.ones(4, dtype=int).sum().compute()) == 4  # No client of a scheduler that is none is left.

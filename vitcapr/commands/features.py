@@ -236,8 +236,10 @@ def _scheduler(address: str | None) -> Iterator[None]:
         return
     try:
         from distributed import Client
+        from distributed.comm import resolve_address
 
-        client = Client(address, timeout="10s")
+        # A client of an address that is none would stay, and everything after it would wait for its scheduler.
+        client = Client(resolve_address(address), timeout="10s")
     except ImportError as error:
         raise UserError("distributed is not installed", remedy="pip install 'vitcapr[distributed]'") from error
     except (OSError, ValueError) as error:
