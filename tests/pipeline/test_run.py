@@ -293,7 +293,10 @@ def test_gc_takes_what_no_rule_makes_and_no_setting_uses(toys: Toys, printed: Pr
     toys.run(0.25)
     toys.run(0.5)
     Path("results/a/model/notes.txt").write_text("mine")
-    kept("a", "results/a/model/weights")
+    Path("results/.jobs").mkdir()
+    for name in ("long", "old"):
+        Path(f"results/.jobs/{name}.json").write_text("{}")
+    kept("a", "results/a/model/weights", "results/.jobs/long.json")
     listed = printed(gc.main)
     assert "a: copy  (" in listed
     assert "results/result_cache/" in listed
@@ -301,6 +304,7 @@ def test_gc_takes_what_no_rule_makes_and_no_setting_uses(toys: Toys, printed: Pr
     assert "deleted" in printed(gc.main, yes=True)
     assert not Path("results/a/out").exists()
     assert Path("results/a/model/weights").exists()
+    assert [path.stem for path in Path("results/.jobs").iterdir()] == ["long"]
     assert "in use" in printed(gc.main)
     toys.run(0.25)
     assert toys.trainings == 3

@@ -16,6 +16,7 @@ from vitcapr.files import file_states
 from vitcapr.pipeline.dry_run import planned_dag
 from vitcapr.pipeline.records import RUNS, Records, Run, find_experiment_folder
 from vitcapr.pipeline.result_cache import VARIABLE, open_result_cache
+from vitcapr.pipeline.rule import JOBS
 from vitcapr.progress import format_bytes, print_lines
 from vitcapr.store.check import unused_stores
 
@@ -70,12 +71,14 @@ def main(
 
 
 def unused(results: Path, files: Mapping[str, list[list[Path]]]) -> Iterator[Unused]:
-    """Results of definitions that are no longer in use, unused entries of the result cache, and unused stores."""
-    used = set[str]()
+    """Results of definitions that are no longer in use, unused entries of the result cache, unused stores, and jobs of
+    earlier runs whose commands were too long."""
+    used, jobs = set[str](), set(results.glob(f"{JOBS}/*.json"))
     for experiment in recorded_experiments(results):
         records, needed = Records(experiment), None
         if experiment.name in files:
             paths = set[str]().union(*map(output_files, files[experiment.name]))
+            jobs -= set(map(Path, paths))
             needed = {path.removeprefix(f"{find_experiment_folder(path)}/") for path in paths}
         else:
             print_lines(f"{experiment}: its configuration is not known and it is left alone; name it with --configfile")
@@ -94,6 +97,9 @@ def unused(results: Path, files: Mapping[str, list[list[Path]]]) -> Iterator[Unu
         kept = "written within the last hour, left alone" if store.recent else ""
         written = datetime.fromtimestamp(store.path.stat().st_mtime, UTC)
         yield Unused(str(store.path), f"{store.chunks} chunks, {written:%Y-%m-%d}", [store.path], store.size, kept)
+    if jobs:
+        size = sum(state.st_size for state in file_states(jobs).values())
+        yield Unused(str(results / JOBS), f"{len(jobs)} jobs of earlier runs", sorted(jobs), size)
 
 
 def _files(records: Records, run: Run) -> Unused:
@@ -147,9 +153,11 @@ def configurations(given: list[Path]) -> dict[str, list[list[Path]]]:
 
 
 def output_files(configfiles: list[Path]) -> set[str]:
-    """Every file that the rules make for an experiment."""
+    """Every file that the rules make for an experiment, and the files with the jobs of long commands."""
     with planned_dag(configfiles) as dag:
-        return {str(file) for job in dag.jobs for file in job.output}
+        words = {str(job.params.get("command")).rpartition(" ")[2] for job in dag.jobs}
+        long = {word for word in words if Path(word).parent.name == JOBS}
+        return long | {str(file) for job in dag.jobs for file in job.output}
 
 
 app = typer_app(main)
