@@ -10,8 +10,6 @@ import math
 import mmap
 import multiprocessing
 import os
-import signal
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
@@ -31,6 +29,7 @@ from vitcapr.encoders.staging import to_device
 from vitcapr.errors import UserError
 from vitcapr.formats.containers import TableFile
 from vitcapr.store.layout import PIXELS
+from vitcapr.workers import depend_on_parent
 
 _BATCHES_AHEAD = 2
 _IMAGES_OF_A_CORE = 32
@@ -77,16 +76,8 @@ _decode_here: Callable[..., None]
 def _begin(decode: Callable[..., None]) -> None:
     global _decode_here
     _decode_here = decode
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's.
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    depend_on_parent()
     Image.core.set_blocks_max(_KEPT_BLOCKS)  # type: ignore[attr-defined]
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    parent.join()
-    os._exit(1)
 
 
 def _decode(block: int, first: int, facts: Iterable[_Facts]) -> None:

@@ -164,7 +164,7 @@ def rendering(folder: Path) -> Iterator[tuple["subprocess.Popen[str]", list[psut
                 assert process.poll() is None
                 time.sleep(0.05)
             children = psutil.Process(process.pid).children(recursive=True)
-            workers = [child for child in children if any("popen_loky" in part for part in child.cmdline())]
+            workers = [child for child in children if any("spawn_main" in part for part in child.cmdline())]
             yield process, workers
         finally:
             for each in (process, *workers):

@@ -1,16 +1,20 @@
 """The data set: picture i of a seed, its captions, its masks, and all of them written to a folder."""
 
 import io
+import multiprocessing
 import random
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from joblib import Parallel, delayed  # type: ignore[import-untyped]
-from joblib.externals.loky.process_executor import TerminatedWorkerError  # type: ignore[import-untyped]
 from PIL import Image
 
 from vitcapr.demo.config import ScenesConfig
@@ -22,6 +26,7 @@ from vitcapr.errors import UserError
 from vitcapr.files import sha256_bytes
 from vitcapr.formats.manifest import write_manifest
 from vitcapr.progress import Reporter
+from vitcapr.workers import depend_on_parent
 
 DATASET = "scenes"
 OPPOSITES = {
@@ -36,8 +41,6 @@ SCENE, DRAWING, ENGLISH, CHINESE = range(4)
 COMPRESSION = 3
 _WORTH_A_PROCESS = 16
 """Pictures that take about as long as the start of a process."""
-_IDLE = 5
-"""Seconds after which a process without work ends."""
 
 
 @dataclass(frozen=True)
@@ -114,21 +117,14 @@ def write_scenes(
     """
     for folder in ("pictures", "masks"):
         (directory / folder).mkdir(parents=True, exist_ok=True)
+    make = partial(_write_picture, directory, scenes, near_duplicates)
     tables: dict[str, list[dict[str, Any]]] = {"images": [], "captions": [], "objects": []}
-    processes = max(1, min(processes, scenes.images // _WORTH_A_PROCESS))
-    ends = {"idle_worker_timeout": _IDLE}  # Of workers whose parent was killed.
-    parallel = Parallel(processes, return_as="generator", batch_size=_WORTH_A_PROCESS, **ends)
-    make = delayed(_write_picture)
-    results = parallel(make(directory, scenes, near_duplicates, index) for index in range(scenes.images))
-    try:
-        with reporter.track("scenes", scenes.images, "pictures") as tracker:
-            for rows in results:
-                for name, table in tables.items():
-                    table.extend(rows[name])
-                tracker.advance()
-    except TerminatedWorkerError as error:
-        remedy = "run it again; if memory ran out, with fewer CPU cores (taskset) or with more memory"
-        raise UserError("a process that rendered pictures was killed", remedy=remedy) from error
+    number = scenes.images
+    with reporter.track("scenes", number, "pictures") as tracker, mapped(make, number, processes) as results:
+        for rows in results:
+            for name, table in tables.items():
+                table.extend(rows[name])
+            tracker.advance()
     return write_manifest(
         directory,
         dataset=DATASET,
@@ -138,6 +134,43 @@ def write_scenes(
         objects=pd.DataFrame(tables["objects"]),
         rejected=[],
     )
+
+
+@contextmanager
+def mapped(make: Callable[[int], Any], number: int, processes: int) -> Iterator[Iterator[Any]]:
+    """``make`` of 0 to ``number - 1`` in this order; of many, in several processes.
+
+    Args:
+        make: a function that can be pickled.
+
+    Raises:
+        UserError: a process was killed.
+        Exception: what ``make`` raised.
+    """
+    count = min(processes, number // _WORTH_A_PROCESS)
+    if count <= 1:
+        yield map(make, range(number))
+        return
+    pool = ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), depend_on_parent)
+    try:
+        # The pool hangs if a process is killed while requests are added, so they are few and added before a process
+        # has begun; pool.map would hang later, too: it cancels requests that the pool then fails.
+        starts = range(0, number, _WORTH_A_PROCESS)
+        futures = deque(
+            pool.submit(_each, make, range(start, min(start + _WORTH_A_PROCESS, number))) for start in starts
+        )
+        yield (result for _ in starts for result in futures.popleft().result())
+    except BrokenProcessPool as error:
+        raise UserError(
+            "a process that rendered pictures was killed",
+            remedy="run it again; if memory ran out, with fewer CPU cores (taskset) or with more memory",
+        ) from error
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _each(make: Callable[[int], Any], numbers: range) -> list[Any]:
+    return list(map(make, numbers))
 
 
 def _write_picture(

@@ -1,0 +1,19 @@
+"""Processes that work for one parent."""
+
+import multiprocessing
+import os
+import signal
+import threading
+
+
+def depend_on_parent() -> None:
+    """Leave Ctrl-C to the parent, and end when it has ended."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def wait() -> None:
+        parent = multiprocessing.parent_process()
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
