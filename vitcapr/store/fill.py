@@ -145,9 +145,7 @@ def fill(
             report.line(f"{copied} {kind}s copied from other stores ({names}), {left} to compute")
         for index in pending:
             if not len(known.missing(index)):
-                chunk = _chunk(writer.layouts, encoder.device)
-                known.fill(index, _numbers(chunk))
-                writer.write(index, _numbers(chunk), known.copied(index))
+                _write(writer, known, index, _chunk(writer.layouts, encoder.device))
         pending = [index for index in pending if len(known.missing(index))]
         # Check at the start, so that a long extraction does not fail at its end.
         if warning := writer.space_warning(len(pending)):
@@ -205,8 +203,7 @@ def _compute(
         wait()
         for name, rows, values in extremes:
             _check_range(values, writer.layouts[name].dtype, rows, plan.rows)
-        known.fill(index, _numbers(chunk))
-        writer.write(index, _numbers(chunk), known.copied(index))
+        _write(writer, known, index, chunk)
 
     def finish(most: int) -> None:
         """Wait until at most so many chunks are being written."""
@@ -252,8 +249,11 @@ def _chunk(layouts: Mapping[str, ArrayLayout], device: torch.device) -> dict[str
     }
 
 
-def _numbers(chunk: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
-    return {name: array.numpy() for name, array in chunk.items()}
+def _write(writer: StoreWriter, known: KnownRows, index: int, chunk: Mapping[str, Tensor]) -> None:
+    """Write a chunk whose computed rows are in place, with the known ones."""
+    arrays = {name: array.numpy() for name, array in chunk.items()}
+    known.fill(index, arrays)
+    writer.write(index, arrays, known.copied(index))
 
 
 def _place(values: Tensor, chunk: Tensor, places: np.ndarray) -> None:

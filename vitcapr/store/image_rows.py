@@ -110,12 +110,13 @@ class Pixels:
             return
         largest, on_gpu = max(map(len, batches)), device.type == "cuda"
         cores = len(os.sched_getaffinity(0)) if on_gpu else torch.get_num_threads()
-        ahead = max(_BATCHES_AHEAD, math.ceil(cores * _IMAGES_OF_A_CORE / largest)) if on_gpu else _BATCHES_AHEAD
+        ahead = max(_BATCHES_AHEAD, math.ceil(cores * _IMAGES_OF_A_CORE / largest))
         blocks = [_shared_memory((largest, *self._preprocessing.size, 3)) for _ in range(ahead + 1)]
+
+        side = max(self._preprocessing.resize) if self._preprocessing.scaled_decoding else None
 
         def decode(block: int, first: int, facts: Iterable[_Facts]) -> None:
             for (path, width, height, sha256), out in zip(facts, blocks[block][first:], strict=False):
-                side = max(self._preprocessing.resize) if self._preprocessing.scaled_decoding else None
                 self._preprocessing.prepare(read_image(self._source, path, width * height, sha256, side), out)
 
         pool: Executor
