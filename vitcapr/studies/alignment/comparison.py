@@ -1,6 +1,6 @@
 """A study on the features of two stores, from its settings to its tables."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,9 +14,9 @@ from vitcapr.formats.tables import NOTHING, Table, row, to_page
 from vitcapr.metrics.labels import COLUMNS as SCORES
 from vitcapr.progress import Reporter
 from vitcapr.store.reader import FeatureStore
-from vitcapr.studies.alignment.config import StudyConfig
 from vitcapr.studies.alignment.inputs import WORDS, Features, image_inputs, pairs_of, word_features
-from vitcapr.studies.alignment.similarity import PERMUTATIONS, Similarity, similarity
+from vitcapr.studies.alignment.room import StudyConfig
+from vitcapr.studies.alignment.similarity import PERMUTATIONS, similarity
 from vitcapr.studies.alignment.study import (
     COMPARED,
     SIZES,
@@ -68,10 +68,10 @@ def compare_alignments(
         sentences: the store of the captions.
     """
     features = _features(views, sentences, pairing, settings.inputs)
-    fits = {}
-    for name, each in features.items():
-        base, held_out = (pairs_of(*each, pairing, split, None, 0) for split in ("train", "validation"))
-        fits[name] = similarity(base, held_out)
+    before = pd.DataFrame(
+        {"inputs": name, **similarity(*(pairs_of(*each, pairing, split, None, 0) for split in ("train", "validation")))}
+        for name, each in features.items()
+    )
     families: dict[str, list[str]] = {}
     for name, inputs in settings.fitted:
         families.setdefault(name, []).extend([inputs] if inputs else features)
@@ -83,7 +83,7 @@ def compare_alignments(
     runs = pd.DataFrame(map(vars, study.runs(list(sizes), settings.seeds, report)))
     scores = score_frame(runs, *study.test_pool)
     seconds = runs[["system", "family", "inputs", "pairs", "seed", "cpu_seconds"]]
-    differences, before = difference_frame(runs, study.baseline, _SAMPLES), similarity_frame(fits)
+    differences = difference_frame(runs, study.baseline, _SAMPLES)
     tables = [*recall_tables(scores, differences, seconds, study.baseline), similarity_table(before)]
     frames = scores, differences, interval_frame(runs, _SAMPLES), before, seconds
     return StudyResult(*frames, tables, protocol(study))
@@ -128,20 +128,8 @@ def recall_tables(
     return tables
 
 
-def similarity_frame(fits: Mapping[str, Similarity]) -> pd.DataFrame:
-    """How well the encoders fit each other before anything is fitted: a row for each image input.
-
-    Columns: ``inputs, cka, mutual_knn, calibrated, p_value, matched``.
-    """
-    rows = [
-        (name, fit.cka, fit.mutual_neighbours, fit.calibrated.value, fit.calibrated.p_value, fit.matched)
-        for name, fit in fits.items()
-    ]
-    return pd.DataFrame(rows, columns=["inputs", "cka", "mutual_knn", "calibrated", "p_value", "matched"])
-
-
 def similarity_table(frame: pd.DataFrame) -> Table:
-    """:func:`similarity_frame` for people."""
+    """How well the encoders fit each other before anything is fitted: a row for each image input."""
     rows = [
         row(name, *(f"{value:.3f}" for value in values), f"{100 * matched:.1f}")
         for name, *values, matched in frame.itertuples(index=False, name=None)

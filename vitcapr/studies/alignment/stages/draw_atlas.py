@@ -3,8 +3,8 @@ from typing import Annotated
 from vitcapr.formats import kinds
 from vitcapr.pipeline.figure import Experiment
 from vitcapr.pipeline.stage import In, Out
+from vitcapr.rooms import listed
 from vitcapr.stages._drawing import Drawing, Pictures
-from vitcapr.studies.alignment.config import run_alignments
 
 _ROOT = "results/{experiment}"
 _FILES = ("intervals", "similarity", "seconds")
@@ -14,7 +14,7 @@ _FEWEST = 3
 
 def _alignments(experiment: Experiment) -> dict[str, str]:
     """The alignments by their encoders, if no two have the same ones and they compare several inputs."""
-    alignments = run_alignments(experiment.config)
+    alignments = listed(experiment.config, "alignments")
     named = {f"{one.image}/{one.text}": name for name, one in alignments.items()}
     several = sum(len(one.inputs) for one in alignments.values()) >= _FEWEST
     return named if len(named) == len(alignments) and several else {}
