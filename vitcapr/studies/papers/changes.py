@@ -107,7 +107,8 @@ def hard_negatives(published: Published, builds: Sequence[BuildRow], measured: M
         tuple(lines),
         align=f"ll{'r' * len(asked.metrics)}l",
         caption="The paper's rows are of MS COCO. A change is with hard negatives - without, on the same images; in "
-        f"parentheses its 95 % interval, by resampling images in pairs, {_SAMPLES} times. {caption(asked, shown)}",
+        f"parentheses its 95 % interval, by resampling images in pairs, {_SAMPLES} times. "
+        + caption(published, asked, shown),
         notes=tuple(notes.written),
         name="hard_negatives",
     )

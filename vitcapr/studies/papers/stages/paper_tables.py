@@ -44,15 +44,8 @@ def paper_tables(
     from vitcapr.studies.papers.tables import beside_the_paper, write_paper_tables
     from vitcapr.studies.papers.tables import paper_tables as tables_of
 
-    scores = read_summary(summary)
-    tables = tables_of(
-        paper,
-        scores,
-        systems=settings.systems,
-        comparisons=comparisons or [],
-        cards=cards or [],
-        ranks=ranks or [],
-    )
+    made = {"comparisons": comparisons or [], "cards": cards or [], "ranks": ranks or []}
+    tables = tables_of(paper, read_summary(summary), systems=settings.systems, **made)
     write_paper_tables(paper, tables, page=page, latex=latex, numbers=numbers)
-    write_page_section(section, beside_the_paper(paper, scores, settings.systems))
+    write_page_section(section, beside_the_paper(paper, tables))
     report.line(f"paper_tables: {len(tables)} tables beside {paper} in {latex.parent}")
