@@ -20,13 +20,13 @@ from vitcapr.studies.alignment.similarity import PERMUTATIONS, similarity
 from vitcapr.studies.alignment.study import (
     COMPARED,
     SIZES,
+    TESTED,
     Study,
     difference_frame,
     interval_frame,
     score_frame,
 )
 
-_TESTED = ("i2t_recall_1", "t2i_recall_1")
 _SAMPLES = 2000
 """Bootstrap samples of a difference."""
 
@@ -80,7 +80,7 @@ def compare_alignments(
     report.line(f"images: {splits}; {study.training_pairs:,} training pairs")
     default = [*(size for size in SIZES if size < study.training_pairs), None]
     sizes = dict.fromkeys(study.training_pairs if size is None else size for size in settings.sizes or default)
-    runs = pd.DataFrame(map(vars, study.runs(list(sizes), settings.seeds, report)))
+    runs = pd.DataFrame(study.runs(list(sizes), settings.seeds, report))
     scores = score_frame(runs, *study.test_pool)
     seconds = runs[["system", "family", "inputs", "pairs", "seed", "cpu_seconds"]]
     differences = difference_frame(runs, study.baseline, _SAMPLES)
@@ -108,7 +108,7 @@ def recall_tables(
 ) -> list[Table]:
     """A table for each number of pairs: recalls in percent, differences to the baseline and processor time."""
     against = {(one["system"], one["pairs"], one["score"]): one for one in differences.to_dict("records")}
-    tested = () if baseline is None else _TESTED
+    tested = () if baseline is None else TESTED
     labels = [SCORES[score].label for score in COMPARED]
     gain_labels = [f"{SCORES[score].label} - {baseline}" for score in tested]
     tables = []
@@ -168,10 +168,9 @@ def largest_study(name: str, scores: pd.DataFrame) -> Table:
         scores: a row for each fit, as in ``scores.csv``.
     """
     largest = scores[scores["pairs"] == scores["pairs"].max()]
-    shown = ("i2t_recall_1", "t2i_recall_1")
     rows = [
-        row(str(system), *(SCORES[score].exact(runs[score].mean()) for score in shown))
+        row(str(system), *(SCORES[score].exact(runs[score].mean()) for score in TESTED))
         for system, runs in largest.groupby("system", sort=False)
     ]
     title = f"Alignment {name}: {scores['pairs'].max():,} pairs, mean over {largest['seed'].nunique()} seeds"
-    return Table(title, ("system", *(SCORES[score].label for score in shown)), tuple(rows))
+    return Table(title, ("system", *(SCORES[score].label for score in TESTED)), tuple(rows))

@@ -1,4 +1,4 @@
-"""The figures of alignments: recall of a study, a heat map of what inputs give, and their similarity against recall."""
+"""The figures of alignments: recall of a study, and a heat map of what inputs give."""
 
 import numpy as np
 import pandas as pd
@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from vitcapr.report.direction import TITLES
 from vitcapr.report.figures.learning_curve import learning_curve
-from vitcapr.report.figures.style import PAGE_WIDTH, SMALL_TEXT_SIZE, new_figure, series, styled
+from vitcapr.report.figures.style import PAGE_WIDTH, SMALL_TEXT_SIZE, new_figure, styled
 
 _INPUT = 0.17
 """Inches that an input takes."""
@@ -69,19 +69,3 @@ def _draw_values(axes: Axes, values: pd.DataFrame) -> None:
     axes.set_xticks(range(numbers.shape[1]), values.columns, rotation=90)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
-
-
-@styled
-def similarity_against_recall(atlas: pd.DataFrame) -> Figure:
-    """A dot for each input: its calibrated mutual kNN before training, and its Recall@1 in percent after."""
-    figure = new_figure(PAGE_WIDTH, 2.6)
-    for axes, (direction, title) in zip(figure.subplots(1, 2, sharex=True), TITLES.items(), strict=True):
-        for number, (name, part) in enumerate(atlas.groupby(["text", "family"], sort=False)):
-            look = {**series(number), "linestyle": "none"}
-            axes.plot(part["calibrated"], 100 * part[f"{direction}_recall_1"], label=", ".join(map(str, name)), **look)
-        axes.set_title(title, loc="left")
-        axes.set_xlabel("calibrated mutual kNN of training pairs")
-        axes.grid()
-    figure.axes[0].set_ylabel("R@1 (%)")
-    figure.legend(handles=figure.axes[0].get_lines(), loc="outside lower center", ncols=3)
-    return figure

@@ -107,9 +107,8 @@ class Published(_Closed):
     """How each system was trained, in words."""
     gains: dict[str, dict[str, str]] = {}
     """Printed gains: the kind of gain, then its value by metric."""
-    other_numbers: tuple[dict[str, str], ...]
-    """Numbers that belong in no table of scores: ``quantity``, ``printed``, ``where``, and ``build``, what stands for
-    it here."""
+    other_numbers: tuple[tuple[str, str, str, str], ...]
+    """Numbers that belong in no table of scores: quantity, as printed, where, and what stands for it here."""
 
     def numbers(self) -> list[tuple[str, PublishedRow, str, Number]]:
         """Table, row, metric and number of each, in the order of the files."""

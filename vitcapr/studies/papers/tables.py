@@ -210,7 +210,7 @@ def other_numbers(published: Published) -> Table:
     return Table(
         "Other numbers of the paper",
         ("quantity", "paper", "from", "this build"),
-        tuple(row(*(one[key] for key in ("quantity", "printed", "where", "build"))) for one in published.other_numbers),
+        tuple(row(*one) for one in published.other_numbers),
         align="llll",
         caption="As printed in the paper; beside each, what stands for it in this build.",
         name="other_numbers",

@@ -32,7 +32,7 @@ def _captioners(experiment: Experiment) -> dict[str, str]:
 
 
 @Drawing(
-    files=lambda _: ["atlas/atlas", "atlas/similarity"],
+    files=lambda _: ["atlas/atlas"],
     tables={"table": "atlas/atlas.md", "values": "atlas/atlas.csv"},
     inputs=lambda experiment: {
         **{
@@ -58,13 +58,13 @@ def draw_atlas(
     values: Annotated[Out[kinds.TableFile], "atlas.csv: the same numbers, a row for each input and family"],
     metrics: dict[str, In[kinds.MetricsFile]] | None = None,
 ) -> Pictures:
-    """Compare every layer, token and encoder that the alignments read: a heat map, and similarity against recall."""
+    """Compare every layer, token and encoder that the alignments read: a heat map, and tables."""
     from vitcapr.files import write_text
     from vitcapr.formats.containers import frame_to_csv
     from vitcapr.studies.alignment.atlas import atlas_page, read_atlas, read_captioners
-    from vitcapr.studies.alignment.figures import heat_map, similarity_against_recall
+    from vitcapr.studies.alignment.figures import heat_map
 
     atlas, captioners = read_atlas(intervals, similarity, seconds), read_captioners(metrics or {})
     write_text(values, frame_to_csv(atlas))
     write_text(table, atlas_page(atlas, captioners))
-    return {"atlas": heat_map(atlas, captioners), "similarity": similarity_against_recall(atlas)}
+    return heat_map(atlas, captioners)
