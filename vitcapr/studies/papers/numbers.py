@@ -12,7 +12,7 @@ from vitcapr.errors import UserError
 TABLE_NAMES = {
     "vitcap-r": (
         "captioning_flickr8k", "decoding", "retrieval_flickr8k", "captioning_coco", "retrieval_coco",
-        "hard_negatives", "reranking", "self_critical", "training", "other_numbers",
+        "hard_negatives", "training", "other_numbers",
     ),
     "blip2-flickr30k": (
         "literature_retrieval", "retrieval_flickr30k", "full_training", "heads", "training", "other_numbers",

@@ -12,9 +12,8 @@ from vitcapr.files import write_text
 from vitcapr.formats.containers import frame_to_csv
 from vitcapr.formats.model import read_card
 from vitcapr.formats.page_section import PageSection
-from vitcapr.formats.scores import read_comparison
 from vitcapr.formats.tables import NOTHING, Table, row, to_csv, to_document, to_latex, to_markdown, to_page, write_page
-from vitcapr.studies.papers.changes import before_and_after, gains, hard_negatives, read_ranks
+from vitcapr.studies.papers.changes import gains, hard_negatives, read_ranks
 from vitcapr.studies.papers.numbers import TABLE_NAMES, Published, read_published
 from vitcapr.studies.papers.side_by_side import BUILD, build_rows, seed_average, side_by_side
 
@@ -66,7 +65,6 @@ def paper_tables(
     summary: pd.DataFrame,
     *,
     systems: Mapping[str, str],
-    comparisons: Sequence[Path],
     cards: Sequence[Path],
     ranks: Sequence[Path],
 ) -> list[Table]:
@@ -74,16 +72,13 @@ def paper_tables(
 
     Args:
         systems: see :func:`~vitcapr.studies.papers.side_by_side.seed_average`.
-        comparisons: files ``comparison.json``; cards: files ``card.json``; ranks: files ``ranks.npz``.
+        cards: files ``card.json``; ranks: files ``ranks.npz``.
     """
     published = read_published(paper)
     builds = seed_average(build_rows(summary), systems)
-    compared = [read_comparison(path) for path in comparisons]
     others: dict[str, Callable[[], Table]] = {
         "hard_negatives": lambda: hard_negatives(published, builds, read_ranks(ranks)),
         "gains": lambda: gains(published, builds),
-        "reranking": lambda: before_and_after("reranking", compared),
-        "self_critical": lambda: before_and_after("self-critical training", compared),
         "training": lambda: training(published, [read_training_setup(path) for path in cards]),
         "other_numbers": lambda: other_numbers(published),
     }
