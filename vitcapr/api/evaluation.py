@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +12,7 @@ from pydantic import Field
 
 from vitcapr.api.caption_inputs import Captions, References, read_captions, read_references
 from vitcapr.config.report import FOR_ENGLISH
+from vitcapr.data.marks import marks_remark
 from vitcapr.errors import UserError
 from vitcapr.formats.captions import CocoCaption, read_instances
 from vitcapr.formats.embeddings import Embeddings, read_embeddings
@@ -23,6 +25,8 @@ from vitcapr.metrics.scoring import score_captions, select_metrics
 
 METRICS = ("bleu", "meteor", "rouge_l", "cider")
 
+_CLEARLY = 5
+"""Standard errors by which a mean difference of cosines is not chance."""
 Array = Any
 """An array of numpy, torch or another library, or the path of a ``.npy`` file."""
 Samples = Annotated[int, Field(ge=0, le=1_000_000)]
@@ -41,6 +45,7 @@ class Evaluation:
         differences: if there is a system to compare with, a row a score: ``metric``, ``before`` (that system),
             ``after`` (this one), ``difference``, ``low``, ``high``, ``p_value``, ``verdict``.
         without_captions: images of the references that have no caption and are not scored.
+        remarks: lines on what in the input may make the scores other than they should be.
     """
 
     scores: pd.DataFrame
@@ -48,6 +53,7 @@ class Evaluation:
     protocol: str
     differences: pd.DataFrame | None = None
     without_captions: int = 0
+    remarks: Sequence[str] = ()
 
 
 def evaluate(
@@ -111,7 +117,7 @@ def evaluate(
         return {**place, "metrics": scored.scores, "protocol": protocol}, scored.per_image
 
     report, per_image = score(written)
-    differences = None
+    differences, other = None, dict[str, CocoCaption]()
     if against is not None:
         other = read_captions(against, texts, files_of_images, "the other captions")
         if other.keys() != written.keys():
@@ -123,7 +129,17 @@ def evaluate(
         differences = _frame(compare_systems(before, after, samples, seed)["metrics"])
     scores = report["metrics"]
     table = per_image[["image_id", "caption", "tokens", *(column for column in scores if column in per_image)]]
-    return Evaluation(_frame(scores), table, report["protocol"], differences, len(texts) - len(scored_texts))
+    remarks = [
+        f"{what}: {remark}"
+        for what, each in {
+            "captions": [one.caption for one in written.values()],
+            "the other captions": [one.caption for one in other.values()],
+            "references": [*chain(*texts.values())],
+        }.items()
+        if (remark := marks_remark(each))
+    ]
+    missing = len(texts) - len(scored_texts)
+    return Evaluation(_frame(scores), table, report["protocol"], differences, missing, remarks)
 
 
 def evaluate_retrieval(
@@ -160,7 +176,7 @@ def evaluate_retrieval(
         embedded = _paired(images, texts, captions_per_image, image_of_text)
     scored = score_embeddings(embedded, split="all", languages=["any"], samples=samples, seed=seed)
     ranks = pd.DataFrame({"image": np.arange(len(embedded.images)), "i2t_rank": scored.ranks.ranks.i2t})
-    return Evaluation(_frame(scored.scores), ranks, scored.protocol)
+    return Evaluation(_frame(scored.scores), ranks, scored.protocol, remarks=_order_remarks(embedded))
 
 
 def _paired(
@@ -185,6 +201,21 @@ def _paired(
         caption_row=order.astype(np.int32),
         caption_image=owner[order].astype(np.int32),
     )
+
+
+def _order_remarks(embedded: Embeddings) -> list[str]:
+    """A line if the texts fit the images better in the other usual order: the first text of every image, then the
+    second of every image."""
+    images, each = len(embedded.images), len(embedded.captions) // len(embedded.images)
+    given = embedded.caption_image[np.argsort(embedded.caption_row)]
+    if each == 1 or not np.array_equal(given, np.repeat(np.arange(images), each)):
+        return []
+    other = np.tile(np.arange(images), each)
+    gain = np.einsum("te,te->t", embedded.captions, embedded.images[other] - embedded.images[given])
+    if gain.mean() <= _CLEARLY * gain.std() / len(gain) ** 0.5:
+        return []
+    remedy = f"if that is their order, give --image-of-text the saved numpy.tile(range({images}), {each})"
+    return [f"the texts fit the images better in the order: text 1 of each image, text 2 of each image, ...; {remedy}"]
 
 
 def _vectors(values: Array, what: str) -> np.ndarray:
