@@ -63,10 +63,11 @@ TRAINED = {"captioner": "captioners/attention", "retriever": "retrievers/paper"}
 THREADS = {
     "extract": 2,
     **dict.fromkeys(("train_backbone", "train_captioner", "train_retriever", "decode", "decode_attentively"), 1),
-    **dict.fromkeys(("embed", "tune_reranking", "rerank", "score_retrieval"), 1),
+    **dict.fromkeys(("embed", "feature_statistics", "tune_reranking", "rerank", "score_retrieval"), 1),
 }
 """As many on Slurm as without: another number may add up in another order."""
-OF_ITS_RUN = {"logs", "benchmarks", "runs", "gpu.csv", "gpu", "checksums"}
+OF_ITS_RUN = {"logs", "benchmarks", "runs", "gpu.csv", "gpu", "checksums", "index.html"}
+"""The first page tells what the jobs cost."""
 """Files and folders that say when, where and how a file was made; and the figure of GPU use, of a cluster alone."""
 # Slurm's plugin looks at its jobs ten seconds later each time that none has ended; here it looks every two.
 HEAD = """
