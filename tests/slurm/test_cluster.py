@@ -67,8 +67,7 @@ THREADS = {
 }
 """As many on Slurm as without: another number may add up in another order."""
 OF_ITS_RUN = {"logs", "benchmarks", "runs", "gpu.csv", "gpu", "checksums", "index.html"}
-"""The first page tells what the jobs cost."""
-"""Files and folders that say when, where and how a file was made; and the figure of GPU use, of a cluster alone."""
+"""What says when, where, how and at what cost a file was made; and the figure of GPU use, of a cluster alone."""
 # Slurm's plugin looks at its jobs ten seconds later each time that none has ended; here it looks every two.
 HEAD = """
 from snakemake.cli import main
