@@ -236,6 +236,12 @@ def test_marks_of_a_tokenizer_are_noticed() -> None:
     assert found.remarks == [f"captions: 1 of 3 captions {what}"]
 
 
+def test_references_as_captions_are_noticed() -> None:
+    copied = {image: texts[0] for image, texts in REFERENCES.items()}
+    (remark,) = vitcapr.evaluate({**copied, 285: "A bear."}, REFERENCES, metrics=["bleu"], samples=0).remarks
+    assert remark.startswith("3 of 4 captions are references of their image, word for word; ")
+
+
 @pytest.mark.parametrize(
     ("images", "texts", "options", "message"),
     [

@@ -138,6 +138,10 @@ def evaluate(
         }.items()
         if (remark := marks_remark(each))
     ]
+    copies = sum(one.caption in texts[image] for image, one in written.items())
+    if copies > len(written) / 2:
+        remedy = "to score people, take each caption out of its references"
+        remarks.append(f"{copies} of {len(written)} captions are references of their image, word for word; {remedy}")
     missing = len(texts) - len(scored_texts)
     return Evaluation(_frame(scores), table, report["protocol"], differences, missing, remarks)
 
