@@ -305,7 +305,7 @@ def test_each_job_got_the_requested_resources(story: Story) -> None:
         assert job["Partition"] == ("gpu-l40s" if rule in on_gpu else "cpu"), job
         assert re.fullmatch(r"gpu:l40s:1\(IDX:[01]\)" if rule in on_gpu else "", job["GRES"]), job
     (data,) = story.watch.of("data")
-    assert data["MinMemoryNode"] == "4000M"
+    assert data["MinMemoryNode"] == "8000M"
     assert {job["TimeLimit"] for job in story.watch.of("train_captioner")} == {"12:00:00"}
 
 
