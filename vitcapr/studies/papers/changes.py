@@ -9,7 +9,7 @@ from vitcapr.formats.scores import RankFile
 from vitcapr.formats.tables import NOTHING, Cell, Notes, Table, row
 from vitcapr.metrics.bootstrap import Measure, compare
 from vitcapr.metrics.labels import COLUMNS
-from vitcapr.metrics.rank_files import file_measures
+from vitcapr.metrics.retrieval import file_measures
 from vitcapr.studies.papers.numbers import Published
 from vitcapr.studies.papers.side_by_side import (
     BEFORE_TRAINING,

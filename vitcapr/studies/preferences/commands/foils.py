@@ -99,7 +99,7 @@ def _likelihood(folder: Path, photographs: Path) -> "LikelihoodScorer":
 
     from vitcapr.api.captioner import load_captioner
     from vitcapr.data.photographs import open_image
-    from vitcapr.decoding.captioners import open_captioner
+    from vitcapr.decoding.generate import open_captioner
     from vitcapr.encoders.precision import resolve_device
     from vitcapr.formats.vocabulary import Vocabulary
     from vitcapr.studies.preferences.compositional import LikelihoodScorer
