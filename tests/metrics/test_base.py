@@ -9,11 +9,11 @@ from vitcapr.config.reading import parse
 from vitcapr.config.report import ScoreSettings
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import Manifest, read_manifest
-from vitcapr.metrics import base, tokens
+from vitcapr.metrics import base, java
 from vitcapr.metrics.base import Caption, TokenisedCaptions, references_of
+from vitcapr.metrics.java import tokenize_all
 from vitcapr.metrics.labels import COLUMNS
 from vitcapr.metrics.scoring import caption_metrics
-from vitcapr.metrics.tokens import tokenize_all
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_words_go_back_to_their_captions(monkeypatch: pytest.MonkeyPatch) -> Non
     def tokenize(captions: list[Caption]) -> list[str]:
         return [caption.text.lower().strip(".") for caption in captions]
 
-    monkeypatch.setattr(tokens, "tokenize", tokenize)
+    monkeypatch.setattr(java, "tokenize", tokenize)
     candidates = [Caption("two", "Two CATS"), Caption("one", "Dog."), Caption("two", "cat")]
     references = {"one": ["A dog.", "Dogs"], "two": ["Cats"]}
     words, reference_words = tokenize_all(candidates, references, "en")
@@ -63,7 +63,7 @@ def test_words_go_back_to_their_captions(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_another_language_has_characters_for_tokens_and_needs_no_java(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(tokens, "tokenize")
+    monkeypatch.delattr(java, "tokenize")
     found = tokenize_all([Caption("one", "一个男人。")], {"one": ["一个 男人，2只 Hunde", "!"]}, "zh")
     assert found == (["一 个 男 人"], {"one": ["一 个 男 人 2 只 hunde", ""]})
 

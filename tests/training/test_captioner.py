@@ -15,7 +15,7 @@ from tests.models.untrained import untrained
 from tests.training.trained import StopsBefore, assert_continues, assert_same, train_in
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
 from vitcapr.config.training import CaptionerPhaseConfig, CaptionerTrainingConfig
-from vitcapr.decoding.hypotheses import Hypothesis
+from vitcapr.decoding.stepwise import Hypothesis
 from vitcapr.formats.training import write_history
 from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.models.interface import Captioner

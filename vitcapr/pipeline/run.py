@@ -64,7 +64,7 @@ class Job:
             with joined(resolve_device(device)):
                 self._call()
         elif stage.processes is not None and (processes := int(get_dotted(settings, stage.processes))) > 1:
-            from vitcapr.training.processes import run_processes
+            from vitcapr.training.distributed import run_processes
 
             run_processes(stage.name, processes, device, stage.command(self.plain, self.log)[len(COMMAND) + 1 :])
         else:

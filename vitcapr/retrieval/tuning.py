@@ -9,7 +9,7 @@ from vitcapr.formats.embeddings import RerankingWeight
 from vitcapr.formats.manifest import Manifest
 from vitcapr.metrics.base import references_of
 from vitcapr.metrics.candidates import CandidateScores, tokenize_candidates
-from vitcapr.metrics.tokens import tokenizer_name
+from vitcapr.metrics.java import tokenizer_name
 from vitcapr.progress import Reporter
 from vitcapr.retrieval.n_best import Terms, choose_weight, read_n_best
 from vitcapr.retrieval.reranking import RetrieverFiles, blind_likelihoods
