@@ -112,9 +112,6 @@ def test_what_does_not_fit_is_refused() -> None:
         rank_matches(images[:-1], captions, owner)
     with pytest.raises(UserError, match=r"an image has no caption \(row 20 of the image"):
         rank_matches(np.concatenate([images, images[:1]]), captions, owner)
-
-
-def test_scores_beyond_float32_are_refused() -> None:
     long = np.full((1, 2), 2e19, np.float32)
     with pytest.raises(UserError, match="overflow float32"):
         rank_matches(long, long, np.array([0]))

@@ -24,6 +24,7 @@ from vitcapr.data.images import BadImage, ImageSource, data_url, decode, thumbna
 from vitcapr.data.photographs import MAX_PIXELS
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import Manifest, read_manifest
+from vitcapr.metrics.similarity import unit
 from vitcapr.report.attended import SCRIPT
 
 PAGE = Path(__file__).with_name("page")
@@ -190,14 +191,14 @@ class Nearness:
     """Cosines with vectors (N, D), and how near these are to one another."""
 
     def __init__(self, vectors: NDArray[np.floating]) -> None:
-        self._vectors = _unit(vectors)
+        self._vectors = unit(vectors).astype(np.float32)
         cosines = self._vectors @ self._vectors.T
         np.fill_diagonal(cosines, -1)
         self.usual = float(np.quantile(cosines.max(axis=1), _UNUSUAL))
 
     def likeness(self, vector: NDArray[np.floating]) -> Likeness:
         """Of one vector (D,)."""
-        return Likeness(float((self._vectors @ _unit(vector[None])[0]).max()), self.usual)
+        return Likeness(float((self._vectors @ unit(vector[None])[0]).max()), self.usual)
 
 
 class TrainingImages:
@@ -260,8 +261,3 @@ def _summary(features: Mapping[str, NDArray[np.floating]]) -> NDArray[np.floatin
     """(B, D) of B images: the mean of the patches, whose cosines tell photographs from drawings better than CLS."""
     patches = features.get("patches")
     return features["cls"] if patches is None else np.asarray(patches, np.float32).mean(axis=1)
-
-
-def _unit(vectors: NDArray[np.floating]) -> NDArray[np.float32]:
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.asarray(vectors / np.maximum(lengths, 1e-12), np.float32)
