@@ -16,7 +16,7 @@ import psutil
 from PIL import Image
 
 from tests.checkpoints import snapshot
-from vitcapr.demo.config import ScenesConfig
+from vitcapr.demo.room import ScenesConfig
 from vitcapr.demo.scenes.dataset import make_picture, original_of, split_of, write_scenes
 from vitcapr.demo.scenes.lexicon import COLORS
 from vitcapr.demo.scenes.render import render
@@ -141,7 +141,7 @@ def test_every_second_held_out_picture_is_a_near_duplicate_of_one_of_its_split()
 RENDERING = """
 import sys
 from pathlib import Path
-from vitcapr.demo.config import ScenesConfig
+from vitcapr.demo.room import ScenesConfig
 from vitcapr.demo.scenes.dataset import write_scenes
 from vitcapr.errors import UserError
 from vitcapr.progress import Reporter

@@ -26,8 +26,8 @@ from vitcapr.studies.alignment.closed_forms import (
     ridge_both_ways,
     weighted_cosine,
 )
-from vitcapr.studies.alignment.config import FAMILIES as NAMES
 from vitcapr.studies.alignment.heads import HEADS, configured, start_from_cca
+from vitcapr.studies.alignment.room import FAMILIES as NAMES
 from vitcapr.studies.alignment.similarity import (
     calibrate,
     linear_cka,

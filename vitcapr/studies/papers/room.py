@@ -1,8 +1,17 @@
 """Papers: their published numbers beside the scores, and their figures."""
 
-from typing import Any
+from typing import Any, Literal
 
+from vitcapr.config.base import Section
 from vitcapr.rooms import Room
+
+
+class Run(Section):
+    information: bool = False
+    """Measure entropy and mutual information of the embeddings of retrievers and fine-tuned dual encoders; of the
+    latter before training, too. Not on the training split."""
+    paper: Literal["vitcap-r", "blip2-flickr30k", "bert-vit"] | None = None
+    """The paper whose published numbers the tables show beside the scores."""
 
 
 def _information(experiment: Any) -> list[str]:

@@ -6,21 +6,58 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import yaml
 
 from vitcapr.errors import UserError
 from vitcapr.files import write_text
 from vitcapr.formats.containers import frame_to_csv
 from vitcapr.formats.model import read_card
 from vitcapr.formats.page_section import PageSection
-from vitcapr.formats.scores import read_comparison
 from vitcapr.formats.tables import NOTHING, Table, row, to_csv, to_document, to_latex, to_markdown, to_page, write_page
-from vitcapr.studies.papers.changes import before_and_after, gains, hard_negatives, read_ranks
+from vitcapr.studies.papers.changes import gains, hard_negatives, read_ranks
 from vitcapr.studies.papers.numbers import TABLE_NAMES, Published, read_published
 from vitcapr.studies.papers.side_by_side import BUILD, build_rows, seed_average, side_by_side
 
-_COLUMNS: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("training_setups.yaml").read_text(encoding="utf-8"))
-"""Title and settings of each, by the name of its cells."""
+_PHASE = "model.training.phases.*"
+_COLUMNS: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    "epochs": ("epochs", {f"{_PHASE}.epochs": "{}"}),
+    "batch": (
+        "batch",
+        {
+            f"{_PHASE}.batch_pairs": "{} pairs",
+            f"{_PHASE}.batch_images": "{} images",
+            f"{_PHASE}.captions_per_image": "captions of each: {}",
+            "model.training.pairs": "{} pairs in all",
+        },
+    ),
+    "learning_rate": ("learning rate", {f"{_PHASE}.learning_rate": "{}", "model.training.optimizer": "{}"}),
+    "schedule": ("schedule", {f"{_PHASE}.schedule": "{}"}),
+    "objective": (
+        "objective",
+        {
+            f"{_PHASE}.objective": "{}",
+            "model.temperature": "temperature {}",
+            f"{_PHASE}.hard_negatives": "hard negatives: {}",
+        },
+    ),
+    "dropout": (
+        "dropout",
+        {"captioner.dropout": "{}", "model.image.dropout": "{} image", "model.text.dropout": "{} text"},
+    ),
+    "embedding": (
+        "word embedding",
+        {
+            "captioner.word_vectors": "{}",
+            "captioner.embedding_dim": "{} dimensions",
+            "model.text.word_vectors": "{}",
+            "model.text.encoder": "features of {}",
+            "model.text.word_dim": "{} dimensions",
+        },
+    ),
+    "longest_caption": ("longest caption", {f"{_PHASE}.max_length": "{}", "model.text.max_length": "{}"}),
+    "best_loss": ("best validation score", {}),
+}
+"""The columns of the training set-ups: title, and the keys of a card whose values a cell shows, with the words around
+each value."""
 
 
 def paper_tables(
@@ -28,7 +65,6 @@ def paper_tables(
     summary: pd.DataFrame,
     *,
     systems: Mapping[str, str],
-    comparisons: Sequence[Path],
     cards: Sequence[Path],
     ranks: Sequence[Path],
 ) -> list[Table]:
@@ -36,29 +72,25 @@ def paper_tables(
 
     Args:
         systems: see :func:`~vitcapr.studies.papers.side_by_side.seed_average`.
-        comparisons: files ``comparison.json``; cards: files ``card.json``; ranks: files ``ranks.npz``.
+        cards: files ``card.json``; ranks: files ``ranks.npz``.
     """
     published = read_published(paper)
     builds = seed_average(build_rows(summary), systems)
-    compared = [read_comparison(path) for path in comparisons]
     others: dict[str, Callable[[], Table]] = {
         "hard_negatives": lambda: hard_negatives(published, builds, read_ranks(ranks)),
         "gains": lambda: gains(published, builds),
-        "reranking": lambda: before_and_after("reranking", compared),
-        "self_critical": lambda: before_and_after("self-critical training", compared),
         "training": lambda: training(published, [read_training_setup(path) for path in cards]),
         "other_numbers": lambda: other_numbers(published),
     }
     return [others[name]() if name in others else side_by_side(name, published, builds) for name in TABLE_NAMES[paper]]
 
 
-def beside_the_paper(paper: str, summary: pd.DataFrame, systems: Mapping[str, str]) -> PageSection:
+def beside_the_paper(paper: str, tables: Sequence[Table]) -> PageSection:
     """The tables that hold scores of the paper and of this build side by side, for the first page."""
     published = read_published(paper)
-    builds = seed_average(build_rows(summary), systems)
-    tables = [side_by_side(name, published, builds) for name in TABLE_NAMES[paper] if name in published.tables]
-    scored = [{line[0].text for line in t.rows if any(cell.text != NOTHING for cell in line[2:-1])} for t in tables]
-    both = [table for table, sources in zip(tables, scored, strict=True) if {BUILD, "paper"} <= sources]
+    scores = [table for table in tables if table.name in published.tables]
+    scored = [{line[0].text for line in t.rows if any(cell.text != NOTHING for cell in line[2:-1])} for t in scores]
+    both = [table for table, sources in zip(scores, scored, strict=True) if {BUILD, "paper"} <= sources]
     return PageSection("paper", "Beside the paper", f"{published.title}. {published.citation}.", both)
 
 
@@ -106,7 +138,7 @@ def read_training_setup(card: Path) -> dict[str, str]:
     score = ", ".join(f"{value:.4f} ({kind.replace('_', ' ')})" for kind, value in best)
     return {
         "system": card.parent.name,
-        **{name: _cell({**settings, "model": model}, column["settings"]) for name, column in _COLUMNS.items()},
+        **{name: _cell({**settings, "model": model}, keys) for name, (_, keys) in _COLUMNS.items()},
         "best_loss": f"{score} in epoch {content['best_epoch']}" if best else NOTHING,
     }
 
@@ -156,11 +188,12 @@ def training(published: Published, setups: Sequence[Mapping[str, str]]) -> Table
     printed = [("paper", one["where"], one) for one in published.training_setups]
     built = [(BUILD, "card.json", one) for one in setups]
     lines = [
-        row(source, one["system"], *(one[key] for key in _COLUMNS), origin) for source, origin, one in printed + built
+        row(source, one["system"], *(one.get(key, NOTHING) for key in _COLUMNS), origin)
+        for source, origin, one in [*printed, *built]
     ]
     return Table(
         "Training set-ups",
-        ("source", "model", *(column["title"] for column in _COLUMNS.values()), "from"),
+        ("source", "model", *(title for title, _ in _COLUMNS.values()), "from"),
         tuple(lines),
         align="l" * (len(_COLUMNS) + 3),
         caption=published.setups_caption,
@@ -172,7 +205,7 @@ def other_numbers(published: Published) -> Table:
     return Table(
         "Other numbers of the paper",
         ("quantity", "paper", "from", "this build"),
-        tuple(row(*(one[key] for key in ("quantity", "printed", "where", "build"))) for one in published.other_numbers),
+        tuple(row(*one) for one in published.other_numbers),
         align="llll",
         caption="As printed in the paper; beside each, what stands for it in this build.",
         name="other_numbers",

@@ -8,7 +8,7 @@ import typer
 from vitcapr.commands.config import described
 from vitcapr.commands.main import Log, split_commas, typer_app
 from vitcapr.progress import print_lines
-from vitcapr.studies.alignment.config import StudyConfig
+from vitcapr.studies.alignment.room import StudyConfig
 
 if TYPE_CHECKING:
     from vitcapr.studies.alignment.comparison import StudyResult
@@ -74,7 +74,7 @@ def main(
 
 
 def _write(result: "StudyResult", output: Path) -> None:
-    """The tables as CSV and Markdown, ``recall.pdf`` and ``recall.png``; print the tables."""
+    """The tables as CSV and Markdown, and ``recall`` as PDF and PNG if there is a curve; print the tables."""
     from vitcapr.files import write_text
     from vitcapr.formats.terminal import print_listing
     from vitcapr.report.figures.style import save_figure
@@ -83,9 +83,10 @@ def _write(result: "StudyResult", output: Path) -> None:
     tables = ("scores", "differences", "intervals", "similarity", "seconds")
     result.write(**{name: output / f"{name}.csv" for name in tables})
     write_text(output / "tables.md", result.page)
-    figure = alignment_curve(result.scores)
-    for suffix in ("pdf", "png"):
-        save_figure(figure, output / f"recall.{suffix}")
+    if result.scores["pairs"].nunique() > 1:
+        figure = alignment_curve(result.scores)
+        for suffix in ("pdf", "png"):
+            save_figure(figure, output / f"recall.{suffix}")
     for table in result.tables:
         print_lines(f"\n{table.title}")
         print_listing(table)

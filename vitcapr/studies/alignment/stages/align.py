@@ -4,7 +4,7 @@ from vitcapr.config.base import StageSettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Language, Out, stage
 from vitcapr.progress import Reporter
-from vitcapr.studies.alignment.config import AlignmentConfig
+from vitcapr.studies.alignment.room import AlignmentConfig
 
 
 class AlignSettings(StageSettings):
