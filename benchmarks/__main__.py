@@ -68,7 +68,12 @@ def ratios(report: dict[str, Any]) -> dict[str, list[Any]]:
 
 def tables(report: dict[str, Any]) -> dict[str, results.Table]:
     """What the pages show, by its name in the file."""
-    language_model = report["language_model"]
+    training, language_model = report["training"], report["language_model"]
+    decoding = {
+        name.replace("_", " "): [round(value["processor_ms_per_caption"], 2)]
+        for name, value in report["decoding"].items()
+        if isinstance(value, dict)
+    }
     pieces = {
         f"training step, {each} an image": [step["speed"], step["our_mb"], step["their_mb"]]
         for each, step in (
@@ -78,9 +83,13 @@ def tables(report: dict[str, Any]) -> dict[str, results.Table]:
     }
     searches = {"greedy, 12 pieces": "beam_1", "beam of 5, 12 pieces": "beam_5"}
     pieces |= {name: [language_model["decoding"][key], None, None] for name, key in searches.items()}
+    sources = {"memory": "memory", "a store": "store", "a store of int8": "eight_bits"}
+    steps = {name: [training[f"images_per_second_from_{key}"]] for name, key in sources.items()}
     memory = ["", "faster than transformers", "kept for the backward pass, MB", "transformers, MB"]
     return {
         "ratios": _table("make bench", ["measured in one run", "", "aim"], ratios(report)),
+        "decoding": _table("python -m benchmarks.decoding", ["", "CPU ms a caption"], decoding),
+        "training": _table("python -m benchmarks.training", ["training steps fed from", "images a second"], steps),
         "language model": _table("python -m benchmarks.language_model", memory, pieces),
     }
 

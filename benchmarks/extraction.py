@@ -35,7 +35,7 @@ from vitcapr.formats.manifest import Manifest, read_manifest, write_manifest
 from vitcapr.progress import Reporter
 from vitcapr.store.fill import StorePlan, fill
 from vitcapr.store.image_rows import ImageFeatures, Pixels
-from vitcapr.store.rows import Rows
+from vitcapr.store.layout import Rows
 from vitcapr.store.seal import seal, write_part
 
 

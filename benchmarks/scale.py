@@ -47,9 +47,8 @@ from vitcapr.progress import Reporter
 from vitcapr.store.caption_rows import CaptionFeatures
 from vitcapr.store.check import unused_stores
 from vitcapr.store.fill import StorePlan, fill
-from vitcapr.store.layout import chunk_range
+from vitcapr.store.layout import Rows, chunk_range
 from vitcapr.store.reader import open_features
-from vitcapr.store.rows import Rows
 from vitcapr.store.seal import write_part, write_sealed
 from vitcapr.store.statistics import statistics
 

@@ -33,8 +33,7 @@ def extract(
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.store.fill import StorePlan, fill, terms_of
     from vitcapr.store.image_rows import ImageFeatures, Pixels
-    from vitcapr.store.layout import chunk_range
-    from vitcapr.store.rows import Rows
+    from vitcapr.store.layout import Rows, chunk_range
     from vitcapr.store.seal import write_part
 
     if not 0 <= task < tasks:

@@ -35,7 +35,7 @@ def extract_text(
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.store.caption_rows import CHUNK, CaptionFeatures
     from vitcapr.store.fill import StorePlan, fill, terms_of
-    from vitcapr.store.rows import Rows
+    from vitcapr.store.layout import Rows
     from vitcapr.store.seal import write_sealed
 
     config, data = settings.text_encoder, read_manifest(manifest)

@@ -10,9 +10,8 @@ from torch import Tensor
 from vitcapr.encoders.base import NO_GRID
 from vitcapr.encoders.precision import dtype_name, memory_line
 from vitcapr.encoders.text_encoders import TextEncoder
-from vitcapr.encoders.word_vector_encoder import WordVectorEncoder
-from vitcapr.store.layout import TEXT
-from vitcapr.store.rows import Rows
+from vitcapr.encoders.text_towers import WordVectorEncoder
+from vitcapr.store.layout import TEXT, Rows
 
 CHUNK = 1024
 """Captions in one chunk of the store: under a megabyte, and a killed run loses a second or two of work."""

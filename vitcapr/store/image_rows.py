@@ -64,11 +64,6 @@ def read_image(source: ImageSource, path: str, pixels: int, sha256: str, side: i
         raise UserError(what, where=path, remedy=remedy) from error
 
 
-def _shared_memory(shape: Sequence[int]) -> np.ndarray:
-    """uint8, of this process and of those that it forks."""
-    return np.frombuffer(mmap.mmap(-1, math.prod(shape)), np.uint8).reshape(shape)
-
-
 _decode_here: Callable[..., None]
 """What a process of the pool was forked for."""
 
@@ -111,8 +106,9 @@ class Pixels:
         largest, on_gpu = max(map(len, batches)), device.type == "cuda"
         cores = len(os.sched_getaffinity(0)) if on_gpu else torch.get_num_threads()
         ahead = max(_BATCHES_AHEAD, math.ceil(cores * _IMAGES_OF_A_CORE / largest))
-        blocks = [_shared_memory((largest, *self._preprocessing.size, 3)) for _ in range(ahead + 1)]
-
+        shape = (largest, *self._preprocessing.size, 3)
+        # Memory of this process and of those that it forks.
+        blocks = [np.frombuffer(mmap.mmap(-1, math.prod(shape)), np.uint8).reshape(shape) for _ in range(ahead + 1)]
         side = max(self._preprocessing.resize) if self._preprocessing.scaled_decoding else None
 
         def decode(block: int, first: int, facts: Iterable[_Facts]) -> None:

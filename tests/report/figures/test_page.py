@@ -14,7 +14,7 @@ from vitcapr.report.figures.page import Word, wrap
 from vitcapr.report.figures.style import NO_FONT, families, text_width
 
 CHINESE = "一只狗在草地上奔跑"
-CACHED = (families, style._characters, fonts._warn)
+CACHED = (families, style._characters, style._warn)
 
 
 @pytest.fixture

@@ -11,8 +11,18 @@ from vitcapr.errors import UserError
 from vitcapr.files import write_text
 from vitcapr.formats.containers import frame_to_csv
 from vitcapr.formats.model import read_card
-from vitcapr.formats.page_section import PageSection
-from vitcapr.formats.tables import NOTHING, Table, row, to_csv, to_document, to_latex, to_markdown, to_page, write_page
+from vitcapr.formats.tables import (
+    NOTHING,
+    PageSection,
+    Table,
+    row,
+    to_csv,
+    to_document,
+    to_latex,
+    to_markdown,
+    to_page,
+    write_page,
+)
 from vitcapr.studies.papers.changes import gains, hard_negatives, read_ranks
 from vitcapr.studies.papers.numbers import TABLE_NAMES, Published, read_published
 from vitcapr.studies.papers.side_by_side import BUILD, build_rows, seed_average, side_by_side

@@ -63,13 +63,14 @@ def main(
     )
     views = [open_features(path) for path in (images, *(view or ()))]
     sentences = open_features(texts)
-    from vitcapr.batches.pairing import pair_stores
+    from vitcapr.batches.pairing import pair_by_file, pair_by_id
     from vitcapr.progress import Reporter
     from vitcapr.studies.alignment.comparison import compare_alignments
 
     sentences["text"]  # Another store has no such array, and says so before anything is paired.
     with Reporter(log) as reporter:
-        pairing = pair_stores(pairs, views[0].ids, sentences.ids, seed=0)
+        names = views[0].ids, sentences.ids
+        pairing = pair_by_file(pairs, *names, seed=0) if pairs else pair_by_id(*names, seed=0)
         _write(compare_alignments(views, sentences, pairing, settings, reporter), output)
 
 

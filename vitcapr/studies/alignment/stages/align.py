@@ -35,8 +35,7 @@ def align(
     """
     from vitcapr.batches.pairing import pair_by_manifest
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.formats.page_section import PageSection, write_page_section
-    from vitcapr.formats.tables import write_page
+    from vitcapr.formats.tables import PageSection, write_page, write_page_section
     from vitcapr.retrieval.embedder import open_augmented_views
     from vitcapr.store.reader import open_features
     from vitcapr.studies.alignment.comparison import compare_alignments, largest_study
