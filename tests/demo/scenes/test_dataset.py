@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import psutil
+import pytest
 from PIL import Image
 
 from tests.checkpoints import snapshot
