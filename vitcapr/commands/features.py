@@ -14,7 +14,7 @@ from vitcapr.errors import UserError
 from vitcapr.files import remove_remains, write_json
 from vitcapr.formats.audit import AUDIT, find_audit
 from vitcapr.formats.store_manifest import read_sealed
-from vitcapr.pipeline.changes import leaves
+from vitcapr.pipeline.fingerprint import leaves
 from vitcapr.pipeline.paths import stores_root
 from vitcapr.progress import Reporter, format_bytes, print_lines
 from vitcapr.store import transfer
@@ -59,7 +59,7 @@ def verify(sealed: Sealed) -> None:
             damaged += 1
             print_lines(f"bad: chunk {index} of {array} {problem}: {file.path}", stream=sys.stderr)
     if damaged:
-        again = f"run snakemake {compute_again(manifest['arrays'])}, which computes only what is missing"
+        again = compute_again(manifest["arrays"])
         if "imported" in manifest["attributes"]:
             again = "run the same features import again, which writes only what is missing"
         remedy = f"delete these files, then {again}"
