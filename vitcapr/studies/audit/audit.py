@@ -17,16 +17,8 @@ from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.tables import Table, number, row, to_page
 from vitcapr.progress import Reporter
 from vitcapr.store.reader import FeatureStore
+from vitcapr.studies.audit import suspicion
 from vitcapr.studies.audit.leaks import EQUAL, NEAR, ODD, SHARED, caption_facts, image_leaks
-from vitcapr.studies.audit.suspicion import (
-    PairedStores,
-    Share,
-    measure,
-    probability_wrong,
-    right_as_suspicious,
-    share_of,
-    wrong_share,
-)
 
 SHOWN = 100
 """Captions, and pairs of images, on the page."""
@@ -104,20 +96,20 @@ def audit(data: Manifest, images: FeatureStore, texts: FeatureStore, reporter: R
         raise UserError("an audit needs three images", where=data.dataset, remedy="add images")
     facts = caption_facts(data.caption_parts(), texts.attributes.get("max_length") or np.inf)
     owner = facts["image_row"].to_numpy()
-    stores = PairedStores(vectors, texts["text"], np.bincount(owner, minlength=len(vectors)))
+    stores = suspicion.PairedStores(vectors, texts["text"], np.bincount(owner, minlength=len(vectors)))
     with reporter.track("audit", 2 * len(facts), "captions") as tracker:
-        pairs, null, better_image, better_caption = measure(stores, advance=tracker.advance)
-    share = wrong_share(pairs, null, owner)
+        pairs, null, better_image, better_caption = suspicion.measure(stores, advance=tracker.advance)
+    share = suspicion.wrong_share(pairs, null, owner)
     scores = pd.DataFrame({"suspicion": pairs})
     scores["rank"] = scores["suspicion"].rank(ascending=False, method="first").astype(np.int32)
-    scores["p"] = right_as_suspicious(pairs, null, share.value)
-    scores["wrong"] = probability_wrong(pairs, null, share.value)
+    scores["p"] = suspicion.right_as_suspicious(pairs, null, share.value)
+    scores["wrong"] = suspicion.probability_wrong(pairs, null, share.value)
     captions = scores.assign(better_image=better_image, better_caption=better_caption).join(facts)
     leaks, compared = image_leaks(data, vectors)
     return Audit(data, captions, leaks, _counts(captions, share, leaks, {EQUAL: len(vectors), NEAR: compared}))
 
 
-def _counts(captions: pd.DataFrame, share: Share, leaks: pd.DataFrame, images: dict[str, int]) -> Table:
+def _counts(captions: pd.DataFrame, share: suspicion.Share, leaks: pd.DataFrame, images: dict[str, int]) -> Table:
     """Captions with the share of each kind, and pairs of images beside the number of images."""
     every, held_out = np.ones(len(captions), bool), captions["held_out"].to_numpy()
     kinds = {"more probably wrong than right": (captions["wrong"] >= 0.5, every)}
@@ -125,7 +117,7 @@ def _counts(captions: pd.DataFrame, share: Share, leaks: pd.DataFrame, images: d
     counted = [("wrong, estimated", share.value * len(captions), len(captions), share)]
     for kind, (flags, among) in kinds.items():
         if among.any():
-            part = share_of(flags.to_numpy()[among], captions["image_row"].to_numpy()[among])
+            part = suspicion.share_of(flags.to_numpy()[among], captions["image_row"].to_numpy()[among])
             counted.append((kind, flags.sum(), among.sum(), part))
     rows = [row(kind, f"{n:,.0f}", f"{of:,}", number(*part, scale=100, places=2)) for kind, n, of, part in counted]
     rows += [row(kind, f"{(leaks['leak'] == kind).sum():,}", f"{of:,}", "") for kind, of in images.items()]
