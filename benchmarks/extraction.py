@@ -103,7 +103,7 @@ def whole_extraction(
         start = time.perf_counter()
         plan = StorePlan(Path(folder), Rows.of_images(some), {"benchmark": images}, chunk, code="")
         pixels = Pixels(some.image_table, source, preprocessing)
-        features = ImageFeatures(pixels, preprocessing, backbone, "float16")
+        features = ImageFeatures(pixels, backbone, "float16")
         chunks = range(plan.chunks)
         writer = fill(plan, chunks, lambda: features, batch=batch, reuse=False, report=quiet)
         part = Path(folder) / "part.json"

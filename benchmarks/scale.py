@@ -82,6 +82,7 @@ class RandomVectors:
 
     shapes, store_dtype, grid, summary = {"cls": (WIDTH,)}, "float16", NO_GRID, "random vectors"
     device, waited, dim, dtype, model = torch.device("cpu"), 0.0, WIDTH, torch.float32, torch.nn.Identity()
+    longest = None
 
     def compute(self, batches: Sequence[np.ndarray]) -> Generator[dict[str, torch.Tensor], None, None]:
         for rows in batches:
@@ -180,8 +181,7 @@ def seal(size: Size) -> None:
 def fill_captions(size: Size) -> None:
     rows = Rows.of_captions(size.data)
     plan = size.plan(rows)
-    options: dict[str, Any] = {"max_length": 0, "device": torch.device("cpu")}
-    load = lambda: CaptionFeatures(rows, RandomVectors(), "float16", **options)  # noqa: E731
+    load = lambda: CaptionFeatures(rows, RandomVectors(), "float16")  # noqa: E731
     writer = fill(plan, range(plan.chunks), load, batch=BATCH, reuse=True, report=REPORT)
     sealed = size.folder / "text_features/a/manifest.json"
     write_sealed(writer, rows.id_parts(), "caption_id", sealed)

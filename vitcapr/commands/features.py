@@ -59,7 +59,7 @@ def verify(sealed: Sealed) -> None:
             damaged += 1
             print_lines(f"bad: chunk {index} of {array} {problem}: {file.path}", stream=sys.stderr)
     if damaged:
-        again = f"run snakemake {compute_again(manifest['arrays'])}, which computes only what is missing"
+        again = compute_again(manifest["arrays"])
         if "imported" in manifest["attributes"]:
             again = "run the same features import again, which writes only what is missing"
         remedy = f"delete these files, then {again}"

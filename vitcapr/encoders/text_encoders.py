@@ -65,7 +65,7 @@ class TextEncoder:
     ) -> None:
         self.tokenizer, self._tower, self.pool, self.longest = tokenizer, tower, pool, longest
         self.model, self.lowercase, self.prompt, self.room = tower.model, lowercase, prompt, tower.room
-        self.dtype, self._device = dtype, device
+        self.dtype, self.device = dtype, device
         self.dim = int(self._forward(self.tokenize(["a"])).shape[1])
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
@@ -101,7 +101,7 @@ class TextEncoder:
         if not vectors:
             return torch.empty(0, self.dim)
         place = torch.tensor([index for some in parts for index in some]).argsort()
-        return torch.cat(vectors)[to_device(place, self._device)]
+        return torch.cat(vectors)[to_device(place, self.device)]
 
     @torch.inference_mode()
     def _forward(self, tokens: list[list[int]]) -> Tensor:
@@ -113,9 +113,9 @@ class TextEncoder:
             padding_side="right",
             return_tensors="pt",
         )
-        mask = to_device(padded["attention_mask"], self._device)
+        mask = to_device(padded["attention_mask"], self.device)
         masked = {"attention_mask": mask} if length is None else {}
-        output = self._tower.run(input_ids=to_device(padded["input_ids"], self._device), **masked)
+        output = self._tower.run(input_ids=to_device(padded["input_ids"], self.device), **masked)
         return output.float() if output.ndim == 2 else self.pool(output.float(), mask)
 
 

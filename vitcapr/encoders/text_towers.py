@@ -201,7 +201,7 @@ class WordVectorEncoder:
     It knows all words of the file, for any vocabulary. If a word occurs twice in the file, the first vector is used.
     """
 
-    dtype = torch.float32
+    dtype, device, longest = torch.float32, torch.device("cpu"), None
 
     def __init__(self, path: Path) -> None:
         self.dim = read_dimension(path)

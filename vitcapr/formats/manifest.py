@@ -170,9 +170,8 @@ def write_manifest(
         (directory / stale).unlink(missing_ok=True)
     for name, parts in tables.items():
         write_frame(directory / name, parts, SCHEMAS[name])
-    write_text(
-        directory / "rejected.csv", frame_to_csv(pd.DataFrame(removed, columns=["item", "reason"], dtype=object))
-    )
+    left_out = pd.DataFrame(removed, columns=["item", "reason"], dtype=object)
+    write_text(directory / "rejected.csv", frame_to_csv(left_out))
 
     by_split = images["split"].value_counts()
     by_language = captions["language"].value_counts()

@@ -52,6 +52,6 @@ def extract(
     chunks = chunk_range(plan.chunks, task, tasks)
     with ImageSource(data.image_root) as source:
         pixels = Pixels(data.image_table, source, recipe.preprocessing)
-        load = lambda: ImageFeatures(pixels, recipe.preprocessing, recipe.load(), config.store_dtype)  # noqa: E731
+        load = lambda: ImageFeatures(pixels, recipe.load(), config.store_dtype)  # noqa: E731
         writer = fill(plan, chunks, load, batch=cut.batch, reuse=cut.reuse, report=report)
     write_part(part, plan.fingerprint, writer, chunks)

@@ -84,8 +84,7 @@ def check_store(manifest: Mapping[str, Any], group: Path, where: Path) -> None:
         UserError: the store is not what was sealed.
     """
     if not group.is_dir():
-        remedy = f"snakemake {compute_again(manifest['arrays'])} makes it again; pull a pulled store again"
-        raise UserError("the feature store is gone", where=group, remedy=remedy)
+        raise UserError("the feature store is gone", where=group, remedy=compute_again(manifest["arrays"]))
     _check_metadata(manifest, group, where)
     table, *chunks = sealed_files(manifest, group).items()
     random.Random().shuffle(chunks)
@@ -109,19 +108,20 @@ def _check_metadata(manifest: Mapping[str, Any], group: Path, where: Path) -> No
         differing.append("its attributes")
     if differing:
         what = f"the manifest is not that of the store: {', '.join(differing)} differ from {group}"
-        again = f"snakemake {compute_again(manifest['arrays'])} writes both again; pull a pulled store again"
-        raise UserError(what, where=where, remedy=again)
+        raise UserError(what, where=where, remedy=compute_again(manifest["arrays"]))
 
 
 def repair(arrays: Collection[str]) -> str:
     """What to do about a damaged store of these arrays."""
-    return (
-        "see what else is damaged with vitcapr features verify, delete it, and run "
-        f"snakemake {compute_again(arrays)}: only what is missing is computed again; pull a pulled store again"
-    )
+    return f"see what else is damaged with vitcapr features verify, delete it, and {compute_again(arrays)}"
 
 
 def compute_again(arrays: Collection[str]) -> str:
+    """How a store of these arrays is made whole."""
+    return f"run snakemake {_forced(arrays)}: only what is missing is computed again; pull a pulled store again"
+
+
+def _forced(arrays: Collection[str]) -> str:
     """Snakemake's options that compute what a store of these arrays lacks."""
     rule = "extract_text" if TEXT in arrays else "extract_pixels" if PIXELS in arrays else "extract"
     return f"--forcerun {rule} --until {'seal' if rule == 'extract' else rule}"
@@ -134,7 +134,7 @@ def lost_stores(experiment: Path) -> Iterator[tuple[Path, str]]:
         with suppress(UserError):  # A damaged manifest is an error of the stages that read it.
             manifest = read_sealed(sealed)
             if not (sealed.parent / manifest["store"]).is_dir():
-                yield sealed, "" if "imported" in manifest["attributes"] else compute_again(manifest["arrays"])
+                yield sealed, "" if "imported" in manifest["attributes"] else _forced(manifest["arrays"])
 
 
 def unused_stores(results: Path) -> list[Path]:
