@@ -37,14 +37,12 @@ def first_page(
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.scores import read_summary
     from vitcapr.formats.tables import read_page_section
-    from vitcapr.metrics.spread import Seeded
     from vitcapr.report import first_page_examples as examples
     from vitcapr.report.figures.examples import Choice, open_images
     from vitcapr.report.first_page import cost, data_line, to_html
     from vitcapr.report.score_tables import score_tables
 
     data, scores = read_manifest(manifest), read_summary(summary)
-    of_seeds = {name: Seeded(**model.values()) for name, model in settings.seeded.items()}
     choice = Choice(PICTURES, settings.images, settings.words)
     captions, attention = (
         {n.replace("/", ", "): path for n, path in (each or {}).items()} for each in (captions, attention)
@@ -66,7 +64,7 @@ def first_page(
         facts=[("data", data_line(data)), *settings.facts.items()],
         result=examples.sentences(scores, split, comparisons or []),
         attention=examples.attention_picture(data, split, captions, attention),
-        scores=[*score_tables(scores), *examples.seed_tables(scores, of_seeds)],
+        scores=[*score_tables(scores), *examples.seed_tables(scores, settings.seeded)],
         curves=examples.training_pictures(histories or {}),
         cost=cost(page, [summary, manifest, *captions.values(), *embeddings.values()]),
         has_oracle=settings.has_oracle,
