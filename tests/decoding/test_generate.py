@@ -21,9 +21,8 @@ from vitcapr.models.interface import Memory, State, Step
 WORDS = Vocabulary.build(["a", "dog", "runs", "on", "grass"], min_count=1)
 SPECIALS = {"start": START, "end": END, "pad": PAD, "forbidden": [UNKNOWN]}
 LIMITS = {"max_length": 6, "min_length": 2, "block_ngram": 2}
-
-
 SEARCH = {"n_best": 2, "length_penalty": 0.7}
+BEAM = {"beam_size": 3, "keep_attention": True, **SEARCH}
 SAMPLING = {"temperature": 0.8, "top_k": 4, "top_p": 0.9, "seed": 3}
 
 
@@ -31,10 +30,7 @@ SAMPLING = {"temperature": 0.8, "top_k": 4, "top_p": 0.9, "seed": 3}
     ("options", "search"),
     [
         ({"beam_size": 1, **SEARCH, "n_best": 1}, lambda *given, **limits: [[one] for one in greedy(*given, **limits)]),
-        (
-            {"beam_size": 3, **SEARCH, "keep_attention": True},
-            partial(beam_search, beam_size=3, keep_attention=True, **SEARCH),
-        ),
+        (BEAM, partial(beam_search, **BEAM)),
         (
             {**SEARCH, "sampling": SAMPLING, "images": [5, 7, 1, 2]},
             partial(sample, samples=2, length_penalty=0.7, images=[5, 7, 1, 2], **SAMPLING),

@@ -40,14 +40,10 @@ def data(tmp_path: Path) -> Manifest:
 
 def test_references_are_those_of_the_split_and_the_language(data: Manifest) -> None:
     assert references_of(data, "test", "en") == {"one": ["A dog.", "Dogs"], "two": ["Two cats"]}
-
-
-def test_references_that_cannot_be_used_are_refused(data: Manifest, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no image in the split 'validation'"):
         references_of(data, "validation", "en")
-    fewer = read_manifest(write_data_set(tmp_path, {"one": "test", "two": "test"}, [("one", "en", "A dog.")]))
-    with pytest.raises(UserError, match=r"no reference in the language 'en' \(image two\)"):
-        references_of(fewer, "test", "en")
+    with pytest.raises(UserError, match=r"no reference in the language 'de' \(image two\)"):
+        references_of(data, "test", "de")
 
 
 def test_words_go_back_to_their_captions(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,13 +71,10 @@ def test_every_score_of_a_metric_has_a_label(name: str) -> None:
     assert metric.measure(captions).keys() <= COLUMNS.keys()
 
 
-def test_the_configuration_knows_every_metric_and_no_other() -> None:
+def test_the_configuration_and_the_help_know_every_metric_and_no_other() -> None:
+    page = CliRunner().invoke(evaluate.app, ["--help"], env={"COLUMNS": "400", "TERM": "dumb"}).output
     for name in caption_metrics():
+        assert name in page
         assert parse(ScoreSettings, {"metrics": {"caption": [name]}}, "").metrics.caption == [name]
     with pytest.raises(UserError, match=r"should be 'bleu', 'chair', 'cider', .*'spice' .*it was \"blue\""):
         parse(ScoreSettings, {"metrics": {"caption": ["blue"]}}, "")
-
-
-def test_the_help_of_evaluate_names_every_metric() -> None:
-    page = CliRunner().invoke(evaluate.app, ["--help"], env={"COLUMNS": "400", "TERM": "dumb"}).output
-    assert all(name in page for name in caption_metrics())

@@ -14,7 +14,7 @@ from vitcapr.errors import UserError
 from vitcapr.files import remove_remains, write_json
 from vitcapr.formats.audit import AUDIT, find_audit
 from vitcapr.formats.store_manifest import read_sealed
-from vitcapr.pipeline.changes import leaves
+from vitcapr.pipeline.fingerprint import leaves
 from vitcapr.pipeline.paths import stores_root
 from vitcapr.progress import Reporter, format_bytes, print_lines
 from vitcapr.store import transfer

@@ -39,7 +39,7 @@ OPPOSITES = {
 }
 SCENE, DRAWING, ENGLISH, CHINESE = range(4)
 COMPRESSION = 3
-_WORTH_A_PROCESS = 16
+_WORTH_A_PROCESS = 128
 """Pictures that take about as long as the start of a process."""
 
 

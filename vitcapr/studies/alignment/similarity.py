@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vitcapr.studies.alignment.closed_forms import Alignment, Float32s, Float64s, Pairs, unit
+from vitcapr.metrics.similarity import unit
+from vitcapr.studies.alignment.closed_forms import Alignment, Float32s, Float64s, Pairs
 
 NEIGHBOURS = 10
 _ITEMS = 5_000

@@ -12,12 +12,12 @@ from vitcapr.errors import UserError
 TABLE_NAMES = {
     "vitcap-r": (
         "captioning_flickr8k", "decoding", "retrieval_flickr8k", "captioning_coco", "retrieval_coco",
-        "hard_negatives", "training", "other_numbers",
+        "hard_negatives", "other_numbers",
     ),
     "blip2-flickr30k": (
-        "literature_retrieval", "retrieval_flickr30k", "full_training", "heads", "training", "other_numbers",
+        "literature_retrieval", "retrieval_flickr30k", "full_training", "heads", "other_numbers",
     ),
-    "bert-vit": ("retrieval_pairs", "gains", "representation", "cross_language", "training", "other_numbers"),
+    "bert-vit": ("retrieval_pairs", "gains", "representation", "cross_language", "other_numbers"),
 }  # fmt: skip
 """The papers, and the tables that are made for each in the order of its page; a table is a .md, a .csv and a .tex."""
 
@@ -102,9 +102,6 @@ class Published(_Closed):
     """As every_dataset, but rows on other data sets do stand under a row of the paper, and the caption says so."""
     notes: dict[str, str]
     tables: dict[str, PublishedTable]
-    setups_caption: str
-    training_setups: tuple[dict[str, str], ...]
-    """How each system was trained, in words."""
     gains: dict[str, dict[str, str]] = {}
     """Printed gains: the kind of gain, then its value by metric."""
     other_numbers: tuple[tuple[str, str, str, str], ...]

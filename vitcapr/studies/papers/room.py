@@ -21,8 +21,14 @@ def _information(experiment: Any) -> list[str]:
     return [f"{folder}/{model}/{split}/metrics.json" for model in models for split in splits]
 
 
+def followed_paper(config: Any) -> str | None:
+    """The paper that an experiment follows."""
+    paper: str | None = config.run.paper
+    return paper
+
+
 def _in_folder_of_paper(experiment: Any, file: str) -> list[str]:
-    paper = experiment.config.run.paper
+    paper = followed_paper(experiment.config)
     return [f"{experiment.root}/tables/{paper}/{file.format(paper=paper)}"] if paper else []
 
 

@@ -1,10 +1,9 @@
 from typing import Annotated
 
 from vitcapr.formats import kinds
-from vitcapr.pipeline.figure import Experiment
 from vitcapr.pipeline.stage import In, Out
 from vitcapr.rooms import listed
-from vitcapr.stages._drawing import Drawing, Pictures
+from vitcapr.stages._drawing import Drawing, Experiment, Pictures
 
 _ROOT = "results/{experiment}"
 _FILES = ("intervals", "similarity", "seconds")

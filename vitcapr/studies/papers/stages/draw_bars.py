@@ -2,6 +2,7 @@ from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In
 from vitcapr.stages._drawing import Drawing, Pictures
 from vitcapr.stages.draw_recall import metrics_of_systems
+from vitcapr.studies.papers.room import followed_paper
 
 
 @Drawing(
@@ -10,7 +11,7 @@ from vitcapr.stages.draw_recall import metrics_of_systems
     each=lambda experiment: [
         {"split": split}
         for split in experiment.models.splits
-        if experiment.retrieval.recall_systems and experiment.config.run.paper == "blip2-flickr30k"
+        if experiment.retrieval.recall_systems and followed_paper(experiment.config) == "blip2-flickr30k"
     ],
     caption="Recall@1, 5 and 10 of all retrievers on the {split} split as bars from 0; for a retriever that was "
     "trained with several seeds the mean.",

@@ -4,9 +4,9 @@ from typing import Any
 from vitcapr.config.base import StageSettings
 from vitcapr.config.training import Layer
 from vitcapr.formats import kinds
-from vitcapr.pipeline.figure import MANIFEST
 from vitcapr.pipeline.stage import In
-from vitcapr.stages._drawing import Drawing, Pictures
+from vitcapr.stages._drawing import MANIFEST, Drawing, Pictures
+from vitcapr.studies.papers.room import followed_paper
 
 
 class SpaceSettings(StageSettings):
@@ -41,7 +41,7 @@ def _before_training(experiment: Any, folder: str) -> Callable[..., list[str]]:
         "text_features": _before_training(experiment, "text_features"),
     },
     # Two of many components show little: PCA is drawn for the papers, which print it.
-    each=lambda experiment: experiment.retrieval.retrievals if experiment.config.run.paper else [],
+    each=lambda experiment: experiment.retrieval.retrievals if followed_paper(experiment.config) else [],
     caption="The images and captions of the {split} split on the two main directions of the space of {retriever}; "
     "where the retriever reads features of both, these as well, as they were before training.",
     category="Retrieval",
