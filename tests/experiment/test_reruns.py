@@ -37,7 +37,7 @@ def test_status_names_the_edited_module_and_the_changed_setting(two: Any) -> Non
     assert re.match(r"two: \d+ jobs to run\n", printed)
     assert re.search(r"decode attention/beam/test +its code changed \(vitcapr/decoding/beam.py\)", printed)
     assert re.search(r"decode plain/beam/test .*decoding.beam_size 5 -> 6\n", printed)
-    assert re.search(r"score plain/greedy/test +metrics.bootstrap_samples 1000 -> 10\n", printed)
+    assert re.search(r"score_retrieval paper/test +metrics.bootstrap_samples 1000 -> 10\n", printed)
     assert re.search(r"and \d+ that follow from these", printed)
 
 
