@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from vitcapr.data import tars
-from vitcapr.data.tars import TarFiles, list_tar
+from vitcapr.data import archive
+from vitcapr.data.archive import TarFiles, list_tar
 from vitcapr.errors import UserError
 
 MEMBER = 1536
@@ -85,7 +85,7 @@ def test_what_is_no_tar_is_one_line(tmp_path: Path, content: bytes) -> None:
 
 
 def test_more_tars_than_a_process_may_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tars, "INDEXES", 3)
+    monkeypatch.setattr(archive, "INDEXES", 3)
     for number in range(20):
         (tmp_path / f"{number}.tar").write_bytes(packed(f"{number}.jpg"))
     files = TarFiles(tmp_path)

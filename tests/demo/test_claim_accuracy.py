@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.data_sets import write_data_set
+from vitcapr.demo.claims import checked_claims, claim_accuracy, read_caption
+from vitcapr.demo.dataset import write_scenes
 from vitcapr.demo.room import ScenesConfig
-from vitcapr.demo.scenes.claims import claim_accuracy, claims_as_text, read_caption
-from vitcapr.demo.scenes.dataset import write_scenes
 from vitcapr.demo.stages.check_claims import check_claims
 from vitcapr.errors import UserError
 from vitcapr.formats.claims import read_claims
@@ -75,7 +75,7 @@ def test_saying_nothing_is_not_true() -> None:
     ],
 )
 def test_a_wrong_claim_knows_its_words(caption: str, wrong: list[tuple[str, str | None]]) -> None:
-    claims = claims_as_text(read_caption(caption), read_caption(TRUTH))
+    claims = checked_claims(read_caption(caption), read_caption(TRUTH))
     words = caption.split()
     assert [(" ".join(words[place] for place in each), true) for *_, true, right, each in claims if not right] == wrong
 

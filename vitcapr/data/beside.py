@@ -6,11 +6,11 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from vitcapr.data import tables, tars
+from vitcapr.data import tables
+from vitcapr.data.archive import TAR, OddRow, Rejected
 from vitcapr.data.collect import one_line
 from vitcapr.data.images import SUFFIXES, BadImage, ImageSource
 from vitcapr.data.rows import Columns, Row, captions_of, read_rows
-from vitcapr.data.tars import OddRow, Rejected
 from vitcapr.errors import UserError
 from vitcapr.files import decode_text, parse_json
 
@@ -32,7 +32,7 @@ class CaptionTable(NamedTuple):
 
 
 def holds_rows(path: str) -> bool:
-    return path.endswith((tars.SUFFIX, tables.SUFFIX)) or PurePosixPath(path).name in METADATA
+    return path.endswith((TAR, tables.SUFFIX)) or PurePosixPath(path).name in METADATA
 
 
 def find_tables(
@@ -50,7 +50,7 @@ def find_tables(
             CaptionTable(path, _read_metadata(source, path, columns, rejected), path[: path.rfind("/") + 1])
             for path in metadata
         ]
-    if shards := [path for path in files if path.endswith(tars.SUFFIX) and not packed]:
+    if shards := [path for path in files if path.endswith(TAR) and not packed]:
         used.update(shards)
         members = ([f"{tar}/{path}" for path in source.tars.members(tar, rejected)] for tar in shards)
         samples = (sample for paths in members for sample in _samples(paths, str.partition).items())

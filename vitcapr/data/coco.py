@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from vitcapr.data.archive import OddRow, Rejected
 from vitcapr.data.collect import ListedCaption, ListedImage, Listing
 from vitcapr.data.images import ImageSource
 from vitcapr.data.splits import parse_split, split_in
-from vitcapr.data.tars import OddRow, Rejected
 from vitcapr.errors import UserError
 from vitcapr.files import read_field, read_json
 

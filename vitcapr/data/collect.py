@@ -14,11 +14,11 @@ from typing import NamedTuple, Self
 import numpy as np
 import pandas as pd
 
+from vitcapr.data.archive import OddRow, Rejected
 from vitcapr.data.images import BadImage, ImageSource, decoders_of, inspect_all
 from vitcapr.data.marks import marks_remark
 from vitcapr.data.photographs import MAX_PIXELS
 from vitcapr.data.splits import share_limit
-from vitcapr.data.tars import OddRow, Rejected
 from vitcapr.errors import UserError
 from vitcapr.formats.containers import find_texts, repeated, text_columns
 from vitcapr.formats.manifest import SPLITS, leads_outside, write_manifest

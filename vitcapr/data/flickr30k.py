@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
+from vitcapr.data.archive import OddRow, Rejected
 from vitcapr.data.coco import read_karpathy
 from vitcapr.data.collect import ListedCaption, ListedImage, Listing
 from vitcapr.data.flickr8k import pictures_by_name, read_captions
@@ -19,7 +20,6 @@ from vitcapr.data.images import ImageSource
 from vitcapr.data.rows import Columns, captions_of, read_rows
 from vitcapr.data.splits import parse_split, put_in_split, random_splits, splits_in
 from vitcapr.data.tables import SUFFIX, picture_path
-from vitcapr.data.tars import OddRow, Rejected
 from vitcapr.errors import UserError
 
 Splits = Literal["karpathy", "paper", "random", "whole"]

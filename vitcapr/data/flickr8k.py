@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
+from vitcapr.data.archive import OddRow, Rejected
 from vitcapr.data.collect import ListedCaption, ListedImage, Listing
 from vitcapr.data.images import SUFFIXES, ImageSource
 from vitcapr.data.rows import Columns, read_rows
 from vitcapr.data.splits import put_in_split, random_splits
-from vitcapr.data.tars import OddRow, Rejected
 from vitcapr.errors import UserError
 from vitcapr.files import read_text
 

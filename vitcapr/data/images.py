@@ -5,8 +5,9 @@ import hashlib
 import io
 import os
 import warnings
+import zlib
 from collections import deque
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -17,10 +18,8 @@ from pathlib import Path
 import numpy as np
 from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 
-from vitcapr.data.archive import Archive, DamagedMember
-from vitcapr.data.metadata import without_metadata
+from vitcapr.data.archive import Archive, DamagedMember, TarFiles, split_tar_path
 from vitcapr.data.tables import NoPicture, TablePictures, split_table_path
-from vitcapr.data.tars import TarFiles, split_tar_path
 from vitcapr.progress import Reporter
 
 Image.init()  # Left to Image.open, threads would race to register the formats.
@@ -32,6 +31,8 @@ SUFFIXES = (
 )
 HEIF_BRANDS = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1")
 BACKGROUND = (255, 255, 255)
+_PNG, _JPEG = b"\x89PNG\r\n\x1a\n", b"\xff\xd8"
+_SCAN, _EXIF, _ADOBE, _COMMENT, _FILL = 0xDA, 0xE1, 0xEE, 0xFE, 0xFF
 _AHEAD = 1024
 """Images that are inspected before they are asked for."""
 
@@ -133,7 +134,7 @@ def _decode(content: bytes, max_pixels: int, side: int | None) -> tuple[Image.Im
     # A damaged file makes Pillow's decoders raise almost anything: OSError, SyntaxError, struct.error, IndexError...
     except Exception as error:
         # Pillow also refuses a sound picture for large or damaged metadata.
-        if (bare := without_metadata(content)) != content:
+        if (bare := _without_metadata(content)) != content:
             return _decode(bare, max_pixels, side)
         if isinstance(error, UnidentifiedImageError):
             raise BadImage("not an image in a known format") from error
@@ -145,6 +146,41 @@ def _decode(content: bytes, max_pixels: int, side: int | None) -> tuple[Image.Im
 def as_rgb(image: Image.Image) -> Image.Image:
     """An opened picture as :func:`decode` gives it: upright, 8-bit RGB."""
     return _upright(_to_rgb(image))
+
+
+def _without_metadata(content: bytes) -> bytes:
+    """The file with no more than what its pixels, transparency, colours and Exif need; other formats unchanged.
+
+    Nothing is decompressed.
+    """
+    parts = {_PNG: _png_chunks, _JPEG: _jpeg_segments}
+    return next((b"".join(parts[start](content)) for start in parts if content.startswith(start)), content)
+
+
+def _png_chunks(content: bytes) -> Iterator[bytes]:
+    """Of the chunks that a decoder may skip, only transparency and Exif, if their checksum is right."""
+    yield _PNG
+    start = len(_PNG)
+    while start + 8 <= len(content):
+        end = start + 12 + int.from_bytes(content[start : start + 4], "big")
+        chunk, kind = content[start:end], content[start + 4 : start + 8]
+        sound = kind in (b"tRNS", b"eXIf") and zlib.crc32(chunk[4:-4]) == int.from_bytes(chunk[-4:], "big")
+        if sound or not kind[0] & 0x20:
+            yield chunk
+        start = end
+
+
+def _jpeg_segments(content: bytes) -> Iterator[bytes]:
+    """Without the comments and application data before the first scan, but for Exif and a whole segment of Adobe."""
+    yield _JPEG
+    start = len(_JPEG)
+    while start + 4 <= len(content) and content[start] == 0xFF and (kind := content[start + 1]) != _SCAN:
+        length = -1 if kind == _FILL else int.from_bytes(content[start + 2 : start + 4], "big")
+        droppable = kind in (_COMMENT, _FILL) or 0xE0 <= kind <= 0xEF
+        if not droppable or kind == _EXIF or (kind == _ADOBE and length >= 12):
+            yield content[start : start + 2 + length]
+        start += 2 + length
+    yield content[start:]
 
 
 @dataclass(frozen=True)

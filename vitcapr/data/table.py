@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from vitcapr.data.archive import OddRow, Rejected, split_tar_path
 from vitcapr.data.beside import KEY as IMAGES_KEY
 from vitcapr.data.beside import CaptionTable, find_tables, holds_rows
 from vitcapr.data.coco import list_coco
@@ -18,7 +19,6 @@ from vitcapr.data.images import SUFFIXES, ImageSource
 from vitcapr.data.rows import Columns, captions_of, read_rows
 from vitcapr.data.splits import Splits, make_splits, parse_split, put_in_split, splits_in
 from vitcapr.data.tables import split_table_path
-from vitcapr.data.tars import OddRow, Rejected, split_tar_path
 from vitcapr.errors import UserError
 from vitcapr.files import open_text
 from vitcapr.formats.containers import text_columns

@@ -25,7 +25,6 @@ from vitcapr.progress import Reporter
 
 BATCH, LEARNING_RATE, WEIGHT_DECAY, CLIP_NORM, WARMUP = 32, 3e-3, 0.05, 1.0, 0.05
 MEAN = STD = 0.5
-WELL_COVERED = 0.5
 WHITENED, WHITENING_FLOOR, POSITION_SCALE = 256, 1e-2, 0.5
 # Four patches in five are background, and easy: they count this much in the loss, an object's patch counts 1.
 BACKGROUND = 0.2
@@ -97,17 +96,14 @@ def loss_of(outputs: dict[str, Tensor], targets: dict[str, Tensor]) -> Tensor:
 
 
 def right_and_counted(outputs: dict[str, Tensor], targets: dict[str, Tensor]) -> dict[str, tuple[Tensor, Tensor]]:
-    """What is right, and what counts, for each accuracy: of patches at least half covered by an object (kind, colour,
-    texture, count, where the other groups lie), of background patches, of the kinds in the picture (their number), and
-    of kind-colour pairs and of words in most captions, present or wrongly seen (Jaccard index)."""
-    well, numbers = targets["covered"] >= WELL_COVERED, outputs["numbers"].argmax(-1)
-    of_patches = ("kind", "color", "texture", "count")
-    accuracies = {name: (outputs[name].argmax(-1) == targets[name], well) for name in of_patches}
-    accuracies["background"] = outputs["kind"].argmax(-1) == 0, targets["kind"] == 0
-    accuracies["around"] = ((outputs["around"] > 0) == (targets["around"] > 0.5)).all(-1), well
-    accuracies["numbers"] = numbers == targets["numbers"], (targets["numbers"] > 0) | (numbers > 0)
-    for name, target in (("present", "present"), ("cls_words", "words"), ("patch_words", "words")):
-        predicted, true = outputs[name] > 0, targets[target] > 0.5
+    """What is right, and what counts, for each accuracy: of the patches that show an object (kind, colour, texture,
+    count), and of the words in most captions, present or wrongly seen (Jaccard index)."""
+    accuracies = {
+        name: (outputs[name].argmax(-1) == targets[name], targets["kind"] > 0)
+        for name in ("kind", "color", "texture", "count")
+    }
+    for name in ("cls_words", "patch_words"):
+        predicted, true = outputs[name] > 0, targets["words"] > 0.5
         accuracies[name] = predicted & true, predicted | true
     return accuracies
 

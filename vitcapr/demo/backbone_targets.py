@@ -46,7 +46,6 @@ class Targets:
         kind: (N, P) what the patch shows: 0 background, else 1 + number of the kind; IGNORED where undecided.
         color, texture: (N, P) the same for its colour and its texture.
         count: (N, P) how many of that kind the picture has; IGNORED where no object is.
-        covered: (N, P) share of the patch filled by its object.
         numbers: (N, K) objects of each kind.
         present: (N, K * C) 1 where an object of this kind and colour is in the picture.
         around: (N, P, 10) for a patch of an object, 1 for each of :data:`AROUND` that holds; all 0 where no object is.
@@ -57,7 +56,6 @@ class Targets:
     color: Array
     texture: Array
     count: Array
-    covered: npt.NDArray[np.float32]
     numbers: Array
     present: npt.NDArray[np.float32]
     around: npt.NDArray[np.float32]
@@ -158,7 +156,6 @@ def build_targets(
         color=np.zeros((number, patches), np.int64),
         texture=np.zeros((number, patches), np.int64),
         count=np.full((number, patches), IGNORED, np.int64),
-        covered=np.zeros((number, patches), np.float32),
         numbers=np.zeros((number, len(names.kinds)), np.int64),
         present=np.zeros((number, len(names.kinds) * colors), np.float32),
         around=np.zeros((number, patches, len(AROUND)), np.float32),
@@ -166,9 +163,13 @@ def build_targets(
     )
     words = {name: place for place, name in enumerate(names.words)}
     rows = {image_id: row for row, image_id in enumerate(image_ids)}
-    for image, heard in _words_heard(captions, rows).items():
-        for word, times in Counter(word for told in heard for word in told & words.keys()).items():
-            targets.words[image, words[word]] = times / len(heard)
+    # A caption in another script has no words here, and says nothing about those of the others.
+    heard = np.zeros(number)
+    for image_id, text in zip(captions["image_id"], captions["text"], strict=True):
+        if image_id in rows and (spoken := caption_words(text)):
+            heard[rows[image_id]] += 1
+            targets.words[rows[image_id], [words[word] for word in spoken & words.keys()]] += 1
+    targets.words[:] /= np.maximum(heard, 1)[:, None]
 
     looks = {"kind": names.kinds, "color": names.colors, "texture": names.textures}
     known = objects[objects["image_id"].isin(rows)]
@@ -194,22 +195,9 @@ def build_targets(
         for column, value in numbers.items():
             getattr(targets, column)[image] = np.where(is_object, 1 + value[best], np.where(undecided, IGNORED, 0))
         targets.count[image] = np.where(is_object, targets.numbers[image, kind[best]], IGNORED)
-        targets.covered[image] = coverage
         around = surroundings(labels, label[own], group[own])
         targets.around[image] = np.where(is_object[:, None], around[first], 0)
     return targets
-
-
-def _words_heard(captions: pd.DataFrame, rows: dict[str, int]) -> dict[int, list[set[str]]]:
-    """By the row of an image, the words of each of its captions.
-
-    A caption in another script has no words here, and says nothing about those of the others.
-    """
-    heard: dict[int, list[set[str]]] = {}
-    for image_id, text in zip(captions["image_id"].tolist(), captions["text"].tolist(), strict=True):
-        if image_id in rows and (told := caption_words(text)):
-            heard.setdefault(rows[image_id], []).append(told)
-    return heard
 
 
 def surroundings(labels: npt.NDArray[np.uint8], values: Array, groups: Array) -> npt.NDArray[np.float32]:

@@ -111,13 +111,8 @@ def overlap(patches: int, pixels: int) -> Array:
 
 def interpolation(patches: int, pixels: int) -> Array:
     """Bilinear upsampling along one axis, corners not aligned, edges repeated: (pixels, patches)."""
-    place = np.clip((np.arange(pixels) + 0.5) * (patches / pixels) - 0.5, 0, patches - 1)
-    low = np.minimum(place.astype(np.int64), max(patches - 2, 0))
-    high = np.minimum(low + 1, patches - 1)
-    weights = np.zeros((pixels, patches))
-    np.add.at(weights, (np.arange(pixels), low), 1 - (place - low))
-    np.add.at(weights, (np.arange(pixels), high), place - low)
-    return weights
+    place = (np.arange(pixels) + 0.5) * (patches / pixels) - 0.5
+    return np.stack([np.interp(place, np.arange(patches), one) for one in np.eye(patches)], axis=1)
 
 
 def pointing_hit(heat: Array, mask: Mask) -> float:

@@ -16,7 +16,7 @@ def write_cleaned_pairs(
     """Write the pairs of a listing, and what cleaning removed of their texts."""
     from vitcapr.data.collect import Checks
     from vitcapr.data.images import ImageSource
-    from vitcapr.data.pairs.dataset import PairRecipe, write_pairs
+    from vitcapr.data.pairs import PairRecipe, write_pairs
     from vitcapr.formats.pairs import write_cleaning
     from vitcapr.text.cleaning import Cleaner
 

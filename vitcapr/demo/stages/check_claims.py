@@ -18,8 +18,8 @@ def check_claims(
     decoding: DecodingName = "",
 ) -> None:
     """Count which claims of captions of scenes are right: counts, colours, relations."""
-    from vitcapr.demo.scenes.claims import claim_accuracy, claims_as_text, read_caption
-    from vitcapr.demo.scenes.dataset import DATASET
+    from vitcapr.demo.claims import checked_claims, claim_accuracy, read_caption
+    from vitcapr.demo.dataset import DATASET
     from vitcapr.formats.captions import read_results
     from vitcapr.formats.claims import write_claims
     from vitcapr.formats.manifest import read_manifest
@@ -34,7 +34,7 @@ def check_claims(
     # Every reference of a scene describes all of it, so any one of them serves.
     reference = dict(data.captions[data.captions["language"] == "en"][["image_id", "text"]].to_numpy())
     truth = [read_caption(reference[image]) for image in images]
-    write_claims(claims, dict(zip(images, map(claims_as_text, made, truth), strict=True)))
+    write_claims(claims, dict(zip(images, map(checked_claims, made, truth), strict=True)))
     protocol = ["claims:read-back", f"images:{len(made)}"]
     scores = write_measures(
         metrics,

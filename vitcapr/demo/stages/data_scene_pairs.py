@@ -16,8 +16,8 @@ class ScenePairsSettings(PictureChecks, DataSettings):
 @stage(execution_only={"max_rejected"})
 def data_scene_pairs(settings: ScenePairsSettings, report: Reporter, folder: Out[kinds.PairsFolder]) -> None:
     """Render scenes, clean their captions and split the pairs into training, validation and test sets."""
-    from vitcapr.data.pairs.sources import manifest_pairs
-    from vitcapr.demo.scenes.dataset import write_scenes
+    from vitcapr.data.pairs import manifest_pairs
+    from vitcapr.demo.dataset import write_scenes
     from vitcapr.formats.manifest import read_manifest
 
     # Pairs are split anew: a near duplicate for validation could have its original in training.

@@ -14,6 +14,6 @@ class ScenesSettings(DataSettings):
 @stage()
 def data_scenes(settings: ScenesSettings, report: Reporter, folder: Out[kinds.DataFolder]) -> None:
     """Render pictures with captions and masks. Picture i depends on the seed, not on the number of pictures."""
-    from vitcapr.demo.scenes.dataset import write_scenes
+    from vitcapr.demo.dataset import write_scenes
 
     write_scenes(folder, settings.scenes, processes=len(os.sched_getaffinity(0)), reporter=report)

@@ -17,12 +17,12 @@ import pytest
 from PIL import Image
 
 from tests.checkpoints import snapshot
+from vitcapr.demo import dataset
+from vitcapr.demo.dataset import DRAWING, make_scene, original_of, split_of, write_scenes
+from vitcapr.demo.lexicon import COLORS
+from vitcapr.demo.render import render
 from vitcapr.demo.room import ScenesConfig
-from vitcapr.demo.scenes import dataset
-from vitcapr.demo.scenes.dataset import make_picture, original_of, split_of, write_scenes
-from vitcapr.demo.scenes.lexicon import COLORS
-from vitcapr.demo.scenes.render import render
-from vitcapr.demo.scenes.scene import DEPTHS
+from vitcapr.demo.scene import DEPTHS, Scene, stream
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.progress import Reporter
 
@@ -33,14 +33,17 @@ def write(directory: Path, images: int, processes: int = 1, seed: int = 1, size:
         return write_scenes(directory, scenes, processes, reporter)
 
 
-def pixels(png: bytes) -> np.ndarray:
-    return np.asarray(Image.open(io.BytesIO(png)))
+def drawn(index: int, size: int) -> tuple[Scene, np.ndarray, np.ndarray]:
+    """Picture ``index`` of the data set 1: its scene, its pixels, and its labels."""
+    scene = make_scene(1, index)
+    picture, labels = render(scene, size, stream(1, index, DRAWING))
+    return scene, np.asarray(picture).astype(int), np.asarray(labels)
 
 
 def test_the_same_seed_gives_the_same_bytes_in_any_number_of_processes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dataset, "_WORTH_A_PROCESS", 16)
+    monkeypatch.setattr(dataset, "PART", 16)
     write(tmp_path / "one", 40)
     write(tmp_path / "two", 40, processes=2)
     assert snapshot(tmp_path / "one") == snapshot(tmp_path / "two")
@@ -65,7 +68,7 @@ def test_the_manifest_lists_the_rendered_objects(tmp_path: Path) -> None:
     assert set(data.captions["language"]) == {"en", "zh"}
     assert data.objects is not None
     for index in range(20):
-        scene = make_picture(1, index, 64, original_of(index, 0.1, 0.1)).scene
+        scene = make_scene(1, index, original_of(index, 0.1, 0.1))
         row = data.images.iloc[index]
         expected = [(group.kind, group.color, group.texture) for group in scene.groups for _ in group.things]
         found = data.objects[data.objects["image_id"] == row["image_id"]]
@@ -78,49 +81,34 @@ def test_the_manifest_lists_the_rendered_objects(tmp_path: Path) -> None:
         assert all(any(word in texts for word in words) for words in found["words"])
 
 
-def test_masks_lie_where_the_things_are() -> None:
-    for index in range(60):
-        made = make_picture(1, index, 112)
-        labels = pixels(made.mask)
-        things = [thing for group in made.scene.groups for thing in group.things]
-        for number, thing in enumerate(things):
+def test_masks_lie_where_the_things_are_and_cover_them_and_not_the_background() -> None:
+    """In a plain thing most pixels have its colour, and around it few."""
+    plain = 0
+    for index in range(80):
+        scene, picture, labels = drawn(index, 112)
+        things = [(group, thing) for group in scene.groups for thing in group.things]
+        for number, (group, thing) in enumerate(things):
             y, x = np.nonzero(labels == number + 1)
             reach = 0.62 * thing.side * 112 + 1
             assert np.abs(x + 0.5 - 112 * thing.x).max() <= reach
             assert np.abs(y + 0.5 - 112 * thing.y).max() <= reach
-            share = len(x) / (thing.side * 112) ** 2
-            assert share > 0.2
-
-
-def test_the_mask_is_the_thing_and_not_the_background() -> None:
-    """In a plain thing most pixels have its colour, and around it few."""
-    checked = 0
-    for index in range(80):
-        made = make_picture(1, index, 112)
-        picture, labels = pixels(made.picture).astype(int), pixels(made.mask)
-        label = 1
-        for group in made.scene.groups:
-            for _ in group.things:
-                if group.texture == "plain" and group.kind in ("ball", "star", "box", "tree"):
-                    near = np.abs(picture - COLORS[group.color].rgb).max(axis=2) <= 24
-                    assert near[labels == label].mean() > 0.4
-                    assert near[labels == 0].mean() < 0.2
-                    checked += 1
-                label += 1
-    assert checked > 20
+            assert len(x) / (thing.side * 112) ** 2 > 0.2
+            if group.texture == "plain" and group.kind in ("ball", "star", "box", "tree"):
+                near = np.abs(picture - COLORS[group.color].rgb).max(axis=2) <= 24
+                assert near[labels == number + 1].mean() > 0.4
+                assert near[labels == 0].mean() < 0.2
+                plain += 1
+    assert plain > 20
 
 
 def test_an_object_in_front_hides_only_a_part_of_the_object_behind() -> None:
-    checked = 0
-    for index in range(400):
-        made = make_picture(1, index, 64)
-        if made.scene.relation not in DEPTHS:
-            continue
-        back = made.scene.drawn[0]
-        alone = np.asarray(render(replace(made.scene, drawn=(back,)), 64, random.Random(0))[1]) == back + 1
-        assert 0.35 < (pixels(made.mask) == back + 1).sum() / alone.sum() < 0.97
-        checked += 1
-    assert checked > 20
+    depths = [index for index in range(400) if make_scene(1, index).relation in DEPTHS]
+    assert len(depths) > 20
+    for index in depths:
+        scene, _, labels = drawn(index, 64)
+        back = scene.drawn[0]
+        alone = np.asarray(render(replace(scene, drawn=(back,)), 64, random.Random(0))[1]) == back + 1
+        assert 0.35 < (labels == back + 1).sum() / alone.sum() < 0.97
 
 
 def test_splits_have_exact_shares_wherever_one_looks() -> None:
@@ -147,7 +135,7 @@ RENDERING = """
 import sys
 from pathlib import Path
 from vitcapr.demo.room import ScenesConfig
-from vitcapr.demo.scenes.dataset import write_scenes
+from vitcapr.demo.dataset import write_scenes
 from vitcapr.errors import UserError
 from vitcapr.progress import Reporter
 try:

@@ -5,10 +5,10 @@ import re
 
 import pytest
 
-from vitcapr.demo.scenes import chinese, english
-from vitcapr.demo.scenes.claims import ClaimedGroup, read_caption
-from vitcapr.demo.scenes.lexicon import COLORS, KINDS, PLACES
-from vitcapr.demo.scenes.scene import Group, Scene, Thing, sample_scene, stream
+from vitcapr.demo import captions
+from vitcapr.demo.claims import ClaimedGroup, read_caption
+from vitcapr.demo.lexicon import COLORS, KINDS, PLACES
+from vitcapr.demo.scene import Group, Scene, Thing, sample_scene, stream
 
 THING = Thing(0.5, 0.5, 0.2, False, 0.0)
 SCENES = [sample_scene(stream(3, index, 0)) for index in range(300)]
@@ -20,7 +20,7 @@ def group(kind: str, color: str = "red", size: str = "small", texture: str = "pl
 
 def every_caption() -> list[tuple[Scene, str]]:
     return [
-        (scene, text) for index, scene in enumerate(SCENES) for text in english.captions(scene, stream(3, index, 2))
+        (scene, text) for index, scene in enumerate(SCENES) for text in captions.english(scene, stream(3, index, 2))
     ]
 
 
@@ -31,7 +31,7 @@ def test_the_verb_has_the_number_of_its_subject() -> None:
 
 def test_five_distinct_sentences() -> None:
     for index, scene in enumerate(SCENES):
-        for write, purpose in ((english.captions, 2), (chinese.captions, 3)):
+        for write, purpose in ((captions.english, 2), (captions.chinese, 3)):
             texts = write(scene, stream(3, index, purpose))
             assert len(texts) == len(set(texts)) == 5
 
@@ -45,12 +45,12 @@ def test_english_sentences_are_sentences() -> None:
 
 def test_chinese_captions_make_the_same_claims() -> None:
     for index, scene in enumerate(SCENES):
-        for text in chinese.captions(scene, stream(3, index, 3)):
+        for text in captions.chinese(scene, stream(3, index, 3)):
             assert re.fullmatch(r"[\u4e00-\u9fff，]+。", text), text
             assert any(name in text for name in PLACES[scene.place].chinese)
             for member in scene.groups:
                 kind = KINDS[member.kind]
-                amount = chinese.WORDS.numbers[member.count] + kind.measure
+                amount = captions.CHINESE.numbers[member.count] + kind.measure
                 size = {"small": "小", "large": "大"}[member.size]
                 pattern = f"{amount}[^，和]*{COLORS[member.color].chinese}[^，和]*{size}{kind.chinese}"
                 assert re.search(pattern, text), text
@@ -71,7 +71,7 @@ def test_chinese_captions_make_the_same_claims() -> None:
 )
 def test_noun_phrases_by_hand(member: Group, expected: set[str]) -> None:
     rng = random.Random(0)
-    assert {english.noun_phrase(member, rng).text for _ in range(60)} == expected
+    assert {captions.noun_phrase(member, rng) for _ in range(60)} == expected
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_noun_phrases_by_hand(member: Group, expected: set[str]) -> None:
     [("fish", "water", "swims"), ("fish", "sand", "lies"), ("bird", "sky", "flies"), ("ball", "sky", "floats")],
 )
 def test_the_verb_suits_kind_and_place(kind: str, place: str, verb: str) -> None:
-    assert english.posture(kind, place)[0] == verb
+    assert captions.posture(kind, place)[0] == verb
 
 
 def facts(scene: Scene) -> tuple[str, set[ClaimedGroup], tuple[str, ...]]:
@@ -93,7 +93,7 @@ def facts(scene: Scene) -> tuple[str, set[ClaimedGroup], tuple[str, ...]]:
 def test_every_caption_describes_the_scene() -> None:
     for index in range(300):
         scene = sample_scene(stream(7, index, 0))
-        for caption in english.captions(scene, stream(7, index, 2)):
+        for caption in captions.english(scene, stream(7, index, 2)):
             claims = read_caption(caption)
             assert (claims.place, set(claims.groups), claims.relation) == facts(scene), caption
 

@@ -5,11 +5,11 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from vitcapr.demo.scenes.claims import checked_claims, read_caption
-from vitcapr.demo.scenes.dataset import OPPOSITES, near_duplicate
-from vitcapr.demo.scenes.english import captions
-from vitcapr.demo.scenes.lexicon import KINDS, PLACES
-from vitcapr.demo.scenes.scene import DEPTHS, DIRECTIONS, Group, Scene, sample_scene, stream
+from vitcapr.demo.captions import english
+from vitcapr.demo.claims import checked_claims, read_caption
+from vitcapr.demo.dataset import near_duplicate
+from vitcapr.demo.lexicon import KINDS, PLACES
+from vitcapr.demo.scene import DEPTHS, DIRECTIONS, OPPOSITES, Group, Scene, sample_scene, stream
 
 SCENES = [sample_scene(stream(5, index, 0)) for index in range(1500)]
 
@@ -84,7 +84,7 @@ PAIRS = [(scene := sample_scene(stream(2, n, 0)), near_duplicate(scene, stream(2
 
 def wrong_claims(of: Scene, about: Scene) -> list[str]:
     """What the captions of one scene claim wrongly about the other."""
-    claimed, true = (read_caption(captions(scene, stream(0, 0, 0))[0]) for scene in (of, about))
+    claimed, true = (read_caption(english(scene, stream(0, 0, 0))[0]) for scene in (of, about))
     return [claim.kind for claim in checked_claims(claimed, true) if not claim.right]
 
 

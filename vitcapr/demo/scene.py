@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vitcapr.demo.scenes.lexicon import COLORS, KINDS, LEXICON, PLACES
+from vitcapr.demo.lexicon import COLORS, KINDS, LEXICON, PLACES
 
 # Things stand in squares of so many cells of an invisible lattice, and fill most of their square. Where a cell is as
 # large as a patch of the ViT, a thing looks the same in its patches wherever it stands: a network of a few layers then
@@ -23,8 +23,8 @@ HORIZONTAL, VERTICAL = 0, 1
 SIZES, TEXTURES = list(LEXICON.sizes), list(LEXICON.textures)
 DIRECTIONS = ("left", "right", "above", "below")
 DEPTHS = ("in_front", "behind")
-LAYOUTS = ("side", "arranged", "direction", "depth", "between")
-LAYOUT_WEIGHTS = (0.12, 0.18, 0.40, 0.14, 0.16)
+_OPPOSITES = {"left": "right", "above": "below", "in_front": "behind", "on_left": "on_right"}
+OPPOSITES = _OPPOSITES | {other: relation for relation, other in _OPPOSITES.items()}
 
 
 @dataclass(frozen=True)
@@ -84,17 +84,15 @@ def stream(seed: int, index: int, purpose: int) -> random.Random:
 def sample_scene(rng: random.Random) -> Scene:
     """A scene at random."""
     place = rng.choices(list(PLACES), [0.5 if name == "sky" else 1.0 for name in PLACES])[0]
-    layout = rng.choices(LAYOUTS, LAYOUT_WEIGHTS)[0]
-    number = {"side": 1, "arranged": 1, "direction": 2, "depth": 2, "between": 3}[layout]
-    kinds = _kinds(rng, place, number)
-    build = {
-        "side": _beside_the_middle,
-        "arranged": _arranged,
-        "direction": _in_a_direction,
-        "depth": _one_before_the_other,
-        "between": _between,
-    }[layout]
-    return build(rng, place, kinds)
+    layouts = {
+        _beside_the_middle: (1, 0.12),
+        _arranged: (1, 0.18),
+        _in_a_direction: (2, 0.40),
+        _one_before_the_other: (2, 0.14),
+        _between: (3, 0.16),
+    }
+    build = rng.choices(list(layouts), [share for _, share in layouts.values()])[0]
+    return build(rng, place, _kinds(rng, place, layouts[build][0]))
 
 
 def _kinds(rng: random.Random, place: str, number: int) -> list[str]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vitcapr.data.pairs.split import choose_pools, classify_caption, commonest, deal, draw
+from vitcapr.data.pair_splits import choose_pools, classify_caption, commonest, deal, draw
 
 
 def pictures(rows: list[tuple[str, int, int]]) -> pd.DataFrame:

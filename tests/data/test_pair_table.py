@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from vitcapr.data.collect import ListedCaption, ListedImage, Listing
-from vitcapr.data.pairs.sources import detect_language, list_table
+from vitcapr.data.pairs import detect_language, list_table
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_bytes
 

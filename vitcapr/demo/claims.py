@@ -1,31 +1,23 @@
 """Claims of English captions about a scene, and the share of them that agrees with the picture: claim accuracy.
 
-A caption is parsed by the inverse of :mod:`vitcapr.demo.scenes.english`: whatever that can say, and any mixture of it
+A caption is parsed by the inverse of :mod:`vitcapr.demo.captions`: whatever that can say, and any mixture of it
 that a captioner makes up, becomes the same few claims, so that a caption can be checked against another one of the same
 picture. n-gram scores hardly move when "three" should be "four" or "left" should be "right"; a reader does.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 
-from vitcapr.demo.scenes.lexicon import COLORS, KINDS, LEXICON, PLACES
+from vitcapr.demo.captions import in_plural
+from vitcapr.demo.lexicon import COLORS, KINDS, LEXICON, PLACES
+from vitcapr.demo.scene import OPPOSITES
 from vitcapr.formats.claims import Claim
 from vitcapr.metrics.bootstrap import Measure, mean_measure, ratio_measure
 
 WORDS = LEXICON.english
-INVERSE = {
-    "left": "right",
-    "right": "left",
-    "above": "below",
-    "below": "above",
-    "in_front": "behind",
-    "behind": "in_front",
-}
-
 Words = Mapping[str, tuple[int, ...]]
 """The places of the words behind a claim among the words of the caption that spaces separate, by the claim's field."""
 
@@ -47,7 +39,7 @@ class Claims:
     """The claims of a caption.
 
     Attributes:
-        relation: the name as in :class:`~vitcapr.demo.scenes.scene.Scene`, then its kinds in order:
+        relation: the name as in :class:`~vitcapr.demo.scene.Scene`, then its kinds in order:
             ``("left", "ball", "house")`` is a ball left of a house, and also a house right of a ball. The two things
             that another one is between have no order.
     """
@@ -83,68 +75,46 @@ def read_caption(text: str) -> Claims:
         return f"@{len(groups) - 1}".ljust(len(match[0]))
 
     rest = line if place is None else line[: place.start()] + "|".ljust(len(place[0])) + line[place.end() :]
-    relation = _relation(_GROUP.sub(take, rest), [group.kind for group in groups])
-    own = {"place": place and place.span(), "relation": relation and relation.span}
-    return Claims(
-        place and _PLACE_OF[place[0]],
-        tuple(groups),
-        relation and relation.name,
-        {name: words_in(span) for name, span in own.items() if span},
-    )
+    relation, span = _relation(_GROUP.sub(take, rest), [group.kind for group in groups])
+    spans = {"place": place and place.span(), "relation": span}
+    words_of_claims = {name: words_in(span) for name, span in spans.items() if span}
+    return Claims(place and _PLACE_OF[place[0]], tuple(groups), relation, words_of_claims)
 
 
 def _group(match: re.Match[str], words: Words) -> ClaimedGroup:
     parts = match.groupdict()
     texture = parts["before"] or parts["after"]
-    names = {
-        "noun": "kind",
-        "number": "count",
-        "size": "size",
-        "before": "texture",
-        "after": "texture",
-        "color": "color",
-    }
     return ClaimedGroup(
-        kind=_KIND_OF[parts["noun"]],
-        count=_COUNT_OF.get(parts["number"] or ""),
+        kind=_KIND_OF[parts["kind"]],
+        count=_COUNT_OF.get(parts["count"] or ""),
         size=_SIZE_OF.get(parts["size"] or ""),
         texture=None if texture is None else _TEXTURE_OF[texture],
         color=parts["color"],
         # If a texture stands before and after the noun, the one before counts.
-        words={names[part]: words[part] for part in reversed([*words])},
+        words={"texture" if part in ("before", "after") else part: words[part] for part in reversed([*words])},
     )
 
 
-class _Relation(NamedTuple):
-    """``span``: the characters of the words that name it."""
-
-    name: tuple[str, ...]
-    span: tuple[int, int]
-
-
-def _relation(words: str, kinds: list[str]) -> _Relation | None:
-    """From a caption in which ``@0`` and so on stand for the groups."""
-    if between := re.search(r"@(\d) .*?\b(between) @(\d) +and @(\d)|@(\d) +and @(\d) .*?@(\d) +(between them)", words):
-        if between[2]:
-            subject, others, span = int(between[1]), between.group(3, 4), between.span(2)
-        else:
-            subject, others, span = int(between[7]), between.group(5, 6), between.span(8)
-        return _Relation(("between", kinds[subject], *sorted(kinds[int(number)] for number in others)), span)
+def _relation(words: str, kinds: list[str]) -> tuple[tuple[str, ...] | None, tuple[int, int] | None]:
+    """The relation in a caption in which ``@0`` and so on stand for the groups, and the characters that name it."""
+    if match := re.search(r"@(\d) .*?\b(between) @(\d) +and @(\d)|@(\d) +and @(\d) .*?@(\d) +(between them)", words):
+        # The subject is before the other two, or after them.
+        subject, name, others = (1, 2, (3, 4)) if match[2] else (7, 8, (5, 6))
+        landmarks = sorted(kinds[int(match[other])] for other in others)
+        return ("between", kinds[int(match[subject])], *landmarks), match.span(name)
     if len(kinds) >= 2:
         if match := re.search(rf"@(\d)\b[^@]*?\b({_either(_RELATION_OF)}) @(\d)", words):
-            return _Relation(
-                _ordered(_RELATION_OF[match[2]], kinds[int(match[1])], kinds[int(match[3])]), match.span(2)
-            )
+            return _ordered(_RELATION_OF[match[2]], kinds[int(match[1])], kinds[int(match[3])]), match.span(2)
         if match := re.search(rf"@(\d)\b.*? with @(\d) .*?({_either(_HELD_OF)})\b", words):
-            return _Relation(_ordered(_HELD_OF[match[3]], kinds[int(match[2])], kinds[int(match[1])]), match.span(3))
+            return _ordered(_HELD_OF[match[3]], kinds[int(match[2])], kinds[int(match[1])]), match.span(3)
     elif kinds and (match := re.search(rf"\b({_either(_ALONE_OF)})\b", words)):
-        return _Relation((_ALONE_OF[match[1]], kinds[0]), match.span(1))
-    return None
+        return (_ALONE_OF[match[1]], kinds[0]), match.span(1)
+    return None, None
 
 
 def _ordered(name: str, subject: str, other: str) -> tuple[str, ...]:
     if list(KINDS).index(subject) > list(KINDS).index(other):
-        return INVERSE[name], other, subject
+        return OPPOSITES[name], other, subject
     return name, subject, other
 
 
@@ -166,20 +136,15 @@ _BEFORE_OF = _names({name: texture.before for name, texture in LEXICON.textures.
 _AFTER_OF = {texture.after: name for name, texture in LEXICON.textures.items() if texture.after}
 _TEXTURE_OF = _BEFORE_OF | _AFTER_OF
 _RELATION_OF = _names(WORDS.relations)
-_HELD_OF = _names(WORDS.held) | _names(
-    {
-        name: [" ".join(WORDS.plural.get(word, word) for word in phrase.split()) for phrase in said]
-        for name, said in WORDS.held.items()
-    }
-)
+_HELD_OF = _names({name: [*said, *map(in_plural, said)] for name, said in WORDS.held.items()})
 _ALONE_OF = _names(WORDS.whereabouts) | _names(
     {name: [phrase for said in by_count.values() for phrase in said] for name, by_count in WORDS.arrangements.items()}
 )
 _PLACE = re.compile(rf"\b(?:{_either(_PLACE_OF)})\b")
 _GROUP = re.compile(
-    rf"\b(?:(?P<number>{_either(_COUNT_OF)}) )?(?:(?P<size>{_either(_SIZE_OF)}) )?"
+    rf"\b(?:(?P<count>{_either(_COUNT_OF)}) )?(?:(?P<size>{_either(_SIZE_OF)}) )?"
     rf"(?:(?P<before>{_either(_BEFORE_OF)}) )?(?:(?P<color>{_either(COLORS)}) )?"
-    rf"(?P<noun>{_either(_KIND_OF)})\b(?: (?P<after>{_either(_AFTER_OF)}))?\b"
+    rf"(?P<kind>{_either(_KIND_OF)})\b(?: (?P<after>{_either(_AFTER_OF)}))?\b"
 )
 
 
@@ -206,59 +171,39 @@ def claim_accuracy(claims: Sequence[Claims], truth: Sequence[Claims]) -> dict[st
             right[number, KINDS_OF_CLAIM.index(claim.kind)] += claim.right
         for claim in checked_claims(picture, picture):
             known[number, KINDS_OF_CLAIM.index(claim.kind)] += 1
-    names_one = made[:, KINDS_OF_CLAIM.index("objects")] > 0
+    measures = {
+        f"claims_{kind}": ratio_measure(*columns)
+        for kind, *columns in zip(KINDS_OF_CLAIM, right.T, made.T, strict=True)
+    }
     return {
-        "claims_true": mean_measure(names_one & (right == made).all(axis=1)),
+        "claims_true": mean_measure((made[:, 0] > 0) & (right == made).all(axis=1)),
         "claim_recall": ratio_measure(right.sum(axis=1), known.sum(axis=1)),
-        **{
-            f"claims_{kind}": ratio_measure(right[:, column], made[:, column])
-            for column, kind in enumerate(KINDS_OF_CLAIM)
-        },
+        **measures,
     }
 
 
 Claimed = str | int | tuple[str, ...]
 
 
-class CheckedClaim(NamedTuple):
-    """A claim of a caption, and what is true of the picture; None where the picture has nothing of the kind.
+def checked_claims(caption: Claims, picture: Claims) -> list[Claim]:
+    """All claims of a caption, for people, each beside what is true of the picture."""
 
-    ``words``: the places of the words that make it, among the words of the caption that spaces separate.
-    """
+    def check(kind: str, claimed: Claimed, true: Claimed | None, words: tuple[int, ...]) -> Claim:
+        return Claim(kind, _to_text(claimed), None if true is None else _to_text(true), claimed == true, words)
 
-    kind: str
-    claimed: Claimed
-    true: Claimed | None
-    words: tuple[int, ...]
-
-    @property
-    def right(self) -> bool:
-        return self.claimed == self.true
-
-
-def checked_claims(caption: Claims, picture: Claims) -> Iterator[CheckedClaim]:
-    """All claims of a caption, each beside what is true of the picture."""
-    there = list(picture.groups)
+    there, claims = list(picture.groups), list[Claim]()
     for group in caption.groups:
         meant = next((other for other in there if other.kind == group.kind), None)
-        yield CheckedClaim("objects", group.kind, None if meant is None else meant.kind, group.words["kind"])
+        claims.append(check("objects", group.kind, None if meant is None else meant.kind, group.words["kind"]))
         if meant is not None:
             there.remove(meant)
             for name in ("count", "size", "texture", "color"):
                 if (claimed := getattr(group, name)) is not None:
-                    yield CheckedClaim(f"{name}s", claimed, getattr(meant, name), group.words[name])
-    if caption.relation is not None:
-        yield CheckedClaim("relations", caption.relation, picture.relation, caption.words["relation"])
-    if caption.place is not None:
-        yield CheckedClaim("places", caption.place, picture.place, caption.words["place"])
-
-
-def claims_as_text(caption: Claims, picture: Claims) -> list[Claim]:
-    """The claims of a caption, for people."""
-    return [
-        Claim(one.kind, _to_text(one.claimed), None if one.true is None else _to_text(one.true), one.right, one.words)
-        for one in checked_claims(caption, picture)
-    ]
+                    claims.append(check(f"{name}s", claimed, getattr(meant, name), group.words[name]))
+    for name in ("relation", "place"):
+        if (claimed := getattr(caption, name)) is not None:
+            claims.append(check(f"{name}s", claimed, getattr(picture, name), caption.words[name]))
+    return claims
 
 
 def _to_text(claim: Claimed) -> str:
