@@ -4,11 +4,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vitcapr.data.flickr8k import SIZES, list_flickr8k, random_splits
+from vitcapr.data.collect import Listing
+from vitcapr.data.flickr8k import SIZES, list_images, random_splits
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.data_photographs import data_photographs
+
+
+def listed(files: list[str], text: Path, splits: str = "random") -> Listing:
+    return list_images(None, files, text=str(text), splits=splits, seed=0)
 
 
 @pytest.fixture
@@ -137,7 +142,7 @@ def test_kaggle_captions_count_again_and_may_hold_commas(tmp_path, write_files):
             'b.jpg,"He said ""no"" ."\r\n\r\nb.jpg,A dog, unquoted .\r\n,lost\r\nalone\r\n'
         },
     )
-    listing = list_flickr8k(["Images/b.jpg", "Images/a.jpg"], text / "captions.txt", splits="random", seed=0)
+    listing = listed(["Images/b.jpg", "Images/a.jpg"], text / "captions.txt")
     assert listing.captions[["caption_id", "text", "image_row"]].values.tolist() == [
         ["b.jpg#0", "A dog , running .", 1],
         ["a.jpg#0", "A cat .", 0],
@@ -161,7 +166,7 @@ def test_official_splits_need_their_lists(tmp_path, write_files):
         r".*set data\.flickr8k\.splits: random"
     )
     with pytest.raises(UserError, match=message):
-        list_flickr8k(["a.jpg"], text / "captions.txt", splits="official", seed=0)
+        listed(["a.jpg"], text / "captions.txt", "official")
 
 
 @settings(max_examples=50)
@@ -189,7 +194,7 @@ def test_random_splits_are_the_official_ones_or_as_many_as_an_eighth(number, siz
 def test_of_two_files_of_one_name_the_shallower_counts(tmp_path, write_files):
     text = write_files(tmp_path, {"captions.txt": "image,caption\na.jpg,A .\n"})
     files = ["backup/2/a.jpg", "b/a.jpg", "c/a.jpg"]
-    assert list_flickr8k(files, text, splits="random", seed=0).images["path"].tolist() == ["b/a.jpg"]
+    assert listed(files, text).images["path"].tolist() == ["b/a.jpg"]
 
 
 @pytest.mark.parametrize(
@@ -242,9 +247,9 @@ def test_the_real_flickr8k(tmp_path, real_data):
 
 def test_lines_that_end_with_carriage_returns_are_lines(tmp_path, write_files):
     text = write_files(tmp_path, {"captions.token": "a.jpg#0\tA dog .\rb.jpg#0\tA cat .\r"})
-    listing = list_flickr8k(["a.jpg", "b.jpg"], text / "captions.token", splits="random", seed=0)
+    listing = listed(["a.jpg", "b.jpg"], text / "captions.token")
     assert listing.captions[["image_row", "text"]].values.tolist() == [[0, "A dog ."], [1, "A cat ."]]
     text = write_files(tmp_path, {"captions.token": "a.jpg#0\tA dog .\rb.jpg#0\tA cat .\nb.jpg#1\tA cow .\r\n"})
-    listing = list_flickr8k(["a.jpg", "b.jpg"], text / "captions.token", splits="random", seed=0)
+    listing = listed(["a.jpg", "b.jpg"], text / "captions.token")
     assert listing.captions[["caption_id", "text"]].values.tolist() == [["b.jpg#1", "A cow ."]]
     assert listing.rejected == [("captions.token:1", "a carriage return inside the line")]

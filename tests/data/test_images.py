@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from tests.data_sets import encoded
-from vitcapr.data.images import BadImage, ImageFacts, ImageSource, decode, decoders_of, inspect_all, thumbnail
+from vitcapr.data.images import BadImage, ImageSource, decode, inspect_all, thumbnail
 from vitcapr.data.photographs import find_photographs, open_photograph
 from vitcapr.progress import Reporter
 
@@ -276,10 +276,11 @@ def test_all_are_inspected_in_order_and_bad_ones_do_not_stop_it(tmp_path, pictur
     files |= {"7.png": b"", "9.png": picture(size=(6, 4), exif=exif)}
     write_files(tmp_path, files)
     with ImageSource(tmp_path) as source, Reporter(tmp_path / "log") as reporter:
-        found = list(inspect_all(source, [f"{i}.png" for i in range(30)], LIMIT, reporter))
-    assert isinstance(found.pop(7), BadImage)
-    assert found.pop(8) == ImageFacts(width=4, height=6, digest=hashlib.sha256(files["9.png"]).digest())
-    assert [facts.width for facts in found] == [i + 1 for i in range(30) if i not in (7, 9)]
+        reason, size, digest, decoders = inspect_all(source, [f"{i}.png" for i in range(30)], LIMIT, reporter)
+    assert [row for row, why in enumerate(reason) if why] == [7]
+    assert size.tolist() == [[0, 0] if i == 7 else [4, 6] if i == 9 else [i + 1, 5] for i in range(30)]
+    assert digest[9].tobytes() == hashlib.sha256(files["9.png"]).digest()
+    assert decoders == {}
     assert "30/30 images" in (tmp_path / "log").read_text()
 
 
@@ -292,7 +293,7 @@ def test_the_size_is_that_of_the_upright_picture(tmp_path, write_files, format):
         files[f"{orientation}.{format}"] = encoded(Image.new("RGB", (10, 9)), format, exif=exif)
     write_files(tmp_path, files)
     with ImageSource(tmp_path) as source, Reporter(tmp_path / "log") as reporter:
-        sizes = [(facts.width, facts.height) for facts in inspect_all(source, list(files), LIMIT, reporter)]
+        sizes = [tuple(size) for size in inspect_all(source, list(files), LIMIT, reporter).size.tolist()]
     assert sizes == [decode(content, LIMIT).size for content in files.values()]
     assert {(10, 9), (9, 10)} == set(sizes)
 
@@ -310,8 +311,7 @@ def test_heic_is_read_with_its_extra_and_names_it_without(tmp_path: Path, monkey
     assert np.abs(pixels(stream.getvalue()).astype(int) - (200, 30, 60)).max() < 6
     (tmp_path / "a.heic").write_bytes(stream.getvalue())
     with ImageSource(tmp_path) as source, Reporter() as reporter:
-        facts = list(inspect_all(source, ["a.heic"], LIMIT, reporter))
-    assert decoders_of(facts[0].heif) == {"pillow-heif": heif.__version__}
+        assert inspect_all(source, ["a.heic"], LIMIT, reporter).decoders == {"pillow-heif": heif.__version__}
     monkeypatch.setattr("vitcapr.data.images._reads_heif", lambda: False)
     with pytest.raises(BadImage, match=r"pip install 'vitcapr\[heic\]'"):
         decode(stream.getvalue(), LIMIT)
