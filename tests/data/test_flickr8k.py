@@ -120,20 +120,6 @@ def test_dirt_is_left_out_and_listed_and_the_rest_is_there_in_order(tmp_path, fo
     ]
 
 
-def test_a_zip_of_photographs_gives_the_same_rows_as_their_folder(tmp_path, folders, write_zip, photographs):
-    images = write_zip(
-        tmp_path / "Flickr8k_Dataset.zip",
-        {f"Flicker8k_Dataset/{name}": content for name, content in photographs.items()},
-    )
-    unpacked = read_manifest(run(tmp_path / "unpacked", *folders))
-    packed = read_manifest(run(tmp_path / "packed", images, folders[1]))
-    assert packed.image_root == images
-    assert packed.images["path"].tolist() == [f"Flicker8k_Dataset/{path}" for path in unpacked.images["path"]]
-    assert packed.images.drop(columns="path").equals(unpacked.images.drop(columns="path"))
-    for name in ("captions.parquet", "rejected.csv"):
-        assert (tmp_path / "packed" / name).read_bytes() == (tmp_path / "unpacked" / name).read_bytes()
-
-
 def test_kaggle_captions_count_again_and_may_hold_commas(tmp_path, write_files):
     text = write_files(
         tmp_path,

@@ -27,14 +27,16 @@ def pixels(content: bytes) -> np.ndarray:
     return np.asarray(image)
 
 
+def png_chunk(kind: bytes, body: bytes, checksum: int | None = None) -> bytes:
+    right = zlib.crc32(kind + body)
+    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", right if checksum is None else checksum)
+
+
 def png_claiming(width: int, height: int) -> bytes:
     """A PNG that is hardly more than its claim."""
 
-    def chunk(kind: bytes, body: bytes) -> bytes:
-        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
-
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b""))
+    return b"\x89PNG\r\n\x1a\n" + png_chunk(b"IHDR", header) + png_chunk(b"IDAT", zlib.compress(b""))
 
 
 # v * 255 / 65535 = v / 257, rounded: 128 / 257 = 0.498, 129 / 257 = 0.502, 25700 / 257 = 100, 65534 / 257 = 254.996
@@ -148,11 +150,6 @@ def test_a_sixteen_bit_and_a_transparent_picture_are_turned_too():
 @pytest.mark.parametrize("exif", [b"Exif\x00\x00garbage", b"Exif\x00\x00II*\x00\xff\xff\xff\x7f"])
 def test_unreadable_exif_costs_nothing(picture, exif):
     assert decode(picture(exif=exif), LIMIT).size == (6, 4)
-
-
-def png_chunk(kind: bytes, body: bytes, checksum: int | None = None) -> bytes:
-    right = zlib.crc32(kind + body)
-    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", right if checksum is None else checksum)
 
 
 def jpeg_segment(marker: int, body: bytes) -> bytes:
@@ -361,12 +358,12 @@ def test_opening(folder: Path) -> None:
         open_photograph(folder / "deep")
 
 
-def test_a_thumbnail_keeps_its_shape_and_drops_the_rest() -> None:
-    picture = Image.new("RGB", (1000, 500), (200, 30, 30))
-    picture.info = {"exif": b"x" * 60_000, "icc_profile": b"y" * 60_000}
-    content = thumbnail(picture)
-    with Image.open(io.BytesIO(content)) as small:
-        assert (small.format, small.size) == ("JPEG", (320, 160))
-    assert len(content) < 5_000
-    with Image.open(io.BytesIO(thumbnail(Image.new("RGB", (30, 20))))) as small:
-        assert small.size == (30, 20)
+@pytest.mark.parametrize(("file_format", "look"), [("JPEG", {}), ("WEBP", {"quality": 75})])
+def test_a_thumbnail_keeps_its_shape_and_drops_the_rest(file_format: str, look: dict[str, int]) -> None:
+    for size, small_size in (((1000, 500), (320, 160)), ((30, 20), (30, 20))):
+        picture = Image.new("RGB", size, (200, 30, 30))
+        picture.info = {"exif": b"x" * 60_000, "icc_profile": b"y" * 60_000}
+        content = thumbnail(picture, 320, file_format, **look)
+        assert len(content) < 3_000
+        with Image.open(io.BytesIO(content)) as small:
+            assert (small.format, small.size) == (file_format, small_size)

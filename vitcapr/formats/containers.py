@@ -208,7 +208,7 @@ def repeated(texts: "pd.Series[str]") -> NDArray[np.bool_]:
     return result
 
 
-def take_rows(frame: "pd.DataFrame", rows: "NDArray[np.intp]") -> "pd.DataFrame":
+def take_rows(frame: "pd.DataFrame", rows: NDArray[Any]) -> "pd.DataFrame":
     """These rows, numbered anew. Large tables are seldom copied: most data sets lose nothing."""
     same = len(rows) == len(frame) and (np.diff(rows) == 1).all()
     return frame if same else frame.iloc[rows].reset_index(drop=True)
