@@ -20,7 +20,7 @@ import numpy.typing as npt
 from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 
 from vitcapr.data.archive import Archive, DamagedMember, TarFiles, split_tar_path
-from vitcapr.data.tables import NoPicture, TablePictures, split_table_path
+from vitcapr.data.tables import TablePictures, split_table_path
 from vitcapr.progress import Reporter
 
 Image.init()  # Left to Image.open, threads would race to register the formats.
@@ -78,7 +78,7 @@ class ImageSource(Archive):
             return super().read(path)
         except FileNotFoundError as error:
             raise BadImage("no such file") from error
-        except (OSError, DamagedMember, NoPicture) as error:
+        except (OSError, DamagedMember) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
             raise BadImage(f"unreadable: {reason}") from error
 
