@@ -20,7 +20,7 @@ from vitcapr.demo.backbone_targets import (
     collect_names,
     surroundings,
 )
-from vitcapr.demo.config import ScenesConfig
+from vitcapr.demo.room import ScenesConfig
 from vitcapr.demo.scenes.dataset import write_scenes
 from vitcapr.demo.stages.train_backbone import train_backbone
 from vitcapr.errors import UserError

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.data_sets import write_data_set
-from vitcapr.demo.config import ScenesConfig
+from vitcapr.demo.room import ScenesConfig
 from vitcapr.demo.scenes.claims import claim_accuracy, claims_as_text, read_caption
 from vitcapr.demo.scenes.dataset import write_scenes
 from vitcapr.demo.stages.check_claims import check_claims

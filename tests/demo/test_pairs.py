@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from vitcapr.demo.config import ScenesConfig
+from vitcapr.demo.room import ScenesConfig
 from vitcapr.demo.scenes.dataset import write_scenes
 from vitcapr.demo.stages.data_scene_pairs import data_scene_pairs
 from vitcapr.formats.manifest import read_manifest

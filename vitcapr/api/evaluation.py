@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,6 +11,7 @@ import pandas as pd
 from pydantic import Field
 
 from vitcapr.config.report import FOR_ENGLISH
+from vitcapr.data.marks import marks_remark
 from vitcapr.errors import UserError
 from vitcapr.formats.captions import CocoCaption, read_coco_references, read_instances, read_results
 from vitcapr.formats.embeddings import Embeddings, read_embeddings
@@ -28,6 +30,8 @@ Captions = Any
 caption is this caption."""
 References = Any
 """An annotations file of COCO; or the references of each image by its id. A text is one reference."""
+_CLEARLY = 5
+"""Standard errors by which a mean difference of cosines is not chance."""
 Array = Any
 """An array of numpy, torch or another library, or the path of a ``.npy`` file."""
 Samples = Annotated[int, Field(ge=0, le=1_000_000)]
@@ -46,6 +50,7 @@ class Evaluation:
         differences: if there is a system to compare with, a row a score: ``metric``, ``before`` (that system),
             ``after`` (this one), ``difference``, ``low``, ``high``, ``p_value``, ``verdict``.
         without_captions: images of the references that have no caption and are not scored.
+        remarks: lines on what in the input may make the scores other than they should be.
     """
 
     scores: pd.DataFrame
@@ -53,6 +58,7 @@ class Evaluation:
     protocol: str
     differences: pd.DataFrame | None = None
     without_captions: int = 0
+    remarks: Sequence[str] = ()
 
 
 def evaluate(
@@ -116,7 +122,7 @@ def evaluate(
         return {**place, "metrics": scored.scores, "protocol": protocol}, scored.per_image
 
     report, per_image = score(written)
-    differences = None
+    differences, other = None, dict[str, CocoCaption]()
     if against is not None:
         other = read_captions(against, texts, files_of_images, "the other captions")
         if other.keys() != written.keys():
@@ -127,7 +133,21 @@ def evaluate(
         differences = _frame(compare_systems(before, after, samples, seed)["metrics"])
     scores = report["metrics"]
     table = per_image[["image_id", "caption", "tokens", *(column for column in scores if column in per_image)]]
-    return Evaluation(_frame(scores), table, report["protocol"], differences, len(texts) - len(scored_texts))
+    remarks = [
+        f"{what}: {remark}"
+        for what, each in {
+            "captions": [one.caption for one in written.values()],
+            "the other captions": [one.caption for one in other.values()],
+            "references": [*chain(*texts.values())],
+        }.items()
+        if (remark := marks_remark(each))
+    ]
+    copies = sum(one.caption in texts[image] for image, one in written.items())
+    if copies > len(written) / 2:
+        remedy = "to score people, take each caption out of its references"
+        remarks.append(f"{copies} of {len(written)} captions are references of their image, word for word; {remedy}")
+    missing = len(texts) - len(scored_texts)
+    return Evaluation(_frame(scores), table, report["protocol"], differences, missing, remarks)
 
 
 def read_captions(
@@ -228,7 +248,46 @@ def evaluate_retrieval(
         embedded = Embeddings(pictures, sentences[order], rows, order, owner[order].astype(np.int32))
     scored = score_embeddings(embedded, split="all", languages=["any"], samples=samples, seed=seed)
     ranks = pd.DataFrame({"image": np.arange(len(embedded.images)), "i2t_rank": scored.ranks.ranks.i2t})
-    return Evaluation(_frame(scored.scores), ranks, scored.protocol)
+    return Evaluation(_frame(scored.scores), ranks, scored.protocol, remarks=_order_remarks(embedded))
+
+
+def _paired(
+    images: Array,
+    texts: Array,
+    captions_per_image: int | None,
+    image_of_text: Array,
+) -> Embeddings:
+    """The embeddings of images and their texts, as unit vectors."""
+    pictures, sentences = _vectors(images, "the image embeddings"), _vectors(texts, "the text embeddings")
+    if pictures.shape[1] != sentences.shape[1]:
+        raise UserError(
+            f"the images have {pictures.shape[1]} dimensions and the texts {sentences.shape[1]}",
+            remedy="give embeddings of one space",
+        )
+    owner = _owners(len(pictures), len(sentences), captions_per_image, image_of_text)
+    order = np.argsort(owner, kind="stable")
+    return Embeddings(
+        images=pictures,
+        captions=sentences[order],
+        image_row=np.arange(len(pictures), dtype=np.int32),
+        caption_row=order.astype(np.int32),
+        caption_image=owner[order].astype(np.int32),
+    )
+
+
+def _order_remarks(embedded: Embeddings) -> list[str]:
+    """A line if the texts fit the images better in the other usual order: the first text of every image, then the
+    second of every image."""
+    images, each = len(embedded.images), len(embedded.captions) // len(embedded.images)
+    given = embedded.caption_image[np.argsort(embedded.caption_row)]
+    if each == 1 or not np.array_equal(given, np.repeat(np.arange(images), each)):
+        return []
+    other = np.tile(np.arange(images), each)
+    gain = np.einsum("te,te->t", embedded.captions, embedded.images[other] - embedded.images[given])
+    if gain.mean() <= _CLEARLY * gain.std() / len(gain) ** 0.5:
+        return []
+    remedy = f"if that is their order, give --image-of-text the saved numpy.tile(range({images}), {each})"
+    return [f"the texts fit the images better in the order: text 1 of each image, text 2 of each image, ...; {remedy}"]
 
 
 def _vectors(values: Array, what: str) -> np.ndarray:

@@ -24,6 +24,7 @@ from vitcapr.data.images import BadImage, ImageSource, data_url, decode, thumbna
 from vitcapr.data.photographs import MAX_PIXELS
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import Manifest, read_manifest
+from vitcapr.metrics.similarity import unit
 from vitcapr.report.attended import SCRIPT
 
 PAGE = Path(__file__).with_name("page")
@@ -250,4 +251,4 @@ def _unit_summary(features: Mapping[str, NDArray[np.floating]]) -> NDArray[np.fl
     than CLS."""
     patches = features.get("patches")
     vectors = features["cls"] if patches is None else np.asarray(patches, np.float32).mean(axis=1)
-    return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12), np.float32)
+    return unit(vectors).astype(np.float32)

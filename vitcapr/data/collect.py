@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from vitcapr.data.images import BadImage, ImageSource, decoders_of, inspect_all
+from vitcapr.data.marks import marks_remark
 from vitcapr.data.photographs import MAX_PIXELS
 from vitcapr.data.splits import share_limit
 from vitcapr.data.tars import OddRow, Rejected
@@ -150,6 +151,8 @@ def check(
     """
     rejected = list(listing.rejected)
     images, captions = listing.images, _usable_captions(listing, rejected)
+    if remark := marks_remark(captions["text"]):
+        reporter.line(remark)
     path, split = images["path"], pd.Categorical(images["split"], SPLITS)
     candidates, reason = _choose_images(listing, captions, checks, source.root, limit)
     size = np.zeros((len(images), 2), np.int32)

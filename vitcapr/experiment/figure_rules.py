@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from vitcapr.config.scored import unique
-from vitcapr.pipeline.figure import Figure
 from vitcapr.pipeline.rule import EXPERIMENT, RuleStage, list_files, one_of
 from vitcapr.pipeline.stage import Stage
 
@@ -18,10 +17,14 @@ FIGURES = f"{EXPERIMENT}/figures"
 
 @dataclass(frozen=True)
 class FigureRule:
-    """The rule of one figure, for ``rules/figures.smk``."""
+    """The rule of one figure, for ``rules/figures.smk``.
+
+    Attributes:
+        figure: a :class:`~vitcapr.stages._drawing.Drawing`.
+    """
 
     stage: Stage
-    figure: Figure
+    figure: Any
     experiment: "Experiment"
 
     @cached_property

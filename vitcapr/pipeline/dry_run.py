@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from vitcapr.errors import UserError
-from vitcapr.pipeline.changes import changes
 from vitcapr.pipeline.code import job_code
+from vitcapr.pipeline.fingerprint import changes
 from vitcapr.pipeline.records import read_run, record_of_log
 from vitcapr.pipeline.stage import find_stage
 

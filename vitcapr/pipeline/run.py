@@ -70,7 +70,7 @@ class Job:
             with joined(resolve_device(device)):
                 self._call()
         elif stage.processes is not None and (processes := int(get_dotted(settings, stage.processes))) > 1:
-            from vitcapr.training.processes import run_processes
+            from vitcapr.training.distributed import run_processes
 
             run_processes(stage.name, processes, device, stage.command(self.plain, self.log)[len(COMMAND) + 1 :])
         else:
@@ -206,11 +206,12 @@ def _say(job: Job, line: str) -> None:
 
 def measure(seconds: float) -> dict[str, Any]:
     """The facts of :class:`vitcapr.pipeline.records.Made` about this process, without its start."""
+    processor = _search(r"model name\s*: (.+)", "/proc/cpuinfo") or platform.machine()
     own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
     return {
         "user": _user(),
         "host": socket.gethostname(),
-        "platform": f"{platform.platform()}, {_processor()}, {len(os.sched_getaffinity(0))} cores",
+        "platform": f"{platform.platform()}, {processor}, {len(os.sched_getaffinity(0))} cores",
         "seconds": round(seconds, 2),
         "cpu_seconds": round(own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime, 2),
         "threads": threads(),
@@ -231,10 +232,6 @@ def _search(pattern: str, file: str) -> str | None:
     except OSError:
         return None
     return match[1] if match else None
-
-
-def _processor() -> str:
-    return _search(r"model name\s*: (.+)", "/proc/cpuinfo") or platform.machine()
 
 
 def _peak_memory(resident: int) -> int:

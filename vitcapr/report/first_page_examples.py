@@ -15,12 +15,11 @@ from vitcapr.formats.captions import read_attention, read_captions
 from vitcapr.formats.claims import Claim
 from vitcapr.formats.embeddings import read_embeddings
 from vitcapr.formats.manifest import Manifest
-from vitcapr.formats.scores import read_comparison
+from vitcapr.formats.scores import RankFile, read_comparison
 from vitcapr.formats.tables import Table
 from vitcapr.metrics.base import ORACLE
 from vitcapr.metrics.bootstrap import NOT_SHOWN
 from vitcapr.metrics.labels import COLUMNS
-from vitcapr.metrics.rank_files import read_ranks_of
 from vitcapr.metrics.spread import Seeded, paired, spread
 from vitcapr.report.attended import encoded
 from vitcapr.report.direction import Direction, Match, Show, image_to_text, text_to_image
@@ -223,7 +222,7 @@ def retrieved(
         return None
     name = highest_recall(summary, list(embeddings), split)
     embedded = read_embeddings(embeddings[name], data, split)
-    rank = read_ranks_of(ranks[name], embedded).ranks
+    rank = RankFile.read(ranks[name], embedded).ranks
     ids = data.images["image_id"].tolist()
     text = data.captions["text"].iloc[embedded.caption_row].tolist().__getitem__
 

@@ -35,8 +35,8 @@ def first_page(
     from vitcapr.files import write_text
     from vitcapr.formats.claims import read_claims
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.formats.page_section import read_page_section
     from vitcapr.formats.scores import read_summary
+    from vitcapr.formats.tables import read_page_section
     from vitcapr.metrics.spread import Seeded
     from vitcapr.report import first_page_examples as examples
     from vitcapr.report.figures.examples import Choice, open_images

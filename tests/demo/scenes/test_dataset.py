@@ -13,10 +13,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import psutil
+import pytest
 from PIL import Image
 
 from tests.checkpoints import snapshot
-from vitcapr.demo.config import ScenesConfig
+from vitcapr.demo.room import ScenesConfig
+from vitcapr.demo.scenes import dataset
 from vitcapr.demo.scenes.dataset import make_picture, original_of, split_of, write_scenes
 from vitcapr.demo.scenes.lexicon import COLORS
 from vitcapr.demo.scenes.render import render
@@ -35,7 +37,10 @@ def pixels(png: bytes) -> np.ndarray:
     return np.asarray(Image.open(io.BytesIO(png)))
 
 
-def test_the_same_seed_gives_the_same_bytes_in_any_number_of_processes(tmp_path: Path) -> None:
+def test_the_same_seed_gives_the_same_bytes_in_any_number_of_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dataset, "_WORTH_A_PROCESS", 16)
     write(tmp_path / "one", 40)
     write(tmp_path / "two", 40, processes=2)
     assert snapshot(tmp_path / "one") == snapshot(tmp_path / "two")
@@ -141,7 +146,7 @@ def test_every_second_held_out_picture_is_a_near_duplicate_of_one_of_its_split()
 RENDERING = """
 import sys
 from pathlib import Path
-from vitcapr.demo.config import ScenesConfig
+from vitcapr.demo.room import ScenesConfig
 from vitcapr.demo.scenes.dataset import write_scenes
 from vitcapr.errors import UserError
 from vitcapr.progress import Reporter

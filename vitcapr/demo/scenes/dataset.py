@@ -17,7 +17,7 @@ from typing import Any
 import pandas as pd
 from PIL import Image
 
-from vitcapr.demo.config import ScenesConfig
+from vitcapr.demo.room import ScenesConfig
 from vitcapr.demo.scenes import chinese, english
 from vitcapr.demo.scenes.lexicon import COLORS, KINDS, LEXICON, PLACES
 from vitcapr.demo.scenes.render import render
@@ -39,7 +39,7 @@ OPPOSITES = {
 }
 SCENE, DRAWING, ENGLISH, CHINESE = range(4)
 COMPRESSION = 3
-_WORTH_A_PROCESS = 16
+_WORTH_A_PROCESS = 128
 """Pictures that take about as long as the start of a process."""
 
 
