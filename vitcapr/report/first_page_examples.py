@@ -159,8 +159,8 @@ def captioned(
         changed = {r for r in rows if any(new[ids[r]].tokens != old[ids[r]].tokens for new, old in pairs)}
         note += (
             f" Reranking changed a caption of {len(changed):,} of the {len(rows):,} images, and of "
-            f"{len(changed.intersection(chosen))} of the {len(chosen)} below. Struck through: removed words; underlined: "
-            "added words."
+            f"{len(changed.intersection(chosen))} of the {len(chosen)} below. "
+            "Struck through: removed words; underlined: added words."
         )
     if claims:
         note += " A red wave underlines wrong words: point at one, or reach it with the Tab key, to read what is true."
