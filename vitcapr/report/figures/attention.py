@@ -61,7 +61,7 @@ def concentrated(attended: NDArray[np.floating], count: int) -> list[int]:
 def draw_attended(
     data: Manifest, split: str, captions: Path, attention: Path, choice: Choice, report: Reporter
 ) -> dict[str, Figure]:
-    """``attention-1`` and so on: chosen images with the attention at the chosen words of the caption, or at all words."""
+    """``attention-1`` and so on: chosen images with the attention at the chosen words of the caption, or at all."""
     chosen, figures = choose_attended(data, split, captions, read_attention(attention), choice), {}
     with open_images(data) as read:
         for number, (row, caption, weights) in enumerate(chosen, 1):
