@@ -50,15 +50,11 @@ class ScoredModels:
         return unique(self.config.run.finetuned_dual_encoders)
 
     @property
-    def matched(self) -> list[str]:
-        """The names of the embeddings of fine-tuned dual encoders: all languages together, and each language
-        separately."""
-        return [name for finetuned in self.finetuned_dual_encoders for name in self._embedded_as(finetuned)]
-
-    @property
     def ranked(self) -> list[str]:
-        """All models whose embeddings are scored and shown."""
-        return [*self.retrievers, *self.matched]
+        """All models whose embeddings are scored and shown: fine-tuned dual encoders with all their languages together
+        and with each."""
+        embedded = map(self._embedded_as, self.finetuned_dual_encoders)
+        return [*self.retrievers, *(name for names in embedded for name in names)]
 
     @property
     def querybank_scores(self) -> dict[str, str]:
@@ -100,11 +96,6 @@ class ScoredModels:
                 vary = f"{made[model].vary}-{QUERY_BANK}".removeprefix("-")
                 made[name] = made[model].model_copy(update={"vary": vary})
         return made
-
-    def system_name(self, model: str) -> str:
-        """The system of a scored model: its name, without the seed if a grid varied the seed."""
-        seeds = self.seeds(*RANKED)
-        return seeds[model].system if model in seeds else model
 
     @property
     def systems(self) -> dict[str, str]:

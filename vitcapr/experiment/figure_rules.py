@@ -11,20 +11,17 @@ from vitcapr.pipeline.stage import Stage
 
 if TYPE_CHECKING:
     from vitcapr.experiment.experiment import Experiment
+    from vitcapr.stages._drawing import Drawing
 
 FIGURES = f"{EXPERIMENT}/figures"
 
 
 @dataclass(frozen=True)
 class FigureRule:
-    """The rule of one figure, for ``rules/figures.smk``.
-
-    Attributes:
-        figure: a :class:`~vitcapr.stages._drawing.Drawing`.
-    """
+    """The rule of one figure, for ``rules/figures.smk``."""
 
     stage: Stage
-    figure: Any
+    figure: "Drawing"
     experiment: "Experiment"
 
     @cached_property
