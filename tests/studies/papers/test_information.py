@@ -14,7 +14,6 @@ from vitcapr.studies.papers.information import (
     histogram_entropy,
     match_information,
     shared_information,
-    spectral_entropy,
 )
 from vitcapr.studies.papers.stages.measure_information import measure_information
 
@@ -24,13 +23,6 @@ def test_entropy_of_a_uniform_feature_is_the_number_of_bins() -> None:
     assert histogram_entropy(values) == pytest.approx(5, abs=0.01)
     assert histogram_entropy(np.array([[0.0], [1.0], [0.0], [1.0]])) == pytest.approx(1)
     assert histogram_entropy(np.ones((10, 3))) == 0
-
-
-def test_spectral_entropy_counts_dimensions() -> None:
-    corners = np.concatenate([np.eye(8), -np.eye(8)])
-    assert spectral_entropy(corners) == pytest.approx(3)
-    assert spectral_entropy(np.outer(np.arange(5.0), [1, 2, 3])) == pytest.approx(0, abs=1e-9)
-    assert spectral_entropy(np.ones((4, 2))) == 0
 
 
 @pytest.mark.parametrize("distance", [0.0, 1.0, 3.0, 8.0])

@@ -1,15 +1,17 @@
 import math
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from vitcapr.formats.scores import COLUMNS
+from vitcapr.formats.scores import COLUMNS, RankFile, Ranks
 from vitcapr.formats.tables import Table
-from vitcapr.studies.papers.changes import gains
 from vitcapr.studies.papers.numbers import Published, read_published
 from vitcapr.studies.papers.side_by_side import BuildRow, ScoreRange, build_rows, seed_average, side_by_side
+from vitcapr.studies.papers.tables import gains, hard_negatives, read_ranks
 
 BLEU = {"bleu_1": 0.6, "bleu_2": 0.4, "bleu_3": 0.3, "bleu_4": 0.2}
 
@@ -71,30 +73,6 @@ def test_a_table_of_another_data_set_says_that_there_is_no_run(paper: Published)
     table = side_by_side("captioning_flickr8k", paper, builds)
     assert "This build has no run on flickr8k here." in table.caption
     assert all(row[2].text == "-" for row in table.rows if row[0].text == "this build")
-
-
-@pytest.mark.parametrize("dataset", ["flickr8k", "scenes"])
-def test_the_decoding_table_shows_every_data_set_and_names_another(paper: Published, dataset: str) -> None:
-    """On another one, no row stands for a row of the paper."""
-    greedy = {"length_mean": 9.5, "dangling_share": 0.02}
-    builds = built(
-        system("patch_attention", BLEU, decoding="beam", dataset=dataset),
-        system("patch_attention", greedy, decoding="greedy", dataset=dataset),
-    )
-    shown = lines(side_by_side("decoding", paper, builds), "system", "words each", "dangling endings", "mean BLEU")
-    own = [["9.50 (9.49-9.51)", "2.0 (1.0-3.0)", "-"], ["-", "-", "37.5"]]
-    if dataset == "flickr8k":
-        under, below = own, []
-    else:
-        under = [["-"] * 3] * 2
-        below = [["patch_attention/beam (scenes)", *own[1]], ["patch_attention/greedy (scenes)", *own[0]]]
-    assert shown == [
-        ["patch attention, greedy", "-", "-", "2.00"],
-        ["patch_attention/greedy", *under[0]],
-        ["patch attention, beam 5", "-", "-", "10.39"],
-        ["patch_attention/beam", *under[1]],
-        *below,
-    ]
 
 
 def test_retrieval_shows_percent_ranks_and_chance_once(paper: Published) -> None:
@@ -192,3 +170,44 @@ def test_the_gains_of_peng_are_computed_from_the_validation_split() -> None:
         ["I(text; match) over before training", "28.3 %", "+20.0 %"],
         ["I(image; match) over before training", "31.5 %", "-"],
     ]
+
+
+CHANGED = ("system", "I→T R@1", "I→T median rank")
+
+
+def write_ranks(folder: Path, i2t: list[int]) -> Path:
+    """Four images with one caption each."""
+    ranks, rows = np.array(i2t, np.int32), np.arange(4, dtype=np.int32)
+    path = folder / "test" / "ranks.npz"
+    RankFile(Ranks(ranks, ranks, (1 / ranks).astype(np.float32)), rows, rows, rows).write(path)
+    return path
+
+
+def test_retrievers_are_set_against_their_like() -> None:
+    found = built(
+        system("paper", {"i2t_recall_1": 0.10, "i2t_median_rank": 20.0}),
+        system("alone", {"i2t_recall_1": 0.30}),
+        system("paper_hard_negatives", {"i2t_recall_1": 0.08, "i2t_median_rank": 18.5}),
+        system("lost_hard_negatives", {"i2t_recall_1": 0.08}),
+    )
+    assert lines(hard_negatives(read_published("vitcap-r"), found, {}), *CHANGED) == [
+        ["dual encoder, before hard negatives", "0.44", "-"],
+        ["dual encoder, after hard negatives", "0.31", "-"],
+        ["change with hard negatives", "-0.13", "-"],
+        ["retriever paper (flickr8k)", "10.0 (9.0-11.0)", "20.0 (20.0-20.0)"],
+        ["retriever alone (flickr8k)", "30.0 (29.0-31.0)", "-"],
+        ["retriever paper_hard_negatives (flickr8k)", "8.0 (7.0-9.0)", "18.5 (18.5-18.5)"],
+        ["change with hard negatives", "-2.00", "-1.50"],
+        ["retriever lost_hard_negatives (flickr8k)", "8.0 (7.0-9.0)", "-"],
+    ]
+
+
+def test_ranks_give_the_change_its_paired_interval(tmp_path: Path) -> None:
+    """All four images are hits after, none before: every resample says +100."""
+    paths = [
+        write_ranks(tmp_path / "paper", [2, 3, 4, 2]),
+        write_ranks(tmp_path / "paper_hard_negatives", [1, 1, 1, 1]),
+    ]
+    found = built(system("paper", {"i2t_recall_1": 0.0}), system("paper_hard_negatives", {"i2t_recall_1": 1.0}))
+    table = hard_negatives(read_published("vitcap-r"), found, read_ranks(paths))
+    assert lines(table, *CHANGED)[-1][1] == "+100.00 (+100.00 to +100.00)"

@@ -157,9 +157,15 @@ class Study:
                     how = f"{system}, {pairs:,} pairs, seed {seed}"
                     reporter.line(f"{how}: {recalls}, {chosen.cpu_seconds:.1f} CPU seconds")
                     yield {
-                        **{"system": system, "family": f"{family}{bank}", "inputs": name, "pairs": pairs, "seed": seed},
-                        **{"settings": settings, "measures": scored},
-                        **{"validation_rsum": chosen.validation_rsum, "cpu_seconds": chosen.cpu_seconds},
+                        "system": system,
+                        "family": f"{family}{bank}",
+                        "inputs": name,
+                        "pairs": pairs,
+                        "seed": seed,
+                        "settings": settings,
+                        "measures": scored,
+                        "validation_rsum": chosen.validation_rsum,
+                        "cpu_seconds": chosen.cpu_seconds,
                     }
 
     def _scored(

@@ -42,13 +42,11 @@ _CHUNK = 8192
 """Captions in a chunk, about."""
 _LEVELS = (0.5, 0.25, 0.1, 0.05)
 """The values of u."""
-_Z = 1.96
-_BINS = 1000
+_Z, _BINS = 1.96, 1000
 
 
 class Suspicion(NamedTuple):
-    """Of M captions: ``pairs`` (M,), ``null`` (M,), and the rows of the image and of the caption among the rivals that
-    fit better than the own ones, -1 where none does."""
+    """Of M captions; rows of the image and caption among the rivals that fit better than the own ones, or -1: (M,)."""
 
     pairs: Points
     null: Points
@@ -168,16 +166,14 @@ class _Rivals(NamedTuple):
     best: Points
 
 
-def measure(
-    stores: PairedStores, rivals: int = RIVALS, seed: int = 0, advance: Callable[[int], None] = lambda _: None
-) -> Suspicion:
+def measure(stores: PairedStores, rivals: int = RIVALS, advance: Callable[[int], None] = lambda _: None) -> Suspicion:
     """The suspicion of every caption.
 
     Args:
         rivals: images that are drawn, and captions, one of each.
         advance: receives the number of captions that a pass has read.
     """
-    draw, moments, width = np.random.default_rng(seed), np.zeros(()), 0
+    draw, moments, width = np.random.default_rng(0), np.zeros(()), 0
     for chunk in stores.chunks():
         images, texts, _ = stores.read(chunk)
         width = images.shape[1]

@@ -18,7 +18,7 @@ Array = npt.NDArray[np.floating]
 BINS = 32
 COMPONENTS, NEIGHBOURS, POINTS = 4, 3, 2000
 PROTOCOL = (
-    f"entropy:{BINS} equal bins a feature, mean over features|spectral:of the covariance"
+    f"entropy:{BINS} equal bins a feature, mean over features"
     f"|match information:similarity against true or wrong, one of each a query, {BINS} quantile bins, "
     f"Miller-Madow|shared information:KSG, k={NEIGHBOURS}, {COMPONENTS} principal components a "
     f"side, at most {POINTS} pairs"
@@ -43,8 +43,6 @@ def embedding_information(embedded: Embeddings) -> dict[str, float]:
     return {
         "image_entropy": histogram_entropy(images),
         "caption_entropy": histogram_entropy(captions),
-        "image_spectral_entropy": spectral_entropy(images),
-        "caption_spectral_entropy": spectral_entropy(captions),
         "image_match_information": match_information(
             true, np.einsum("ne,ne->n", images[asked[kept]], captions[foreign])
         ),
@@ -59,7 +57,7 @@ def histogram_entropy(vectors: Array) -> float:
     """The entropy of one feature's values in bits, the mean over the features: at most 5, for 32 bins.
 
     Each feature's range is cut into equal bins; counts become shares without a correction. It does not see
-    the scale of a feature, nor whether features repeat one another: for that see :func:`spectral_entropy`.
+    the scale of a feature, nor whether features repeat one another.
 
     Args:
         vectors: (N, E).
@@ -69,20 +67,6 @@ def histogram_entropy(vectors: Array) -> float:
         counts, _ = np.histogram(feature, BINS)
         entropies.append(_entropy(counts / counts.sum()))
     return float(np.mean(entropies))
-
-
-def spectral_entropy(vectors: Array) -> float:
-    """The entropy of the shares of variance of the principal components, in bits: log2 of the effective dimensions.
-
-    Roy and Vetterli 2007, "effective rank", of the covariance. 0 when all vectors lie on a line.
-
-    Args:
-        vectors: (N, E).
-    """
-    centred = np.asarray(vectors, np.float64) - np.mean(vectors, axis=0, dtype=np.float64)
-    variance = np.linalg.svd(centred, compute_uv=False) ** 2
-    total = variance.sum()
-    return _entropy(variance / total) if total > 0 else 0.0
 
 
 def match_information(true: Array, wrong: Array) -> float:

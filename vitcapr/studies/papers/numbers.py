@@ -11,13 +11,13 @@ from vitcapr.errors import UserError
 
 TABLE_NAMES = {
     "vitcap-r": (
-        "captioning_flickr8k", "decoding", "retrieval_flickr8k", "captioning_coco", "retrieval_coco",
+        "captioning_flickr8k", "retrieval_flickr8k", "captioning_coco", "retrieval_coco",
         "hard_negatives", "other_numbers",
     ),
     "blip2-flickr30k": (
         "literature_retrieval", "retrieval_flickr30k", "full_training", "heads", "other_numbers",
     ),
-    "bert-vit": ("retrieval_pairs", "gains", "representation", "cross_language", "other_numbers"),
+    "bert-vit": ("retrieval_pairs", "gains", "representation", "other_numbers"),
 }  # fmt: skip
 """The papers, and the tables that are made for each in the order of its page; a table is a .md, a .csv and a .tex."""
 
@@ -86,8 +86,6 @@ class PublishedRow(_Closed):
 class PublishedTable(_Closed):
     title: str
     dataset: str
-    every_dataset: bool = False
-    """Show this build's rows on other data sets too; none of them stands for a row of the paper."""
     only_named: bool = False
     """Show no further rows of this build than those that stand for one of the paper."""
     metrics: tuple[str, ...]
@@ -99,7 +97,7 @@ class Published(_Closed):
     title: str
     citation: str
     any_data_stands_in: bool = False
-    """As every_dataset, but rows on other data sets do stand under a row of the paper, and the caption says so."""
+    """This build's rows on other data sets stand under a row of the paper, too, and the caption says so."""
     notes: dict[str, str]
     tables: dict[str, PublishedTable]
     gains: dict[str, dict[str, str]] = {}

@@ -113,8 +113,7 @@ def side_by_side(name: str, published: Published, builds: Sequence[BuildRow]) ->
     notes = Notes()
     eligible = [row for row in builds if row.scores.keys() & set(asked.metrics)]
     here = [row for row in eligible if row.dataset == asked.dataset]
-    shown = eligible if asked.every_dataset or published.any_data_stands_in else here
-    standing = shown if published.any_data_stands_in else here
+    shown = standing = eligible if published.any_data_stands_in else here
     if asked.only_named:
         named = {row.build for row in asked.rows}
         shown = [row for row in shown if row.key in named or not row.key]
