@@ -17,8 +17,6 @@ TRAIN, VALIDATION, TEST = "train", "validation", "test"
 class Models(ScoredModels):
     """The names of what an experiment trains, scores and reads."""
 
-    config: ExperimentConfig
-
     @property
     def root(self) -> str:
         """The folder of the experiment, as the rules write it."""
