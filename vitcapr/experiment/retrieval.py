@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from vitcapr.config.dual_encoder import FinetunedDualEncoderConfig
-from vitcapr.config.scored import RANKED, unique
+from vitcapr.config.experiment import RANKED, unique
 from vitcapr.experiment.features import Features
 from vitcapr.experiment.models import TRAIN, Part
 from vitcapr.pipeline.rule import Wildcards

@@ -1,7 +1,7 @@
 from typing import Annotated, Any, Self
 
 from vitcapr.config.base import StageSettings
-from vitcapr.config.scored import ScoredModels, SeededModel
+from vitcapr.config.experiment import ScoredModels, SeededModel
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
