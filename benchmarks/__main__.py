@@ -68,7 +68,7 @@ def ratios(report: dict[str, Any]) -> dict[str, list[Any]]:
 
 def tables(report: dict[str, Any]) -> dict[str, results.Table]:
     """What the pages show, by its name in the file."""
-    training, language_model, loader = report["training"], report["language_model"], report["loader"]
+    training, language_model = report["training"], report["language_model"]
     decoding = {
         name.replace("_", " "): [round(value["processor_ms_per_caption"], 2)]
         for name, value in report["decoding"].items()
@@ -85,14 +85,11 @@ def tables(report: dict[str, Any]) -> dict[str, results.Table]:
     pieces |= {name: [language_model["decoding"][key], None, None] for name, key in searches.items()}
     sources = {"memory": "memory", "a store": "store", "a store of int8": "eight_bits"}
     steps = {name: [training[f"images_per_second_from_{key}"]] for name, key in sources.items()}
-    reads = {"a store": "store", "a store of int8": "eight_bits", "one .npy memory map": "memory_map"}
-    batches = {name: [loader["cpu_microseconds"][key]] for name, key in reads.items()}
     memory = ["", "faster than transformers", "kept for the backward pass, MB", "transformers, MB"]
     return {
         "ratios": _table("make bench", ["measured in one run", "", "aim"], ratios(report)),
         "decoding": _table("python -m benchmarks.decoding", ["", "CPU ms a caption"], decoding),
         "training": _table("python -m benchmarks.training", ["training steps fed from", "images a second"], steps),
-        "batches": _table(LOADER, ["random batches from", "CPU us an image"], batches),
         "language model": _table("python -m benchmarks.language_model", memory, pieces),
     }
 

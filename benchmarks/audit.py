@@ -34,8 +34,7 @@ from vitcapr.formats.manifest import read_manifest
 from vitcapr.progress import Reporter
 from vitcapr.retrieval.embedder import embed_texts, open_retriever, rows_of
 from vitcapr.store.reader import open_features
-from vitcapr.studies.audit.share import probability_wrong, wrong_share
-from vitcapr.studies.audit.suspicion import PairedStores, measure
+from vitcapr.studies.audit.suspicion import PairedStores, measure, probability_wrong, wrong_share
 from vitcapr.training.retriever import architecture_of, describe_text_encoder, train_dual_encoder
 
 CAPTIONS, WIDTHS, BATCH = 5, (192, 384), 256

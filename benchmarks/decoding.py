@@ -21,8 +21,8 @@ from tests.decoding.reference_beam import reference_beam_search
 from vitcapr.config.captioner import PatchAttentionConfig
 from vitcapr.decoding.beam import beam_search
 from vitcapr.decoding.stepwise import greedy
+from vitcapr.models.architectures.patch_attention import PatchAttentionCaptioner
 from vitcapr.models.interface import Memory, State, Step
-from vitcapr.models.lstm_captioners import PatchAttentionCaptioner
 from vitcapr.training.captioner import model_arguments
 
 VOCABULARY, PATCHES, WIDTH, BATCH = 3000, 196, 192, 64

@@ -35,7 +35,7 @@ from vitcapr.formats.manifest import Manifest, read_manifest, write_manifest
 from vitcapr.progress import Reporter
 from vitcapr.store.fill import StorePlan, fill
 from vitcapr.store.image_rows import ImageFeatures, Pixels
-from vitcapr.store.rows import Rows
+from vitcapr.store.layout import Rows
 from vitcapr.store.seal import seal, write_part
 
 
@@ -103,7 +103,7 @@ def whole_extraction(
         start = time.perf_counter()
         plan = StorePlan(Path(folder), Rows.of_images(some), {"benchmark": images}, chunk, code="")
         pixels = Pixels(some.image_table, source, preprocessing)
-        features = ImageFeatures(pixels, preprocessing, backbone, "float16")
+        features = ImageFeatures(pixels, backbone, "float16")
         chunks = range(plan.chunks)
         writer = fill(plan, chunks, lambda: features, batch=batch, reuse=False, report=quiet)
         part = Path(folder) / "part.json"

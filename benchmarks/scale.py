@@ -47,9 +47,8 @@ from vitcapr.progress import Reporter
 from vitcapr.store.caption_rows import CaptionFeatures
 from vitcapr.store.check import unused_stores
 from vitcapr.store.fill import StorePlan, fill
-from vitcapr.store.layout import chunk_range
+from vitcapr.store.layout import Rows, chunk_range
 from vitcapr.store.reader import open_features
-from vitcapr.store.rows import Rows
 from vitcapr.store.seal import write_part, write_sealed
 from vitcapr.store.statistics import statistics
 
@@ -83,6 +82,7 @@ class RandomVectors:
 
     shapes, store_dtype, grid, summary = {"cls": (WIDTH,)}, "float16", NO_GRID, "random vectors"
     device, waited, dim, dtype, model = torch.device("cpu"), 0.0, WIDTH, torch.float32, torch.nn.Identity()
+    longest = None
 
     def compute(self, batches: Sequence[np.ndarray]) -> Generator[dict[str, torch.Tensor], None, None]:
         for rows in batches:
@@ -181,8 +181,7 @@ def seal(size: Size) -> None:
 def fill_captions(size: Size) -> None:
     rows = Rows.of_captions(size.data)
     plan = size.plan(rows)
-    options: dict[str, Any] = {"max_length": 0, "device": torch.device("cpu")}
-    load = lambda: CaptionFeatures(rows, RandomVectors(), "float16", **options)  # noqa: E731
+    load = lambda: CaptionFeatures(rows, RandomVectors(), "float16")  # noqa: E731
     writer = fill(plan, range(plan.chunks), load, batch=BATCH, reuse=True, report=REPORT)
     sealed = size.folder / "text_features/a/manifest.json"
     write_sealed(writer, rows.id_parts(), "caption_id", sealed)

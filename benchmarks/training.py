@@ -32,11 +32,11 @@ from vitcapr.config.captioner import PatchAttentionConfig
 from vitcapr.config.training import CaptionerPhaseConfig, CaptionerTrainingConfig
 from vitcapr.encoders.precision import autocast, resolve_device, resolve_dtype
 from vitcapr.formats.tokens import TokenTable
-from vitcapr.models import lstm_captioners
+from vitcapr.models.architectures import patch_attention
+from vitcapr.models.architectures.patch_attention import PatchAttentionCaptioner
 from vitcapr.models.attention import Scoring, patch_scores
 from vitcapr.models.captioners import build_captioner
 from vitcapr.models.interface import Captioner
-from vitcapr.models.lstm_captioners import PatchAttentionCaptioner
 from vitcapr.store.reader import FeatureArray
 from vitcapr.training.captioner import CaptionerTask, Step, model_arguments
 
@@ -180,7 +180,7 @@ def attention_ratio(turns: int, batch_images: int) -> float:
     seconds: list[list[float]] = [[], []]
     for turn in range(turns + 1):
         for place, form in enumerate([plain_scores, patch_scores]):
-            with patch.object(lstm_captioners, "patch_scores", form):
+            with patch.object(patch_attention, "patch_scores", form):
                 own = steps(task, optimizer, batches)
             if turn:
                 seconds[place].append(own)

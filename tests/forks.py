@@ -8,6 +8,7 @@ import atexit
 import gc
 import importlib
 import json
+import marshal
 import multiprocessing
 import multiprocessing.util
 import os
@@ -19,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -28,14 +30,19 @@ SNAKEMAKE = ("snakemake.cli", "snakemake.profiles", "snakemake.report.html_repor
 LENGTH = 8
 """Bytes of the number that comes before a request: the length of the request."""
 PYTHON = """#!{python} -IS
-import os, sys
-sys.path.insert(0, {folder!r})
-from forks import ask
-request = {{"arguments": sys.argv[1:], "folder": os.getcwd(), "environment": dict(os.environ)}}
-sys.exit(ask({address!r}, request | {{"executable": {python!r}}}, (0, 1, 2)))
+import _socket, marshal, os, sys
+request = {{"executable": os.environ.pop({variable!r}, {python!r}), "environment": dict(os.environ)}}
+content = marshal.dumps(request | {{"arguments": sys.argv[1:], "folder": os.getcwd()}})
+server = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+server.connect({address!r})
+streams = b"".join(number.to_bytes(4, sys.byteorder) for number in (0, 1, 2))
+server.sendmsg([len(content).to_bytes({length}, "big")], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, streams)])
+server.sendall(content)
+sys.exit(int(server.recv(16)))
 """
-
-
+"""It imports built-in modules alone: others would take longer than the forks."""
+STAND_IN = "FORKS_STAND_IN"
+"""Environment variable: what a run calls ``sys.executable``, if not the real Python."""
 OPENED = "FORKS_OPENED"
 """Environment variable: the folder in which every ``vitcapr stage`` notes the files that it opens for reading."""
 
@@ -58,7 +65,7 @@ class Forks:
         assert self._process.stdout is not None
         assert self._process.stdout.readline() == b"ready\n"
         self.python = Path(self._folder.name, "python")
-        values = {"python": sys.executable, "folder": str(Path(__file__).parent), "address": self._address}
+        values = {"python": sys.executable, "address": self._address, "length": LENGTH, "variable": STAND_IN}
         self.python.write_text(PYTHON.format(**values), encoding="utf-8")
         self.python.chmod(0o755)
         atexit.register(self._process.communicate)
@@ -67,21 +74,17 @@ class Forks:
         self, *arguments: str, folder: Path, environment: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
         """Run ``python ARGUMENTS`` in ``folder``. Whatever it starts as ``python`` is a fork, too."""
-        request = {
-            "arguments": arguments,
-            "folder": str(folder),
-            "environment": dict(os.environ if environment is None else environment),
-            "executable": str(self.python),
-        }
+        # A file needs no reader; a pipe would be open until the last process that a killed one leaves has ended.
         with (
-            Path(os.devnull).open() as nothing,
             tempfile.TemporaryFile("w+", encoding="utf-8") as out,
             tempfile.TemporaryFile("w+", encoding="utf-8") as err,
         ):
-            code = ask(self._address, request, [stream.fileno() for stream in (nothing, out, err)])
+            command, nothing = [self.python, *arguments], subprocess.DEVNULL
+            inside = {**(os.environ if environment is None else environment), STAND_IN: str(self.python)}
+            done = subprocess.run(command, cwd=folder, env=inside, stdin=nothing, stdout=out, stderr=err, check=False)
             for stream in (out, err):
                 stream.seek(0)
-            return subprocess.CompletedProcess(arguments, code, out.read(), err.read())
+            return subprocess.CompletedProcess(arguments, done.returncode, out.read(), err.read())
 
 
 @cache
@@ -100,46 +103,38 @@ def planning_forks() -> Forks:
     return Forks(*SNAKEMAKE, *(name for name in names if name.startswith(packages)))
 
 
-def ask(address: str, request: Mapping[str, Any], streams: Sequence[int]) -> int:
-    """Have a request run, with these standard streams. Returns its exit code."""
-    content = json.dumps(request).encode()
-    with socket.socket(socket.AF_UNIX) as server:
-        server.connect(address)
-        socket.send_fds(server, [len(content).to_bytes(LENGTH, "big")], streams)
-        server.sendall(content)
-        return int(server.makefile().readline())
-
-
 def serve(address: str) -> None:
     """Answer requests until the standard input ends."""
+    fork = multiprocessing.get_context("fork")
+    running: dict[int, tuple[Any, socket.socket]] = {}
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(address)
         listening.listen()
         print("ready", flush=True)
-        running: set[int] = set()
-        while listening in select.select([listening, sys.stdin], [], [])[0]:
-            connection, _ = listening.accept()
-            with connection:
-                child = os.fork()
-                if not child:
-                    listening.close()
-                    answer(connection)
-                running.add(child)
-            running = {child for child in running if os.waitpid(child, os.WNOHANG)[0] == 0}
+        while sys.stdin not in (ready := select.select([listening, sys.stdin, *running], [], [])[0]):
+            for each in ready:
+                if each is listening:
+                    connection, _ = listening.accept()
+                    child = fork.Process(target=answer, args=(connection,))
+                    child.start()
+                    running[os.pidfd_open(child.pid or 0)] = child, connection
+                    continue
+                child, connection = running.pop(each)
+                child.join()
+                os.close(each)
+                code = child.exitcode
+                with connection, suppress(OSError):  # Who asked was killed.
+                    connection.sendall(f"{code if code >= 0 else 128 - code}\n".encode())
+    os._exit(0)  # What still runs is not waited for.
 
 
 def answer(connection: socket.socket) -> None:
-    """Run a request in a fork of this process, and say its exit code."""
+    """Run a request, in a process that ends without the finalisation of all modules, which takes seconds."""
     length, streams, _, _ = socket.recv_fds(connection, LENGTH, 3)
     with connection.makefile("rb") as stream:
-        request = json.loads(stream.read(int.from_bytes(length, "big")))
-    # It ends without the finalisation of all modules, which takes seconds.
-    child = multiprocessing.get_context("fork").Process(target=run, args=(streams,), kwargs=request)
-    child.start()
-    child.join()
-    code = child.exitcode or 0
-    connection.sendall(f"{code if code >= 0 else 128 - code}\n".encode())
-    os._exit(0)
+        request = marshal.loads(stream.read(int.from_bytes(length, "big")))
+    connection.close()
+    run(streams, **request)
 
 
 def run(

@@ -141,10 +141,12 @@ def _all_plugins(folder: Path) -> tuple[Plugin, ...]:
         files[point.name] = (point.value, Path(spec.origin))
     kinds = {name: _kind(path) for name, (_, path) in files.items()}
     if kinds:
-        _note_reads(tuple({str(folder), *(str(path.parent) for _, path in files.values())}))
+        _note_reads({str(folder), *(str(path.parent) for _, path in files.values())})
     return tuple(Plugin(name, kind, *files[name]) for name, kind in kinds.items() if kind)
 
 
+_FOLDERS: set[str] = set()
+"""Of plugins."""
 _READS: set[tuple[Path, Path]] = set()
 """The files that code of plugins has opened for reading in this process: (file of the plugin, opened file).
 
@@ -175,8 +177,9 @@ def is_installed(path: Path) -> bool:
     return not _INSTALLED.isdisjoint(path.parts)
 
 
-def _note_reads(roots: tuple[str, ...]) -> None:
-    here, python = str(Path.cwd()) + os.sep, str(Path(os.__file__).parent) + os.sep
+def _note_reads(folders: Collection[str]) -> None:
+    """Note what code in these folders reads, from now on. Hooks cannot be removed: a process has one."""
+    python = str(Path(os.__file__).parent) + os.sep
 
     def note(event: str, arguments: tuple[Any, ...]) -> None:
         if event != "open" or not isinstance(arguments[0], str) or _writes(*arguments[1:]):
@@ -185,10 +188,11 @@ def _note_reads(roots: tuple[str, ...]) -> None:
         if opened.startswith(("/proc/", "/sys/", "/dev/")) or opened.endswith(".pyc"):
             return
         frame: types.FrameType | None = sys._getframe(1)
-        nearest = True
+        nearest, roots = True, tuple(_FOLDERS)
         while frame is not None:
             file = frame.f_code.co_filename
             if file.startswith(roots):
+                here = str(Path.cwd()) + os.sep
                 if nearest or (opened.startswith(here) and f"{os.sep}results{os.sep}" not in opened):
                     _READS.add((Path(file), Path(opened)))
                 return
@@ -196,7 +200,9 @@ def _note_reads(roots: tuple[str, ...]) -> None:
                 nearest = False
             frame = frame.f_back
 
-    sys.addaudithook(note)
+    if not _FOLDERS:
+        sys.addaudithook(note)
+    _FOLDERS.update(folders)
 
 
 def _writes(mode: str | None, flags: int) -> bool:

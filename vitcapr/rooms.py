@@ -3,10 +3,9 @@
 A room is a package with a module ``room``: ``vitcapr/NAME/`` or ``vitcapr/studies/NAME/``. What else lies in it is
 found by its place:
 
-- ``room.py`` defines ``ROOM``, a :class:`Room`: what the experiment asks of the room;
-- ``config.py`` defines classes whose keys belong to the configuration: ``Experiment`` for sections, ``Run`` for keys of
-  ``run``, ``Data`` for the sections of data sets. A definition of a section is run as ``run`` lists it, under the name
-  of the section; by default all are;
+- ``room.py`` defines ``ROOM``, a :class:`Room`: what the experiment asks of the room; and classes whose keys belong to
+  the configuration: ``Experiment`` for sections, ``Run`` for keys of ``run``, ``Data`` for the sections of data sets. A
+  definition of a section is run as ``run`` lists it, under the name of the section; by default all are;
 - each module of ``stages/`` is a stage, each module of ``commands/`` a command.
 
 Its rules are in ``rules/NAME.smk``.
@@ -102,7 +101,12 @@ def sections_to_run() -> list[str]:
     return [key for section in _sections("Experiment") for key in section.model_fields if key in keys]
 
 
+def listed(config: Any, section: str) -> dict[str, Any]:
+    """The definitions of a section that ``run`` lists, by name."""
+    return {name: getattr(config, section)[name] for name in getattr(config.run, section)}
+
+
 def _sections(name: str) -> list[Any]:
-    """The classes of this name in the configurations of all rooms."""
-    named = [f"{package}.config" for package, folder in rooms().items() if (folder / "config.py").exists()]
-    return [vars(config)[name] for config in map(importlib.import_module, named) if name in vars(config)]
+    """The classes of this name that rooms define."""
+    modules = [vars(importlib.import_module(f"{package}.room")) for package in rooms()]
+    return [module[name] for module in modules if name in module]

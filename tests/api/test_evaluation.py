@@ -216,6 +216,32 @@ def test_recall_by_hand(tmp_path: Path) -> None:
     assert again.scores.equals(found.scores)
 
 
+def test_texts_in_the_order_of_another_layout_are_noticed() -> None:
+    images = np.random.default_rng(0).normal(size=(8, 16))
+    texts = np.repeat(images, 3, axis=0) + np.random.default_rng(1).normal(size=(24, 16))
+    assert vitcapr.evaluate_retrieval(images, texts, captions_per_image=3, samples=0).remarks == []
+    by_number = texts.reshape(8, 3, 16).swapaxes(0, 1).reshape(24, 16)
+    assert value(vitcapr.evaluate_retrieval(images, by_number, captions_per_image=3, samples=0), "i2t_recall_1") < 0.5
+    (remark,) = vitcapr.evaluate_retrieval(images, by_number, captions_per_image=3, samples=0).remarks
+    assert "numpy.tile(range(8), 3)" in remark
+    right = vitcapr.evaluate_retrieval(images, by_number, image_of_text=np.tile(range(8), 3), samples=0)
+    assert right.remarks == []
+    assert value(right, "i2t_recall_1") == 1
+
+
+def test_marks_of_a_tokenizer_are_noticed() -> None:
+    marked = {**CAPTIONS, 139: "<start> a cat <end>"}
+    found = vitcapr.evaluate(marked, REFERENCES, against=CAPTIONS, metrics=["bleu"], samples=0)
+    what = "have marks of a tokenizer or of HTML, which count as words; '<start>' is the first"
+    assert found.remarks == [f"captions: 1 of 3 captions {what}"]
+
+
+def test_references_as_captions_are_noticed() -> None:
+    copied = {image: texts[0] for image, texts in REFERENCES.items()}
+    (remark,) = vitcapr.evaluate({**copied, 285: "A bear."}, REFERENCES, metrics=["bleu"], samples=0).remarks
+    assert remark.startswith("3 of 4 captions are references of their image, word for word; ")
+
+
 @pytest.mark.parametrize(
     ("images", "texts", "options", "message"),
     [

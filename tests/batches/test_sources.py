@@ -105,8 +105,3 @@ def test_a_model_is_built_for_the_widths_of_the_arrays_that_it_reads(arrays: Any
     check_widths(store, arrays, dims)
     with pytest.raises(UserError, match=r"reads features of width 9, these are"):
         check_widths(store, arrays, dict.fromkeys(dims, 9))
-
-
-def test_equal_widths_are_one_number() -> None:
-    store: Any = Store(cls=np.zeros((2, 5)), patches=np.zeros((2, 4, 5)))
-    assert feature_dims(store, ("patches", "cls")) == {"feature_dim": 5}

@@ -78,29 +78,6 @@ def test_the_same_from_any_batch_on() -> None:
         assert whole != [captions_in(batch) for batch in read(features(), **options | other)]
 
 
-def test_words_are_cut_and_padded_no_further_than_needed() -> None:
-    for batch in read(words(), captions_per_image=1, shuffle=False):
-        assert (batch.texts[:, -1] != 0).any()
-        for caption in batch.texts.tolist():
-            inside = [number for number in caption if number]
-            assert inside[0] == 1
-            assert inside[-1] == 2
-            assert caption == inside + [0] * (len(caption) - len(inside))
-    assert max(batch.texts.shape[1] for batch in read(words(max_length=3))) == 3
-
-
-def test_the_feature_of_a_caption_is_returned_with_its_words() -> None:
-    both = FeatureAndWordTexts(features(), words(4))
-    for batch in read(both, captions_per_image=2, seed=1):
-        vectors, numbers = batch.texts
-        assert numbers.shape[1] <= 4
-        for vector, caption, image in zip(vectors.tolist(), numbers.tolist(), batch.image_index.tolist(), strict=True):
-            place = int(vector[0]) - 100
-            assert OWNER[place] == batch.rows[image]
-            expected = [1, *[place + 3] * (place % 4), 2][:4]
-            assert caption == expected + [0] * (numbers.shape[1] - len(expected))
-
-
 def test_a_process_without_an_image_of_a_batch_has_an_empty_share() -> None:
     """Three processes, two images in a batch: the third has none, in whichever form the captions are."""
     both = FeatureAndWordTexts(features(), words(4))

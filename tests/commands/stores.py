@@ -9,7 +9,7 @@ import numpy as np
 import vitcapr
 from vitcapr.store.layout import ArrayLayout
 from vitcapr.store.seal import write_sealed
-from vitcapr.store.writer import StoreWriter, store_folder
+from vitcapr.store.writer import StoreWriter, fingerprint_of, store_folder
 
 _AXES = {2: ["channel"], 3: ["patch", "channel"]}
 
@@ -38,6 +38,16 @@ def write_store(
         writer.write(number, padded)
     write_sealed(writer, [ids], identity, root / sealed)
     return root / sealed
+
+
+def write_noise_store(root: Path, sealed: str = "sealed/manifest.json") -> Path:
+    """A store of 11 images in three chunks of two arrays."""
+    draw = np.random.default_rng(0)
+    shapes = {"patches": (11, 4, 8), "cls": (11, 8)}
+    arrays = {name: draw.normal(size=shape).astype(np.float16) for name, shape in shapes.items()}
+    recipe: dict[str, object] = {"backbone": "noise", "revision": None, "grid": [2, 2]}
+    recipe["fingerprint"] = fingerprint_of(recipe)
+    return write_store(root, arrays, [f"{row}_ä" for row in range(11)], chunk=4, sealed=sealed, **recipe)
 
 
 def train(kind: str, features: Path, output: Path, files: Mapping[str, Any] | None = None, **settings: Any) -> Path:

@@ -25,8 +25,8 @@ from vitcapr.commands.forecast import (
 from vitcapr.commands.init import SNAKEFILE
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.experiment.experiment import Experiment
-from vitcapr.experiment.packaged import WORKFLOW
 from vitcapr.files import sha256_file, write_json
+from vitcapr.pipeline.paths import WORKFLOW
 
 SIZES = Counter(train=10, validation=4, test=6)
 NONE: frozenset[str] = frozenset()

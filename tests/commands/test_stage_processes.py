@@ -14,7 +14,7 @@ import torch
 from torch.distributed.run import parse_args
 
 from vitcapr.errors import UserError
-from vitcapr.training.processes import run_processes, torchrun_arguments
+from vitcapr.training.distributed import run_processes, torchrun_arguments
 
 
 def start(output: Path, *command: str, epochs: int = 400) -> "subprocess.Popen[str]":

@@ -139,6 +139,17 @@ def test_the_same_picture_in_two_splits_is_said(folder: Path, capsys: pytest.Cap
     )
 
 
+def test_marks_in_captions_are_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    texts = ["startseq a dog endseq", "Tom &amp; Jerry", "[PAD] a cat", "a <b dog & <", "the start of a race"]
+    captions = [ListedCaption(str(number), "a", text) for number, text in enumerate(texts)]
+    with ImageSource(folder) as source, Reporter() as reporter:
+        kept = check(
+            Listing.from_records([ListedImage("a", "good/a.png", "none")], captions), source, Checks(), reporter
+        )
+    assert kept.captions["text"].tolist() == texts
+    assert "3 of 5 captions have marks of a tokenizer or of HTML, " in capsys.readouterr().err
+
+
 def test_an_audit_leaves_out_training_captions_with_their_reason(folder: Path, tmp_path: Path) -> None:
     audit = tmp_path / "audit.parquet"
     wrong = {"a#0": 0.9, "a#1": 0.1, "b#0": 0.5, "c#0": 0.99}

@@ -39,13 +39,15 @@ def searches(draw):
     vocabulary=st.sampled_from([9, 40, 200]),
     images=st.integers(1, 5),
     sharpness=st.sampled_from([0.1, 0.5, 1.5]),
+    forbidden=st.sampled_from([[UNKNOWN], []]),
     seed=st.integers(0, 10_000),
 )
-def test_equals_the_reference(options, vocabulary, images, sharpness, seed):
+def test_equals_the_reference(options, vocabulary, images, sharpness, forbidden, seed):
     model = RandomCaptioner(vocabulary, sharpness=sharpness, seed=seed)
     memory = model.images(images)
-    found = beam_search(model, memory, **SPECIALS, **options, keep_attention=True)
-    expected = reference_beam_search(model, memory, **SPECIALS, **options)
+    options |= {**SPECIALS, "forbidden": forbidden}
+    found = beam_search(model, memory, **options, keep_attention=True)
+    expected = reference_beam_search(model, memory, **options)
     assert [[one.tokens for one in best] for best in found] == [[one.words for one in best] for best in expected]
     for one, other in zip(itertools.chain(*found), itertools.chain(*expected), strict=True):
         assert one.score == pytest.approx(other.score, abs=1e-5, rel=1e-5)
@@ -102,33 +104,10 @@ def test_a_beam_wider_than_everything_finds_the_best_captions(length_penalty, mi
         assert [one.score for one in best] == pytest.approx([score for score, _ in allowed[:12]], abs=1e-5)
 
 
-def markov(transitions):
-    """A Markov captioner from probabilities; what is not named is impossible."""
-    size = 1 + max(max(origin, *row) for origin, row in transitions.items())
-    logits = torch.full((size, size), -torch.inf)
-    for origin, row in transitions.items():
-        for token, probability in row.items():
-            logits[origin, token] = math.log(probability)
-    logits[logits.isneginf().all(1), END] = 0
-    return MarkovCaptioner(logits)
-
-
 def captions(model, **options):
     chosen = {"beam_size": 2, "max_length": 8, **options}
     (best,) = beam_search(model, model.images(1), **SPECIALS, **chosen)
     return best
-
-
-def test_the_length_of_the_score_counts_the_end_token():
-    # "4" has probability 0.5 in 2 tokens, "5 6 6 ..." 0.4 in 5.
-    model = markov(
-        {START: {4: 0.5, 5: 0.5}, 4: {END: 1.0}, 5: {6: 0.8, 8: 0.2}, 6: {7: 1.0}, 7: {8: 1.0}, 8: {END: 1.0}}
-    )
-    plain = captions(model, length_penalty=0.0)[0]
-    normalised = captions(model, length_penalty=1.0)[0]
-    assert (plain.tokens, plain.score) == ([4], pytest.approx(math.log(0.5)))
-    assert (normalised.tokens, normalised.score) == ([5, 6, 7, 8], pytest.approx(math.log(0.4) / 5))
-    assert normalised.log_prob == pytest.approx(math.log(0.4))
 
 
 def test_equal_scores_are_ordered_by_rank_and_word_number():
@@ -136,14 +115,6 @@ def test_equal_scores_are_ordered_by_rank_and_word_number():
     model = MarkovCaptioner(torch.zeros(vocabulary, vocabulary))
     found = captions(model, beam_size=4, n_best=4, max_length=3, min_length=2)
     assert [one.tokens for one in found] == [[4, 4], [4, 5], [4, 6], [4, 7]]
-
-
-def test_unknown_is_written_where_it_is_allowed():
-    model = markov({START: {UNKNOWN: 1.0}, UNKNOWN: {END: 1.0}})
-    ((one,),) = beam_search(
-        model, model.images(1), start=START, end=END, pad=PAD, forbidden=[], beam_size=2, max_length=4
-    )
-    assert one.tokens == [UNKNOWN]
 
 
 def test_the_search_stops_when_no_hypothesis_can_win():
@@ -155,7 +126,10 @@ def test_the_search_stops_when_no_hypothesis_can_win():
             return super().step(memory, state, tokens)
 
     # After "4" ends with probability 0.9, no live hypothesis is above 0.1 and all later captions are worse.
-    model = Counting(markov({START: {4: 0.9, 5: 0.1}, 4: {END: 1.0}, 5: {5: 0.9, END: 0.1}}).logits)
+    chances = torch.zeros(6, 6)
+    chances[[START, START, 4, 5, 5], [4, 5, END, 5, END]] = torch.tensor([0.9, 0.1, 1.0, 0.9, 0.1])
+    chances[chances.sum(1) == 0, END] = 1
+    model = Counting(chances.log())
     assert captions(model, max_length=30)[0].tokens == [4]
     assert model.steps == 2
 
@@ -183,7 +157,7 @@ def test_contradictory_settings_are_an_error():
         captions(model, min_length=4, block_ngram=1)
 
 
-@settings(max_examples=80)
+@settings(max_examples=50)
 @given(
     images=st.integers(1, 12),
     vocabulary=st.sampled_from([9, 40, 200]),
@@ -236,16 +210,12 @@ def test_top_k_is_the_stable_sort(data):
     k = data.draw(st.integers(1, min(size, 7)))
     draw = torch.Generator().manual_seed(data.draw(st.integers(0, 1000)))
     values = torch.randn(3, 2, size, generator=draw)
-    if data.draw(st.booleans()):
-        # Few distinct values, both zeros and minus infinity among them.
+    limit = data.draw(st.sampled_from([None, 1, -torch.inf]))
+    if limit is not None:
+        # Few distinct values, both zeros and minus infinity among them; or minus infinity everywhere.
         values = values.round() * data.draw(st.sampled_from([1.0, -1.0]))
-        values[values > 1] = -torch.inf
+        values[values > limit] = -torch.inf
     ordered, order = values.sort(dim=-1, descending=True, stable=True)
     found, indices = top_k(values, k)
     assert torch.equal(found, ordered[..., :k])
     assert torch.equal(indices, order[..., :k])
-
-
-def test_top_k_of_minus_infinity_everywhere_gives_real_indices():
-    _, indices = top_k(torch.full((1, 130), -torch.inf), 2)
-    assert indices.tolist() == [[0, 1]]

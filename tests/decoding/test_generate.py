@@ -13,44 +13,36 @@ from tests.decoding.toy_captioners import END, PAD, START, UNKNOWN, RandomCaptio
 from tests.launches import OnDevice, no_waits
 from vitcapr.decoding.beam import beam_search
 from vitcapr.decoding.generate import attention_of, candidates_of, generate
-from vitcapr.decoding.hypotheses import Hypothesis
 from vitcapr.decoding.sample import sample
-from vitcapr.decoding.stepwise import greedy
+from vitcapr.decoding.stepwise import Hypothesis, greedy
 from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.models.interface import Memory, State, Step
 
 WORDS = Vocabulary.build(["a", "dog", "runs", "on", "grass"], min_count=1)
 SPECIALS = {"start": START, "end": END, "pad": PAD, "forbidden": [UNKNOWN]}
 LIMITS = {"max_length": 6, "min_length": 2, "block_ngram": 2}
+SEARCH = {"n_best": 2, "length_penalty": 0.7}
+BEAM = {"beam_size": 3, "keep_attention": True, **SEARCH}
+SAMPLING = {"temperature": 0.8, "top_k": 4, "top_p": 0.9, "seed": 3}
 
 
-def test_a_beam_of_one_is_greedy_and_others_are_a_beam():
+@pytest.mark.parametrize(
+    ("options", "search"),
+    [
+        ({"beam_size": 1, **SEARCH, "n_best": 1}, lambda *given, **limits: [[one] for one in greedy(*given, **limits)]),
+        (BEAM, partial(beam_search, **BEAM)),
+        (
+            {**SEARCH, "sampling": SAMPLING, "images": [5, 7, 1, 2]},
+            partial(sample, samples=2, length_penalty=0.7, images=[5, 7, 1, 2], **SAMPLING),
+        ),
+    ],
+    ids=["greedy", "beam", "sample"],
+)
+def test_each_way_has_the_limits(options: dict[str, Any], search: Callable[..., Any]) -> None:
     model = RandomCaptioner(len(WORDS), sharpness=0.5)
     memory = model.images(4)
-    alone = generate(model, memory, WORDS, beam_size=1, n_best=1, length_penalty=0.7, **LIMITS)
-    expected = greedy(model, memory, **SPECIALS, **LIMITS)
-    assert [one.tokens for (one,) in alone] == [one.tokens for one in expected]
-    search = {"beam_size": 3, "n_best": 2, "length_penalty": 0.7}
-    several = generate(model, memory, WORDS, keep_attention=True, **search, **LIMITS)
-    expected = beam_search(model, memory, keep_attention=True, **SPECIALS, **search, **LIMITS)
-    assert [[(one.tokens, one.log_prob) for one in best] for best in several] == [
-        [(one.tokens, one.log_prob) for one in best] for best in expected
-    ]
-    assert all(one.attention is not None for best in several for one in best)
-
-
-def test_samples_are_drawn_with_the_same_limits():
-    model = RandomCaptioner(len(WORDS), sharpness=0.5)
-    memory = model.images(4)
-    sampling = {"temperature": 0.8, "top_k": 4, "top_p": 0.9, "seed": 3}
-    search = {"beam_size": 1, "n_best": 6, "length_penalty": 0.7, "images": [5, 7, 1, 2]}
-    found = generate(model, memory, WORDS, sampling=sampling, **search, **LIMITS)
-    expected = sample(
-        model, memory, images=[5, 7, 1, 2], samples=6, length_penalty=0.7, **sampling, **SPECIALS, **LIMITS
-    )
-    assert [[(one.tokens, one.score) for one in best] for best in found] == [
-        [(one.tokens, one.score) for one in best] for best in expected
-    ]
+    expected = search(model, memory, **SPECIALS, **LIMITS)
+    assert str(generate(model, memory, WORDS, **options, **LIMITS)) == str(expected)
 
 
 class OnGpu(OnDevice):

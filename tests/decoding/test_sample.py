@@ -27,8 +27,8 @@ def one_word() -> MarkovCaptioner:
 
 
 def drawn(model, **options):
-    """How often each word was drawn for 3,000 images of one sample."""
-    images = 3000
+    """How often each word was drawn for 1,000 images of one sample."""
+    images = 1000
     found = sample(model, model.images(images), **SPECIALS, images=range(images), samples=1, max_length=3, **options)
     return Counter(one.tokens[0] for (one,) in found)
 
@@ -50,7 +50,7 @@ def test_words_are_drawn_with_their_probability(one_word, options, expected):
     counts = drawn(one_word, **options)
     assert counts.keys() == expected.keys()
     for word, chance in expected.items():
-        assert counts[word] / 3000 == pytest.approx(chance, abs=0.03)
+        assert counts[word] / 1000 == pytest.approx(chance, abs=0.04)
 
 
 def test_a_nucleus_of_any_size_is_found_in_a_large_vocabulary():
@@ -61,9 +61,9 @@ def test_a_nucleus_of_any_size_is_found_in_a_large_vocabulary():
     logits[4:, END] = 99.0
     model = MarkovCaptioner(logits)
     counts = drawn(model, top_p=0.75)
-    assert counts[4] / 3000 == pytest.approx(2 / 3, abs=0.03)
+    assert counts[4] / 1000 == pytest.approx(2 / 3, abs=0.04)
     assert max(counts) <= 4 + 250
-    assert len(counts) > 200
+    assert len(counts) > 150
     assert drawn(model, top_p=0.49).keys() == {4}
 
 

@@ -20,8 +20,8 @@ from vitcapr.demo.backbone_targets import (
     names_of_train,
     surroundings,
 )
-from vitcapr.demo.config import ScenesConfig
 from vitcapr.demo.dataset import write_scenes
+from vitcapr.demo.room import ScenesConfig
 from vitcapr.demo.stages.train_backbone import train_backbone
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import read_manifest

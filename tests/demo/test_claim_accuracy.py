@@ -8,8 +8,8 @@ import pytest
 
 from tests.data_sets import write_data_set
 from vitcapr.demo.claims import checked_claims, claim_accuracy, read_caption
-from vitcapr.demo.config import ScenesConfig
 from vitcapr.demo.dataset import write_scenes
+from vitcapr.demo.room import ScenesConfig
 from vitcapr.demo.stages.check_claims import check_claims
 from vitcapr.errors import UserError
 from vitcapr.formats.claims import read_claims

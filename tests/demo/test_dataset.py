@@ -13,13 +13,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import psutil
+import pytest
 from PIL import Image
 
 from tests.checkpoints import snapshot
-from vitcapr.demo.config import ScenesConfig
+from vitcapr.demo import dataset
 from vitcapr.demo.dataset import DRAWING, make_scene, original_of, split_of, write_scenes
 from vitcapr.demo.lexicon import COLORS
 from vitcapr.demo.render import render
+from vitcapr.demo.room import ScenesConfig
 from vitcapr.demo.scene import DEPTHS, Scene, stream
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.progress import Reporter
@@ -38,7 +40,10 @@ def drawn(index: int, size: int) -> tuple[Scene, np.ndarray, np.ndarray]:
     return scene, np.asarray(picture).astype(int), np.asarray(labels)
 
 
-def test_the_same_seed_gives_the_same_bytes_in_any_number_of_processes(tmp_path: Path) -> None:
+def test_the_same_seed_gives_the_same_bytes_in_any_number_of_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dataset, "PART", 16)
     write(tmp_path / "one", 40)
     write(tmp_path / "two", 40, processes=2)
     assert snapshot(tmp_path / "one") == snapshot(tmp_path / "two")
@@ -129,7 +134,7 @@ def test_every_second_held_out_picture_is_a_near_duplicate_of_one_of_its_split()
 RENDERING = """
 import sys
 from pathlib import Path
-from vitcapr.demo.config import ScenesConfig
+from vitcapr.demo.room import ScenesConfig
 from vitcapr.demo.dataset import write_scenes
 from vitcapr.errors import UserError
 from vitcapr.progress import Reporter

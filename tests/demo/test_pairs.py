@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from vitcapr.demo.config import ScenesConfig
 from vitcapr.demo.dataset import write_scenes
+from vitcapr.demo.room import ScenesConfig
 from vitcapr.demo.stages.data_scene_pairs import data_scene_pairs
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.pipeline.run import run_stage

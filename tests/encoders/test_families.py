@@ -13,7 +13,7 @@ from transformers import AutoConfig, AutoModel, AutoTokenizer, GemmaTokenizer, N
 from transformers.models.siglip2.image_processing_pil_siglip2 import Siglip2ImageProcessorPil
 
 from tests.encoders.two_towers import bert_tokenizer
-from vitcapr.encoders.guards import blocks, check_images
+from vitcapr.encoders.base import blocks, check_images
 from vitcapr.encoders.image_encoders import configured_image_size, load_image_encoder
 from vitcapr.encoders.preprocess import read_preprocessing
 from vitcapr.encoders.text_encoders import TextRecipe

@@ -222,7 +222,7 @@ def test_a_sentence_encoder_is_read_as_published(
     model = save_sentence_encoder(tmp_path, pooling, *more, **options)
     expected = model.encode(TEXTS, prompt=used)
     folder = tmp_path / "saved"
-    np.testing.assert_allclose(sentences(folder, prompt=prompt).encode(TEXTS, 3), expected, atol=1e-5)
+    np.testing.assert_allclose(sentences(folder, prompt=prompt).encode(TEXTS), expected, atol=1e-5)
     shared = {"revision": "main", "output": "hidden", "dtype": "float32", "max_length": 24}
     recipe = TextRecipe(str(folder), CPU, pool="auto", prompt=prompt, **shared)
     assert (recipe.attributes["pool"], recipe.attributes.get("prompt", "")) == ("modules.json", used)

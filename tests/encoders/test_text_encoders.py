@@ -9,8 +9,10 @@ from transformers import AutoTokenizer, BertModel
 
 from tests.checkpoints import save_bert
 from tests.encoders.two_towers import ROOM, load_text
+from vitcapr.encoders import text_encoders
 from vitcapr.encoders.checkpoints import digest_with_tokenizer
-from vitcapr.encoders.word_vector_encoder import WordVectorEncoder, locate_word_vectors
+from vitcapr.encoders.text_encoders import TextRecipe
+from vitcapr.encoders.text_towers import WordVectorEncoder
 from vitcapr.errors import UserError
 
 WORDS = ["a", "dog", "cat", "runs", "sits", "on", "the", "grass", "##s", "red", "."]
@@ -44,11 +46,12 @@ def test_vectors_are_those_of_transformers_alone(bert: Path) -> None:
 
 
 @pytest.mark.parametrize("batch", [1, 2, 64])
-def test_a_sentence_does_not_depend_on_its_neighbours(bert: Path, batch: int) -> None:
+def test_a_sentence_does_not_depend_on_its_neighbours(bert: Path, batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_encoders, "_BATCH", batch)
     encoder = load_text(bert)
     order = [3, 0, 4, 4, 1, 2]
     alone = np.concatenate([encoder.encode([TEXTS[index]]) for index in order])
-    np.testing.assert_allclose(encoder.encode([TEXTS[index] for index in order], batch), alone, atol=1e-5)
+    np.testing.assert_allclose(encoder.encode([TEXTS[index] for index in order]), alone, atol=1e-5)
     assert np.abs(alone[0] - alone[1]).max() > 0.1
 
 
@@ -70,13 +73,6 @@ def test_the_digest_sees_weights_and_tokenizer(bert: Path, tmp_path: Path) -> No
         path.write_bytes(before)
 
 
-def test_a_model_with_code_of_its_own_is_one_line(tmp_path: Path) -> None:
-    folder = checkpoint(tmp_path)
-    (folder / "config.json").write_text('{"model_type": "own-code", "auto_map": {"AutoModel": "code.Model"}}')
-    with pytest.raises(UserError, match="does not know this checkpoint"):
-        load_text(folder)
-
-
 def test_a_caption_is_the_mean_of_its_words(tmp_path: Path) -> None:
     (tmp_path / "v.txt").write_text("dog 3 0\na 0 4\ndog 0 9\n")
     encoder = WordVectorEncoder(tmp_path / "v.txt")
@@ -92,16 +88,21 @@ def test_a_header_line_gives_the_dimension(tmp_path: Path) -> None:
     assert WordVectorEncoder(tmp_path / "v.txt").encode(["dog"]).tolist() == [[1, 2, 3]]
 
 
+def words(source: str) -> TextRecipe:
+    options = {"revision": "main", "pool": "mean", "dtype": "float32", "max_length": 8}
+    return TextRecipe(source, torch.device("cpu"), output="word_vectors", **options)
+
+
 def test_the_data_folder_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for folder in ("data", "here"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "v.txt").write_text(f"{folder} 1\n")
     monkeypatch.chdir(tmp_path / "here")
-    assert locate_word_vectors("v.txt") == Path("v.txt")
+    assert words("v.txt").checkpoint.folder == Path("v.txt")
     monkeypatch.setenv("VITCAPR_DATA", str(tmp_path / "data"))
-    assert locate_word_vectors("v.txt") == tmp_path / "data" / "v.txt"
+    assert words("v.txt").checkpoint.folder == tmp_path / "data" / "v.txt"
     with pytest.raises(UserError, match="no such file of word vectors"):
-        locate_word_vectors("w.txt")
+        words("w.txt").load()
     (tmp_path / "here" / "empty.txt").write_text("")
     with pytest.raises(UserError, match="holds no word vectors"):
-        WordVectorEncoder(Path("empty.txt"))
+        words("empty.txt").load()

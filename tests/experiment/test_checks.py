@@ -15,8 +15,8 @@ from vitcapr.config.captioner import PatchAttentionConfig
 from vitcapr.config.training import CaptionerPhaseConfig
 from vitcapr.errors import UserError
 from vitcapr.experiment.experiment import Experiment, load_experiment
+from vitcapr.store.exchange import import_features
 from vitcapr.store.foreign_files import open_foreign
-from vitcapr.store.importing import import_features
 from vitcapr.training.phases import images_in_batch
 
 VIT = {"model_type": "vit", "hidden_size": 8, "num_hidden_layers": 2, "image_size": 16, "patch_size": 8}
@@ -57,7 +57,8 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         arrays: dict[str, Any] = {array: np.zeros((3, *shape), np.float32) for array, shape in shapes.items()}
         np.savez(tmp_path / f"{name}.npz", image_id=np.array(["a.png", "b.png", "c.png"]), **arrays)
         with open_foreign(tmp_path / f"{name}.npz") as foreign:
-            sealed = import_features(foreign, tmp_path / "stores", name)
+            settings: dict[str, Any] = {"ids": None, "identity": "image_id", "grid": (0, 0)}
+            sealed = import_features(foreign, tmp_path / "stores", name, **settings, advance=print, say=print)
         sealed.parent.rename(tmp_path / "stores" / name)
     return tmp_path
 

@@ -57,7 +57,7 @@ def test_a_new_study_has_the_whole_workflow(run: Run, tmp_path: Path, site: Path
     plan = run("snakemake", "--dry-run", "--profile", "slurm")
     assert "rule train_captioner:" in plan
     assert "results/demo/summary.csv" in plan
-    assert f"Origin: {site}" in run("inspect", "vitcapr.experiment.packaged", "--details")
+    assert f"Origin: {site}" in run("inspect", "vitcapr.pipeline.paths", "--details")
     assert run("vitcapr", "config", "check").startswith("data: scenes, 10,000 images")
 
 

@@ -1,6 +1,5 @@
 """Stores of eight bits: patches as int8 with a scale for each channel of each image."""
 
-import io
 import json
 from pathlib import Path
 from typing import Any
@@ -9,17 +8,13 @@ import numpy as np
 import pytest
 import torch
 import zarr
-from PIL import Image
 
-from vitcapr.encoders.photographs import open_like
+from tests.checkpoints import run_features
 from vitcapr.errors import UserError
 from vitcapr.formats.int8 import dequantise, quantise
 from vitcapr.formats.store_manifest import check_sealed, read_sealed
-from vitcapr.progress import Reporter
 from vitcapr.store.check import sealed_files
 from vitcapr.store.reader import open_features
-from vitcapr.store.remote_folder import RemoteFolder
-from vitcapr.store.transfer import find_remote, pull, push
 
 
 def test_no_value_moves_by_more_than_half_a_step() -> None:
@@ -58,20 +53,11 @@ def test_any_reader_of_zarr_can_multiply(experiment: Any) -> None:
     assert "patches_scale" in store.attributes["eight_bits"]
 
 
-def test_a_picture_alone_gives_the_features_of_the_store(experiment: Any) -> None:
-    store = experiment.run(store_dtype="int8", batch=1)
-    encoder = open_like(store.attributes, torch.device("cpu"), str(experiment.backbone))
-    picture = Image.open(experiment.root / "data" / "pictures" / f"bild_{store.image_ids[4]}.png").convert("RGB")
-    for name, features in encoder.encode([picture]).items():
-        np.testing.assert_array_equal(features[0].numpy(), store[name][4].astype(np.float32))
-
-
 def test_patches_are_pulled_with_their_scales(experiment: Any, tmp_path: Path) -> None:
-    store, report = experiment.run(store_dtype="int8"), Reporter(stream=io.StringIO())
-    push(store.manifest_path, RemoteFolder(str(tmp_path / "there")), report)
-    there = find_remote(RemoteFolder(str(tmp_path / "there")))
-    sealed = pull(there, tmp_path / "pulled", report, arrays=["patches"])
-    with open_features(sealed) as pulled:
+    store = experiment.run(store_dtype="int8")
+    run_features("push", store.manifest_path, tmp_path / "there")
+    run_features("pull", tmp_path / "there", tmp_path / "pulled", "--arrays", "patches")
+    with open_features(tmp_path / "pulled") as pulled:
         assert list(pulled) == ["patches"]
         assert np.array_equal(pulled["patches"][:], store["patches"][:])
 

@@ -8,34 +8,16 @@ from vitcapr.formats.tokens import TokenTable
 from vitcapr.formats.vocabulary import Vocabulary
 
 
-def table():
-    return token_table([[1, 5, 2], [1, 2], [1, 6, 7, 2]], image_row=[0, 0, 3], caption_row=[0, 1, 9])
-
-
-def test_captions_lie_end_to_end():
-    built = table()
-    assert built.ids.tolist() == [1, 5, 2, 1, 2, 1, 6, 7, 2]
-    assert built.offsets.tolist() == [0, 3, 5, 9]
-    assert built.lengths.tolist() == [3, 2, 4]
-    assert built[2].tolist() == [1, 6, 7, 2]
-    assert [array.dtype for array in (built.ids, built.offsets, built.image_row, built.caption_row)] == [
-        np.int32,
-        np.int64,
-        np.int32,
-        np.int32,
-    ]
-    with pytest.raises(IndexError):
-        built[3]
-    with pytest.raises(IndexError):
-        built[-1]
-
-
 def test_chosen_captions_are_those_of_the_table() -> None:
     table = token_table([[1, 5, 2], [1, 2], [1, 7, 8, 2]], image_row=[0, 0, 1], caption_row=[4, 5, 6])
     chosen = table.select(np.array([True, False, True]))
     assert [chosen[number].tolist() for number in range(2)] == [[1, 5, 2], [1, 7, 8, 2]]
     assert chosen.image_row.tolist() == [0, 1]
     assert chosen.caption_row.tolist() == [4, 6]
+    assert (table.lengths.tolist(), table.ids.dtype, table.offsets.dtype) == ([3, 2, 4], np.int32, np.int64)
+    for place in (3, -1):
+        with pytest.raises(IndexError):
+            table[place]
 
 
 def test_shifted_rows_and_foreign_numbers_are_refused(tmp_path):

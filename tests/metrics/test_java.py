@@ -23,6 +23,7 @@ AWKWARD = [
     " - ",
 ]
 CAPTIONS = [Caption("7.jpg", "a dog"), Caption("8.jpg", "a cat")]
+REFERENCES = [["the dog"], ["the cat", "a kitten"]]
 STATISTICS = " ".join(["1.0"] * java.METEOR_STATISTICS)
 
 
@@ -71,40 +72,37 @@ def test_a_slow_program_that_goes_on_answering_is_waited_for(fake_java: Callable
     assert tokenize([Caption(word, word) for word in "abcd"]) == list("abcd")
 
 
+METEOR = f"echo {STATISTICS}; "
+
+
 @pytest.mark.parametrize(
-    ("script", "problem"),
+    ("score", "script", "problem"),
     [
-        ("echo a dog; sleep 600 & wait", r"gave no answer in 1 s \(image 8.jpg, caption 'a cat'\)"),
-        ("echo Could not reserve enough space >&2; exit 3", r"failed with code 3 .*7\.jpg.*Could not reserve enough"),
-        ("echo a dog", r"answered 1 lines for 2 captions \(image 8.jpg"),
+        ("tokenize", "echo Could not reserve space >&2; exit 3", "failed with code 3 .*7.jpg.*Could not reserve space"),
+        ("tokenize", "echo a dog", "answered 1 lines for 2 captions .image 8.jpg"),
+        ("meteor", f"{METEOR} exit 0", "METEOR ended early .image 8.jpg, caption 'a cat'"),
+        ("meteor", f"{METEOR} echo Error: specify hypothesis", "answered 'Error: specify hypothesis' .image 8.jpg"),
+        ("meteor", f"{METEOR} echo 1.0 2.0", "answered '1.0 2.0' .image 8.jpg"),
+        ("spice", "exit 0", "SPICE wrote nothing .image 7.jpg"),
     ],
 )
-def test_tokenizer_that_misbehaves_names_the_caption(
-    fake_java: Callable[[str], None], script: str, problem: str
+def test_a_program_that_misbehaves_names_the_caption(
+    fake_java: Callable[[str], None], score: str, script: str, problem: str
 ) -> None:
     fake_java(script)
-    with pytest.raises(UserError, match=f"PTB tokenizer {problem}"):
-        tokenize(CAPTIONS)
+    scores = {
+        "tokenize": lambda: tokenize(CAPTIONS),
+        "meteor": lambda: meteor_statistics(CAPTIONS, REFERENCES),
+        "spice": lambda: spice.spice(CAPTIONS, REFERENCES),
+    }
+    with pytest.raises(UserError, match=problem):
+        scores[score]()
 
 
-@pytest.mark.parametrize(
-    ("script", "problem"),
-    [
-        ("exit 0", "ended early"),
-        ("echo Error: specify hypothesis", "answered 'Error: specify hypothesis'"),
-        ("echo 1.0 2.0", "answered '1.0 2.0'"),
-    ],
-)
-def test_meteor_that_misbehaves_names_the_caption(fake_java: Callable[[str], None], script: str, problem: str) -> None:
-    fake_java(f"echo {STATISTICS}; {script}")
-    with pytest.raises(UserError, match=rf"METEOR {problem} \(image 8.jpg, caption 'a cat'\)"):
-        meteor_statistics(CAPTIONS, [["a"], ["b"]])
-
-
-def test_a_stopped_scorer_leaves_no_process(fake_java: Callable[[str], None], tmp_path: Path) -> None:
+def test_a_silent_program_is_stopped_and_leaves_no_process(fake_java: Callable[[str], None], tmp_path: Path) -> None:
     ids = tmp_path / "ids.txt"
-    fake_java(f"sleep 600 & echo $! > {ids}; echo $$ >> {ids}; wait")
-    with pytest.raises(UserError):
+    fake_java(f"echo a dog; sleep 600 & echo $! > {ids}; echo $$ >> {ids}; wait")
+    with pytest.raises(UserError, match=r"PTB tokenizer gave no answer in 1 s \(image 8.jpg, caption 'a cat'\)"):
         tokenize(CAPTIONS)
     started = ids.read_text().split()
     assert len(started) == 2
@@ -112,7 +110,6 @@ def test_a_stopped_scorer_leaves_no_process(fake_java: Callable[[str], None], tm
         time.sleep(0.05)
 
 
-REFERENCES = [["the dog"], ["the cat", "a kitten"]]
 ANSWER = """[{"image_id": 1, "scores": {"All": {"f": 0.5}}}, {"image_id": 0, "scores": {"All": {"f": 0.25}}}]"""
 
 
@@ -156,9 +153,3 @@ def test_the_release_starts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     monkeypatch.setattr(java, "JARS", tmp_path)
     with pytest.raises(UserError, match=r"SPICE .*it said 'Parsing reference captions'"):
         java.run_spice('[{"image_id": 0, "test": "a dog", "refs": ["the dog"]}]', CAPTIONS[0])
-
-
-def test_a_scorer_that_writes_nothing(fake_java: Callable[[str], None]) -> None:
-    fake_java("exit 0")
-    with pytest.raises(UserError, match=r"SPICE wrote nothing \(image 7.jpg"):
-        spice.spice(CAPTIONS, REFERENCES)

@@ -28,18 +28,11 @@ RANKS = Ranks(np.array([1, 7, 4], np.int32), np.array([1, 3, 6, 1, 11, 2], np.in
 
 
 def test_scores_by_hand() -> None:
+    recalls = {f"i2t_recall_{k}": hits / 3 for k, hits in ((1, 1), (5, 2), (10, 3))}
+    recalls |= {f"t2i_recall_{k}": hits / 6 for k, hits in ((1, 2), (5, 4), (10, 5))}
+    others = {"i2t_mean_rank": 4, "t2i_mean_rank": 4, "i2t_map_r": (1 + 1 / 6) / 3, "t2i_map_r": 2 / 6}
     found = {name: measure.value for name, measure in retrieval.measures(RANKS, OWNERS).items()}
-    assert found["i2t_recall_1"] == pytest.approx(1 / 3)
-    assert found["i2t_recall_5"] == pytest.approx(2 / 3)
-    assert found["i2t_recall_10"] == 1
-    assert found["t2i_recall_1"] == pytest.approx(2 / 6)
-    assert found["t2i_recall_5"] == pytest.approx(4 / 6)
-    assert found["t2i_recall_10"] == pytest.approx(5 / 6)
-    assert found["rsum"] == pytest.approx(1 / 3 + 2 / 3 + 1 + 2 / 6 + 4 / 6 + 5 / 6)
-    assert found["i2t_mean_rank"] == 4
-    assert found["t2i_mean_rank"] == 4
-    assert found["i2t_map_r"] == pytest.approx((1 + 1 / 6) / 3)
-    assert found["t2i_map_r"] == found["t2i_recall_1"]
+    assert found == pytest.approx({**recalls, **others, "rsum": sum(recalls.values())})
     assert retrieval.median_ranks([(RANKS, OWNERS)]) == {"i2t": 4, "t2i": 2.5}
 
 
@@ -97,12 +90,9 @@ def test_each_fold_is_a_separate_pool(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_chance_by_hand() -> None:
     """Six captions: none of two is among the first five of a random order in (4 choose 5) = 0 of the cases."""
-    levels = retrieval.chance(OWNERS)
-    assert levels["i2t_recall_1_chance"] == pytest.approx((2 / 6 + 1 / 6 + 3 / 6) / 3)
-    assert levels["i2t_recall_5_chance"] == pytest.approx((1 + 5 / 6 + 1) / 3)
-    assert levels["i2t_recall_10_chance"] == 1
-    assert levels["t2i_recall_1_chance"] == pytest.approx(1 / 3)
-    assert levels["t2i_recall_5_chance"] == 1
+    i2t, t2i = [(2 / 6 + 1 / 6 + 3 / 6) / 3, (1 + 5 / 6 + 1) / 3, 1], [1 / 3, 1, 1]
+    names = [f"{direction}_recall_{k}_chance" for direction in ("i2t", "t2i") for k in retrieval.DEPTHS]
+    assert retrieval.chance(OWNERS) == pytest.approx(dict(zip(names, i2t + t2i, strict=True)))
 
 
 @pytest.fixture

@@ -7,13 +7,7 @@ import pandas as pd
 import pytest
 
 from vitcapr.errors import UserError
-from vitcapr.formats.scores import (
-    COLUMNS,
-    collect,
-    read_summary,
-    tidy,
-    write_summary,
-)
+from vitcapr.formats.scores import COLUMNS, collect, read_summary, tidy, write_summary
 from vitcapr.metrics.base import ORACLE
 from vitcapr.report.score_tables import new_scores, score_tables, scores_page
 
@@ -39,9 +33,6 @@ def test_a_row_a_score() -> None:
     assert table["model"].tolist() == ["attention", "attention", "baseline"]
     assert table.loc[0, ["value", "low", "high", "n"]].tolist() == [0.25, 0.24, 0.27, 7]
     assert table["value"].isna().tolist() == [False, False, True]
-
-
-def test_a_score_given_twice_is_refused() -> None:
     with pytest.raises(UserError, match="cider of model 'attention', decoding 'beam' is given twice"):
         tidy([report(cider=0.5), report(cider=0.6)], "demo")
 

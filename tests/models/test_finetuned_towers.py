@@ -44,12 +44,9 @@ def trained(tower: torch.nn.Module) -> set[str]:
     return {name for name, parameter in tower.named_parameters() if parameter.requires_grad}
 
 
-def test_everything_or_nothing_of_an_encoder_is_trained() -> None:
+def test_everything_nothing_or_the_upper_layers_of_an_encoder_are_trained() -> None:
     assert trained(finetuned(None, None)) == {name for name, _ in finetuned(None, None).named_parameters()}
     assert trained(finetuned(0, 0).image) == {"project.weight", "project.bias"}
-
-
-def test_upper_layers_alone() -> None:
     names = trained(finetuned(1, 1))
     assert all(
         name.startswith(("image.encoder.layers.2.", "image.encoder.layernorm", "image.project"))
@@ -96,11 +93,14 @@ def test_padding_counts_for_nothing() -> None:
     torch.testing.assert_close(embedded(model, short), embedded(model, long), atol=1e-5, rtol=1e-4)
 
 
+def text_tower(encoder: BertModel, pool: Any = "cls", **options: Any) -> FinetunedTextTower:
+    return FinetunedTextTower(encoder, WIDTH, None, pool, None, **options).eval()
+
+
 def test_tags_start_at_nothing_and_are_trained() -> None:
     torch.manual_seed(0)
     encoder = bert()
-    plain = FinetunedTextTower(encoder, WIDTH, None, "cls", None).eval()
-    tagged = FinetunedTextTower(encoder, WIDTH, None, "cls", None, tags=3).eval()
+    plain, tagged = text_tower(encoder), text_tower(encoder, tags=3)
     ids, tags = torch.tensor([[1, 2, 3]]), torch.tensor([[0, 1, 2]])
     mask = torch.ones_like(ids)
     torch.testing.assert_close(plain(ids, mask), tagged(ids, mask, tags))
@@ -112,8 +112,7 @@ def test_a_title_of_weight_two_equals_the_title_twice() -> None:
     torch.manual_seed(0)
     encoder = bert().eval()
     encoder.embeddings.position_embeddings.weight.data.zero_()
-    plain = FinetunedTextTower(encoder, WIDTH, None, "cls", None).eval()
-    weighted = FinetunedTextTower(encoder, WIDTH, None, "cls", None, title_weight=2.0).eval()
+    plain, weighted = text_tower(encoder), text_tower(encoder, title_weight=2.0)
     ids, titles = torch.tensor([[1, 2, 3, 0], [4, 5, 6, 7]]), torch.tensor([[0, 1, 0, 0], [0, 0, 0, 0]])
     found = weighted(ids, (ids > 0).long(), titles=titles)
     twice = torch.tensor([[1, 2, 2, 3]])
@@ -128,9 +127,8 @@ def test_token_types_reach_the_encoder() -> None:
     torch.manual_seed(0)
     encoder = bert()
     encoder.embeddings.token_type_embeddings.weight.data.normal_()
-    tower = FinetunedTextTower(encoder, WIDTH, None, "mean", None, segments=True).eval()
+    plain, tower = text_tower(encoder, "mean"), text_tower(encoder, "mean", segments=True)
     ids, types = torch.tensor([[1, 2, 3]]), torch.tensor([[0, 0, 1]])
     mask, none = torch.ones_like(ids), torch.zeros_like(ids)
     assert (tower(ids, mask, types=types) - tower(ids, mask, types=none)).abs().max() > 0.01
-    plain = FinetunedTextTower(encoder, WIDTH, None, "mean", None).eval()
     torch.testing.assert_close(plain(ids, mask, types=types), tower(ids, mask, types=none))

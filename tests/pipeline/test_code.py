@@ -23,9 +23,9 @@ def test_a_stage_reaches_what_it_imports_and_no_more() -> None:
 
 def test_the_data_of_a_module_count() -> None:
     assert "vitcapr/demo/lexicon.yaml" in module_code("vitcapr.demo.stages.data_scenes")
-    assert "vitcapr/report/first_page/content.html" in module_code("vitcapr.stages.first_page")
+    assert "vitcapr/report/first_page.html" in module_code("vitcapr.stages.first_page")
     tables = module_code("vitcapr.studies.papers.stages.paper_tables")
-    assert "vitcapr/studies/papers/numbers/literature.yaml" in tables
+    assert "vitcapr/studies/papers/numbers/vitcap-r.yaml" in tables
     assert {"vitcapr/metrics/labels.yaml", "vitcapr/demo/labels.yaml"} <= job_code("vitcapr.stages.summary", {}).keys()
 
 

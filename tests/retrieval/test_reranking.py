@@ -5,23 +5,13 @@ import pytest
 
 from vitcapr.errors import UserError
 from vitcapr.formats.captions import Candidate, DecodedCaption, write_captions
-from vitcapr.retrieval.n_best import (
-    Terms,
-    choose_weight,
-    read_n_best,
-    write_reordered,
-)
+from vitcapr.retrieval.n_best import Terms, choose_weight, read_n_best, write_reordered
 from vitcapr.retrieval.reranking import candidate_cosines
 
 
 def candidate(caption, log_probs):
-    return Candidate(
-        caption=caption,
-        tokens=tuple(caption.split()),
-        token_log_probs=tuple(log_probs),
-        log_prob=sum(log_probs),
-        score=sum(log_probs),
-    )
+    numbers = {"token_log_probs": tuple(log_probs), "log_prob": sum(log_probs), "score": sum(log_probs)}
+    return Candidate(caption=caption, tokens=tuple(caption.split()), **numbers)
 
 
 def n_best(image_id, candidates):
@@ -73,7 +63,7 @@ def test_the_largest_weight_within_the_tolerance():
 
     def chosen(tolerance):
         left = iter(scores)
-        return choose_weight(terms, lambda _: next(left), "cider", 5, tolerance)[0]
+        return choose_weight(terms, lambda _: next(left), 5, tolerance)[0]
 
     assert chosen(0.0) == 0.4
     assert chosen(0.01) == 0.6

@@ -63,11 +63,11 @@ TRAINED = {"captioner": "captioners/attention", "retriever": "retrievers/paper"}
 THREADS = {
     "extract": 2,
     **dict.fromkeys(("train_backbone", "train_captioner", "train_retriever", "decode", "decode_attentively"), 1),
-    **dict.fromkeys(("embed", "tune_reranking", "rerank", "score_retrieval"), 1),
+    **dict.fromkeys(("embed", "feature_statistics", "tune_reranking", "rerank", "score_retrieval"), 1),
 }
 """As many on Slurm as without: another number may add up in another order."""
-OF_ITS_RUN = {"logs", "benchmarks", "runs", "gpu.csv", "gpu", "checksums"}
-"""Files and folders that say when, where and how a file was made; and the figure of GPU use, of a cluster alone."""
+OF_ITS_RUN = {"logs", "benchmarks", "runs", "gpu.csv", "gpu", "checksums", "index.html"}
+"""What says when, where, how and at what cost a file was made; and the figure of GPU use, of a cluster alone."""
 # Slurm's plugin looks at its jobs ten seconds later each time that none has ended; here it looks every two.
 HEAD = """
 from snakemake.cli import main
@@ -305,7 +305,7 @@ def test_each_job_got_the_requested_resources(story: Story) -> None:
         assert job["Partition"] == ("gpu-l40s" if rule in on_gpu else "cpu"), job
         assert re.fullmatch(r"gpu:l40s:1\(IDX:[01]\)" if rule in on_gpu else "", job["GRES"]), job
     (data,) = story.watch.of("data")
-    assert data["MinMemoryNode"] == "4000M"
+    assert data["MinMemoryNode"] == "8000M"
     assert {job["TimeLimit"] for job in story.watch.of("train_captioner")} == {"12:00:00"}
 
 

@@ -2,15 +2,25 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
-from transformers import BertTokenizer
+from transformers import BertTokenizer, ViTModel
 
-from tests.checkpoints import PROCESSOR, Experiment, extract_text, run_features, save_bert, save_checkpoint, tiny_vit
+from tests.checkpoints import (
+    PROCESSOR,
+    Experiment,
+    extract_text,
+    make_dataset,
+    run_features,
+    save_bert,
+    save_checkpoint,
+    tiny_vit,
+)
 from tests.commands.stores import write_store
 from tests.data_sets import write_data_set
 from vitcapr.errors import UserError
@@ -40,22 +50,17 @@ def statement(sealed: Path) -> dict[str, Any]:
     return content
 
 
-def other_processor(experiment: Experiment, **changes: object) -> Arrays:
-    save_checkpoint(tiny_vit(), experiment.backbone, {**PROCESSOR, **changes})
-    arrays = arrays_of(experiment.run("other"))
-    save_checkpoint(tiny_vit(), experiment.backbone)
-    return arrays
+def of_checkpoint(experiment: Experiment, model: ViTModel, **processor: object) -> Arrays:
+    folder = save_checkpoint(model, experiment.root / "changed", {**PROCESSOR, **processor})
+    return arrays_of(replace(experiment, backbone=folder).run("other"))
 
 
-def other_weights(experiment: Experiment) -> Arrays:
-    """Those of an older checkpoint: every weight a little different."""
+def older() -> ViTModel:
+    """Every weight a little different."""
     model = tiny_vit()
     for parameter in model.parameters():
         parameter.data *= 1.2
-    save_checkpoint(model, experiment.backbone)
-    arrays = arrays_of(experiment.run("other"))
-    save_checkpoint(tiny_vit(), experiment.backbone)
-    return arrays
+    return model
 
 
 def channels_swapped(experiment: Experiment) -> Arrays:
@@ -86,11 +91,11 @@ IMAGE_FAULTS: dict[str, tuple[Callable[[Experiment, Arrays], Arrays], str]] = {
     ),
     "order": (lambda _, a: {n: np.roll(x, 1, axis=0) for n, x in a.items()}, "the order of the rows is another"),
     "crop": (
-        lambda e, _: other_processor(e, size={"shortest_edge": 18}, crop_size=16, do_center_crop=True),
+        lambda e, _: of_checkpoint(e, tiny_vit(), size={"shortest_edge": 18}, crop_size=16, do_center_crop=True),
         "shorter side resized to 18, then cropped",
     ),
-    "resize": (lambda e, _: other_processor(e, resample=3), "resized with bicubic interpolation"),
-    "mean": (lambda e, _: other_processor(e, image_mean=[0.5] * 3, image_std=[0.5] * 3), "one half as mean"),
+    "resize": (lambda e, _: of_checkpoint(e, tiny_vit(), resample=3), "resized with bicubic interpolation"),
+    "mean": (lambda e, _: of_checkpoint(e, tiny_vit(), image_mean=[0.5] * 3, image_std=[0.5] * 3), "one half as mean"),
     "mirrored": (lambda e, _: arrays_of(e.run("other", mirror=True)), "mirrored"),
     "bgr": (lambda e, _: channels_swapped(e), "BGR instead of RGB"),
     "layer": (lambda e, _: at_layer_one(e), "layer 1"),
@@ -104,7 +109,7 @@ IMAGE_FAULTS: dict[str, tuple[Callable[[Experiment, Arrays], Arrays], str]] = {
         "scaled to length 1",
     ),
     "overflow": (lambda _, a: overflowing(a), "float16 overflow"),
-    "older": (lambda e, _: other_weights(e), "such as those of an older checkpoint"),
+    "older": (lambda e, _: of_checkpoint(e, older()), "such as those of an older checkpoint"),
     "unrelated": (
         lambda _, a: {n: np.random.default_rng(0).normal(size=x.shape) for n, x in a.items()},
         "or another network",
@@ -112,10 +117,18 @@ IMAGE_FAULTS: dict[str, tuple[Callable[[Experiment, Arrays], Arrays], str]] = {
 }
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Experiment, FeatureStore]:
+    """An experiment and its sound store."""
+    root = tmp_path_factory.mktemp("made")
+    backbone = save_checkpoint(tiny_vit(), root / "noise-vit")
+    experiment = Experiment(root, make_dataset(root / "data", 11), backbone)
+    return experiment, experiment.run(store_dtype="float32")
+
+
 @pytest.mark.parametrize("fault", IMAGE_FAULTS)
-def test_a_fault_of_image_features_is_named(experiment: Experiment, fault: str, tmp_path: Path) -> None:
-    sound = experiment.run(store_dtype="float32")
-    plant, name = IMAGE_FAULTS[fault]
+def test_a_fault_of_image_features_is_named(made: tuple[Experiment, FeatureStore], fault: str, tmp_path: Path) -> None:
+    (experiment, sound), (plant, name) = made, IMAGE_FAULTS[fault]
     sealed = forged(sound, plant(experiment, arrays_of(sound)), tmp_path)
     with pytest.raises(UserError, match="the store is not what its recipe says") as raised:
         audit(sealed, experiment.manifest, "--backbone", experiment.backbone)
@@ -148,16 +161,13 @@ def test_the_bound_of_64_clean_rows() -> None:
 
 def test_another_checkpoint_proves_the_store_or_nothing(experiment: Experiment, tmp_path: Path) -> None:
     sound = experiment.run(store_dtype="float32")
-    sealed = forged(sound, other_weights(experiment), tmp_path)
-    older = save_checkpoint(tiny_vit(hidden_act="relu"), tmp_path / "older")
+    sealed = forged(sound, of_checkpoint(experiment, older()), tmp_path)
+    another = save_checkpoint(tiny_vit(hidden_act="relu"), tmp_path / "another")
     with pytest.raises(UserError, match=r"the recipe names the weights .* and this checkpoint has .* one is older"):
-        audit(sealed, experiment.manifest, "--backbone", older)
+        audit(sealed, experiment.manifest, "--backbone", another)
     assert not list(tmp_path.rglob("audit.json"))  # Nothing is proved, and nothing is said of the store.
-    model = tiny_vit()
-    for parameter in model.parameters():
-        parameter.data *= 1.2
     with pytest.raises(UserError, match=r"computed with the weights [0-9a-f]{64}, which are not those of its recipe"):
-        audit(sealed, experiment.manifest, "--backbone", save_checkpoint(model, tmp_path / "real"))
+        audit(sealed, experiment.manifest, "--backbone", save_checkpoint(older(), tmp_path / "real"))
 
 
 def test_an_imported_store_has_no_recipe(experiment: Experiment, tmp_path: Path) -> None:

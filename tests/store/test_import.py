@@ -99,14 +99,6 @@ def test_partitions_of_clip_retrieval(tmp_path: Path, data: Path) -> None:
         np.testing.assert_array_equal(store["text"][:], 2 * VECTORS[[1, 0, 2]])
 
 
-def test_an_export_comes_back(tmp_path: Path, data: Path) -> None:
-    write_h5_big(tmp_path / "big.h5")
-    run_features("export", imported(tmp_path / "big.h5", "--data", data), "--to", "h5", "-o", tmp_path / "again.h5")
-    with open_features(imported(tmp_path / "again.h5", "--grid", "2x3")) as store:
-        np.testing.assert_array_equal(store["patches"][:], GRIDS.reshape(3, 6, 4)[[1, 0, 2]])
-        assert store.ids == ["a.jpg", "b.jpg", "c.jpg"]
-
-
 @pytest.mark.usefixtures("data")
 def test_partitions_come_back(tmp_path: Path) -> None:
     np.savez(tmp_path / "v.npz", image_id=np.array(IDS), cls=VECTORS)
@@ -123,12 +115,6 @@ def test_an_export_does_not_mix_with_another(tmp_path: Path) -> None:
     (tmp_path / "shared/text_emb/text_emb_0.npy").touch()
     with pytest.raises(UserError, match=r"text_emb_0.npy is of another store"):
         run_features("export", imported(tmp_path / "v.npz"), "--to", "clip-retrieval", "-o", tmp_path / "shared")
-
-
-def test_pickled_values_are_refused(tmp_path: Path, data: Path) -> None:
-    np.savez(tmp_path / "p.npz", **{name: np.array([{}], dtype=object) for name in IDS})
-    with pytest.raises(UserError, match="allow_pickle=False"):
-        imported(tmp_path / "p.npz", "--data", data)
 
 
 def test_what_does_not_fit_is_one_line(tmp_path: Path, data: Path) -> None:
@@ -347,6 +333,9 @@ def test_what_is_not_imported_is_named(tmp_path: Path, data: Path) -> None:
 
 
 def test_pickles_are_not_opened_and_the_line_says_what_to_do(tmp_path: Path) -> None:
+    np.savez(tmp_path / "p.npz", **{name: np.array([{}], dtype=object) for name in IDS})
+    with pytest.raises(UserError, match="allow_pickle=False"):
+        imported(tmp_path / "p.npz")
     (tmp_path / "f.pt").write_bytes(b"x")
     with pytest.raises(UserError, match=r"torch.load\(FILE, weights_only=True\), write it with numpy.savez"):
         imported(tmp_path / "f.pt")

@@ -119,7 +119,7 @@ def test_a_damaged_neighbour_is_left_out(old: Experiment, tmp_path: Path, name: 
     lines: list[str] = []
     digests, arrays = np.load(sound / "rows.npy"), read_layouts(sound)
     recipe = read_json(sound / GROUP)["attributes"]
-    known = KnownRows.find(tmp_path, recipe, digests, 4, arrays=arrays, say=lines.append)
+    known = KnownRows.find(tmp_path, recipe, digests, 4, 0, tmp_path / "new", arrays, lines.append)
     known = known.without_damaged(range(3), lines.append)
     copied = np.flatnonzero(known.source >= 0).tolist()
     if name in NOT_READ:

@@ -12,7 +12,7 @@ import zarr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.commands.stores import write_store
+from tests.commands.stores import write_noise_store, write_store
 from tests.data_sets import rewrite
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
@@ -139,13 +139,16 @@ def test_programs_that_know_nothing_of_us_read_the_store(experiment: Any) -> Non
     np.testing.assert_array_equal(opened.read().result(), patches)
 
 
-def test_a_store_can_move_with_its_results(experiment: Any) -> None:
-    store = experiment.run()
-    assert str(experiment.root) not in store.manifest_path.read_text()
-    expected = store["cls"][:]
-    moved = (experiment.root / "results").rename(experiment.root / "elsewhere")
-    again = open_features(moved / store.manifest_path.relative_to(experiment.root / "results"))
-    np.testing.assert_array_equal(again["cls"][:], expected)
+@pytest.fixture
+def sealed(tmp_path: Path) -> Path:
+    return write_noise_store(tmp_path / "results")
+
+
+def test_a_store_can_move_with_its_results(sealed: Path, tmp_path: Path) -> None:
+    assert str(tmp_path) not in sealed.read_text()
+    expected = open_features(sealed)["cls"][:]
+    (tmp_path / "results").rename(tmp_path / "elsewhere")
+    np.testing.assert_array_equal(open_features(tmp_path / "elsewhere/sealed")["cls"][:], expected)
 
 
 @pytest.mark.parametrize(
@@ -158,19 +161,17 @@ def test_a_store_can_move_with_its_results(experiment: Any) -> None:
     ],
 )
 def test_damage_of_a_small_store_is_found_when_it_is_opened(
-    experiment: Any, file: str, damage: Callable[[bytes], bytes], message: str
+    sealed: Path, file: str, damage: Callable[[bytes], bytes], message: str
 ) -> None:
-    store = experiment.run()
-    path = store.path / file
-    path.write_bytes(damage(path.read_bytes()))
+    group = open_features(sealed).path
+    (group / file).write_bytes(damage((group / file).read_bytes()))
     with pytest.raises(UserError, match=message) as caught:
-        open_features(store.manifest_path)
+        open_features(sealed)
     assert "snakemake --forcerun extract --until seal" in str(caught.value)
-    assert str(store.path) in str(caught.value)
+    assert str(group) in str(caught.value)
 
 
-def test_of_a_large_store_a_few_chunks_are_read(experiment: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = experiment.run()
+def test_of_a_large_store_a_few_chunks_are_read(sealed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[Path] = []
 
     def counted(path: Path) -> str:
@@ -182,7 +183,7 @@ def test_of_a_large_store_a_few_chunks_are_read(experiment: Any, monkeypatch: py
     drawn = set()
     for _ in range(60):
         read.clear()
-        open_features(store.manifest_path)
+        open_features(sealed)
         assert len(read) == 2  # the table of ids and one chunk
         drawn.update(read)
     assert len(drawn) > 2
@@ -202,14 +203,13 @@ def test_of_a_large_store_a_few_chunks_are_read(experiment: Any, monkeypatch: py
         (lambda seal: seal.update(fingerprint="0" * 64), "its attributes"),
     ],
 )
-def test_a_seal_that_is_not_that_of_the_store_is_refused(experiment: Any, change: Any, message: str) -> None:
-    path = experiment.run().manifest_path
-    content = json.loads(path.read_text())
+def test_a_seal_that_is_not_that_of_the_store_is_refused(sealed: Path, change: Any, message: str) -> None:
+    content = json.loads(sealed.read_text())
     change(content)
-    path.write_text(json.dumps(content))
+    sealed.write_text(json.dumps(content))
     with pytest.raises(UserError, match=message) as caught:
-        open_features(path)
-    assert str(path) in str(caught.value)
+        open_features(sealed)
+    assert str(sealed) in str(caught.value)
     assert caught.value.remedy
 
 
@@ -235,4 +235,4 @@ def test_a_store_is_used_by_the_experiment_that_seals_it(tmp_path: Path, kind: s
     )
     assert check.unused_stores(tmp_path) == []
     sealed.unlink()
-    assert [store.path for store in check.unused_stores(tmp_path)] == [tmp_path / "stores" / ("c" * 16)]
+    assert check.unused_stores(tmp_path) == [tmp_path / "stores" / ("c" * 16)]

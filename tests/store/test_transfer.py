@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from fsspec.registry import _registry
 from typer.testing import CliRunner
 
 from tests.checkpoints import flip_bit, run_features, snapshot
-from tests.commands.stores import write_store
+from tests.commands.stores import write_noise_store
 from vitcapr.commands import features
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
@@ -33,10 +33,8 @@ from vitcapr.progress import Reporter
 from vitcapr.store.reader import open_features
 from vitcapr.store.remote_folder import RemoteFolder
 from vitcapr.store.transfer import find_remote, pull, push
-from vitcapr.store.writer import fingerprint_of
 
-ROWS, CHUNK = 11, 4
-CHUNKS = 6
+ROWS, CHUNKS = 11, 6
 FILES = CHUNKS + 5
 """Three chunks of two arrays; the table of ids, and the metadata of the group, of the arrays and of the table."""
 KEY = "AKIA" + 16 * "X"
@@ -58,17 +56,13 @@ class Quiet(Reporter):
 
 @pytest.fixture
 def sealed(tmp_path: Path) -> Path:
-    """A store of 11 images in three chunks, made without a model, in a project's usual places."""
-    draw = np.random.default_rng(0)
-    arrays = {
-        "patches": draw.normal(size=(ROWS, 4, 8)).astype(np.float16),
-        "cls": draw.normal(size=(ROWS, 8)).astype(np.float16),
-    }
-    recipe = {"backbone": "noise", "revision": None, "grid": [2, 2]}
-    recipe |= {"fingerprint": fingerprint_of(recipe)}
-    names = [f"{row}_ä" for row in range(ROWS)]
-    output = "demo/features/vit/manifest.json"
-    return write_store(tmp_path / "a/results", arrays, names, chunk=CHUNK, sealed=output, **recipe)
+    """In a project's usual places."""
+    return write_noise_store(tmp_path / "a/results", "demo/features/vit/manifest.json")
+
+
+def pull_from(url: object, folder: Path, report: Reporter, arrays: Sequence[str] | None = None) -> Path:
+    place = RemoteFolder(str(url))
+    return pull(place, find_remote(place), folder, report, arrays)
 
 
 def same(pulled: Path, sealed: Path) -> None:
@@ -85,7 +79,7 @@ def test_push_and_pull_return_the_same_store(sealed: Path, tmp_path: Path) -> No
     push(sealed, RemoteFolder(str(tmp_path / "elsewhere" / "noise")), report)
     assert report.moved == FILES
     same(tmp_path / "elsewhere" / "noise", sealed)
-    pulled = pull(find_remote(RemoteFolder(str(tmp_path / "elsewhere" / "noise"))), tmp_path / "b", back)
+    pulled = pull_from(tmp_path / "elsewhere" / "noise", tmp_path / "b", back)
     assert back.moved == CHUNKS  # The ids were read before; the metadata are written anew.
     same(pulled, sealed)
     with open_features(sealed) as store:
@@ -101,9 +95,9 @@ def test_only_missing_and_damaged_files_are_moved(sealed: Path, tmp_path: Path) 
     (elsewhere / "features.zarr/cls/c/1/0").unlink()
     (elsewhere / "features.zarr/cls/c/2/0").write_bytes(b"cut")
     push(sealed, RemoteFolder(str(elsewhere)), reports[1])
-    pull(find_remote(RemoteFolder(str(elsewhere))), folder, Quiet())
+    pull_from(elsewhere, folder, Quiet())
     flip_bit(folder / "features.zarr/patches/c/2/0/0")
-    same(pull(find_remote(RemoteFolder(str(elsewhere))), folder, reports[2]), sealed)
+    same(pull_from(elsewhere, folder, reports[2]), sealed)
     assert [report.moved for report in reports] == [0, 2, 1]
 
 
@@ -135,7 +129,7 @@ def test_a_damaged_chunk_is_neither_sent_nor_taken(
     push(sealed, RemoteFolder(str(elsewhere)), Quiet())
     flip_bit(elsewhere / "features.zarr/cls/c/0/0")
     with pytest.raises(UserError, match=r"'features.zarr/cls/c/0/0' does not have its checksum"):
-        pull(find_remote(RemoteFolder(str(elsewhere))), tmp_path / "b", Quiet())
+        pull_from(elsewhere, tmp_path / "b", Quiet())
     assert not (tmp_path / "b" / "manifest.json").exists()
     with open_features(sealed) as store:
         flip_bit(store["cls"].chunk_path(1))
@@ -154,7 +148,7 @@ def test_another_store_is_not_overwritten(sealed: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="another store is there"):
         push(sealed, RemoteFolder(str(elsewhere)), Quiet())
     with pytest.raises(UserError, match="another store is there"):
-        pull(find_remote(RemoteFolder(str(sealed.parent))), elsewhere, Quiet())
+        pull_from(sealed.parent, elsewhere, Quiet())
 
 
 def other_bytes(sealed: Path, place: Path, array: str = "cls", index: int = 1) -> None:
@@ -173,8 +167,8 @@ def test_a_finished_store_is_not_written_over(sealed: Path, tmp_path: Path, monk
     monkeypatch.setenv("VITCAPR_STORES", str(stores))
     other_bytes(sealed, place)
     push(sealed, RemoteFolder(str(tmp_path / "good")), Quiet())
-    pull(find_remote(RemoteFolder(str(tmp_path / "good"))), part, Quiet(), ["cls"])
-    pulled = pull(find_remote(RemoteFolder(str(tmp_path / "good"))), tmp_path / "whole", Quiet()).parent
+    pull_from(tmp_path / "good", part, Quiet(), ["cls"])
+    pulled = pull_from(tmp_path / "good", tmp_path / "whole", Quiet()).parent
     before = snapshot(tmp_path)
     words = r"and chunk 1 of 'cls' differs; it is not written over"
     for arguments in (["pull", place], ["pull", place, part], ["pull", place, pulled], ["push", sealed, place]):
@@ -233,7 +227,7 @@ def test_a_part_has_some_arrays(sealed: Path, tmp_path: Path, monkeypatch: pytes
             part["patches"]
     assert "4 chunks" in run_features("verify", folder)
     for source in (folder, elsewhere):
-        pulled = pull(find_remote(RemoteFolder(str(source))), tmp_path / f"again-{source.name}", Quiet(), ["cls"])
+        pulled = pull_from(source, tmp_path / f"again-{source.name}", Quiet(), ["cls"])
         with pytest.raises(UserError, match="the store is incomplete"):
             push(pulled, RemoteFolder(str(tmp_path / "c")), Quiet())
     run_features("pull", elsewhere, folder, "--arrays", "patches")
@@ -278,7 +272,7 @@ def test_http_with_the_connection_cut(sealed: Path, tmp_path: Path) -> None:
 
     with hostile_server(answer) as url:
         place = RemoteFolder(url)
-        same(pull(find_remote(place), tmp_path / "b", Quiet()), sealed)
+        same(pull(place, find_remote(place), tmp_path / "b", Quiet()), sealed)
         assert len(cuts) == 2
         with pytest.raises(UserError, match=r"http can be pulled from only"):
             push(sealed, place, Quiet())
@@ -311,10 +305,10 @@ def test_a_server_of_this_machine(sealed: Path, tmp_path: Path, monkeypatch: pyt
             again = Quiet()
             push(sealed, place, again)
             assert again.moved == 0
-            same(pull(find_remote(place), tmp_path / "b", Quiet()), sealed)
+            same(pull(place, find_remote(place), tmp_path / "b", Quiet()), sealed)
             flip_bit(tmp_path / "served/features/noise/features.zarr/cls/c/1/0")
             with pytest.raises(UserError, match="does not have its checksum"):
-                pull(find_remote(place), tmp_path / "c", Quiet())
+                pull(place, find_remote(place), tmp_path / "c", Quiet())
             if protocol == "s3":
                 with pytest.raises(UserError, match="there is no such bucket"):
                     push(sealed, RemoteFolder("s3://nowhere/noise"), Quiet())
@@ -517,7 +511,7 @@ def test_a_chunk_is_as_long_as_the_manifest_says(sealed: Path, tmp_path: Path) -
     chunk = tmp_path / "place/features.zarr/cls/c/0/0"
     chunk.write_bytes(chunk.read_bytes() + b"x")
     with pytest.raises(UserError, match=r"'features.zarr/cls/c/0/0' is longer than the 64 bytes"):
-        pull(find_remote(RemoteFolder(str(tmp_path / "place"))), tmp_path / "b", Quiet())
+        pull_from(tmp_path / "place", tmp_path / "b", Quiet())
 
 
 def test_chunks_that_no_memory_holds_are_refused(sealed: Path, tmp_path: Path) -> None:
@@ -528,7 +522,7 @@ def test_chunks_that_no_memory_holds_are_refused(sealed: Path, tmp_path: Path) -
     content["shape"], content["chunk_grid"]["configuration"]["chunk_shape"] = [11, 2**39], [4, 2**39]
     metadata.write_text(json.dumps(content))
     with pytest.raises(UserError, match="a chunk of 'cls' would have"):
-        pull(find_remote(RemoteFolder(url)), tmp_path / "b", Quiet())
+        pull_from(url, tmp_path / "b", Quiet())
 
 
 @pytest.mark.timeout(30)

@@ -64,4 +64,3 @@ def test_the_tag_at_a_character(tmp_path: Path) -> None:
     assert table.at(0, [0, 1, 2, 4, 5, 9]) == [det, 0, noun, noun, 0, 0]
     assert table.at(1, [0, 3]) == [0, 0]
     assert table.at(2, [0, 1, 2]) == [0, verb, 0]
-    assert table.counts()["NOUN"] == 1

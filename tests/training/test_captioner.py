@@ -15,7 +15,7 @@ from tests.models.untrained import untrained
 from tests.training.trained import StopsBefore, assert_continues, assert_same, train_in
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
 from vitcapr.config.training import CaptionerPhaseConfig, CaptionerTrainingConfig
-from vitcapr.decoding.hypotheses import Hypothesis
+from vitcapr.decoding.stepwise import Hypothesis
 from vitcapr.formats.training import write_history
 from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.models.interface import Captioner
@@ -34,17 +34,24 @@ STORE: Any = MemoryFeatures(
 )
 
 
-def task_of(model: Captioner, max_length: int = 35, label_smoothing: float = 0.0) -> CaptionerTask:
+class Stopped(StopsBefore, CaptionerTask):
+    pass
+
+
+def task_of(
+    model: Captioner, recipe: CaptionerTrainingConfig | None = None, max_length: int = 35, **training: Any
+) -> Stopped:
     phase = CaptionerPhaseConfig(epochs=1, batch_images=2, max_length=max_length)
-    return CaptionerTask(
+    return Stopped(
         model,
         STORE,
         TOKENS,
-        CaptionerTrainingConfig(phases=[phase], label_smoothing=label_smoothing),
+        recipe or CaptionerTrainingConfig(phases=[phase], **training),
         train=np.array([0, 1, 2]),
         validation=np.array([0, 2, 3]),
         seed=0,
         device=torch.device("cpu"),
+        vocabulary=VOCABULARY,
     )
 
 
@@ -82,7 +89,7 @@ def test_validation_loss_is_the_mean_over_all_words(kind: str, max_length: int) 
             state = step.state
             surprise -= float(torch.log_softmax(step.logits[0, 0], -1)[following])
             words += 1
-    scores = task_of(model, max_length).validate()
+    scores = task_of(model, max_length=max_length).validate()
     assert scores == {"validation_loss": pytest.approx(surprise / words, rel=1e-5)}
 
 
@@ -95,10 +102,6 @@ def test_label_smoothing_spreads_a_share_over_the_vocabulary() -> None:
     target = log_probs[torch.arange(len(targets)), targets]
     expected = -(0.75 * target + 0.25 * log_probs.mean(-1)).mean()
     assert task.loss(batch)[0].item() == pytest.approx(expected.item(), rel=1e-6)
-
-
-class Stopped(StopsBefore, CaptionerTask):
-    pass
 
 
 PHASE = {"learning_rate": 0.01, "schedule": "constant", "warmup_steps": 0}
@@ -115,17 +118,7 @@ TWO_PHASES = CaptionerTrainingConfig.model_validate(
 
 
 def two_phases() -> Stopped:
-    return Stopped(
-        model_of("patch_attention"),
-        STORE,
-        TOKENS,
-        TWO_PHASES,
-        train=np.array([0, 1, 2]),
-        validation=np.array([2, 3]),
-        seed=0,
-        device=torch.device("cpu"),
-        vocabulary=VOCABULARY,
-    )
+    return task_of(model_of("patch_attention"), TWO_PHASES)
 
 
 def test_each_phase_has_its_objective() -> None:
@@ -143,11 +136,7 @@ def test_each_phase_has_its_objective() -> None:
 
 
 @pytest.mark.parametrize("kind", ["baseline", "patch_attention", "transformer"])
-def test_a_step_does_not_wait_for_the_device(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    kind: str,
-) -> None:
+def test_a_step_does_not_wait_for_the_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     recipe = CaptionerTrainingConfig(phases=[CaptionerPhaseConfig(epochs=2, batch_images=2)])
     free = train_in(tmp_path / "free", task_of(model_of(kind)), recipe)
     watched = watch_steps(monkeypatch)

@@ -119,9 +119,9 @@ STRUCTURE = RetrieverPhaseConfig(epochs=1, batch_images=11, structure=2.0)
 TASKS = {
     "captioner": captioner,
     "info_nce": lambda: retriever({}, {"captions_per_image": 1}, MINED),
-    "max_hinge": lambda: retriever({}, *[{"objective": "max_hinge"}] * 2),  # Then the temperature has no gradient.
+    # The images are frozen, and then the temperature has no gradient.
+    "max_hinge": lambda: retriever({}, *[{"objective": "max_hinge"}] * 2, image_head="none"),
     "structure": lambda: feature_task(*[STRUCTURE] * 3),
-    "frozen images": lambda: retriever(*[{}] * 3, image_head="none"),
 }
 
 

@@ -1,7 +1,5 @@
 """The training loop on a small regression: what it keeps, where it stops, and that nothing is lost by stopping."""
 
-import os
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from tests.training import trained
-from tests.training.trained import assert_continues, assert_same, train_in
+from tests.training.trained import StopsBefore, assert_continues, assert_same, train_in
 from vitcapr.config.training import PhaseConfig, TrainingConfig
 from vitcapr.errors import UserError
 from vitcapr.training import loop
@@ -20,21 +18,16 @@ from vitcapr.training.loop import Diverged, Trainer
 BATCHES = 5
 
 
-class Line:
-    """Fit y = 2x; a signal may come before a chosen batch."""
+class _Line:
+    """Fit y = 2x."""
 
     def __init__(self, scores: list[float] | None = None) -> None:
         torch.manual_seed(0)
         self.model: nn.Module = nn.Sequential(nn.Dropout(0.2), nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
-        self.stop_before: int | None = None
-        self.seen = 0
         self.scores = scores
 
     def batches(self, phase: int, epoch: int, start: int) -> Iterator[Tensor]:  # noqa: ARG002
         for number in range(start, BATCHES):
-            if self.seen == self.stop_before:
-                os.kill(os.getpid(), signal.SIGTERM)
-            self.seen += 1
             yield torch.randn(8, 3, generator=torch.Generator().manual_seed(100 * epoch + number))
 
     def steps(self, phase: int) -> int:  # noqa: ARG002
@@ -49,6 +42,10 @@ class Line:
         batch = torch.randn(32, 3, generator=torch.Generator().manual_seed(1))
         assert not self.model.training
         return {"validation_loss": float(self.loss(batch)[0])}
+
+
+class Line(StopsBefore, _Line):
+    pass
 
 
 PHASES = [

@@ -65,36 +65,21 @@ def test_learning_rates_by_hand() -> None:
     assert linear == pytest.approx([0.5, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2])
     cosine = rates(5, epochs=1, learning_rate=2.0, schedule="cosine")
     assert cosine == pytest.approx([2.0, 1.7071068, 1.0, 0.2928932, 0.0])
-
-
-def test_step_goes_down_by_whole_epochs() -> None:
-    """Six epochs of two steps, halved every two epochs, as StepLR(2, 0.5) does."""
+    # Six epochs of two steps, halved every two epochs, as StepLR(2, 0.5) does.
     phase = RetrieverPhaseConfig(epochs=6, learning_rate=0.4, schedule="step", step_epochs=2, gamma=0.5)
     assert [rate_at(phase, step, 12) for step in range(12)] == [0.4] * 4 + [0.2] * 4 + [0.1] * 4
 
 
-def one_weight(value: float) -> nn.Module:
+@pytest.mark.parametrize(("decay", "averaged"), [(0.5, 1.8), (0.0, 2.0)])
+def test_average_by_hand(decay: float, averaged: float) -> None:
+    """The decay min(0.5, 1/10): 0.1 * 0 + 0.9 * 1 = 0.9; then min(0.5, 2/11): 2/11 * 0.9 + 9/11 * 2 = 1.8."""
     model = nn.Linear(1, 1, bias=False)
-    nn.init.constant_(model.weight, value)
-    return model
-
-
-def test_average_by_hand() -> None:
-    model = one_weight(0.0)
-    average = WeightAverage(model, decay=0.5)
+    nn.init.constant_(model.weight, 0.0)
+    average = WeightAverage(model, decay)
     for value in (1.0, 2.0):
-        nn.init.constant_(model.weight, value)  # type: ignore[arg-type]
+        nn.init.constant_(model.weight, value)
         average.update()
-    # decay min(0.5, 1/10) = 0.1: 0.1 * 0 + 0.9 * 1 = 0.9; then min(0.5, 2/11): 2/11 * 0.9 + 9/11 * 2 = 1.8
+    assert average.state()["weight"].item() == pytest.approx(averaged)
     with average.applied():
-        assert model.weight.item() == pytest.approx(1.8)  # type: ignore[operator]
-    assert model.weight.item() == 2.0  # type: ignore[operator]
-
-
-def test_no_decay_is_the_weights_themselves() -> None:
-    model = one_weight(3.0)
-    average = WeightAverage(model, decay=0.0)
-    nn.init.constant_(model.weight, 4.0)  # type: ignore[arg-type]
-    average.update()
-    with average.applied():
-        assert torch.equal(average.state()["weight"], torch.tensor([[4.0]]))
+        assert model.weight.item() == pytest.approx(averaged)
+    assert model.weight.item() == 2.0

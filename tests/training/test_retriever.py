@@ -111,40 +111,25 @@ def test_hinge_rank_takes_the_images_as_long_as_they_are() -> None:
     torch.testing.assert_close(loss, expected)
 
 
-def test_validation_is_the_loss_over_batches_and_the_recall_over_all() -> None:
+@pytest.mark.parametrize("views", [1, 2])
+@torch.no_grad()
+def test_validation_is_the_loss_over_batches_and_the_recall_over_all(views: int) -> None:
+    """An image is embedded in the mean direction of its views, as it will be in use."""
     model = encoder().eval()
-    with torch.no_grad():
-        scores = task_of(
-            model, phases=[RetrieverPhaseConfig(epochs=1, batch_images=3, objective="max_hinge")]
-        ).validate()
-        images = model.embed_images({"cls": torch.from_numpy(store()["cls"].values[8:]).float()})
-        captions = model.embed_texts(words().of(np.arange(16, 24)))
-        index = torch.arange(4).repeat_interleave(2)
-        parts = [(images[:3] @ captions[:6].T, index[:6]), (images[3:] @ captions[6:].T, index[6:] - 3)]
-        total = sum(float(info_nce(table, owner, model.temperature())) * len(owner) for table, owner in parts)
+    phase = RetrieverPhaseConfig(epochs=1, batch_images=3, objective="max_hinge")
+    scores = task_of(model, phases=[phase], views=views).validate()
+    seen = ({"cls": torch.from_numpy(store(seed)["cls"].values[8:]).float()} for seed in range(views))
+    images = torch.nn.functional.normalize(sum(map(model.embed_images, seen)), dim=1)
+    captions = model.embed_texts(words().of(np.arange(16, 24)))
+    index = torch.arange(4).repeat_interleave(2)
+    parts = [(images[:3] @ captions[:6].T, index[:6]), (images[3:] @ captions[6:].T, index[6:] - 3)]
+    total = sum(float(info_nce(table, owner, model.temperature())) * len(owner) for table, owner in parts)
     assert scores["validation_loss"] == pytest.approx(total / 8, rel=1e-5)
     first = (images @ captions.T).argmax(1) // 2
     assert scores["validation_i2t_recall_1"] == pytest.approx(100 * float((first == torch.arange(4)).float().mean()))
     recalls = [value for name, value in scores.items() if "recall" in name]
     assert scores["validation_rsum"] == pytest.approx(sum(recalls))
     assert len(recalls) == 6
-
-
-def test_validation_sees_all_views() -> None:
-    """An image is embedded in the mean direction of its two views, as it will be in use."""
-    model = encoder().eval()
-    phases = [RetrieverPhaseConfig(epochs=1, batch_images=4)]
-    task = task_of(model, phases=phases, views=2)
-    with torch.no_grad():
-        scores = task.validate()
-        one, other = ({"cls": torch.from_numpy(store(seed)["cls"].values[8:]).float()} for seed in (0, 1))
-        images = torch.nn.functional.normalize(model.embed_images(one) + model.embed_images(other), dim=1)
-        captions = model.embed_texts(words().of(np.arange(16, 24)))
-        index = torch.arange(4).repeat_interleave(2)
-        expected = float(info_nce(images @ captions.T, index, model.temperature()))
-        alone = task_of(model, phases=phases).validate()
-    assert scores["validation_loss"] == pytest.approx(expected, rel=1e-5)
-    assert alone["validation_loss"] != pytest.approx(expected, rel=1e-3)
 
 
 def test_similarities_stay_float32_under_autocast() -> None:
@@ -168,7 +153,7 @@ RECIPE = TrainingConfig(
 )
 
 
-@pytest.mark.parametrize(("stop_before", "views", "members"), [(1, 1, 1), (7, 2, 1), (9, 3, 1), (4, 1, 2)])
+@pytest.mark.parametrize(("stop_before", "views", "members"), [(1, 1, 1), (7, 3, 1), (4, 1, 2)])
 def test_stopped_and_continued_equals_uninterrupted(tmp_path: Path, stop_before: int, views: int, members: int) -> None:
     def task() -> Stopped:
         return task_of(encoder(members=members), views=views)
@@ -202,56 +187,34 @@ def test_structure_counts_for_images_and_captions() -> None:
     torch.testing.assert_close(added, 2.5 * sum(moved), rtol=1e-4, atol=1e-5)
 
 
-def test_features_of_a_text_encoder_are_learnt_too(tmp_path: Path) -> None:
-    """After a few epochs the captions of an image are found among those of the split."""
-    task = feature_task(*[RetrieverPhaseConfig(epochs=1, batch_images=6)] * 3)
-    with torch.no_grad():
-        before = task.validate()["validation_rsum"]
-    history = train_in(tmp_path, task, RECIPE)[0].history
-    assert history[-1]["validation_rsum"] > before + 30
-
-
-MIXED = torch.tensor([2, 1, 3])
-MIXED_OWNER = torch.repeat_interleave(torch.arange(3), MIXED)
-
-
-def mixed_batch() -> Batch:
+def test_mixed_captions_follow_their_image_and_meet_those_in_their_place_counted_round() -> None:
     """Image b is the b-th unit vector, as are its captions in the first axes; the others tell captions apart."""
-    texts = torch.cat([torch.eye(3)[MIXED_OWNER], torch.eye(6)], dim=1).half()
-    return Batch({"cls": torch.eye(3).half()}, texts, MIXED_OWNER, torch.arange(3))
-
-
-def test_captions_follow_their_image() -> None:
     torch.manual_seed(0)
+    counts = torch.tensor([2, 1, 3])
+    owner, begin = torch.repeat_interleave(torch.arange(3), counts), [0, 2, 3]
+    batch = Batch(
+        {"cls": torch.eye(3).half()}, torch.cat([torch.eye(3)[owner], torch.eye(6)], 1).half(), owner, torch.arange(3)
+    )
     moved = 0
-    for _ in range(20):
-        mixed = mix(mixed_batch(), 0.5)
+    for alpha in [0.5] * 20 + [1.0] * 20:
+        mixed = mix(batch, alpha)
         images = mixed.features["cls"]
         assert images.dtype == mixed.texts.dtype == torch.float32
-        torch.testing.assert_close(mixed.texts[:, :3], images[MIXED_OWNER])
+        assert torch.equal(mixed.image_index, owner)
+        torch.testing.assert_close(mixed.texts[:, :3], images[owner])
         torch.testing.assert_close(images.sum(1), torch.ones(3))
         torch.testing.assert_close(mixed.texts[:, 3:].sum(1), torch.ones(6))
         assert (images.argmax(1) == torch.arange(3)).all(), "the larger share stays"
         shares = {round(float(share), 5) for share in images.amax(1) if share < 1}
         assert len(shares) <= 1, "one share a batch"
         moved += len(shares)
-        assert torch.equal(mixed.image_index, MIXED_OWNER)
-    assert moved > 10
-
-
-def test_a_caption_meets_the_one_in_its_place_counted_round() -> None:
-    torch.manual_seed(0)
-    begin = [0, 2, 3]
-    for _ in range(30):
-        mixed = mix(mixed_batch(), 1.0)
-        for caption, row in enumerate(mixed.texts):
-            own = int(MIXED_OWNER[caption])
-            strange = row[:3].clone()
-            strange[own] = 0
+        for caption, (own, row) in enumerate(zip(owner.tolist(), mixed.texts, strict=True)):
+            strange = row[:3].index_fill(0, torch.tensor(own), 0)
             if strange.max() > 0:
                 other = int(strange.argmax())
-                place = begin[other] + (caption - begin[own]) % int(MIXED[other])
+                place = begin[other] + (caption - begin[own]) % int(counts[other])
                 assert row[3 + place] == strange.max()
+    assert moved > 20
 
 
 def test_a_large_validation_split_is_sampled() -> None:

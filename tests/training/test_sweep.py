@@ -44,9 +44,9 @@ def sweep(folder: Path, task: Any, rates: list[float] = RATES, select_by: str = 
 
 def test_other_phases_keep_their_ratio() -> None:
     phases = [PhaseConfig(epochs=1, learning_rate=0.2), PhaseConfig(epochs=3, learning_rate=0.1, schedule="cosine")]
-    recipe = TrainingConfig(phases=phases)
-    assert [phase.learning_rate for phase in with_rate(recipe, 0.02).phases] == pytest.approx([0.02, 0.01])
-    assert with_rate(recipe, 0.02).phases[1].schedule == "cosine"
+    scaled = with_rate(TrainingConfig(phases=phases), 0.02).phases
+    assert [phase.learning_rate for phase in scaled] == pytest.approx([0.02, 0.01])
+    assert scaled[1].schedule == "cosine"
 
 
 @pytest.mark.parametrize("select_by", ["rsum", "loss"])

@@ -23,7 +23,7 @@ from vitcapr.formats.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-    from vitcapr.decoding.hypotheses import Hypothesis
+    from vitcapr.decoding.stepwise import Hypothesis
     from vitcapr.encoders.photographs import PhotographEncoder
     from vitcapr.formats.captions import Candidate
     from vitcapr.models.interface import Captioner
@@ -156,7 +156,7 @@ class TrainedCaptioner:
 
     @cached_property
     def _model(self) -> "Captioner":
-        from vitcapr.decoding.captioners import open_captioner
+        from vitcapr.decoding.generate import open_captioner
         from vitcapr.encoders.precision import resolve_device, resolve_dtype
 
         self.files.check_architecture()

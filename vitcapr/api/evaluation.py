@@ -1,7 +1,8 @@
 """Scores of captions against references, and of embeddings for retrieval, of any system."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,20 +10,28 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from vitcapr.api.caption_inputs import Captions, References, read_captions, read_references
 from vitcapr.config.report import FOR_ENGLISH
+from vitcapr.data.marks import marks_remark
 from vitcapr.errors import UserError
-from vitcapr.formats.captions import CocoCaption, read_instances
+from vitcapr.formats.captions import CocoCaption, read_coco_references, read_instances, read_results
 from vitcapr.formats.embeddings import Embeddings, read_embeddings
+from vitcapr.formats.identity import match_images
 from vitcapr.formats.records import reading
 from vitcapr.formats.scores import Score
-from vitcapr.metrics.base import ENGLISH, ORACLE, is_oracle
+from vitcapr.metrics.base import ENGLISH, ORACLE, is_oracle, one_line
 from vitcapr.metrics.comparison import compare_systems, scored_system
 from vitcapr.metrics.retrieval_scoring import score_embeddings
 from vitcapr.metrics.scoring import score_captions, select_metrics
 
 METRICS = ("bleu", "meteor", "rouge_l", "cider")
 
+Captions = Any
+"""A results file of COCO; or the caption of each image by its id, as a mapping or a series of pandas. A list of one
+caption is this caption."""
+References = Any
+"""An annotations file of COCO; or the references of each image by its id. A text is one reference."""
+_CLEARLY = 5
+"""Standard errors by which a mean difference of cosines is not chance."""
 Array = Any
 """An array of numpy, torch or another library, or the path of a ``.npy`` file."""
 Samples = Annotated[int, Field(ge=0, le=1_000_000)]
@@ -41,6 +50,7 @@ class Evaluation:
         differences: if there is a system to compare with, a row a score: ``metric``, ``before`` (that system),
             ``after`` (this one), ``difference``, ``low``, ``high``, ``p_value``, ``verdict``.
         without_captions: images of the references that have no caption and are not scored.
+        remarks: lines on what in the input may make the scores other than they should be.
     """
 
     scores: pd.DataFrame
@@ -48,6 +58,7 @@ class Evaluation:
     protocol: str
     differences: pd.DataFrame | None = None
     without_captions: int = 0
+    remarks: Sequence[str] = ()
 
 
 def evaluate(
@@ -111,19 +122,91 @@ def evaluate(
         return {**place, "metrics": scored.scores, "protocol": protocol}, scored.per_image
 
     report, per_image = score(written)
-    differences = None
+    differences, other = None, dict[str, CocoCaption]()
     if against is not None:
         other = read_captions(against, texts, files_of_images, "the other captions")
         if other.keys() != written.keys():
             image = min(other.keys() ^ written.keys())
-            raise UserError(
-                "the two systems captioned different images", where=f"image {image}", remedy="give the same images"
-            )
+            what = "the two systems captioned different images"
+            raise UserError(what, where=f"image {image}", remedy="give the same images")
         before, after = scored_system(*score(other)), scored_system(report, per_image)
         differences = _frame(compare_systems(before, after, samples, seed)["metrics"])
     scores = report["metrics"]
     table = per_image[["image_id", "caption", "tokens", *(column for column in scores if column in per_image)]]
-    return Evaluation(_frame(scores), table, report["protocol"], differences, len(texts) - len(scored_texts))
+    remarks = [
+        f"{what}: {remark}"
+        for what, each in {
+            "captions": [one.caption for one in written.values()],
+            "the other captions": [one.caption for one in other.values()],
+            "references": [*chain(*texts.values())],
+        }.items()
+        if (remark := marks_remark(each))
+    ]
+    copies = sum(one.caption in texts[image] for image, one in written.items())
+    if copies > len(written) / 2:
+        remedy = "to score people, take each caption out of its references"
+        remarks.append(f"{copies} of {len(written)} captions are references of their image, word for word; {remedy}")
+    missing = len(texts) - len(scored_texts)
+    return Evaluation(_frame(scores), table, report["protocol"], differences, missing, remarks)
+
+
+def read_captions(
+    captions: Captions, references: Mapping[str, Sequence[str]], files: Mapping[str, str], what: str
+) -> dict[str, CocoCaption]:
+    """By image id, without line breaks. A file name stands for its image in the references.
+
+    Args:
+        files: the file name of each image of the references, by its id.
+    """
+    if isinstance(captions, str | Path):
+        where, written = str(captions), read_results(Path(captions))
+    else:
+        where, texts = what, _texts_by_image(captions, what)
+        if several := [image for image, given in texts.items() if len(given) != 1]:
+            raise UserError(f"{len(texts[several[0]])} captions of an image", where=f"{what}, image {several[0]}")
+        written = {image: CocoCaption(image_id=image, caption=given[0]) for image, given in texts.items()}
+    if not written:
+        raise UserError("there is no caption to score", where=where)
+    names, ids = [name for name in written if name not in references and name not in files], list(files)
+    places = match_images(names, list(files.values()), where)
+    image_of = {name: ids[places[name]] if name in places else name for name in written}
+    if unknown := [name for name, image in image_of.items() if image not in references]:
+        what = f"{len(unknown)} of {len(written)} captions are of images that have no reference"
+        remedy = "give the references of these images, or leave the captions out"
+        raise UserError(what, where=f"{where}, image {unknown[0]}", remedy=remedy)
+    by_image: dict[str, CocoCaption] = {}
+    for name, image in image_of.items():
+        if image in by_image:
+            raise UserError("an image has two captions", where=f"{where}, image {image} and {name}", remedy="keep one")
+        by_image[image] = written[name].model_copy(update={"caption": one_line(written[name].caption)})
+    return by_image
+
+
+def read_references(references: References) -> tuple[dict[str, list[str]], dict[str, str]]:
+    """By image id, without line breaks; and image id -> file name."""
+    if isinstance(references, str | Path):
+        by_image, files = read_coco_references(Path(references))
+    else:
+        by_image, files = _texts_by_image(references, "the references"), {}
+    return {image: [one_line(text) for text in texts] for image, texts in by_image.items()}, files
+
+
+def _texts_by_image(given: Any, what: str) -> dict[str, list[str]]:
+    """The text or the texts of each image by its id, as text, in a mapping or a series of pandas."""
+    if not isinstance(given, Mapping | pd.Series):
+        remedy = "give a file of COCO, or a dictionary of image ids"
+        raise UserError(f"{what} are a {type(given).__name__}", remedy=remedy)
+    by_image: dict[str, list[str]] = {}
+    for image, entry in given.items():
+        several = isinstance(entry, Iterable) and not isinstance(entry, str | bytes | Mapping)
+        texts, where = list(entry) if several else [entry], f"{what}, image {image}"
+        if wrong := [text for text in texts if not isinstance(text, str)]:
+            remedy = "give a text or a list of texts for each image"
+            raise UserError(f"{wrong[0]!r:.60} is no text", where=where, remedy=remedy)
+        if str(image) in by_image:
+            raise UserError("an image is there twice", where=where, remedy="keep one")
+        by_image[str(image)] = texts
+    return by_image
 
 
 def evaluate_retrieval(
@@ -152,15 +235,20 @@ def evaluate_retrieval(
     """
     if texts is None and isinstance(images, str | Path):
         if captions_per_image is not None or image_of_text is not None:
-            raise UserError(
-                "the file of embed says which image each text has", remedy="give nothing else", where=images
-            )
+            what = "the file of embed says which image each text has"
+            raise UserError(what, where=images, remedy="give nothing else")
         embedded = read_embeddings(Path(images))
     else:
-        embedded = _paired(images, texts, captions_per_image, image_of_text)
+        pictures, sentences = _vectors(images, "the image embeddings"), _vectors(texts, "the text embeddings")
+        if pictures.shape[1] != sentences.shape[1]:
+            what = f"the images have {pictures.shape[1]} dimensions and the texts {sentences.shape[1]}"
+            raise UserError(what, remedy="give embeddings of one space")
+        owner = _owners(len(pictures), len(sentences), captions_per_image, image_of_text)
+        order, rows = np.argsort(owner, kind="stable").astype(np.int32), np.arange(len(pictures), dtype=np.int32)
+        embedded = Embeddings(pictures, sentences[order], rows, order, owner[order].astype(np.int32))
     scored = score_embeddings(embedded, split="all", languages=["any"], samples=samples, seed=seed)
     ranks = pd.DataFrame({"image": np.arange(len(embedded.images)), "i2t_rank": scored.ranks.ranks.i2t})
-    return Evaluation(_frame(scored.scores), ranks, scored.protocol)
+    return Evaluation(_frame(scored.scores), ranks, scored.protocol, remarks=_order_remarks(embedded))
 
 
 def _paired(
@@ -187,14 +275,28 @@ def _paired(
     )
 
 
+def _order_remarks(embedded: Embeddings) -> list[str]:
+    """A line if the texts fit the images better in the other usual order: the first text of every image, then the
+    second of every image."""
+    images, each = len(embedded.images), len(embedded.captions) // len(embedded.images)
+    given = embedded.caption_image[np.argsort(embedded.caption_row)]
+    if each == 1 or not np.array_equal(given, np.repeat(np.arange(images), each)):
+        return []
+    other = np.tile(np.arange(images), each)
+    gain = np.einsum("te,te->t", embedded.captions, embedded.images[other] - embedded.images[given])
+    if gain.mean() <= _CLEARLY * gain.std() / len(gain) ** 0.5:
+        return []
+    remedy = f"if that is their order, give --image-of-text the saved numpy.tile(range({images}), {each})"
+    return [f"the texts fit the images better in the order: text 1 of each image, text 2 of each image, ...; {remedy}"]
+
+
 def _vectors(values: Array, what: str) -> np.ndarray:
     """(n, E) float32, each row of length 1."""
     array = _array(values, what)
     if array.ndim != 2 or not array.size or array.dtype.kind not in "fiu":
+        where = values if isinstance(values, str | Path) else None
         raise UserError(
-            f"{what} are {array.dtype} of shape {array.shape}",
-            where=values if isinstance(values, str | Path) else None,
-            remedy="give numbers, a row for each",
+            f"{what} are {array.dtype} of shape {array.shape}", where=where, remedy="give numbers, a row each"
         )
     rows = np.asarray(array, np.float64)
     lengths = np.linalg.norm(rows, axis=1)
@@ -209,9 +311,8 @@ def _vectors(values: Array, what: str) -> np.ndarray:
 def _owners(images: int, texts: int, captions_per_image: int | None, image_of_text: Array | None) -> np.ndarray:
     """(texts,) the image of each text."""
     if captions_per_image is not None and image_of_text is not None:
-        raise UserError(
-            "the images of the texts are given twice", remedy="give --captions-per-image or --image-of-text"
-        )
+        remedy = "give --captions-per-image or --image-of-text"
+        raise UserError("the images of the texts are given twice", remedy=remedy)
     if image_of_text is not None:
         owner = _array(image_of_text, "the images of the texts")
         if owner.shape != (texts,) or owner.dtype.kind not in "iu":

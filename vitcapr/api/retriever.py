@@ -198,7 +198,7 @@ class TrainedRetriever:
 
     def _embed_images(self) -> tuple[np.ndarray, dict[str, Any]]:
         """Vectors, and the columns of the table of their rows."""
-        from vitcapr.retrieval.augmented_views import open_augmented_views
+        from vitcapr.retrieval.embedder import open_augmented_views
 
         data, retriever = self._data, self._opened
         views = self.stores[1:]
@@ -224,7 +224,7 @@ class TrainedRetriever:
 
         return read_manifest(self.manifest)
 
-    def _embedded(self, embedder: "Embedder[Any]", rows: np.ndarray, unit: str) -> np.ndarray:
+    def _embedded(self, embedder: "Embedder", rows: np.ndarray, unit: str) -> np.ndarray:
         if self.reporter is None:
             return embedder.embed(rows)
         with self.reporter.track("embed", len(rows), unit) as tracker:

@@ -31,13 +31,6 @@ class Pairing:
     captions: list[str] | None = None
 
 
-def pair_stores(path: Path | None, image_ids: list[str], caption_ids: list[str], seed: int) -> Pairing:
-    """Pair by a file, or by id if there is none."""
-    if path is None:
-        return pair_by_id(image_ids, caption_ids, seed)
-    return pair_by_file(path, image_ids, caption_ids, seed)
-
-
 def pair_by_id(image_ids: list[str], caption_ids: list[str], seed: int) -> Pairing:
     """Pair by id: the id of a caption is the id of its image, with or without a suffix: ``dog.jpg#2``."""
     images = [name if "#" not in name else name.rpartition("#")[0] for name in caption_ids]

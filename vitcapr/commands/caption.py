@@ -15,9 +15,7 @@ from vitcapr.errors import UserError
 from vitcapr.progress import print_lines
 
 if TYPE_CHECKING:
-    from PIL.Image import Image
-
-    from vitcapr.api.captioner import CaptionedImage, TrainedCaptioner
+    from vitcapr.api.captioner import TrainedCaptioner
 
 
 def main(
@@ -77,6 +75,9 @@ def _captions(
     from vitcapr.progress import Reporter
 
     if explain:
+        from vitcapr.report.figures.attention import attended_words
+        from vitcapr.report.figures.style import save_figure
+
         captioner.check_attention()
     reporter, decoding = Reporter(), captioner.decoding
     penalty = f", length penalty {decoding.length_penalty:g}" if decoding.length_penalty else ""
@@ -95,22 +96,15 @@ def _captions(
             for (path, image), best in zip(images.items(), captioned, strict=True):
                 candidates = best.rounded(6)
                 row = {"path": str(path), **candidates[0], "candidates": candidates}
-                if explain:
+                if best.attention is not None:
                     figure = path.with_name(path.name + FIGURE_SUFFIX)
-                    _draw(figure, captioner.seen(image), best)
+                    save_figure(
+                        attended_words(captioner.seen(image), best.candidates[0].tokens, best.attention), figure
+                    )
                     row["attention"] = str(figure)
                 rows.append(row)
             tracker.advance(len(batch))
     return rows
-
-
-def _draw(figure: Path, image: "Image", captioned: "CaptionedImage") -> None:
-    """Draw the captioner's attention beside the image."""
-    from vitcapr.report.figures.attention import attended_words
-    from vitcapr.report.figures.style import save_figure
-
-    assert captioned.attention is not None
-    save_figure(attended_words(image, list(captioned.candidates[0].tokens), captioned.attention), figure)
 
 
 def _print(rows: Sequence[dict[str, Any]]) -> None:

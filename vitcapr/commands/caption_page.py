@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from vitcapr.data.images import BadImage, ImageSource, data_url, decode, thumbna
 from vitcapr.data.photographs import MAX_PIXELS
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import Manifest, read_manifest
+from vitcapr.metrics.similarity import unit
 from vitcapr.report.attended import SCRIPT
 
 PAGE = Path(__file__).with_name("page")
@@ -89,13 +90,12 @@ class CaptionPage:
             with ImageSource(self._retriever.image_root) as source:
                 for one in nearest:
                     one["thumbnail"] = _thumbnail(source, one["image"])
-        likeness = self._training.likeness(picture)
         return {
             **candidates[0],
             "words": _words(caption),
             "candidates": candidates,
             "nearest": nearest,
-            "likeness": likeness and {name: round(cosine, _DECIMALS) for name, cosine in likeness._asdict().items()},
+            "likeness": self._training.likeness(picture),
             "picture": data_url(thumbnail(self._captioner.seen(picture), SHOWN)),
         }
 
@@ -179,25 +179,11 @@ _UNUSUAL = 0.01
 """The share of the training images whose nearest other one is as far as an unusual photograph's."""
 
 
-class Likeness(NamedTuple):
-    """The cosine of a photograph and the nearest training image, and the least that is usual."""
-
-    cosine: float
-    usual: float
-
-
-class Nearness:
-    """Cosines with vectors (N, D), and how near these are to one another."""
-
-    def __init__(self, vectors: NDArray[np.floating]) -> None:
-        self._vectors = _unit(vectors)
-        cosines = self._vectors @ self._vectors.T
-        np.fill_diagonal(cosines, -1)
-        self.usual = float(np.quantile(cosines.max(axis=1), _UNUSUAL))
-
-    def likeness(self, vector: NDArray[np.floating]) -> Likeness:
-        """Of one vector (D,)."""
-        return Likeness(float((self._vectors @ _unit(vector[None])[0]).max()), self.usual)
+def usual_cosine(units: NDArray[np.floating]) -> float:
+    """The least cosine with the nearest other one that is usual among unit vectors (N, D)."""
+    cosines = units @ units.T
+    np.fill_diagonal(cosines, -1)
+    return float(np.quantile(cosines.max(axis=1), _UNUSUAL))
 
 
 class TrainingImages:
@@ -206,11 +192,14 @@ class TrainingImages:
     def __init__(self, captioner: TrainedCaptioner) -> None:
         self._captioner = captioner
 
-    def likeness(self, picture: Image.Image) -> Likeness | None:
-        if self._nearness is None:
+    def likeness(self, picture: Image.Image) -> dict[str, float] | None:
+        """The cosine of a photograph and the nearest training image, and the least that is usual."""
+        if self._compared is None:
             return None
+        units, usual = self._compared
         features = self._captioner._encoder.encode([picture])
-        return self._nearness.likeness(_summary({name: np.asarray(each.cpu()) for name, each in features.items()})[0])
+        own = _unit_summary({name: np.asarray(each.cpu()) for name, each in features.items()})[0]
+        return {"cosine": round(float((units @ own).max()), _DECIMALS), "usual": round(usual, _DECIMALS)}
 
     def sample(self, number: int) -> bytes:
         """The file of a sample."""
@@ -235,7 +224,8 @@ class TrainingImages:
             return None
 
     @cached_property
-    def _nearness(self) -> Nearness | None:
+    def _compared(self) -> tuple[NDArray[np.float32], float] | None:
+        """Unit vectors (N, D) of some training images, and their :func:`usual_cosine`."""
         from vitcapr.store.reader import open_features
 
         if self._data is None:
@@ -251,17 +241,14 @@ class TrainingImages:
             if len(rows) < 2:
                 return None
             blocks = (rows[first : first + _BLOCK] for first in range(0, len(rows), _BLOCK))
-            return Nearness(
-                np.concatenate([_summary({name: array[block] for name, array in store.items()}) for block in blocks])
-            )
+            parts = [_unit_summary({name: array[block] for name, array in store.items()}) for block in blocks]
+            units = np.concatenate(parts)
+            return units, usual_cosine(units)
 
 
-def _summary(features: Mapping[str, NDArray[np.floating]]) -> NDArray[np.floating]:
-    """(B, D) of B images: the mean of the patches, whose cosines tell photographs from drawings better than CLS."""
+def _unit_summary(features: Mapping[str, NDArray[np.floating]]) -> NDArray[np.float32]:
+    """(B, D) of B images, of length 1: the mean of the patches, whose cosines tell photographs from drawings better
+    than CLS."""
     patches = features.get("patches")
-    return features["cls"] if patches is None else np.asarray(patches, np.float32).mean(axis=1)
-
-
-def _unit(vectors: NDArray[np.floating]) -> NDArray[np.float32]:
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.asarray(vectors / np.maximum(lengths, 1e-12), np.float32)
+    vectors = features["cls"] if patches is None else np.asarray(patches, np.float32).mean(axis=1)
+    return unit(vectors).astype(np.float32)

@@ -9,7 +9,7 @@ import typer
 from vitcapr.commands.main import typer_app
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
-from vitcapr.pipeline.changes import changes, differences
+from vitcapr.pipeline.fingerprint import changes, differences
 from vitcapr.pipeline.records import Records, Run
 from vitcapr.progress import print_lines
 

@@ -99,6 +99,7 @@ def main(
     if as_json:
         content: dict[str, Any] = {"metrics": _by_name(scored.scores), "protocol": scored.protocol}
         content["without_captions"] = scored.without_captions
+        content["remarks"] = list(scored.remarks)
         if scored.differences is not None:
             content["differences"] = _by_name(scored.differences)
         print(json.dumps(content, indent=2, ensure_ascii=False))
@@ -108,6 +109,8 @@ def main(
         print_scores(scored, str(results or "embeddings"), against)
     if as_csv and scored.without_captions:
         print_lines(_coverage(scored), stream=sys.stderr)
+    for remark in scored.remarks:
+        print_lines(remark, stream=sys.stderr)
     if left_out := [name for name in split_commas(metrics) if name in FOR_ENGLISH and language != "en"]:
         print_lines(f"not scored: {', '.join(left_out)}, for English only", stream=sys.stderr)
 

@@ -14,12 +14,11 @@ from vitcapr.errors import UserError
 from vitcapr.files import remove_remains, write_json
 from vitcapr.formats.audit import AUDIT, find_audit
 from vitcapr.formats.store_manifest import read_sealed
-from vitcapr.pipeline.changes import leaves
+from vitcapr.pipeline.fingerprint import leaves
 from vitcapr.pipeline.paths import stores_root
 from vitcapr.progress import Reporter, format_bytes, print_lines
 from vitcapr.store import transfer
 from vitcapr.store.check import compute_again, sealed_files
-from vitcapr.store.layout import identity_in
 from vitcapr.store.reader import FeatureArray, open_features
 from vitcapr.store.remote_folder import RemoteFolder
 from vitcapr.store.writer import store_folder
@@ -60,7 +59,7 @@ def verify(sealed: Sealed) -> None:
             damaged += 1
             print_lines(f"bad: chunk {index} of {array} {problem}: {file.path}", stream=sys.stderr)
     if damaged:
-        again = f"run {compute_again(identity_in(manifest))}, which computes only what is missing"
+        again = compute_again(manifest["arrays"])
         if "imported" in manifest["attributes"]:
             again = "run the same features import again, which writes only what is missing"
         remedy = f"delete these files, then {again}"
@@ -102,9 +101,9 @@ def export(
     output: Annotated[Path, typer.Option("--output", "-o", help="The file or folder to write.")],
 ) -> None:
     """Export a store to file formats of other programs."""
-    from vitcapr.store import export as exporters
+    from vitcapr.store import exchange
 
-    write = getattr(exporters, f"to_{to.replace('-', '_')}")
+    write = exchange.to_h5 if to == "h5" else exchange.to_clip_retrieval
     with Reporter() as reporter, open_features(sealed) as store:
         rows = sum(len(array) for array in store.values())
         with reporter.track(f"export {output.name}", rows, "rows") as tracker:
@@ -159,11 +158,12 @@ def pull(
     arrays: Arrays = None,
 ) -> None:
     """Copy a store from a remote folder. When repeated, it fetches only missing files."""
-    remote = transfer.find_remote(RemoteFolder(url))
-    whole = store_folder(stores_root(), remote.manifest["fingerprint"])
+    place = RemoteFolder(url)
+    manifest = transfer.find_remote(place)
+    whole = store_folder(stores_root(), manifest["fingerprint"])
     to = folder or whole.with_name(whole.name + ("-part" if arrays else ""))
     with Reporter() as reporter:
-        sealed = transfer.pull(remote, to, reporter, split_commas(arrays) if arrays else None)
+        sealed = transfer.pull(place, manifest, to, reporter, split_commas(arrays) if arrays else None)
     with open_features(sealed) as store:
         print_lines(str(store))
     print_lines(f"sealed: {sealed}")
@@ -194,8 +194,8 @@ def import_store(
 ) -> None:
     """Convert features of another program into a sealed store."""
     from vitcapr.formats.manifest import read_manifest
+    from vitcapr.store.exchange import import_features
     from vitcapr.store.foreign_files import open_foreign, read_ids
-    from vitcapr.store.importing import import_features
 
     identity = "image_id" if of == "images" else "caption_id"
     order = None
@@ -248,9 +248,9 @@ def _scheduler(address: str | None) -> Iterator[None]:
         yield
 
 
-def _grid(text: str | None) -> tuple[int, int] | None:
+def _grid(text: str | None) -> tuple[int, int]:
     if text is None:
-        return None
+        return 0, 0
     rows, cross, columns = text.partition("x")
     if not (cross and rows.isdigit() and columns.isdigit()):
         raise UserError(f"--grid {text} is not ROWSxCOLUMNS", remedy="for instance --grid 14x14")

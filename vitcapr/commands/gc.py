@@ -1,6 +1,7 @@
 """List what nothing needs any more, and delete it."""
 
 import shutil
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -19,10 +20,13 @@ from vitcapr.pipeline.result_cache import VARIABLE, open_result_cache
 from vitcapr.pipeline.rule import JOBS
 from vitcapr.progress import format_bytes, print_lines
 from vitcapr.store.check import unused_stores
+from vitcapr.store.layout import CHECKSUMS
 
 DEFAULT = Path("config.yaml")
 UNFINISHED = "checkpoint"
 """The folder beside a model from which its training would continue."""
+_RECENT_SECONDS = 3600.0
+"""An extraction may still be filling a store that was written to within these."""
 
 
 class Unused(NamedTuple):
@@ -94,9 +98,12 @@ def unused(results: Path, files: Mapping[str, list[list[Path]]]) -> Iterator[Unu
             place = "" if is_inside(entry.path, results) else kept
             yield Unused(str(entry.path), _maker(entry.run), [entry.path], entry.freed, place)
     for store in unused_stores(results):
-        kept = "written within the last hour, left alone" if store.recent else ""
-        written = datetime.fromtimestamp(store.path.stat().st_mtime, UTC)
-        yield Unused(str(store.path), f"{store.chunks} chunks, {written:%Y-%m-%d}", [store.path], store.size, kept)
+        states, written = file_states(store.rglob("*")).values(), store.stat().st_mtime
+        recent = time.time() - max([written, *(state.st_mtime for state in states)]) < _RECENT_SECONDS
+        chunks = len([*(store / CHECKSUMS).glob("[0-9]*.json")])
+        origin = f"{chunks} chunks, {datetime.fromtimestamp(written, UTC):%Y-%m-%d}"
+        size = sum(state.st_size for state in states)
+        yield Unused(str(store), origin, [store], size, "written within the last hour, left alone" if recent else "")
     if jobs:
         size = sum(state.st_size for state in file_states(jobs).values())
         yield Unused(str(results / JOBS), f"{len(jobs)} jobs of earlier runs", sorted(jobs), size)

@@ -5,11 +5,9 @@ from pathlib import Path
 
 from vitcapr.commands.main import Configfiles, typer_app
 from vitcapr.experiment.experiment import load_experiment
-from vitcapr.pipeline.dry_run import PlannedJob, planned_jobs
+from vitcapr.pipeline.dry_run import RUNS_NOW, planned_jobs
 from vitcapr.progress import print_lines
 from vitcapr.store.check import lost_stores
-
-_RUNNING = "Snakemake runs here. If it does not, it was killed: snakemake --unlock"
 
 
 def main(configfile: Configfiles = None) -> None:
@@ -25,15 +23,15 @@ def main(configfile: Configfiles = None) -> None:
     print_lines(*lines)
 
 
-def describe(experiment: str, jobs: list[PlannedJob]) -> Iterator[str]:
+def describe(experiment: str, jobs: list[tuple[str, list[str]]]) -> Iterator[str]:
     """The jobs with reasons of their own, a line each; those that only follow from others are counted."""
     yield f"{experiment}: {len(jobs)} jobs to run\n" if jobs else f"{experiment}: everything is up to date"
-    width = max((len(job.name) for job in jobs), default=0)
-    yield from (f"  {job.name:{width}}  {'; '.join(job.causes)}" for job in jobs if job.causes)
-    if following := sum(not job.causes for job in jobs):
+    width = max((len(name) for name, _ in jobs), default=0)
+    yield from (f"  {name:{width}}  {'; '.join(reasons)}" for name, reasons in jobs if reasons)
+    if following := sum(not reasons for _, reasons in jobs):
         yield f"\nand {following} that follow from these (snakemake --dry-run lists them)"
-    if any(job.runs for job in jobs):
-        yield f"\n{_RUNNING}"
+    if any(RUNS_NOW in reasons for _, reasons in jobs):
+        yield "\nSnakemake runs here. If it does not, it was killed: snakemake --unlock"
 
 
 app = typer_app(main)

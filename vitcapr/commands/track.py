@@ -11,7 +11,7 @@ from vitcapr.files import read_json
 from vitcapr.formats.model import CARD
 from vitcapr.formats.scores import read_summary
 from vitcapr.formats.training import read_history
-from vitcapr.pipeline.changes import leaves
+from vitcapr.pipeline.fingerprint import leaves
 from vitcapr.progress import print_lines
 
 

@@ -8,8 +8,8 @@ import typer
 
 from vitcapr.commands.main import typer_app
 from vitcapr.errors import UserError
-from vitcapr.pipeline.changes import code_changes, leaves
 from vitcapr.pipeline.code import code_hash, job_code
+from vitcapr.pipeline.fingerprint import code_changes, leaves
 from vitcapr.pipeline.records import Records, Run
 from vitcapr.pipeline.stage import find_stage
 from vitcapr.progress import format_seconds, print_lines

@@ -15,6 +15,7 @@ import pandas as pd
 
 from vitcapr.data.archive import OddRow, Rejected
 from vitcapr.data.images import ImageSource, inspect_all
+from vitcapr.data.marks import marks_remark
 from vitcapr.data.photographs import MAX_PIXELS
 from vitcapr.data.splits import share_limit
 from vitcapr.errors import UserError
@@ -144,6 +145,8 @@ def check(
     rejected = list(listing.rejected)
     images, path, split = listing.images, listing.images["path"], pd.Categorical(listing.images["split"], SPLITS)
     captions, candidates, reason = _choose(listing, checks, source.root, limit, rejected)
+    if remark := marks_remark(captions["text"]):
+        reporter.line(remark)
     inspected = inspect_all(source, path.iloc[candidates].array, checks.max_pixels, reporter)
     reason[candidates] = inspected.reason
     _check_loss(images, reason, candidates, checks, source.root)

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from vitcapr.decoding.hypotheses import Hypothesis, block_repeats, check_log_probs, next_log_probs
+from vitcapr.decoding.stepwise import Hypothesis, block_repeats, check_log_probs, next_log_probs
 from vitcapr.encoders.staging import kept_rows, to_device
 from vitcapr.models.interface import Captioner, Memory
 

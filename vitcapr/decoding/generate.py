@@ -1,36 +1,63 @@
-"""Captions of the images of a store by a trained captioner: greedy or beam search, or sampling."""
+"""Trained captioners on disk, and captions of the images of a store: by greedy or beam search, or by sampling."""
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 
-from vitcapr.batches.sources import read_rows
+from vitcapr.batches.sources import check_widths, read_rows
 from vitcapr.config.captioner import DecodingConfig
 from vitcapr.decoding.beam import beam_search
-from vitcapr.decoding.captioners import check_features, open_captioner
-from vitcapr.decoding.hypotheses import Hypothesis
 from vitcapr.decoding.sample import sample
-from vitcapr.decoding.stepwise import Limits, greedy
+from vitcapr.decoding.stepwise import Hypothesis, Limits, greedy
 from vitcapr.encoders.precision import autocast, dtype_name, resolve_dtype
 from vitcapr.errors import UserError
 from vitcapr.formats.captions import AttentionTable, Candidate
 from vitcapr.formats.manifest import Manifest
-from vitcapr.formats.model import CARD, layer_of, read_card
+from vitcapr.formats.model import CARD, layer_of, read_card, read_model, rebuild
 from vitcapr.formats.vocabulary import Vocabulary
+from vitcapr.models.captioners import build_captioner
 from vitcapr.models.interface import Captioner, Memory
 from vitcapr.progress import Reporter
-from vitcapr.store.reader import open_features
+from vitcapr.store.reader import FeatureStore, open_features
 from vitcapr.text.normalise import join_words
 
 
-class DecodedSplit(NamedTuple):
-    """Image ids and their candidates, the best one first; and the attention of the best, where it was kept."""
+def open_captioner(folder: Path, words: Vocabulary, dtype: torch.dtype) -> Captioner:
+    """The captioner in ``folder``, on the CPU.
 
-    captions: list[tuple[str, list[Candidate]]]
-    attention: AttentionTable | None
+    Args:
+        dtype: of its arithmetic.
+
+    Raises:
+        UserError: the folder holds none, or one that was trained with another vocabulary or language model.
+    """
+    weights, card = read_model(folder)
+    known = card["architecture"].get("vocabulary")
+    if known != len(words):
+        raise UserError(
+            f"the captioner has {known} words and the vocabulary {len(words)}",
+            where=folder,
+            remedy="give the vocabulary it was trained with, or train it again",
+        )
+    network = {"network": _network(card, words, dtype)} if "language_model" in card else {}
+    return rebuild(folder, lambda architecture: build_captioner(architecture, **network), card, weights)
+
+
+def _network(card: Mapping[str, Any], words: Vocabulary, dtype: torch.dtype) -> Any:
+    """The network of a captioner's card: the checkpoint of its training, or of its name on another machine."""
+    trained_with, given = card["language_model"], card["settings"]["captioner"]["language_model"]["source"]
+    source = given if Path(given).is_dir() else trained_with["source"]
+    # By name: the code of language models concerns no other captioner.
+    networks = import_module("vitcapr.encoders.networks.language_model")
+    network, described = networks.open_network(source, trained_with["revision"] or "main", words, dtype)
+    if described["weights_sha256"] != trained_with["weights_sha256"]:
+        what, remedy = "the captioner was trained with other weights of its language model", "give the same checkpoint"
+        raise UserError(what, where=source, remedy=remedy)
+    return network
 
 
 def search_arguments(decoding: DecodingConfig) -> dict[str, Any]:
@@ -48,24 +75,28 @@ def decode_split(
     attends: bool,
     device: torch.device,
     reporter: Reporter,
-) -> DecodedSplit:
-    """Up to ``n_best`` captions of each image of a split.
+) -> tuple[list[tuple[str, list[Candidate]]], AttentionTable | None]:
+    """Up to ``n_best`` captions of each image of a split: image ids and their candidates, the best one first.
+
+    With ``attends``, also the attention of the best captions.
 
     Args:
         captioner: folder of the model.
         features: sealed manifest of the features of all images.
-        attends: keep the attention of the best captions.
 
     Raises:
-        UserError: as :func:`open_captioner` and :func:`check_features`; the features are of other images, or the split
-            has none.
+        UserError: as :func:`open_captioner`; the features are of other images or widths, the split has no image, or the
+            captioner does not attend to places of the pictures.
     """
     dtype = resolve_dtype(decoding.precision, device)
     hypotheses: list[list[Hypothesis]] = []
-    with open_features(features).at_layer(layer_of(read_card(captioner / CARD), "captioner")) as store:
+    card = read_card(captioner / CARD)
+    with open_features(features).at_layer(layer_of(card, "captioner")) as store:
         store.check_rows("image_id", data)
         model = open_captioner(captioner, words, dtype)
-        check_features(model, captioner, store, attends)
+        check_widths(store, model.arrays, card["architecture"])
+        if attends:
+            _check_attention(model, captioner, store)
         model.to(device).eval()
         rows = data.rows(split)
         if not len(rows):
@@ -81,7 +112,25 @@ def decode_split(
                 tracker.advance(len(batch))
         table = attention_of(rows.tolist(), [best for best, *_ in hypotheses], words, store.grid) if attends else None
     images = data.images["image_id"].iloc[rows].tolist()
-    return DecodedSplit([(i, candidates_of(each, words)) for i, each in zip(images, hypotheses, strict=True)], table)
+    return [(i, candidates_of(each, words)) for i, each in zip(images, hypotheses, strict=True)], table
+
+
+def _check_attention(model: Captioner, folder: Path, features: FeatureStore) -> None:
+    """Raises:
+    UserError: the captioner does not attend to places of the pictures.
+    """
+    if not model.attends:
+        raise UserError(
+            "this captioner does not attend to patches",
+            where=folder,
+            remedy="omit attention, and set decoding.attention to false",
+        )
+    if features.grid == (0, 0):
+        raise UserError(
+            "these features have no patch grid, so attention has no position in the picture",
+            where=features.path,
+            remedy="omit attention, or use a backbone with output: hidden",
+        )
 
 
 def generate(

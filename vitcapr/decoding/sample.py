@@ -9,14 +9,14 @@ size of a batch change what is drawn for it, and the first samples stay the same
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Unpack
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from vitcapr.decoding.hypotheses import Hypothesis
-from vitcapr.decoding.stepwise import Limits, decode_stepwise, pick_class
+from vitcapr.decoding.stepwise import Hypothesis, Limits, decode_stepwise, pick_class
 from vitcapr.encoders.staging import to_device
 from vitcapr.models.interface import Captioner, Memory
 
@@ -55,8 +55,8 @@ def sample(
     def choose(log_probs: Tensor, places: Tensor, length: int) -> Tensor:
         return _draw_words(log_probs / temperature, uniform[places, :, length, None], top_k, top_p)
 
-    drawn = decode_stepwise(model, memory, choose, samples=samples, length_penalty=length_penalty, **limits)
-    return [_different(captions) for captions in drawn]
+    drawn = decode_stepwise(model, memory, choose, samples=samples, **limits)
+    return [_different(captions, length_penalty) for captions in drawn]
 
 
 def _draw_words(scores: Tensor, uniform: Tensor, top_k: int | None, top_p: float) -> Tensor:
@@ -70,9 +70,10 @@ def _draw_words(scores: Tensor, uniform: Tensor, top_k: int | None, top_p: float
     return words.gather(-1, pick_class(chances.where(before < top_p, 0.0), uniform)[..., None])[..., 0]
 
 
-def _different(captions: Sequence[Hypothesis]) -> list[Hypothesis]:
+def _different(captions: Sequence[Hypothesis], length_penalty: float) -> list[Hypothesis]:
     """By descending score; of equal captions, and of equal scores, the first."""
     different: dict[tuple[int, ...], Hypothesis] = {}
     for caption in captions:
-        different.setdefault(tuple(caption.tokens), caption)
+        score = caption.log_prob / len(caption.token_log_probs) ** length_penalty
+        different.setdefault(tuple(caption.tokens), replace(caption, score=score))
     return sorted(different.values(), key=lambda caption: -caption.score)

@@ -18,7 +18,7 @@ from torch.nn import functional
 from transformers import ViTConfig, ViTModel
 
 from vitcapr.demo.backbone_targets import AROUND, IGNORED, ObjectNames, Pixels, Targets
-from vitcapr.demo.config import TrainedBackboneConfig
+from vitcapr.demo.room import TrainedBackboneConfig
 from vitcapr.encoders.precision import autocast, resolve_device, resolve_dtype
 from vitcapr.files import atomic_path, write_json
 from vitcapr.progress import Reporter

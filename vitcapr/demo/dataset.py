@@ -16,9 +16,9 @@ from typing import Any
 import pandas as pd
 
 from vitcapr.demo.captions import chinese, english
-from vitcapr.demo.config import ScenesConfig
 from vitcapr.demo.lexicon import COLORS, KINDS, LEXICON, PLACES
 from vitcapr.demo.render import render
+from vitcapr.demo.room import ScenesConfig
 from vitcapr.demo.scene import DIRECTIONS, OPPOSITES, Scene, sample_scene, stream
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
@@ -29,7 +29,7 @@ from vitcapr.workers import depend_on_parent
 DATASET = "scenes"
 SCENE, DRAWING, ENGLISH, CHINESE = range(4)
 COMPRESSION = 3
-PART = 16
+PART = 128
 """Pictures that take about as long as the start of a process."""
 Rows = dict[str, list[dict[str, Any]]]
 """Of the tables ``images``, ``captions`` and ``objects``."""

@@ -22,6 +22,7 @@ from vitcapr.encoders.kinds import (
     SENTENCE_MODULES,
     TOKENIZER,
     WEIGHTS,
+    open_clip_config,
     weight_files,
 )
 from vitcapr.errors import UserError
@@ -227,6 +228,36 @@ def load_part(
         what = f"the weights lack {len(missing)} tensors of the model, '{sorted(missing)[0]}' among them"
         raise UserError(what, where=folder, remedy=remedy)
     return model.eval().requires_grad_(False)
+
+
+def open_clip_checkpoint(folder: Path, dtype: "torch.dtype", device: "torch.device", **options: Any) -> tuple[Any, Any]:
+    """The model and the tokenizer of a folder with ``open_clip_config.json`` and safetensors.
+
+    Raises:
+        UserError: open_clip is not installed or does not read the checkpoint.
+    """
+    weight_files(folder)
+    try:
+        import open_clip
+    except ImportError as error:
+        remedy = "pip install 'vitcapr[open-clip]'"
+        raise UserError(
+            "open_clip, which reads this checkpoint, is not installed", where=folder, remedy=remedy
+        ) from error
+    if ":" in str(open_clip_config(folder)[0].get("vision_cfg", {}).get("timm_model_name")):
+        what, remedy = "the configuration names another checkpoint as its image encoder", "give a name of timm there"
+        raise UserError(what, where=folder / OPEN_CLIP_CONFIG, remedy=remedy)
+    if any(path.suffix != ".safetensors" for path in folder.glob("open_clip_*") if path.name != OPEN_CLIP_CONFIG):
+        raise UserError(
+            "there are pickled weights, which may run code", where=folder, remedy="keep the safetensors only"
+        )
+    try:
+        model = open_clip.create_model(f"local-dir:{folder}", device="cpu", **options)
+        tokenizer = open_clip.get_tokenizer(f"local-dir:{folder}")
+    except Exception as error:  # A damaged checkpoint fails in many ways.
+        what = f"open_clip {open_clip.__version__} does not read this checkpoint: {str(error)[:120]}"
+        raise UserError(what, where=folder / OPEN_CLIP_CONFIG, remedy="fetch the checkpoint again") from error
+    return model.to(device, dtype).eval().requires_grad_(False), tokenizer
 
 
 def digest_with_tokenizer(folder: Path, more: Sequence[str] = ()) -> str:

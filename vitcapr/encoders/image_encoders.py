@@ -9,11 +9,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import adaptive_avg_pool2d
 
-from vitcapr.encoders.base import NO_GRID, ImageEncoder
-from vitcapr.encoders.guards import blocks, check_images
-from vitcapr.encoders.image_towers import load_with_transformers, model_image_size
+from vitcapr.encoders.base import NO_GRID, ImageEncoder, blocks, check_images
+from vitcapr.encoders.checkpoints import open_clip_checkpoint
+from vitcapr.encoders.image_towers import ModelEncoder, load_with_transformers, model_image_size
 from vitcapr.encoders.kinds import Cls, Kind, Output, Patches, Pool, check_image_encoder
-from vitcapr.encoders.open_clip_reader import open_clip_images
 from vitcapr.errors import UserError
 from vitcapr.formats.store_manifest import arrays_of_layer
 from vitcapr.plugins import plugins
@@ -67,7 +66,10 @@ def load_image_encoder(
     if reader := plugins("ENCODER").get(actual):
         encoder = reader.load()(folder, size=size, dtype=dtype, device=device)
     elif actual == "open-clip":
-        encoder = open_clip_images(folder, size, dtype, device)
+        clip, _ = open_clip_checkpoint(folder, dtype, device, force_image_size=size)
+        encoder = ModelEncoder(
+            clip, lambda pixels: {"cls": clip.encode_image(pixels, normalize=False)}, size, device, dtype
+        )
     else:
         encoder = load_with_transformers(folder, actual, output, pool, cls, size, dtype, device)
     check_images(encoder, size, folder)

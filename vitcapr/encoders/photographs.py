@@ -20,7 +20,7 @@ from vitcapr.encoders.preprocess import Preprocessing, read_preprocessing
 from vitcapr.encoders.staging import to_device
 from vitcapr.errors import UserError
 from vitcapr.formats.int8 import dequantise, quantise, stored_dtype
-from vitcapr.formats.store_manifest import LAYERS, arrays_of_layer
+from vitcapr.formats.store_manifest import arrays_of_layer
 from vitcapr.plugins import plugins
 
 
@@ -88,7 +88,7 @@ def image_recipe(
     if kind in plugins("ENCODER"):
         attributes["reader"] = kind
     if layers:
-        attributes[LAYERS] = list(layers)
+        attributes["layers"] = list(layers)
         attributes["hidden_layers"] = (
             "cls_K and patches_K are the output of layer K, counted from 1, before any final normalisation; "
             "cls and patches are the output of the network"

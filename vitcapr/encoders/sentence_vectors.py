@@ -1,7 +1,8 @@
 """The vectors of sentences and tokens by which captions are scored."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from torch import Tensor
 from vitcapr.encoders.checkpoints import by_length, source_name, weights_digest
 from vitcapr.encoders.precision import resolve_device
 from vitcapr.encoders.text_encoders import TextEncoder, TextRecipe
-from vitcapr.encoders.word_vector_encoder import WordVectorEncoder
+from vitcapr.encoders.text_towers import WordVectorEncoder
 from vitcapr.errors import UserError
 
 _BATCH = 64
@@ -42,6 +43,24 @@ class SentenceVectors:
     def __call__(self, sentences: Sequence[str]) -> np.ndarray:
         """(n, D) float32."""
         return self.encoder.encode(sentences)
+
+    def check_images(self, attributes: Mapping[str, Any], width: int | None, where: Path) -> None:
+        """Check that vectors of images, ``width`` wide, can be compared with these.
+
+        Args:
+            attributes: of their store; ``where`` is its manifest.
+
+        Raises:
+            UserError: the store is not of the image half of the encoder's model.
+        """
+        if attributes.get("output") != "aligned" or width != self.encoder.dim:
+            what = "CLIPScore needs the vectors of the space that images and texts share"
+            remedy = "set output: aligned for its backbone and its text encoder"
+            raise UserError(what, where=where, remedy=remedy)
+        if attributes["weights_sha256"] != self.weights:
+            what = f"the features are of {attributes['backbone']}, and {self.name} is another model"
+            remedy = "name the same checkpoint as backbone and as text encoder of metrics.clip_score"
+            raise UserError(what, where=where, remedy=remedy)
 
     def tokens(self, layer: int | None) -> tuple[TextEncoder, "TokenVectors"]:
         """The encoder, and the vectors of its tokens from a hidden layer, None for the last.

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from vitcapr.encoders.base import check_sentences
 from vitcapr.encoders.checkpoints import (
     Checkpoint,
     by_length,
@@ -18,7 +19,6 @@ from vitcapr.encoders.checkpoints import (
     open_tokenizer,
     source_name,
 )
-from vitcapr.encoders.guards import check_sentences
 from vitcapr.encoders.kinds import (
     MODULES,
     SENTENCE_MODULES,
@@ -28,16 +28,23 @@ from vitcapr.encoders.kinds import (
     library,
     read_model_config,
 )
-from vitcapr.encoders.open_clip_reader import open_clip_texts
 from vitcapr.encoders.precision import dtype_name, resolve_dtype
-from vitcapr.encoders.sentence_modules import load_modules, read_published
 from vitcapr.encoders.staging import to_device
-from vitcapr.encoders.text_towers import Output, TextModel, load_text_model
-from vitcapr.encoders.word_vector_encoder import WordVectorEncoder, locate_word_vectors
+from vitcapr.encoders.text_towers import (
+    Output,
+    TextModel,
+    WordVectorEncoder,
+    load_modules,
+    load_text_model,
+    open_clip_texts,
+    read_published,
+)
 from vitcapr.errors import UserError
-from vitcapr.files import read_json, sha256_file
+from vitcapr.files import find_under, read_json, sha256_file
 
 Pool = Literal["auto", "modules.json", "mean", "cls", "last"]
+_BATCH = 64
+"""Sentences in a forward pass."""
 
 
 class TextEncoder:
@@ -58,12 +65,12 @@ class TextEncoder:
     ) -> None:
         self.tokenizer, self._tower, self.pool, self.longest = tokenizer, tower, pool, longest
         self.model, self.lowercase, self.prompt, self.room = tower.model, lowercase, prompt, tower.room
-        self.dtype, self._device = dtype, device
+        self.dtype, self.device = dtype, device
         self.dim = int(self._forward(self.tokenize(["a"])).shape[1])
 
-    def encode(self, texts: Sequence[str], batch: int = 64) -> np.ndarray:
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
         """The vector of each sentence, (n, D) float32: :meth:`tokenize`, then :meth:`encode_tokens`."""
-        vectors: np.ndarray = self.encode_tokens(self.tokenize(texts), batch).cpu().numpy()
+        vectors: np.ndarray = self.encode_tokens(self.tokenize(texts)).cpu().numpy()
         return vectors
 
     def tokenize(self, texts: Sequence[str]) -> list[list[int]]:
@@ -81,21 +88,20 @@ class TextEncoder:
         ids: list[list[int]] = cut["input_ids"]
         return ids
 
-    def encode_tokens(self, tokens: Sequence[list[int]], batch: int = 64) -> Tensor:
-        """The vector of each sentence; ``batch`` sentences of similar length in one forward pass.
-
-        Except for rounding, it does not depend on the other sentences of its batch.
+    def encode_tokens(self, tokens: Sequence[list[int]]) -> Tensor:
+        """The vector of each sentence. Sentences of similar length share a forward pass; except for rounding, a vector
+        does not depend on the others.
 
         Returns:
             (n, D) float32 on the encoder's device, in the given order: the mean of the real tokens, the first or last
             real token, or the model's own vector of a sentence.
         """
-        parts = list(by_length(tokens, batch))
+        parts = list(by_length(tokens, _BATCH))
         vectors = [self._forward([tokens[index] for index in some]) for some in parts]
         if not vectors:
             return torch.empty(0, self.dim)
         place = torch.tensor([index for some in parts for index in some]).argsort()
-        return torch.cat(vectors)[to_device(place, self._device)]
+        return torch.cat(vectors)[to_device(place, self.device)]
 
     @torch.inference_mode()
     def _forward(self, tokens: list[list[int]]) -> Tensor:
@@ -107,9 +113,9 @@ class TextEncoder:
             padding_side="right",
             return_tensors="pt",
         )
-        mask = to_device(padded["attention_mask"], self._device)
+        mask = to_device(padded["attention_mask"], self.device)
         masked = {"attention_mask": mask} if length is None else {}
-        output = self._tower.run(input_ids=to_device(padded["input_ids"], self._device), **masked)
+        output = self._tower.run(input_ids=to_device(padded["input_ids"], self.device), **masked)
         return output.float() if output.ndim == 2 else self.pool(output.float(), mask)
 
 
@@ -164,9 +170,12 @@ class TextRecipe:
         Raises:
             UserError: it is not found.
         """
-        if self.output == "word_vectors":
-            return Checkpoint(locate_word_vectors(self.source), None)
-        return locate(self.source, self.revision)
+        if self.output != "word_vectors":
+            return locate(self.source, self.revision)
+        if not (path := find_under("VITCAPR_DATA", self.source)).is_file():
+            remedy = "give its path, from here or from the folder that VITCAPR_DATA names"
+            raise UserError("there is no such file of word vectors", where=self.source, remedy=remedy)
+        return Checkpoint(path, None)
 
     @property
     def pooling(self) -> str:

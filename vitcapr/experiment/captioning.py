@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 from vitcapr.config.captioner import RerankingConfig
 from vitcapr.config.dual_encoder import RetrieverConfig
-from vitcapr.experiment.features import Features
+from vitcapr.experiment.features import NO_GRID, Features
 from vitcapr.experiment.models import Part
-from vitcapr.experiment.stored import NO_GRID
 from vitcapr.formats.kinds import MODEL_FILES
 from vitcapr.pipeline.rule import Wildcards
 from vitcapr.rooms import ask

@@ -1,18 +1,36 @@
-"""The feature stores of an experiment, and the backbones that it trains."""
+"""The feature stores of an experiment, what each holds, and the backbones that it trains."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from vitcapr.config.base import ADOPTED, find_backbone
+from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.features import TRAINED, BackboneConfig, TextEncoderConfig
-from vitcapr.encoders.kinds import rolls_out
+from vitcapr.encoders.kinds import OUTPUTS, image_kind, read_model_config, rolls_out
+from vitcapr.errors import UserError
 from vitcapr.experiment.models import Part
-from vitcapr.experiment.stored import Stored, stored_by
 from vitcapr.formats.kinds import BACKBONE_FILES
+from vitcapr.formats.store_manifest import SCALE, arrays_of_layer, read_sealed
 from vitcapr.pipeline.paths import RESULTS, find_store, stores_root
 from vitcapr.pipeline.rule import Wildcards
+from vitcapr.rooms import ask
+
+NO_GRID = (0, 0)
+
+
+class Stored(NamedTuple):
+    """The features of one image.
+
+    Attributes:
+        shapes: of each array, (D,) or (P, D); empty where the checkpoint does not tell.
+        grid: rows and columns of the patches; (0, 0) if they have no place in the picture; None: not known.
+    """
+
+    shapes: dict[str, tuple[int, ...]]
+    grid: tuple[int, int] | None
 
 
 @dataclass(frozen=True)
@@ -82,3 +100,49 @@ class Features(Part):
         folders = [f"features/{name}" for name in self.models.backbones]
         folders += [f"text_features/{name}" for name in self.models.text_encoders]
         return {folder: f"{self.root}/{folder}/manifest.json" for folder in folders}
+
+
+def stored_by(config: ExperimentConfig, name: str, results: Path) -> Stored:
+    """What the store of the backbone ``name`` holds.
+
+    Raises:
+        UserError: the store that is its source is not there, or the network has fewer patches than are to be stored.
+    """
+    backbone = config.backbones[name]
+    if backbone.is_adopted:
+        path = find_store(backbone.source.removeprefix(ADOPTED), results)
+        if not path.is_file():
+            remedy = "give the path of a store, or its name in VITCAPR_STORES or results/stores"
+            raise UserError(f"backbones.{name}: no such feature store", where=path, remedy=remedy)
+        sealed = read_sealed(path)
+        arrays = {array: tuple(each["shape"][1:]) for array, each in sealed["arrays"].items()}
+        shapes = {array: shape for array, shape in arrays.items() if not array.endswith(SCALE)}
+        rows, columns = sealed.get("grid", NO_GRID)
+        return Stored(shapes, (rows, columns))
+    if backbone.source == TRAINED:
+        return _extracted(name, backbone, "vit", dict(ask("trained_backbone", config)))
+    folder = find_backbone(backbone.source)
+    checkpoint = read_model_config(folder)
+    kind = backbone.kind if backbone.kind != "auto" or not checkpoint else image_kind(folder)
+    return _extracted(name, backbone, kind, checkpoint.get("vision_config", checkpoint))
+
+
+def _extracted(name: str, backbone: BackboneConfig, kind: str, vision: Mapping[str, Any]) -> Stored:
+    """What extraction will write; ``kind`` is auto for a checkpoint that is not on this machine."""
+    if backbone.output != "hidden":
+        with_patches = backbone.output == "qformer" or kind not in OUTPUTS or kind == "blip-2"
+        return Stored({"cls": (), "patches": ()} if with_patches else {"cls": ()}, NO_GRID)
+    sizes = vision.get("hidden_size"), vision.get("patch_size"), backbone.image_size or vision.get("image_size")
+    width, patch, size = sizes if all(isinstance(each, int) for each in sizes) else (None, None, None)
+    side = None if size is None or patch is None else size // patch
+    if isinstance(backbone.patches, int):
+        if side is not None and side < backbone.patches:
+            what = f"backbones.{name}.patches: {backbone.patches}, but the network has {side} x {side} patches"
+            raise UserError(what, where=backbone.source, remedy=f"set patches to at most {side}")
+        side = backbone.patches
+    shapes: list[tuple[int, ...]] = [() if width is None else (width,)]
+    if backbone.patches != "none":
+        shapes.append(() if width is None or side is None else (side**2, width))
+    names = [("cls", "patches"), *map(arrays_of_layer, backbone.layers or ())]
+    arrays = {array: shape for both in names for array, shape in zip(both, shapes, strict=False)}
+    return Stored(arrays, None if side is None else (side, side))

@@ -6,12 +6,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from vitcapr.config.scored import unique
-from vitcapr.pipeline.figure import Figure
 from vitcapr.pipeline.rule import EXPERIMENT, RuleStage, list_files, one_of
 from vitcapr.pipeline.stage import Stage
 
 if TYPE_CHECKING:
     from vitcapr.experiment.experiment import Experiment
+    from vitcapr.stages._drawing import Drawing
 
 FIGURES = f"{EXPERIMENT}/figures"
 
@@ -21,7 +21,7 @@ class FigureRule:
     """The rule of one figure, for ``rules/figures.smk``."""
 
     stage: Stage
-    figure: Figure
+    figure: "Drawing"
     experiment: "Experiment"
 
     @cached_property

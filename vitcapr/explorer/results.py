@@ -16,9 +16,8 @@ from vitcapr.formats.captions import AttentionTable, DecodedCaption, read_attent
 from vitcapr.formats.claims import Claim, read_claims
 from vitcapr.formats.embeddings import Embeddings, read_embeddings
 from vitcapr.formats.manifest import Manifest, check_split, read_manifest
-from vitcapr.formats.scores import Ranks, Score, read_comparison, read_metrics, read_per_image, read_summary
+from vitcapr.formats.scores import RankFile, Ranks, Score, read_comparison, read_metrics, read_per_image, read_summary
 from vitcapr.metrics.base import is_oracle
-from vitcapr.metrics.rank_files import read_ranks_of
 
 Numbers = NDArray[np.int64]
 ABSENT = -1
@@ -88,7 +87,7 @@ def read_experiment(folder: Path, split: str) -> Results:
         metrics = folder / "metrics" / "retrieval" / model / split
         if (metrics / "ranks.npz").is_file():
             embedded = read_embeddings(path, data, split)
-            ranks = read_ranks_of(metrics / "ranks.npz", embedded).ranks
+            ranks = RankFile.read(metrics / "ranks.npz", embedded).ranks
             spaces.append(Space(model, embedded, ranks, _scores(metrics)))
     audits = {path.parts[-2]: read_audit(path) for path in sorted(folder.glob("audits/*/audit.parquet"))}
     if not systems and not spaces and not audits:

@@ -12,9 +12,10 @@ from typing import Annotated
 ManifestFile = Annotated[Path, "manifest.json of the data set"]
 DATA_FILES = ("manifest.json", "images.parquet", "captions.parquet", "rejected.csv")
 DataFolder = Annotated[Path, "Folder for the manifest and its tables", DATA_FILES]
-PAIRS_FILES = (*DATA_FILES, "pairs.parquet", "pairs.json", "pools.npz", "cleaning.json")
 PairsFolder = Annotated[
-    Path, "Folder for the manifest, its tables, the pairs before cleaning and the pools of queries", PAIRS_FILES
+    Path,
+    "Folder for the manifest, its tables, the pairs before cleaning and the pools of queries",
+    (*DATA_FILES, "pairs.parquet", "pairs.json", "pools.npz", "cleaning.json"),
 ]
 PairsFile = Annotated[Path, "pairs.parquet: the pairs before cleaning their texts"]
 CleaningFile = Annotated[Path, "cleaning.json: what was removed from the texts"]
@@ -26,9 +27,8 @@ TagsCard = Annotated[Path, "tags.json: which tagger was used"]
 WordVectorsFile = Annotated[Path, "vectors.npy: word vectors that initialise an embedding"]
 CoverageFile = Annotated[Path, "coverage.json: which words have a vector"]
 TokenizerFile = Annotated[Path, "tokenizer.json: a WordPiece tokenizer"]
-PARAPHRASES_FILES = ("card.json", "table.gz")
 ParaphrasesFolder = Annotated[
-    Path, "Folder of the paraphrases that METEOR uses for the references of a split", PARAPHRASES_FILES
+    Path, "Folder of the paraphrases that METEOR uses for the references of a split", ("card.json", "table.gz")
 ]
 
 # Stores.
@@ -44,31 +44,28 @@ PartFile = Annotated[Path, "part.json: the chunks of one extraction task"]
 
 BACKBONE_FILES = ("config.json", "model.safetensors", "preprocessor_config.json")
 BackboneFolder = Annotated[Path, "Folder of a backbone in transformers' format", BACKBONE_FILES]
-TRAINED_BACKBONE_FILES = (*BACKBONE_FILES, "history.csv")
 TrainedBackboneFolder = Annotated[
     Path,
     "Folder for the weights, the preprocessing and the history of the ViT that the workflow trains",
-    TRAINED_BACKBONE_FILES,
+    (*BACKBONE_FILES, "history.csv"),
 ]
 MODEL_FILES = ("best.safetensors", "card.json")
 ModelFolder = Annotated[Path, "Folder of a trained model", MODEL_FILES]
 TRAINING_FILES = (*MODEL_FILES, "history.csv", "gpu.csv")
 TrainingFolder = Annotated[Path, "Folder for the best weights, their card, the history and the GPU use", TRAINING_FILES]
-RETRIEVER_TRAINING_FILES = (*TRAINING_FILES, "sweep.csv")
 RetrieverTrainingFolder = Annotated[
     Path,
     "Folder for the best weights, their card, the history, the GPU use and the learning-rate sweep",
-    RETRIEVER_TRAINING_FILES,
+    (*TRAINING_FILES, "sweep.csv"),
 ]
 DUAL_ENCODER_FILES = (*MODEL_FILES, "readers.json")
 DualEncoderFolder = Annotated[
     Path, "Folder of a fine-tuned dual encoder and of the tokenizers of its text towers", DUAL_ENCODER_FILES
 ]
-DUAL_ENCODER_TRAINING_FILES = (*DUAL_ENCODER_FILES, "history.csv", "gpu.csv", "sweep.csv")
 DualEncoderTrainingFolder = Annotated[
     Path,
     "Folder for the best weights, their card, the tokenizers, the history, the GPU use and the learning-rate sweep",
-    DUAL_ENCODER_TRAINING_FILES,
+    (*DUAL_ENCODER_FILES, "history.csv", "gpu.csv", "sweep.csv"),
 ]
 CardFile = Annotated[Path, "card.json of a trained model"]
 HistoryFile = Annotated[Path, "history.csv of a training"]

@@ -4,9 +4,7 @@ The row number in ``images.parquet`` is the identity of an image in everything d
 written, written in a fixed order with fixed bytes, and checked again when read.
 """
 
-import csv
 import hashlib
-import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +17,15 @@ import pyarrow as pa
 
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file, write_json, write_text
-from vitcapr.formats.containers import TableFile, check_columns, find_texts, repeated, slices, write_frame
+from vitcapr.formats.containers import (
+    TableFile,
+    check_columns,
+    find_texts,
+    frame_to_csv,
+    repeated,
+    slices,
+    write_frame,
+)
 from vitcapr.formats.records import read_format, reading
 
 FORMAT = "vitcapr-manifest-1"
@@ -164,7 +170,8 @@ def write_manifest(
         (directory / stale).unlink(missing_ok=True)
     for name, parts in tables.items():
         write_frame(directory / name, parts, SCHEMAS[name])
-    write_text(directory / "rejected.csv", _csv(removed))
+    left_out = pd.DataFrame(removed, columns=["item", "reason"], dtype=object)
+    write_text(directory / "rejected.csv", frame_to_csv(left_out))
 
     by_split = images["split"].value_counts()
     by_language = captions["language"].value_counts()
@@ -307,11 +314,3 @@ def _digest(table: pd.DataFrame) -> str:
         digest.update(("," * (number > 0) + ",".join(map("[{},{}]".format, *columns))).encode())
     digest.update(b"]")
     return digest.hexdigest()
-
-
-def _csv(rejected: Sequence[tuple[str, str]]) -> str:
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(("item", "reason"))
-    writer.writerows(rejected)
-    return stream.getvalue()

@@ -97,9 +97,15 @@ class RankFile:
         write_arrays(path, self.ranks._asdict() | {name: getattr(self, name) for name in _ROWS})
 
     @classmethod
-    def read(cls, path: Path) -> "RankFile":
+    def read(cls, path: Path, pool: Any = None) -> "RankFile":
+        """Raises:
+        UserError: the ranks are of other images or captions than those embeddings or ranks, ``pool``.
+        """
         kinds = {**dict.fromkeys(("i2t", "t2i", *_ROWS), np.integer), "i2t_precision": np.floating}
         arrays = read_arrays(path, kinds, "a table of ranks", "score the retriever")
+        if pool is not None and not all(np.array_equal(arrays[row], getattr(pool, row)) for row in _ROWS[:2]):
+            what = "the ranks are of other images or captions"
+            raise UserError(what, where=path, remedy="score the same embeddings again")
         return cls(Ranks(*(arrays[name] for name in Ranks._fields)), *(arrays[name] for name in _ROWS))
 
 

@@ -16,8 +16,6 @@ from vitcapr.formats.records import JsonRecord, reading
 FORMAT = "vitcapr-features-1"
 SCALE = "_scale"
 """Ends the name of the array that holds the scales of an int8 array."""
-LAYERS = "layers"
-"""The attribute with the numbers of the hidden layers that a store holds beside the last layer."""
 IDENTITIES = ("image_id", "caption_id")
 """The array that says what a row is: a store has one of them."""
 
@@ -43,6 +41,7 @@ class Attributes(TypedDict, total=False):
     revision: str | None
     weights_sha256: str | None
     layers: list[Count]
+    """The hidden layers that a store holds beside the last layer."""
     images_sha256: str
     captions_sha256: str
 

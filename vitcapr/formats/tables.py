@@ -1,15 +1,19 @@
-"""A table for people: columns, rows of cells, caption and notes; as CSV, Markdown, HTML and LaTeX."""
+"""A table for people: columns, rows of cells, caption and notes; as CSV, Markdown, HTML and LaTeX; and sections of the
+first page, with tables, as JSON."""
 
 import csv
 import io
 import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from vitcapr.files import write_text
+from pydantic import TypeAdapter
+
+from vitcapr.files import write_json, write_text
+from vitcapr.formats.records import read_record
 
 NOTHING = "-"
 """The text of a cell without a number."""
@@ -91,6 +95,28 @@ class Table:
         for one in (self.align, *self.rows):
             if len(one) != len(self.columns):
                 raise ValueError(f"{len(one)} cells under {len(self.columns)} columns")
+
+
+@dataclass(frozen=True)
+class PageSection:
+    """A section of the first page that a stage writes.
+
+    Attributes:
+        name: the anchor of the section in the page.
+    """
+
+    name: str
+    heading: str
+    note: str
+    tables: Sequence[Table]
+
+
+def write_page_section(path: Path, section: PageSection) -> None:
+    write_json(path, asdict(section))
+
+
+def read_page_section(path: Path) -> PageSection:
+    return read_record(path, TypeAdapter(PageSection), "a section of the first page", "run the stage that writes it")
 
 
 @dataclass

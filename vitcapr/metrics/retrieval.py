@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from vitcapr.formats.scores import Ranks
+from vitcapr.formats.scores import RankFile, Ranks
 from vitcapr.metrics.bootstrap import Array, Interval, Measure, mean_measure, percentiles, ratio, ratio_measure
 from vitcapr.metrics.ranks import CaptionOwners, Float32s, rank_matches
 
@@ -20,6 +20,10 @@ def measures(ranks: Ranks, owners: CaptionOwners) -> dict[str, Measure]:
     What is of a caption is added up by image: resampling takes images with all their captions.
     """
     return {name: measure for metric in METRICS for name, measure in metric(ranks, owners).items()}
+
+
+def file_measures(file: RankFile) -> dict[str, Measure]:
+    return measures(file.ranks, CaptionOwners.of(file.caption_image, len(file.image_row)))
 
 
 def recall(ranks: Ranks, owners: CaptionOwners) -> dict[str, Measure]:

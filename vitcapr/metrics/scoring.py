@@ -11,7 +11,7 @@ from vitcapr.errors import UserError
 from vitcapr.formats.scores import Score
 from vitcapr.metrics.base import Caption, CaptionMetric, TokenisedCaptions
 from vitcapr.metrics.bootstrap import Measure, interval_protocol, plain_score, score_of
-from vitcapr.metrics.tokens import tokenize_all, tokenizer_name
+from vitcapr.metrics.java import tokenize_all, tokenizer_name
 from vitcapr.plugins import KINDS, load_component, modules_in, plugins
 
 _FIRST = ("bleu", "meteor", "rouge_l", "cider", "spice", "diversity")

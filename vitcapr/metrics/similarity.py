@@ -4,11 +4,14 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from vitcapr.metrics.bootstrap import Measure, mean_measure
+
+F = TypeVar("F", bound=np.floating[Any])
 
 WEIGHT = 2.5
 """w of Hessel et al. 2021, section 3."""
@@ -83,7 +86,7 @@ def clip_scores(
         references: (M, D) those of all references.
         image_of: (M,) which of the N images each reference belongs to; each has one or more.
     """
-    images, captions, references = (unit(vectors) for vectors in (images, captions, references))
+    images, captions, references = (unit(each.astype(np.float64)) for each in (images, captions, references))
     of_image = WEIGHT * np.maximum(_cosines(captions, images), 0)
     closest = np.zeros(len(captions))
     np.maximum.at(closest, image_of, _cosines(captions[image_of], references))
@@ -101,7 +104,7 @@ def sentence_similarity(captions: np.ndarray, references: np.ndarray, image_of: 
         references: (M, D).
         image_of: (M,) which of the N captions each reference belongs to; each has one or more.
     """
-    captions, references = unit(captions), unit(references)
+    captions, references = (unit(each.astype(np.float64)) for each in (captions, references))
     total = np.bincount(image_of, _cosines(captions[image_of], references), len(captions))
     return {"sentence_similarity": mean_measure(total / np.bincount(image_of, minlength=len(captions)))}
 
@@ -121,7 +124,7 @@ def greedy_match(caption: Tokens, reference: Tokens) -> tuple[float, float, floa
     R is the weighted mean over the reference's tokens of the greatest cosine with a token of the caption, P the same
     over the caption's tokens, and F1 their harmonic mean. All are 0 if a sentence has no token that counts.
     """
-    cosines = unit(caption.vectors) @ unit(reference.vectors).T
+    cosines = unit(caption.vectors.astype(np.float64)) @ unit(reference.vectors.astype(np.float64)).T
     own, other = caption.weights.sum(), reference.weights.sum()
     if own <= 0 or other <= 0:
         return 0.0, 0.0, 0.0
@@ -175,10 +178,10 @@ def bert_score(
     return {name: mean_measure(column) for name, column in zip(names, scores.T, strict=True)}
 
 
-def unit(vectors: np.ndarray) -> np.ndarray:
-    """(n, D) float64: the rows divided by their lengths; a row of zeros stays."""
-    vectors = vectors.astype(np.float64)
-    return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12))
+def unit(rows: npt.NDArray[F]) -> npt.NDArray[F]:
+    """(n, D): the rows divided by their lengths; a row of zeros stays."""
+    scaled: npt.NDArray[F] = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    return scaled
 
 
 def _cosines(a: np.ndarray, b: np.ndarray) -> np.ndarray:

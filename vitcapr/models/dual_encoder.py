@@ -133,10 +133,8 @@ def build_dual_encoder(architecture: dict[str, Any]) -> DualEncoders:
     ``image`` (the arguments of :class:`ImageTower`) and ``text`` (``kind``, ``words``, ``bag``, ``features`` or
     ``features_and_words``, and the arguments of its class).
     """
-    members = architecture.get("members", 1)
-    if members == 1:
-        return _build_one(architecture)
-    return DualEncoderEnsemble([_build_one(architecture) for _ in range(members)])
+    members = [_build_one(architecture) for _ in range(architecture.get("members", 1))]
+    return members[0] if len(members) == 1 else DualEncoderEnsemble(members)
 
 
 def _build_one(architecture: dict[str, Any]) -> DualEncoder:

@@ -27,20 +27,19 @@ class WordsOfImages(NamedTuple):
     most: int
 
     @classmethod
-    def of(cls, mask: Tensor, image_index: Tensor, images: int, device: torch.device | None = None) -> Self:
+    def of(cls, mask: Tensor, image_index: Tensor, images: int, device: torch.device) -> Self:
         """
         Args:
             mask: (M, T) bool, the real words.
             image_index: (M,) int64, the image of each caption; increasing.
             images: B, number of images.
-            device: where the words are; None for where the mask is. From a mask in host memory, the numbers are copied
-                to a GPU, and nothing waits for it.
+            device: where the words are. From a mask in host memory, the numbers are copied to a GPU, and nothing waits.
         """
         caption, step = mask.nonzero(as_tuple=True)
         image = image_index[caption]
         counts = torch.bincount(image, minlength=images)
         slot = torch.arange(len(image), device=image.device) - (counts.cumsum(0) - counts)[image]
-        numbers = to_device(torch.stack([caption, step, image, slot]), device or mask.device)
+        numbers = to_device(torch.stack([caption, step, image, slot]), device)
         caption, step, image, slot = numbers
         return cls(caption, step, image, slot, counts, int(counts.max()))
 

@@ -90,8 +90,9 @@ def _import_graph(packages: tuple[str, ...]) -> "grimp.ImportGraph":
         raise UserError("the file is not Python", where=f"{error.filename}, line {error.lineno}") from error
     for imported in graph.find_modules_directly_imported_by(PACKAGE):
         graph.remove_import(importer=PACKAGE, imported=imported)
-    for name in [name for name in graph.modules if name.endswith(".config") and name.startswith(f"{PACKAGE}.")]:
-        graph.remove_module(name)  # What lies in it goes, too.
+    for name in graph.modules:
+        if name.endswith((".config", ".room")) and name.startswith(f"{PACKAGE}."):
+            graph.remove_module(name)  # What lies in it goes, too.
     modules = graph.modules
     for name in modules:
         if (package := name.rpartition(".")[0]) in modules:

@@ -5,27 +5,16 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from vitcapr.errors import UserError
-from vitcapr.pipeline.changes import changes
 from vitcapr.pipeline.code import job_code
+from vitcapr.pipeline.fingerprint import changes
 from vitcapr.pipeline.records import read_run, record_of_log
 from vitcapr.pipeline.stage import find_stage
 
-
-class PlannedJob(NamedTuple):
-    """A job that a run would start.
-
-    Attributes:
-        name: the rule and the wildcards: ``decode attention/beam/test``.
-        causes: its own reasons to run; none if it only follows from other jobs.
-        runs: whether Snakemake has started it already.
-    """
-
-    name: str
-    causes: tuple[str, ...]
-    runs: bool = False
+RUNS_NOW = "runs now"
+"""The reason of a job that Snakemake has started already."""
 
 
 @contextmanager
@@ -50,21 +39,27 @@ def planned_dag(configfiles: Sequence[Path]) -> Iterator[Any]:
         yield workflow._workflow.dag
 
 
-def planned_jobs(configfiles: Sequence[Path]) -> list[PlannedJob]:
-    """The jobs of a dry run, without target rules: a job comes after those whose outputs it reads."""
+def planned_jobs(configfiles: Sequence[Path]) -> list[tuple[str, list[str]]]:
+    """The jobs of a run, such as ``decode attention/beam/test``, without target rules, and the reasons of each to run.
+
+    A job without reasons only follows from others. A job comes after those whose outputs it reads.
+    """
     with planned_dag(configfiles) as dag:
         needed = set(dag.needrun_jobs(exclude_finished=False))
-        levels = ([_planned(dag, job) for job in level if job in needed and job.output] for level in dag.toposorted())
-        return [job for level in levels for job in sorted(level)]
+        levels = ([job for job in level if job in needed and job.output] for level in dag.toposorted())
+        return [each for level in levels for each in sorted((_name(job), _reasons(dag, job)) for job in level)]
 
 
-def _planned(dag: Any, job: Any) -> PlannedJob:
+def _name(job: Any) -> str:
     rule, wildcards = job.rule.name.removesuffix("_attentively"), list(job.wildcards_dict.values())
-    name = f"{rule} {'/'.join(wildcards[1:])}".strip()  # The first is the experiment, which all jobs share.
+    return f"{rule} {'/'.join(wildcards[1:])}".strip()  # The first is the experiment, which all jobs share.
+
+
+def _reasons(dag: Any, job: Any) -> list[str]:
     reason, persistence = dag.reason(job), dag.workflow.persistence
     started = persistence._filter_incomplete_keys([persistence._get_key(file) for file in job.output])
     if started and persistence.locked:
-        return PlannedJob(name, ("runs now",), runs=True)
+        return [RUNS_NOW]
     newer = ", ".join(sorted(map(str, reason.updated_input - reason.updated_input_run)))
     causes = {
         "not computed yet": reason.missing_output,
@@ -74,8 +69,7 @@ def _planned(dag: Any, job: Any) -> PlannedJob:
         "its environment changed": reason.software_stack_changed,
         "its rule changed": reason.code_changed,
     }
-    edits = _changes(job) if reason.params_changed else ()
-    return PlannedJob(name, (*(cause for cause, is_one in causes.items() if is_one), *edits))
+    return [*(cause for cause, is_one in causes.items() if is_one), *(_changes(job) if reason.params_changed else ())]
 
 
 def _changes(job: Any) -> Iterator[str]:

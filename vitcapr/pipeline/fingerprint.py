@@ -1,7 +1,8 @@
-"""What determines the outputs of a job except its declared inputs: it decides which jobs Snakemake runs again, and is a
-part of the key in the result cache."""
+"""What determines the outputs of a job except its declared inputs, and what differs between two jobs. It decides which
+jobs Snakemake runs again, and is a part of the key in the result cache."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from vitcapr.pipeline.code import code_hash, job_code
 from vitcapr.pipeline.records import find_experiment_folder
 from vitcapr.pipeline.stage import SOURCE, Stage
 
+_SHOWN = 3
+"""Files of code that one line names."""
 FILE_DIGESTS = ".digests.json"
 """File in the folder of all results that caches the digests of the user's files."""
 
@@ -57,3 +60,43 @@ def user_files(stage: Stage, settings: StageSettings | None, job: Mapping[str, A
     # A path that is execution only itself counts by its content; a section that is execution only names nothing.
     without = tuple(f"{key}." for key in stage.execution_only)
     return {key: path for key, path in files.items() if not key.startswith(without)}
+
+
+def leaves(values: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    """Every (dotted key, value as JSON) of nested settings."""
+    if isinstance(values, dict) and values:
+        for name, value in values.items():
+            yield from leaves(value, f"{key}.{name}" if key else name)
+    else:
+        yield key, json.dumps(values, ensure_ascii=False)
+
+
+def differences(before: Any, now: Any, key: str = "") -> Iterator[tuple[str, str, str]]:
+    """The (dotted key, old, new) of every leaf that differs, old and new as JSON."""
+    if isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
+        before, now = (dict(zip(map(str, range(len(each))), each, strict=True)) for each in (before, now))
+    if isinstance(before, dict) and isinstance(now, dict):
+        for name in sorted(before.keys() | now.keys()):
+            yield from differences(before.get(name), now.get(name), f"{key}.{name}" if key else name)
+    elif before != now:
+        yield key, json.dumps(before, ensure_ascii=False), json.dumps(now, ensure_ascii=False)
+
+
+def code_changes(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
+    """The files and libraries that differ between two :func:`vitcapr.pipeline.code.job_code`."""
+    changed = [name for name in sorted(before.keys() | now.keys()) if before.get(name) != now.get(name)]
+    files = [name for name in changed if not name.isidentifier()]
+    if edited := [name for name in files if name in before and name in now] or files:
+        more = f" and {len(edited) - _SHOWN} more" if len(edited) > _SHOWN else ""
+        yield f"its code changed ({', '.join(edited[:_SHOWN])}{more})"
+    for name in sorted(set(changed) - set(files)):
+        yield f"{name} {before.get(name, 'not used')} -> {now.get(name, 'not used')}"
+
+
+def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    """A line for each difference between what two results of one stage are made from: ``code``, ``settings``,
+    ``values`` and the digests of the user's ``files``."""
+    yield from code_changes(before["code"], now["code"])
+    for part in ("settings", "values"):
+        yield from (f"{key} {old} -> {new}" for key, old, new in differences(before[part], now[part]))
+    yield from (f"the content of {key} changed" for key, _, _ in differences(before["files"], now["files"]))

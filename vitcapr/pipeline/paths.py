@@ -1,4 +1,4 @@
-"""Settings of the machine: the folders of results and of feature stores, and the Python of the rules."""
+"""Where things are on this machine: the workflow, the results, the feature stores, and the Python of the rules."""
 
 import os
 import sys
@@ -6,6 +6,11 @@ from pathlib import Path
 
 RESULTS = Path("results")
 """The folder of all results."""
+_PACKAGE = Path(__file__).parents[1]
+WORKFLOW = _PACKAGE / "project" if (_PACKAGE / "project").is_dir() else _PACKAGE.parent
+"""The folder with the Snakefile, the rules, ``config.yaml``, the profiles and the experiments: in the installed
+package, or the checkout."""
+SNAKEFILE = str(WORKFLOW / "Snakefile")
 
 
 def can_only_be_a_folder(source: str) -> bool:

@@ -1,8 +1,14 @@
 """Runs a stage, in one process or several. A rule's job leaves a run record, and is restored from the result cache if
 possible."""
 
+import getpass
 import io
+import os
+import platform
+import re
+import resource
 import shlex
+import socket
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -64,7 +70,7 @@ class Job:
             with joined(resolve_device(device)):
                 self._call()
         elif stage.processes is not None and (processes := int(get_dotted(settings, stage.processes))) > 1:
-            from vitcapr.training.processes import run_processes
+            from vitcapr.training.distributed import run_processes
 
             run_processes(stage.name, processes, device, stage.command(self.plain, self.log)[len(COMMAND) + 1 :])
         else:
@@ -115,7 +121,6 @@ def _run_recorded(job: Job, record: Path, inputs: records.Files) -> None:
         UserError: an input or a file of the user changes while the stage runs.
     """
     from vitcapr.files import remove_remains, write_json
-    from vitcapr.pipeline import costs
     from vitcapr.pipeline.code import job_code
     from vitcapr.pipeline.fingerprint import fingerprint, user_files
     from vitcapr.pipeline.result_cache import cache_key, open_result_cache
@@ -126,7 +131,7 @@ def _run_recorded(job: Job, record: Path, inputs: records.Files) -> None:
     own_files = user_files(stage, settings, job.plain)
     made_of = fingerprint(stage, settings, job.plain, results)
     code, targets = job_code(stage.module, made_of["settings"]), find_targets(job)
-    key = cache_key({"stage": stage.name, **made_of, "inputs": read_by_name(job, inputs), "threads": costs.threads()})
+    key = cache_key({"stage": stage.name, **made_of, "inputs": read_by_name(job, inputs), "threads": threads()})
     cache = open_result_cache(results) if stage.cached else None
     entry = None if cache is None else cache.find(key)
     started = datetime.now(UTC).isoformat(timespec="seconds")
@@ -137,7 +142,7 @@ def _run_recorded(job: Job, record: Path, inputs: records.Files) -> None:
     else:
         begun = time.monotonic()
         job.compute()
-        made = {"started": started, **costs.measure(time.monotonic() - begun)}
+        made = {"started": started, **measure(time.monotonic() - begun)}
         now = records.file_facts(job.files(Role.INPUT))
         changed = [path for path, facts in inputs.items() if now.get(path) != facts]
         digests = fingerprint(stage, settings, job.plain, results)["files"]
@@ -197,3 +202,46 @@ def _existing(targets: Mapping[str, Path]) -> dict[str, Path]:
 def _say(job: Job, line: str) -> None:
     with Reporter(job.log) as report:
         report.line(line)
+
+
+def measure(seconds: float) -> dict[str, Any]:
+    """The facts of :class:`vitcapr.pipeline.records.Made` about this process, without its start."""
+    processor = _search(r"model name\s*: (.+)", "/proc/cpuinfo") or platform.machine()
+    own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    return {
+        "user": _user(),
+        "host": socket.gethostname(),
+        "platform": f"{platform.platform()}, {processor}, {len(os.sched_getaffinity(0))} cores",
+        "seconds": round(seconds, 2),
+        "cpu_seconds": round(own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime, 2),
+        "threads": threads(),
+        "peak_memory_mb": round(max(_peak_memory(own.ru_maxrss), children.ru_maxrss) / 1024),
+        "python": platform.python_version(),
+    }
+
+
+def threads() -> int:
+    """How many torch and numpy may use: Snakemake sets the number of a job. It decides how sums are rounded."""
+    return int(os.environ.get("OMP_NUM_THREADS") or len(os.sched_getaffinity(0)))
+
+
+def _search(pattern: str, file: str) -> str | None:
+    """What a pattern matches in a file of Linux; None on another system."""
+    try:
+        match = re.search(pattern, Path(file).read_text(encoding="utf-8"))
+    except OSError:
+        return None
+    return match[1] if match else None
+
+
+def _peak_memory(resident: int) -> int:
+    """The most memory of this process, in kB. ``resident``, its ``ru_maxrss``, counts the process that started it, too;
+    Linux alone tells the two apart."""
+    return int(_search(r"VmHWM:\s+(\d+) kB", "/proc/self/status") or resident)
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "unknown"

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NewType, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, NewType, TypeVar, Union, get_args, get_origin
 
 from pydantic import ValidationError, create_model
 from typing_extensions import TypeAliasType
@@ -24,9 +24,6 @@ from typing_extensions import TypeAliasType
 from vitcapr.config.base import Section, StageSettings
 from vitcapr.errors import UserError, as_user_error, did_you_mean
 from vitcapr.progress import Reporter
-
-if TYPE_CHECKING:
-    from vitcapr.pipeline.figure import Figure
 
 STAGES = "vitcapr.stages"
 COMMAND = ("python", "-m", "vitcapr", "stage")
@@ -99,14 +96,14 @@ class Stage:
         cached: whether its results are stored in the result cache and restored from there.
         execution_only: dotted keys of the settings, and names of values, that do not change the result.
         processes: the setting that holds the number of training processes.
-        figure: the figure that the stage draws, or None.
+        figure: the declaration of the figure that the stage draws, or None.
     """
 
     function: Callable[..., None]
     cached: bool
     execution_only: frozenset[str]
     processes: str | None
-    figure: "Figure | None"
+    figure: Any
 
     def __call__(self, *args: Any, **values: Any) -> None:
         self.function(*args, **values)
@@ -193,7 +190,7 @@ def stage(
     cached: bool = False,
     execution_only: Collection[str] = (),
     processes: str | None = None,
-    figure: "Figure | None" = None,
+    figure: Any = None,
 ) -> Callable[[Callable[..., None]], Stage]:
     """Declare a function as a stage; its module's name is the stage's.
 

@@ -1,10 +1,10 @@
-"""Embeds rows of a feature store and sentences with a trained retriever."""
+"""Embeds rows of feature stores, of a backbone and its augmented views, and sentences with a trained retriever."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -27,11 +27,12 @@ from vitcapr.text.normalise import words_of
 
 _BLOCK = 256
 """Images, or captions, that are embedded at a time."""
-Items = TypeVar("Items", Sequence[str], np.ndarray)
+ReadTexts = Callable[[Any], Tensor]
+"""From sentences, or rows of captions, to what a text tower reads."""
 
 
 @dataclass(frozen=True)
-class Embedder(Generic[Items]):
+class Embedder:
     """Turns sentences, or rows of a store, into the space of a model; only one block of them is held in memory.
 
     Attributes:
@@ -40,10 +41,10 @@ class Embedder(Generic[Items]):
     """
 
     embedding_dim: int
-    vectors: Callable[[Items], Tensor]
+    vectors: Callable[[Any], Tensor]
 
     @torch.inference_mode()
-    def embed(self, items: Items, advance: Callable[[int], object] = lambda _: None) -> np.ndarray:
+    def embed(self, items: Any, advance: Callable[[int], object] = lambda _: None) -> np.ndarray:
         """(n, E) float32, unit length, in the order given.
 
         Args:
@@ -57,7 +58,7 @@ class Embedder(Generic[Items]):
         return torch.cat(blocks).numpy()
 
 
-def embed_split(images: Embedder[Any], captions: Embedder[Any], table: pd.DataFrame, reporter: Reporter) -> Embeddings:
+def embed_split(images: Embedder, captions: Embedder, table: pd.DataFrame, reporter: Reporter) -> Embeddings:
     """The captions of a table and their images; an image may have no caption in the languages of the table.
 
     Args:
@@ -85,7 +86,7 @@ def embed_rows(
     augmented_views: Sequence[FeatureSource],
     device: torch.device,
     prepare: Callable[[dict[str, Tensor]], dict[str, Tensor]] = lambda features: features,
-) -> Embedder[Any]:
+) -> Embedder:
     """For rows of a store, or of several views of the images.
 
     Args:
@@ -99,7 +100,7 @@ def embed_rows(
     return Embedder(model.embedding_dim, vectors)
 
 
-def embed_texts(model: DualEncoders, read: Callable[[Any], TextBatch], device: torch.device) -> Embedder[Any]:
+def embed_texts(model: DualEncoders, read: Callable[[Any], TextBatch], device: torch.device) -> Embedder:
     """For sentences, or rows of captions; ``read`` makes the inputs of the text tower of them."""
     return Embedder(model.embedding_dim, lambda texts: model.embed_texts(place_texts(read(texts), device)))
 
@@ -146,13 +147,17 @@ class Retriever:
     text_encoder: str | None = None
 
     @cached_property
-    def text_embedder(self) -> Embedder[Any]:
+    def text_embedder(self) -> Embedder:
         """For new sentences; a retriever over text features loads its text encoder here."""
+        return self._embedder(self._words, self._text_encoder)
+
+    def _embedder(self, words: ReadTexts, open_encoder: Callable[[], ReadTexts]) -> Embedder:
+        """For texts, of which the two read word numbers and features; the latter is opened if it is needed."""
         if self.model.reads == "tokens":
-            return embed_texts(self.model, self._words, self.device)
-        encode = self._text_encoder()
+            return embed_texts(self.model, words, self.device)
+        features = open_encoder()
         both = self.model.reads == "both"
-        read = (lambda captions: (encode(captions), self._words(captions))) if both else encode
+        read = (lambda texts: (features(texts), words(texts))) if both else features
         return embed_texts(self.model, read, self.device)
 
     @property
@@ -165,7 +170,7 @@ class Retriever:
         """The hidden layer that it reads; None: the output of the backbone."""
         return layer_of(self.card, "retriever")
 
-    def image_embedder(self, *augmented_views: FeatureStore) -> Embedder[Any]:
+    def image_embedder(self, *augmented_views: FeatureStore) -> Embedder:
         """Raises:
         UserError: a store lacks an array, or its features are of another width than those it was trained on.
         """
@@ -173,7 +178,7 @@ class Retriever:
             check_widths(store, self.model.image_arrays, self.card["architecture"]["image"])
         return embed_rows(self.model, augmented_views, self.device)
 
-    def caption_embedder(self, data: Manifest, text_features: Path | None) -> Embedder[Any]:
+    def caption_embedder(self, data: Manifest, text_features: Path | None) -> Embedder:
         """For the captions of a data set, by their rows.
 
         Args:
@@ -185,25 +190,19 @@ class Retriever:
         """
         captions = data.captions["text"].tolist()
 
-        def words(rows: np.ndarray) -> Tensor:
-            return self._words([captions[row] for row in rows])
+        def stored() -> ReadTexts:
+            if text_features is None:
+                raise UserError("this retriever reads text features", where=self.folder, remedy="give text_features")
+            store = open_features(text_features)
+            store.check_rows("caption_id", data)
+            store.check_width("text", self.card["architecture"]["text"]["feature_dim"])
+            made = self.card["text_encoder"]
+            if store.attributes["weights_sha256"] != made["weights_sha256"]:
+                what = "the text features are of another text encoder than the retriever was trained on"
+                raise UserError(what, where=store.path, remedy=f"give features of {made['source']}")
+            return rows_of(store["text"])
 
-        if self.model.reads == "tokens":
-            return embed_texts(self.model, words, self.device)
-        if text_features is None:
-            raise UserError("this retriever reads text features", where=self.folder, remedy="give text_features")
-        store = open_features(text_features)
-        store.check_rows("caption_id", data)
-        store.check_width("text", self.card["architecture"]["text"]["feature_dim"])
-        if store.attributes["weights_sha256"] != self.card["text_encoder"]["weights_sha256"]:
-            raise UserError(
-                "the text features are of another text encoder than the retriever was trained on",
-                where=store.path,
-                remedy=f"give features of {self.card['text_encoder']['source']}",
-            )
-        features = rows_of(store["text"])
-        both = self.model.reads == "both"
-        return embed_texts(self.model, (lambda rows: (features(rows), words(rows))) if both else features, self.device)
+        return self._embedder(lambda rows: self._words([captions[row] for row in rows]), stored)
 
     @property
     def language(self) -> str | None:
@@ -218,7 +217,7 @@ class Retriever:
         numbers = [self.words.encode(words_of(caption, **cleaning))[:longest] for caption in captions]
         return pad_sequence([torch.tensor(caption) for caption in numbers], True, self.words.pad)
 
-    def _text_encoder(self) -> Callable[[Sequence[str]], Tensor]:
+    def _text_encoder(self) -> ReadTexts:
         # transformers loads for seconds, and only sentences of one's own need it.
         from vitcapr.encoders.text_encoders import TextRecipe
 
@@ -230,11 +229,8 @@ class Retriever:
         options = {name: made.get(name) for name in ("pool", "dtype", "max_length", "prompt", "language")}
         recipe = TextRecipe(source, self.device, revision=revision, output=made.get("output", "hidden"), **options)
         if recipe.attributes["weights_sha256"] != made["weights_sha256"]:
-            raise UserError(
-                "this is not the text encoder that the retriever was trained with",
-                where=source,
-                remedy=f"give {made['source']}, revision {revision}",
-            )
+            what = "this is not the text encoder that the retriever was trained with"
+            raise UserError(what, where=source, remedy=f"give {made['source']}, revision {revision}")
         encoder = recipe.load()
         return lambda captions: torch.from_numpy(encoder.encode(captions))
 
@@ -262,3 +258,40 @@ def open_retriever(
         )
     model = rebuild(folder, build_dual_encoder, card, weights)
     return Retriever(folder, model.to(device).eval(), card, words, device, text_encoder)
+
+
+def open_augmented_views(
+    data: Manifest, names: Sequence[str], features: Path, further: Sequence[Path] | None, layer: int | None = None
+) -> list[FeatureStore]:
+    """The stores of all views of the images of a data set: first the backbone's, then those of the augmented views.
+
+    Args:
+        names: the retriever's augmented views, in its configuration.
+        further: the manifests of their features.
+        layer: the hidden layer whose arrays the stores show as ``cls`` and ``patches``; None: the backbone's output.
+
+    Raises:
+        UserError: a store holds other images or lacks the layer, the number of views is wrong, or their networks or
+            shapes differ.
+    """
+    paths = [features, *(further or [])]
+    if len(paths) != 1 + len(names):
+        raise UserError(
+            f"the retriever uses {len(names)} augmented views of an image, but {len(paths) - 1} are given",
+            remedy=f"give --augmented-views once for each of: {', '.join(names)}"
+            if names
+            else "leave out --augmented-views",
+        )
+    stores = [open_features(path).at_layer(layer) for path in paths]
+    for store in stores:
+        store.check_rows("image_id", data)
+    for store, path in zip(stores[1:], paths[1:], strict=True):
+        if _kind(store) != _kind(stores[0]):
+            what = "this view was extracted with another network or image size than the features"
+            raise UserError(what, where=path, remedy="extract all views with one network and one image size")
+    return stores
+
+
+def _kind(store: FeatureStore) -> tuple[object, ...]:
+    """What all views of an image must have in common."""
+    return store.attributes.get("weights_sha256"), [store[name].shape for name in ("cls", "patches") if name in store]

@@ -84,32 +84,30 @@ class Terms:
 def choose_weight(
     terms: Terms,
     score_of: Callable[[NDArray[np.intp]], float],
-    name: str,
     steps: int,
     tolerance: float = 0.0,
 ) -> tuple[float, list[dict[str, float]]]:
     """The weight whose choice of candidates scores best; of equal ones the smallest.
 
     Args:
-        score_of: the score of the split for a choice of one candidate an image.
-        name: what that score is called.
+        score_of: CIDEr of the split for a choice of one candidate an image.
         steps: ``steps + 1`` weights from 0 to 1 are tried.
         tolerance: if above 0, the largest weight is chosen whose score is at most so far below the best.
 
     Returns:
-        The weight, and the curve: ``weight``, the score by its name, and ``changed``, the share of images whose caption
-        is not the first one of the decoding.
+        The weight, and the curve: ``weight``, ``cider``, and ``changed``, the share of images whose caption is not the
+        first one of the decoding.
     """
     curve = []
     for weight in np.linspace(0, 1, steps + 1).round(DECIMALS).tolist():
         chosen = terms.best(weight)
         changed = float(np.mean(chosen != 0))
-        values = {"weight": weight, name: score_of(chosen), "changed": changed}
+        values = {"weight": weight, "cider": score_of(chosen), "changed": changed}
         curve.append({key: round(value, DECIMALS) for key, value in values.items()})
     # max keeps the first of equals.
-    best = max(curve, key=lambda point: point[name])
+    best = max(curve, key=lambda point: point["cider"])
     if tolerance:
-        best = [point for point in curve if point[name] >= round(best[name] - tolerance, DECIMALS)][-1]
+        best = [point for point in curve if point["cider"] >= round(best["cider"] - tolerance, DECIMALS)][-1]
     return best["weight"], curve
 
 

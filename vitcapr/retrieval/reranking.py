@@ -17,8 +17,7 @@ from vitcapr.formats.embeddings import RerankingWeight
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.model import WEIGHTS
 from vitcapr.progress import Reporter
-from vitcapr.retrieval.augmented_views import open_augmented_views
-from vitcapr.retrieval.embedder import open_retriever
+from vitcapr.retrieval.embedder import open_augmented_views, open_retriever
 from vitcapr.retrieval.n_best import Float64s, Terms, read_n_best, write_reordered
 
 

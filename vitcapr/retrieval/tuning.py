@@ -9,7 +9,7 @@ from vitcapr.formats.embeddings import RerankingWeight
 from vitcapr.formats.manifest import Manifest
 from vitcapr.metrics.base import references_of
 from vitcapr.metrics.candidates import CandidateScores, tokenize_candidates
-from vitcapr.metrics.tokens import tokenizer_name
+from vitcapr.metrics.java import tokenizer_name
 from vitcapr.progress import Reporter
 from vitcapr.retrieval.n_best import Terms, choose_weight, read_n_best
 from vitcapr.retrieval.reranking import RetrieverFiles, blind_likelihoods
@@ -49,16 +49,17 @@ def tune_weight(
     cosines = retriever.cosines(n_bests, data, device, reporter)
     judge = None if weighing.language_model is None else weighing.language_model.canonical()
     blind = None if judge is None else blind_likelihoods(**judge, n_bests=n_bests, device=device)
-    name, curve, choices = "cider", [], []
+    curve: list[dict[str, float]] = []
+    choices = []
     for alpha in [0.0] if blind is None else ALPHAS:
         terms = Terms(n_bests, cosines, weighing.length_penalty, blind, alpha)
-        weight, points = choose_weight(terms, scores.of_choice, name, weighing.grid_steps, weighing.tolerance)
+        weight, points = choose_weight(terms, scores.of_choice, weighing.grid_steps, weighing.tolerance)
         curve += [point if blind is None else {"alpha": alpha, **point} for point in points]
-        choices.append((next(point[name] for point in points if point["weight"] == weight), alpha, weight))
+        choices.append((next(point["cider"] for point in points if point["weight"] == weight), alpha, weight))
     best, alpha, weight = max(choices, key=lambda choice: choice[0])  # Of equals the first, the smallest alpha.
     first = scores.of_choice(np.zeros(len(n_bests), int))
     how = f"weight {weight:g}" if blind is None else f"weight {weight:g}, alpha {alpha:g}"
-    reporter.line(f"tune_reranking: {how}, {name} {100 * best:.1f}; {100 * first:.1f} as decoded")
+    reporter.line(f"tune_reranking: {how}, cider {100 * best:.1f}; {100 * first:.1f} as decoded")
     tokens = tokenizer_name(language)
     tolerated = f"|tolerance:{weighing.tolerance:g}" if weighing.tolerance else ""
     return RerankingWeight(

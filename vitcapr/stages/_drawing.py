@@ -1,8 +1,8 @@
-"""The decorator that makes the stage of a figure from the function that draws it."""
+"""The declaration of a figure, and the decorator that makes its stage from the function that draws it."""
 
 import inspect
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import wraps
 from inspect import Parameter
 from pathlib import Path
@@ -10,17 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 from vitcapr.config.report import FiguresConfig
 from vitcapr.formats import kinds
-from vitcapr.pipeline.figure import Figure
 from vitcapr.pipeline.stage import Out, Stage, stage
 from vitcapr.progress import Reporter
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # The experiment is a layer above: what draws gets one, and imports none.
+    from vitcapr.experiment.experiment import Experiment as Experiment
     from vitcapr.report.figures.style import Pages
 
     Pictures = Pages | Mapping[str, Pages]
     """One picture, or several by the names of their files."""
 else:
-    Pictures = Any
+    Experiment = Pictures = Any
+
+MANIFEST = "results/{experiment}/data/manifest.json"
 
 
 def example_choice(figures: FiguresConfig, count: int) -> dict[str, Any]:
@@ -35,11 +37,32 @@ def attention_choice(figures: FiguresConfig) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Drawing(Figure):
-    """The declaration of a figure, as the decorator of a function from its inputs to :data:`Pictures`.
+class Drawing:
+    """The declaration of a figure, from which its rule is made; it decorates a function from the inputs to
+    :data:`Pictures`. The stage has the parameters of the function, and ``pictures``: the files to write.
 
-    The stage has the parameters of the function, and ``pictures``: the files to write.
+    Attributes:
+        files: paths of the pictures below ``results/<experiment>/figures``, with wildcards, without the suffix of the
+            format.
+        inputs: the files that the figure reads, by the stage's parameters: a path, a list, a dictionary of files by
+            their names, or a function of the wildcards that returns one of them.
+        each: the wildcards of every figure that the experiment asks for.
+        caption: the caption in the report.
+        category, labels: the position in the report.
+        values: values that are not wildcards, by the stage's parameters.
+        tables: further outputs below ``results/<experiment>/figures``, by the stage's parameters.
+        priority: the priority of the rule.
     """
+
+    files: Callable[[Experiment], list[str]]
+    inputs: Callable[[Experiment], dict[str, Any]]
+    caption: str
+    category: str
+    labels: Mapping[str, str]
+    each: Callable[[Experiment], Iterable[Mapping[str, str]]] = lambda _: [{}]
+    values: Callable[[Experiment], dict[str, Any]] = lambda _: {}
+    tables: Mapping[str, str] = field(default_factory=dict)
+    priority: int = 0
 
     def __call__(self, function: Callable[..., Pictures]) -> Stage:
         own = inspect.signature(function).parameters

@@ -30,9 +30,9 @@ def decode(
     from vitcapr.formats.vocabulary import Vocabulary
 
     data, words, attends = read_manifest(manifest), Vocabulary.read(vocabulary), attention is not None
-    decoded = decode_split(
+    decoded, weights = decode_split(
         captioner, features, data, split, words, settings.decoding, attends, resolve_device(device), report
     )
-    write_captions(captions, decoded.captions)
-    if attention is not None and decoded.attention is not None:
-        write_attention(attention, decoded.attention)
+    write_captions(captions, decoded)
+    if attention is not None and weights is not None:
+        write_attention(attention, weights)

@@ -1,8 +1,7 @@
 from vitcapr.config.report import FigureSettings
 from vitcapr.formats import kinds
-from vitcapr.pipeline.figure import MANIFEST
 from vitcapr.pipeline.stage import In, Language, Split
-from vitcapr.stages._drawing import Drawing, Pictures, example_choice
+from vitcapr.stages._drawing import MANIFEST, Drawing, Pictures, example_choice
 
 
 @Drawing(

@@ -1,7 +1,6 @@
 from vitcapr.formats import kinds
-from vitcapr.pipeline.figure import Experiment
 from vitcapr.pipeline.stage import In
-from vitcapr.stages._drawing import Drawing, Pictures
+from vitcapr.stages._drawing import Drawing, Experiment, Pictures
 
 FIGURES = {"captioners": "curves", "retrievers": "retrievers", "backbones": "backbone"}
 """The name of the figure of each kind of model."""

@@ -1,9 +1,8 @@
 from pathlib import Path
 
 from vitcapr.formats import kinds
-from vitcapr.pipeline.figure import Experiment
 from vitcapr.pipeline.stage import In
-from vitcapr.stages._drawing import Drawing, Pictures
+from vitcapr.stages._drawing import Drawing, Experiment, Pictures
 
 GPU = Path("/dev/nvidiactl")
 

@@ -1,7 +1,6 @@
 from vitcapr.formats import kinds
-from vitcapr.pipeline.figure import MANIFEST, Experiment
 from vitcapr.pipeline.stage import In, Language
-from vitcapr.stages._drawing import Drawing, Pictures
+from vitcapr.stages._drawing import MANIFEST, Drawing, Experiment, Pictures
 
 
 def _files(experiment: Experiment, path: str) -> dict[str, list[str]]:

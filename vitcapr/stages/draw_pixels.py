@@ -3,9 +3,8 @@ from typing import Any
 from vitcapr.config.report import FigureSettings
 from vitcapr.config.training import AugmentationConfig
 from vitcapr.formats import kinds
-from vitcapr.pipeline.figure import MANIFEST
 from vitcapr.pipeline.stage import In
-from vitcapr.stages._drawing import Drawing, Pictures
+from vitcapr.stages._drawing import MANIFEST, Drawing, Pictures
 
 PICTURES = 4
 """In the sheet of augmentations."""

@@ -1,8 +1,7 @@
 from vitcapr.errors import UserError
 from vitcapr.formats import kinds
-from vitcapr.pipeline.figure import Experiment
 from vitcapr.pipeline.stage import In
-from vitcapr.stages._drawing import Drawing, Pictures
+from vitcapr.stages._drawing import Drawing, Experiment, Pictures
 
 
 def metrics_of_systems(experiment: Experiment) -> dict[str, list[str]]:

@@ -2,10 +2,9 @@ from itertools import product
 
 from vitcapr.config.report import FigureSettings
 from vitcapr.formats import kinds
-from vitcapr.pipeline.figure import MANIFEST, Experiment
 from vitcapr.pipeline.stage import In, Language, Split
 from vitcapr.progress import Reporter
-from vitcapr.stages._drawing import Drawing, Pictures, example_choice
+from vitcapr.stages._drawing import MANIFEST, Drawing, Experiment, Pictures, example_choice
 
 
 def _each(experiment: Experiment) -> list[dict[str, str]]:

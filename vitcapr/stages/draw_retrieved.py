@@ -1,9 +1,8 @@
 from vitcapr.config.report import FigureSettings
 from vitcapr.formats import kinds
-from vitcapr.pipeline.figure import MANIFEST
 from vitcapr.pipeline.stage import In, Split
 from vitcapr.progress import Reporter
-from vitcapr.stages._drawing import Drawing, Pictures, example_choice
+from vitcapr.stages._drawing import MANIFEST, Drawing, Pictures, example_choice
 
 
 @Drawing(
@@ -31,11 +30,11 @@ def draw_retrieved(
     """Draw randomly selected queries whose first match is wrong, in both directions."""
     from vitcapr.formats.embeddings import read_embeddings
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.metrics.rank_files import read_ranks_of
+    from vitcapr.formats.scores import RankFile
     from vitcapr.report.figures.examples import Choice, open_images
     from vitcapr.report.figures.retrieval import draw_failures
 
     data, choice = read_manifest(manifest), Choice(**example_choice(settings.figures, settings.figures.failures))
     embedded = read_embeddings(embeddings, data, split)
     with open_images(data) as read:
-        return draw_failures(data, embedded, read_ranks_of(ranks, embedded).ranks, choice, read, report)
+        return draw_failures(data, embedded, RankFile.read(ranks, embedded).ranks, choice, read, report)

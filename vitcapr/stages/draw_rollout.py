@@ -3,10 +3,9 @@ from typing import Any
 from vitcapr.config.features import BackboneConfig
 from vitcapr.config.report import FigureSettings
 from vitcapr.formats import kinds
-from vitcapr.pipeline.figure import MANIFEST
 from vitcapr.pipeline.stage import In, Source, Split
 from vitcapr.progress import Reporter
-from vitcapr.stages._drawing import Drawing, Pictures, attention_choice
+from vitcapr.stages._drawing import MANIFEST, Drawing, Pictures, attention_choice
 
 
 class RolloutSettings(FigureSettings):

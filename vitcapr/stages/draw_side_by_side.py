@@ -2,9 +2,8 @@ from typing import Annotated, Any
 
 from vitcapr.config.report import FigureSettings
 from vitcapr.formats import kinds
-from vitcapr.pipeline.figure import MANIFEST, Experiment
 from vitcapr.pipeline.stage import In, Out
-from vitcapr.stages._drawing import Drawing, Pictures, example_choice
+from vitcapr.stages._drawing import MANIFEST, Drawing, Experiment, Pictures, example_choice
 
 POOLS = "pools"
 """In place of a split: the queries set apart, and their candidates."""

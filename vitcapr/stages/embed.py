@@ -20,8 +20,7 @@ def embed(
     from vitcapr.encoders.precision import resolve_device
     from vitcapr.formats.embeddings import write_embeddings
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.retrieval.augmented_views import open_augmented_views
-    from vitcapr.retrieval.embedder import embed_split, open_retriever
+    from vitcapr.retrieval.embedder import embed_split, open_augmented_views, open_retriever
 
     data = read_manifest(manifest)
     opened = open_retriever(retriever, vocabulary=vocabulary, device=resolve_device(device))

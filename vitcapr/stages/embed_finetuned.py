@@ -29,8 +29,13 @@ def embed_finetuned(
     from vitcapr.formats.embeddings import write_embeddings
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.tokens import TagTable
-    from vitcapr.retrieval.finetuned import captions_to_read, embed_split_by_towers, open_finetuned, open_pixels
-    from vitcapr.retrieval.finetuned_towers import untrained_finetuned
+    from vitcapr.retrieval.finetuned import (
+        captions_to_read,
+        embed_split_by_towers,
+        open_finetuned,
+        open_pixels,
+        untrained_finetuned,
+    )
 
     data = read_manifest(manifest)
     store = open_pixels(pixels, data)

@@ -33,8 +33,7 @@ def extract(
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.store.fill import StorePlan, fill, terms_of
     from vitcapr.store.image_rows import ImageFeatures, Pixels
-    from vitcapr.store.layout import chunk_range
-    from vitcapr.store.rows import Rows
+    from vitcapr.store.layout import Rows, chunk_range
     from vitcapr.store.seal import write_part
 
     if not 0 <= task < tasks:
@@ -53,6 +52,6 @@ def extract(
     chunks = chunk_range(plan.chunks, task, tasks)
     with ImageSource(data.image_root) as source:
         pixels = Pixels(data.image_table, source, recipe.preprocessing)
-        load = lambda: ImageFeatures(pixels, recipe.preprocessing, recipe.load(), config.store_dtype)  # noqa: E731
+        load = lambda: ImageFeatures(pixels, recipe.load(), config.store_dtype)  # noqa: E731
         writer = fill(plan, chunks, load, batch=cut.batch, reuse=cut.reuse, report=report)
     write_part(part, plan.fingerprint, writer, chunks)

@@ -25,7 +25,7 @@ def extract_pixels(
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.store.fill import StorePlan, fill, terms_of
     from vitcapr.store.image_rows import Pixels
-    from vitcapr.store.rows import Rows
+    from vitcapr.store.layout import Rows
     from vitcapr.store.seal import write_sealed
 
     config, cut, data = settings.backbone, settings.features, read_manifest(manifest)

@@ -35,21 +35,18 @@ def extract_text(
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.store.caption_rows import CHUNK, CaptionFeatures
     from vitcapr.store.fill import StorePlan, fill, terms_of
-    from vitcapr.store.rows import Rows
+    from vitcapr.store.layout import Rows
     from vitcapr.store.seal import write_sealed
 
     config, data = settings.text_encoder, read_manifest(manifest)
-    target, rows = resolve_device(device), Rows.of_captions(data)
-    recipe = TextRecipe(device=target, **config.values("store_dtype"))
+    rows = Rows.of_captions(data)
+    recipe = TextRecipe(device=resolve_device(device), **config.values("store_dtype"))
     if recipe.note:
         report.line(recipe.note)
     attributes = {**recipe.attributes, "store_dtype": config.store_dtype}
     terms = terms_of(data, settings.terms.licence, settings.terms.source, recipe.checkpoint.folder)
     plan = StorePlan(Path(stores), rows, attributes, CHUNK, code, terms)
 
-    def load() -> CaptionFeatures:
-        options: dict[str, Any] = {"max_length": config.max_length, "device": target}
-        return CaptionFeatures(rows, recipe.load(), config.store_dtype, **options)
-
+    load = lambda: CaptionFeatures(rows, recipe.load(), config.store_dtype)  # noqa: E731
     writer = fill(plan, range(plan.chunks), load, batch=CHUNK, reuse=settings.reuse, report=report)
     write_sealed(writer, rows.id_parts(), "caption_id", sealed)

@@ -27,8 +27,7 @@ def finetune(
     from vitcapr.encoders.precision import resolve_device
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.tokens import TagTable
-    from vitcapr.retrieval.finetuned import open_pixels
-    from vitcapr.retrieval.finetuned_towers import untrained_finetuned
+    from vitcapr.retrieval.finetuned import open_pixels, untrained_finetuned
     from vitcapr.training.finetuning import finetune
     from vitcapr.training.outcome import digests
 

@@ -35,11 +35,12 @@ def first_page(
     from vitcapr.files import write_text
     from vitcapr.formats.claims import read_claims
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.formats.page_section import read_page_section
     from vitcapr.formats.scores import read_summary
+    from vitcapr.formats.tables import read_page_section
     from vitcapr.metrics.spread import Seeded
+    from vitcapr.report import first_page_examples as examples
     from vitcapr.report.figures.examples import Choice, open_images
-    from vitcapr.report.first_page import content, cost, examples, result
+    from vitcapr.report.first_page import cost, data_line, to_html
     from vitcapr.report.score_tables import score_tables
 
     data, scores = read_manifest(manifest), read_summary(summary)
@@ -48,10 +49,8 @@ def first_page(
     captions, attention = (
         {n.replace("/", ", "): path for n, path in (each or {}).items()} for each in (captions, attention)
     )
-    embeddings, bases = (
-        embeddings or {},
-        {n.replace("/", ", "): b.replace("/", ", ") for n, b in settings.bases.items()},
-    )
+    embeddings = embeddings or {}
+    bases = {name.replace("/", ", "): base.replace("/", ", ") for name, base in settings.bases.items()}
     checked = {name.replace("/", ", "): read_claims(path) for name, path in (claims or {}).items()}
     with open_images(data) as read:
         pictured = {
@@ -60,19 +59,16 @@ def first_page(
             ),
             "retrieved": examples.retrieved(data, split, scores, embeddings, ranks or {}, read),
         }
-    text = content.to_html(
+    text = to_html(
         title=page.parent.name,
         folder=str(page.parent),
         again=command,
-        facts=[("data", content.data_line(data)), *settings.facts.items()],
-        result=result.sentences(scores, split, comparisons or []),
-        attention=result.attention_picture(data, split, captions, attention),
-        scores=[
-            *score_tables(scores),
-            *result.seed_tables(scores, of_seeds),
-        ],
+        facts=[("data", data_line(data)), *settings.facts.items()],
+        result=examples.sentences(scores, split, comparisons or []),
+        attention=examples.attention_picture(data, split, captions, attention),
+        scores=[*score_tables(scores), *examples.seed_tables(scores, of_seeds)],
         curves=examples.training_pictures(histories or {}),
-        cost=cost.cost(page, [summary, manifest, *captions.values(), *embeddings.values()]),
+        cost=cost(page, [summary, manifest, *captions.values(), *embeddings.values()]),
         has_oracle=settings.has_oracle,
         split=split,
         of_rooms=[read_page_section(path) for path in sections or []],

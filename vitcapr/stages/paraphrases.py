@@ -16,7 +16,7 @@ def paraphrases(
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.metrics.base import references_of
     from vitcapr.metrics.captions.meteor import write_paraphrases
-    from vitcapr.metrics.tokens import tokenize_all
+    from vitcapr.metrics.java import tokenize_all
 
     references = references_of(read_manifest(manifest), split, settings.language)
     _, words = tokenize_all([], references, settings.language)

@@ -24,7 +24,7 @@ def score_similarity(
     from vitcapr.metrics.base import captions_to_score, write_measures
     from vitcapr.metrics.labels import summarise
     from vitcapr.metrics.similarity import PROMPT, CaptionSimilarity
-    from vitcapr.store.image_vectors import image_vectors
+    from vitcapr.store.reader import open_features
 
     options, data = settings.metrics, read_manifest(manifest)
     written, references, sample = captions_to_score(
@@ -33,7 +33,10 @@ def score_similarity(
     compared = CaptionSimilarity(written, list(references.values()))
     if features is not None and settings.clip is not None and options.clip_score is not None:
         clip = SentenceVectors(**{**settings.clip.values("store_dtype"), "prompt": PROMPT}, device=device)
-        compared.by_clip(clip, image_vectors(features, list(references), clip))
+        with open_features(features) as store:
+            store.check_rows("image_id", data)
+            clip.check_images(store.attributes, store["cls"].shape[1] if "cls" in store else None, features)
+            compared.by_clip(clip, store["cls"].gather(data.rows_of(list(references))).astype("float32"))
     if settings.sentences is not None:
         sentences = SentenceVectors(**settings.sentences.values("store_dtype"), device=device)
         compared.by_sentences(sentences, sentences.pool)

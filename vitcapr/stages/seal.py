@@ -15,7 +15,7 @@ def seal(
 ) -> None:
     """Check that the chunks of every task exist, and write the manifest that seals the feature store."""
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.store.rows import Rows
+    from vitcapr.store.layout import Rows
     from vitcapr.store.seal import seal as seal_parts
 
     written = seal_parts(parts, Path(stores), Rows.of_images(read_manifest(manifest)), sealed)

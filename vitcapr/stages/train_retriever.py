@@ -35,7 +35,7 @@ def train_retriever(
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.tokens import TokenTable
     from vitcapr.formats.vocabulary import Vocabulary
-    from vitcapr.retrieval.augmented_views import open_augmented_views
+    from vitcapr.retrieval.embedder import open_augmented_views
     from vitcapr.training.outcome import digests
     from vitcapr.training.retriever import open_text_features, train_retriever
 

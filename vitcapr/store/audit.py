@@ -82,7 +82,8 @@ def audit(
             fault = _explain(store, recipes, rows, errors, tolerance, stored, computed, say)
         if not same_weights:
             fault = f"computed with the weights {recipes.weights}, which are not those of its recipe"
-    largest = float(errors.max())
+    largest, on_gpu = float(errors.max()), device.type == "cuda"
+    processor = torch.cuda.get_device_name(device) if on_gpu else "CPU"
     return Audit(
         fingerprint=store.fingerprint,
         content_sha256=content_digest(read_sealed(where)),
@@ -95,7 +96,7 @@ def audit(
         bad=tuple(bad.tolist()),
         error=largest if np.isfinite(largest) else None,
         tolerance=tolerance,
-        machine=_machine(device),
+        machine=f"{platform.system()} {platform.machine()}, {processor}, torch {torch.__version__}",
     )
 
 
@@ -179,8 +180,3 @@ def _elsewhere(store: FeatureStore, rows: np.ndarray, computed: Arrays, toleranc
         best[closer], place[closer] = far[np.arange(len(rows)), near][closer], first + near[closer]
     same = distances(array.gather(place), computed[name]) <= tolerance
     return [(int(row), int(there)) for row, there, yes in zip(rows, place, same, strict=True) if yes and row != there]
-
-
-def _machine(device: torch.device) -> str:
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
-    return f"{platform.system()} {platform.machine()}, {name}, torch {torch.__version__}"

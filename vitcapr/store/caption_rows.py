@@ -10,44 +10,30 @@ from torch import Tensor
 from vitcapr.encoders.base import NO_GRID
 from vitcapr.encoders.precision import dtype_name, memory_line
 from vitcapr.encoders.text_encoders import TextEncoder
-from vitcapr.encoders.word_vector_encoder import WordVectorEncoder
-from vitcapr.store.layout import TEXT
-from vitcapr.store.rows import Rows
+from vitcapr.encoders.text_towers import WordVectorEncoder
+from vitcapr.store.layout import TEXT, Rows
 
 CHUNK = 1024
 """Captions in one chunk of the store: under a megabyte, and a killed run loses a second or two of work."""
 
 
 class CaptionFeatures:
-    """Captions through a frozen text encoder.
-
-    Args:
-        max_length: in tokens; it is reported how many captions reach it.
-        device: of the encoder.
-    """
+    """Captions through a frozen text encoder."""
 
     grid = NO_GRID
 
-    def __init__(
-        self,
-        rows: Rows,
-        encoder: TextEncoder | WordVectorEncoder,
-        store_dtype: str,
-        *,
-        max_length: int,
-        device: torch.device,
-    ) -> None:
-        self._rows, self._encoder, self._max_length = rows, encoder, max_length
-        self.store_dtype, self.device, self.waited = store_dtype, device, 0.0
+    def __init__(self, rows: Rows, encoder: TextEncoder | WordVectorEncoder, store_dtype: str) -> None:
+        self._rows, self._encoder, self.device = rows, encoder, encoder.device
+        self.store_dtype, self.waited = store_dtype, 0.0
         self.shapes: Mapping[str, tuple[int, ...]] = {TEXT: (encoder.dim,)}
-        self.summary = f"vectors of {encoder.dim}, {dtype_name(encoder.dtype)} on {device.type}"
-        self._cut, self._unknown = 0, torch.zeros((), dtype=torch.int64, device=device)
+        self.summary = f"vectors of {encoder.dim}, {dtype_name(encoder.dtype)} on {self.device.type}"
+        self._cut, self._unknown = 0, torch.zeros((), dtype=torch.int64, device=self.device)
 
     def compute(self, batches: Sequence[np.ndarray]) -> Generator[dict[str, Tensor], None, None]:
         for rows in batches:
             begin = time.perf_counter()
             tokens = self._encoder.tokenize(self._rows.texts(rows))
-            self._cut += sum(len(of_caption) == self._max_length for of_caption in tokens)
+            self._cut += sum(len(of_caption) == self._encoder.longest for of_caption in tokens)
             self.waited += time.perf_counter() - begin
             vectors = self._encoder.encode_tokens(tokens)
             self._unknown += (vectors == 0).all(1).sum()
@@ -56,7 +42,8 @@ class CaptionFeatures:
     def remarks(self) -> list[str]:
         lines = [memory_line(self._encoder.model, self.device)]
         if self._cut:
-            lines.append(f"{self._cut} captions have max_length ({self._max_length}) tokens, or had more and were cut")
+            longest = self._encoder.longest
+            lines.append(f"{self._cut} captions have max_length ({longest}) tokens, or had more and were cut")
         if unknown := int(self._unknown):
             lines.append(f"{unknown} captions have no word with a vector; theirs is zero")
         return lines

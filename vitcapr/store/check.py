@@ -1,22 +1,21 @@
 """Whether a store is what its sealed manifest says, and which stores nothing refers to any more."""
 
 import random
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from vitcapr.errors import UserError
-from vitcapr.files import DigestedFile, file_states, read_json, sha256_file
+from vitcapr.files import DigestedFile, read_json, sha256_file
 from vitcapr.formats.records import reading
 from vitcapr.formats.store_manifest import IDENTITIES, FeaturePart, read_sealed
 from vitcapr.store.layout import (
     CHECKSUMS,
     GROUP,
+    PIXELS,
     STORE_NAME_LENGTH,
     TEXT,
     chunk_path,
@@ -28,7 +27,8 @@ from vitcapr.store.writer import COPIED, StoreWriter
 
 MOST_BYTES = 64 * 2**20
 """What is read of the chunks of a store when it is opened."""
-_RECENT_SECONDS = 3600.0
+_FOLDERS = ("features", "pixels", "text_features")
+"""Of an experiment, with a folder for each store."""
 
 
 def sealed_files(manifest: Mapping[str, Any], group: Path) -> dict[tuple[str, int], DigestedFile]:
@@ -84,15 +84,14 @@ def check_store(manifest: Mapping[str, Any], group: Path, where: Path) -> None:
         UserError: the store is not what was sealed.
     """
     if not group.is_dir():
-        remedy = f"{compute_again(identity_in(manifest))} makes it again; pull a pulled store again"
-        raise UserError("the feature store is gone", where=group, remedy=remedy)
+        raise UserError("the feature store is gone", where=group, remedy=compute_again(manifest["arrays"]))
     _check_metadata(manifest, group, where)
     table, *chunks = sealed_files(manifest, group).items()
     random.Random().shuffle(chunks)
     left = MOST_BYTES
     for (array, index), file in [table, *chunks]:
         if problem := file.problem(content=left > 0):
-            raise UserError(f"chunk {index} of '{array}' {problem}", where=file.path, remedy=repair(array))
+            raise UserError(f"chunk {index} of '{array}' {problem}", where=file.path, remedy=repair(manifest["arrays"]))
         left -= file.size if array != table[0][0] else 0
 
 
@@ -109,71 +108,45 @@ def _check_metadata(manifest: Mapping[str, Any], group: Path, where: Path) -> No
         differing.append("its attributes")
     if differing:
         what = f"the manifest is not that of the store: {', '.join(differing)} differ from {group}"
-        again = compute_again(identity_in(manifest))
-        raise UserError(what, where=where, remedy=f"{again} writes both again; pull a pulled store again")
+        raise UserError(what, where=where, remedy=compute_again(manifest["arrays"]))
 
 
-def repair(array: str) -> str:
-    """What to do about a damaged array of that name."""
-    return (
-        "see what else is damaged with vitcapr features verify, delete it, and run "
-        f"{compute_again(array)}: only what is missing is computed again; pull a pulled store again"
-    )
+def repair(arrays: Collection[str]) -> str:
+    """What to do about a damaged store of these arrays."""
+    return f"see what else is damaged with vitcapr features verify, delete it, and {compute_again(arrays)}"
 
 
-def compute_again(array: str) -> str:
-    """The command that computes what a store lacks."""
-    captions = array in (TEXT, "caption_id")
-    return f"snakemake --forcerun {'extract_text --until extract_text' if captions else 'extract --until seal'}"
+def compute_again(arrays: Collection[str]) -> str:
+    """How a store of these arrays is made whole."""
+    return f"run snakemake {_forced(arrays)}: only what is missing is computed again; pull a pulled store again"
+
+
+def _forced(arrays: Collection[str]) -> str:
+    """Snakemake's options that compute what a store of these arrays lacks."""
+    rule = "extract_text" if TEXT in arrays else "extract_pixels" if PIXELS in arrays else "extract"
+    return f"--forcerun {rule} --until {'seal' if rule == 'extract' else rule}"
 
 
 def lost_stores(experiment: Path) -> Iterator[tuple[Path, str]]:
-    """The sealed manifests in the folder of an experiment whose store is gone, and the rules that make it again, as
-    Snakemake's options; no rule makes an imported store."""
-    rules = {"features": "extract --until seal", "text_features": "extract_text --until extract_text"}
-    for kind, forced in {**rules, "pixels": "extract_pixels --until extract_pixels"}.items():
-        for sealed in sorted(experiment.glob(f"{kind}/*/manifest.json")):
-            with suppress(UserError):  # A damaged manifest is an error of the stages that read it.
-                manifest = read_sealed(sealed)
-                if not (sealed.parent / manifest["store"]).is_dir():
-                    yield sealed, "" if "imported" in manifest["attributes"] else f"--forcerun {forced}"
+    """The sealed manifests in the folder of an experiment whose store is gone, and how Snakemake makes it again; no
+    rule makes an imported store."""
+    for sealed in sorted(path for kind in _FOLDERS for path in experiment.glob(f"{kind}/*/manifest.json")):
+        with suppress(UserError):  # A damaged manifest is an error of the stages that read it.
+            manifest = read_sealed(sealed)
+            if not (sealed.parent / manifest["store"]).is_dir():
+                yield sealed, "" if "imported" in manifest["attributes"] else _forced(manifest["arrays"])
 
 
-@dataclass(frozen=True)
-class UnusedStore:
-    """A store without a sealed manifest or a finished task that belongs to it.
-
-    Attributes:
-        size: in bytes.
-        chunks: how many are finished.
-        recent: it was written to within the last hour, so an extraction may be filling it now.
-    """
-
-    path: Path
-    size: int
-    chunks: int
-    recent: bool
-
-
-def unused_stores(results: Path) -> list[UnusedStore]:
+def unused_stores(results: Path) -> list[Path]:
     """The stores in ``results/stores`` that no sealed manifest of an experiment and no part refers to, by name. Folders
     that are not stores, and links, are left out.
     """
-    used = set()
-    for kind in ("features", "text_features", "pixels"):
-        for sealed in results.glob(f"*/{kind}/*/manifest.json"):
-            used.add((sealed.parent / read_sealed(sealed)["store"]).resolve().parent.name)
+    manifests = [path for kind in _FOLDERS for path in results.glob(f"*/{kind}/*/manifest.json")]
+    used = {(sealed.parent / read_sealed(sealed)["store"]).resolve().parent.name for sealed in manifests}
     for part in results.glob("*/features/*/parts/*.json"):
         used.add(FeaturePart.read(part).fingerprint[:STORE_NAME_LENGTH])
     root = results / "stores"
     if not root.resolve().is_relative_to(results.resolve()):
         return []
-    unused = []
-    for path in sorted(root.glob("*")):
-        if path.is_symlink() or not (path / GROUP).is_dir() or path.name in used:
-            continue
-        states = file_states(path.rglob("*")).values()
-        size, newest = sum(state.st_size for state in states), max(s.st_mtime for s in [path.stat(), *states])
-        finished = sum(1 for _ in (path / CHECKSUMS).glob("[0-9]*.json"))
-        unused.append(UnusedStore(path, size, finished, time.time() - newest < _RECENT_SECONDS))
-    return unused
+    stores = sorted(path for path in root.glob("*") if (path / GROUP).is_dir() and not path.is_symlink())
+    return [path for path in stores if path.name not in used]

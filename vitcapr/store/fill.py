@@ -29,8 +29,7 @@ from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.store_manifest import FORMAT, SCALE
 from vitcapr.progress import Reporter
 from vitcapr.store.known_rows import KnownRows, read_row_digests, write_row_digests
-from vitcapr.store.layout import ArrayLayout, checksum_path, row_ranges
-from vitcapr.store.rows import Rows
+from vitcapr.store.layout import ArrayLayout, Rows, checksum_path, row_ranges
 from vitcapr.store.writer import TERMS, StoreWriter, claimed, fingerprint_of, read_layouts, store_folder
 
 _BATCHES_AHEAD = 3

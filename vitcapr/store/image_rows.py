@@ -64,11 +64,6 @@ def read_image(source: ImageSource, path: str, pixels: int, sha256: str, side: i
         raise UserError(what, where=path, remedy=remedy) from error
 
 
-def _shared_memory(shape: Sequence[int]) -> np.ndarray:
-    """uint8, of this process and of those that it forks."""
-    return np.frombuffer(mmap.mmap(-1, math.prod(shape)), np.uint8).reshape(shape)
-
-
 _decode_here: Callable[..., None]
 """What a process of the pool was forked for."""
 
@@ -94,7 +89,7 @@ class Pixels:
         """Args:
         images: the table of images of the data set.
         """
-        self._images, self._source, self._preprocessing = images, source, preprocessing
+        self._images, self._source, self.preprocessing = images, source, preprocessing
         self.shapes: Mapping[str, tuple[int, ...]] = {PIXELS: (*preprocessing.size, 3)}
         self.summary = f"{' x '.join(map(str, preprocessing.size))} pixels"
         self.waited = 0.0
@@ -111,13 +106,14 @@ class Pixels:
         largest, on_gpu = max(map(len, batches)), device.type == "cuda"
         cores = len(os.sched_getaffinity(0)) if on_gpu else torch.get_num_threads()
         ahead = max(_BATCHES_AHEAD, math.ceil(cores * _IMAGES_OF_A_CORE / largest))
-        blocks = [_shared_memory((largest, *self._preprocessing.size, 3)) for _ in range(ahead + 1)]
-
-        side = max(self._preprocessing.resize) if self._preprocessing.scaled_decoding else None
+        shape = (largest, *self.preprocessing.size, 3)
+        # Memory of this process and of those that it forks.
+        blocks = [np.frombuffer(mmap.mmap(-1, math.prod(shape)), np.uint8).reshape(shape) for _ in range(ahead + 1)]
+        side = max(self.preprocessing.resize) if self.preprocessing.scaled_decoding else None
 
         def decode(block: int, first: int, facts: Iterable[_Facts]) -> None:
             for (path, width, height, sha256), out in zip(facts, blocks[block][first:], strict=False):
-                self._preprocessing.prepare(read_image(self._source, path, width * height, sha256, side), out)
+                self.preprocessing.prepare(read_image(self._source, path, width * height, sha256, side), out)
 
         pool: Executor
         if on_gpu:
@@ -161,8 +157,8 @@ class Pixels:
 class ImageFeatures:
     """Images through a backbone."""
 
-    def __init__(self, pixels: Pixels, preprocessing: Preprocessing, backbone: ImageEncoder, store_dtype: str) -> None:
-        self._pixels, self._preprocessing, self._backbone = pixels, preprocessing, backbone
+    def __init__(self, pixels: Pixels, backbone: ImageEncoder, store_dtype: str) -> None:
+        self._pixels, self._backbone = pixels, backbone
         self.store_dtype, self.grid, self.shapes = store_dtype, backbone.grid, backbone.shapes
         self.device = backbone.device
         cls_is = getattr(backbone, "cls_is", None)  # Said where it is not the only token before the patches.
@@ -176,7 +172,7 @@ class ImageFeatures:
 
     def compute(self, batches: Sequence[np.ndarray]) -> Generator[dict[str, Tensor], None, None]:
         for pixels in self._pixels.decoded(batches, self.device):
-            ready = self._preprocessing.normalise(to_device(pixels, self.device), self._backbone.dtype)
+            ready = self._pixels.preprocessing.normalise(to_device(pixels, self.device), self._backbone.dtype)
             yield self._backbone.features(ready)
 
     def remarks(self) -> list[str]:

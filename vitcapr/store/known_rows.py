@@ -17,13 +17,12 @@ from vitcapr.errors import UserError
 from vitcapr.files import DigestedFile, atomic_path, read_json
 from vitcapr.formats.records import reading
 from vitcapr.formats.store_manifest import check_attributes
-from vitcapr.store.layout import GROUP, ArrayLayout, chunk_path, row_ranges
-from vitcapr.store.rows import Rows
+from vitcapr.store.layout import GROUP, ArrayLayout, Rows, chunk_path, row_ranges
 from vitcapr.store.writer import TERMS, StoreWriter, read_layouts
 
 ROWS = "rows.npy"
 _DIGEST_BYTES = 32
-_NOT_COMPARED = {"fingerprint", "images_sha256", "captions_sha256", "grid", TERMS}
+_NOT_COMPARED = dict.fromkeys(("fingerprint", "images_sha256", "captions_sha256", "grid", TERMS))
 """Attributes that do not say how a row is computed."""
 
 
@@ -79,10 +78,6 @@ class _Source(StoreWriter):
             dtype, shape = np.dtype(layout.dtype).newbyteorder("<"), (layout.chunk, *layout.shape[1:])
             return np.memmap(path, dtype, "r", shape=shape)
 
-    @property
-    def arrays(self) -> dict[str, tuple[Any, ...]]:
-        return _arrays(self.layouts)
-
 
 @dataclass(frozen=True)
 class KnownRows:
@@ -103,7 +98,7 @@ class KnownRows:
     first: int
 
     @classmethod
-    def none(cls, rows: int, chunk: int, first: int = 0) -> Self:
+    def none(cls, rows: int, chunk: int, first: int) -> Self:
         """Every row has to be computed."""
         return cls((), np.full(rows, -1), np.full(rows, -1), chunk, first)
 
@@ -114,31 +109,31 @@ class KnownRows:
         recipe: Mapping[str, Any],
         digests: np.ndarray,
         chunk: int,
-        first: int = 0,
-        except_for: Path | None = None,
-        arrays: Mapping[str, ArrayLayout] | None = None,
-        say: Callable[[str], None] = lambda _: None,
+        first: int,
+        new: Path,
+        arrays: Mapping[str, ArrayLayout],
+        say: Callable[[str], None],
     ) -> Self:
         """Look through all stores in the folder ``stores``.
 
         Args:
             recipe: the attributes that a store must have for its rows to be those of the new store.
             digests: (N, 32), those of the rows.
-            except_for: the folder of a store that is no source, for instance the new one.
-            arrays: those of the new store; None if they are not known.
+            new: the folder of the new store, with these ``arrays``.
             say: receives a line about each store that cannot be read.
         """
         sources: list[_Source] = []
         known = cls.none(len(digests), chunk, first)
-        held = list(_held(stores, recipe, except_for, say))
+        held = list(_held(stores, recipe, new, say))
         for other in sorted(held, key=lambda store: (-len(store.finished) * store.size, store.folder.name)):
-            if arrays is not None and other.arrays != _arrays(arrays):
-                say(f"no rows are copied from {other.folder}: its arrays are {', '.join(other.arrays)} of other shapes")
+            if _row_shapes(other.layouts) != _row_shapes(arrays):
+                names = ", ".join(other.layouts)
+                say(f"no rows are copied from {other.folder}: its arrays are {names} of other shapes")
                 continue
             rows = other.find(digests)
-            new = (known.source < 0) & (rows >= 0)
-            if new.any():
-                known.source[new], known.row[new] = len(sources), rows[new]
+            here = (known.source < 0) & (rows >= 0)
+            if here.any():
+                known.source[here], known.row[here] = len(sources), rows[here]
                 sources.append(other)
         return replace(known, sources=tuple(sources))
 
@@ -189,23 +184,17 @@ class KnownRows:
         return slice((index - self.first) * self.chunk, (index - self.first + 1) * self.chunk)
 
 
-def _arrays(layouts: Mapping[str, ArrayLayout]) -> dict[str, tuple[Any, ...]]:
+def _row_shapes(layouts: Mapping[str, ArrayLayout]) -> dict[str, tuple[Any, ...]]:
     """The shape of a row of each array, and its dtype."""
     return {name: (layout.shape[1:], layout.dtype) for name, layout in layouts.items()}
 
 
-def _how_computed(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in attributes.items() if key not in _NOT_COMPARED}
-
-
-def _held(
-    stores: Path, recipe: Mapping[str, Any], except_for: Path | None, say: Callable[[str], None]
-) -> Iterator[_Source]:
+def _held(stores: Path, recipe: Mapping[str, Any], new: Path, say: Callable[[str], None]) -> Iterator[_Source]:
     """The stores of this recipe. One that cannot be read is left out: it may be damaged, or not be ours."""
     for folder in sorted(stores.glob("*")):
         group = folder / GROUP
         begun = os.path.lexists(group / "zarr.json") or (os.path.lexists(group) and not group.is_dir())
-        if folder == except_for or not begun:
+        if folder == new or not begun:
             continue
         try:
             with reading(folder, "a store whose rows can be copied", "extract or pull it"):
@@ -219,7 +208,7 @@ def _source(folder: Path, recipe: Mapping[str, Any]) -> _Source | None:
     """The store in ``folder`` if it is of this recipe."""
     attributes = read_json(folder / GROUP / "zarr.json")["attributes"]
     check_attributes(attributes)
-    if _how_computed(attributes) != _how_computed(recipe):
+    if {**attributes, **_NOT_COMPARED} != {**recipe, **_NOT_COMPARED}:
         return None
     layouts, digests = read_layouts(folder), read_row_digests(folder)
     if not layouts or not len(digests):

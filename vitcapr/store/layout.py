@@ -1,19 +1,26 @@
-"""Where the parts of a feature store lie on disk, and what its Zarr v3 metadata have to say.
+"""What the rows of a feature store are, where its parts lie on disk, and what its Zarr v3 metadata have to say.
 
 ``STORES/<fingerprint>/features.zarr`` is the group; ``STORES/<fingerprint>/checksums/<chunk>.json`` says which
 chunks are finished, and lies outside so that the group holds nothing but Zarr.
 """
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pyarrow as pa
 
 from vitcapr.formats.store_manifest import IDENTITIES
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from vitcapr.formats.containers import TableFile
+    from vitcapr.formats.manifest import Manifest
 
 GROUP = "features.zarr"
 CHECKSUMS = "checksums"
@@ -23,6 +30,55 @@ PIXELS, TEXT = "pixels", "text"
 """The array of a store of decoded images, (N, S, S, 3) uint8, and of a store of captions, (M, D)."""
 _AXES = {1: ("channel",), 2: ("patch", "channel"), 3: ("row", "column", "channel")}
 """The names of the axes of a row, by their number."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What the rows of a store describe, in order. A row is read when it is asked for.
+
+    Attributes:
+        kind: ``image`` or ``caption``.
+        sha256: of ids and contents of all rows.
+    """
+
+    kind: str
+    table: "TableFile"
+    sha256: str
+
+    @classmethod
+    def of_images(cls, data: "Manifest") -> "Rows":
+        return cls("image", data.image_table, data.image_contents)
+
+    @classmethod
+    def of_captions(cls, data: "Manifest") -> "Rows":
+        return cls("caption", data.caption_table, data.caption_contents)
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    @property
+    def ids(self) -> "pd.Series[str]":
+        return self.table.column(f"{self.kind}_id")
+
+    def id_parts(self) -> Iterator["pd.Series[str]"]:
+        """The ids, a row group at a time."""
+        return (part[f"{self.kind}_id"] for part in self.table.batches(f"{self.kind}_id"))
+
+    def texts(self, rows: np.ndarray) -> list[str]:
+        """The path of each image, or the words of each caption."""
+        column = "path" if self.kind == "image" else "text"
+        texts: list[str] = self.table.rows(rows, column)[column].tolist()
+        return texts
+
+    def digests(self) -> Iterator[np.ndarray]:
+        """SHA-256 of each file or of the words of each caption, a row group at a time: (n, 32) uint8. Equal rows are
+        copied from other stores."""
+        if self.kind == "image":
+            parts = (bytes.fromhex("".join(part["sha256"].tolist())) for part in self.table.batches("sha256"))
+        else:
+            texts = (part["text"].tolist() for part in self.table.batches("text"))
+            parts = (b"".join(sha256(text.encode()).digest() for text in part) for part in texts)
+        return (np.frombuffer(part, np.uint8).reshape(-1, sha256().digest_size) for part in parts)
 
 
 @dataclass(frozen=True)

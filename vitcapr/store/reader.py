@@ -17,7 +17,7 @@ import numpy as np
 from vitcapr.errors import UserError
 from vitcapr.formats.store_manifest import SCALE, arrays_of_layer, read_sealed
 from vitcapr.store.check import check_store, read_ids, repair
-from vitcapr.store.layout import ArrayLayout, chunk_path, identity_in, layouts_in
+from vitcapr.store.layout import ArrayLayout, Rows, chunk_path, identity_in, layouts_in
 
 if TYPE_CHECKING:
     from vitcapr.formats.manifest import Manifest
@@ -92,7 +92,7 @@ class FeatureArray:
         if not path.is_file() or path.stat().st_size < size:
             state = "cut short" if path.is_file() else "missing"
             what = f"a chunk of the feature store is {state}"
-            raise UserError(what, where=path, remedy=repair(self.directory.name))
+            raise UserError(what, where=path, remedy=repair([self.directory.name]))
         # Python's mmap and numpy.memmap keep a descriptor for each map; a process may have 1,024 of them.
         content = torch.from_file(str(path), shared=False, size=size, dtype=torch.uint8).numpy()
         content.flags.writeable = False
@@ -244,8 +244,6 @@ class FeatureStore(Mapping[str, FeatureArray]):
         Raises:
             UserError: the store has other rows, or another order.
         """
-        from vitcapr.store.rows import Rows
-
         rows = Rows.of_images(data) if identity == "image_id" else Rows.of_captions(data)
         what, contents = f"{rows.kind}s", self.attributes.get(f"{rows.kind}s_sha256")
         if self.identity == identity and contents == rows.sha256:

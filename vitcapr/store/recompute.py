@@ -10,15 +10,15 @@ import numpy as np
 import torch
 
 from vitcapr.data.images import ImageSource
+from vitcapr.encoders.base import blocks
 from vitcapr.encoders.checkpoints import locate, weights_digest
-from vitcapr.encoders.guards import blocks
 from vitcapr.encoders.kinds import MODULES
 from vitcapr.encoders.photographs import PhotographEncoder, load_described, preprocessing_of
 from vitcapr.encoders.precision import DTYPES
 from vitcapr.encoders.preprocess import CLIP_STATISTICS, IMAGENET_STATISTICS, INTERPOLATIONS, Preprocessing
-from vitcapr.encoders.sentence_modules import load_modules, read_published
 from vitcapr.encoders.staging import to_device
 from vitcapr.encoders.text_encoders import POOLS, TextEncoder, TextRecipe
+from vitcapr.encoders.text_towers import load_modules, read_published
 from vitcapr.formats.containers import TableFile
 from vitcapr.store.image_rows import Pixels
 from vitcapr.store.layout import TEXT

@@ -8,7 +8,7 @@ from typing import Any
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_bytes, write_json
 from vitcapr.formats.store_manifest import FORMAT, FeaturePart
-from vitcapr.store.rows import Rows
+from vitcapr.store.layout import Rows
 from vitcapr.store.writer import StoreWriter, copied_rows, read_layouts, remove_partials, store_folder
 
 _REMEDY = "run snakemake --forcerun extract --until seal: only what is missing is computed again"

@@ -14,7 +14,6 @@ import posixpath
 import tempfile
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -37,16 +36,8 @@ _MOST_OF_A_FILE = 2**31
 """Bytes of a chunk, and of the table of ids."""
 
 
-@dataclass(frozen=True)
-class RemoteStore:
-    """A sealed store in a place. ``manifest`` is the sealed one, checked."""
-
-    place: RemoteFolder
-    manifest: Mapping[str, Any]
-
-
-def find_remote(place: RemoteFolder) -> RemoteStore:
-    """The sealed store in ``place``, wherever its manifest says that the group is."""
+def find_remote(place: RemoteFolder) -> dict[str, Any]:
+    """The sealed manifest of the store in ``place``, checked; the group is wherever it says."""
     manifest = _read_manifest(place)
     if manifest is None:
         what, remedy = "no manifest.json there", "check the address, or wait until the store is pushed whole"
@@ -55,7 +46,7 @@ def find_remote(place: RemoteFolder) -> RemoteStore:
         if file.size > _MOST_OF_A_FILE:
             what = f"a chunk of '{array}' would have {file.size} bytes, more than {_MOST_OF_A_FILE}"
             raise UserError(what, where=place.url)
-    return RemoteStore(place, manifest)
+    return manifest
 
 
 def _read_manifest(place: RemoteFolder) -> dict[str, Any] | None:
@@ -95,23 +86,32 @@ def push(sealed: Path, place: RemoteFolder, report: Reporter) -> None:
     place.push({_name(GROUP, file, group): file for file in files}, last, report)
 
 
-def pull(remote: RemoteStore, folder: Path, report: Reporter, arrays: Collection[str] | None = None) -> Path:
-    """Copy the store, or some of its arrays, into ``folder``; files that are there are not fetched.
+def pull(
+    place: RemoteFolder,
+    sealed: Mapping[str, Any],
+    folder: Path,
+    report: Reporter,
+    arrays: Collection[str] | None = None,
+) -> Path:
+    """Copy the store in ``place``, or some of its arrays, into ``folder``; files that are there are not fetched.
 
     Extraction can use and continue a whole store. A part carries no record of finished chunks, so that extraction never
     takes it for more than it is; what was pulled to ``folder`` before stays part of it.
 
     Args:
+        sealed: the manifest, from :func:`find_remote`.
         arrays: their names; None for all. An int8 array brings its scales.
 
     Returns:
         The path of the manifest.
     """
-    place, sealed, layouts = remote.place, remote.manifest, layouts_in(remote.manifest)
-    chunks = StoreWriter(folder, layouts).chunks
-    identity = identity_in(sealed)
-    chosen = _choose(remote, layouts if arrays is None else arrays)
-    ids = _ids(remote, folder)
+    layouts, identity = layouts_in(sealed), identity_in(sealed)
+    chunks, wanted = StoreWriter(folder, layouts).chunks, layouts if arrays is None else arrays
+    if unknown := [name for name in wanted if name not in layouts]:
+        remedy = f"it has {', '.join(layouts)}"
+        raise UserError(f"the store has no array '{unknown[0]}'", where=place.url, remedy=remedy)
+    chosen = {name for name in layouts if name.removesuffix(SCALE) in wanted or name in wanted}
+    ids = _ids(place, sealed, folder)
     with claimed(folder, chunks, report.line):
         _refuse_other(own_digests(folder), StoreWriter(folder, {}).attributes, read_layouts(folder), sealed, folder)
         if (folder / MANIFEST).is_file():
@@ -122,8 +122,8 @@ def pull(remote: RemoteStore, folder: Path, report: Reporter, arrays: Collection
             chosen |= here["arrays"].keys()
         writer = StoreWriter(folder, {name: layout for name, layout in layouts.items() if name in chosen})
         files = sealed_files(sealed, writer.group)
-        wanted = [file for (name, _), file in files.items() if name in chosen]
-        place.pull({_name(sealed["store"], file, writer.group): file for file in wanted}, report)
+        missing = [file for (name, _), file in files.items() if name in chosen]
+        place.pull({_name(sealed["store"], file, writer.group): file for file in missing}, report)
         writer.begin(sealed["attributes"])
         writer.write_ids([ids], identity)
         manifest = {**sealed, "attributes": writer.attributes, "store": GROUP}
@@ -133,33 +133,33 @@ def pull(remote: RemoteStore, folder: Path, report: Reporter, arrays: Collection
             for index in chunks:
                 digests = {name: array["checksums"][index] for name, array in sealed["arrays"].items()}
                 write_json(checksum_path(folder, index), digests)
-        _pull_audit(remote, folder, report)
+        _pull_audit(place, sealed, folder, report)
         write_json(folder / MANIFEST, manifest)
     return folder / MANIFEST
 
 
-def _pull_audit(remote: RemoteStore, folder: Path, report: Reporter) -> None:
+def _pull_audit(place: RemoteFolder, sealed: Mapping[str, Any], folder: Path, report: Reporter) -> None:
     """Copy the audit of the store, if there is one of these bytes there and none here."""
-    name = posixpath.join(posixpath.dirname(remote.manifest["store"]), AUDIT)
+    name = posixpath.join(posixpath.dirname(sealed["store"]), AUDIT)
     try:
         with suppress(FileNotFoundError), tempfile.TemporaryDirectory() as temporary:
-            write_bytes(Path(temporary) / AUDIT, remote.place.read(name, _MOST_OF_METADATA))
-            if not (folder / AUDIT).exists() and (audit := find_audit(Path(temporary), remote.manifest)):
+            write_bytes(Path(temporary) / AUDIT, place.read(name, _MOST_OF_METADATA))
+            if not (folder / AUDIT).exists() and (audit := find_audit(Path(temporary), sealed)):
                 audit.write(folder / AUDIT)
     except UserError as error:
         report.line(f"the store's audit is left out: {error}")
 
 
-def _ids(remote: RemoteStore, folder: Path) -> list[str]:
+def _ids(place: RemoteFolder, sealed: Mapping[str, Any], folder: Path) -> list[str]:
     """The ids of the rows, checked before anything is written."""
-    identity = identity_in(remote.manifest)
-    file = sealed_files(remote.manifest, folder / GROUP)[identity, 0]
-    name = _name(remote.manifest["store"], file, folder / GROUP)
-    with reading(f"{remote.place.url}: {name}", "the ids of the rows", "push the store from a sound copy"):
-        content = remote.place.read(name, file.size) if file.problem() else file.path.read_bytes()
+    identity = identity_in(sealed)
+    file = sealed_files(sealed, folder / GROUP)[identity, 0]
+    name = _name(sealed["store"], file, folder / GROUP)
+    with reading(f"{place.url}: {name}", "the ids of the rows", "push the store from a sound copy"):
+        content = place.read(name, file.size) if file.problem() else file.path.read_bytes()
         if sha256_bytes(content) != file.sha256:
             raise ValueError("it does not have its checksum")
-        table = np.frombuffer(content, np.uint8).reshape(remote.manifest[identity]["shape"])
+        table = np.frombuffer(content, np.uint8).reshape(sealed[identity]["shape"])
         ids = decode_ids(table)
         if len(set(ids)) != len(ids) or not all(ids) or not np.array_equal(encode_ids([ids]), table):
             raise ValueError("an id is empty or there twice, or the table is not encoded as ours")
@@ -181,7 +181,8 @@ def _refuse_other(
     remedy = "choose another folder"
     if attributes.get("fingerprint", new["fingerprint"]) != new["fingerprint"]:
         raise UserError("another store is there", where=where, remedy=remedy)
-    differences = ["its attributes differ"] * bool(attributes and _recipe(attributes) != _recipe(new["attributes"]))
+    same_recipe = not attributes or {**attributes, TERMS: None} == {**new["attributes"], TERMS: None}
+    differences = [] if same_recipe else ["its attributes differ"]
     differences += [f"it has '{name}'" for name, _ in own if name not in {*new["arrays"], identity_in(new)}]
     for name, layout in layouts_in(new).items():
         old = layouts.get(name, layout)
@@ -193,19 +194,6 @@ def _refuse_other(
     if differences:
         what = f"a store of this fingerprint is there, and {differences[0]}; it is not written over"
         raise UserError(what, where=where, remedy=remedy)
-
-
-def _recipe(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    return {**attributes, TERMS: None}
-
-
-def _choose(remote: RemoteStore, arrays: Collection[str]) -> set[str]:
-    present = remote.manifest["arrays"]
-    for name in arrays:
-        if name not in present:
-            remedy = f"it has {', '.join(present)}"
-            raise UserError(f"the store has no array '{name}'", where=remote.place.url, remedy=remedy)
-    return {name for name in present if name.removesuffix(SCALE) in arrays or name in arrays}
 
 
 def _name(store: str, file: DigestedFile, group: Path) -> str:

@@ -27,10 +27,10 @@ from vitcapr.models.interface import Captioner
 from vitcapr.progress import Reporter
 from vitcapr.store.reader import FeatureStore
 from vitcapr.training import distributed
+from vitcapr.training.checkpoints import start_embedding
 from vitcapr.training.outcome import train_into
 from vitcapr.training.phases import images_in_batch
 from vitcapr.training.self_critical import CiderReward, GreedyCider, SelfCritical
-from vitcapr.training.word_vectors import start_embedding
 
 _SAMPLE, _BLOCK = 2_000, 100
 """Images from which a projector starts, and how many of them are read at a time."""
@@ -268,14 +268,9 @@ def history_with_rewards(history: History, phases: list[CaptionerPhaseConfig]) -
         return history
     rows: list[dict[str, float | str]] = []
     for row in history:
-        rest = dict(row)
-        loss = float(rest.pop("train_loss"))
-        rewarded = phases[int(row["phase"]) - 1].objective == "self_critical"
-        measured: dict[str, float | str] = {
-            "epoch": rest.pop("epoch"),
-            "phase": rest.pop("phase"),
-            "train_loss": "" if rewarded else loss,
-            "train_reward": -loss if rewarded else "",
-        }
-        rows.append(measured | rest)
+        first: dict[str, float | str] = {name: row[name] for name in ("epoch", "phase", "train_loss")}
+        first["train_reward"] = ""
+        if phases[int(row["phase"]) - 1].objective == "self_critical":
+            first |= {"train_loss": "", "train_reward": -float(row["train_loss"])}
+        rows.append(first | {name: row[name] for name in row if name not in first})
     return rows

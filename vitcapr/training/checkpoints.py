@@ -1,4 +1,5 @@
-"""The checkpoint from which a training continues bit for bit: one safetensors file, replaced atomically."""
+"""Where weights begin: the checkpoint from which a training continues bit for bit, one safetensors file, replaced
+atomically; and the word vectors from which an embedding starts."""
 
 import json
 from pathlib import Path
@@ -7,9 +8,11 @@ from typing import Any
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
-from torch import Tensor
+from torch import Tensor, nn
 
+from vitcapr.errors import UserError
 from vitcapr.files import atomic_path
+from vitcapr.formats.vocabulary import read_word_vectors
 
 
 def write_tensors(path: Path, tensors: dict[str, Tensor], facts: dict[str, Any]) -> None:
@@ -51,3 +54,25 @@ def below(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     """The tensors that :func:`with_prefix` named, under their own names."""
     start = f"{prefix}."
     return {name.removeprefix(start): tensor for name, tensor in tensors.items() if name.startswith(start)}
+
+
+def start_embedding(embedding: nn.Embedding, path: Path, key: str) -> None:
+    """Give ``embedding`` the vectors of a ``vectors.npy``, a row a word.
+
+    Args:
+        key: the setting that decides the embedding's width, for the message.
+
+    Raises:
+        UserError: the file is missing or damaged, or its vectors are of another vocabulary or width.
+    """
+    vectors = read_word_vectors(path)
+    weight = embedding.weight
+    if vectors.shape != tuple(weight.shape):
+        raise UserError(
+            f"the word vectors are {vectors.shape[0]} x {vectors.shape[1]}, the embedding {weight.shape[0]} x "
+            f"{weight.shape[1]}",
+            where=path,
+            remedy=f"set {key} to the dimension of the word vectors",
+        )
+    with torch.no_grad():
+        weight.copy_(torch.from_numpy(vectors))

@@ -18,8 +18,7 @@ from vitcapr.formats.tokens import TagTable
 from vitcapr.models.dual_encoder import DualEncoder
 from vitcapr.models.finetuned_towers import finetuned_towers, layer_rates
 from vitcapr.progress import Reporter
-from vitcapr.retrieval.finetuned import captions_to_read, check_tags
-from vitcapr.retrieval.finetuned_towers import Untrained
+from vitcapr.retrieval.finetuned import Untrained, captions_to_read, check_tags
 from vitcapr.store.reader import FeatureStore
 from vitcapr.training import distributed
 from vitcapr.training.retriever import train_encoder

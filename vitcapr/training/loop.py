@@ -16,9 +16,9 @@ from vitcapr.encoders.precision import autocast
 from vitcapr.errors import Preempted, UserError
 from vitcapr.progress import Reporter, Tracker
 from vitcapr.training import checkpoints, distributed
+from vitcapr.training.distributed import StopRequest, stop_on_signal
 from vitcapr.training.gpu_use import sample_gpu_use
 from vitcapr.training.optimizer import WeightAverage, build_optimizer, optimizer_tensors, rate_at, restore_optimizer
-from vitcapr.training.processes import StopRequest, stop_on_signal
 
 Batch = TypeVar("Batch")
 

@@ -27,9 +27,9 @@ from vitcapr.models.dual_encoder import SIGMOID_BIAS, DualEncoder, DualEncoders,
 from vitcapr.models.towers import ImageTower
 from vitcapr.progress import Reporter
 from vitcapr.store.reader import FeatureStore, open_features
+from vitcapr.training.checkpoints import start_embedding
 from vitcapr.training.outcome import Rates, train_into
 from vitcapr.training.retriever_task import RetrieverTask
-from vitcapr.training.word_vectors import start_embedding
 
 _BLOCK = 4096
 """Rows measured at a time."""
@@ -137,11 +137,10 @@ def train_dual_encoder(
     *,
     train: np.ndarray,
     validation: np.ndarray,
-    seed: int,
-    device: torch.device,
     card: Mapping[str, Any],
     reporter: Reporter,
     begin: Callable[[DualEncoder], None] = lambda _: None,
+    **task: Any,
 ) -> None:
     """Train a retriever on stored features, or every one of its sweep, and leave its files in ``folder``.
 
@@ -151,6 +150,7 @@ def train_dual_encoder(
         train, validation: rows of the images of each split.
         card: as for ``train_into``, but for the architecture.
         begin: what is done to every untrained dual encoder before its first step.
+        task: ``seed`` and ``device``.
     """
     if retriever.image.pool == "cls_mean":
         augmented_views = [with_mean_patch(view) for view in augmented_views]
@@ -171,10 +171,9 @@ def train_dual_encoder(
         texts,
         train=train,
         validation=sample_rows(validation, retriever.training.validation_images),
-        seed=seed,
-        device=device,
         card={**card, "architecture": architecture},
         reporter=reporter,
+        **task,
     )
 
 

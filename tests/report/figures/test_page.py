@@ -7,22 +7,22 @@ from hypothesis import strategies as st
 from matplotlib import font_manager
 
 from tests.report.conftest import texts_of
-from vitcapr.report.figures import fonts
+from vitcapr.report.figures import style
 from vitcapr.report.figures.captions import Captioned, caption_sheet
 from vitcapr.report.figures.examples import Run
-from vitcapr.report.figures.fonts import NO_FONT, families, text_width
 from vitcapr.report.figures.page import Word, wrap
+from vitcapr.report.figures.style import NO_FONT, families, text_width
 
 CHINESE = "一只狗在草地上奔跑"
-CACHED = (families, fonts._characters, fonts._warn)
+CACHED = (families, style._characters, style._warn)
 
 
 @pytest.fixture
 def without_cjk(monkeypatch):
     """A machine with the fonts of matplotlib alone, and nothing remembered."""
-    installed = [font for font in font_manager.fontManager.ttflist if font.name not in fonts.CJK]
+    installed = [font for font in font_manager.fontManager.ttflist if font.name not in style.CJK]
     monkeypatch.setattr(font_manager.fontManager, "ttflist", installed)
-    monkeypatch.setattr(fonts, "PACKAGED", ("no_such_package", "font.otf"))
+    monkeypatch.setattr(style, "PACKAGED", ("no_such_package", "font.otf"))
     for function in CACHED:
         function.cache_clear()
     yield
@@ -48,8 +48,8 @@ def test_a_font_in_a_package_is_taken_where_none_is_installed(monkeypatch, tmp_p
     (package / "__init__.py").write_text("raise ImportError('only its files are wanted')")
     shutil.copy(font_manager.findfont("DejaVu Serif"), package / "font.ttf")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(fonts, "PACKAGED", ("with_a_font", "font.ttf"))
-    monkeypatch.setattr(fonts, "CJK", ("DejaVu Serif",))
+    monkeypatch.setattr(style, "PACKAGED", ("with_a_font", "font.ttf"))
+    monkeypatch.setattr(style, "CJK", ("DejaVu Serif",))
     installed = [font for font in font_manager.fontManager.ttflist if font.name != "DejaVu Serif"]
     monkeypatch.setattr(font_manager.fontManager, "ttflist", installed)
     assert families() == ("DejaVu Sans", "DejaVu Serif")

@@ -3,8 +3,15 @@
 import numpy as np
 import pytest
 
-from vitcapr.studies.audit.share import probability_wrong, right_as_suspicious, share_of, wrong_share
-from vitcapr.studies.audit.suspicion import PairedStores, Ridge, measure
+from vitcapr.studies.audit.suspicion import (
+    PairedStores,
+    Ridge,
+    measure,
+    probability_wrong,
+    right_as_suspicious,
+    share_of,
+    wrong_share,
+)
 
 
 class _Array(np.ndarray):

@@ -1,12 +1,11 @@
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from tests.studies.papers.test_side_by_side import built, system
 from vitcapr.formats.scores import RankFile, Ranks
 from vitcapr.formats.tables import Table
-from vitcapr.studies.papers.changes import before_and_after, hard_negatives, read_ranks
+from vitcapr.studies.papers.changes import hard_negatives, read_ranks
 from vitcapr.studies.papers.numbers import read_published
 
 COLUMNS_SHOWN = ("system", "I→T R@1", "I→T median rank")
@@ -53,52 +52,3 @@ def test_ranks_give_the_change_its_paired_interval(tmp_path: Path) -> None:
     found = built(system("paper", {"i2t_recall_1": 0.0}), system("paper_hard_negatives", {"i2t_recall_1": 1.0}))
     table = hard_negatives(read_published("vitcap-r"), found, read_ranks(paths))
     assert shown(table)[-1][1] == "+100.00 (+100.00 to +100.00)"
-
-
-def comparison(before: str, after: str) -> dict[str, Any]:
-    sides = [dict(zip(("model", "decoding"), key.split("/"), strict=True)) for key in (before, after)]
-    row = {"before": 0.5, "after": 0.53, "difference": 0.03, "low": 0.01, "high": 0.05, "p_value": 0.002}
-    return {
-        "format": "vitcapr-comparison-1",
-        "dataset": "flickr8k",
-        "split": "test",
-        "before": {**sides[0], "protocol": "tok:ptb"},
-        "after": {**sides[1], "protocol": "tok:ptb"},
-        "metrics": {
-            "cider": {**row, "verdict": "higher"},
-            "vocabulary_used": {
-                **{"before": 300, "after": 290, "difference": -10, "low": None, "high": None},
-                **{"p_value": None, "verdict": "not tested"},
-            },
-        },
-        "protocol": "paired",
-    }
-
-
-def texts(table: Table) -> list[list[str]]:
-    return [[cell.text for cell in row] for row in table.rows]
-
-
-def test_a_comparison_is_a_row_a_score() -> None:
-    table = before_and_after("reranking", [comparison("attention/beam", "attention/reranked")])
-    place = "attention/beam → attention/reranked (flickr8k, test)"
-    assert texts(table) == [
-        [place, "CIDEr", "50.00", "53.00", "+3.00", "+1.00 to +5.00", "0.002", "higher"],
-        [place, "words used", "300", "290", "-10", "-", "-", "not tested"],
-    ]
-    assert "Protocol: tok:ptb; paired." in table.caption
-
-
-def test_two_captioners_are_training_and_two_decodings_are_reranking() -> None:
-    both = [comparison("a/beam", "a/reranked"), comparison("a_cross_entropy/beam", "a/beam")]
-    assert {row[0] for row in texts(before_and_after("reranking", both))} == {"a/beam → a/reranked (flickr8k, test)"}
-    assert {row[0] for row in texts(before_and_after("self-critical training", both))} == {
-        "a_cross_entropy/beam → a/beam (flickr8k, test)"
-    }
-
-
-def test_a_missing_run_is_stated() -> None:
-    for change in ("reranking", "self-critical training"):
-        table = before_and_after(change, [])
-        assert texts(table) == [["-"] * 8]
-        assert "This build has no such run here." in table.caption

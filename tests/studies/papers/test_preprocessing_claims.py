@@ -6,7 +6,6 @@ import pytest
 
 from vitcapr.formats.tables import to_markdown
 from vitcapr.studies.papers.preprocessing_claims import (
-    ClaimedPicture,
     base64_bytes,
     base64_claims,
     claims_table,
@@ -22,7 +21,7 @@ def test_the_length_of_base64(size: int) -> None:
 
 
 def test_base64_adds_a_third_and_jpeg_is_what_saves() -> None:
-    file, raw, jpeg, both = base64_claims([ClaimedPicture(300, 20, 15), ClaimedPicture(600, 20, 30)])
+    file, raw, jpeg, both = base64_claims([(300, 900), (600, 1800)])
     assert (file.here, raw.here) == (pytest.approx(100 / 3), pytest.approx(100 / 3))
     assert jpeg.here == pytest.approx(-100 * 2 / 3)
     assert both.here == pytest.approx(100 * (1200 / 2700 - 1))

@@ -1,17 +1,16 @@
-"""The experiment files of the papers are held against what the papers print."""
+"""The recipes in docs/ are held against what the experiment files of the papers resolve to."""
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
-from tests.studies.papers.recipes import PrintedSetting, read_recipe, recipe_names, recipe_text
 from vitcapr.config.reading import read_yaml
 from vitcapr.experiment.experiment import load_experiment
-from vitcapr.studies.papers.tables import value_at
 
 REPOSITORY = Path(__file__).parents[3]
 PAGES = {
@@ -41,39 +40,74 @@ _OF_MODELS = (
 _OF_A_KIND = re.compile(rf"({'|'.join(_OF_MODELS)})\.[\w-]+(\.\d+)?\.")
 
 
-@pytest.fixture
-def resolved(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+class Setting(NamedTuple):
+    """A setting of a recipe.
+
+    Attributes:
+        key: of the resolved configuration; ``*`` stands for every entry of a list.
+        why: why it differs, or how an ambiguous sentence was read; empty for what is here as printed.
+    """
+
+    key: str
+    printed: str
+    section: str
+    here: str
+    why: str
+
+
+def read_recipe(name: str) -> list[Setting]:
+    """The paragraph "As printed: `key` value (section); ..." and the rows of the table of a recipe."""
+    page = (REPOSITORY / f"docs/{PAGES[name]}.md").read_text(encoding="utf-8")
+    recipe = page.partition(f"<!-- recipe {name} -->")[2].partition(f"<!-- end of recipe {name} -->")[0]
+    paragraph = recipe.partition("As printed: ")[2].partition(".\n")[0]
+    same = [re.fullmatch(r"`(\S+)` (.*) \((.*)\)", each) for each in paragraph.split("; ")]
+    settings = [Setting(each[1], each[2], each[3], each[2], "") for each in same if each]
+    assert len(settings) == len(same) > 5
+    for line in recipe.splitlines():
+        if line.startswith("| `"):
+            keys, *cells = (cell.strip() for cell in line.strip("|").split(" | "))
+            settings += [Setting(key.strip("`"), *cells) for key in keys.split(", ")]
+    return settings
+
+
+def value_at(values: Any, key: str) -> Any:
+    """The value at a dotted key; names may hold dots, and ``*`` gives the values of all entries of a list."""
+    if not key:
+        return values
+    if isinstance(values, list):
+        entry, _, rest = key.partition(".")
+        return [value_at(one, rest) for one in values] if entry == "*" else value_at(values[int(entry)], rest)
+    name = next(name for name in values if key == name or key.startswith(f"{name}."))
+    return value_at(values[name], key[len(name) + 1 :])
+
+
+def shown(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(shown, value)) or "none"
+    if value is None:
+        return "none"
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+@pytest.fixture(params=PAGES)
+def name(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.chdir(REPOSITORY)
     monkeypatch.setattr("vitcapr.experiment.experiment.problems", lambda _: ())
-    return load_experiment(Path("experiments") / f"{request.param}.yaml").config.canonical()
+    return str(request.param)
 
 
-def differs(one: PrintedSetting) -> bool:
-    return "here" in one.model_fields_set
+def resolved(name: str) -> dict[str, Any]:
+    return load_experiment(Path("experiments") / f"{name}.yaml").config.canonical()
 
 
-def expected(one: PrintedSetting) -> Any:
-    """What the experiment file has to resolve to."""
-    return one.here if differs(one) else one.printed
+def test_an_experiment_is_what_the_page_says(name: str) -> None:
+    values = resolved(name)
+    recipe = read_recipe(name)
+    assert {one.key: shown(value_at(values, one.key)) for one in recipe} == {one.key: one.here for one in recipe}
 
 
-def test_every_paper_is_held() -> None:
-    assert set(recipe_names()) == PAGES.keys()
-
-
-@pytest.mark.parametrize(("name", "resolved"), [(name, name) for name in PAGES], indirect=["resolved"])
-def test_an_experiment_is_what_its_paper_prints(name: str, resolved: dict[str, Any]) -> None:
-    wrong = {
-        one.key: (value_at(resolved, one.key), expected(one))
-        for one in read_recipe(name).settings
-        if value_at(resolved, one.key) != expected(one)
-    }
-    assert wrong == {}
-
-
-@pytest.mark.parametrize("name", PAGES)
 def test_an_experiment_sets_nothing_that_the_table_leaves_out(name: str) -> None:
-    keys = {one.key for one in read_recipe(name).settings}
+    keys = {one.key for one in read_recipe(name)}
     leaves = dict.fromkeys(leaf for leaf in _leaves(read_yaml(REPOSITORY / f"experiments/{name}.yaml")))
     shared = re.compile(r"(captioners|retrievers|finetuned_dual_encoders)\.[\w-]+(\.\d+)?\.")
     models = {shared.sub(r"\1.", key) for key in keys}
@@ -81,17 +115,16 @@ def test_an_experiment_sets_nothing_that_the_table_leaves_out(name: str) -> None
     assert untold == []
 
 
-@pytest.mark.parametrize(("name", "resolved"), [(name, name) for name in PAGES], indirect=["resolved"])
-def test_the_table_has_the_defaults_that_change_results(name: str, resolved: dict[str, Any]) -> None:
+def test_the_table_has_the_defaults_that_change_results(name: str) -> None:
     """Of the entries that the file writes; null, false and 0 switch something off, and one row stands for a kind."""
-    keys = {_OF_A_KIND.sub(r"\1.", one.key) for one in read_recipe(name).settings}
-    written = read_yaml(REPOSITORY / f"experiments/{name}.yaml")
+    keys = {_OF_A_KIND.sub(r"\1.", one.key) for one in read_recipe(name)}
+    written, values = read_yaml(REPOSITORY / f"experiments/{name}.yaml"), resolved(name)
     unsaid = [
         f"{section}.{entry}.{leaf}"
         for section in _OF_MODELS
         for entry in written.get(section, {})
-        for leaf in _leaves(resolved[section][entry])
-        if np.any(np.asarray(value_at(resolved[section][entry], leaf), object))
+        for leaf in _leaves(values[section][entry])
+        if np.any(np.asarray(value_at(values[section][entry], leaf), object))
         and not NO_CLAIM.fullmatch(f"{section}.{entry}.{leaf}")
         and not INERT.fullmatch(f"{section}.{entry}.{leaf}")
         and f"{section}.{leaf}" not in keys
@@ -99,27 +132,10 @@ def test_the_table_has_the_defaults_that_change_results(name: str, resolved: dic
     assert unsaid == []
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_the_docs_show_the_table(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make it again with: python -m tests.studies.papers.recipes NAME, between the marks of docs/PAGE.md"""
-    monkeypatch.chdir(REPOSITORY)
-    assert recipe_text(name) in Path(f"docs/{PAGES[name]}.md").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("name", PAGES)
 def test_a_row_states_its_source_and_the_reason_for_a_difference(name: str) -> None:
-    for one in read_recipe(name).settings:
-        assert one.why or not differs(one), one.key
-        assert not differs(one) or one.here != one.printed, one.key
-        assert differs(one) if one.printed == "not printed" else one.where, one.key
-
-
-def test_a_key_reaches_into_lists_and_names_with_dots() -> None:
-    values = {"finetuned_dual_encoders": {"adam_0.01": {"phases": [{"epochs": 1}, {"epochs": 2}]}}}
-    assert value_at(values, "finetuned_dual_encoders.adam_0.01.phases.*.epochs") == [1, 2]
-    assert value_at(values, "finetuned_dual_encoders.adam_0.01.phases.1.epochs") == 2
-    with pytest.raises(KeyError):
-        value_at(values, "finetuned_dual_encoders.adam_0.02.phases")
+    for one in read_recipe(name):
+        assert one.why or one.here == one.printed, one.key
+        assert bool(one.section) == (one.printed != "not printed"), one.key
 
 
 def _leaves(values: Any, where: str = "") -> Iterator[str]:

@@ -15,7 +15,7 @@ from tests.models.untrained import untrained
 from vitcapr.errors import UserError
 from vitcapr.formats.vocabulary import SPECIALS, Vocabulary
 from vitcapr.studies.preferences.commands import foils
-from vitcapr.studies.preferences.likelihood import LikelihoodScorer
+from vitcapr.studies.preferences.compositional import LikelihoodScorer
 
 WORDS = ("cat", "dog", "runs")
 

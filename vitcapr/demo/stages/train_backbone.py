@@ -1,5 +1,5 @@
 from vitcapr.config.base import StageSettings
-from vitcapr.demo.config import TrainedBackboneConfig
+from vitcapr.demo.room import TrainedBackboneConfig
 from vitcapr.errors import UserError
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, stage

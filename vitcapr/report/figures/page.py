@@ -23,8 +23,7 @@ from matplotlib.offsetbox import (
 from matplotlib.text import Text
 from PIL import Image
 
-from vitcapr.report.figures.fonts import split_words, text_width
-from vitcapr.report.figures.style import DPI, INK, PAGE_WIDTH, SMALL_TEXT_SIZE, new_figure
+from vitcapr.report.figures.style import DPI, INK, PAGE_WIDTH, SMALL_TEXT_SIZE, new_figure, split_words, text_width
 
 MARGIN = 0.06
 """Around the content of a page."""

@@ -16,10 +16,9 @@ from vitcapr.metrics.pools import read_pooled, split_pools
 from vitcapr.report.direction import Match, Show, image_to_text, text_to_image
 from vitcapr.report.figures.embeddings import spaces
 from vitcapr.report.figures.examples import Choice, open_images
-from vitcapr.report.figures.fonts import printable
 from vitcapr.report.figures.page import WIDTH, cell_width, column, page, paragraph, picture, row, space
 from vitcapr.report.figures.retrieval import color, mark, verdict
-from vitcapr.report.figures.style import FAINT, TEXT_SIZE, styled
+from vitcapr.report.figures.style import FAINT, TEXT_SIZE, printable, styled
 from vitcapr.report.figures.text import language_name
 
 DEPTH = 5

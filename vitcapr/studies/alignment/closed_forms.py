@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import cholesky, orthogonal_procrustes, solve, solve_triangular, svd
+
+from vitcapr.metrics.similarity import unit
 
 Float32s = npt.NDArray[np.float32]
 Float64s = npt.NDArray[np.float64]
@@ -20,7 +22,6 @@ Map = Callable[[Float32s], Float32s]
 """From features (n, D) to points (n, E) of the shared space."""
 Setting = float | int | str
 
-F = TypeVar("F", bound=np.floating[Any])
 RIDGES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 CCA_RIDGES = (0.01, 0.1, 0.3, 1.0, 3.0)
 POWERS = (0.0, 0.5, 1.0, 1.5)
@@ -70,13 +71,6 @@ Fit = Callable[[Pairs, Pairs, int], Iterator[Fitted]]
 
 A closed form does not read the validation pairs; a trained head chooses its epoch by them.
 """
-
-
-def unit(rows: npt.NDArray[F]) -> npt.NDArray[F]:
-    """Rows divided by their lengths; a row of zeros stays."""
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    scaled: npt.NDArray[F] = rows / np.where(lengths > 0, lengths, lengths.dtype.type(1))
-    return scaled
 
 
 def closed_form(align: Callable[..., Alignment], **settings: tuple[float, ...]) -> Fit:

@@ -1,6 +1,6 @@
 """A study on the features of two stores, from its settings to its tables."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,19 +14,19 @@ from vitcapr.formats.tables import NOTHING, Table, row, to_page
 from vitcapr.metrics.labels import COLUMNS as SCORES
 from vitcapr.progress import Reporter
 from vitcapr.store.reader import FeatureStore
-from vitcapr.studies.alignment.config import StudyConfig
 from vitcapr.studies.alignment.inputs import WORDS, Features, image_inputs, pairs_of, word_features
-from vitcapr.studies.alignment.similarity import PERMUTATIONS, Similarity, similarity
+from vitcapr.studies.alignment.room import StudyConfig
+from vitcapr.studies.alignment.similarity import PERMUTATIONS, similarity
 from vitcapr.studies.alignment.study import (
     COMPARED,
     SIZES,
+    TESTED,
     Study,
     difference_frame,
     interval_frame,
     score_frame,
 )
 
-_TESTED = ("i2t_recall_1", "t2i_recall_1")
 _SAMPLES = 2000
 """Bootstrap samples of a difference."""
 
@@ -68,10 +68,10 @@ def compare_alignments(
         sentences: the store of the captions.
     """
     features = _features(views, sentences, pairing, settings.inputs)
-    fits = {}
-    for name, each in features.items():
-        base, held_out = (pairs_of(*each, pairing, split, None, 0) for split in ("train", "validation"))
-        fits[name] = similarity(base, held_out)
+    before = pd.DataFrame(
+        {"inputs": name, **similarity(*(pairs_of(*each, pairing, split, None, 0) for split in ("train", "validation")))}
+        for name, each in features.items()
+    )
     families: dict[str, list[str]] = {}
     for name, inputs in settings.fitted:
         families.setdefault(name, []).extend([inputs] if inputs else features)
@@ -80,10 +80,10 @@ def compare_alignments(
     report.line(f"images: {splits}; {study.training_pairs:,} training pairs")
     default = [*(size for size in SIZES if size < study.training_pairs), None]
     sizes = dict.fromkeys(study.training_pairs if size is None else size for size in settings.sizes or default)
-    runs = pd.DataFrame(map(vars, study.runs(list(sizes), settings.seeds, report)))
+    runs = pd.DataFrame(study.runs(list(sizes), settings.seeds, report))
     scores = score_frame(runs, *study.test_pool)
     seconds = runs[["system", "family", "inputs", "pairs", "seed", "cpu_seconds"]]
-    differences, before = difference_frame(runs, study.baseline, _SAMPLES), similarity_frame(fits)
+    differences = difference_frame(runs, study.baseline, _SAMPLES)
     tables = [*recall_tables(scores, differences, seconds, study.baseline), similarity_table(before)]
     frames = scores, differences, interval_frame(runs, _SAMPLES), before, seconds
     return StudyResult(*frames, tables, protocol(study))
@@ -108,7 +108,7 @@ def recall_tables(
 ) -> list[Table]:
     """A table for each number of pairs: recalls in percent, differences to the baseline and processor time."""
     against = {(one["system"], one["pairs"], one["score"]): one for one in differences.to_dict("records")}
-    tested = () if baseline is None else _TESTED
+    tested = () if baseline is None else TESTED
     labels = [SCORES[score].label for score in COMPARED]
     gain_labels = [f"{SCORES[score].label} - {baseline}" for score in tested]
     tables = []
@@ -128,20 +128,8 @@ def recall_tables(
     return tables
 
 
-def similarity_frame(fits: Mapping[str, Similarity]) -> pd.DataFrame:
-    """How well the encoders fit each other before anything is fitted: a row for each image input.
-
-    Columns: ``inputs, cka, mutual_knn, calibrated, p_value, matched``.
-    """
-    rows = [
-        (name, fit.cka, fit.mutual_neighbours, fit.calibrated.value, fit.calibrated.p_value, fit.matched)
-        for name, fit in fits.items()
-    ]
-    return pd.DataFrame(rows, columns=["inputs", "cka", "mutual_knn", "calibrated", "p_value", "matched"])
-
-
 def similarity_table(frame: pd.DataFrame) -> Table:
-    """:func:`similarity_frame` for people."""
+    """How well the encoders fit each other before anything is fitted: a row for each image input."""
     rows = [
         row(name, *(f"{value:.3f}" for value in values), f"{100 * matched:.1f}")
         for name, *values, matched in frame.itertuples(index=False, name=None)
@@ -180,10 +168,9 @@ def largest_study(name: str, scores: pd.DataFrame) -> Table:
         scores: a row for each fit, as in ``scores.csv``.
     """
     largest = scores[scores["pairs"] == scores["pairs"].max()]
-    shown = ("i2t_recall_1", "t2i_recall_1")
     rows = [
-        row(str(system), *(SCORES[score].exact(runs[score].mean()) for score in shown))
+        row(str(system), *(SCORES[score].exact(runs[score].mean()) for score in TESTED))
         for system, runs in largest.groupby("system", sort=False)
     ]
     title = f"Alignment {name}: {scores['pairs'].max():,} pairs, mean over {largest['seed'].nunique()} seeds"
-    return Table(title, ("system", *(SCORES[score].label for score in shown)), tuple(rows))
+    return Table(title, ("system", *(SCORES[score].label for score in TESTED)), tuple(rows))

@@ -1,6 +1,4 @@
-"""The figures of alignments: recall of a study, a heat map of what inputs give, and their similarity against recall."""
-
-from collections.abc import Mapping
+"""The figures of alignments: recall of a study, and a heat map of what inputs give."""
 
 import numpy as np
 import pandas as pd
@@ -9,10 +7,8 @@ from matplotlib.figure import Figure
 
 from vitcapr.report.direction import TITLES
 from vitcapr.report.figures.learning_curve import learning_curve
-from vitcapr.report.figures.style import BLUE, PAGE_WIDTH, SMALL_TEXT_SIZE, new_figure, series, styled
+from vitcapr.report.figures.style import PAGE_WIDTH, SMALL_TEXT_SIZE, new_figure, styled
 
-_ROW = 0.19
-"""Inches that a system takes."""
 _INPUT = 0.17
 """Inches that an input takes."""
 _SHORT = {"i2t_recall_1": "I→T R@1", "t2i_recall_1": "T→I R@1"}
@@ -20,35 +16,12 @@ _SIMILARITY = "calibrated kNN"
 
 
 def alignment_curve(scores: pd.DataFrame) -> Figure:
-    """The learning curve of a study of alignments from its scores.csv; with one number of pairs, a row a system."""
+    """The learning curve of a study of alignments from its scores.csv."""
     recalls = scores.rename(columns={f"{direction}_recall_1": direction for direction in TITLES})
     systems = {str(system): runs for system, runs in recalls.groupby("system", sort=False)}
     images, captions = (f"{int(scores[name].iloc[0]):,} {name}" for name in ("images", "captions"))
     pools = {"i2t": f"{images} among {captions}", "t2i": f"{captions} among {images}"}
-    if scores["pairs"].nunique() == 1:
-        return _rows(scores, pools)
     return learning_curve(systems, pools)
-
-
-@styled
-def _rows(scores: pd.DataFrame, pools: Mapping[str, str]) -> Figure:
-    """Recall@1 in percent of every system: fits, and their mean over the seeds with a standard deviation each way."""
-    names = list(dict.fromkeys(scores["system"]))
-    figure = new_figure(PAGE_WIDTH, 0.9 + _ROW * len(names))
-    panels = figure.subplots(1, 2, sharex=True, sharey=True)
-    for axes, (direction, title) in zip(panels, TITLES.items(), strict=True):
-        recall = 100 * scores[f"{direction}_recall_1"].groupby(scores["system"], sort=False).agg(["mean", "std"])
-        places = range(len(names))
-        axes.errorbar(recall["mean"], places, xerr=recall["std"].fillna(0.0), fmt="o", color=BLUE, linewidth=1)
-        each = scores["system"].map(names.index)
-        axes.scatter(100 * scores[f"{direction}_recall_1"], each, s=3, color=BLUE, linewidths=0, zorder=3)
-        axes.set_title(f"{title}:\n{pools[direction]}", loc="left")
-        axes.set_yticks(places, names)
-        axes.set_xlabel(f"R@1 (%), {int(scores['pairs'].iloc[0]):,} training pairs")
-        axes.set_xlim(left=0)
-        axes.grid(axis="x")
-    panels[0].invert_yaxis()
-    return figure
 
 
 @styled
@@ -96,19 +69,3 @@ def _draw_values(axes: Axes, values: pd.DataFrame) -> None:
     axes.set_xticks(range(numbers.shape[1]), values.columns, rotation=90)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
-
-
-@styled
-def similarity_against_recall(atlas: pd.DataFrame) -> Figure:
-    """A dot for each input: its calibrated mutual kNN before training, and its Recall@1 in percent after."""
-    figure = new_figure(PAGE_WIDTH, 2.6)
-    for axes, (direction, title) in zip(figure.subplots(1, 2, sharex=True), TITLES.items(), strict=True):
-        for number, (name, part) in enumerate(atlas.groupby(["text", "family"], sort=False)):
-            look = {**series(number), "linestyle": "none"}
-            axes.plot(part["calibrated"], 100 * part[f"{direction}_recall_1"], label=", ".join(map(str, name)), **look)
-        axes.set_title(title, loc="left")
-        axes.set_xlabel("calibrated mutual kNN of training pairs")
-        axes.grid()
-    figure.axes[0].set_ylabel("R@1 (%)")
-    figure.legend(handles=figure.axes[0].get_lines(), loc="outside lower center", ncols=3)
-    return figure

@@ -12,12 +12,13 @@ it by permutations of the pairs.
 
 import math
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from vitcapr.studies.alignment.closed_forms import Alignment, Float32s, Float64s, Pairs, unit
+from vitcapr.metrics.similarity import unit
+from vitcapr.studies.alignment.closed_forms import Alignment, Float32s, Float64s, Pairs
 
 NEIGHBOURS = 10
 _ITEMS = 5_000
@@ -28,36 +29,14 @@ PERMUTATIONS = 200
 ALPHA = 0.05
 
 
-class Calibrated(NamedTuple):
-    """A similarity against its values when the pairs are permuted.
+def similarity(base: Pairs, held_out: Pairs) -> dict[str, float]:
+    """Score a pair of encoders by training pairs and by pairs that were held out, one text an image.
 
-    Attributes:
-        value: how far the similarity is from the threshold, of the way from there to 1; 0 at or below it.
-        p_value: ``(1 + permutations at least as similar) / (1 + permutations)``.
-        threshold: the quantile 0.95 of the similarity and its permuted values.
+    Returns:
+        ``cka`` of the pairs; ``mutual_knn`` of up to 5,000 training images and their first texts; ``calibrated`` and
+        ``p_value``, see :func:`calibrate`; ``matched``, the share of the held-out pairs whose text comes first by local
+        CKA with the pairs as base.
     """
-
-    value: float
-    p_value: float
-    threshold: float
-
-
-class Similarity(NamedTuple):
-    """Attributes:
-    cka: linear CKA of the pairs.
-    mutual_neighbours: mutual kNN of up to 5,000 training images and their first texts.
-    calibrated: mutual kNN against its values after permutations of the texts.
-    matched: share of the held-out pairs whose text comes first by local CKA with the pairs as base.
-    """
-
-    cka: float
-    mutual_neighbours: float
-    calibrated: Calibrated
-    matched: float
-
-
-def similarity(base: Pairs, held_out: Pairs) -> Similarity:
-    """Score a pair of encoders by training pairs and by pairs that were held out, one text an image."""
     first, first_of_base = (np.searchsorted(p.caption_image, np.arange(len(p.images))) for p in (held_out, base))
     texts = first_of_base[:_ITEMS]
     random = np.random.default_rng(0)
@@ -66,8 +45,9 @@ def similarity(base: Pairs, held_out: Pairs) -> Similarity:
     local = local_cka(base.image_of_text, base.texts)
     scores = local.images(held_out.images) @ local.texts(held_out.texts[first]).T
     matched = float(np.mean(scores.argmax(axis=1) == np.arange(len(scores))))
-    cka = linear_cka(base.image_of_text, base.texts)
-    return Similarity(cka, float(mutual[0]), calibrate(mutual[0], mutual[1:]), matched)
+    calibrated, p_value, _ = calibrate(mutual[0], mutual[1:])
+    measured = linear_cka(base.image_of_text, base.texts), float(mutual[0]), calibrated, p_value, matched
+    return dict(zip(("cka", "mutual_knn", "calibrated", "p_value", "matched"), measured, strict=True))
 
 
 def mutual_neighbours(x: Float32s, y: Float32s, k: int, orders: Iterable[npt.NDArray[np.int64]]) -> Float64s:
@@ -90,12 +70,18 @@ def _nearest(rows: Float32s, k: int) -> npt.NDArray[np.int64]:
     return np.argpartition(-cosines, k - 1, axis=1)[:, :k].astype(np.int64)
 
 
-def calibrate(similarity: float, permuted: Float64s) -> Calibrated:
-    """Calibrate a similarity of at most 1 (Gröger et al. 2026, algorithm 1)."""
+def calibrate(similarity: float, permuted: Float64s) -> tuple[float, float, float]:
+    """Calibrate a similarity of at most 1 by its values when the pairs are permuted (Gröger et al. 2026, algorithm 1).
+
+    Returns:
+        How far the similarity is from the threshold, of the way from there to 1, and 0 at or below it; the p-value,
+        ``(1 + permutations at least as similar) / (1 + permutations)``; the threshold, the quantile 0.95 of the
+        similarity and its permuted values.
+    """
     ordered = np.sort(np.append(permuted, similarity))
     threshold = float(ordered[math.ceil((1 - ALPHA) * len(ordered)) - 1])
     p_value = (1 + np.count_nonzero(permuted >= similarity)) / len(ordered)
-    return Calibrated(max(0.0, (similarity - threshold) / max(1 - threshold, 1e-12)), float(p_value), threshold)
+    return max(0.0, (similarity - threshold) / max(1 - threshold, 1e-12)), float(p_value), threshold
 
 
 def linear_cka(x: Float32s, y: Float32s) -> float:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from time import process_time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -50,6 +50,7 @@ SEEDED = frozenset(HEADS)
 BASELINE = "linear"
 """The family that the others are compared with."""
 
+TESTED = ("i2t_recall_1", "t2i_recall_1")
 COMPARED = ("i2t_recall_1", "i2t_recall_10", "t2i_recall_1", "t2i_recall_10")
 SIZES = (100, 300, 1_000, 3_000, 5_000, 10_000)
 """Numbers of training pairs; all pairs come after them."""
@@ -98,23 +99,6 @@ def embedded(alignment: Alignment, pairs: Pairs) -> Embeddings:
 
 
 @dataclass(frozen=True)
-class StudyRun:
-    """One fit and its scores on the test pairs; rsum and seconds are without the query bank."""
-
-    system: str
-    """The family, with its inputs and ``query bank`` where they distinguish it."""
-    family: str
-    inputs: str
-    pairs: int
-    seed: int
-    settings: dict[str, Setting]
-    """``weight`` and ``inverse_temperature`` are of the query bank."""
-    validation_rsum: float
-    cpu_seconds: float
-    measures: dict[str, Measure]
-
-
-@dataclass(frozen=True)
 class Study:
     """What is fitted and scored.
 
@@ -147,10 +131,15 @@ class Study:
         inputs = self.families.get(BASELINE)
         return self._named(BASELINE, inputs[0]) if inputs else None
 
-    def runs(self, sizes: Sequence[int], seeds: int, reporter: Reporter) -> Iterator[StudyRun]:
+    def runs(self, sizes: Sequence[int], seeds: int, reporter: Reporter) -> Iterator[dict[str, Any]]:
         """Every system on every number of pairs, with every seed.
 
         The seed draws the pairs and, for a trained head, the first weights. A closed form on all pairs has one run.
+
+        Returns:
+            A fit: ``system``, the family with its inputs and ``query bank`` where they distinguish it; ``family``,
+            ``inputs``, ``pairs``, ``seed``; ``settings``, of which ``weight`` and ``inverse_temperature`` are of the
+            query bank; ``measures`` on the test pairs; ``validation_rsum`` and ``cpu_seconds`` without the bank.
         """
         held_out = {
             name: {split: pairs_of(*features, self.pairing, split, None, 0) for split in ("validation", "test")}
@@ -163,13 +152,15 @@ class Study:
                     continue
                 chosen = choose(FAMILIES[family], train, held_out[name]["validation"], seed)
                 for bank, settings, scored in self._scored(chosen, train, held_out[name]):
-                    names = f"{self._named(family, name)}{bank}", f"{family}{bank}", name
-                    common = chosen.validation_rsum, chosen.cpu_seconds
-                    i2t, t2i = (100 * scored[score].value for score in ("i2t_recall_1", "t2i_recall_1"))
-                    how = f"{names[0]}, {pairs:,} pairs, seed {seed}"
-                    recalls = f"i2t_recall_1 {i2t:.1f}, t2i_recall_1 {t2i:.1f}"
+                    system = f"{self._named(family, name)}{bank}"
+                    recalls = ", ".join(f"{score} {100 * scored[score].value:.1f}" for score in TESTED)
+                    how = f"{system}, {pairs:,} pairs, seed {seed}"
                     reporter.line(f"{how}: {recalls}, {chosen.cpu_seconds:.1f} CPU seconds")
-                    yield StudyRun(*names, pairs, seed, settings, *common, scored)
+                    yield {
+                        **{"system": system, "family": f"{family}{bank}", "inputs": name, "pairs": pairs, "seed": seed},
+                        **{"settings": settings, "measures": scored},
+                        **{"validation_rsum": chosen.validation_rsum, "cpu_seconds": chosen.cpu_seconds},
+                    }
 
     def _scored(
         self, chosen: Selection, train: Pairs, held_out: Mapping[str, Pairs]
@@ -194,7 +185,7 @@ def score_frame(runs: pd.DataFrame, images: int, captions: int) -> pd.DataFrame:
     Recalls are fractions; ``settings`` is JSON; ``images`` and ``captions`` are the numbers of the test split.
 
     Args:
-        runs: a row for each :class:`StudyRun`, also in the functions below.
+        runs: the rows of :meth:`Study.runs`, also in the functions below.
     """
     scores = pd.DataFrame([{name: each.value for name, each in measures.items()} for measures in runs["measures"]])
     scores = runs[["system", "pairs", "seed"]].join(scores).join(runs["validation_rsum"])

@@ -18,8 +18,15 @@ from vitcapr.formats.tables import Table, number, row, to_page
 from vitcapr.progress import Reporter
 from vitcapr.store.reader import FeatureStore
 from vitcapr.studies.audit.leaks import EQUAL, NEAR, ODD, SHARED, caption_facts, image_leaks
-from vitcapr.studies.audit.share import Share, probability_wrong, right_as_suspicious, share_of, wrong_share
-from vitcapr.studies.audit.suspicion import PairedStores, measure
+from vitcapr.studies.audit.suspicion import (
+    PairedStores,
+    Share,
+    measure,
+    probability_wrong,
+    right_as_suspicious,
+    share_of,
+    wrong_share,
+)
 
 SHOWN = 100
 """Captions, and pairs of images, on the page."""

@@ -1,21 +1,40 @@
 """Audits of data sets: captions that are probably wrong, leaks and odd rows."""
 
-from typing import Any
+from typing import Annotated, Any
 
-from vitcapr.rooms import Room
-from vitcapr.studies.audit.config import run_audits
+from vitcapr.config.base import Entry, Name, Section
+from vitcapr.rooms import Room, listed
+
+
+class AuditConfig(Section):
+    """An audit of the data set by the features of two encoders."""
+
+    image: Annotated[str, Entry("backbones")]
+    """Name of an entry of backbones."""
+    text: Annotated[str, Entry("text_encoders")]
+    """Name of an entry of text_encoders."""
+
+
+class Experiment(Section):
+    audits: dict[Name, AuditConfig] = {}
+
+
+class Run(Section):
+    audits: Annotated[list[str], Entry("audits")] = []
+    """Audits of the data set: wrong captions, leaks and odd captions."""
+
+
+def _files(experiment: Any, file: str) -> list[str]:
+    return [f"{experiment.root}/audits/{name}/{file}" for name in experiment.config.run.audits]
+
 
 ROOM = Room(
     facts=lambda config: [("audits", list(config.run.audits))],
-    backbones=lambda config: [each.image for each in run_audits(config).values()],
-    text_encoders=lambda config: [each.text for each in run_audits(config).values()],
+    backbones=lambda config: [each.image for each in listed(config, "audits").values()],
+    text_encoders=lambda config: [each.text for each in listed(config, "audits").values()],
     arrays=lambda experiment: [
-        (f"audits.{name}", [each.image], ["cls"]) for name, each in run_audits(experiment.config).items()
+        (f"audits.{name}", [each.image], ["cls"]) for name, each in listed(experiment.config, "audits").items()
     ],
     tables=lambda experiment: _files(experiment, "tables.md"),
     page=lambda experiment: _files(experiment, "page_section.json"),
 )
-
-
-def _files(experiment: Any, file: str) -> list[str]:
-    return [f"{experiment.root}/audits/{name}/{file}" for name in run_audits(experiment.config)]

@@ -1,8 +1,7 @@
-"""The effect of one change: reranking and self-critical training on every score, hard negatives on Recall@K."""
+"""The effect of one change on recalls: hard negatives, and Peng's gains."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -10,8 +9,7 @@ from vitcapr.formats.scores import RankFile
 from vitcapr.formats.tables import NOTHING, Cell, Notes, Table, row
 from vitcapr.metrics.bootstrap import Measure, compare
 from vitcapr.metrics.labels import COLUMNS
-from vitcapr.metrics.rank_files import file_measures
-from vitcapr.report.score_tables import COMPARISON_COLUMNS, comparison_rows
+from vitcapr.metrics.retrieval import file_measures
 from vitcapr.studies.papers.numbers import Published
 from vitcapr.studies.papers.side_by_side import (
     BEFORE_TRAINING,
@@ -31,46 +29,6 @@ VALIDATION = "validation"
 
 Measured = Mapping[tuple[str, str], Mapping[str, Measure]]
 """By retriever and split, by metric."""
-
-
-_OF_PAPER = {
-    "reranking": "The paper shows the captions of two images of MS COCO before and after (figures 11 to 14) and no "
-    "score.",
-    "self-critical training": "The paper trains with cross-entropy alone.",
-}
-
-
-def before_and_after(change: str, comparisons: Sequence[Mapping[str, Any]]) -> Table:
-    """``reranking``: two decodings of one captioner; ``self-critical training``: two captioners under one decoding."""
-    lines = []
-    one_model = change == "reranking"
-    chosen = [each for each in comparisons if (each["before"]["model"] == each["after"]["model"]) == one_model]
-    for content in chosen:
-        where = f"{content['dataset']}, {content['split']}"
-        systems = Cell(f"{_named(content['before'])} → {_named(content['after'])} ({where})")
-        lines += [(systems, *cells) for cells in comparison_rows(content["metrics"])]
-    parts = [
-        "Scores times 100, lengths and counts as they are; difference: after - before on the same images, with the "
-        "95 % interval by resampling images in pairs and p by exchanging captions image by image; one score a row, "
-        "not corrected for their number.",
-        _OF_PAPER[change],
-    ]
-    sides = [content[side]["protocol"] for content in chosen for side in ("before", "after")]
-    protocols = dict.fromkeys([*sides, *(content["protocol"] for content in chosen)])
-    parts.append(f"Protocol: {'; '.join(filter(None, protocols))}." if lines else "This build has no such run here.")
-    lines = lines or [(Cell(NOTHING),) * (len(COMPARISON_COLUMNS) + 1)]
-    return Table(
-        f"Captions before and after {change}",
-        ("systems", *COMPARISON_COLUMNS),
-        tuple(lines),
-        align="llrrrrrl",
-        caption=" ".join(parts),
-        name=change.removesuffix(" training").replace("-", "_"),
-    )
-
-
-def _named(side: Mapping[str, str]) -> str:
-    return "/".join(filter(None, (side["model"], side["decoding"])))
 
 
 def read_ranks(paths: Sequence[Path]) -> Measured:
@@ -107,7 +65,8 @@ def hard_negatives(published: Published, builds: Sequence[BuildRow], measured: M
         tuple(lines),
         align=f"ll{'r' * len(asked.metrics)}l",
         caption="The paper's rows are of MS COCO. A change is with hard negatives - without, on the same images; in "
-        f"parentheses its 95 % interval, by resampling images in pairs, {_SAMPLES} times. {caption(asked, shown)}",
+        f"parentheses its 95 % interval, by resampling images in pairs, {_SAMPLES} times. "
+        + caption(published, asked, shown),
         notes=tuple(notes.written),
         name="hard_negatives",
     )

@@ -1,6 +1,5 @@
 """Published numbers as data: those of the reproduced paper and of the related literature."""
 
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
@@ -13,12 +12,12 @@ from vitcapr.errors import UserError
 TABLE_NAMES = {
     "vitcap-r": (
         "captioning_flickr8k", "decoding", "retrieval_flickr8k", "captioning_coco", "retrieval_coco",
-        "hard_negatives", "reranking", "self_critical", "training", "other_numbers",
+        "hard_negatives", "other_numbers",
     ),
     "blip2-flickr30k": (
-        "literature_retrieval", "retrieval_flickr30k", "full_training", "heads", "training", "other_numbers",
+        "literature_retrieval", "retrieval_flickr30k", "full_training", "heads", "other_numbers",
     ),
-    "bert-vit": ("retrieval_pairs", "gains", "representation", "cross_language", "training", "other_numbers"),
+    "bert-vit": ("retrieval_pairs", "gains", "representation", "cross_language", "other_numbers"),
 }  # fmt: skip
 """The papers, and the tables that are made for each in the order of its page; a table is a .md, a .csv and a .tex."""
 
@@ -62,7 +61,7 @@ class PublishedRow(_Closed):
     """
 
     system: str
-    source: Literal["paper", "literature"]
+    source: Literal["paper", "literature"] = "paper"
     where: str = ""
     citation: str = ""
     build: str = ""
@@ -74,13 +73,10 @@ class PublishedRow(_Closed):
     @classmethod
     def _the_row_says_it_once(cls, row: dict[str, Any]) -> dict[str, Any]:
         """The row's unit is that of every number that has none of its own."""
-        row = dict(row)
-        unit = row.pop("unit", None)
-        row["values"] = {
-            metric: {"unit": unit, **(number if isinstance(number, dict) else {"printed": number})}
-            for metric, number in row["values"].items()
-        }
-        return row
+        unit = {"unit": row.get("unit")}
+        numbers = {metric: one if isinstance(one, dict) else {"printed": one} for metric, one in row["values"].items()}
+        numbers = {metric: unit | one for metric, one in numbers.items()}
+        return {**{key: value for key, value in row.items() if key != "unit"}, "values": numbers}
 
     @property
     def origin(self) -> str:
@@ -92,8 +88,6 @@ class PublishedTable(_Closed):
     dataset: str
     every_dataset: bool = False
     """Show this build's rows on other data sets too; none of them stands for a row of the paper."""
-    any_data_stands_in: bool = False
-    """As every_dataset, but rows on other data sets do stand under a row of the paper, and the caption says so."""
     only_named: bool = False
     """Show no further rows of this build than those that stand for one of the paper."""
     metrics: tuple[str, ...]
@@ -104,40 +98,28 @@ class Published(_Closed):
     name: str
     title: str
     citation: str
+    any_data_stands_in: bool = False
+    """As every_dataset, but rows on other data sets do stand under a row of the paper, and the caption says so."""
     notes: dict[str, str]
     tables: dict[str, PublishedTable]
-    setups_caption: str
-    training_setups: tuple[dict[str, str], ...]
-    """How each system was trained, in words."""
     gains: dict[str, dict[str, str]] = {}
     """Printed gains: the kind of gain, then its value by metric."""
-    other_numbers: tuple[dict[str, str], ...]
-    """Numbers that belong in no table of scores: ``quantity``, ``printed``, ``where``, and ``build``, what stands for
-    it here."""
+    other_numbers: tuple[tuple[str, str, str, str], ...]
+    """Numbers that belong in no table of scores: quantity, as printed, where, and what stands for it here."""
 
-    def numbers(self) -> Iterator[tuple[str, PublishedRow, str, Number]]:
+    def numbers(self) -> list[tuple[str, PublishedRow, str, Number]]:
         """Table, row, metric and number of each, in the order of the files."""
-        for name, table in self.tables.items():
-            for row in table.rows:
-                for metric, number in row.values.items():
-                    yield name, row, metric, number
+        rows = [(name, row) for name, table in self.tables.items() for row in table.rows]
+        return [(name, row, metric, number) for name, row in rows for metric, number in row.values.items()]
 
 
 def read_published(paper: str) -> Published:
-    """The paper's numbers, with the literature's rows after its own.
+    """The paper's numbers.
 
     Raises:
         UserError: no numbers of such a paper are here.
     """
     if paper not in TABLE_NAMES:
         raise UserError(f"no published numbers of '{paper}'", remedy=f"known papers: {', '.join(TABLE_NAMES)}")
-    files = (Path(__file__).with_suffix("") / f"{name}.yaml" for name in (paper, "literature"))
-    content, literature = (yaml.safe_load(path.read_text(encoding="utf-8")) for path in files)
-    for table in content["tables"].values():
-        table["rows"] = [{"source": "paper", **row} for row in table["rows"]]
-    for name, rows in literature["tables"].items():
-        if name in content["tables"]:
-            content["tables"][name]["rows"] += [{"source": "literature", **row} for row in rows]
-            # The file has the notes of all papers' tables.
-            content["notes"] |= {key: literature["notes"][key] for row in rows for key in row.get("notes", ())}
-    return Published.model_validate(content)
+    text = (Path(__file__).with_suffix("") / f"{paper}.yaml").read_text(encoding="utf-8")
+    return Published.model_validate(yaml.safe_load(text))

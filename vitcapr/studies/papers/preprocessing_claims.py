@@ -25,14 +25,6 @@ class Claim(NamedTuple):
     note: str
 
 
-class ClaimedPicture(NamedTuple):
-    """Bytes of a picture's file, and its sides in pixels."""
-
-    file_bytes: int
-    width: int
-    height: int
-
-
 def base64_bytes(content: int) -> int:
     """The length of ``content`` bytes in Base64: 4 characters for every 3 begun."""
     return -(-content // 3) * 4
@@ -73,12 +65,10 @@ def length_claim(words: Sequence[int], language: str) -> Claim:
     return Claim(f"median length, {language}", "27 to 32 words", float(middle), unit, f"5 to 95 %: {low:g} to {high:g}")
 
 
-def base64_claims(pictures: Sequence[ClaimedPicture]) -> list[Claim]:
-    """What Base64 does to the bytes of pictures: of their files, and of their raw pixels."""
-    files = sum(picture.file_bytes for picture in pictures)
-    encoded = sum(base64_bytes(picture.file_bytes) for picture in pictures)
-    raw = sum(3 * picture.width * picture.height for picture in pictures)
-    raw_encoded = sum(base64_bytes(3 * picture.width * picture.height) for picture in pictures)
+def base64_claims(pictures: Sequence[tuple[int, int]]) -> list[Claim]:
+    """What Base64 does to the bytes of pictures: of each, those of its file and of its raw pixels."""
+    files, raw = map(sum, zip(*pictures, strict=True))
+    encoded, raw_encoded = (sum(map(base64_bytes, sizes)) for sizes in zip(*pictures, strict=True))
     return [
         Claim(what, paper, 100 * (after / max(1, before) - 1), "%", note)
         for what, paper, after, before, note in (

@@ -1,8 +1,17 @@
 """Papers: their published numbers beside the scores, and their figures."""
 
-from typing import Any
+from typing import Any, Literal
 
+from vitcapr.config.base import Section
 from vitcapr.rooms import Room
+
+
+class Run(Section):
+    information: bool = False
+    """Measure entropy and mutual information of the embeddings of retrievers and fine-tuned dual encoders; of the
+    latter before training, too. Not on the training split."""
+    paper: Literal["vitcap-r", "blip2-flickr30k", "bert-vit"] | None = None
+    """The paper whose published numbers the tables show beside the scores."""
 
 
 def _information(experiment: Any) -> list[str]:
@@ -12,8 +21,14 @@ def _information(experiment: Any) -> list[str]:
     return [f"{folder}/{model}/{split}/metrics.json" for model in models for split in splits]
 
 
+def followed_paper(config: Any) -> str | None:
+    """The paper that an experiment follows."""
+    paper: str | None = config.run.paper
+    return paper
+
+
 def _in_folder_of_paper(experiment: Any, file: str) -> list[str]:
-    paper = experiment.config.run.paper
+    paper = followed_paper(experiment.config)
     return [f"{experiment.root}/tables/{paper}/{file.format(paper=paper)}"] if paper else []
 
 

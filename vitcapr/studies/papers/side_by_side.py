@@ -113,8 +113,8 @@ def side_by_side(name: str, published: Published, builds: Sequence[BuildRow]) ->
     notes = Notes()
     eligible = [row for row in builds if row.scores.keys() & set(asked.metrics)]
     here = [row for row in eligible if row.dataset == asked.dataset]
-    shown = eligible if asked.every_dataset or asked.any_data_stands_in else here
-    standing = shown if asked.any_data_stands_in else here
+    shown = eligible if asked.every_dataset or published.any_data_stands_in else here
+    standing = shown if published.any_data_stands_in else here
     if asked.only_named:
         named = {row.build for row in asked.rows}
         shown = [row for row in shown if row.key in named or not row.key]
@@ -140,7 +140,7 @@ def side_by_side(name: str, published: Published, builds: Sequence[BuildRow]) ->
         headings(asked.metrics),
         tuple(lines),
         align=f"ll{'r' * len(asked.metrics)}l",
-        caption=caption(asked, shown),
+        caption=caption(published, asked, shown),
         notes=tuple(notes.written),
         name=name,
     )
@@ -151,7 +151,7 @@ def headings(metrics: Sequence[str]) -> tuple[str, ...]:
     return "source", "system", *(COLUMNS[metric].label for metric in metrics), "from"
 
 
-def caption(asked: PublishedTable, shown: Iterable[BuildRow]) -> str:
+def caption(published: Published, asked: PublishedTable, shown: Iterable[BuildRow]) -> str:
     """The caption that explains the numbers of the table, with the protocols of this build."""
     unscaled = "bits" if any("information" in metric for metric in asked.metrics) else "lengths and ranks"
     parts = [f"Scores times 100, {unscaled} as they are; in parentheses 95 % intervals, by resampling images."]
@@ -161,7 +161,7 @@ def caption(asked: PublishedTable, shown: Iterable[BuildRow]) -> str:
     if protocols:
         parts.append(f"Protocol of this build: {'; '.join(protocols)}.")
         elsewhere = sorted({row.dataset for row in shown} - {asked.dataset})
-        if asked.any_data_stands_in and elsewhere:
+        if published.any_data_stands_in and elsewhere:
             parts.append(
                 f"The paper's rows are of {asked.dataset}; this build's are of {', '.join(elsewhere)} where they say "
                 "so: another pool and other pictures. Compare the order of the systems, not their level."

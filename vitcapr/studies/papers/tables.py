@@ -1,26 +1,27 @@
-"""All tables beside a paper: its numbers, this build's and the literature's; training setups, and other numbers."""
+"""All tables beside a paper: its numbers, this build's and the literature's."""
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
-import yaml
 
-from vitcapr.errors import UserError
 from vitcapr.files import write_text
 from vitcapr.formats.containers import frame_to_csv
-from vitcapr.formats.model import read_card
-from vitcapr.formats.page_section import PageSection
-from vitcapr.formats.scores import read_comparison
-from vitcapr.formats.tables import NOTHING, Table, row, to_csv, to_document, to_latex, to_markdown, to_page, write_page
-from vitcapr.studies.papers.changes import before_and_after, gains, hard_negatives, read_ranks
+from vitcapr.formats.tables import (
+    NOTHING,
+    PageSection,
+    Table,
+    row,
+    to_csv,
+    to_document,
+    to_latex,
+    to_markdown,
+    to_page,
+    write_page,
+)
+from vitcapr.studies.papers.changes import gains, hard_negatives, read_ranks
 from vitcapr.studies.papers.numbers import TABLE_NAMES, Published, read_published
 from vitcapr.studies.papers.side_by_side import BUILD, build_rows, seed_average, side_by_side
-
-_COLUMNS: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("training_setups.yaml").read_text(encoding="utf-8"))
-"""Title and settings of each, by the name of its cells."""
 
 
 def paper_tables(
@@ -28,37 +29,30 @@ def paper_tables(
     summary: pd.DataFrame,
     *,
     systems: Mapping[str, str],
-    comparisons: Sequence[Path],
-    cards: Sequence[Path],
     ranks: Sequence[Path],
 ) -> list[Table]:
     """The tables of a paper in the order of its page.
 
     Args:
         systems: see :func:`~vitcapr.studies.papers.side_by_side.seed_average`.
-        comparisons: files ``comparison.json``; cards: files ``card.json``; ranks: files ``ranks.npz``.
+        ranks: files ``ranks.npz``.
     """
     published = read_published(paper)
     builds = seed_average(build_rows(summary), systems)
-    compared = [read_comparison(path) for path in comparisons]
     others: dict[str, Callable[[], Table]] = {
         "hard_negatives": lambda: hard_negatives(published, builds, read_ranks(ranks)),
         "gains": lambda: gains(published, builds),
-        "reranking": lambda: before_and_after("reranking", compared),
-        "self_critical": lambda: before_and_after("self-critical training", compared),
-        "training": lambda: training(published, [read_training_setup(path) for path in cards]),
         "other_numbers": lambda: other_numbers(published),
     }
     return [others[name]() if name in others else side_by_side(name, published, builds) for name in TABLE_NAMES[paper]]
 
 
-def beside_the_paper(paper: str, summary: pd.DataFrame, systems: Mapping[str, str]) -> PageSection:
+def beside_the_paper(paper: str, tables: Sequence[Table]) -> PageSection:
     """The tables that hold scores of the paper and of this build side by side, for the first page."""
     published = read_published(paper)
-    builds = seed_average(build_rows(summary), systems)
-    tables = [side_by_side(name, published, builds) for name in TABLE_NAMES[paper] if name in published.tables]
-    scored = [{line[0].text for line in t.rows if any(cell.text != NOTHING for cell in line[2:-1])} for t in tables]
-    both = [table for table, sources in zip(tables, scored, strict=True) if {BUILD, "paper"} <= sources]
+    scores = [table for table in tables if table.name in published.tables]
+    scored = [{line[0].text for line in t.rows if any(cell.text != NOTHING for cell in line[2:-1])} for t in scores]
+    both = [table for table, sources in zip(scores, scored, strict=True) if {BUILD, "paper"} <= sources]
     return PageSection("paper", "Beside the paper", f"{published.title}. {published.citation}.", both)
 
 
@@ -90,89 +84,11 @@ def published_numbers(published: Published) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def read_training_setup(card: Path) -> dict[str, str]:
-    """A trained model's set-up in words, from its card; the folder's name is the model's.
-
-    Raises:
-        UserError: the file is missing or is not the card of a captioner, a retriever or a fine-tuned dual encoder.
-    """
-    content = read_card(card)
-    settings = content["settings"] if isinstance(content.get("settings"), dict) else {}
-    model = next((settings[kind] for kind in ("captioner", "retriever", "finetuned") if kind in settings), None)
-    if not model:
-        what = "not the card of a captioner, a retriever or a fine-tuned dual encoder"
-        raise UserError(what, where=card, remedy="name a card.json of one")
-    best = content.get("best_score", {}).items()
-    score = ", ".join(f"{value:.4f} ({kind.replace('_', ' ')})" for kind, value in best)
-    return {
-        "system": card.parent.name,
-        **{name: _cell({**settings, "model": model}, column["settings"]) for name, column in _COLUMNS.items()},
-        "best_loss": f"{score} in epoch {content['best_epoch']}" if best else NOTHING,
-    }
-
-
-def value_at(values: Any, key: str) -> Any:
-    """The value at a dotted key; names may hold dots, and ``*`` gives the values of all entries of a list.
-
-    >>> value_at({"rate_0.1": {"phases": [{"epochs": 1}, {"epochs": 2}]}}, "rate_0.1.phases.*.epochs")
-    [1, 2]
-
-    Raises:
-        KeyError: there is no such key.
-    """
-    if not key:
-        return values
-    if isinstance(values, list):
-        entry, _, rest = key.partition(".")
-        return [value_at(one, rest) for one in values] if entry == "*" else value_at(values[int(entry)], rest)
-    if isinstance(values, Mapping):
-        for name in values:
-            if key == name or key.startswith(f"{name}."):
-                return value_at(values[name], key[len(name) + 1 :])
-    raise KeyError(key)
-
-
-def _cell(settings: Mapping[str, Any], keys: Mapping[str, str]) -> str:
-    parts = []
-    for key, words in keys.items():
-        with suppress(KeyError):
-            value = value_at(settings, key)
-            phases = value if isinstance(value, list) else [value]
-            if any(one is not None for one in phases):
-                values = [_shown(one) for one in phases]
-                same = len(set(values)) == 1 and not key.endswith("epochs")
-                parts.append(words.format(values[0] if same else ", then ".join(values)))
-    return "; ".join(parts) or NOTHING
-
-
-def _shown(value: Any) -> str:
-    if value is None:
-        return NOTHING
-    return f"{value:,}" if isinstance(value, int) else str(value).replace("_", "-")
-
-
-def training(published: Published, setups: Sequence[Mapping[str, str]]) -> Table:
-    """The paper's training set-ups, then those of this build's models."""
-    printed = [("paper", one["where"], one) for one in published.training_setups]
-    built = [(BUILD, "card.json", one) for one in setups]
-    lines = [
-        row(source, one["system"], *(one[key] for key in _COLUMNS), origin) for source, origin, one in printed + built
-    ]
-    return Table(
-        "Training set-ups",
-        ("source", "model", *(column["title"] for column in _COLUMNS.values()), "from"),
-        tuple(lines),
-        align="l" * (len(_COLUMNS) + 3),
-        caption=published.setups_caption,
-        name="training",
-    )
-
-
 def other_numbers(published: Published) -> Table:
     return Table(
         "Other numbers of the paper",
         ("quantity", "paper", "from", "this build"),
-        tuple(row(*(one[key] for key in ("quantity", "printed", "where", "build"))) for one in published.other_numbers),
+        tuple(row(*one) for one in published.other_numbers),
         align="llll",
         caption="As printed in the paper; beside each, what stands for it in this build.",
         name="other_numbers",

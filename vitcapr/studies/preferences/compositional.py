@@ -1,26 +1,40 @@
 """Compositional pairs: does a model prefer the true caption of an image to one with a word changed, added or moved?
 
-Their files have the form of SugarCrepe (Hsieh et al. 2023).
+Their files have the form of SugarCrepe (Hsieh et al. 2023). A captioner scores a caption by its log-likelihood, and by
+what remains of it without the text's own: Lin et al. 2023, "Revisiting the Role of Language Priors in Vision-Language
+Models", arXiv 2306.01879.
 """
 
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from itertools import combinations
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, combinations
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+import torch
+from torch import Tensor, nn
 
+from vitcapr.encoders.language_models import Pieces
 from vitcapr.errors import UserError
 from vitcapr.files import read_field, read_json
 from vitcapr.formats.records import reading
+from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.metrics.bootstrap import Array, compare, interval, ratio_measure
+from vitcapr.models.interface import Captioner
+from vitcapr.text.normalise import words_of
 
 Embed = Callable[[Sequence[str]], Array]
 """From n sentences or names of images to vectors (n, D)."""
 CHANCE = 0.5
+_CAPTIONS = 128
+"""In one forward pass."""
+_WITHOUT_IMAGE = 32
+"""Images whose mean is a likelihood without an image."""
 _WORD = re.compile("[a-z0-9']+")
 
 
@@ -112,3 +126,70 @@ def embed_once(embed: Embed, entries: Sequence[str]) -> Array:
     """The vectors of the entries, computed once for equal ones: (n, D)."""
     different, place = np.unique(entries, return_inverse=True)
     return embed(different.tolist())[place]
+
+
+@dataclass(frozen=True)
+class LikelihoodScorer:
+    """The log-likelihood of a caption, in nats: the sum over its words and the end.
+
+    A word that the captioner does not know is its ``<unk>``; it is left out if the captioner has none.
+
+    Attributes:
+        features: from names of images to their features.
+    """
+
+    model: Captioner
+    words: Vocabulary
+    features: Callable[[Sequence[str]], dict[str, Tensor]]
+
+    @torch.inference_mode()
+    def __call__(self, images: Sequence[str], captions: Sequence[str]) -> Array:
+        names, image = np.unique(images, return_inverse=True)
+        order, scores = np.argsort(image, kind="stable"), np.empty(len(captions))
+        for places in np.split(order, range(_CAPTIONS, len(order), _CAPTIONS)):
+            chosen, index = np.unique(image[places], return_inverse=True)
+            memory = self.model.encode(self.features(names[chosen].tolist()))
+            rows = [torch.tensor(self.words.encode(chain(*self._cut(captions[place])))) for place in places]
+            padded = nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=self.words.pad)
+            read, target = padded[:, :-1], padded[:, 1:]
+            mask = target != self.words.pad
+            device = self.model.embedding.weight.device
+            logits = self.model(memory, read.to(device), mask, torch.from_numpy(index))
+            losses = nn.functional.cross_entropy(logits, target[mask].to(device), reduction="none").cpu().double()
+            scores[places] = -torch.zeros(mask.shape, dtype=torch.float64).masked_scatter(mask, losses).sum(1).numpy()
+        return scores
+
+    def knows(self, caption: str) -> bool:
+        """Whether the captioner has every word of the caption."""
+        return all(pieces and self.words.index.keys() >= set(pieces) for pieces in self._cut(caption))
+
+    def _cut(self, caption: str) -> list[list[str]]:
+        """The pieces of each word; the word itself where a captioner knows words."""
+        recipe = self.words.recipe.get("text", self.words.recipe)
+        words = words_of(caption, **recipe["normalise"])
+        return [self._pieces.cut([word]) if self.words.rows else [word] for word in words]
+
+    @cached_property
+    def _pieces(self) -> Pieces:
+        return Pieces(**self.words.recipe["language_model"])
+
+    def without_image(self, images: Sequence[str], captions: Sequence[str]) -> Array:
+        """The log of the mean likelihood of each caption over the images: what the captioner expects of a caption
+        before it sees one."""
+        each = [self([image] * len(captions), captions) for image in images]
+        return np.asarray(np.logaddexp.reduce(each, axis=0) - np.log(len(images)))
+
+    def scores(
+        self, name: str, images: Sequence[str], captions: Sequence[str], blind: Array | None, alpha: float, seed: int
+    ) -> dict[str, Array]:
+        """log P(t|i) of the captions t, log P(t) without an image, and log P(t|i) / P(t)^alpha, each (n,).
+
+        Args:
+            name: of the captioner; begins the names of the scores.
+            blind: log P(t) by a language model; None for none.
+            seed: draws the images over which the likelihood is averaged for P(t).
+        """
+        sample = np.random.default_rng(seed).permutation(np.unique(images))[:_WITHOUT_IMAGE].tolist()
+        likelihood, own = self(images, captions), self.without_image(sample, captions)
+        scores = {name: likelihood, f"{name}, no image": own, f"{name} / no image": likelihood - alpha * own}
+        return scores if blind is None else {**scores, f"{name} / blind": likelihood - alpha * blind}

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import kendalltau
 
+from vitcapr.data.flickr8k import parse_token_file
 from vitcapr.encoders.sentence_vectors import SentenceVectors
 from vitcapr.errors import UserError
 from vitcapr.files import read_text
@@ -81,30 +82,37 @@ class JudgedCaptions(NamedTuple):
     """What was left out, in words."""
 
 
-class Corpus:
-    """The captions of a data set.
+class Corpus(NamedTuple):
+    """The captions of a data set: each by its id, and those of each image."""
 
-    Args:
-        captions: the text of each caption by its id.
-        image_of: its image.
+    captions: Mapping[str, str]
+    of_image: Mapping[str, list[str]]
+
+
+def read_corpus(path: Path) -> Corpus:
+    """Flickr8k.token.txt: lines ``image#number<tab>caption``.
+
+    Raises:
+        UserError: another line is in the file.
     """
+    remedy = "give Flickr8k.token.txt"
+    with reading(path, "a file of captions", remedy):
+        listed, rejected = parse_token_file(read_text(path), path.name)
+    for item, reason in rejected:
+        raise UserError(reason, where=item, remedy=remedy)
+    images: dict[str, list[str]] = {}
+    for one in listed:
+        images.setdefault(one.image_id, []).append(one.text)
+    return Corpus({one.caption_id: one.text for one in listed}, images)
 
-    def __init__(self, captions: Mapping[str, str], image_of: Mapping[str, str]) -> None:
-        self.captions = captions
-        self.of_image: dict[str, list[str]] = {}
-        for caption, image in image_of.items():
-            self.of_image.setdefault(image, []).append(captions[caption])
 
-    def check(self, judgments: Sequence[Judgment]) -> None:
-        """Raises:
-        UserError: a judged caption or image is not in the corpus.
-        """
-        for judgment in judgments:
-            known = (("caption", judgment.caption_id, self.captions), ("image", judgment.image_id, self.of_image))
-            for what, name, names in known:
-                if name not in names:
-                    remedy = "give the captions of all images"
-                    raise UserError(f"no {what} of the corpus is called '{name}'", remedy=remedy)
+def _check(judgments: Sequence[Judgment], corpus: Corpus) -> None:
+    for judgment in judgments:
+        known = (("caption", judgment.caption_id, corpus.captions), ("image", judgment.image_id, corpus.of_image))
+        for what, name, names in known:
+            if name not in names:
+                remedy = "give the captions of all images"
+                raise UserError(f"no {what} of the corpus is called '{name}'", remedy=remedy)
 
 
 def drop_candidates(judgments: Sequence[Judgment], corpus: Corpus) -> JudgedCaptions:
@@ -115,7 +123,7 @@ def drop_candidates(judgments: Sequence[Judgment], corpus: Corpus) -> JudgedCapt
     Raises:
         UserError: a caption or an image is not in the corpus, or no candidate remains.
     """
-    corpus.check(judgments)
+    _check(judgments, corpus)
     kept = [one for one in judgments if corpus.captions[one.caption_id] not in corpus.of_image[one.image_id]]
     changed = f"{len(judgments) - len(kept)} left out because they are references of their image"
     return _judged(kept, corpus, corpus.of_image, changed)
@@ -131,7 +139,7 @@ def drop_references(judgments: Sequence[Judgment], corpus: Corpus) -> JudgedCapt
     Raises:
         UserError: a caption or an image is not in the corpus, or an image keeps no reference.
     """
-    corpus.check(judgments)
+    _check(judgments, corpus)
     judged: dict[str, set[str]] = {}
     for one in judgments:
         judged.setdefault(one.image_id, set()).add(corpus.captions[one.caption_id])
@@ -161,15 +169,6 @@ class Agreement(NamedTuple):
 
     taus: pd.DataFrame
     differences: pd.DataFrame
-
-    def best(self, variant: str) -> str:
-        """The metric with the highest tau."""
-        taus = self.taus[self.taus["variant"] == variant].set_index("metric")["tau"]
-        return str(taus.idxmax())
-
-    def differences_from(self, other: str, variant: str) -> pd.DataFrame:
-        """The rows of every other metric less ``other``."""
-        return self.differences[(self.differences["other"] == other) & (self.differences["variant"] == variant)]
 
 
 def agreement(scores: Mapping[str, Array], judgments: Sequence[Judgment], samples: int, seed: int) -> Agreement:

@@ -8,7 +8,7 @@ import typer
 from vitcapr.commands.config import described
 from vitcapr.commands.main import Log, split_commas, typer_app
 from vitcapr.progress import print_lines
-from vitcapr.studies.alignment.config import StudyConfig
+from vitcapr.studies.alignment.room import StudyConfig
 
 if TYPE_CHECKING:
     from vitcapr.studies.alignment.comparison import StudyResult
@@ -63,18 +63,19 @@ def main(
     )
     views = [open_features(path) for path in (images, *(view or ()))]
     sentences = open_features(texts)
-    from vitcapr.batches.pairing import pair_stores
+    from vitcapr.batches.pairing import pair_by_file, pair_by_id
     from vitcapr.progress import Reporter
     from vitcapr.studies.alignment.comparison import compare_alignments
 
     sentences["text"]  # Another store has no such array, and says so before anything is paired.
     with Reporter(log) as reporter:
-        pairing = pair_stores(pairs, views[0].ids, sentences.ids, seed=0)
+        names = views[0].ids, sentences.ids
+        pairing = pair_by_file(pairs, *names, seed=0) if pairs else pair_by_id(*names, seed=0)
         _write(compare_alignments(views, sentences, pairing, settings, reporter), output)
 
 
 def _write(result: "StudyResult", output: Path) -> None:
-    """The tables as CSV and Markdown, ``recall.pdf`` and ``recall.png``; print the tables."""
+    """The tables as CSV and Markdown, and ``recall`` as PDF and PNG if there is a curve; print the tables."""
     from vitcapr.files import write_text
     from vitcapr.formats.terminal import print_listing
     from vitcapr.report.figures.style import save_figure
@@ -83,9 +84,10 @@ def _write(result: "StudyResult", output: Path) -> None:
     tables = ("scores", "differences", "intervals", "similarity", "seconds")
     result.write(**{name: output / f"{name}.csv" for name in tables})
     write_text(output / "tables.md", result.page)
-    figure = alignment_curve(result.scores)
-    for suffix in ("pdf", "png"):
-        save_figure(figure, output / f"recall.{suffix}")
+    if result.scores["pairs"].nunique() > 1:
+        figure = alignment_curve(result.scores)
+        for suffix in ("pdf", "png"):
+            save_figure(figure, output / f"recall.{suffix}")
     for table in result.tables:
         print_lines(f"\n{table.title}")
         print_listing(table)

@@ -4,7 +4,7 @@ from vitcapr.config.base import StageSettings
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Language, Out, stage
 from vitcapr.progress import Reporter
-from vitcapr.studies.alignment.config import AlignmentConfig
+from vitcapr.studies.alignment.room import AlignmentConfig
 
 
 class AlignSettings(StageSettings):
@@ -35,9 +35,8 @@ def align(
     """
     from vitcapr.batches.pairing import pair_by_manifest
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.formats.page_section import PageSection, write_page_section
-    from vitcapr.formats.tables import write_page
-    from vitcapr.retrieval.augmented_views import open_augmented_views
+    from vitcapr.formats.tables import PageSection, write_page, write_page_section
+    from vitcapr.retrieval.embedder import open_augmented_views
     from vitcapr.store.reader import open_features
     from vitcapr.studies.alignment.comparison import compare_alignments, largest_study
 

@@ -2,17 +2,19 @@ from typing import Annotated
 
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In
+from vitcapr.rooms import listed
 from vitcapr.stages._drawing import Drawing, Pictures
-from vitcapr.studies.alignment.config import run_alignments
 
 
 @Drawing(
     files=lambda _: ["alignments/{alignment}/recall"],
     inputs=lambda _: {"scores": "results/{experiment}/alignments/{alignment}/scores.csv"},
-    each=lambda experiment: [{"alignment": name} for name in run_alignments(experiment.config)],
+    # With one number of pairs, the table says it.
+    each=lambda experiment: [
+        {"alignment": name} for name, one in listed(experiment.config, "alignments").items() if len(one.sizes) != 1
+    ],
     caption="Recall@1 of the alignments {alignment} on the test split over the number of training pairs, on a "
-    "logarithmic axis: the mean over the seeds, a standard deviation each way as a band, and every fit as a dot. "
-    "With one number of pairs, a row for each alignment.",
+    "logarithmic axis: the mean over the seeds, a standard deviation each way as a band, and every fit as a dot.",
     category="Retrieval",
     labels={"figure": "alignments over training pairs", "alignment": "{alignment}"},
 )

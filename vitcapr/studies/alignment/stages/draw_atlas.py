@@ -1,10 +1,9 @@
 from typing import Annotated
 
 from vitcapr.formats import kinds
-from vitcapr.pipeline.figure import Experiment
 from vitcapr.pipeline.stage import In, Out
-from vitcapr.stages._drawing import Drawing, Pictures
-from vitcapr.studies.alignment.config import run_alignments
+from vitcapr.rooms import listed
+from vitcapr.stages._drawing import Drawing, Experiment, Pictures
 
 _ROOT = "results/{experiment}"
 _FILES = ("intervals", "similarity", "seconds")
@@ -14,7 +13,7 @@ _FEWEST = 3
 
 def _alignments(experiment: Experiment) -> dict[str, str]:
     """The alignments by their encoders, if no two have the same ones and they compare several inputs."""
-    alignments = run_alignments(experiment.config)
+    alignments = listed(experiment.config, "alignments")
     named = {f"{one.image}/{one.text}": name for name, one in alignments.items()}
     several = sum(len(one.inputs) for one in alignments.values()) >= _FEWEST
     return named if len(named) == len(alignments) and several else {}
@@ -32,7 +31,7 @@ def _captioners(experiment: Experiment) -> dict[str, str]:
 
 
 @Drawing(
-    files=lambda _: ["atlas/atlas", "atlas/similarity"],
+    files=lambda _: ["atlas/atlas"],
     tables={"table": "atlas/atlas.md", "values": "atlas/atlas.csv"},
     inputs=lambda experiment: {
         **{
@@ -58,13 +57,13 @@ def draw_atlas(
     values: Annotated[Out[kinds.TableFile], "atlas.csv: the same numbers, a row for each input and family"],
     metrics: dict[str, In[kinds.MetricsFile]] | None = None,
 ) -> Pictures:
-    """Compare every layer, token and encoder that the alignments read: a heat map, and similarity against recall."""
+    """Compare every layer, token and encoder that the alignments read: a heat map, and tables."""
     from vitcapr.files import write_text
     from vitcapr.formats.containers import frame_to_csv
     from vitcapr.studies.alignment.atlas import atlas_page, read_atlas, read_captioners
-    from vitcapr.studies.alignment.figures import heat_map, similarity_against_recall
+    from vitcapr.studies.alignment.figures import heat_map
 
     atlas, captioners = read_atlas(intervals, similarity, seconds), read_captioners(metrics or {})
     write_text(values, frame_to_csv(atlas))
     write_text(table, atlas_page(atlas, captioners))
-    return {"atlas": heat_map(atlas, captioners), "similarity": similarity_against_recall(atlas)}
+    return heat_map(atlas, captioners)

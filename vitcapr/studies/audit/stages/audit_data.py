@@ -20,7 +20,7 @@ def audit_data(
 ) -> None:
     """Find wrong captions, leaks between splits and odd captions from two stores, as ``vitcapr pairs audit`` does."""
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.formats.page_section import PageSection, write_page_section
+    from vitcapr.formats.tables import PageSection, write_page_section
     from vitcapr.store.reader import open_features
     from vitcapr.studies.audit.audit import audit
 

@@ -2,7 +2,7 @@ from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In
 from vitcapr.stages._drawing import Drawing, Pictures
 from vitcapr.stages.draw_recall import metrics_of_systems
-from vitcapr.studies.papers.config import followed_paper
+from vitcapr.studies.papers.room import followed_paper
 
 
 @Drawing(

@@ -1,7 +1,6 @@
 from vitcapr.formats import kinds
-from vitcapr.pipeline.figure import MANIFEST
 from vitcapr.pipeline.stage import In
-from vitcapr.stages._drawing import Drawing, Pictures
+from vitcapr.stages._drawing import MANIFEST, Drawing, Pictures
 
 
 @Drawing(

@@ -4,10 +4,9 @@ from typing import Any
 from vitcapr.config.base import StageSettings
 from vitcapr.config.training import Layer
 from vitcapr.formats import kinds
-from vitcapr.pipeline.figure import MANIFEST
 from vitcapr.pipeline.stage import In
-from vitcapr.stages._drawing import Drawing, Pictures
-from vitcapr.studies.papers.config import followed_paper
+from vitcapr.stages._drawing import MANIFEST, Drawing, Pictures
+from vitcapr.studies.papers.room import followed_paper
 
 
 class SpaceSettings(StageSettings):

@@ -24,7 +24,6 @@ def pair_claims(
     from vitcapr.formats.pairs import read_cleaning, read_pair_table
     from vitcapr.formats.tables import to_markdown
     from vitcapr.studies.papers.preprocessing_claims import (
-        ClaimedPicture,
         base64_claims,
         claims_table,
         length_claim,
@@ -42,7 +41,7 @@ def pair_claims(
     pictures = []
     with ImageSource(data.image_root) as source, report.track("pair_claims", len(rows), "images") as bar:
         for path, width, height in data.images.iloc[rows][["path", "width", "height"]].itertuples(index=False):
-            pictures.append(ClaimedPicture(len(source.read(path)), int(width), int(height)))
+            pictures.append((len(source.read(path)), 3 * int(width) * int(height)))
             bar.advance()
     measured = [length_claim(lengths[language], language) for language in sorted(lengths)]
     measured += text_claims(removed) if removed else []

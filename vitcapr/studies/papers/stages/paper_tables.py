@@ -27,8 +27,6 @@ def paper_tables(
     latex: Annotated[Out[kinds.TableFile], "PAPER.tex: all tables for LaTeX"],
     numbers: Annotated[Out[kinds.TableFile], "PAPER.csv: every published number"],
     section: Out[kinds.PageSectionFile],
-    comparisons: list[In[kinds.ComparisonFile]] | None = None,
-    cards: list[In[kinds.CardFile]] | None = None,
     ranks: list[In[kinds.RanksFile]] | None = None,
     paper: Annotated[str, "Whose numbers: vitcap-r, blip2-flickr30k or bert-vit"] = "vitcap-r",
 ) -> None:
@@ -39,20 +37,12 @@ def paper_tables(
     blip2-flickr30k: the retrievers ``raw``, ``linear`` and ``mlp``. For bert-vit: the fine-tuned dual
     encoder ``fine_tuned`` and the retriever ``devise``. What has another name is a row of its own.
     """
-    from vitcapr.formats.page_section import write_page_section
     from vitcapr.formats.scores import read_summary
+    from vitcapr.formats.tables import write_page_section
     from vitcapr.studies.papers.tables import beside_the_paper, write_paper_tables
     from vitcapr.studies.papers.tables import paper_tables as tables_of
 
-    scores = read_summary(summary)
-    tables = tables_of(
-        paper,
-        scores,
-        systems=settings.systems,
-        comparisons=comparisons or [],
-        cards=cards or [],
-        ranks=ranks or [],
-    )
+    tables = tables_of(paper, read_summary(summary), systems=settings.systems, ranks=ranks or [])
     write_paper_tables(paper, tables, page=page, latex=latex, numbers=numbers)
-    write_page_section(section, beside_the_paper(paper, scores, settings.systems))
+    write_page_section(section, beside_the_paper(paper, tables))
     report.line(f"paper_tables: {len(tables)} tables beside {paper} in {latex.parent}")

@@ -13,8 +13,7 @@ from vitcapr.progress import print_lines
 
 if TYPE_CHECKING:
     from vitcapr.metrics.bootstrap import Array
-    from vitcapr.studies.preferences.compositional import Preferences
-    from vitcapr.studies.preferences.likelihood import LikelihoodScorer
+    from vitcapr.studies.preferences.compositional import LikelihoodScorer, Preferences
 
 
 def main(
@@ -99,17 +98,20 @@ def _likelihood(folder: Path, photographs: Path) -> "LikelihoodScorer":
     import torch
 
     from vitcapr.api.captioner import load_captioner
-    from vitcapr.decoding.captioners import open_captioner
+    from vitcapr.data.photographs import open_image
+    from vitcapr.decoding.generate import open_captioner
     from vitcapr.encoders.precision import resolve_device
     from vitcapr.formats.vocabulary import Vocabulary
-    from vitcapr.studies.preferences.likelihood import LikelihoodScorer, Photographs
+    from vitcapr.studies.preferences.compositional import LikelihoodScorer
 
     given, device = load_captioner(folder), resolve_device("auto")
     given.files.check_architecture()
     words = Vocabulary.read(given.vocabulary)
     model = open_captioner(given.folder, words, torch.float32).to(device).eval()
     (encoder,) = given.files.encoders([given.features], device, None)
-    return LikelihoodScorer(model, words, Photographs(encoder, photographs))
+    return LikelihoodScorer(
+        model, words, lambda names: encoder.encode([open_image(photographs / name) for name in names])
+    )
 
 
 def _cosines(folder: Path, photographs: Path, images: list[str], captions: list[str]) -> "Array":

@@ -11,7 +11,7 @@ from vitcapr.progress import print_lines
 
 if TYPE_CHECKING:
     from vitcapr.metrics.bootstrap import Array
-    from vitcapr.studies.preferences.judgments import Agreement, Corpus, JudgedCaptions
+    from vitcapr.studies.preferences.judgments import Agreement, JudgedCaptions
 
 
 def main(
@@ -44,14 +44,16 @@ def main(
         agreement,
         drop_candidates,
         drop_references,
+        read_corpus,
         read_crowdflower,
         read_expert,
     )
 
+    corpus = read_corpus(captions)
     if expert is not None:
-        judged = drop_candidates(read_expert(expert), _corpus(captions))
+        judged = drop_candidates(read_expert(expert), corpus)
     else:
-        judged = drop_references(read_crowdflower(crowdflower), _corpus(captions))  # type: ignore[arg-type]
+        judged = drop_references(read_crowdflower(crowdflower), corpus)  # type: ignore[arg-type]
     evaluation = evaluate(judged.captions, judged.references, metrics=split_commas(metrics), samples=0)
     per_image = evaluation.per_image.set_index("image_id").loc[list(judged.captions)]
     scores = {name: per_image[name].to_numpy() for name in evaluation.scores["metric"] if name in per_image}
@@ -63,20 +65,6 @@ def main(
     if output is not None:
         write_tables(output, taus=agreements.taus, differences=agreements.differences)
         write_figure(draw_agreement(agreements), output / "taus")
-
-
-def _corpus(path: Path) -> "Corpus":
-    from vitcapr.data.flickr8k import parse_token_file
-    from vitcapr.files import read_text
-    from vitcapr.formats.records import reading
-    from vitcapr.studies.preferences.judgments import Corpus
-
-    with reading(path, "a file of captions", "give Flickr8k.token.txt"):
-        listed, rejected = parse_token_file(read_text(path), path.name)
-    if rejected:
-        item, reason = rejected[0]
-        raise UserError(reason, where=item, remedy="give Flickr8k.token.txt")
-    return Corpus({one.caption_id: one.text for one in listed}, {one.caption_id: one.image_id for one in listed})
 
 
 def _by_vectors(
@@ -114,8 +102,9 @@ def _print(agreements: "Agreement", variant: str) -> None:
     from vitcapr.formats.terminal import print_listing
     from vitcapr.metrics.labels import COLUMNS
 
-    best = agreements.best(variant)
-    apart = {one["metric"]: one for one in agreements.differences_from(best, variant).to_dict("records")}
+    taus, differences = (frame[frame["variant"] == variant] for frame in agreements)
+    best = str(taus.set_index("metric")["tau"].idxmax())
+    apart = {one["metric"]: one for one in differences[differences["other"] == best].to_dict("records")}
     rows = []
     for metric, parts in agreements.taus.groupby("metric", sort=False):
         cells = [number(one["tau"], one["low"], one["high"], scale=100) for one in parts.to_dict("records")]

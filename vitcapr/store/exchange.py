@@ -1,24 +1,35 @@
-"""Features that other programs computed, as a sealed store that says so."""
+"""Features that other programs computed, as a sealed store that says so; and a store in the files that they read.
 
+``advance`` receives the number of rows after each piece written.
+"""
+
+import math
 import re
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+import h5py
 import numpy as np
+import pandas as pd
 
 from vitcapr.errors import UserError
-from vitcapr.files import canonical_json, sha256_bytes, sha256_file
+from vitcapr.files import atomic_path, canonical_json, sha256_bytes, sha256_file
 from vitcapr.formats.identity import match_images
 from vitcapr.formats.store_manifest import FORMAT
 from vitcapr.store.foreign_files import ForeignFeatures, Row
 from vitcapr.store.layout import ArrayLayout
+from vitcapr.store.reader import FeatureStore
 from vitcapr.store.seal import write_sealed
 from vitcapr.store.writer import StoreWriter, claimed, fingerprint_of, store_folder
 
 _OURS = re.compile(r"(patches|cls)(_[1-9][0-9]*)?|text")
 """The names of our arrays; a number is that of a hidden layer."""
 _CHUNK_OF_GRIDS, _CHUNK_OF_VECTORS = 64, 1024
+_ROWS_IN_PARTITION = 1 << 20
+
+Advance = Callable[[int], None]
 
 
 def import_features(
@@ -26,11 +37,11 @@ def import_features(
     stores: Path,
     name: str,
     *,
-    ids: Sequence[str] | None = None,
-    identity: str = "image_id",
-    grid: tuple[int, int] | None = None,
-    advance: Callable[[int], None] = lambda _: None,
-    say: Callable[[str], None] = lambda _: None,
+    ids: Sequence[str] | None,
+    identity: str,
+    grid: tuple[int, int],
+    advance: Advance,
+    say: Callable[[str], None],
 ) -> Path:
     """Write ``source`` into a store under ``stores``, its seal beside it.
 
@@ -41,8 +52,7 @@ def import_features(
     Args:
         name: name of the backbone in the attributes.
         ids: those of the data set, in row order; None keeps the order of the source.
-        grid: rows and columns of patches, where the source has them in one axis; without it they have no place.
-        advance: receives the number of rows written.
+        grid: rows and columns of patches, where the source has them in one axis; with (0, 0) they have no place.
         say: receives a line about rows and arrays that are not imported.
 
     Returns:
@@ -55,8 +65,8 @@ def import_features(
         say(f"{len(unused)} of {len(source.ids)} rows are not in the data set, '{source.ids[unused[0]]}' first")
     if source.unused:
         say(f"not imported, without a vector for each row: {', '.join(source.unused)}")
-    names, arrays, shapes, grid = _arrays(source, order[0], grid or (0, 0), identity)
-    chunk = _CHUNK_OF_GRIDS if any(name.startswith("patches") for name in arrays) else _CHUNK_OF_VECTORS
+    names, shapes, grid = _arrays(source, order[0], grid, identity)
+    chunk = _CHUNK_OF_GRIDS if any(name.startswith("patches") for name in names) else _CHUNK_OF_VECTORS
     axis = identity.removesuffix("_id")
     layouts = {
         array: ArrayLayout.for_rows(axis, (len(ids), *shape), chunk, dtype) for array, (shape, dtype) in shapes.items()
@@ -85,9 +95,10 @@ def import_features(
         for index in writer.chunks:
             rows = range(index * chunk, min((index + 1) * chunk, len(ids)))
             if writer.checksums(index) is None:
-                writer.write(
-                    index, {array: _chunk(arrays[array], layouts[array], order, rows, ids) for array in arrays}
-                )
+                chunks = {
+                    array: _chunk(source.rows[name], layouts[array], order, rows, ids) for array, name in names.items()
+                }
+                writer.write(index, chunks)
             advance(len(rows))
     sealed = writer.folder / "manifest.json"
     write_sealed(writer, [ids], identity, sealed)
@@ -115,10 +126,9 @@ def _in_one_folder(one: str, other: str) -> bool:
 
 def _arrays(
     source: ForeignFeatures, first_row: int, grid: tuple[int, int], identity: str
-) -> tuple[dict[str, str], dict[str, Row], dict[str, tuple[tuple[int, ...], str]], tuple[int, int]]:
-    """Our name -> the name in the source, how a row is read, and its shape and dtype; and the grid of patches."""
+) -> tuple[dict[str, str], dict[str, tuple[tuple[int, ...], str]], tuple[int, int]]:
+    """Our name -> the name in the source; the shape of a row and its dtype; and the grid of patches."""
     names: dict[str, str] = {}
-    arrays: dict[str, Row] = {}
     shapes: dict[str, tuple[tuple[int, ...], str]] = {}
     where = source.files[0]
     for name, row in source.rows.items():
@@ -127,18 +137,18 @@ def _arrays(
             raise UserError(f"'{name}' is {first.dtype} of shape {first.shape}, not features", where=where)
         vectors = "text" if identity == "caption_id" else "cls"
         ours = name if _OURS.fullmatch(name) else {1: vectors}.get(first.ndim, "patches")
-        if ours in arrays:
+        if ours in names:
             raise UserError(f"'{name}' is a second array of {ours}", where=where, remedy="choose one with --array")
         shape = first.shape
         if first.ndim == 3:
             grid, shape = (first.shape[0], first.shape[1]), (first.shape[0] * first.shape[1], first.shape[2])
         if ours.startswith("patches") and grid != (0, 0) and grid[0] * grid[1] != shape[0]:
             raise UserError(f"{shape[0]} patches are not {grid[0]} x {grid[1]}", where=where, remedy="correct --grid")
-        names[ours], arrays[ours] = name, row
+        names[ours] = name
         shapes[ours] = (tuple(shape), "float16" if first.dtype.itemsize == 2 else "float32")
-    if not arrays:
+    if not names:
         raise UserError("no array has a row for each id", where=where, remedy="give the ids with --ids")
-    return names, arrays, shapes, grid
+    return names, shapes, grid
 
 
 def _chunk(row: Row, layout: ArrayLayout, order: Sequence[int], rows: range, ids: Sequence[str]) -> np.ndarray:
@@ -153,3 +163,66 @@ def _chunk(row: Row, layout: ArrayLayout, order: Sequence[int], rows: range, ids
         if not np.isfinite(chunk[place]).all():
             raise UserError(f"the features of '{ids[number]}' are not finite")
     return chunk
+
+
+def to_h5(store: FeatureStore, path: Path, advance: Advance) -> None:
+    """A data set for each array (``patches``, ``cls``, or ``text``) and one for the ids (UTF-8 strings); attributes on
+    the root, nested ones as JSON.
+
+    Raises:
+        UserError: the disk has too little room; HDF5 would crash.
+    """
+    size = sum(math.prod(array.shape) * array.dtype.itemsize for array in store.values())
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if (free := shutil.disk_usage(path.parent).free) < size:
+        raise UserError(f"{size:,} bytes are to be written, and {free:,} are free", where=path, remedy="make room")
+    with atomic_path(path) as temporary, h5py.File(temporary, "w") as file:
+        for key, value in store.attributes.items():
+            file.attrs[key] = _attribute(value)
+        file.create_dataset(store.identity, data=store.ids, dtype=h5py.string_dtype())
+        for name, array in store.items():
+            data = file.create_dataset(name, array.shape, array.dtype)
+            for start in range(0, len(array), array.chunk):
+                block = array[start : start + array.chunk]
+                data[start : start + len(block)] = block
+                advance(len(block))
+
+
+def to_clip_retrieval(store: FeatureStore, folder: Path, advance: Advance) -> None:
+    """``img_emb/img_emb_0.npy`` (or ``text_emb``) and ``metadata/metadata_0.parquet``: vectors, a million a partition.
+
+    Raises:
+        UserError: the store has no vectors, only patches; or vectors of another store lie there.
+    """
+    name = "cls" if store.identity == "image_id" else "text"
+    if name not in store:
+        raise UserError(f"clip-retrieval keeps vectors, and the store has no '{name}'", where=store.manifest_path)
+    array, stem = store[name], "img_emb" if name == "cls" else "text_emb"
+    paths = [folder / stem / f"{stem}_{part}.npy" for part in range(-(-len(array) // _ROWS_IN_PARTITION))]
+    if left := sorted(set(folder.glob("*_emb/*.npy")) - set(paths)):
+        what = f"{left[0]} is of another store, and its metadata would be written over"
+        raise UserError(what, where=folder, remedy="export to a folder of its own")
+    for part, path in enumerate(paths):
+        start, stop = part * _ROWS_IN_PARTITION, min((part + 1) * _ROWS_IN_PARTITION, len(array))
+        metadata = folder / "metadata" / f"metadata_{part}.parquet"
+        metadata.unlink(missing_ok=True)  # The ids of other vectors must not stay beside these.
+        with atomic_path(path) as temporary, temporary.open("wb") as stream:
+            shape = (stop - start, *array.shape[1:])
+            header: dict[str, Any] = {"descr": array.dtype.str, "fortran_order": False, "shape": shape}
+            np.lib.format.write_array_header_2_0(stream, header)
+            for first in range(start, stop, array.chunk):
+                block = array[first : min(first + array.chunk, stop)]
+                stream.write(block.data)
+                advance(len(block))
+        with atomic_path(metadata) as temporary:
+            pd.DataFrame({store.identity: store.ids[start:stop]}).to_parquet(temporary)
+
+
+def _attribute(value: object) -> object:
+    """HDF5 attributes hold numbers, strings and vectors of numbers."""
+    if value is None:
+        return ""
+    plain = isinstance(value, (str, int, float)) or (
+        isinstance(value, list) and all(isinstance(part, (int, float)) for part in value)
+    )
+    return value if plain else canonical_json(value)

@@ -11,7 +11,7 @@ from PIL import Image
 from tests.browser import until
 from vitcapr.report.attended import encoded
 from vitcapr.report.figures.examples import mark_words
-from vitcapr.report.first_page.content import Noted, small, to_html
+from vitcapr.report.first_page import Noted, small, to_html
 
 pytestmark = pytest.mark.browser
 SHIFT = """

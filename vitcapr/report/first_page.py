@@ -1,8 +1,9 @@
-"""The first page of an experiment: one HTML file that needs no network."""
+"""The first page of an experiment: one HTML file that needs no network; what the jobs behind it cost."""
 
 import io
 import subprocess
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -13,10 +14,15 @@ from PIL import Image
 import vitcapr
 from vitcapr.data.images import data_url, thumbnail
 from vitcapr.formats.manifest import SPLITS, Manifest
+from vitcapr.formats.tables import Table, row
+from vitcapr.pipeline.records import RUNS, Records, Run
+from vitcapr.progress import format_seconds
 from vitcapr.report.attended import SCRIPT
 
 TEMPLATE = Path(__file__).with_suffix(".html")
 _SIDE = 260
+_SHOWN = 8
+"""Stages with a row of their own; the rest are added up."""
 Content = TypeVar("Content")
 
 
@@ -79,7 +85,7 @@ def to_html(*, title: str, facts: Sequence[tuple[str, str]], folder: str, again:
         facts: the parts of the experiment: a name and a text each.
         folder: of the page, as a reader types it.
         again: the command that runs the experiment again, empty where it is not known.
-        sections: what ``content.html`` has a section for; an empty one is left out.
+        sections: what ``first_page.html`` has a section for; an empty one is left out.
     """
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, undefined=jinja2.Undefined
@@ -87,3 +93,50 @@ def to_html(*, title: str, facts: Sequence[tuple[str, str]], folder: str, again:
     script = Markup(SCRIPT.read_text(encoding="utf-8"))
     page = {"title": title, "facts": facts, "folder": folder, "again": again, "code": code_version(), "script": script}
     return environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(page | sections)
+
+
+def cost(page: Path, files: Iterable[Path]) -> Noted[Table] | None:
+    """The table of the jobs behind ``files``; None where no job of these is recorded beside ``page``."""
+    folder = page.parent
+    if not (folder / RUNS).is_dir():
+        return None
+    places = [path.relative_to(folder).as_posix() for path in files if path.is_relative_to(folder)]
+    jobs = Records(folder).behind(places)
+    return Noted(cost_table(jobs), cost_note(jobs)) if jobs else None
+
+
+def cost_table(runs: Sequence[Run]) -> Table:
+    """Time, CPU time and peak memory by stage, the longest first, and of all."""
+    stages: dict[str, list[Run]] = defaultdict(list)
+    for run in runs:
+        stages[run.stage].append(run)
+    ordered = sorted(stages.items(), key=lambda item: (-sum(run.made["seconds"] for run in item[1]), item[0]))
+    rest = [run for _, each in ordered[_SHOWN:] for run in each]
+    groups = [
+        *ordered[:_SHOWN],
+        *([(f"{len(ordered) - _SHOWN} other stages", rest)] if rest else []),
+        ("all", list(runs)),
+    ]
+    lines = []
+    for name, several in groups:
+        made = [run.made for run in several]
+        seconds, cpu_seconds = (format_seconds(sum(each[key] for each in made)) for key in ("seconds", "cpu_seconds"))
+        memory = f"{max(each['peak_memory_mb'] for each in made) / 1000:.1f} GB"
+        lines.append(row(name, str(len(several)), seconds, cpu_seconds, memory))
+    return Table("", ("stage", "jobs", "time", "CPU time", "memory at most"), tuple(lines))
+
+
+def cost_note(runs: Sequence[Run]) -> str:
+    """What the numbers of :func:`cost_table` are."""
+    hosts = sorted({run.made["platform"] for run in runs})
+    days = sorted(run.made["started"][:10] for run in runs)
+    parts = [
+        "The jobs behind this page, without the figures. Times are added up; jobs that ran side by side took less time "
+        "together.",
+        f"Measured {days[0] if days[0] == days[-1] else f'{days[0]} to {days[-1]}'} on {'; '.join(hosts)}.",
+    ]
+    uses = [use for run in runs if (use := run.result_cache) is not None]
+    restored = sum(use["restored"] is not None for use in uses)
+    if restored:
+        parts.append(f"{restored} of {len(runs)} jobs were restored from the result cache; their first cost counts.")
+    return " ".join(parts)
