@@ -25,7 +25,7 @@ from scipy.stats import rankdata
 from torch.nn.functional import cross_entropy, normalize
 
 from benchmarks.inputs import measured
-from vitcapr.api.evaluation import evaluate_retrieval
+from vitcapr.api.retrieval_evaluation import evaluate_retrieval
 from vitcapr.batches.pairing import pair_by_file
 from vitcapr.batches.sources import feature_dims
 from vitcapr.batches.texts import FeatureTexts

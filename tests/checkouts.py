@@ -13,7 +13,8 @@ def copy_checkout(folder: Path, *more: str, like: Path = REPOSITORY) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name in (*PARTS, *more):
         if (like / name).is_dir():
-            shutil.copytree(like / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+            # With the compiled modules and known digests, but for those that another process just writes.
+            shutil.copytree(like / name, folder / name, ignore=shutil.ignore_patterns("*.pyc.*", "*.partial"))
         else:
             shutil.copy2(like / name, folder / name)
     (folder / "slurm").symlink_to("profiles/slurm")

@@ -95,12 +95,13 @@ def snakemake_forks() -> Forks:
 
 @cache
 def planning_forks() -> Forks:
-    """For runs of Snakemake whose package is the installed one: what reads the Snakefile is imported."""
+    """For runs of Snakemake whose package is the installed one: what reads the Snakefile is imported, and the code of
+    every stage is known."""
     import vitcapr
 
     packages = tuple(f"vitcapr.{name}." for name in ("config", "experiment", "pipeline", "stages"))
     names = [module.name for module in pkgutil.walk_packages(vitcapr.__path__, "vitcapr.")]
-    return Forks(*SNAKEMAKE, *(name for name in names if name.startswith(packages)))
+    return Forks(*SNAKEMAKE, *(name for name in names if name.startswith(packages)), "stage_code")
 
 
 def serve(address: str) -> None:
@@ -180,8 +181,17 @@ def note_opened(folder: Path, arguments: Sequence[str]) -> None:
     multiprocessing.util.Finalize(None, write, exitpriority=0)
 
 
-if __name__ == "__main__":
-    for module in sys.argv[2:]:
+def prepare(modules: Sequence[str]) -> None:
+    """Import the modules. Snakemake looks for plugins once; a logger may lie beside a project and is found later."""
+    for module in modules:
         importlib.import_module(module)
+    if "snakemake.cli" in modules:
+        snakemake: Any = sys.modules["snakemake.cli"]
+        for kind in ("Executor", "Storage", "Report", "Scheduler"):
+            getattr(snakemake, f"{kind}PluginRegistry")()
+
+
+if __name__ == "__main__":
+    prepare(sys.argv[2:])
     gc.freeze()  # else the first collection of each fork copies all pages
     serve(sys.argv[1])

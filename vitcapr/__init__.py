@@ -11,7 +11,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "UserError": "vitcapr.errors",
     "evaluate": "vitcapr.api.evaluation",
-    "evaluate_retrieval": "vitcapr.api.evaluation",
+    "evaluate_retrieval": "vitcapr.api.retrieval_evaluation",
     "load_captioner": "vitcapr.api.captioner",
     "load_retriever": "vitcapr.api.retriever",
     "open_features": "vitcapr.store.reader",

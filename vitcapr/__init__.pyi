@@ -1,6 +1,6 @@
 from vitcapr.api.captioner import load_captioner as load_captioner
 from vitcapr.api.evaluation import evaluate as evaluate
-from vitcapr.api.evaluation import evaluate_retrieval as evaluate_retrieval
+from vitcapr.api.retrieval_evaluation import evaluate_retrieval as evaluate_retrieval
 from vitcapr.api.retriever import load_retriever as load_retriever
 from vitcapr.api.steps import extract as extract
 from vitcapr.api.steps import run as run

@@ -90,6 +90,12 @@ def test_a_file_name_of_the_annotations_is_its_image(tmp_path: Path) -> None:
     assert by_name.scores.equals(vitcapr.evaluate({139: CAPTIONS[139]}, references, metrics=["bleu"], samples=0).scores)
     with pytest.raises(UserError, match="an image has two captions"):
         vitcapr.evaluate({"139.jpg": "a", 139: "b"}, references, metrics=["bleu"], samples=0)
+    # It is not the id of another image.
+    references.write_text(json.dumps(coco_captions({1: "0.jpg", 2: "1.jpg"}, {1: ["a"], 2: ["b c"]})))
+    scored = vitcapr.evaluate({"1.jpg": "b c"}, references, metrics=["bleu"], samples=0)
+    assert scored.per_image["image_id"].tolist() == ["2"]
+    with pytest.raises(UserError, match=r"1 of 1 captions are of images that have no reference .*image 2.jpg"):
+        vitcapr.evaluate({"2.jpg": "b c"}, references, metrics=["bleu"])
 
 
 def test_a_caption_goes_to_the_image_of_its_path(tmp_path: Path) -> None:
@@ -105,14 +111,6 @@ def test_a_caption_goes_to_the_image_of_its_path(tmp_path: Path) -> None:
     assert scored.per_image["image_id"].tolist() == ["0", "1", "2"]
     with pytest.raises(UserError, match=r"'1.jpg' may be the image 'train/1.jpg' or 'val/1.jpg' \(the captions\)"):
         vitcapr.evaluate({"1.jpg": "a cat"}, tmp_path / "refs.json", metrics=["bleu"])
-
-
-def test_a_file_name_is_not_the_id_of_another_image(tmp_path: Path) -> None:
-    (tmp_path / "refs.json").write_text(json.dumps(coco_captions({1: "0.jpg", 2: "1.jpg"}, {1: ["a"], 2: ["b c"]})))
-    scored = vitcapr.evaluate({"1.jpg": "b c"}, tmp_path / "refs.json", metrics=["bleu"], samples=0)
-    assert scored.per_image["image_id"].tolist() == ["2"]
-    with pytest.raises(UserError, match=r"1 of 1 captions are of images that have no reference .*image 2.jpg"):
-        vitcapr.evaluate({"2.jpg": "b c"}, tmp_path / "refs.json", metrics=["bleu"])
 
 
 @pytest.mark.parametrize(
@@ -148,6 +146,7 @@ def test_a_text_is_one_reference(language: str) -> None:
     [
         ([], REFERENCES, "there is no caption to score"),
         ([{"image_id": 139}], REFERENCES, "not a results file of COCO.*0.caption"),
+        ([{"image_id": 1, "caption": None}], REFERENCES, "COCO, .*: image_id 1: 0.caption: Input should be a valid"),
         ([{"image_id": 139, "caption": "a"}] * 2, REFERENCES, "an image has two captions .*image 139"),
         ({1: "a cat", 139: "b"}, REFERENCES, "1 of 2 captions are of images that have no reference .*image 1"),
         ({139: "a", "139": "b"}, REFERENCES, "an image is there twice .*image 139"),

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 
 from tests.data_sets import token_table
 from vitcapr.batches.loader import Batch, Batches
@@ -43,16 +42,6 @@ def read(texts: Texts, **options: object) -> list[Batch]:
 def captions_in(batch: Batch) -> list[int]:
     """The captions of a batch of ``features()``."""
     return [int(value) - 100 for value in batch.texts[:, 0]]
-
-
-def test_all_captions_of_every_image_once() -> None:
-    batches = read(features(), seed=3, epoch=1)
-    assert sorted(caption for batch in batches for caption in captions_in(batch)) == list(range(len(OWNER)))
-    for batch in batches:
-        assert batch.texts.dtype == torch.float16
-        assert OWNER[captions_in(batch)].tolist() == batch.rows[batch.image_index].tolist()
-        assert batch.features["cls"].tolist() == STORE["cls"].values[batch.rows].tolist()
-        assert (batch.image_index.diff() >= 0).all()
 
 
 @pytest.mark.parametrize("count", [1, 2])

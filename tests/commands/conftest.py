@@ -1,5 +1,6 @@
 """A whole experiment, very small, as its rules lay it out: photographs, features, a captioner, two retrievers."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -68,3 +69,17 @@ def project(_experiment: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(_experiment)
     monkeypatch.setenv("VITCAPR_BACKBONES", str(_experiment / "backbones"))
     return _experiment
+
+
+@pytest.fixture(scope="module")
+def _copy(_experiment: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return Path(shutil.copytree(_experiment, tmp_path_factory.mktemp("copy") / "project"))
+
+
+@pytest.fixture
+def copied_project(_copy: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same, a copy for the tests of one module, which add to it."""
+    monkeypatch.chdir(_copy)
+    monkeypatch.setenv("VITCAPR_BACKBONES", str(_copy / "backbones"))
+    monkeypatch.setenv("VITCAPR_STORES", "results/stores")
+    return _copy

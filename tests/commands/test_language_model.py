@@ -27,22 +27,10 @@ PHASES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def _copy(_experiment: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return Path(shutil.copytree(_experiment, tmp_path_factory.mktemp("language_model") / "project"))
-
-
 @pytest.fixture
-def project(_copy: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(_copy)
-    monkeypatch.setenv("VITCAPR_BACKBONES", str(_copy / "backbones"))
-    return _copy
-
-
-@pytest.fixture
-def trained(project: Path) -> dict[str, Any]:
+def trained(copied_project: Path) -> dict[str, Any]:
     """The inputs of decoding, of a captioner that is trained once."""
-    results, backbones = project / "results/toy", project / "backbones"
+    results, backbones = copied_project / "results/toy", copied_project / "backbones"
     folder, text = results / "captioners/tiny", results / "text/pieces/tiny"
     inputs = {"features": results / "features/vit/manifest.json", "manifest": results / "data/manifest.json"}
     words = {"vocabulary": text / "vocabulary.json"}
@@ -85,18 +73,18 @@ def test_pieces_are_words_where_people_read(trained: dict[str, Any], tmp_path: P
 
 
 def test_a_published_captioner_writes_the_same_elsewhere(
-    trained: dict[str, Any], project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    trained: dict[str, Any], copied_project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    url, photograph = f"memory://published-{uuid.uuid4().hex}", project / "photos/photo 03.png"
+    url, photograph = f"memory://published-{uuid.uuid4().hex}", copied_project / "photos/photo 03.png"
     push(trained["captioner"], url)
     here, there = (vitcapr.load_captioner(place).caption(photograph)[0] for place in (trained["captioner"], url))
     assert (here.caption, here.log_prob) == (there.caption, there.log_prob)
 
 
-def test_another_language_model_is_refused(trained: dict[str, Any], project: Path, tmp_path: Path) -> None:
+def test_another_language_model_is_refused(trained: dict[str, Any], copied_project: Path, tmp_path: Path) -> None:
     backbones = tmp_path / "backbones"
-    shutil.copytree(project / "backbones", backbones)
+    shutil.copytree(copied_project / "backbones", backbones)
     save_language_model(backbones / "tiny-llama", TEXTS, rms_norm_eps=1e-3)
     with pytest.MonkeyPatch.context() as patch, pytest.raises(UserError, match="other weights of its language model"):
         patch.setenv("VITCAPR_BACKBONES", str(backbones))

@@ -24,8 +24,9 @@ from PIL import Image
 import vitcapr
 from tests.browser import running
 from tests.data_sets import encoded
-from vitcapr.commands.caption_page import HEADERS, CaptionPage, Limits
-from vitcapr.commands.web import PageServer
+from vitcapr.commands.caption_page import HEADERS, CaptionPage, Limits, TrainingImages, usual_cosine
+from vitcapr.commands.serve import PageServer
+from vitcapr.data.photographs import open_image
 from vitcapr.errors import UserError
 
 ATTENTION, WORDS = "results/toy/captioners/patch_attention", "results/toy/retrievers/words"
@@ -279,3 +280,25 @@ def test_a_port_in_use_is_one_line(server: PageServer) -> None:
         PageServer([], "127.0.0.1", server.port)
     with pytest.raises(UserError, match="cannot listen"):
         PageServer([], "192.0.2.1", 0)
+
+
+def test_the_usual_cosine_by_hand() -> None:
+    """Of three vectors, the nearest other one has cosine 0.8, 0.8 and 0.6; a hundredth of the way from 0.6 to 0.8."""
+    assert usual_cosine(np.array([[1.0, 0, 0], [0.8, 0.6, 0], [0, 1.0, 0]])) == pytest.approx(0.604)
+
+
+def test_a_training_image_is_usual_and_samples_are_test_images(project: Path) -> None:
+    captioner = vitcapr.load_captioner(ATTENTION)
+    images = TrainingImages(captioner)
+    assert images.samples == ["photo 03.png", "photo 07.png", "photo 11.png"]
+    assert images.sample(0) == Path(PHOTOGRAPH).read_bytes()
+    likeness = images.likeness(open_image("photos/photo 00.png"))
+    assert likeness is not None
+    assert likeness["cosine"] == pytest.approx(1, abs=1e-3)
+    assert likeness["usual"] < 1
+    (project / "results/toy/data").rename(project / "away")
+    try:
+        images = TrainingImages(captioner)
+        assert (images.samples, images.likeness(Image.new("RGB", (9, 9)))) == ([], None)
+    finally:
+        (project / "away").rename(project / "results/toy/data")

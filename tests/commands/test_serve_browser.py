@@ -9,7 +9,7 @@ import pytest
 import vitcapr
 from tests.browser import requested, running, size, until
 from vitcapr.commands.caption_page import HEADERS, CaptionPage, Limits
-from vitcapr.commands.web import PageServer
+from vitcapr.commands.serve import PageServer
 from vitcapr.data.photographs import open_image
 
 pytestmark = pytest.mark.browser

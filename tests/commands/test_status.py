@@ -1,30 +1,34 @@
-"""What a status says of stores that are gone."""
+"""What a status says of stores that are gone, and of jobs."""
 
-import shutil
+import json
 from pathlib import Path
 
-import pytest
+import numpy as np
 
-import vitcapr
-from tests.checkpoints import make_dataset
-from tests.commands.conftest import write_backbones
-from vitcapr.errors import UserError
+from tests.commands.stores import write_store
+from vitcapr.commands.status import describe
+from vitcapr.pipeline.dry_run import RUNS_NOW
 from vitcapr.store.check import lost_stores
-from vitcapr.store.reader import open_features
 
 
-def test_a_store_that_was_deleted_is_named_with_the_rules_that_make_it_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_backbones(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("VITCAPR_STORES", "results/stores")
-    results = Path("results/a")
-    make_dataset(results / "data", 5)
-    store = vitcapr.extract(results / "data", "noise-vit", results / "features/vit", device="cpu")
-    sealed = Path(store, "manifest.json")
-    assert list(lost_stores(results)) == []
-    shutil.rmtree("results/stores")
-    assert list(lost_stores(results)) == [(sealed, "--forcerun extract --until seal")]
-    with pytest.raises(UserError, match=r"the feature store is gone .*snakemake --forcerun extract --until seal"):
-        open_features(sealed)
+def test_a_store_that_was_deleted_is_named_with_the_rules_that_make_it_again(tmp_path: Path) -> None:
+    sealed = write_store(
+        tmp_path, {"cls": np.ones((2, 3), np.float16)}, ["a", "b"], sealed="a/features/vit/manifest.json"
+    )
+    assert list(lost_stores(tmp_path / "a")) == []
+    (tmp_path / "stores").rename(tmp_path / "elsewhere")
+    assert list(lost_stores(tmp_path / "a")) == [(sealed, "")]  # no rule makes an imported one
+    content = json.loads(sealed.read_text())
+    del content["attributes"]["imported"]
+    sealed.write_text(json.dumps(content))
+    assert list(lost_stores(tmp_path / "a")) == [(sealed, "--forcerun extract --until seal")]
+
+
+def test_jobs_with_reasons_are_listed_and_the_others_counted() -> None:
+    jobs = [("data", [RUNS_NOW]), ("decode a/beam", ["rate 1 -> 2", "was interrupted"]), ("score", [])]
+    assert "\n".join(describe("demo", jobs)).splitlines() == [
+        *("demo: 3 jobs to run", "", "  data           runs now", "  decode a/beam  rate 1 -> 2; was interrupted", ""),
+        *("and 1 that follow from these (snakemake --dry-run lists them)", ""),
+        "Snakemake runs here. If it does not, it was killed: snakemake --unlock",
+    ]
+    assert list(describe("demo", [])) == ["demo: everything is up to date"]

@@ -34,14 +34,6 @@ def hashed(monkeypatch):
     return names
 
 
-def test_each_file_is_read_once(tmp_path, folder, hashed):
-    cache = tmp_path / "cache" / "digests.json"
-    first = content_digest(folder, cache)
-    assert sorted(hashed) == ["a.jpg", "b.jpg"]
-    assert content_digest(folder, cache) == first
-    assert len(hashed) == 2
-
-
 def test_an_edit_is_seen_though_size_and_modification_time_stay_and_touching_is_none(tmp_path, folder):
     """`cp -p` and `rsync -t` put back old times; the change time tells."""
     cache = tmp_path / "digests.json"

@@ -4,11 +4,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vitcapr.data.flickr8k import SIZES, list_flickr8k, random_splits
+from vitcapr.data.collect import Listing
+from vitcapr.data.flickr8k import SIZES, list_images, random_splits
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.data_photographs import data_photographs
+
+
+def listed(files: list[str], text: Path, splits: str = "random") -> Listing:
+    return list_images(None, files, text=str(text), splits=splits, seed=0)
 
 
 @pytest.fixture
@@ -115,20 +120,6 @@ def test_dirt_is_left_out_and_listed_and_the_rest_is_there_in_order(tmp_path, fo
     ]
 
 
-def test_a_zip_of_photographs_gives_the_same_rows_as_their_folder(tmp_path, folders, write_zip, photographs):
-    images = write_zip(
-        tmp_path / "Flickr8k_Dataset.zip",
-        {f"Flicker8k_Dataset/{name}": content for name, content in photographs.items()},
-    )
-    unpacked = read_manifest(run(tmp_path / "unpacked", *folders))
-    packed = read_manifest(run(tmp_path / "packed", images, folders[1]))
-    assert packed.image_root == images
-    assert packed.images["path"].tolist() == [f"Flicker8k_Dataset/{path}" for path in unpacked.images["path"]]
-    assert packed.images.drop(columns="path").equals(unpacked.images.drop(columns="path"))
-    for name in ("captions.parquet", "rejected.csv"):
-        assert (tmp_path / "packed" / name).read_bytes() == (tmp_path / "unpacked" / name).read_bytes()
-
-
 def test_kaggle_captions_count_again_and_may_hold_commas(tmp_path, write_files):
     text = write_files(
         tmp_path,
@@ -137,7 +128,7 @@ def test_kaggle_captions_count_again_and_may_hold_commas(tmp_path, write_files):
             'b.jpg,"He said ""no"" ."\r\n\r\nb.jpg,A dog, unquoted .\r\n,lost\r\nalone\r\n'
         },
     )
-    listing = list_flickr8k(["Images/b.jpg", "Images/a.jpg"], text / "captions.txt", splits="random", seed=0)
+    listing = listed(["Images/b.jpg", "Images/a.jpg"], text / "captions.txt")
     assert listing.captions[["caption_id", "text", "image_row"]].values.tolist() == [
         ["b.jpg#0", "A dog , running .", 1],
         ["a.jpg#0", "A cat .", 0],
@@ -161,7 +152,7 @@ def test_official_splits_need_their_lists(tmp_path, write_files):
         r".*set data\.flickr8k\.splits: random"
     )
     with pytest.raises(UserError, match=message):
-        list_flickr8k(["a.jpg"], text / "captions.txt", splits="official", seed=0)
+        listed(["a.jpg"], text / "captions.txt", "official")
 
 
 @settings(max_examples=50)
@@ -189,7 +180,7 @@ def test_random_splits_are_the_official_ones_or_as_many_as_an_eighth(number, siz
 def test_of_two_files_of_one_name_the_shallower_counts(tmp_path, write_files):
     text = write_files(tmp_path, {"captions.txt": "image,caption\na.jpg,A .\n"})
     files = ["backup/2/a.jpg", "b/a.jpg", "c/a.jpg"]
-    assert list_flickr8k(files, text, splits="random", seed=0).images["path"].tolist() == ["b/a.jpg"]
+    assert listed(files, text).images["path"].tolist() == ["b/a.jpg"]
 
 
 @pytest.mark.parametrize(
@@ -242,9 +233,9 @@ def test_the_real_flickr8k(tmp_path, real_data):
 
 def test_lines_that_end_with_carriage_returns_are_lines(tmp_path, write_files):
     text = write_files(tmp_path, {"captions.token": "a.jpg#0\tA dog .\rb.jpg#0\tA cat .\r"})
-    listing = list_flickr8k(["a.jpg", "b.jpg"], text / "captions.token", splits="random", seed=0)
+    listing = listed(["a.jpg", "b.jpg"], text / "captions.token")
     assert listing.captions[["image_row", "text"]].values.tolist() == [[0, "A dog ."], [1, "A cat ."]]
     text = write_files(tmp_path, {"captions.token": "a.jpg#0\tA dog .\rb.jpg#0\tA cat .\nb.jpg#1\tA cow .\r\n"})
-    listing = list_flickr8k(["a.jpg", "b.jpg"], text / "captions.token", splits="random", seed=0)
+    listing = listed(["a.jpg", "b.jpg"], text / "captions.token")
     assert listing.captions[["caption_id", "text"]].values.tolist() == [["b.jpg#1", "A cow ."]]
     assert listing.rejected == [("captions.token:1", "a carriage return inside the line")]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from tests.data_sets import encoded
-from vitcapr.data.images import BadImage, ImageFacts, ImageSource, decode, decoders_of, inspect_all, thumbnail
+from vitcapr.data.images import BadImage, ImageSource, decode, inspect_all, thumbnail
 from vitcapr.data.photographs import find_photographs, open_photograph
 from vitcapr.progress import Reporter
 
@@ -27,14 +27,16 @@ def pixels(content: bytes) -> np.ndarray:
     return np.asarray(image)
 
 
+def png_chunk(kind: bytes, body: bytes, checksum: int | None = None) -> bytes:
+    right = zlib.crc32(kind + body)
+    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", right if checksum is None else checksum)
+
+
 def png_claiming(width: int, height: int) -> bytes:
     """A PNG that is hardly more than its claim."""
 
-    def chunk(kind: bytes, body: bytes) -> bytes:
-        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
-
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b""))
+    return b"\x89PNG\r\n\x1a\n" + png_chunk(b"IHDR", header) + png_chunk(b"IDAT", zlib.compress(b""))
 
 
 # v * 255 / 65535 = v / 257, rounded: 128 / 257 = 0.498, 129 / 257 = 0.502, 25700 / 257 = 100, 65534 / 257 = 254.996
@@ -148,11 +150,6 @@ def test_a_sixteen_bit_and_a_transparent_picture_are_turned_too():
 @pytest.mark.parametrize("exif", [b"Exif\x00\x00garbage", b"Exif\x00\x00II*\x00\xff\xff\xff\x7f"])
 def test_unreadable_exif_costs_nothing(picture, exif):
     assert decode(picture(exif=exif), LIMIT).size == (6, 4)
-
-
-def png_chunk(kind: bytes, body: bytes, checksum: int | None = None) -> bytes:
-    right = zlib.crc32(kind + body)
-    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", right if checksum is None else checksum)
 
 
 def jpeg_segment(marker: int, body: bytes) -> bytes:
@@ -276,10 +273,11 @@ def test_all_are_inspected_in_order_and_bad_ones_do_not_stop_it(tmp_path, pictur
     files |= {"7.png": b"", "9.png": picture(size=(6, 4), exif=exif)}
     write_files(tmp_path, files)
     with ImageSource(tmp_path) as source, Reporter(tmp_path / "log") as reporter:
-        found = list(inspect_all(source, [f"{i}.png" for i in range(30)], LIMIT, reporter))
-    assert isinstance(found.pop(7), BadImage)
-    assert found.pop(8) == ImageFacts(width=4, height=6, digest=hashlib.sha256(files["9.png"]).digest())
-    assert [facts.width for facts in found] == [i + 1 for i in range(30) if i not in (7, 9)]
+        reason, size, digest, decoders = inspect_all(source, [f"{i}.png" for i in range(30)], LIMIT, reporter)
+    assert [row for row, why in enumerate(reason) if why] == [7]
+    assert size.tolist() == [[0, 0] if i == 7 else [4, 6] if i == 9 else [i + 1, 5] for i in range(30)]
+    assert digest[9].tobytes() == hashlib.sha256(files["9.png"]).digest()
+    assert decoders == {}
     assert "30/30 images" in (tmp_path / "log").read_text()
 
 
@@ -292,7 +290,7 @@ def test_the_size_is_that_of_the_upright_picture(tmp_path, write_files, format):
         files[f"{orientation}.{format}"] = encoded(Image.new("RGB", (10, 9)), format, exif=exif)
     write_files(tmp_path, files)
     with ImageSource(tmp_path) as source, Reporter(tmp_path / "log") as reporter:
-        sizes = [(facts.width, facts.height) for facts in inspect_all(source, list(files), LIMIT, reporter)]
+        sizes = [tuple(size) for size in inspect_all(source, list(files), LIMIT, reporter).size.tolist()]
     assert sizes == [decode(content, LIMIT).size for content in files.values()]
     assert {(10, 9), (9, 10)} == set(sizes)
 
@@ -310,8 +308,7 @@ def test_heic_is_read_with_its_extra_and_names_it_without(tmp_path: Path, monkey
     assert np.abs(pixels(stream.getvalue()).astype(int) - (200, 30, 60)).max() < 6
     (tmp_path / "a.heic").write_bytes(stream.getvalue())
     with ImageSource(tmp_path) as source, Reporter() as reporter:
-        facts = list(inspect_all(source, ["a.heic"], LIMIT, reporter))
-    assert decoders_of(facts[0].heif) == {"pillow-heif": heif.__version__}
+        assert inspect_all(source, ["a.heic"], LIMIT, reporter).decoders == {"pillow-heif": heif.__version__}
     monkeypatch.setattr("vitcapr.data.images._reads_heif", lambda: False)
     with pytest.raises(BadImage, match=r"pip install 'vitcapr\[heic\]'"):
         decode(stream.getvalue(), LIMIT)
@@ -361,12 +358,12 @@ def test_opening(folder: Path) -> None:
         open_photograph(folder / "deep")
 
 
-def test_a_thumbnail_keeps_its_shape_and_drops_the_rest() -> None:
-    picture = Image.new("RGB", (1000, 500), (200, 30, 30))
-    picture.info = {"exif": b"x" * 60_000, "icc_profile": b"y" * 60_000}
-    content = thumbnail(picture)
-    with Image.open(io.BytesIO(content)) as small:
-        assert (small.format, small.size) == ("JPEG", (320, 160))
-    assert len(content) < 5_000
-    with Image.open(io.BytesIO(thumbnail(Image.new("RGB", (30, 20))))) as small:
-        assert small.size == (30, 20)
+@pytest.mark.parametrize(("file_format", "look"), [("JPEG", {}), ("WEBP", {"quality": 75})])
+def test_a_thumbnail_keeps_its_shape_and_drops_the_rest(file_format: str, look: dict[str, int]) -> None:
+    for size, small_size in (((1000, 500), (320, 160)), ((30, 20), (30, 20))):
+        picture = Image.new("RGB", size, (200, 30, 30))
+        picture.info = {"exif": b"x" * 60_000, "icc_profile": b"y" * 60_000}
+        content = thumbnail(picture, 320, file_format, **look)
+        assert len(content) < 3_000
+        with Image.open(io.BytesIO(content)) as small:
+            assert (small.format, small.size) == (file_format, small_size)

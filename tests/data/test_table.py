@@ -188,24 +188,6 @@ def test_a_list_is_read_in_linear_time() -> None:
             split_captions(text)
 
 
-def test_tars_of_webdataset_stay_packed(tmp_path: Path, images: Path) -> None:
-    packed = tmp_path / "shards"
-    packed.mkdir()
-    with tarfile.open(packed / "0.tar", "w") as tar:
-        for key, name, split in (("0001", "a.png", "train"), ("0002", "b.png", "val")):
-            tar.add(images / name, f"{key}.png")
-            content = json.dumps({"caption": [f"of {name}", "more"], "split": split}).encode()
-            member = tarfile.TarInfo(f"{key}.json")
-            member.size = len(content)
-            tar.addfile(member, io.BytesIO(content))
-    for place in (packed, packed / "0.tar"):
-        manifest = run(tmp_path / "out", images=str(place))
-        assert manifest.images["path"].tolist() == ["0.tar/0001.png", "0.tar/0002.png"]
-        assert manifest.captions["text"].tolist() == ["of a.png", "more", "of b.png", "more"]
-        with ImageSource(manifest.image_root) as source:
-            assert source.read("0.tar/0001.png") == (images / "a.png").read_bytes()
-
-
 def test_items_of_one_name_in_a_tar_are_listed(tmp_path: Path, images: Path) -> None:
     with tarfile.open(tmp_path / "0.tar", "w") as tar:
         for name in NAMES:

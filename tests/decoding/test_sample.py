@@ -53,20 +53,6 @@ def test_words_are_drawn_with_their_probability(one_word, options, expected):
         assert counts[word] / 1000 == pytest.approx(chance, abs=0.04)
 
 
-def test_a_nucleus_of_any_size_is_found_in_a_large_vocabulary():
-    """One word holds half of the probability and 500 words hold the rest; a nucleus of 0.75 has 251 words."""
-    logits = torch.zeros(504, 504)
-    logits[:, :4] = -torch.inf
-    logits[START, 4] = math.log(499.0)
-    logits[4:, END] = 99.0
-    model = MarkovCaptioner(logits)
-    counts = drawn(model, top_p=0.75)
-    assert counts[4] / 1000 == pytest.approx(2 / 3, abs=0.04)
-    assert max(counts) <= 4 + 250
-    assert len(counts) > 150
-    assert drawn(model, top_p=0.49).keys() == {4}
-
-
 def test_log_probabilities_are_the_captioners_own(one_word):
     """Whatever the temperature and the cuts; 30 is the sum of the forbidden tokens' weights."""
     options = {**SPECIALS, "max_length": 3, "temperature": 2.0, "length_penalty": 1.0}

@@ -17,13 +17,14 @@ from vitcapr.demo.backbone_targets import (
     IGNORED,
     ObjectNames,
     build_targets,
-    collect_names,
+    names_of_train,
     surroundings,
 )
 from vitcapr.demo.dataset import write_scenes
 from vitcapr.demo.room import ScenesConfig
 from vitcapr.demo.stages.train_backbone import train_backbone
 from vitcapr.errors import UserError
+from vitcapr.formats.manifest import read_manifest
 from vitcapr.pipeline.run import run_stage
 from vitcapr.progress import Reporter
 
@@ -71,22 +72,24 @@ def test_targets_by_hand(tmp_path: Path) -> None:
     captions = pd.DataFrame({"image_id": ["a"] * 3, "text": ["A red ball.", "Two balls, one red!", "一个红色小球。"]})
     names = ObjectNames(["ball", "box"], ["blue", "green", "red"], ["dotted", "plain"], ["ball", "red"], most=4)
     targets = build_targets(["a", "b"], objects, captions, names, image_root=tmp_path, grid=2, size=4)
-    assert targets.kind[0].tolist() == [1, IGNORED, 1, 0]
-    assert targets.color[0].tolist() == [3, IGNORED, 2, 0]
-    assert targets.texture[0].tolist() == [2, IGNORED, 1, 0]
-    assert targets.count[0].tolist() == [2, IGNORED, 2, IGNORED]
-    assert targets.numbers.tolist() == [[2, 1], [0, 0]]
-    assert targets.present[0].tolist() == [0, 1, 1, 1, 0, 0]
-    assert targets.words.tolist() == [[0.5, 1.0], [0.0, 0.0]]
-    assert targets.kind[1].tolist() == [0, 0, 0, 0]
+    assert targets["kind"][0].tolist() == [1, IGNORED, 1, 0]
+    assert targets["color"][0].tolist() == [3, IGNORED, 2, 0]
+    assert targets["texture"][0].tolist() == [2, IGNORED, 1, 0]
+    assert targets["count"][0].tolist() == [2, IGNORED, 2, IGNORED]
+    assert targets["numbers"].tolist() == [[2, 1], [0, 0]]
+    assert targets["present"][0].tolist() == [0, 1, 1, 1, 0, 0]
+    assert targets["words"].tolist() == [[0.5, 1.0], [0.0, 0.0]]
+    assert targets["kind"][1].tolist() == [0, 0, 0, 0]
 
 
-def test_words_that_are_rare_or_everywhere_are_not_learnt() -> None:
+def test_words_that_are_rare_or_everywhere_are_not_learnt(tmp_path: Path) -> None:
     texts = ["a red ball"] * 100 + ["a blue ball"] * 100 + ["a green ball"]
-    captions = pd.DataFrame({"image_id": [str(number) for number in range(201)], "text": texts})
+    captions = [(str(number), "en", text) for number, text in enumerate(texts)]
+    splits = {str(number): "train" for number in range(201)}
     objects = pd.DataFrame({"image_id": ["0", "0", "1"], "kind": ["ball"] * 3, "color": ["red", "red", "blue"]})
-    objects["texture"] = "plain"
-    names = collect_names(objects, captions, images=201)
+    objects = objects.assign(texture="plain", object_id=range(3), mask="mask.png", label=1, words=[["ball"]] * 3)
+    manifest = write_data_set(tmp_path, splits, captions, objects=objects)
+    names = names_of_train(read_manifest(manifest), manifest)
     assert names == ObjectNames(["ball"], ["blue", "red"], ["plain"], ["blue", "red"], most=2)
 
 

@@ -18,17 +18,6 @@ def group(kind: str, color: str = "red", size: str = "small", texture: str = "pl
     return Group(kind, color, size, texture, (THING,) * count)
 
 
-def every_caption() -> list[tuple[Scene, str]]:
-    return [
-        (scene, text) for index, scene in enumerate(SCENES) for text in captions.english(scene, stream(3, index, 2))
-    ]
-
-
-def test_the_verb_has_the_number_of_its_subject() -> None:
-    for scene, text in every_caption():
-        assert not re.search(r"\bis\b" if scene.groups[0].count > 1 else r"\bare\b", text), text
-
-
 def test_five_distinct_sentences() -> None:
     for index, scene in enumerate(SCENES):
         for write, purpose in ((captions.english, 2), (captions.chinese, 3)):
@@ -37,10 +26,11 @@ def test_five_distinct_sentences() -> None:
 
 
 def test_english_sentences_are_sentences() -> None:
-    for _, text in every_caption():
-        assert re.fullmatch(r"[A-Z][a-z ,]+\.", text), text
-        assert "  " not in text
-        assert not re.search(r"\ba [aeiou]|\ban [^aeiou]|\b(\w+) \1\b", text.lower()), text
+    for index, scene in enumerate(SCENES):
+        other_number = r"\bis\b" if scene.groups[0].count > 1 else r"\bare\b"
+        for text in captions.english(scene, stream(3, index, 2)):
+            assert re.fullmatch(r"[A-Z][a-z ,]+\.", text), text
+            assert not re.search(rf"  |{other_number}|\ba [aeiou]|\ban [^aeiou]|\b(\w+) \1\b", text.lower()), text
 
 
 def test_chinese_captions_make_the_same_claims() -> None:

@@ -1,9 +1,19 @@
+import json
+from pathlib import Path
+
 import numpy as np
+import pandas as pd
 import pytest
 import torch
+from PIL import Image
 
+from tests.data_sets import write_data_set, write_texts
 from vitcapr.demo import grounding
 from vitcapr.demo.grounding import MaskedPicture, attention_share, interpolation, pointing_chance, pointing_hit
+from vitcapr.demo.stages.score_grounding import score_grounding
+from vitcapr.formats.captions import AttentionTable, write_attention
+from vitcapr.formats.vocabulary import Vocabulary
+from vitcapr.pipeline.run import run_stage
 
 QUARTER = np.array([[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]], dtype=bool)
 
@@ -79,3 +89,29 @@ def test_measures_by_hand() -> None:
     assert found["object_hallucination"].value == pytest.approx(1 / 3)
     assert found["object_words_mean"].value == pytest.approx(3 / 2)
     assert (found["grounding"].n, found["object_hallucination"].n) == (1, 2)
+
+
+def test_the_stage_reads_masks_and_attention(tmp_path: Path) -> None:
+    """All words look at the upper left quarter, where the dog of the first picture is; the second has cats below."""
+    written = {"one.png": "a dog runs", "two.png": "cats and a dog"}
+    labels = {image: np.zeros((4, 4), np.uint8) for image in written}
+    labels["one.png"][:2, :2] = 1
+    labels["two.png"][2:, :2], labels["two.png"][2:, 2:] = 1, 2
+    for image, label in labels.items():
+        Image.fromarray(label).save(tmp_path / f"mask-{image}")
+    named = [("one.png", 0, ["dog", "dogs"], 1), ("two.png", 0, ["cat", "cats"], 1), ("two.png", 1, ["cat", "cats"], 2)]
+    objects = pd.DataFrame(named, columns=["image_id", "object_id", "words", "label"])
+    objects = objects.assign(mask="mask-" + objects["image_id"], kind="animal", color="brown", texture="plain")
+    captions = [(image, "en", text) for image, text in written.items()]
+    write_data_set(tmp_path, dict.fromkeys(written, "test"), captions, objects=objects)
+    Vocabulary.build(["a"], min_count=1).write(tmp_path / "vocabulary.json")
+    write_texts(tmp_path / "captions.json", written)
+    weights = np.eye(1, 4, dtype=np.float16).repeat(3 + 4, axis=0)
+    write_attention(tmp_path / "attention.npz", AttentionTable(weights, np.array([0, 3, 7]), np.arange(2), (2, 2)))
+    files = {name: tmp_path / f"{name}.json" for name in ("captions", "manifest", "vocabulary", "metrics")}
+    settings = {"metrics": {"bootstrap_samples": 50}}
+    run_stage(score_grounding, attention=tmp_path / "attention.npz", split="test", settings=settings, **files)
+    metrics = json.loads((tmp_path / "metrics.json").read_text())["metrics"]
+    assert metrics["grounding"]["value"] == metrics["pointing_game"]["value"] == 0.5
+    assert metrics["grounding_chance"]["value"] == pytest.approx((1 / 4 + 1 / 2) / 2)
+    assert metrics["object_hallucination"]["value"] == pytest.approx(1 / 3)

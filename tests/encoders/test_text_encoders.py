@@ -83,11 +83,6 @@ def test_a_caption_is_the_mean_of_its_words(tmp_path: Path) -> None:
     assert encoder.dim == 2
 
 
-def test_a_header_line_gives_the_dimension(tmp_path: Path) -> None:
-    (tmp_path / "v.txt").write_text("1 3\ndog 1 2 3\n")
-    assert WordVectorEncoder(tmp_path / "v.txt").encode(["dog"]).tolist() == [[1, 2, 3]]
-
-
 def words(source: str) -> TextRecipe:
     options = {"revision": "main", "pool": "mean", "dtype": "float32", "max_length": 8}
     return TextRecipe(source, torch.device("cpu"), output="word_vectors", **options)

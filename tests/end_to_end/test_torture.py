@@ -17,7 +17,7 @@ from tests.torture.hostile import VALUES, grown
 from tests.torture.sandbox import Job, files_below, jobs_of
 from tests.torture.tally import Tally
 
-STAGES = ("extract", "train_captioner", "seal")
+STAGES = ("extract", "train_retriever", "seal")
 ROUNDS = 1
 SLOW = ("check_claims", "score", "paraphrases", "data_scenes")
 """Stages that start Java or other processes are killed; the others are attacked in every way."""

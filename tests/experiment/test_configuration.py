@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.experiment.conftest import rules_of
-from vitcapr.commands.config import files_text
+from vitcapr.commands.config import files
 from vitcapr.commands.estimate import missing_lines, models_of, read_obtainable
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.grid import expand_grid
@@ -61,9 +61,10 @@ def test_every_file_and_model_is_to_be_had_and_a_hub_id_has_the_commit_of_the_ta
             assert sources[model] == f"https://huggingface.co/{model}/tree/{revision}"
 
 
-def test_the_docs_show_the_table() -> None:
+def test_the_docs_show_the_table(capsys: pytest.CaptureFixture[str]) -> None:
     """Make it again with: vitcapr config files, between the marks of docs/files.md"""
-    assert files_text() in (REPOSITORY / "docs" / "files.md").read_text(encoding="utf-8")
+    files()
+    assert capsys.readouterr().out in (REPOSITORY / "docs" / "files.md").read_text(encoding="utf-8")
 
 
 def test_what_is_missing_is_listed_with_its_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

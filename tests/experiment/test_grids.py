@@ -55,8 +55,8 @@ def test_every_kind_of_model_is_in_the_table_of_seeds_and_compared_in_its_langua
     assert models["small-seed5"] == {"of": "small", "vary": "", "seed": 5}
     assert "found" not in models
     assert models["cool-seed4-zh"] == {"of": "cool", "vary": "zh", "seed": 4}
-    assert seeds.models.system_name("small-seed4-zh") == "small-zh"
-    assert seeds.models.system_name("found") == "found"
+    assert seeds.models.systems["small-seed4-zh"] == "small-zh"
+    assert "found" not in seeds.models.systems
 
 
 def test_scores_with_a_query_bank_are_listed_beside_those_without(seeds: Experiment) -> None:
@@ -64,7 +64,7 @@ def test_scores_with_a_query_bank_are_listed_beside_those_without(seeds: Experim
     assert seeds.models.querybank_scores == {f"{name}-query_bank": name for name in [*each, "found"]}
     models = spread(seeds)
     assert models["small-seed4-zh-query_bank"] == {"of": "small", "vary": "zh-query_bank", "seed": 4}
-    assert seeds.models.system_name("small-seed4-query_bank") == "small-query_bank"
+    assert seeds.models.systems["small-seed4-query_bank"] == "small-query_bank"
     assert "found-query_bank" not in models
     assert {"train", "validation"} <= set(seeds.models.needed_splits)
     asked = type("Wildcards", (), {"scored": "found-query_bank", "split": "test"})

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -35,52 +36,62 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "site"
 
 
-@pytest.fixture
-def run(site: Path, tmp_path: Path) -> Run:
-    """Run a module of Python in the study."""
+@pytest.fixture(scope="module")
+def run(site: Path) -> Run:
+    """Run a module of Python in a folder."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith("VITCAPR_")}
     environment = {**kept, "PYTHONPATH": str(site)}
 
-    def run(*arguments: str, folder: Path = tmp_path / "study") -> str:
+    def run(folder: Path, *arguments: str) -> str:
         command = [sys.executable, "-m", *arguments]
         done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout + done.stderr
 
-    run("vitcapr", "init", "study", folder=tmp_path)
     return run
 
 
-def test_a_new_study_has_the_whole_workflow(run: Run, tmp_path: Path, site: Path) -> None:
-    found = {path.relative_to(tmp_path / "study").as_posix() for path in (tmp_path / "study").rglob("*")}
+@pytest.fixture(scope="module")
+def new_study(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("new")
+    run(folder, "vitcapr", "init", "study")
+    return folder / "study"
+
+
+@pytest.fixture
+def study(new_study: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(new_study, tmp_path / "study", symlinks=True)
+
+
+def test_a_new_study_has_the_whole_workflow(run: Run, study: Path, site: Path) -> None:
+    found = {path.relative_to(study).as_posix() for path in study.rglob("*")}
     assert found >= {"Snakefile", "config.yaml", "experiments/template.yaml", "profiles/slurm/profile.yaml"}
-    plan = run("snakemake", "--dry-run", "--profile", "slurm")
+    plan = run(study, "snakemake", "--dry-run", "--profile", "slurm")
     assert "rule train_captioner:" in plan
     assert "results/demo/summary.csv" in plan
-    assert f"Origin: {site}" in run("inspect", "vitcapr.pipeline.paths", "--details")
-    assert run("vitcapr", "config", "check").startswith("data: scenes, 10,000 images")
+    assert f"Origin: {site}" in run(study, "inspect", "vitcapr.pipeline.paths", "--details")
+    assert run(study, "vitcapr", "config", "check").startswith("data: scenes, 10,000 images")
 
 
 @pytest.mark.timeout(300)
-def test_with_a_prefix_everything_lies_below_it(run: Run, tmp_path: Path) -> None:
-    study = tmp_path / "study"
+def test_with_a_prefix_everything_lies_below_it(run: Run, study: Path) -> None:
     page = blocks_of(REPOSITORY / "docs/your-data.md")
     shown = next(block.text for block in page if "module vitcapr:" in block.text)
     (study / "Snakefile").write_text('configfile: "mine.yaml"\n' + shown.replace('config["captioning"]', "config"))
     (study / "mine.yaml").write_text(SMALL)
     before = {path.name for path in study.iterdir()}
-    run("snakemake", "--cores", "2", "--", VOCABULARY)
+    run(study, "snakemake", "--cores", "2", "--", VOCABULARY)
     assert {path.name for path in study.iterdir()} == {*before, "captioning", ".snakemake"}
     assert (study / "captioning/results/mine/runs/vocabulary.json").exists()
-    assert "is in use" in run("vitcapr", "gc", "--results", "captioning/results", "--configfile", "mine.yaml")
-    assert "Nothing to be done" in run("snakemake", "--cores", "2", "--", VOCABULARY)
+    assert "is in use" in run(study, "vitcapr", "gc", "--results", "captioning/results", "--configfile", "mine.yaml")
+    assert "Nothing to be done" in run(study, "snakemake", "--cores", "2", "--", VOCABULARY)
 
 
 def test_the_template_is_filled_in(run: Run, tmp_path: Path, site: Path) -> None:
     (tmp_path / "my photographs").mkdir()
     (tmp_path / "captions.csv").touch()
     files = ("--photographs", "my photographs", "--captions", "captions.csv", "--backbone", "facebook/dinov2-small")
-    printed = run("vitcapr", "init", "filled", *files, folder=tmp_path)
+    printed = run(tmp_path, "vitcapr", "init", "filled", *files)
     template = (tmp_path / "filled/experiments/template.yaml").read_text()
     values = yaml.safe_load(template)
     images, captions = str(tmp_path / "my photographs"), str(tmp_path / "captions.csv")
@@ -94,8 +105,8 @@ def test_the_template_is_filled_in(run: Run, tmp_path: Path, site: Path) -> None
     assert [page for page in cited if not (site / "vitcapr/project" / page).is_file()] == []
 
 
-def test_a_study_is_not_made_over_another(run: Run, tmp_path: Path) -> None:
+def test_a_study_is_not_made_over_another(run: Run, new_study: Path) -> None:
     with pytest.raises(AssertionError, match="the folder of a new study must be empty"):
-        run("vitcapr", "init", "study", folder=tmp_path)
+        run(new_study.parent, "vitcapr", "init", "study")
     with pytest.raises(AssertionError, match=r"did you mean 'flickr8k-vit-tiny'"):
-        run("vitcapr", "init", "other", "--experiment", "flickr8k-vit-tin", folder=tmp_path)
+        run(new_study.parent, "vitcapr", "init", "other", "--experiment", "flickr8k-vit-tin")

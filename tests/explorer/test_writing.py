@@ -6,14 +6,12 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from PIL import Image
 
 from tests.checkpoints import printed_by, snapshot
 from tests.explorer.experiment import IMAGES, write_experiment
-from vitcapr.data.images import thumbnail
 from vitcapr.errors import UserError
 from vitcapr.explorer.commands.explore import app, main
-from vitcapr.explorer.writing import MARK, PAGE, SIDE, _write_data
+from vitcapr.explorer.writing import MARK, PAGE, _write_data
 
 
 @pytest.fixture(scope="module")
@@ -104,13 +102,3 @@ def test_a_retriever_that_cannot_be_loaded_is_one_line(tmp_path: Path, capfd: py
     assert "explore: the captions have no neighbours in dual: not the card of a captioner" in capfd.readouterr().err
     main([folder], embed=False)
     assert "neighbours" not in capfd.readouterr().err
-
-
-def test_pictures_are_small_and_plain(tmp_path: Path) -> None:
-    large = Image.new("RGB", (1600, 800), (200, 30, 30))
-    large.info = {"icc_profile": b"x" * 60_000, "exif": b"y" * 60_000}
-    file = tmp_path / "picture.webp"
-    file.write_bytes(thumbnail(large, SIDE, "WEBP", quality=75))
-    assert file.stat().st_size < 3_000
-    with Image.open(file) as small:
-        assert (small.format, small.size) == ("WEBP", (SIDE, SIDE // 2))

@@ -347,23 +347,23 @@ import resource, sys
 from pathlib import Path
 from vitcapr.formats.scores import read_per_image
 from vitcapr.errors import UserError
-from vitcapr.metrics.bootstrap import plain_score
-pages = int(Path("/proc/self/statm").read_text().split()[0])
-limit = pages * resource.getpagesize() + int(sys.argv[2]) * 2**20
-resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-try:
-    print(len(read_per_image(Path(sys.argv[1]))))
-except (UserError, MemoryError) as error:
-    print("error")
+for more in (6, 96):
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    limit = pages * resource.getpagesize() + more * 2**20
+    resource.setrlimit(resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))
+    try:
+        print(len(read_per_image(Path(sys.argv[1]))))
+    except (UserError, MemoryError) as error:
+        print("error")
 """
 
 
-@pytest.mark.parametrize("more", [6, 96])
-def test_reading_ends_under_a_limit_of_the_address_space(tmp_path: Path, more: int) -> None:
+def test_reading_ends_under_a_limit_of_the_address_space(tmp_path: Path) -> None:
     """With threads, it waited for ever for those that could not start."""
     table = tmp_path / "table.parquet"
     columns = {name: [f"{name} {row}" for row in range(1000)] for name in ("image_id", "caption", "tokens")}
     pd.DataFrame(columns).to_parquet(table, index=False)
-    command = [sys.executable, "-c", READING, str(table), str(more)]
+    command = [sys.executable, "-c", READING, str(table)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert done.stdout in ("1000\n", "error\n"), done.stderr
+    assert len(done.stdout.split()) == 2, done.stderr
+    assert set(done.stdout.split()) <= {"1000", "error"}

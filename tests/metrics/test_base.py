@@ -46,18 +46,6 @@ def test_references_are_those_of_the_split_and_the_language(data: Manifest) -> N
         references_of(data, "test", "de")
 
 
-def test_words_go_back_to_their_captions(monkeypatch: pytest.MonkeyPatch) -> None:
-    def tokenize(captions: list[Caption]) -> list[str]:
-        return [caption.text.lower().strip(".") for caption in captions]
-
-    monkeypatch.setattr(java, "tokenize", tokenize)
-    candidates = [Caption("two", "Two CATS"), Caption("one", "Dog."), Caption("two", "cat")]
-    references = {"one": ["A dog.", "Dogs"], "two": ["Cats"]}
-    words, reference_words = tokenize_all(candidates, references, "en")
-    assert words == ["two cats", "dog", "cat"]
-    assert reference_words == {"one": ["a dog", "dogs"], "two": ["cats"]}
-
-
 def test_another_language_has_characters_for_tokens_and_needs_no_java(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(java, "tokenize")
     found = tokenize_all([Caption("one", "一个男人。")], {"one": ["一个 男人，2只 Hunde", "!"]}, "zh")

@@ -1,20 +1,15 @@
-"""The commands score, score_grounding, summary and table on a data set of four pictures."""
+"""The stages score and summary, and the command table, on a data set of three pictures."""
 
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
-from PIL import Image
 
 from tests.data_sets import write_data_set, write_texts
 from vitcapr.commands import table
-from vitcapr.demo.stages.score_grounding import score_grounding
 from vitcapr.errors import UserError
-from vitcapr.formats.captions import AttentionTable, write_attention
 from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.score import score
@@ -32,42 +27,20 @@ WRITTEN = {"one.png": "a dog runs", "two.png": "cats and a dog"}
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     splits = {image: "train" if image == "train.png" else "test" for image in TEXTS}
-    labels = {"train.png": np.zeros((4, 4)), "one.png": np.zeros((4, 4)), "two.png": np.zeros((4, 4))}
-    labels["one.png"][:2, :2] = 1
-    labels["two.png"][2:, :2], labels["two.png"][2:, 2:] = 1, 2
-    for image, label in labels.items():
-        Image.fromarray(label.astype(np.uint8)).save(tmp_path / f"mask-{image}")
-    named = [("one.png", 0, ["dog", "dogs"], 1), ("two.png", 0, ["cat", "cats"], 1), ("two.png", 1, ["cat", "cats"], 2)]
-    objects = pd.DataFrame(named, columns=["image_id", "object_id", "words", "label"])
-    objects = objects.assign(mask="mask-" + objects["image_id"], kind="animal", color="brown", texture="plain")
     captions = [(image, "en", text) for image, texts in TEXTS.items() for text in texts]
-    write_data_set(tmp_path, splits, captions, objects=objects)
+    write_data_set(tmp_path, splits, captions)
     Vocabulary.build(["a", "dog", "cats"], min_count=1).write(tmp_path / "vocabulary.json")
     write_texts(tmp_path / "captions.json", WRITTEN)
     return tmp_path
 
 
-def attend(folder: Path, lengths: list[int]) -> None:
-    """Every word looks at the upper left patch only."""
-    weights = np.eye(1, 4, dtype=np.float16).repeat(sum(lengths), axis=0)
-    table = AttentionTable(weights, np.cumsum([0, *lengths]), np.array([1, 2]), (2, 2))
-    write_attention(folder / "attention.npz", table)
-
-
-def run(stage: Callable[..., None], folder: Path, output: str, **values: object) -> dict[str, dict[str, float]]:
-    """The scores of captions.json by a stage that writes ``output``."""
+def run_score(folder: Path, output: str = "metrics.json", **values: object) -> dict[str, dict[str, float]]:
+    """The scores of captions.json."""
     files = {name: folder / f"{name}.json" for name in ("captions", "manifest", "vocabulary")}
+    files |= {"metrics": folder / output, "per_image": folder / "per_image.parquet"}
     given = {"split": "test", "model": "attention", "decoding": "beam", "settings": SETTINGS, **values}
-    run_stage(stage, metrics=folder / output, **files, **given)
+    run_stage(score, **files, **given)
     return json.loads((folder / output).read_text())["metrics"]
-
-
-def run_score(folder: Path, output: str = "metrics.json", **values: str) -> dict[str, dict[str, float]]:
-    return run(score, folder, output, per_image=folder / "per_image.parquet", **values)
-
-
-def run_ground(folder: Path) -> dict[str, dict[str, float]]:
-    return run(score_grounding, folder, "grounding.json", attention=folder / "attention.npz")
 
 
 def test_score(folder: Path) -> None:
@@ -120,26 +93,13 @@ def test_captions_of_an_oracle_are_scored_under_its_name_only(folder: Path) -> N
     assert protocol.startswith("ORACLE, NOT A RESULT:chosen by cider against the references that score it|tok:ptb|")
 
 
-def test_ground(folder: Path) -> None:
-    """All words look at the upper left quarter, where the dog of the first picture is; the second has cats below."""
-    attend(folder, [3, 4])
-    metrics = run_ground(folder)
-    assert metrics["grounding"]["value"] == 0.5
-    assert metrics["grounding_chance"]["value"] == pytest.approx((1 / 4 + 1 / 2) / 2)
-    assert metrics["pointing_game"]["value"] == 0.5
-    assert metrics["object_hallucination"]["value"] == pytest.approx(1 / 3)
-
-
 def test_summary_and_table(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    attend(folder, [3, 4])
     run_score(folder)
-    run_ground(folder)
-    files = [folder / "metrics.json", folder / "grounding.json"]
     results = folder / "results"
     for experiment in ("demo", "other"):
         home = results / experiment
         written = {"summary": home / "summary.csv", "table": [home / "scores.md", home / "scores.html"]}
-        run_stage(summary, metrics=files, experiment=experiment, **written)
+        run_stage(summary, metrics=[folder / "metrics.json"], experiment=experiment, **written)
     collected = pd.read_csv(results / "summary.csv")
     assert sorted(collected["experiment"].unique()) == ["demo", "other"]
     assert "57.1" in (results / "demo" / "scores.md").read_text()

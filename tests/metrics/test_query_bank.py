@@ -32,8 +32,8 @@ def test_hubness_is_the_log_of_a_mean_in_any_blocks(monkeypatch: pytest.MonkeyPa
     found, bank = pool(7, 0), pool(11, 1)
     whole = hubness(found, bank, 9.0)
     for side, items, queries in (
-        (whole.images, found.images, bank.captions),
-        (whole.captions, found.captions, bank.images),
+        (whole[0], found.images, bank.captions),
+        (whole[1], found.captions, bank.images),
     ):
         scores = items.astype(np.float64) @ queries.astype(np.float64).T
         np.testing.assert_allclose(side, np.log(np.exp(9 * scores).mean(axis=1)) / 9, atol=1e-6)

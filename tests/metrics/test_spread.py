@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 from scipy.stats import ttest_1samp
 
+from vitcapr.config.scored import SeededModel
 from vitcapr.formats.scores import tidy, write_summary
-from vitcapr.metrics.spread import Seeded, paired, spread
+from vitcapr.metrics.spread import paired, spread
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.spread import spread as spread_stage
 
@@ -21,9 +22,9 @@ def summary(values: dict[str, float | None], metric: str = "i2t_recall_1") -> pd
     return tidy([{"model": name, "metrics": {metric: score}, **place} for name, score in scores.items()], "e")
 
 
-def models(*groups: tuple[str, str], seeds: int = 3) -> dict[str, Seeded]:
+def models(*groups: tuple[str, str], seeds: int = 3) -> dict[str, SeededModel]:
     return {
-        f"{of}{'-' * bool(vary)}{vary}-seed{seed}": Seeded(of, vary, seed)
+        f"{of}{'-' * bool(vary)}{vary}-seed{seed}": SeededModel(of=of, vary=vary, seed=seed)
         for of, vary in groups
         for seed in range(seeds)
     }
@@ -67,7 +68,7 @@ def test_one_seed_has_no_spread_and_a_missing_score_does_not_count() -> None:
 def test_as_people_read_it(tmp_path: Path) -> None:
     write_summary(tmp_path / "summary.csv", SCORES)
     files = {"spread": tmp_path / "spread.csv", "pairs": tmp_path / "pairs.csv", "table": [tmp_path / "spread.md"]}
-    settings = {"models": {name: model._asdict() for name, model in BOTH.items()}}
+    settings = {"models": {name: model.values() for name, model in BOTH.items()}}
     run_stage(spread_stage, summary=tmp_path / "summary.csv", settings=settings, **files)
     assert pd.read_csv(files["spread"])["model"].tolist() == ["linear", "mlp"]
     assert pd.read_csv(files["pairs"])["verdict"].tolist() == ["higher"]

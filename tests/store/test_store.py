@@ -118,7 +118,7 @@ def test_many_threads_read_the_same_rows(
 
 
 @settings(max_examples=25)
-@given(ids=st.lists(st.text(st.characters(exclude_characters="\0", codec="utf-8"), min_size=1), min_size=1))
+@given(ids=st.lists(st.text("a0 /#\n\x7fäß漢\u200b🙂", min_size=1), min_size=1))
 def test_ids_survive(ids: list[str]) -> None:
     assert decode_ids(encode_ids([ids, ids[:1]])) == [*ids, ids[0]]
 

@@ -28,9 +28,6 @@ from typing import Any
 
 from vitcapr.commands.main import main
 from vitcapr.metrics import java
-from vitcapr.pipeline.code import module_code
-
-module_code("vitcapr.stages.seal")  # The graph of imports is built once, before the forks.
 
 
 def cut_paraphrases(lines: int = 3000) -> None:

@@ -72,10 +72,10 @@ class Run:
 
 @cache
 def package_forks() -> Forks:
-    """A process that has imported whatever a job imports, and knows which module of the package imports which."""
+    """A process that has imported whatever a job imports, and knows the code of every stage."""
     own = [module.name for module in pkgutil.walk_packages(vitcapr.__path__, "vitcapr.")]
     own.remove("vitcapr.__main__")
-    return Forks(*SNAKEMAKE, *LIBRARIES.split(), *own, "torture.inside")
+    return Forks(*SNAKEMAKE, *LIBRARIES.split(), *own, "stage_code", "torture.inside")
 
 
 def attempt(folder: Path, arguments: Sequence[str], beside: Sequence[Sequence[str]] = (), **request: Any) -> Run:

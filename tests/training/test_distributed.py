@@ -196,25 +196,3 @@ def test_a_state_of_fewer_processes_is_not_continued(tmp_path: Path) -> None:
 
     run_in(1, work, tmp_path)
     run_in(2, work, tmp_path)
-
-
-def test_gathered_rows_carry_the_gradient_of_the_whole_loss(tmp_path: Path) -> None:
-    """Row i of four, the first three of them in the first process, has the weight i in a loss that all compute."""
-
-    def work(folder: Path) -> None:
-        own = torch.arange(3.0) if distributed.is_first() else torch.tensor([3.0])
-        rows = own.clone().requires_grad_()
-        gathered = distributed.gather(rows)
-        assert gathered.tolist() == [0.0, 1.0, 2.0, 3.0]
-        assert distributed.rows_before(len(own)) == (0 if distributed.is_first() else 3)
-        share = len(own) / 4
-        ((gathered * torch.arange(4.0)).sum() * share).backward()
-        assert rows.grad.tolist() == own.tolist()
-        assert distributed.all_reduce(1.0, share) == [2.0, 1.0]
-        assert distributed.any_of(not distributed.is_first())
-        assert distributed.broadcast({"score": share}) == {"score": 0.75}
-        (folder / f"{distributed.rank()}").touch()
-
-    tmp_path.mkdir(exist_ok=True)
-    run_in(2, work, tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {"0", "1"}

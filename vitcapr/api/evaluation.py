@@ -1,4 +1,4 @@
-"""Scores of captions against references, and of embeddings for retrieval, of any system."""
+"""Scores of captions against references, of any system."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import pandas as pd
 from pydantic import Field
 
@@ -14,13 +13,10 @@ from vitcapr.config.report import FOR_ENGLISH
 from vitcapr.data.marks import marks_remark
 from vitcapr.errors import UserError
 from vitcapr.formats.captions import CocoCaption, read_coco_references, read_instances, read_results
-from vitcapr.formats.embeddings import Embeddings, read_embeddings
 from vitcapr.formats.identity import match_images
-from vitcapr.formats.records import reading
 from vitcapr.formats.scores import Score
 from vitcapr.metrics.base import ENGLISH, ORACLE, is_oracle, one_line
 from vitcapr.metrics.comparison import compare_systems, scored_system
-from vitcapr.metrics.retrieval_scoring import score_embeddings
 from vitcapr.metrics.scoring import score_captions, select_metrics
 
 METRICS = ("bleu", "meteor", "rouge_l", "cider")
@@ -30,10 +26,6 @@ Captions = Any
 caption is this caption."""
 References = Any
 """An annotations file of COCO; or the references of each image by its id. A text is one reference."""
-_CLEARLY = 5
-"""Standard errors by which a mean difference of cosines is not chance."""
-Array = Any
-"""An array of numpy, torch or another library, or the path of a ``.npy`` file."""
 Samples = Annotated[int, Field(ge=0, le=1_000_000)]
 Seed = Annotated[int, Field(ge=0)]
 
@@ -130,7 +122,7 @@ def evaluate(
             what = "the two systems captioned different images"
             raise UserError(what, where=f"image {image}", remedy="give the same images")
         before, after = scored_system(*score(other)), scored_system(report, per_image)
-        differences = _frame(compare_systems(before, after, samples, seed)["metrics"])
+        differences = score_frame(compare_systems(before, after, samples, seed)["metrics"])
     scores = report["metrics"]
     table = per_image[["image_id", "caption", "tokens", *(column for column in scores if column in per_image)]]
     remarks = [
@@ -147,7 +139,7 @@ def evaluate(
         remedy = "to score people, take each caption out of its references"
         remarks.append(f"{copies} of {len(written)} captions are references of their image, word for word; {remedy}")
     missing = len(texts) - len(scored_texts)
-    return Evaluation(_frame(scores), table, report["protocol"], differences, missing, remarks)
+    return Evaluation(score_frame(scores), table, report["protocol"], differences, missing, remarks)
 
 
 def read_captions(
@@ -209,141 +201,5 @@ def _texts_by_image(given: Any, what: str) -> dict[str, list[str]]:
     return by_image
 
 
-def evaluate_retrieval(
-    images: Array,
-    texts: Array | None = None,
-    *,
-    captions_per_image: Annotated[int, Field(ge=1)] | None = None,
-    image_of_text: Array | None = None,
-    samples: Samples = 1000,
-    seed: Seed = 0,
-) -> Evaluation:
-    """Recall@K, ranks and mAP@R of embeddings, in both directions, by cosine, with 95 % intervals over the images.
-
-    Examples:
-        >>> vitcapr.evaluate_retrieval("images.npy", "texts.npy", captions_per_image=5).scores  # doctest: +SKIP
-
-    Args:
-        images: (N, E), or the path of such a ``.npy`` file; or, without texts, the ``.npz`` that ``embed`` wrote.
-        texts: (M, E) or a path.
-        captions_per_image: the texts are in the order of the images, so many for each.
-        image_of_text: (M,) the row in ``images`` of each text, or a path. Neither: text i belongs to image i.
-        samples, seed: as for :func:`evaluate`.
-
-    Raises:
-        UserError: the shapes do not fit, a row is zero or not finite, or an image has no text.
-    """
-    if texts is None and isinstance(images, str | Path):
-        if captions_per_image is not None or image_of_text is not None:
-            what = "the file of embed says which image each text has"
-            raise UserError(what, where=images, remedy="give nothing else")
-        embedded = read_embeddings(Path(images))
-    else:
-        pictures, sentences = _vectors(images, "the image embeddings"), _vectors(texts, "the text embeddings")
-        if pictures.shape[1] != sentences.shape[1]:
-            what = f"the images have {pictures.shape[1]} dimensions and the texts {sentences.shape[1]}"
-            raise UserError(what, remedy="give embeddings of one space")
-        owner = _owners(len(pictures), len(sentences), captions_per_image, image_of_text)
-        order, rows = np.argsort(owner, kind="stable").astype(np.int32), np.arange(len(pictures), dtype=np.int32)
-        embedded = Embeddings(pictures, sentences[order], rows, order, owner[order].astype(np.int32))
-    scored = score_embeddings(embedded, split="all", languages=["any"], samples=samples, seed=seed)
-    ranks = pd.DataFrame({"image": np.arange(len(embedded.images)), "i2t_rank": scored.ranks.ranks.i2t})
-    return Evaluation(_frame(scored.scores), ranks, scored.protocol, remarks=_order_remarks(embedded))
-
-
-def _paired(
-    images: Array,
-    texts: Array,
-    captions_per_image: int | None,
-    image_of_text: Array,
-) -> Embeddings:
-    """The embeddings of images and their texts, as unit vectors."""
-    pictures, sentences = _vectors(images, "the image embeddings"), _vectors(texts, "the text embeddings")
-    if pictures.shape[1] != sentences.shape[1]:
-        raise UserError(
-            f"the images have {pictures.shape[1]} dimensions and the texts {sentences.shape[1]}",
-            remedy="give embeddings of one space",
-        )
-    owner = _owners(len(pictures), len(sentences), captions_per_image, image_of_text)
-    order = np.argsort(owner, kind="stable")
-    return Embeddings(
-        images=pictures,
-        captions=sentences[order],
-        image_row=np.arange(len(pictures), dtype=np.int32),
-        caption_row=order.astype(np.int32),
-        caption_image=owner[order].astype(np.int32),
-    )
-
-
-def _order_remarks(embedded: Embeddings) -> list[str]:
-    """A line if the texts fit the images better in the other usual order: the first text of every image, then the
-    second of every image."""
-    images, each = len(embedded.images), len(embedded.captions) // len(embedded.images)
-    given = embedded.caption_image[np.argsort(embedded.caption_row)]
-    if each == 1 or not np.array_equal(given, np.repeat(np.arange(images), each)):
-        return []
-    other = np.tile(np.arange(images), each)
-    gain = np.einsum("te,te->t", embedded.captions, embedded.images[other] - embedded.images[given])
-    if gain.mean() <= _CLEARLY * gain.std() / len(gain) ** 0.5:
-        return []
-    remedy = f"if that is their order, give --image-of-text the saved numpy.tile(range({images}), {each})"
-    return [f"the texts fit the images better in the order: text 1 of each image, text 2 of each image, ...; {remedy}"]
-
-
-def _vectors(values: Array, what: str) -> np.ndarray:
-    """(n, E) float32, each row of length 1."""
-    array = _array(values, what)
-    if array.ndim != 2 or not array.size or array.dtype.kind not in "fiu":
-        where = values if isinstance(values, str | Path) else None
-        raise UserError(
-            f"{what} are {array.dtype} of shape {array.shape}", where=where, remedy="give numbers, a row each"
-        )
-    rows = np.asarray(array, np.float64)
-    lengths = np.linalg.norm(rows, axis=1)
-    wrong = np.flatnonzero(~np.isfinite(lengths) | (lengths == 0))
-    if len(wrong):
-        reason = "zero" if lengths[wrong[0]] == 0 else "not finite"
-        raise UserError(f"{len(wrong)} of {what} are zero or not finite", where=f"row {wrong[0]}, which is {reason}")
-    unit: np.ndarray = (rows / lengths[:, None]).astype(np.float32)
-    return unit
-
-
-def _owners(images: int, texts: int, captions_per_image: int | None, image_of_text: Array | None) -> np.ndarray:
-    """(texts,) the image of each text."""
-    if captions_per_image is not None and image_of_text is not None:
-        remedy = "give --captions-per-image or --image-of-text"
-        raise UserError("the images of the texts are given twice", remedy=remedy)
-    if image_of_text is not None:
-        owner = _array(image_of_text, "the images of the texts")
-        if owner.shape != (texts,) or owner.dtype.kind not in "iu":
-            what = f"the images of the texts are {owner.dtype} of shape {owner.shape}"
-            raise UserError(what, remedy=f"give {texts} whole numbers, one for each text")
-        outside = owner[(owner < 0) | (owner >= images)]
-        if len(outside):
-            raise UserError(f"a text belongs to image {outside[0]}", remedy=f"the images are 0 to {images - 1}")
-        return owner.astype(np.int64)
-    each = captions_per_image or 1
-    if images * each != texts:
-        raise UserError(
-            f"{texts} texts are not {each} for each of {images} images",
-            remedy=f"give --captions-per-image {texts // images}" if texts % images == 0 else "give --image-of-text",
-        )
-    return np.repeat(np.arange(images), each)
-
-
-def _array(values: Array, what: str) -> np.ndarray:
-    if not isinstance(values, str | Path):
-        with reading(what, "numbers", "give an array"):
-            if hasattr(values, "detach"):  # numpy knows neither the gradients of torch nor its bfloat16.
-                values = values.detach().cpu()
-                values = values.float() if values.is_floating_point() else values
-            return np.asarray(values)
-    with reading(Path(values), "a .npy file of numbers", f"write {what} with numpy.save"):
-        array = np.load(values, mmap_mode="r", allow_pickle=False)
-        if not isinstance(array, np.ndarray):
-            raise ValueError("an .npz file holds several arrays")
-        return array
-
-
-def _frame(scores: Mapping[str, Score | Mapping[str, Any]]) -> pd.DataFrame:
+def score_frame(scores: Mapping[str, Score | Mapping[str, Any]]) -> pd.DataFrame:
     return pd.DataFrame([{"metric": name, **score} for name, score in scores.items()])

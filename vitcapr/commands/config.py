@@ -72,34 +72,30 @@ def show(configfile: Configfiles = None) -> None:
 
 @app.command()
 def schema() -> None:
-    """Print the JSON schema of a configuration, for editors."""
-    print(schema_text(), end="")
+    """Print the JSON schema of a configuration, for editors and for the catalogue of workflows."""
+    yaml.safe_dump(_schema(), sys.stdout, sort_keys=False, allow_unicode=True, width=120)
 
 
 @app.command()
 def parameters() -> None:
     """Print every key with its type, default and meaning, as Markdown (config/README.md)."""
-    print(parameters_text(), end="")
+    content = _schema()
+    parts = [Path(__file__).with_suffix(".md").read_text(encoding="utf-8")]
+    for place, section in _sections(content, content["$defs"], ""):
+        title = f"## {place}" if place else "## Top level"
+        description = "\n\n" + section["description"] if section.get("description") else ""
+        parts.append(f"{title}{description}\n\n{to_markdown(_table(section, content['$defs']))}")
+    print("\n".join(parts).replace("``", "`"), end="")
 
 
 @app.command()
 def files() -> None:
     """Print which files and models the experiments need, where they come from, their licence and their size."""
-    print(files_text(), end="")
-
-
-def files_text() -> str:
-    """The Markdown table of all experiments' files and models."""
     needed = {}
     for path in sorted(Path("experiments").glob("*.yaml")):
         experiment = Experiment(read_config(path))
         needed[path.stem] = [*map(str, experiment.user_files.values()), *models_of(experiment)]
-    return to_markdown(obtainable_table(needed))
-
-
-def schema_text() -> str:
-    """The content of workflow/schemas/config.schema.yaml, which the catalogue of workflows reads as well as editors."""
-    return yaml.safe_dump(_schema(), sort_keys=False, allow_unicode=True, width=120)
+    print(to_markdown(obtainable_table(needed)), end="")
 
 
 def _schema() -> dict[str, Any]:
@@ -150,17 +146,6 @@ def _allow_without_choice(schema: Any) -> None:
 
 def _subclasses(section: type[Section]) -> set[type[Section]]:
     return {section}.union(*map(_subclasses, section.__subclasses__()))
-
-
-def parameters_text() -> str:
-    """The page."""
-    schema = _schema()
-    parts = [Path(__file__).with_suffix(".md").read_text(encoding="utf-8")]
-    for place, section in _sections(schema, schema["$defs"], ""):
-        title = f"## {place}" if place else "## Top level"
-        description = "\n\n" + section["description"] if section.get("description") else ""
-        parts.append(f"{title}{description}\n\n{to_markdown(_table(section, schema['$defs']))}")
-    return "\n".join(parts).replace("``", "`")
 
 
 def _sections(

@@ -77,7 +77,8 @@ def main(
         if path is not None and not path.is_file():
             raise UserError("no such file", where=path)
 
-    from vitcapr.api.evaluation import evaluate, evaluate_retrieval
+    from vitcapr.api.evaluation import evaluate
+    from vitcapr.api.retrieval_evaluation import evaluate_retrieval
     from vitcapr.files import write_text
     from vitcapr.formats.containers import frame_to_csv
 

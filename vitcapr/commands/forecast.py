@@ -129,17 +129,12 @@ def run_trials(experiment: Experiment, images: int, configfiles: Sequence[Path])
             override = Path(folder) / "trial.yaml"
             override.write_text(json.dumps(values), encoding="utf-8")
             files = [*(configfiles or [Path("config.yaml")]), override]
-            command = [
-                sys.executable,
-                "-m",
-                "snakemake",
-                "--cores",
-                "all",
-                "--keep-going",
-                "--configfile",
-                *map(str, files),
-            ]
-            subprocess.run(command, env=os.environ | {"VITCAPR_RESULT_CACHE": "off"}, check=False)
+            options = ["--cores", "all", "--keep-going", "--configfile", *map(str, files)]
+            subprocess.run(
+                [sys.executable, "-m", "snakemake", *options],
+                env=os.environ | {"VITCAPR_RESULT_CACHE": "off"},
+                check=False,
+            )
 
 
 def read_recorded(results: Path) -> list[Recorded]:
@@ -171,10 +166,9 @@ def planned_steps(configfiles: Sequence[Path]) -> list[Step]:
         numbers, steps = {job: number for number, job in enumerate(jobs)}, []
         for job in jobs:
             declared, made = dict(job.rule.params.items())["command"].__self__, json.loads(job.params.fingerprint)
-            before = [
-                (each.rule.name, json.loads(each.params.fingerprint)["settings"]) for each in dag.dependencies[job]
-            ]
-            after = [numbers[each] for each in dag.dependencies[job] if each in numbers]
+            above = dag.dependencies[job]
+            before = [(each.rule.name, json.loads(each.params.fingerprint)["settings"]) for each in above]
+            after = [numbers[each] for each in above if each in numbers]
             values = {**made["values"], **{name: declared.bound[name] for name in {"tasks"} & declared.bound.keys()}}
             models = _models(made["settings"], before)
             rule = job.rule.name.removesuffix("_attentively")

@@ -5,7 +5,6 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, TypeVar
 
 from vitcapr.config.base import Entry, Section
-from vitcapr.config.scored import ScoredModels
 from vitcapr.rooms import ask, sections_to_run
 
 if TYPE_CHECKING:
@@ -139,12 +138,16 @@ def _check_finetuned(config: "ExperimentConfig") -> Iterator[str]:
 
 
 def _check_ablations(config: "ExperimentConfig", scored: Collection[str]) -> Iterator[str]:
-    read = ScoredModels(config).by_language
     for whole, models in config.run.ablations.items():
         yield from _undefined("run.ablations", [whole], scored)
         yield from _undefined(f"run.ablations.{whole}", models, scored)
-        if strangers := [model for model in models if not read(model).keys() & read(whole).keys()]:
+        if strangers := [model for model in models if not _languages(config, model) & _languages(config, whole)]:
             yield f"run.ablations.{whole}: '{strangers[0]}' reads none of its languages"
+
+
+def _languages(config: "ExperimentConfig", model: str) -> set[str]:
+    finetuned = config.finetuned_dual_encoders.get(model)
+    return {config.text.language} if finetuned is None else set(finetuned.languages)
 
 
 def _check_metrics(config: "ExperimentConfig") -> Iterator[str]:

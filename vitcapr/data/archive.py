@@ -69,7 +69,7 @@ def _is_folder(entry: "os.DirEntry[str]") -> bool:
 
 
 class DamagedMember(Exception):
-    """The zip is readable, this member is not."""
+    """The zip or table is readable, this member is not."""
 
 
 class Archive:

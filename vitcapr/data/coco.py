@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from vitcapr.data.archive import OddRow, Rejected
 from vitcapr.data.collect import ListedCaption, ListedImage, Listing
@@ -70,7 +70,8 @@ def list_coco(image_files: Iterable[str], split_of: Mapping[Path, str | None], k
     counted: Counter[str] = Counter()
     for file, split in split_of.items():
         subset = "".join(re.findall(r"(?:train|val|test)\d*", file.name)[:1])
-        with annotations_in(file, key, "a caption file of COCO", _EXPECTED_FILES) as content:
+        form = "a caption file of COCO"
+        with annotations_in(file, key, form, _EXPECTED_FILES, captions, rejected) as content:
             for number, entry in enumerate(read_field(content, "images", list)):
                 with odd_entry(rejected, entry, ("id", "file_name"), f"{file.name} images[{number}]"):
                     image = str(read_field(entry, "id", int, str))
@@ -91,7 +92,6 @@ def list_coco(image_files: Iterable[str], split_of: Mapping[Path, str | None], k
                     identity = str(read_field(entry, "id", int, str)) if "id" in entry else f"{image}#{counted[image]}"
                     captions.append(ListedCaption(identity, image, read_field(entry, "caption", str)))
                     counted[image] += 1
-            check_entries(captions, rejected)
     in_order = sorted(images, key=lambda image: (int(image), "") if image.isdecimal() else (-1, image))
     return Listing.from_records([images[image] for image in in_order], captions, rejected)
 
@@ -107,12 +107,10 @@ def list_karpathy(image_files: Iterable[str], file: Path) -> Listing:
     existing = set(image_files)
     splits = {**KARPATHY_SPLITS, "restval": "train"}
     listed, captions, rejected = read_karpathy(file, "data.coco.karpathy", "dataset_coco.json", splits, numbered=True)
-    images = [
-        ListedImage(
-            image, path := find(existing, {}, entry.folder, entry.name), entry.split, None if path else entry.name
-        )
-        for image, entry in sorted(listed.items(), key=lambda item: int(item[0]))
-    ]
+    images = []
+    for _, image in sorted(listed.items(), key=lambda item: int(item[0])):
+        path = next((path for path in (image.path, image.tried) if path in existing), None)
+        images.append(image._replace(path=path, tried=None if path else image.tried))
     return Listing.from_records(images, captions, rejected)
 
 
@@ -141,18 +139,11 @@ KARPATHY_SPLITS = {"train": "train", "val": "validation", "test": "test"}
 """By their names in the files. COCO adds ``restval``."""
 
 
-class KarpathyImage(NamedTuple):
-    """The folder of an image (empty in Flickr30k's file), its file name and its split."""
-
-    folder: str
-    name: str
-    split: str
-
-
 def read_karpathy(
     file: Path, key: str, expected: str, splits: Mapping[str, str] = KARPATHY_SPLITS, *, numbered: bool = False
-) -> tuple[dict[str, KarpathyImage], list[ListedCaption], Rejected]:
-    """The images by id, the captions, and (item, reason) of what is left out.
+) -> tuple[dict[str, ListedImage], list[ListedCaption], Rejected]:
+    """The images by id, each with its path in the file and its name in ``tried``; the captions; and (item, reason) of
+    what is left out.
 
     Args:
         key: of the configuration, which names the file.
@@ -160,11 +151,12 @@ def read_karpathy(
         numbered: the ids are COCO's numbers; otherwise an image's id is its file name, and a caption's is that name,
             ``#`` and its number.
     """
-    images: dict[str, KarpathyImage] = {}
+    images: dict[str, ListedImage] = {}
     captions: list[ListedCaption] = []
     rejected: Rejected = []
     form = "whose images have filename, split and sentences with raw; COCO's also cocoid, filepath and sentid"
-    with annotations_in(file, key, f"the file {expected}", f"name {expected}, {form}") as content:
+    what, remedy = f"the file {expected}", f"name {expected}, {form}"
+    with annotations_in(file, key, what, remedy, captions, rejected) as content:
         for number, entry in enumerate(read_field(content, "images", list)):
             with odd_entry(rejected, entry, ("cocoid", "filename"), f"{file.name} images[{number}]"):
                 name = read_field(entry, "filename", str)
@@ -176,22 +168,26 @@ def read_karpathy(
                 sentences, split = read_field(entry, "sentences", list), read_field(entry, "split", str)
                 if split not in splits:
                     raise TypeError(f"unknown split '{split}'")
-                images[image] = KarpathyImage(folder, name, splits[split])
+                images[image] = ListedImage(image, f"{folder}/{name}", splits[split], name)
                 for place, sentence in enumerate(sentences):
                     with odd_entry(rejected, sentence, ("sentid",) if numbered else (), f"{name}#{place}"):
                         identity = str(read_field(sentence, "sentid", int)) if numbered else f"{name}#{place}"
                         captions.append(ListedCaption(identity, image, read_field(sentence, "raw", str)))
-        check_entries(captions, rejected)
     return images, captions, rejected
 
 
 @contextmanager
-def annotations_in(file: Path, key: str, what: str, remedy: str) -> Iterator[Any]:
-    """The content of a JSON file, as long as it has the form of ``what``; otherwise a UserError that names ``key``."""
+def annotations_in(
+    file: Path, key: str, what: str, remedy: str, captions: Sequence[ListedCaption], rejected: Rejected
+) -> Iterator[Any]:
+    """The content of a JSON file, as long as it has the form of ``what`` and gives ``captions``; otherwise a UserError
+    that names ``key``."""
     if not file.is_file():
         raise UserError(f"{key}: no such file", where=file, remedy=remedy)
     try:
         yield read_json(file)
+        if not captions and (odd := [row for row in rejected if isinstance(row[1], OddRow)]):
+            raise TypeError(f"{odd[0][1]} ({odd[0][0]})")
     except TypeError as error:
         raise UserError(f"{key}: not {what}: {error}", where=file, remedy=remedy) from error
 
@@ -204,11 +200,3 @@ def odd_entry(rejected: Rejected, entry: Any, ids: Sequence[str], place: str) ->
     except TypeError as error:
         known = [entry[name] for name in ids if isinstance(entry, dict) and type(entry.get(name)) in (int, str)]
         rejected.append((str(known[0] if known else place), OddRow(error)))
-
-
-def check_entries(captions: Sequence[ListedCaption], rejected: Rejected) -> None:
-    """Raises:
-    TypeError: no caption could be read, because the file has another form.
-    """
-    if not captions and (odd := [row for row in rejected if isinstance(row[1], OddRow)]):
-        raise TypeError(f"{odd[0][1]} ({odd[0][0]})")

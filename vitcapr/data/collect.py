@@ -6,7 +6,6 @@ fit in memory.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -15,22 +14,19 @@ import numpy as np
 import pandas as pd
 
 from vitcapr.data.archive import OddRow, Rejected
-from vitcapr.data.images import BadImage, ImageSource, decoders_of, inspect_all
+from vitcapr.data.images import ImageSource, inspect_all
 from vitcapr.data.marks import marks_remark
 from vitcapr.data.photographs import MAX_PIXELS
 from vitcapr.data.splits import share_limit
 from vitcapr.errors import UserError
-from vitcapr.formats.containers import find_texts, repeated, text_columns
+from vitcapr.formats.containers import find_texts, repeated, take_rows, text_columns
 from vitcapr.formats.manifest import SPLITS, leads_outside, write_manifest
 from vitcapr.progress import Reporter
 
 
 class ListedImage(NamedTuple):
-    """An image that the data set names; ``path`` is relative to the image root with ``/``, None if it is not there.
-
-    Attributes:
-        tried: the path that is not there, if it is not the id.
-    """
+    """An image that the data set names; ``path`` is relative to the image root with ``/``, None if it is not there;
+    ``tried`` is then the path that is not there, if it is not the id."""
 
     image_id: str
     path: str | None
@@ -39,11 +35,8 @@ class ListedImage(NamedTuple):
 
 
 class ListedCaption(NamedTuple):
-    """A caption that the data set names, in the language of the data set unless it has its own.
-
-    Attributes:
-        category: as a table of pairs gives it.
-    """
+    """A caption that the data set names, in the language of the data set unless it has its own; ``category`` is as a
+    table of pairs gives it."""
 
     caption_id: str
     image_id: str
@@ -109,7 +102,7 @@ class Checked:
         images: the columns of ``images.parquet``.
         captions: those of :class:`Listing`, by ``image_row``, the row in ``images``; every image has one.
         rejected: (item, reason) of everything else.
-        decoders: see :func:`vitcapr.data.images.decoders_of`.
+        decoders: see :class:`vitcapr.data.images.Inspected`.
     """
 
     images: pd.DataFrame
@@ -150,85 +143,73 @@ def check(
         UserError: more than ``max_rejected`` of the captioned images are left out, or of the rows of captions.
     """
     rejected = list(listing.rejected)
-    images, captions = listing.images, _usable_captions(listing, rejected)
+    images, path, split = listing.images, listing.images["path"], pd.Categorical(listing.images["split"], SPLITS)
+    captions, candidates, reason = _choose(listing, checks, source.root, limit, rejected)
     if remark := marks_remark(captions["text"]):
         reporter.line(remark)
-    path, split = images["path"], pd.Categorical(images["split"], SPLITS)
-    candidates, reason = _choose_images(listing, captions, checks, source.root, limit)
-    size = np.zeros((len(images), 2), np.int32)
-    digest = np.zeros((len(images), 32), np.uint8)
-    heif = False
-    with closing(inspect_all(source, path.iloc[candidates].array, checks.max_pixels, reporter)) as inspected:
-        for row, facts in zip(candidates, inspected, strict=True):
-            if isinstance(facts, BadImage):
-                reason[row] = facts.reason
-            else:
-                size[row] = facts.width, facts.height
-                digest[row] = np.frombuffer(facts.digest, np.uint8)
-                heif |= facts.heif
+    inspected = inspect_all(source, path.iloc[candidates].array, checks.max_pixels, reporter)
+    reason[candidates] = inspected.reason
     _check_loss(images, reason, candidates, checks, source.root)
-    good = candidates[reason[candidates] == ""]
-    number = pd.DataFrame(digest[good].view(np.uint64)).groupby([0, 1, 2, 3], sort=False).ngroup().to_numpy(np.int64)
+    sound = np.flatnonzero(inspected.reason == "")
+    good, size, digest = candidates[sound], inspected.size[sound], inspected.digest[sound]
+    number = pd.DataFrame(digest.view(np.uint64)).groupby([0, 1, 2, 3], sort=False).ngroup().to_numpy(np.int64)
     first = good[np.unique(number, return_index=True)[1][number]]
     duplicates, first = good[first != good], first[first != good]
     if len(apart := np.flatnonzero(split[duplicates] != split[first])):
         names = " and ".join(f"{path.iloc[rows[apart[0]]]} ({split[rows[apart[0]]]})" for rows in (first, duplicates))
         reporter.line(f"{len(apart)} images are in two splits under two names; the first are {names}")
-    kept = np.zeros(len(images), bool)
-    kept[good] = True
     image_row = captions["image_row"].to_numpy()
     if join_copies and len(duplicates):
         reporter.line(f"{len(duplicates)} files hold the picture of another file; their captions are given to that")
         rejected += zip(images["image_id"].iloc[duplicates], "the same image as " + path.iloc[first], strict=True)
-        kept[duplicates] = False
         split[first[split[duplicates] == "test"]] = "test"
-        target = np.arange(len(images))
-        target[duplicates] = first
-        moved = target[image_row] != image_row
-        image_row = target[image_row]
-        again = _repeated_captions(captions["text"], image_row, moved, first)
-        rejected += [(each, "the same caption of the same image") for each in captions["caption_id"].iloc[again]]
-        image_row[again] = duplicates[0]  # An image that is not kept.
+        single = ~np.isin(good, duplicates)
+        good, size, digest = good[single], size[single], digest[single]
+        image_row = _join(captions, image_row, duplicates, first, rejected)
     _reject(images["image_id"], reason, rejected)
     rejected += [(each, "caption of an image left out") for each in captions["caption_id"][(reason != "")[image_row]]]
     order = np.argsort(image_row, kind="stable")
-    order = order[kept[image_row[order]]]
-    rows = np.flatnonzero(kept)
+    order = order[np.isin(image_row[order], good)]
     return Checked(
-        take_rows(images.drop(columns="tried", errors="ignore"), rows).assign(
-            split=split[rows],
-            width=size[rows, 0],
-            height=size[rows, 1],
-            sha256=text_columns(((each.tobytes().hex(),) for each in digest[rows]), ["sha256"])["sha256"],
+        take_rows(images.drop(columns="tried", errors="ignore"), good).assign(
+            split=split[good],
+            width=size[:, 0],
+            height=size[:, 1],
+            sha256=text_columns(((each.tobytes().hex(),) for each in digest), ["sha256"])["sha256"],
         ),
-        take_rows(captions, order).assign(image_row=np.searchsorted(rows, image_row[order])),
+        take_rows(captions, order).assign(image_row=np.searchsorted(good, image_row[order])),
         rejected,
-        decoders_of(heif),
+        inspected.decoders,
     )
 
 
-def _choose_images(
-    listing: Listing, captions: pd.DataFrame, checks: Checks, root: Path, limit: int | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """The rows of the images to read, and why each of the others is left out before that; else empty texts."""
+def _choose(
+    listing: Listing, checks: Checks, root: Path, limit: int | None, rejected: Rejected
+) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
+    """The captions with an image of the listing, the others are added to ``rejected``; the rows of the images to read;
+    and why each of the other images is left out before that, else empty texts."""
+    captions, images, path = listing.captions, listing.images, listing.images["path"]
+    reason = np.full(len(captions), "", object)
+    reason[captions["text"] == ""] = "empty caption"
+    reason[captions["image_row"] < 0] = "caption without an image"
+    reason[repeated(captions["caption_id"])] = "duplicate caption id"
+    _reject(captions["caption_id"], reason, rejected)
     odd = [row for row in listing.rejected if isinstance(row[1], OddRow)]
-    _raise_loss(odd, len(odd) + len(listing.captions), "rows of captions", checks, None)
-    images = listing.images
+    _raise_loss(odd, len(odd) + len(captions), "rows of captions", checks, None)
+    captions = take_rows(captions, np.flatnonzero(reason == ""))
     captioned = np.bincount(captions["image_row"], minlength=len(images)) > 0
-    reason = _reasons_without_reading(images["path"], captioned)
-    _check_loss(images, reason, np.flatnonzero(captioned), checks, root)
-    return _first_of_each_split(images["split"], np.flatnonzero(reason == ""), limit), reason
-
-
-def _reasons_without_reading(path: "pd.Series[str]", captioned: np.ndarray) -> np.ndarray:
-    """Why each image is left out before it is read; empty texts for the others."""
-    reason = np.full(len(path), "", object)
+    reason = np.full(len(images), "", object)
     reason[~captioned] = "image without a caption"
     reason[leads_outside(path.fillna("-"))] = "a name that is not relative, or not UTF-8"
     reason[path.isna()] = "no such file"
-    rest = np.flatnonzero(reason == "")
-    reason[rest[repeated(path.iloc[rest])]] = "another image has this file"
-    return reason
+    rows = np.flatnonzero(reason == "")
+    reason[rows[repeated(path.iloc[rows])]] = "another image has this file"
+    _check_loss(images, reason, np.flatnonzero(captioned), checks, root)
+    rows = np.flatnonzero(reason == "")
+    if limit is not None:
+        splits = images["split"].iloc[rows]
+        rows = rows[splits.groupby(splits).cumcount() < splits.map(share_limit(Counter(splits), limit))]
+    return captions, rows, reason
 
 
 def _check_loss(images: pd.DataFrame, reason: np.ndarray, captioned: np.ndarray, checks: Checks, root: Path) -> None:
@@ -240,52 +221,37 @@ def _check_loss(images: pd.DataFrame, reason: np.ndarray, captioned: np.ndarray,
 
 def _raise_loss(lost: Rejected, number: int, what: str, checks: Checks, where: Path | None) -> None:
     if len(lost) > checks.max_rejected * number:
-        counts = Counter(reason for _, reason in lost).most_common(3)
-        reasons = ", ".join(f"{count} x {reason}" for reason, count in counts)
-        raise UserError(
-            f"{len(lost)} of {number} {what} cannot be used, '{lost[0][0]}' first: {reasons}",
-            where=where,
-            remedy=f"repair them, or raise data.max_rejected, which is {checks.max_rejected:g}",
-        )
+        what = f"{len(lost)} of {number} {what} cannot be used, '{lost[0][0]}' first: {_count(lost, 3)}"
+        remedy = f"repair them, or raise data.max_rejected, which is {checks.max_rejected:g}"
+        raise UserError(what, where=where, remedy=remedy)
 
 
-def _first_of_each_split(split: "pd.Series[str]", rows: np.ndarray, limit: int | None) -> np.ndarray:
-    if limit is None:
-        return rows
-    splits = split.iloc[rows]
-    return rows[splits.groupby(splits).cumcount() < splits.map(share_limit(Counter(splits), limit))]
+def _count(lost: Rejected, most: int) -> str:
+    """The number of items for each of the commonest reasons."""
+    counts = Counter(reason for _, reason in lost)
+    more = f" and {len(counts) - most} more reasons" if len(counts) > most else ""
+    return ", ".join(f"{number} x {reason}" for reason, number in counts.most_common(most)) + more
 
 
-def _usable_captions(listing: Listing, rejected: Rejected) -> pd.DataFrame:
-    """The captions with an image of the listing; the others are added to ``rejected``."""
-    captions = listing.captions
-    reason = np.full(len(captions), "", object)
-    reason[captions["text"] == ""] = "empty caption"
-    reason[captions["image_row"] < 0] = "caption without an image"
-    reason[repeated(captions["caption_id"])] = "duplicate caption id"
-    _reject(captions["caption_id"], reason, rejected)
-    return take_rows(captions, np.flatnonzero(reason == ""))
+def _join(
+    captions: pd.DataFrame, image_row: np.ndarray, duplicates: np.ndarray, first: np.ndarray, rejected: Rejected
+) -> np.ndarray:
+    """``image_row`` with the captions of ``duplicates`` at the images ``first``, except those that repeat one there."""
+    target = np.arange(image_row.max() + 1)  # An image that is read has a caption.
+    target[duplicates] = first
+    moved, image_row = target[image_row] != image_row, target[image_row]
+    rows = np.flatnonzero(np.isin(image_row, first))
+    rows = rows[np.argsort(moved[rows], kind="stable")]
+    texts = pd.DataFrame({"image": image_row[rows], "text": captions["text"].iloc[rows].array})
+    again = rows[texts.duplicated().to_numpy() & moved[rows]]
+    rejected += [(each, "the same caption of the same image") for each in captions["caption_id"].iloc[again]]
+    image_row[again] = duplicates[0]  # An image that is not kept.
+    return image_row
 
 
 def _reject(ids: "pd.Series[str]", reason: np.ndarray, rejected: Rejected) -> None:
     rows = np.flatnonzero(reason != "")
     rejected += zip(ids.iloc[rows], reason[rows], strict=True)
-
-
-def _repeated_captions(
-    texts: "pd.Series[str]", image_row: np.ndarray, moved: np.ndarray, targets: np.ndarray
-) -> np.ndarray:
-    """The rows of captions ``moved`` to an image among ``targets`` that has the same caption."""
-    rows = np.flatnonzero(np.isin(image_row, targets))
-    rows = rows[np.argsort(moved[rows], kind="stable")]
-    same: np.ndarray = pd.DataFrame({"image": image_row[rows], "text": texts.iloc[rows].array}).duplicated().to_numpy()
-    return np.asarray(rows[same & moved[rows]])
-
-
-def take_rows(frame: pd.DataFrame, rows: np.ndarray) -> pd.DataFrame:
-    """These rows, numbered anew. Large tables are seldom copied: most data sets lose nothing."""
-    same = len(rows) == len(frame) and (np.diff(rows) == 1).all()
-    return frame if same else frame.iloc[rows].reset_index(drop=True)
 
 
 def collect(
@@ -299,13 +265,8 @@ def collect(
     reporter: Reporter,
     join_copies: bool = False,
 ) -> Path:
-    """Write the manifest of the images and captions that hold, and ``rejected.csv``; the path of the manifest.
-
-    Captions that state no language are in English.
-
-    Args:
-        checks, limit, join_copies: see :func:`check`.
-    """
+    """Write the manifest of the images and captions that :func:`check` keeps, and ``rejected.csv``; the path of the
+    manifest. Captions that state no language are in English."""
     if listing.note:
         reporter.line(listing.note)
     checked = check(listing, source, checks, reporter, join_copies=join_copies, limit=limit)
@@ -321,13 +282,14 @@ def collect(
     )
     splits = images["split"].value_counts()
     reporter.line(f"{len(images)} images: " + ", ".join(f"{splits[s]} {s}" for s in SPLITS if splits[s]))
-    report_rejected(checked.rejected, directory, reporter)
+    if left_out := checked.rejected:
+        reporter.line(f"{len(left_out)} items left out, listed in {directory / 'rejected.csv'}: {_count(left_out, 5)}")
     return manifest
 
 
 def listed_sizes(listing: Listing, root: Path, checks: Checks, limit: int | None) -> Counter[str]:
     """The number of images of each split that :func:`check` would read; its errors as far as no image is read."""
-    rows, _ = _choose_images(listing, _usable_captions(listing, []), checks, root, limit)
+    _, rows, _ = _choose(listing, checks, root, limit, [])
     return Counter(listing.images["split"].iloc[rows])
 
 
@@ -335,10 +297,3 @@ def one_line(text: str) -> str:
     """A text that can be written: a line break would be read as two captions by every scorer that works line by line;
     half a surrogate pair, which JSON can spell, is not text."""
     return " ".join(text.encode("utf-8", "ignore").decode("utf-8").split())
-
-
-def report_rejected(rejected: Sequence[tuple[str, str]], directory: Path, reporter: Reporter) -> None:
-    if reasons := Counter(reason for _, reason in rejected):
-        summary = ", ".join(f"{number} x {reason}" for reason, number in reasons.most_common(5))
-        more = f" and {len(reasons) - 5} more reasons" if len(reasons) > 5 else ""
-        reporter.line(f"{reasons.total()} items left out, listed in {directory / 'rejected.csv'}: {summary}{more}")

@@ -34,26 +34,21 @@ EXPECTED = "name the folder Flicker8k_Dataset or Flickr8k_Dataset.zip"
 
 
 def list_images(_: ImageSource, files: Iterable[str], *, text: str, splits: str, seed: int) -> Listing:
-    """The listing of the files that the configuration names; see :func:`list_flickr8k`."""
-    if not text:
-        raise UserError("data.flickr8k.text is not set", remedy="see config/README.md for what it should name")
-    return list_flickr8k(files, Path(text), splits=splits, seed=seed)
-
-
-def list_flickr8k(image_files: Iterable[str], text: Path, *, splits: str, seed: int) -> Listing:
     """The listing of the data set, in the order of the image file names.
 
     An image's id is its file name, as in the corpus; a caption's id is that name, ``#`` and its number.
 
     Args:
-        image_files: the paths that exist below the image root, relative to it.
+        files: the paths that exist below the image root, relative to it.
         text: the official folder, a folder with Kaggle's ``captions.txt``, or either captions file itself, with the
             split lists beside it.
         splits: ``official``, or ``random`` for :func:`random_splits` of the images that have captions.
         seed: of the random split.
     """
-    paths = pictures_by_name(image_files)
-    file = _captions_file(text)
+    if not text:
+        raise UserError("data.flickr8k.text is not set", remedy="see config/README.md for what it should name")
+    paths = pictures_by_name(files)
+    file = _captions_file(Path(text))
     captions, rejected = read_captions(file, _KEY, _EXPECTED_TEXT)
     if splits == "official":
         split_of = _official_splits(file.parent)

@@ -13,14 +13,15 @@ import numpy as np
 import pandas as pd
 
 from vitcapr.data.archive import OddRow, Rejected
-from vitcapr.data.collect import Checked, Checks, ListedCaption, ListedImage, Listing, caption_columns, check, take_rows
-from vitcapr.data.flickr8k import list_flickr8k, read_chinese
+from vitcapr.data.collect import Checked, Checks, ListedCaption, ListedImage, Listing, caption_columns, check
+from vitcapr.data.flickr8k import list_images, read_chinese
 from vitcapr.data.images import ImageSource
 from vitcapr.data.pair_splits import CATEGORIES, METHOD, choose_pools, classify_caption, commonest, deal, draw
 from vitcapr.data.rows import Columns, Row, captions_of, read_rows
 from vitcapr.data.table import USUAL
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_bytes, write_json
+from vitcapr.formats.containers import take_rows
 from vitcapr.formats.manifest import Manifest, write_manifest
 from vitcapr.formats.pairs import FORMAT, TABLE, write_pair_table, write_pools
 from vitcapr.progress import Reporter
@@ -106,7 +107,7 @@ def pairs_of_flickr8k(images: Path, text: Path, chinese: Path, *, splits: str, s
     """Flickr8k with its English captions and the Chinese ones that people wrote for the same photographs (Flickr8k-CN):
     English before Chinese, each in the order of its file. The official test photographs are set apart."""
     with ImageSource(images) as source:
-        listing = list_flickr8k(source.files(), text, splits=splits, seed=seed)
+        listing = list_images(source, source.files(), text=str(text), splits=splits, seed=seed)
     translated, rejected = read_chinese(chinese)
     columns = [listing.captions.assign(language="en"), caption_columns(translated, listing.images)]
     captions = pd.concat(columns, ignore_index=True)

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 
 from vitcapr.data import coco, flickr8k, flickr30k, table
-from vitcapr.data.collect import Listing, take_rows, tried_paths
+from vitcapr.data.collect import Listing, tried_paths
 from vitcapr.data.images import ImageSource
 from vitcapr.errors import UserError
 from vitcapr.formats.caption_audit import read_audit
-from vitcapr.formats.containers import find_texts
+from vitcapr.formats.containers import find_texts, take_rows
 
 READERS: dict[str, Any] = {"coco": coco, "flickr30k": flickr30k, "flickr8k": flickr8k, "table": table}
 """A module has ``list_images`` and, for people whose photographs are not found, ``EXPECTED``."""

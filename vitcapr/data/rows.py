@@ -212,16 +212,15 @@ def _find_separator(header: str, columns: Columns, file: Path) -> str:
 
 
 def _json_lines(file: Path, columns: Columns, _: str | None) -> _Cells:
+    def parse(number: int, line: str) -> Any:
+        try:
+            return parse_json(line)
+        except (ValueError, RecursionError) as error:
+            return OddRow(f"line {number} is not a JSON object: {error}")
+
     with open_text(file) as stream:
         numbered = enumerate(stream, start=1)
-        yield from _select((_parse_line(number, line) for number, line in numbered if line.strip()), columns, file)
-
-
-def _parse_line(number: int, line: str) -> Any:
-    try:
-        return parse_json(line)
-    except (ValueError, RecursionError) as error:
-        return OddRow(f"line {number} is not a JSON object: {error}")
+        yield from _select((parse(number, line) for number, line in numbered if line.strip()), columns, file)
 
 
 def _json(file: Path, columns: Columns, _: str | None) -> _Cells:
@@ -236,7 +235,8 @@ def _select(values: Iterable[Any], columns: Columns, where: Path) -> _Cells:
     for row in values:
         if isinstance(row, dict):
             seen |= dict.fromkeys(row)
-            yield select(row, columns)
+            first_of = {column: next(filter(row.__contains__, names), None) for column, names in columns.names.items()}
+            yield {column: row[name] for column, name in first_of.items() if name is not None}
         else:
             reason = row if isinstance(row, OddRow) else OddRow(f"not a JSON object: {row!r:.40}")
             first = first or reason
@@ -244,12 +244,6 @@ def _select(values: Iterable[Any], columns: Columns, where: Path) -> _Cells:
     if first and not seen:
         raise ValueError(first)
     columns.find(list(seen), where)
-
-
-def select(row: Mapping[str, Any], columns: Columns) -> dict[str, Any]:
-    """The cells of an object that were asked for."""
-    first = {column: next((name for name in names if name in row), None) for column, names in columns.names.items()}
-    return {column: row[name] for column, name in first.items() if name is not None}
 
 
 def _parquet(file: Path, columns: Columns, inside: str | None) -> _Cells:

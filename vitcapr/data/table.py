@@ -14,14 +14,14 @@ from vitcapr.data.archive import OddRow, Rejected, split_tar_path
 from vitcapr.data.beside import KEY as IMAGES_KEY
 from vitcapr.data.beside import CaptionTable, find_tables, holds_rows
 from vitcapr.data.coco import list_coco
-from vitcapr.data.collect import ListedImage, Listing, one_line, take_rows
+from vitcapr.data.collect import ListedImage, Listing, one_line
 from vitcapr.data.images import SUFFIXES, ImageSource
 from vitcapr.data.rows import Columns, captions_of, read_rows
 from vitcapr.data.splits import Splits, make_splits, parse_split, put_in_split, splits_in
 from vitcapr.data.tables import split_table_path
 from vitcapr.errors import UserError
 from vitcapr.files import open_text
-from vitcapr.formats.containers import text_columns
+from vitcapr.formats.containers import take_rows, text_columns
 
 EXPECTED = f"name the folder or zip of the images with {IMAGES_KEY}; the paths in a table are relative to it"
 _CAPTIONS_KEY, _COLUMNS_KEY, _DRAWN = "data.table.captions", "data.table.columns", "data.table.splits: hash"

@@ -8,16 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from vitcapr.data.archive import DamagedMember
 from vitcapr.errors import UserError
 
 SUFFIX = ".parquet"
 IMAGE = "image"
 GROUPS_IN_MEMORY = 3
 """Neighbouring rows are asked for together, by threads a few rows apart: more than two groups are seldom in use."""
-
-
-class NoPicture(Exception):
-    """The table has no such row, or no bytes in it; the message says which."""
 
 
 def picture_path(table: str, row: int, column: str = IMAGE) -> str:
@@ -58,7 +55,7 @@ class TablePictures:
 
         Raises:
             FileNotFoundError: there is no such table.
-            NoPicture: it has no such row, or nothing in it.
+            DamagedMember: it has no such row, or nothing in it.
             UserError: the table is damaged, or no table of pictures.
         """
         name, column, row = split_table_path(path) or (path, IMAGE, 0)
@@ -67,14 +64,14 @@ class TablePictures:
             _, ends = self._table(name, column)
             group = int(np.searchsorted(ends, row, side="right"))
             if group == len(ends):
-                raise NoPicture(f"no row {row} in a table of {int(ends[-1]) if len(ends) else 0}")
+                raise DamagedMember(f"no row {row} in a table of {int(ends[-1]) if len(ends) else 0}")
             pictures = self._group(name, column, group)
             first = int(ends[group - 1]) if group else 0
         content = pictures[row - first].as_py()
         if isinstance(content, dict):
             content = content["bytes"]
         if content is None:
-            raise NoPicture("the table names a picture and does not hold it")
+            raise DamagedMember("the table names a picture and does not hold it")
         return bytes(content)
 
     def _open(self, name: str, column: str) -> "tuple[pq.ParquetFile, np.ndarray]":

@@ -115,7 +115,7 @@ def batches(
     for begin in range(0, len(order), size):
         rows = order[begin : begin + size]
         images = torch.from_numpy(pixels[rows]).to(device).permute(0, 3, 1, 2).float()
-        chosen = {name: torch.from_numpy(values[rows]).to(device) for name, values in vars(targets).items()}
+        chosen = {name: torch.from_numpy(values[rows]).to(device) for name, values in targets.items()}
         yield (images / 255 - MEAN) / STD, chosen
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +25,8 @@ AROUND = (*DIRECTIONS, "in front", "behind", *(f"fellow {name}" for name in DIRE
 
 Array = npt.NDArray[np.int64]
 Pixels = npt.NDArray[np.uint8]
+Targets = dict[str, npt.NDArray[Any]]
+"""By the names that :func:`build_targets` lists."""
 
 
 @dataclass(frozen=True)
@@ -36,30 +39,6 @@ class ObjectNames:
     words: list[str]
     most: int
     """The largest number of objects of one kind that is told apart; more count as this many."""
-
-
-@dataclass(frozen=True)
-class Targets:
-    """Targets of N images with P patches, K kinds (besides none), C colours, W words.
-
-    Attributes:
-        kind: (N, P) what the patch shows: 0 background, else 1 + number of the kind; IGNORED where undecided.
-        color, texture: (N, P) the same for its colour and its texture.
-        count: (N, P) how many of that kind the picture has; IGNORED where no object is.
-        numbers: (N, K) objects of each kind.
-        present: (N, K * C) 1 where an object of this kind and colour is in the picture.
-        around: (N, P, 10) for a patch of an object, 1 for each of :data:`AROUND` that holds; all 0 where no object is.
-        words: (N, W) share of the picture's captions (those in Latin letters) that have the word.
-    """
-
-    kind: Array
-    color: Array
-    texture: Array
-    count: Array
-    numbers: Array
-    present: npt.NDArray[np.float32]
-    around: npt.NDArray[np.float32]
-    words: npt.NDArray[np.float32]
 
 
 def size_of_pictures(data: Manifest, manifest: Path) -> int:
@@ -75,7 +54,7 @@ def size_of_pictures(data: Manifest, manifest: Path) -> int:
 
 
 def names_of_train(data: Manifest, manifest: Path) -> ObjectNames:
-    """What the objects and captions of the train split name.
+    """The kinds, colours, textures and words to learn, from the captions and objects of the train split.
 
     Raises:
         UserError: the data set has no objects, or the split is empty.
@@ -86,11 +65,17 @@ def names_of_train(data: Manifest, manifest: Path) -> ObjectNames:
             where=manifest,
             remedy="name a pretrained backbone in backbones.<name>.source instead of 'trained'",
         )
-    train_ids = data.images["image_id"].to_numpy()[data.rows("train")]
-    if not len(train_ids):
+    images = data.images["image_id"].iloc[data.rows("train")]
+    if images.empty:
         raise UserError("the train split is empty", where=manifest)
-    in_train = data.objects["image_id"].isin(train_ids), data.captions["image_id"].isin(train_ids)
-    return collect_names(data.objects[in_train[0]], data.captions[in_train[1]], len(train_ids))
+    objects = data.objects[data.objects["image_id"].isin(images)]
+    images_with: Counter[str] = Counter()
+    for _, texts in data.captions_of("train").groupby("image_id", sort=False)["text"]:
+        images_with.update(set().union(*(caption_words(text) for text in texts)))
+    known = {word for word, count in images_with.items() if COMMON_WORD <= count / len(images) <= EVERYWHERE_WORD}
+    most = int(objects.groupby(["image_id", "kind"]).size().max())
+    kinds, colors, textures = (sorted(objects[name].unique()) for name in ("kind", "color", "texture"))
+    return ObjectNames(kinds, colors, textures, sorted(known), most)
 
 
 def read_split(data: Manifest, split: str, names: ObjectNames, grid: int, size: int) -> tuple[Pixels, Targets]:
@@ -124,17 +109,6 @@ def caption_words(text: str) -> set[str]:
     return set(re.findall(r"[a-z]+", text.lower()))
 
 
-def collect_names(objects: pd.DataFrame, captions: pd.DataFrame, images: int) -> ObjectNames:
-    """The kinds, colours, textures and words to learn, from the captions and objects of ``images`` training images."""
-    images_with: Counter[str] = Counter()
-    for _, texts in captions.groupby("image_id", sort=False)["text"]:
-        images_with.update(set().union(*(caption_words(text) for text in texts)))
-    words = sorted(word for word, number in images_with.items() if COMMON_WORD <= number / images <= EVERYWHERE_WORD)
-    most = int(objects.groupby(["image_id", "kind"]).size().max())
-    kinds, colors, textures = (sorted(objects[name].unique()) for name in ("kind", "color", "texture"))
-    return ObjectNames(kinds, colors, textures, words, most)
-
-
 def build_targets(
     image_ids: list[str],
     objects: pd.DataFrame,
@@ -145,22 +119,25 @@ def build_targets(
     grid: int,
     size: int,
 ) -> Targets:
-    """Targets of ``image_ids``, from label pictures at ``size`` pixels a side, cut into ``grid`` patches a side.
+    """Targets of N images, from label pictures at ``size`` pixels a side, cut into P patches, ``grid`` a side.
+
+    Returns:
+        With K kinds (besides none), C colours and W words: ``kind`` (N, P) what the patch shows, 0 background, else
+        1 + number of the kind, IGNORED where undecided; ``color`` and ``texture`` (N, P) in the same way; ``count``
+        (N, P) how many of that kind the picture has, IGNORED where no object is; ``numbers`` (N, K) objects of each
+        kind; ``present`` (N, K * C) 1 where an object of this kind and colour is in the picture; ``around`` (N, P, 10)
+        for a patch of an object, 1 for each of :data:`AROUND` that holds, all 0 where no object is; ``words`` (N, W)
+        share of the picture's captions (those in Latin letters) that have the word.
 
     Raises:
         UserError: a label picture is missing or unreadable.
     """
     number, patches, colors = len(image_ids), grid * grid, len(names.colors)
-    targets = Targets(
-        kind=np.zeros((number, patches), np.int64),
-        color=np.zeros((number, patches), np.int64),
-        texture=np.zeros((number, patches), np.int64),
-        count=np.full((number, patches), IGNORED, np.int64),
-        numbers=np.zeros((number, len(names.kinds)), np.int64),
-        present=np.zeros((number, len(names.kinds) * colors), np.float32),
-        around=np.zeros((number, patches, len(AROUND)), np.float32),
-        words=np.zeros((number, len(names.words)), np.float32),
-    )
+    targets: Targets = {name: np.zeros((number, patches), np.int64) for name in ("kind", "color", "texture", "count")}
+    targets["count"][:] = IGNORED
+    targets["numbers"] = np.zeros((number, len(names.kinds)), np.int64)
+    wide = {"present": (len(names.kinds) * colors,), "around": (patches, len(AROUND)), "words": (len(names.words),)}
+    targets |= {name: np.zeros((number, *shape), np.float32) for name, shape in wide.items()}
     words = {name: place for place, name in enumerate(names.words)}
     rows = {image_id: row for row, image_id in enumerate(image_ids)}
     # A caption in another script has no words here, and says nothing about those of the others.
@@ -168,8 +145,8 @@ def build_targets(
     for image_id, text in zip(captions["image_id"], captions["text"], strict=True):
         if image_id in rows and (spoken := caption_words(text)):
             heard[rows[image_id]] += 1
-            targets.words[rows[image_id], [words[word] for word in spoken & words.keys()]] += 1
-    targets.words[:] /= np.maximum(heard, 1)[:, None]
+            targets["words"][rows[image_id], [words[word] for word in spoken & words.keys()]] += 1
+    targets["words"] /= np.maximum(heard, 1)[:, None]
 
     looks = {"kind": names.kinds, "color": names.colors, "texture": names.textures}
     known = objects[objects["image_id"].isin(rows)]
@@ -178,9 +155,9 @@ def build_targets(
     row, label = (np.asarray(each, np.int64) for each in (known["image_id"].map(rows), known["label"]))
     numbers = {column: pd.Categorical(known[column], learnt).codes.astype(np.int64) for column, learnt in looks.items()}
     kind, group = numbers["kind"], numbers["kind"] * colors + numbers["color"]
-    np.add.at(targets.numbers, (row, kind), 1)
-    np.minimum(targets.numbers, names.most, out=targets.numbers)
-    targets.present[row, group] = 1
+    np.add.at(targets["numbers"], (row, kind), 1)
+    np.minimum(targets["numbers"], names.most, out=targets["numbers"])
+    targets["present"][row, group] = 1
     masks = known["mask"].tolist()
     in_order = np.argsort(row, kind="stable")
     pictured, starts = np.unique(row[in_order], return_index=True)
@@ -193,10 +170,10 @@ def build_targets(
         undecided = (coverage < COVERED) & (cover.sum(axis=0) >= EMPTY)
         is_object = coverage >= COVERED
         for column, value in numbers.items():
-            getattr(targets, column)[image] = np.where(is_object, 1 + value[best], np.where(undecided, IGNORED, 0))
-        targets.count[image] = np.where(is_object, targets.numbers[image, kind[best]], IGNORED)
+            targets[column][image] = np.where(is_object, 1 + value[best], np.where(undecided, IGNORED, 0))
+        targets["count"][image] = np.where(is_object, targets["numbers"][image, kind[best]], IGNORED)
         around = surroundings(labels, label[own], group[own])
-        targets.around[image] = np.where(is_object[:, None], around[first], 0)
+        targets["around"][image] = np.where(is_object[:, None], around[first], 0)
     return targets
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 from PIL import Image
 
 from vitcapr.data.archive import Archive, DamagedMember
@@ -74,13 +73,8 @@ def measures(
                 continue
             mask = masks.setdefault(word, picture.mask(word))
             heat = of_word.reshape(grid)
-            row[:5] += (
-                attention_share(heat, mask),
-                mask.mean(),
-                pointing_hit(heat, mask),
-                pointing_chance(mask, grid),
-                1,
-            )
+            shares = attention_share(heat, mask), mask.mean(), pointing_hit(heat, mask), pointing_chance(mask, grid)
+            row[:5] += (*shares, 1)
     share, area, hits, chance, present, named = rows.T
     return {
         "grounding": ratio_measure(share, present),
@@ -158,23 +152,20 @@ def read_pictures(data: Manifest, images: Sequence[str], report: Reporter) -> li
     pictures = []
     with Archive(data.image_root) as archive, report.track("masks", len(images), "images") as tracker:
         for image in images:
-            nothing = MaskedPicture(np.zeros((1, 1), np.uint8), {})
-            pictures.append(_picture(archive, objects[image]) if image in objects else nothing)
             tracker.advance()
+            if image not in objects:
+                pictures.append(MaskedPicture(np.zeros((1, 1), np.uint8), {}))
+                continue
+            path = objects[image]["mask"].iloc[0]
+            try:
+                with Image.open(io.BytesIO(archive.read(path))) as picture:
+                    labels = np.asarray(picture)
+            except (OSError, DamagedMember) as error:
+                remedy = "run the data stage again"
+                raise UserError("a mask cannot be read", where=archive.root / path, remedy=remedy) from error
+            words: dict[str, frozenset[int]] = {}
+            for names, label in zip(objects[image]["words"], objects[image]["label"], strict=True):
+                for word in names:
+                    words[word] = words.get(word, frozenset()) | {int(label)}
+            pictures.append(MaskedPicture(labels, words))
     return pictures
-
-
-def _picture(archive: Archive, objects: pd.DataFrame) -> MaskedPicture:
-    """The objects of one image, which share a label picture."""
-    path = objects["mask"].iloc[0]
-    try:
-        with Image.open(io.BytesIO(archive.read(path))) as picture:
-            labels = np.asarray(picture)
-    except (OSError, DamagedMember) as error:
-        remedy = "run the data stage again"
-        raise UserError("a mask cannot be read", where=archive.root / path, remedy=remedy) from error
-    words: dict[str, frozenset[int]] = {}
-    for names, label in zip(objects["words"], objects["label"], strict=True):
-        for word in names:
-            words[word] = words.get(word, frozenset()) | {int(label)}
-    return MaskedPicture(labels, words)

@@ -94,12 +94,8 @@ def _scores(experiment: Any) -> Iterator[str]:
         yield from experiment.captioning.caption_files("metrics", "claims.json")
 
 
-def _trained_backbone(config: Any) -> dict[str, Any]:
-    return {**config.trained_backbone.model_dump(), "image_size": config.data.scenes.size}
+def _trained_backbone(config: Any) -> list[tuple[str, Any]]:
+    return [*config.trained_backbone.model_dump().items(), ("image_size", config.data.scenes.size)]
 
 
-ROOM = Room(
-    scores=_scores,
-    checks_claims=_checks_claims,
-    trained_backbone=lambda config: _trained_backbone(config).items(),
-)
+ROOM = Room(scores=_scores, checks_claims=_checks_claims, trained_backbone=_trained_backbone)

@@ -147,9 +147,8 @@ def _place_along(axis: int, along: float, across: float) -> tuple[float, float]:
 def _line_up(rng: random.Random, axis: int, count: int, size: str, across: float) -> tuple[Thing, ...]:
     """A row or column of equal things."""
     mirrored = rng.random() < 0.5
-    return tuple(
-        _thing(rng, *_place_along(axis, along, across), size, mirrored) for along in _pack(rng, [size] * count)
-    )
+    places = [_place_along(axis, along, across) for along in _pack(rng, [size] * count)]
+    return tuple(_thing(rng, x, y, size, mirrored) for x, y in places)
 
 
 def _beside_the_middle(rng: random.Random, place: str, kinds: list[str]) -> Scene:
@@ -209,13 +208,10 @@ def _one_before_the_other(rng: random.Random, place: str, kinds: list[str]) -> S
     room = LATTICE - CELLS["large"]
     x, y = rng.randint(0, room), rng.randint(0, room - 1)
     sideways = (0, 1) if sizes[front] == "small" else (-1, 1)
-    ahead_x, ahead_y = (
-        rng.choice([x + step for step in sideways if 0 <= x + step <= LATTICE - CELLS[sizes[front]]]),
-        y + 1,
-    )
+    ahead = rng.choice([x + step for step in sideways if 0 <= x + step <= LATTICE - CELLS[sizes[front]]])
     middles = {
         1 - front: (_middle(x, "large"), _middle(y, "large")),
-        front: (_middle(ahead_x, sizes[front]), _middle(ahead_y, sizes[front])),
+        front: (_middle(ahead, sizes[front]), _middle(y + 1, sizes[front])),
     }
     groups: list[Group] = []
     for number, kind in enumerate(kinds):

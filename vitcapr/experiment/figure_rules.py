@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from vitcapr.config.scored import unique
+from vitcapr.config.experiment import unique
 from vitcapr.pipeline.rule import EXPERIMENT, RuleStage, list_files, one_of
 from vitcapr.pipeline.stage import Stage
 

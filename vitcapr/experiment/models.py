@@ -4,9 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from vitcapr.config.base import Section
-from vitcapr.config.experiment import ExperimentConfig
+from vitcapr.config.experiment import ExperimentConfig, ScoredModels, unique
 from vitcapr.config.features import TRAINED
-from vitcapr.config.scored import ScoredModels, unique
 from vitcapr.pipeline.paths import RESULTS
 from vitcapr.rooms import ask
 
@@ -17,8 +16,6 @@ TRAIN, VALIDATION, TEST = "train", "validation", "test"
 @dataclass(frozen=True)
 class Models(ScoredModels):
     """The names of what an experiment trains, scores and reads."""
-
-    config: ExperimentConfig
 
     @property
     def root(self) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from vitcapr.config.dual_encoder import FinetunedDualEncoderConfig
-from vitcapr.config.scored import RANKED, unique
+from vitcapr.config.experiment import RANKED, unique
 from vitcapr.experiment.features import Features
 from vitcapr.experiment.models import TRAIN, Part
 from vitcapr.pipeline.rule import Wildcards
@@ -70,7 +70,8 @@ class Retrieval(Part):
         others = [name for name in self.models.ranked if name not in variants or PAIRS not in variants[name].vary]
         banks = {model: name for name, model in self.models.querybank_scores.items()}
         names = [each for name in others or self.models.ranked for each in (name, banks.get(name)) if each is not None]
-        return {name: self.models.system_name(name) for name in names}
+        systems = self.models.systems
+        return {name: systems.get(name, name) for name in names}
 
     def embeddings(self, model: str, split: str) -> str:
         """A model's embeddings of a split."""

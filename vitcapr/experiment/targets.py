@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vitcapr.config.base import from_here
-from vitcapr.config.scored import RANKED
+from vitcapr.config.experiment import RANKED
 from vitcapr.experiment.models import TEST, Part
 from vitcapr.files import canonical_json
 from vitcapr.pipeline.rule import list_files

@@ -1,6 +1,7 @@
 """The space of a retrieval model: neighbours of images, references and captions of systems, and a map of the images."""
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,6 @@ from vitcapr.metrics.ranks import rank_matches
 SHOWN = 6
 """Neighbours of each."""
 _BLOCK = 512
-Near = NDArray[np.intp]
 Cosines = NDArray[np.float32]
 Json = dict[str, Any]
 Embed = Callable[[int, str, Sequence[str]], NDArray[np.float32] | None]
@@ -22,15 +22,11 @@ _LEAST = 5
 """Images of the smallest map."""
 
 
-class Nearest(NamedTuple):
-    """The places (Q, K) and cosines of the K nearest of a pool to each of Q queries, the nearest first."""
-
-    place: Near
-    cosine: Cosines
-
-
-def nearest(queries: Cosines, pool: Cosines, count: int = SHOWN, without_itself: bool = False) -> Nearest:
-    """The ``count`` nearest of ``pool`` (P, E) to each of ``queries`` (Q, E), in blocks of queries; fewer if P is less.
+def nearest(
+    queries: Cosines, pool: Cosines, count: int = SHOWN, without_itself: bool = False
+) -> tuple[NDArray[np.intp], Cosines]:
+    """Places (Q, K) and cosines of the ``count`` nearest of ``pool`` (P, E) to each of ``queries`` (Q, E), the nearest
+    first, in blocks of queries; fewer if P is less.
 
     Args:
         without_itself: queries and pool are the same, and no query is its own neighbour.
@@ -47,7 +43,7 @@ def nearest(queries: Cosines, pool: Cosines, count: int = SHOWN, without_itself:
         order = np.argsort(-cosine, axis=1, kind="stable")
         places.append(np.take_along_axis(best, order, axis=1))
         cosines.append(np.take_along_axis(cosine, order, axis=1))
-    return Nearest(np.concatenate(places), np.concatenate(cosines))
+    return np.concatenate(places), np.concatenate(cosines)
 
 
 def describe_texts(
@@ -74,21 +70,20 @@ def describe_images(space: Space, numbers: Sequence[int], references: Sequence[i
         numbers: of the images in the gallery; references: of the captions.
     """
     embedded = space.embedded
-    captions = nearest(embedded.images, embedded.captions)
-    others = nearest(embedded.images, embedded.images, without_itself=True)
+    captions = zip(*nearest(embedded.images, embedded.captions), strict=True)
+    others = zip(*nearest(embedded.images, embedded.images, without_itself=True), strict=True)
     cosines = np.einsum("me,me->m", embedded.captions, embedded.images[embedded.caption_image])
     order = np.argsort(cosines, kind="stable")
-    best = dict(
-        zip(embedded.caption_image[order].tolist(), order.tolist(), strict=True)
-    )  # The last stays: the nearest.
+    # Of the captions of an image, the last stays: the nearest.
+    best = dict(zip(embedded.caption_image[order].tolist(), order.tolist(), strict=True))
     return [
         {
-            "captions": pairs(captions.place[image], captions.cosine[image], references),
-            "images": pairs(others.place[image], others.cosine[image], numbers),
+            "captions": pairs(*near_captions, references),
+            "images": pairs(*near_images, numbers),
             "own": [references[best[image]], short(cosines[best[image]])] if image in best else None,
             "rank": int(rank),
         }
-        for image, rank in enumerate(space.ranks.i2t)
+        for image, (near_captions, near_images, rank) in enumerate(zip(captions, others, space.ranks.i2t, strict=True))
     ]
 
 
@@ -122,15 +117,12 @@ def embed_captions(
     """
     whole = {name: each.captions for name, each in systems.items() if all(image in each.captions for image in ids)}
     texts = {name: [captions[image].caption for image in ids] for name, captions in whole.items()}
-    place = {
-        text: number for number, text in enumerate(dict.fromkeys(text for each in texts.values() for text in each))
-    }
+    place = {text: number for number, text in enumerate(dict.fromkeys(chain(*texts.values())))}
     vectors = embed(list(place)) if place else None
     if vectors is None:
         return {}
-    images = space.embedded.images
+    images, owner = space.embedded.images, np.arange(len(space.embedded.images))
     captions = {name: vectors[[place[text] for text in each]] for name, each in texts.items()}
-    owner = np.arange(len(images))
     return {name: Written(each, rank_matches(images, each, owner).t2i) for name, each in captions.items()}
 
 

@@ -35,22 +35,16 @@ _ODD = r"^$|^/|\\|\x00|(?:^|/)\.\.(?:/|$)"
 SPLITS = ("train", "validation", "test", "none")
 
 
-def _schema(**columns: pa.DataType) -> "pa.Schema":
-    return pa.schema(list(columns.items()))
-
-
 _TEXT, _NUMBER = pa.string(), pa.int32()
-IMAGES = _schema(image_id=_TEXT, path=_TEXT, split=_TEXT, width=_NUMBER, height=_NUMBER, sha256=_TEXT)
-CAPTIONS = _schema(caption_id=_TEXT, image_id=_TEXT, language=_TEXT, text=_TEXT, split=_TEXT, image_row=_NUMBER)
-OBJECTS = _schema(
-    image_id=_TEXT,
-    object_id=_NUMBER,
-    words=pa.list_(_TEXT),
-    mask=_TEXT,
-    label=_NUMBER,
-    kind=_TEXT,
-    color=_TEXT,
-    texture=_TEXT,
+IMAGES = pa.schema(
+    {"image_id": _TEXT, "path": _TEXT, "split": _TEXT, "width": _NUMBER, "height": _NUMBER, "sha256": _TEXT}
+)
+CAPTIONS = pa.schema(
+    {**dict.fromkeys(("caption_id", "image_id", "language", "text", "split"), _TEXT), "image_row": _NUMBER}
+)
+OBJECTS = pa.schema(
+    {"image_id": _TEXT, "object_id": _NUMBER, "words": pa.list_(_TEXT), "mask": _TEXT, "label": _NUMBER}
+    | dict.fromkeys(("kind", "color", "texture"), _TEXT)
 )
 SCHEMAS = {"images.parquet": IMAGES, "captions.parquet": CAPTIONS, OBJECTS_FILE: OBJECTS}
 
@@ -117,12 +111,8 @@ class Manifest:
         if split is not None:
             check_split(split)
         for part in self.caption_table.batches():
-            kept = np.ones(len(part), bool)
-            if split is not None:
-                kept &= part["split"] == split
-            if language is not None:
-                kept &= part["language"] == language
-            yield part[kept]
+            here = part if split is None else part[part["split"] == split]
+            yield here if language is None else here[here["language"] == language]
 
 
 def write_manifest(
@@ -173,14 +163,12 @@ def write_manifest(
     left_out = pd.DataFrame(removed, columns=["item", "reason"], dtype=object)
     write_text(directory / "rejected.csv", frame_to_csv(left_out))
 
-    by_split = images["split"].value_counts()
-    by_language = captions["language"].value_counts()
     counts = {
         "images": len(images),
         "captions": len(captions),
         "rejected": len(removed),
-        "splits": {split: int(by_split.get(split, 0)) for split in SPLITS},
-        "languages": {str(language): int(number) for language, number in by_language.items()},
+        "splits": images["split"].value_counts().reindex(SPLITS, fill_value=0).to_dict(),
+        "languages": captions["language"].value_counts().to_dict(),
     }
     if objects is not None:
         counts["objects"] = len(objects)

@@ -55,20 +55,17 @@ class TokenTable:
         with reading(path, _WHAT if data is None else "the captions of this data set", _REMEDY):
             table = cls(**arrays)
             if data is not None:
-                table._check_rows(data)
+                owners = data.caption_table.column("image_row").to_numpy()
+                if (np.diff(table.caption_row) <= 0).any() or table.caption_row[-1:].sum() >= len(owners):
+                    raise ValueError("the rows of captions do not increase, or leave captions.parquet")
+                if (owners[table.caption_row] != table.image_row).any():
+                    raise ValueError("a caption belongs to another image")
             if words is not None and (table.ids >= len(words)).any():
                 raise ValueError(f"a number is not among the {len(words)} of the vocabulary")
             return table
 
     def write(self, path: Path) -> None:
         write_arrays(path, {name: getattr(self, name) for name in _DTYPES})
-
-    def _check_rows(self, data: Manifest) -> None:
-        owners = data.caption_table.column("image_row").to_numpy()
-        if (np.diff(self.caption_row) <= 0).any() or self.caption_row[-1:].sum() >= len(owners):
-            raise ValueError("the rows of captions do not increase, or leave captions.parquet")
-        if (owners[self.caption_row] != self.image_row).any():
-            raise ValueError("a caption belongs to another image")
 
     def __len__(self) -> int:
         return len(self.image_row)

@@ -30,15 +30,8 @@ _SCORES = 2**22
 _SHOWN = ("rsum", "i2t_recall_1", "t2i_recall_1")
 
 
-class Hubness(NamedTuple):
-    """How near the bank is to each image, (N,), and to each caption, (M,); float64."""
-
-    images: Sums
-    captions: Sums
-
-
-def hubness(embedded: Embeddings, bank: Embeddings, inverse_temperature: float) -> Hubness:
-    """The images of a split against the captions of the bank, and its captions against the bank's images.
+def hubness(embedded: Embeddings, bank: Embeddings, inverse_temperature: float) -> tuple[Sums, Sums]:
+    """How near each image of a split is to the captions of the bank, (N,), and each caption to its images, (M,).
 
     Raises:
         UserError: the bank is of another space.
@@ -46,13 +39,11 @@ def hubness(embedded: Embeddings, bank: Embeddings, inverse_temperature: float) 
     if bank.images.shape[1] != embedded.images.shape[1]:
         lengths = f"vectors of {bank.images.shape[1]} numbers, and those to be scored have {embedded.images.shape[1]}"
         raise UserError(f"the bank has {lengths}", where="the query bank", remedy="embed both with one model")
-    return Hubness(
-        _nearness(embedded.images, bank.captions, inverse_temperature),
-        _nearness(embedded.captions, bank.images, inverse_temperature),
-    )
+    images = _nearness(embedded.images, bank.captions, inverse_temperature)
+    return images, _nearness(embedded.captions, bank.images, inverse_temperature)
 
 
-def without_hubness(embedded: Embeddings, hubs: Hubness, weight: float) -> Embeddings:
+def without_hubness(embedded: Embeddings, hubs: tuple[Sums, Sums], weight: float) -> Embeddings:
     """Embeddings whose dot products are the corrected scores: two numbers longer, and no longer of unit length."""
     ones = [np.ones((len(side), 1), np.float32) for side in hubs]
     images, captions = ((-weight * side).astype(np.float32)[:, None] for side in hubs)

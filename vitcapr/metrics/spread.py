@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from itertools import combinations
-from typing import NamedTuple
+from typing import Protocol
 
 import numpy as np
 import pandas as pd
@@ -20,21 +20,18 @@ _COMPARED = ("i2t_recall_1", "t2i_recall_1", "rsum", "bleu_4", "meteor", "cider"
 _PLACE = ["dataset", "split", "decoding"]
 
 
-class Seeded(NamedTuple):
-    """A scored model that differs from others in its seed.
+class Seeded(Protocol):
+    """A scored model that differs from others of its system in its seed, :class:`vitcapr.config.scored.SeededModel`.
 
-    Attributes:
-        of: the definition it was made from.
-        vary: what else was varied in it, as its name says; only models of equal ``vary`` are compared.
+    Only models of equal ``vary`` are compared.
     """
 
-    of: str
-    vary: str
-    seed: int
-
     @property
-    def group(self) -> str:
-        return f"{self.of}-{self.vary}" if self.vary else self.of
+    def system(self) -> str: ...
+    @property
+    def vary(self) -> str: ...
+    @property
+    def seed(self) -> int: ...
 
 
 def spread(summary: pd.DataFrame, models: Mapping[str, Seeded]) -> pd.DataFrame:
@@ -62,7 +59,7 @@ def paired(summary: pd.DataFrame, models: Mapping[str, Seeded]) -> pd.DataFrame:
     counts the seeds in which the second has the larger score. The test images are the same for all: the interval is
     about other seeds, not about other images, and each is of one score, not corrected for their number.
     """
-    of_group = {model.group: model for model in models.values()}
+    of_group = {model.system: model for model in models.values()}
     scores: dict[tuple[str, ...], dict[str, pd.Series[float]]] = {}
     for (dataset, split, decoding, metric, group), part in _grouped(summary, models):
         if metric in _COMPARED:
@@ -87,7 +84,7 @@ def _grouped(
 ) -> Iterator[tuple[tuple[str, str, str, str, str], pd.DataFrame]]:
     """The scores of each group, by data set, split, decoding, metric and group, in the order of the summary."""
     table = summary[summary["model"].isin(list(models)) & summary["value"].notna()].copy()
-    table["group"] = [models[name].group for name in table["model"]]
+    table["group"] = [models[name].system for name in table["model"]]
     table["seed"] = [models[name].seed for name in table["model"]]
     for key, part in table.groupby([*_PLACE, "metric", "group"], sort=False):
         dataset, split, decoding, metric, group = map(str, key)

@@ -24,6 +24,7 @@ from typing_extensions import TypeAliasType
 from vitcapr.config.base import Section, StageSettings
 from vitcapr.errors import UserError, as_user_error, did_you_mean
 from vitcapr.progress import Reporter
+from vitcapr.rooms import modules_of_rooms
 
 STAGES = "vitcapr.stages"
 COMMAND = ("python", "-m", "vitcapr", "stage")
@@ -213,11 +214,10 @@ def find_stage(name: str) -> Stage:
     Raises:
         UserError: there is no such stage.
     """
-    module = _core().get(name) or _modules().get(name)
-    if module is None:
+    if name not in _modules():
         remedy = did_you_mean(name, stage_names(), "vitcapr stage --help lists the stages")
         raise UserError(f"unknown stage '{name}'", remedy=remedy)
-    declared: Stage = getattr(importlib.import_module(module), name)
+    declared: Stage = getattr(importlib.import_module(_modules()[name]), name)
     return declared
 
 
@@ -227,16 +227,10 @@ def stage_names() -> tuple[str, ...]:
 
 
 @cache
-def _core() -> dict[str, str]:
-    """The module of each stage in ``vitcapr/stages/``."""
-    return {path.stem: f"{STAGES}.{path.stem}" for path in Path(__file__).parents[1].glob("stages/[!_]*.py")}
-
-
 def _modules() -> dict[str, str]:
-    """Those of rooms as well."""
-    from vitcapr.rooms import modules_of_rooms
-
-    return _core() | {**modules_of_rooms("stages")}
+    """The module of each stage, by its name: in ``vitcapr/stages/``, and in rooms."""
+    core = {path.stem: f"{STAGES}.{path.stem}" for path in Path(__file__).parents[1].glob("stages/[!_]*.py")}
+    return core | {**modules_of_rooms("stages")}
 
 
 def _parameter(parameter: inspect.Parameter, module: str) -> Parameter:

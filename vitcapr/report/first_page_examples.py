@@ -155,11 +155,12 @@ def captioned(
     chosen = choice.choose_images(data, rows)
     note = f"{len(chosen)} of {len(rows):,} images of the {split} split, {choice.note}."
     if bases:
-        changed = [changed_by_reranking(ids[row], systems, bases) for row in rows]
-        here = sum(changed_by_reranking(ids[row], systems, bases) for row in chosen)
+        pairs = [(systems[name], systems[base]) for name, base in bases.items()]
+        changed = {r for r in rows if any(new[ids[r]].tokens != old[ids[r]].tokens for new, old in pairs)}
         note += (
-            f" Reranking changed a caption of {sum(changed):,} of the {len(rows):,} images, and of {here} of the "
-            f"{len(chosen)} below. Struck through: removed words; underlined: added words."
+            f" Reranking changed a caption of {len(changed):,} of the {len(rows):,} images, and of "
+            f"{len(changed.intersection(chosen))} of the {len(chosen)} below. "
+            "Struck through: removed words; underlined: added words."
         )
     if claims:
         note += " A red wave underlines wrong words: point at one, or reach it with the Tab key, to read what is true."
@@ -182,11 +183,6 @@ def captioned(
             }
         )
     return Noted(examples, note)
-
-
-def changed_by_reranking(image: str, systems: Mapping[str, Mapping[str, Any]], bases: Mapping[str, str]) -> bool:
-    """Whether a reranking chose another caption of an image than its base."""
-    return any(systems[name][image].tokens != systems[base][image].tokens for name, base in bases.items())
 
 
 def best_and_worst(asked: Direction, ranks: NDArray[np.integer]) -> tuple[list[int], list[int]]:

@@ -2,8 +2,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field
 
+from vitcapr.config.experiment import ScoredModels
 from vitcapr.config.report import SCORERS, IntervalSettings
-from vitcapr.config.scored import ScoredModels
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter

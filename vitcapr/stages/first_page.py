@@ -1,12 +1,58 @@
-from typing import Annotated
+from typing import Annotated, Any, Self
 
-from vitcapr.config.report import FirstPageSettings
+from vitcapr.config.base import StageSettings
+from vitcapr.config.experiment import ScoredModels, SeededModel
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, Split, stage
 from vitcapr.progress import Reporter
+from vitcapr.rooms import ask
 
 PICTURES = 12
 """Pictures with captions."""
+
+
+class FirstPageSettings(StageSettings):
+    language: str
+    """Of the references."""
+    images: list[str]
+    """Pictures that come first, by id or file name."""
+    words: list[str]
+    """Pictures with captions that hold any of them come next."""
+    seeded: dict[str, SeededModel]
+    """The models that a grid gave seeds of their own."""
+    bases: dict[str, str]
+    """For each reranked system of captions, the one whose captions a retriever reorders."""
+    has_oracle: bool
+    facts: dict[str, str]
+    """What the experiment consists of, for the head of the page."""
+
+    @classmethod
+    def from_config(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
+        scored = ScoredModels(config)
+        rerankings = {name: config.rerankings[name] for name in config.run.rerankings}
+        models = {
+            "captioners": [f"{name} (on {config.captioners[name].backbone})" for name in config.run.captioners],
+            "decodings": config.run.decodings,
+            "rerankings": [f"{name} (of {each.decoding})" for name, each in rerankings.items()],
+            "retrievers": [f"{name} (on {config.retrievers[name].backbone})" for name in config.run.retrievers],
+            "fine-tuned dual encoders": config.run.finetuned_dual_encoders,
+            **dict(ask("facts", config)),
+        }
+        return cls(
+            language=config.text.language,
+            images=config.figures.examples_first,
+            words=config.figures.examples_words,
+            seeded=scored.seeded,
+            bases={
+                f"{captioner}/{name}": f"{captioner}/{each.decoding}"
+                for captioner in config.run.captioners
+                for name, each in rerankings.items()
+                if each.by == "retriever"
+            },
+            has_oracle=any(each.by == "oracle" for each in rerankings.values()),
+            facts={name: ", ".join(of_kind) for name, of_kind in models.items() if of_kind}
+            | {"seed": f"{config.seed}, unless a model sets one"},
+        )
 
 
 @stage(execution_only={"command"})
@@ -37,14 +83,12 @@ def first_page(
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.scores import read_summary
     from vitcapr.formats.tables import read_page_section
-    from vitcapr.metrics.spread import Seeded
     from vitcapr.report import first_page_examples as examples
     from vitcapr.report.figures.examples import Choice, open_images
     from vitcapr.report.first_page import cost, data_line, to_html
     from vitcapr.report.score_tables import score_tables
 
     data, scores = read_manifest(manifest), read_summary(summary)
-    of_seeds = {name: Seeded(**model.values()) for name, model in settings.seeded.items()}
     choice = Choice(PICTURES, settings.images, settings.words)
     captions, attention = (
         {n.replace("/", ", "): path for n, path in (each or {}).items()} for each in (captions, attention)
@@ -66,7 +110,7 @@ def first_page(
         facts=[("data", data_line(data)), *settings.facts.items()],
         result=examples.sentences(scores, split, comparisons or []),
         attention=examples.attention_picture(data, split, captions, attention),
-        scores=[*score_tables(scores), *examples.seed_tables(scores, of_seeds)],
+        scores=[*score_tables(scores), *examples.seed_tables(scores, settings.seeded)],
         curves=examples.training_pictures(histories or {}),
         cost=cost(page, [summary, manifest, *captions.values(), *embeddings.values()]),
         has_oracle=settings.has_oracle,

@@ -1,7 +1,7 @@
 from typing import Annotated, Any, Self
 
 from vitcapr.config.base import StageSettings
-from vitcapr.config.scored import ScoredModels, SeededModel
+from vitcapr.config.experiment import ScoredModels, SeededModel
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
@@ -33,8 +33,7 @@ def spread(
     from vitcapr.metrics import spread as seed_spread
     from vitcapr.report.score_tables import spread_tables
 
-    models = {name: seed_spread.Seeded(**model.values()) for name, model in settings.models.items()}
-    scores = read_summary(summary)
+    scores, models = read_summary(summary), settings.models
     seed_average, one_against_other = seed_spread.spread(scores, models), seed_spread.paired(scores, models)
     write_text(spread, frame_to_csv(seed_average))
     write_text(pairs, frame_to_csv(one_against_other))

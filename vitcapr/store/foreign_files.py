@@ -129,18 +129,14 @@ def _by_name(kind: str, source: Path, arrays: Mapping[str, Any], ids: Sequence[s
     """Of a file of named arrays: one an image, or all images in each, where there are ids."""
     key = next((name for name in ID_NAMES if name in arrays), None)
     if ids is None and key is not None:
-        ids = [_text(value) for value in arrays[key][:]]
+        ids = [value.decode() if isinstance(value, bytes) else str(value) for value in arrays[key][:]]
     if ids is None:
-        return _one_each(kind, (source,), {name: partial(_whole, arrays, name) for name in arrays})
+        return _one_each(kind, (source,), {name: partial(arrays.__getitem__, name) for name in arrays})
     # A member of an .npz cannot be mapped; each array is in memory once.
     whole = {name: arrays[name] for name in arrays if name != key and "/" not in name}
     rows = {name: array.__getitem__ for name, array in whole.items() if array.ndim > 1 and len(array) == len(ids)}
     unused = sorted(set(arrays) - set(rows) - set(ID_NAMES))
     return ForeignFeatures(kind, (source,), list(ids), rows, unused)
-
-
-def _whole(arrays: Mapping[str, Any], name: str) -> np.ndarray:
-    return np.asarray(arrays[name][()])
 
 
 def _folder(source: Path) -> ForeignFeatures:
@@ -181,7 +177,7 @@ def _clip_retrieval(source: Path, of: str) -> ForeignFeatures:
         raise UserError(what, where=source, remedy="clip-retrieval writes as many of one as of the other")
     arrays, ids = [_mapped(path) for path in parts], []
     for array, path in zip(arrays, tables, strict=True):
-        names = _ids_of(read_parquet(path).to_pandas(use_threads=False), path, of)
+        names = _read_names(path, of)
         if len(names) != len(array):
             raise UserError(f"{len(names)} rows of metadata for {len(array)} vectors", where=path)
         ids += names
@@ -199,14 +195,15 @@ def _partitions(source: Path, stem: str, suffix: str) -> list[Path]:
     return sorted(paths, key=lambda path: int(path.stem.rpartition("_")[2]))
 
 
-def _ids_of(table: pd.DataFrame, where: Path, of: str) -> list[str]:
-    for column in ("caption_id",) if of == "captions" else ("image_id", "image_path", "key"):
-        if column in table:
-            return [str(value) for value in table[column]]
-    columns = "caption_id" if of == "captions" else "image_id, image_path or key"
-    raise UserError(
-        f"the metadata have no column {columns}", where=where, remedy=f"they have {', '.join(map(str, table.columns))}"
-    )
+def _read_names(path: Path, of: str) -> list[str]:
+    """The ids in a table of metadata."""
+    table: pd.DataFrame = read_parquet(path).to_pandas(use_threads=False)
+    columns = {"captions": ("caption_id",), "images": ("image_id", "image_path", "key")}[of]
+    column = next((name for name in columns if name in table), None)
+    if column is None:
+        remedy = f"they have {', '.join(map(str, table.columns))}"
+        raise UserError(f"the metadata have no column {' or '.join(columns)}", where=path, remedy=remedy)
+    return [str(value) for value in table[column]]
 
 
 def _one_each(kind: str, files: tuple[Path, ...], values: Mapping[str, Callable[[], np.ndarray]]) -> ForeignFeatures:
@@ -230,7 +227,3 @@ def read_ids(path: Path) -> list[str]:
         if not isinstance(values, list) or not all(isinstance(value, str) and value for value in values):
             raise ValueError("an id is not a text")
         return values
-
-
-def _text(value: Any) -> str:
-    return value.decode("utf-8") if isinstance(value, bytes) else str(value)

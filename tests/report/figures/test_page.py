@@ -2,7 +2,7 @@ import logging
 import shutil
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib import font_manager
 
@@ -73,6 +73,7 @@ def lines(text, points):
     return ["".join(word.text for word in line) for line in wrap([Word(text)], points / 72)]
 
 
+@settings(max_examples=30)
 @given(st.lists(letters, max_size=12), st.floats(20, 150))
 def test_every_line_fits_and_no_letter_is_lost(words, width):
     wrapped = lines(" ".join(words), width)

@@ -43,8 +43,7 @@ def test_a_point_and_its_interval_for_each_retriever_direction_and_depth_in_perc
     assert panels(without)[0][1][0].get_xlabel() == "R@1 (%)"
 
 
-@pytest.mark.parametrize("count", [1, 14])
-@pytest.mark.parametrize("best", [0.5, 0.6])
+@pytest.mark.parametrize(("count", "best"), [(1, 0.5), (14, 0.6)])
 def test_nothing_overlaps_or_leaves_the_page(count, best):
     """The highest recall@10 is 90 or 100 percent."""
     names = [f"a-retriever-with-a-long-name-{n}" for n in range(count)]
@@ -52,12 +51,11 @@ def test_nothing_overlaps_or_leaves_the_page(count, best):
     check_layout(figure)
 
 
-@pytest.mark.parametrize("count", [1, 14])
-def test_grouped_bars_start_at_zero(count):
-    named = {f"retriever-{n}": scores(0.01 * n) for n in range(count)}
+def test_grouped_bars_start_at_zero():
+    named = {f"retriever-{n}": scores(0.01 * n) for n in range(14)}
     figure = recall_bars({"flat": scores(0.0), **named})
     (axes,) = figure.axes
-    assert [axes.get_ylim()[0], *(bar.get_y() for bar in axes.patches)] == [0] * (6 * (count + 1) + 1)
+    assert [axes.get_ylim()[0], *(bar.get_y() for bar in axes.patches)] == [0] * (6 * 15 + 1)
     assert [bar.get_height() for bar in axes.containers[0]] == pytest.approx([0, 20, 40, 0, 20, 40])
     assert [label.get_text() for label in axes.get_xticklabels()][::3] == ["I2T R@1", "T2I R@1"]
     check_layout(figure)

@@ -103,24 +103,18 @@ def test_ranks_of_other_embeddings_are_a_mistake(draw, retrieved, tmp_path):
         draw(draw_retrieved, split="test", ranks=tmp_path / "five.npz", **retrieved)
 
 
-def test_retrievers_side_by_side(draw, retrieved, tmp_path):
+def test_retrievers_side_by_side_with_queries_by_id_and_by_words(draw, retrieved, tmp_path):
     embeddings = {name: [retrieved["embeddings"]] for name in "ab"}
     values = {"embeddings": embeddings, "manifest": retrieved["manifest"], "found": tmp_path / "found.md"}
-    draw(draw_side_by_side, "spaces", "top_captions", "top_images", split="test", **values)
+    settings = {"figures": {"examples_first": ["i2"], "examples_words": ["wrote for i4"]}}
+    draw(draw_side_by_side, "spaces", "top_captions", "top_images", split="test", settings=settings, **values)
     found = (tmp_path / "found.md").read_text(encoding="utf-8")
-    assert "Query: drawn at random with seed 0" in found
+    queries = [line for line in found.splitlines() if line.startswith("Query")]
+    assert queries == ["Query: i2", "Query: What a person wrote for i4 ."]
     assert found.count("\n| a | ") == found.count("\n| b | ") == 10
     assert found.count("✓") + found.count("✗") == 20
     with pytest.raises(UserError, match="not embeddings of the split train"):
         draw(draw_side_by_side, split="train", **values)
-
-
-def test_queries_by_id_and_by_words(draw, retrieved, tmp_path):
-    settings = {"figures": {"examples_first": ["i2"], "examples_words": ["wrote for i4"]}}
-    values = {"embeddings": {"a": [retrieved["embeddings"]]}, "manifest": retrieved["manifest"], "settings": settings}
-    draw(draw_side_by_side, "top_images", split="test", found=tmp_path / "found.md", **values)
-    queries = [line for line in (tmp_path / "found.md").read_text().splitlines() if line.startswith("Query")]
-    assert queries == ["Query: i2", "Query: What a person wrote for i4 ."]
 
 
 def test_embeddings_of_other_captions_are_not_put_side_by_side(draw, retrieved, tmp_path):

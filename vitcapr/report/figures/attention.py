@@ -18,7 +18,7 @@ from vitcapr.errors import UserError
 from vitcapr.formats.captions import read_attention
 from vitcapr.formats.manifest import Manifest
 from vitcapr.progress import Reporter
-from vitcapr.report.figures.examples import Attended, Choice, choose_attended, open_images
+from vitcapr.report.figures.examples import Choice, choose_attended, open_images
 from vitcapr.report.figures.page import WIDTH, cell_width, column, grid, page, paragraph, picture, print_size, space
 from vitcapr.report.figures.style import SMALL_TEXT_SIZE, TEXT_SIZE, styled
 
@@ -61,13 +61,19 @@ def concentrated(attended: NDArray[np.floating], count: int) -> list[int]:
 def draw_attended(
     data: Manifest, split: str, captions: Path, attention: Path, choice: Choice, report: Reporter
 ) -> dict[str, Figure]:
-    """``attention-1`` and so on: the attention at the words of the captions of chosen images."""
-    chosen = choose_attended(data, split, captions, read_attention(attention), choice)
+    """``attention-1`` and so on: chosen images with the attention at the chosen words of the caption, or at all."""
+    chosen, figures = choose_attended(data, split, captions, read_attention(attention), choice), {}
     with open_images(data) as read:
-        return {
-            f"attention-{number}": draw_words(read(one.row), one, choice.words, report)
-            for number, one in enumerate(chosen, 1)
-        }
+        for number, (row, caption, weights) in enumerate(chosen, 1):
+            report.line(f"image {caption.image_id}: {caption.caption}")
+            places = [place for place, token in enumerate(caption.tokens) if token in choice.words]
+            if choice.words and not places:
+                report.line(f"the caption has none of {', '.join(choice.words)}; all its words are drawn")
+            places, best = places or [*range(len(caption.tokens))], caption.candidates[0]
+            note = f"{caption.caption} (score {best.score:.2f}, log-probability {best.log_prob:.2f})"
+            words = [caption.tokens[place] for place in places]
+            figures[f"attention-{number}"] = attended_words(read(row), words, weights[places], note)
+    return figures
 
 
 def draw_rolled_out(
@@ -97,18 +103,6 @@ def draw_rolled_out(
             cases.append(Looked(image, caption.tokens, roll_out(image), weights))
             report.line(f"image {caption.image_id}: {caption.caption}")
     return rolled_out_and_attended(cases)
-
-
-def draw_words(image: Image.Image, attended: Attended, words: Sequence[str], report: Reporter) -> Figure:
-    """The attention at those of ``words`` that a caption holds, or at all its words, with the caption and its score."""
-    caption, weights = attended.caption, attended.weights
-    report.line(f"image {caption.image_id}: {caption.caption}")
-    if words and not {*words} & {*caption.tokens}:
-        report.line(f"the caption has none of {', '.join(words)}; all its words are drawn")
-    places = [place for place, token in enumerate(caption.tokens) if token in words] or [*range(len(caption.tokens))]
-    best = caption.candidates[0]
-    note = f"{caption.caption} (score {best.score:.2f}, log-probability {best.log_prob:.2f})"
-    return attended_words(image, [caption.tokens[place] for place in places], weights[places], note)
 
 
 @styled

@@ -3,7 +3,7 @@ from typing import Annotated, Any, Self
 from pydantic import Field
 
 from vitcapr.config.base import StageSettings
-from vitcapr.config.scored import ScoredModels
+from vitcapr.config.experiment import ScoredModels
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter

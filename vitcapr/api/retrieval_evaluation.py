@@ -1,0 +1,131 @@
+"""Scores of embeddings for retrieval, of any system."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import pandas as pd
+from pydantic import Field
+
+from vitcapr.api.evaluation import Evaluation, Samples, Seed, score_frame
+from vitcapr.errors import UserError
+from vitcapr.formats.embeddings import Embeddings, read_embeddings
+from vitcapr.formats.records import reading
+from vitcapr.metrics.retrieval_scoring import score_embeddings
+
+_CLEARLY = 5
+"""Standard errors by which a mean difference of cosines is not chance."""
+Array = Any
+"""An array of numpy, torch or another library, or the path of a ``.npy`` file."""
+
+
+def evaluate_retrieval(
+    images: Array,
+    texts: Array | None = None,
+    *,
+    captions_per_image: Annotated[int, Field(ge=1)] | None = None,
+    image_of_text: Array | None = None,
+    samples: Samples = 1000,
+    seed: Seed = 0,
+) -> Evaluation:
+    """Recall@K, ranks and mAP@R of embeddings, in both directions, by cosine, with 95 % intervals over the images.
+
+    Examples:
+        >>> vitcapr.evaluate_retrieval("images.npy", "texts.npy", captions_per_image=5).scores  # doctest: +SKIP
+
+    Args:
+        images: (N, E), or the path of such a ``.npy`` file; or, without texts, the ``.npz`` that ``embed`` wrote.
+        texts: (M, E) or a path.
+        captions_per_image: the texts are in the order of the images, so many for each.
+        image_of_text: (M,) the row in ``images`` of each text, or a path. Neither: text i belongs to image i.
+        samples, seed: as for :func:`evaluate`.
+
+    Raises:
+        UserError: the shapes do not fit, a row is zero or not finite, or an image has no text.
+    """
+    if texts is None and isinstance(images, str | Path):
+        if captions_per_image is not None or image_of_text is not None:
+            what = "the file of embed says which image each text has"
+            raise UserError(what, where=images, remedy="give nothing else")
+        embedded = read_embeddings(Path(images))
+    else:
+        pictures, sentences = _vectors(images, "the image embeddings"), _vectors(texts, "the text embeddings")
+        if pictures.shape[1] != sentences.shape[1]:
+            what = f"the images have {pictures.shape[1]} dimensions and the texts {sentences.shape[1]}"
+            raise UserError(what, remedy="give embeddings of one space")
+        owner = _owners(len(pictures), len(sentences), captions_per_image, image_of_text)
+        order, rows = np.argsort(owner, kind="stable").astype(np.int32), np.arange(len(pictures), dtype=np.int32)
+        embedded = Embeddings(pictures, sentences[order], rows, order, owner[order].astype(np.int32))
+    scored = score_embeddings(embedded, split="all", languages=["any"], samples=samples, seed=seed)
+    ranks = pd.DataFrame({"image": np.arange(len(embedded.images)), "i2t_rank": scored.ranks.ranks.i2t})
+    return Evaluation(score_frame(scored.scores), ranks, scored.protocol, remarks=_order_remarks(embedded))
+
+
+def _order_remarks(embedded: Embeddings) -> list[str]:
+    """A line if the texts fit the images better in the other usual order: the first text of every image, then the
+    second of every image."""
+    images, each = len(embedded.images), len(embedded.captions) // len(embedded.images)
+    given = embedded.caption_image[np.argsort(embedded.caption_row)]
+    if each == 1 or not np.array_equal(given, np.repeat(np.arange(images), each)):
+        return []
+    other = np.tile(np.arange(images), each)
+    gain = np.einsum("te,te->t", embedded.captions, embedded.images[other] - embedded.images[given])
+    if gain.mean() <= _CLEARLY * gain.std() / len(gain) ** 0.5:
+        return []
+    remedy = f"if that is their order, give --image-of-text the saved numpy.tile(range({images}), {each})"
+    return [f"the texts fit the images better in the order: text 1 of each image, text 2 of each image, ...; {remedy}"]
+
+
+def _vectors(values: Array, what: str) -> np.ndarray:
+    """(n, E) float32, each row of length 1."""
+    array = _array(values, what)
+    if array.ndim != 2 or not array.size or array.dtype.kind not in "fiu":
+        where = values if isinstance(values, str | Path) else None
+        raise UserError(
+            f"{what} are {array.dtype} of shape {array.shape}", where=where, remedy="give numbers, a row each"
+        )
+    rows = np.asarray(array, np.float64)
+    lengths = np.linalg.norm(rows, axis=1)
+    wrong = np.flatnonzero(~np.isfinite(lengths) | (lengths == 0))
+    if len(wrong):
+        reason = "zero" if lengths[wrong[0]] == 0 else "not finite"
+        raise UserError(f"{len(wrong)} of {what} are zero or not finite", where=f"row {wrong[0]}, which is {reason}")
+    unit: np.ndarray = (rows / lengths[:, None]).astype(np.float32)
+    return unit
+
+
+def _owners(images: int, texts: int, captions_per_image: int | None, image_of_text: Array | None) -> np.ndarray:
+    """(texts,) the image of each text."""
+    if captions_per_image is not None and image_of_text is not None:
+        remedy = "give --captions-per-image or --image-of-text"
+        raise UserError("the images of the texts are given twice", remedy=remedy)
+    if image_of_text is not None:
+        owner = _array(image_of_text, "the images of the texts")
+        if owner.shape != (texts,) or owner.dtype.kind not in "iu":
+            what = f"the images of the texts are {owner.dtype} of shape {owner.shape}"
+            raise UserError(what, remedy=f"give {texts} whole numbers, one for each text")
+        outside = owner[(owner < 0) | (owner >= images)]
+        if len(outside):
+            raise UserError(f"a text belongs to image {outside[0]}", remedy=f"the images are 0 to {images - 1}")
+        return owner.astype(np.int64)
+    each = captions_per_image or 1
+    if images * each != texts:
+        raise UserError(
+            f"{texts} texts are not {each} for each of {images} images",
+            remedy=f"give --captions-per-image {texts // images}" if texts % images == 0 else "give --image-of-text",
+        )
+    return np.repeat(np.arange(images), each)
+
+
+def _array(values: Array, what: str) -> np.ndarray:
+    if not isinstance(values, str | Path):
+        with reading(what, "numbers", "give an array"):
+            if hasattr(values, "detach"):  # numpy knows neither the gradients of torch nor its bfloat16.
+                values = values.detach().cpu()
+                values = values.float() if values.is_floating_point() else values
+            return np.asarray(values)
+    with reading(Path(values), "a .npy file of numbers", f"write {what} with numpy.save"):
+        array = np.load(values, mmap_mode="r", allow_pickle=False)
+        if not isinstance(array, np.ndarray):
+            raise ValueError("an .npz file holds several arrays")
+        return array
