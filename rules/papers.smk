@@ -23,6 +23,7 @@ use rule cpu_job as measure_information with:
 use rule cpu_job as paper_tables with:
     input:
         summary="results/{experiment}/summary.csv",
+        cards=targets.cards,
         ranks=retrieval.ranks,
     output:
         page=in_report(

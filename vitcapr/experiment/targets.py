@@ -49,6 +49,14 @@ class Targets(Part):
         ]
 
     @property
+    def cards(self) -> list[str]:
+        models = self.models
+        trained = [f"captioners/{name}" for name in models.trained_captioners]
+        trained += [f"retrievers/{name}" for name in models.needed_retrievers]
+        trained += [f"finetuned_dual_encoders/{name}" for name in models.needed_dual_encoders]
+        return [f"{self.root}/{model}/card.json" for model in trained]
+
+    @property
     def comparisons(self) -> list[str]:
         """The comparisons: each reranking with its decoding, and each captioner with the one that it starts from."""
         models, captioners = self.models, self.models.captioners

@@ -11,6 +11,7 @@ import pytest
 
 from vitcapr.config.reading import read_yaml
 from vitcapr.experiment.experiment import load_experiment
+from vitcapr.studies.papers.setups import value_at
 
 REPOSITORY = Path(__file__).parents[3]
 PAGES = {
@@ -70,17 +71,6 @@ def read_recipe(name: str) -> list[Setting]:
     return settings
 
 
-def value_at(values: Any, key: str) -> Any:
-    """The value at a dotted key; names may hold dots, and ``*`` gives the values of all entries of a list."""
-    if not key:
-        return values
-    if isinstance(values, list):
-        entry, _, rest = key.partition(".")
-        return [value_at(one, rest) for one in values] if entry == "*" else value_at(values[int(entry)], rest)
-    name = next(name for name in values if key == name or key.startswith(f"{name}."))
-    return value_at(values[name], key[len(name) + 1 :])
-
-
 def shown(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(shown, value)) or "none"
@@ -136,6 +126,14 @@ def test_a_row_states_its_source_and_the_reason_for_a_difference(name: str) -> N
     for one in read_recipe(name):
         assert one.why or one.here == one.printed, one.key
         assert bool(one.section) == (one.printed != "not printed"), one.key
+
+
+def test_a_key_reaches_into_lists_and_names_with_dots() -> None:
+    values = {"finetuned_dual_encoders": {"adam_0.01": {"phases": [{"epochs": 1}, {"epochs": 2}]}}}
+    assert value_at(values, "finetuned_dual_encoders.adam_0.01.phases.*.epochs") == [1, 2]
+    assert value_at(values, "finetuned_dual_encoders.adam_0.01.phases.1.epochs") == 2
+    with pytest.raises(KeyError):
+        value_at(values, "finetuned_dual_encoders.adam_0.02.phases")
 
 
 def _leaves(values: Any, where: str = "") -> Iterator[str]:

@@ -12,12 +12,12 @@ from vitcapr.errors import UserError
 TABLE_NAMES = {
     "vitcap-r": (
         "captioning_flickr8k", "retrieval_flickr8k", "captioning_coco", "retrieval_coco",
-        "hard_negatives", "other_numbers",
+        "hard_negatives", "training", "other_numbers",
     ),
     "blip2-flickr30k": (
-        "literature_retrieval", "retrieval_flickr30k", "full_training", "heads", "other_numbers",
+        "literature_retrieval", "retrieval_flickr30k", "full_training", "heads", "training", "other_numbers",
     ),
-    "bert-vit": ("retrieval_pairs", "gains", "representation", "other_numbers"),
+    "bert-vit": ("retrieval_pairs", "gains", "representation", "training", "other_numbers"),
 }  # fmt: skip
 """The papers, and the tables that are made for each in the order of its page; a table is a .md, a .csv and a .tex."""
 
@@ -100,6 +100,9 @@ class Published(_Closed):
     """This build's rows on other data sets stand under a row of the paper, too, and the caption says so."""
     notes: dict[str, str]
     tables: dict[str, PublishedTable]
+    setups_caption: str
+    training_setups: tuple[dict[str, str], ...]
+    """How each system was trained, in words."""
     gains: dict[str, dict[str, str]] = {}
     """Printed gains: the kind of gain, then its value by metric."""
     other_numbers: tuple[tuple[str, str, str, str], ...]

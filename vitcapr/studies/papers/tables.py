@@ -27,6 +27,7 @@ from vitcapr.metrics.bootstrap import Measure, compare
 from vitcapr.metrics.labels import COLUMNS
 from vitcapr.metrics.retrieval import file_measures
 from vitcapr.studies.papers.numbers import TABLE_NAMES, Published, read_published
+from vitcapr.studies.papers.setups import read_training_setup, training
 from vitcapr.studies.papers.side_by_side import (
     BEFORE_TRAINING,
     BUILD,
@@ -55,19 +56,21 @@ def paper_tables(
     summary: pd.DataFrame,
     *,
     systems: Mapping[str, str],
+    cards: Sequence[Path],
     ranks: Sequence[Path],
 ) -> list[Table]:
     """The tables of a paper in the order of its page.
 
     Args:
         systems: see :func:`~vitcapr.studies.papers.side_by_side.seed_average`.
-        ranks: files ``ranks.npz``.
+        cards: files ``card.json``; ranks: files ``ranks.npz``.
     """
     published = read_published(paper)
     builds = seed_average(build_rows(summary), systems)
     others: dict[str, Callable[[], Table]] = {
         "hard_negatives": lambda: hard_negatives(published, builds, read_ranks(ranks)),
         "gains": lambda: gains(published, builds),
+        "training": lambda: training(published, [read_training_setup(path) for path in cards]),
         "other_numbers": lambda: other_numbers(published),
     }
     return [others[name]() if name in others else side_by_side(name, published, builds) for name in TABLE_NAMES[paper]]

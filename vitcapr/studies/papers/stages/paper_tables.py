@@ -27,6 +27,7 @@ def paper_tables(
     latex: Annotated[Out[kinds.TableFile], "PAPER.tex: all tables for LaTeX"],
     numbers: Annotated[Out[kinds.TableFile], "PAPER.csv: every published number"],
     section: Out[kinds.PageSectionFile],
+    cards: list[In[kinds.CardFile]] | None = None,
     ranks: list[In[kinds.RanksFile]] | None = None,
     paper: Annotated[str, "Whose numbers: vitcap-r, blip2-flickr30k or bert-vit"] = "vitcap-r",
 ) -> None:
@@ -42,7 +43,7 @@ def paper_tables(
     from vitcapr.studies.papers.tables import beside_the_paper, write_paper_tables
     from vitcapr.studies.papers.tables import paper_tables as tables_of
 
-    tables = tables_of(paper, read_summary(summary), systems=settings.systems, ranks=ranks or [])
+    tables = tables_of(paper, read_summary(summary), systems=settings.systems, cards=cards or [], ranks=ranks or [])
     write_paper_tables(paper, tables, page=page, latex=latex, numbers=numbers)
     write_page_section(section, beside_the_paper(paper, tables))
     report.line(f"paper_tables: {len(tables)} tables beside {paper} in {latex.parent}")
