@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy.stats import ttest_1samp
 
-from vitcapr.config.scored import SeededModel
+from vitcapr.config.experiment import SeededModel
 from vitcapr.formats.scores import tidy, write_summary
 from vitcapr.metrics.spread import paired, spread
 from vitcapr.pipeline.run import run_stage
