@@ -21,7 +21,8 @@ _PLACE = ["dataset", "split", "decoding"]
 
 
 class Seeded(Protocol):
-    """A scored model that differs from others of its system in its seed, :class:`vitcapr.config.experiment.SeededModel`.
+    """A scored model that differs from others of its system in its seed:
+    :class:`vitcapr.config.experiment.SeededModel`.
 
     Only models of equal ``vary`` are compared.
     """
