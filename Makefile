@@ -1,7 +1,7 @@
 # make demo    everything from nothing: environment, pictures, features, captioner, captions, scores, figures
 # make test    the tests
 # make test-network   push and pull of stores against servers of S3, GCS and SFTP on this machine
-# make test-browser   the explorer and the page of vitcapr serve in a headless Chromium, which must be installed (with chromedriver)
+# make test-browser   the explorer, the first page and the page of vitcapr serve in a headless Chromium, which must be installed (with chromedriver)
 # make test-gpu   a GPU against the CPU, and loops that must not wait for it; skipped where there is none
 # make test-slurm    the tests on a Slurm of their own; as root, installs it if it is missing
 # make torture   kills, faults and hostile inputs, for up to 40 minutes and the time of the runs that they start from:
@@ -46,7 +46,7 @@ test-network: venv-test
 
 test-browser: venv-test
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[browser]"
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -rs -m browser tests/explorer tests/commands/test_serve_browser.py
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -rs -m browser tests/explorer tests/report/test_first_page_browser.py tests/commands/test_serve_browser.py
 
 test-gpu: venv-test
 	$(BIN)/python -m pytest -q -rs -m gpu tests/gpu
