@@ -230,9 +230,9 @@ def test_texts_in_the_order_of_another_layout_are_noticed() -> None:
 
 def test_marks_of_a_tokenizer_are_noticed() -> None:
     marked = {**CAPTIONS, 139: "<start> a cat <end>"}
-    found = vitcapr.evaluate(marked, REFERENCES, against=CAPTIONS, metrics=["bleu"], samples=0)
+    scored = vitcapr.evaluate(marked, REFERENCES, against=CAPTIONS, metrics=["bleu"], samples=0)
     what = "have marks of a tokenizer or of HTML, which count as words; '<start>' is the first"
-    assert found.remarks == [f"captions: 1 of 3 captions {what}"]
+    assert scored.remarks == [f"captions: 1 of 3 captions {what}"]
 
 
 def test_references_as_captions_are_noticed() -> None:

@@ -143,10 +143,10 @@ def test_marks_in_captions_are_said(folder: Path, capsys: pytest.CaptureFixture[
     texts = ["startseq a dog endseq", "Tom &amp; Jerry", "[PAD] a cat", "a <b dog & <", "the start of a race"]
     captions = [ListedCaption(str(number), "a", text) for number, text in enumerate(texts)]
     with ImageSource(folder) as source, Reporter() as reporter:
-        kept = check(
+        checked = check(
             Listing.from_records([ListedImage("a", "good/a.png", "none")], captions), source, Checks(), reporter
         )
-    assert kept.captions["text"].tolist() == texts
+    assert checked.captions["text"].tolist() == texts
     assert "3 of 5 captions have marks of a tokenizer or of HTML, " in capsys.readouterr().err
 
 

@@ -141,13 +141,8 @@ def _check_ablations(config: "ExperimentConfig", scored: Collection[str]) -> Ite
     for whole, models in config.run.ablations.items():
         yield from _undefined("run.ablations", [whole], scored)
         yield from _undefined(f"run.ablations.{whole}", models, scored)
-        if strangers := [model for model in models if not _languages(config, model) & _languages(config, whole)]:
+        if strangers := [model for model in models if {*config.languages(model)}.isdisjoint(config.languages(whole))]:
             yield f"run.ablations.{whole}: '{strangers[0]}' reads none of its languages"
-
-
-def _languages(config: "ExperimentConfig", model: str) -> set[str]:
-    finetuned = config.finetuned_dual_encoders.get(model)
-    return {config.text.language} if finetuned is None else set(finetuned.languages)
 
 
 def _check_metrics(config: "ExperimentConfig") -> Iterator[str]:

@@ -1,6 +1,6 @@
 """The complete configuration of an experiment, as config.yaml holds it, and the names of the models that it scores."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, Union
 
@@ -124,6 +124,11 @@ class ExperimentConfig(Section):
         if mistakes := list(contradictions(self)):
             raise ValueError("\n".join(mistakes))
         return self
+
+    def languages(self, model: str) -> Sequence[str]:
+        """Those that a retriever or a fine-tuned dual encoder reads."""
+        finetuned = self.finetuned_dual_encoders.get(model)
+        return [self.text.language] if finetuned is None else finetuned.languages
 
     def start_chain(self, captioner: str) -> list[str]:
         """The captioner and all captioners that it starts from; the first one starts from no other.
@@ -256,8 +261,7 @@ class ScoredModels:
 
     def by_language(self, model: str) -> dict[str, str]:
         """The languages that a model reads, and the name of its embeddings of each."""
-        finetuned = self.config.finetuned_dual_encoders.get(model)
-        languages = [self.config.text.language] if finetuned is None else finetuned.languages
+        languages = self.config.languages(model)
         return {language: f"{model}-{language}" if len(languages) > 1 else model for language in languages}
 
 

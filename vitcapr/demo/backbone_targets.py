@@ -122,7 +122,7 @@ def build_targets(
     """Targets of N images, from label pictures at ``size`` pixels a side, cut into P patches, ``grid`` a side.
 
     Returns:
-        With K kinds (besides none), C colours and W words: ``kind`` (N, P) what the patch shows, 0 background, else
+        With K kinds of objects, C colours and W words: ``kind`` (N, P) what the patch shows, 0 background, else
         1 + number of the kind, IGNORED where undecided; ``color`` and ``texture`` (N, P) in the same way; ``count``
         (N, P) how many of that kind the picture has, IGNORED where no object is; ``numbers`` (N, K) objects of each
         kind; ``present`` (N, K * C) 1 where an object of this kind and colour is in the picture; ``around`` (N, P, 10)

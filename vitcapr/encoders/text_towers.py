@@ -1,5 +1,5 @@
-"""The parts of text encoders: the model of a checkpoint and its input format, what a published sentence encoder does
-besides, and published word vectors.
+"""The parts of text encoders: the model of a checkpoint and its input format, the further layers of a published
+sentence encoder, and published word vectors.
 
 Outputs of a model:
 

@@ -152,7 +152,7 @@ class Retriever:
         return self._embedder(self._words, self._text_encoder)
 
     def _embedder(self, words: ReadTexts, open_encoder: Callable[[], ReadTexts]) -> Embedder:
-        """For texts, of which the two read word numbers and features; the latter is opened if it is needed."""
+        """For texts: word numbers, and features, which are opened only for a model that reads them."""
         if self.model.reads == "tokens":
             return embed_texts(self.model, words, self.device)
         features = open_encoder()

@@ -106,11 +106,11 @@ def pull(
         The path of the manifest.
     """
     layouts, identity = layouts_in(sealed), identity_in(sealed)
-    chunks, wanted = StoreWriter(folder, layouts).chunks, layouts if arrays is None else arrays
-    if unknown := [name for name in wanted if name not in layouts]:
+    chunks, names = StoreWriter(folder, layouts).chunks, layouts if arrays is None else arrays
+    if unknown := [name for name in names if name not in layouts]:
         remedy = f"it has {', '.join(layouts)}"
         raise UserError(f"the store has no array '{unknown[0]}'", where=place.url, remedy=remedy)
-    chosen = {name for name in layouts if name.removesuffix(SCALE) in wanted or name in wanted}
+    chosen = {name for name in layouts if name.removesuffix(SCALE) in names or name in names}
     ids = _ids(place, sealed, folder)
     with claimed(folder, chunks, report.line):
         _refuse_other(own_digests(folder), StoreWriter(folder, {}).attributes, read_layouts(folder), sealed, folder)

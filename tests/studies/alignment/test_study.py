@@ -61,7 +61,7 @@ def test_words_tell_what_the_sentence_encoder_lost(data: Path, tmp_path: Path) -
     page = (tmp_path / "tables.md").read_text()
     assert "Inputs: cls, cls+words. " in page
     assert "The directions of the words are fitted to all training captions." in page
-    # Without the linear head there are no differences, with one number of pairs there is no curve.
+    # Differences are to the linear head, and a curve needs two numbers of pairs.
     assert "| system | runs | I→T R@1 | I→T R@10 | T→I R@1 | T→I R@10 | CPU s |" in page
     assert "Differences" not in page
     assert pd.read_csv(tmp_path / "differences.csv").empty
