@@ -60,7 +60,7 @@ def test_two_that_extract_the_same_store_make_it_once(experiment: Any) -> None:
         log = experiment.root / "extract.log"
 
         def finish() -> None:
-            while "another process is filling the same chunks" not in log.read_text():
+            while "another process is writing the same files" not in log.read_text():
                 time.sleep(0.02)
             (store / "late.json").rename(store / "checksums" / "000001.json")
             release()

@@ -33,6 +33,7 @@ from vitcapr.progress import Reporter
 from vitcapr.store.reader import open_features
 from vitcapr.store.remote_folder import RemoteFolder
 from vitcapr.store.transfer import find_remote, pull, push
+from vitcapr.store.writer import remove_partials
 
 ROWS, CHUNKS = 11, 6
 FILES = CHUNKS + 5
@@ -280,6 +281,41 @@ def test_http_with_the_connection_cut(sealed: Path, tmp_path: Path) -> None:
             find_remote(RemoteFolder(f"{url}/absent"))
     with pytest.raises(UserError, match=r"failed 3 times: .*run the same command again"):
         find_remote(RemoteFolder(url))
+
+
+def test_a_failed_pull_leaves_nothing_and_the_next_removes_what_a_killed_one_left(sealed: Path, tmp_path: Path) -> None:
+    """One chunk is refused at once, while the others still arrive."""
+    pytest.importorskip("aiohttp", reason="pip install 'vitcapr[http]'")
+    push(sealed, RemoteFolder(str(tmp_path / "place")), Quiet())
+    remains = tmp_path / "b/features.zarr/cls/c/0/.0.0123abcd.partial"
+
+    def answer(request: http.server.BaseHTTPRequestHandler) -> None:
+        content = (tmp_path / "place" / request.path.removeprefix("/store/")).read_bytes()
+        if request.path.endswith("cls/c/1/0"):
+            request.send_error(404)
+            return
+        request.wfile.write(OK + b"Content-Length: %d\r\n\r\n" % len(content) + content[:8])
+        time.sleep(0.2 if "/c/" in request.path and "image_id" not in request.path else 0)
+        request.wfile.write(content[8:])
+
+    with hostile_server(answer) as url, pytest.raises(UserError, match="a file is missing"):
+        pull_from(url, tmp_path / "b", Quiet())
+    time.sleep(0.4)
+    assert list(tmp_path.rglob("*.partial")) == []
+    remains.parent.mkdir(parents=True, exist_ok=True)
+    remains.touch()
+    code = (
+        f"import pathlib; from vitcapr.store.writer import claimed\nwith claimed(pathlib.Path({str(tmp_path / 'b')!r})"
+    )
+    holds = [sys.executable, "-c", f"{code}, range(1), print): print(flush=True); input()"]
+    with subprocess.Popen(holds, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as living:
+        assert living.stdout is not None
+        living.stdout.readline()
+        remove_partials(tmp_path / "b")
+        assert remains.exists()
+        living.communicate(b"\n")
+    same(pull_from(tmp_path / "place", tmp_path / "b", Quiet()), sealed)
+    assert not remains.exists()
 
 
 @pytest.mark.network
