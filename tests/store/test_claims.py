@@ -98,5 +98,5 @@ def test_without_write_permission_finished_stores_are_read_and_others_are_one_li
     monkeypatch.setattr(os, "open", refuse)
     assert experiment.run("reader").fingerprint == store.fingerprint
     store["cls"].chunk_path(0).unlink()
-    with pytest.raises(UserError, match=r"not finished and you may not write to it .* VITCAPR_STORES"):
+    with pytest.raises(UserError, match=r"files are missing and you may not write here .* VITCAPR_STORES"):
         experiment.extract("reader")
