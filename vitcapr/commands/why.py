@@ -37,7 +37,7 @@ def main(
 
 
 def explain(records: Records, run: Run, settings: bool = False) -> Iterator[str]:
-    """The description of one job and of all jobs that it depends on."""
+    """Yield the description of one job and of all jobs that it depends on."""
     made, cache = run.made, run.result_cache
     took, cpu = format_seconds(made["seconds"]), format_seconds(made["cpu_seconds"])
     values = [f"{key} {value}" for key, value in leaves({**run.settings, **run.values}) if key]
@@ -59,7 +59,7 @@ def explain(records: Records, run: Run, settings: bool = False) -> Iterator[str]
 
 
 def inputs(records: Records, run: Run, seen: set[str]) -> Iterator[str]:
-    """The inputs of a job by the jobs that wrote them and, recursively, the inputs of these jobs, each listed once."""
+    """Yield the inputs of a job by the jobs that wrote them, recursively, each listed once."""
     groups: dict[str, tuple[Run | None, list[str]]] = {}
     for path in run.inputs:
         writer = records.writer(run, path)
@@ -79,7 +79,7 @@ def inputs(records: Records, run: Run, seen: set[str]) -> Iterator[str]:
 
 
 def _now(run: Run) -> str:
-    """What has changed in the code since."""
+    """Describe the changes of the code since the run."""
     try:
         stage = find_stage(run.stage)
         edits = list(code_changes(run.code, job_code(stage.module, stage.result_settings(run.settings))))

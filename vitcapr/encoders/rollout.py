@@ -19,8 +19,9 @@ from vitcapr.progress import Reporter
 
 
 def roll_out(attentions: Sequence[Tensor], prefix: int) -> Tensor:
-    """The attention flow from each patch to the first token through all layers; the residual path counts half of each
-    layer.
+    """Return the attention flow from each patch to the first token through all layers.
+
+    The residual path counts half of each layer.
 
     For each layer, A is the mean attention of the heads. The matrices (A + I) / 2 of all layers are multiplied
     (equation 1). The result is the first row (CLS) without the prefix (CLS, distillation token, registers), scaled to a
@@ -49,7 +50,7 @@ def open_rollout(
     interpolation: str | None,
     report: Reporter,
 ) -> tuple[tuple[int, int], Callable[[Image.Image], NDArray[np.float32]]]:
-    """The grid of a backbone's patches, and a function from an RGB image of any size to its roll-out (h, w)."""
+    """Return the grid of a backbone's patches, and a function from an RGB image of any size to its roll-out (h, w)."""
     folder = locate(source, revision).folder
     preprocessing, note = read_preprocessing(folder, model_image_size(folder), image_size, interpolation)
     if note:
@@ -68,8 +69,10 @@ class AttendingBackbone(Backbone):
     """A backbone that also returns its attention. It is slower, because fused kernels do not return attention."""
 
     def __init__(self, folder: Path, size: tuple[int, int], dtype: torch.dtype) -> None:
-        """Raises:
-        UserError: the checkpoint is no ViT, or the model does not return attention over its tokens.
+        """Load a ViT that returns its attention.
+
+        Raises:
+            UserError: the checkpoint is no ViT, or the model does not return attention over its tokens.
         """
         super().__init__(folder, size, dtype)
         self.require_cls()
@@ -85,10 +88,10 @@ class AttendingBackbone(Backbone):
 
     @torch.inference_mode()
     def attentions(self, pixels: Tensor) -> tuple[Tensor, ...]:
-        """For each layer, first to last, (B, heads, T, T) of pixels (B, 3, H, W)."""
+        """Return the attention (B, heads, T, T) of each layer, first to last, for pixels (B, 3, H, W)."""
         return tuple(self.model(pixels, output_attentions=True, **self.options).attentions or ())
 
     def roll_out(self, pixels: Tensor) -> Tensor:
-        """The roll-out (B, h, w) float32 over the grid of patches, each summing to 1."""
+        """Return the roll-out (B, h, w) float32 over the grid of patches, each summing to 1."""
         rolled: Tensor = roll_out(self.attentions(pixels), self.prefix).unflatten(1, self.grid)
         return rolled

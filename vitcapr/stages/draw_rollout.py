@@ -53,8 +53,10 @@ def draw_rollout(
     source: Source = "",
     backbone: In[kinds.BackboneFolder] | None = None,
 ) -> Pictures:
-    """Draw the backbone's attention roll-out (from CLS to the patches) beside the captioner's attention, for the images
-    of draw_attention."""
+    """Draw the backbone's attention roll-out and the captioner's attention for the images of draw_attention.
+
+    The roll-out goes from CLS to the patches.
+    """
     from vitcapr.encoders.rollout import open_rollout
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.report.figures.attention import draw_rolled_out

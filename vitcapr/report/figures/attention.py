@@ -35,8 +35,10 @@ _COLORS, _OPACITY = colormaps["inferno"], 0.55
 
 
 class Looked(NamedTuple):
-    """An image, the L words of its caption, and attention over one grid of patches that sums to 1: the ViT's (h, w) and
-    the captioner's for each word (L, h, w)."""
+    """An image, the L words of its caption, and the attention to one grid of patches.
+
+    Attention sums to 1: the ViT's (h, w), and the captioner's for each word (L, h, w).
+    """
 
     image: Image.Image
     words: Sequence[str]
@@ -52,7 +54,7 @@ def rank_correlation(one: NDArray[np.floating], other: NDArray[np.floating]) -> 
 
 
 def concentrated(attended: NDArray[np.floating], count: int) -> list[int]:
-    """The ``count`` words whose attention has the lowest entropy, in the order of the caption."""
+    """Return the ``count`` words whose attention has the lowest entropy, in the order of the caption."""
     weights = np.asarray(attended, np.float64).reshape(len(attended), -1)
     entropy = -(weights * np.log(np.maximum(weights, 1e-12))).sum(axis=1)
     return sorted(int(word) for word in np.argsort(entropy, kind="stable")[:count])
@@ -86,7 +88,7 @@ def draw_rolled_out(
     roll_out: Callable[[Image.Image], NDArray[np.floating]],
     report: Reporter,
 ) -> Figure:
-    """The roll-out of a backbone beside the attention of the captioner, for the images of :func:`draw_attended`.
+    """Return the roll-out of a backbone beside the attention of the captioner, for the images of :func:`draw_attended`.
 
     Args:
         grid: of the backbone's patches.
@@ -107,7 +109,9 @@ def draw_rolled_out(
 
 @styled
 def attended_words(image: Image.Image, words: Sequence[str], weights: NDArray[np.floating], note: str = "") -> Figure:
-    """The image, then the image under the attention for each word, the word above it; and a note, such as the caption.
+    """Draw the image, then the image under the attention of each word, with an optional note.
+
+    The word stands above its image. The note may be the caption.
 
     One colour scale serves all words, from no attention to the 99.5th percentile of all weights, in multiples
     of an attention spread evenly over the patches; it reaches at least to three times that, so that a captioner
@@ -134,7 +138,7 @@ def attended_words(image: Image.Image, words: Sequence[str], weights: NDArray[np
 
 @styled
 def rolled_out_and_attended(cases: Sequence[Looked]) -> Figure:
-    """One row per image: the image, the ViT's roll-out, the captioner's attention over all words and for two words.
+    """Draw a row per image: the image, the ViT's roll-out, the captioner's attention over all and two words.
 
     A roll-out is much flatter than attention, so each map has a scale of its own, from no attention to its peak (the
     99.5th percentile), which stands below it in multiples of an attention spread evenly over the patches; so does, for
@@ -179,7 +183,7 @@ def heated(image: Image.Image, heat: NDArray[np.floating]) -> Image.Image:
 
 
 def _with_scale(blocks: Sequence[OffsetBox], label: str, most: float = 1.0, ticks: Sequence[str] = ()) -> Figure:
-    """A page with the colour bar of the attention at its end, with words at both ends of it in place of numbers."""
+    """Draw a page that ends with the colour bar of the attention, labelled by words in place of numbers."""
     figure = page(*blocks, space(_SCALE))
     height = figure.get_size_inches()[1]
     bar = figure.add_axes((0.3, (_SCALE - 0.1) / height, 0.4, 0.09 / height))
