@@ -77,7 +77,7 @@ class Preferences(NamedTuple):
 
     Attributes:
         accuracies: a row for each scorer and split, and for ``all``: ``scorer, split, accuracy, low, high, pairs,
-            images, same_words, order_blind``. ``order_blind`` is the best accuracy of a model that ignores the order of words.
+            images, same_words, order_blind``. ``order_blind`` is the best accuracy of a model that ignores word order.
         differences: a row for each split and two scorers, of ``scorer`` less ``other``: ``split, scorer, other,
             difference, low, high, p_value``.
     """
