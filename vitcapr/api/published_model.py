@@ -8,10 +8,10 @@ code in it. ``vitcapr-model.json`` names every file with its size and digest, an
 import os
 import tempfile
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from vitcapr.api.model_files import Kind, ModelFiles, decoding_runs
 from vitcapr.config.features import TRAINED
@@ -23,10 +23,13 @@ from vitcapr.formats.records import reading
 from vitcapr.formats.store_manifest import Digest, read_sealed
 from vitcapr.progress import Reporter
 from vitcapr.store.remote_folder import MOST_OF_A_LIST, RemoteFolder
+from vitcapr.store.writer import claimed, remove_partials
 
 INDEX = "vitcapr-model.json"
 PAGE = "README.md"
 FORMAT: Final = "vitcapr-published-model-1"
+_MOST_OF_A_MODEL = 16 * 2**30
+"""Bytes of all files of a model."""
 _NAME = (
     r"^(README\.md|(captioners|retrievers|text|text_features|features|backbones|data|runs)"
     r"(/[A-Za-z0-9_][A-Za-z0-9_.-]*){1,5})$"
@@ -46,6 +49,17 @@ class _Index(BaseModel):
     format: Literal["vitcapr-published-model-1"]
     model: Annotated[str, StringConstraints(pattern=r"^(captioners|retrievers)/[A-Za-z0-9_][A-Za-z0-9_.-]*$")]
     files: dict[Annotated[str, StringConstraints(pattern=_NAME)], _File]
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if missing := [name for file in (CARD, WEIGHTS) if (name := f"{self.model}/{file}") not in self.files]:
+            raise ValueError(f"it lists no {missing[0]}")
+        folders = {folder.as_posix() for name in self.files for folder in PurePosixPath(name).parents}
+        if both := sorted(folders & self.files.keys()):
+            raise ValueError(f"it lists {both[0]} as a file and as a folder")
+        if (size := sum(file.size for file in self.files.values())) > _MOST_OF_A_MODEL:
+            raise ValueError(f"its files have {size} bytes, more than {_MOST_OF_A_MODEL}")
+        return self
 
 
 def push_model(folder: Path, place: RemoteFolder, report: Reporter) -> None:
@@ -75,7 +89,9 @@ def pull_model(place: RemoteFolder, folder: Path, report: Reporter) -> Path:
     with reading(place.url, f"a published model: {INDEX}", "push the model"):
         index = _Index.model_validate_json(place.read(INDEX, MOST_OF_A_LIST))
     files = {name: DigestedFile(folder / name, listed.size, listed.sha256) for name, listed in index.files.items()}
-    place.pull(files, report)
+    remove_partials(folder)
+    with claimed(folder, range(1), report.line):
+        place.pull(files, report)
     return folder / index.model
 
 

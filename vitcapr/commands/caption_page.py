@@ -70,7 +70,7 @@ class CaptionPage:
         return [
             Route("/about", self._about),
             Route("/caption", self._caption, methods=["POST"]),
-            Route("/samples/{number:int}", self._sample),
+            Route("/samples/{number}", self._sample),
             Route("/attended.js", FileResponse(SCRIPT)),
             Mount("/", StaticFiles(directory=PAGE, html=True)),
         ]
@@ -113,11 +113,11 @@ class CaptionPage:
 
     async def _sample(self, request: Request) -> Response:
         """A picture of the data set, to try."""
-        number = request.path_params["number"]
-        if number >= len(self._training.samples):
+        numbers = list(map(str, range(len(self._training.samples))))
+        if (number := request.path_params["number"]) not in numbers:
             raise HTTPException(HTTPStatus.NOT_FOUND, "no such sample")
         try:
-            return Response(await run_in_threadpool(self._training.sample, number), media_type="image/*")
+            return Response(await run_in_threadpool(self._training.sample, int(number)), media_type="image/*")
         except BadImage as error:
             raise HTTPException(HTTPStatus.NOT_FOUND, f"this sample cannot be read: {error.reason}") from error
 

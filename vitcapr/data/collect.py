@@ -200,7 +200,10 @@ def _choose(
     captioned = np.bincount(captions["image_row"], minlength=len(images)) > 0
     reason = np.full(len(images), "", object)
     reason[~captioned] = "image without a caption"
-    reason[leads_outside(path.fillna("-"))] = "a name that is not relative, or not UTF-8"
+    names = path.fillna("-")
+    reason[leads_outside(names)] = "a name that is not below the folder"
+    reason[names.str.contains("\\", regex=False)] = "a name with a backslash"
+    reason[names.str.contains(r"\\udc[89a-f][0-9a-f]")] = "a name that is not UTF-8"
     reason[path.isna()] = "no such file"
     rows = np.flatnonzero(reason == "")
     reason[rows[repeated(path.iloc[rows])]] = "another image has this file"

@@ -10,7 +10,7 @@ from vitcapr.config.data import DatasetConfig
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.grid import expand_grid
 from vitcapr.config.reading import parse, read_yaml
-from vitcapr.errors import as_user_error
+from vitcapr.errors import UserError, as_user_error
 from vitcapr.experiment.captioning import Captioning
 from vitcapr.experiment.checks import not_done, problems
 from vitcapr.experiment.features import Features
@@ -114,6 +114,27 @@ def _parsed(values: Mapping[str, Any], where: object) -> ExperimentConfig:
 def names_of(configfiles: Sequence[Path]) -> str:
     """The files of a configuration as a message names them, from the working folder on."""
     return ", ".join(map(from_here, configfiles or [Path("config.yaml")]))
+
+
+def source_of_configuration(workflow: Any) -> str:
+    """Name the files and options that a workflow of Snakemake has its configuration from, for messages.
+
+    Raises:
+        UserError: a file has what Snakemake's own reader passes over, such as a key that stands twice; or the workflow
+            is a module without a configuration.
+    """
+    module, outer = workflow.modifier, workflow.modifier.parent_modifier
+    if outer is not None and not module.skip_configfile:
+        remedy = "give it one in the outer Snakefile, such as config: config"
+        raise UserError("the module has no configuration", where=f"module {module.namespace}", remedy=remedy)
+    if outer is not None and outer.globals["config"] is not module.globals["config"]:
+        source = f"config of the module {module.namespace}"
+    else:
+        for path in (configfiles := [Path(file) for file in workflow.configfiles]):
+            read_yaml(path)
+        source = names_of(configfiles)
+    given = ", ".join(f"{key}={value}" for key, value in workflow.config_settings.config.items())
+    return f"{source} with --config {given}" if given else source
 
 
 def read_merged(*configfiles: Path) -> dict[str, Any]:

@@ -31,6 +31,8 @@ from vitcapr.formats.records import read_format, reading
 FORMAT = "vitcapr-manifest-1"
 OBJECTS_FILE = "objects.parquet"
 _REMEDY = "run the data stage"
+_FORMULA = r"^[=+\-@\t\r]"
+"""Begins a cell that a spreadsheet would compute."""
 _ODD = r"^$|^/|\\|\x00|(?:^|/)\.\.(?:/|$)"
 SPLITS = ("train", "validation", "test", "none")
 
@@ -161,6 +163,7 @@ def write_manifest(
     for name, parts in tables.items():
         write_frame(directory / name, parts, SCHEMAS[name])
     left_out = pd.DataFrame(removed, columns=["item", "reason"], dtype=object)
+    left_out = left_out.replace(_FORMULA, r"'\g<0>", regex=True)
     write_text(directory / "rejected.csv", frame_to_csv(left_out))
 
     counts = {

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from pydantic import TypeAdapter
 
+from vitcapr.errors import printable
 from vitcapr.files import write_json, write_text
 from vitcapr.formats.records import read_record
 
@@ -193,8 +194,8 @@ def _markdown_line(cells: Iterable[str]) -> str:
 
 
 def _markdown_escape(text: str) -> str:
-    """``<pad>`` is a word here, and no tag; what stands between backticks is left as it is."""
-    parts = text.split("`")
+    """``<pad>`` is a word here, and no tag; what stands between backticks is left as it is. A name is one line."""
+    parts = printable(text).replace("\n", " ").split("`")
     return "`".join(part if odd % 2 else part.replace("<", "\\<") for odd, part in enumerate(parts))
 
 

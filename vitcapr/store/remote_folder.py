@@ -34,6 +34,8 @@ _PROGRESS = 2**16
 """Bytes that have to arrive within the patience, unless the transfer ends within it."""
 _GLANCE = 0.1
 """Seconds between two looks at what has arrived."""
+_END = 5.0
+"""Seconds that the transfers of a failed call have to end."""
 
 logging.getLogger("gcsfs").addHandler(logging.NullHandler())  # Else its tracebacks stand above our line.
 
@@ -176,8 +178,19 @@ class RemoteFolder:
             self._fs.get(names, paths)
             return
 
+        tasks: list[asyncio.Task[None]] = []
+
         async def transfer_all() -> None:
-            await asyncio.gather(*map(self._fs._get_file, names, paths))
+            tasks.extend(map(asyncio.ensure_future, map(self._fs._get_file, names, paths)))
+            try:
+                await asyncio.gather(*tasks)
+            finally:  # One that goes on would write its file after the others are removed.
+                stop()
+                await asyncio.gather(*tasks, return_exceptions=True)
+
+        def stop() -> None:
+            for task in tasks:
+                task.cancel()
 
         transfer = asyncio.run_coroutine_threadsafe(transfer_all(), self._fs.loop)
         mark, since = 0, time.monotonic()
@@ -190,7 +203,8 @@ class RemoteFolder:
                     raise UserError(f"no progress in {self._patience:g} seconds", where=self.url, remedy=remedy)
             transfer.result()
         finally:
-            transfer.cancel()
+            self._fs.loop.call_soon_threadsafe(stop)
+            wait([transfer], _END)
 
     def _put(self, files: Mapping[str, Path]) -> None:
         names, paths = [self._path(name) for name in files], [str(path) for path in files.values()]

@@ -28,7 +28,7 @@ from vitcapr.progress import Reporter
 from vitcapr.store.check import check_store, own_digests, sealed_files
 from vitcapr.store.layout import GROUP, ArrayLayout, checksum_path, decode_ids, encode_ids, identity_in, layouts_in
 from vitcapr.store.remote_folder import MOST_OF_A_LIST, RemoteFolder
-from vitcapr.store.writer import TERMS, StoreWriter, claimed, read_layouts
+from vitcapr.store.writer import TERMS, StoreWriter, claimed, read_layouts, remove_partials
 
 MANIFEST = "manifest.json"
 _MOST_OF_METADATA = 2**20
@@ -112,6 +112,7 @@ def pull(
         raise UserError(f"the store has no array '{unknown[0]}'", where=place.url, remedy=remedy)
     chosen = {name for name in layouts if name.removesuffix(SCALE) in names or name in names}
     ids = _ids(place, sealed, folder)
+    remove_partials(folder)
     with claimed(folder, chunks, report.line):
         _refuse_other(own_digests(folder), StoreWriter(folder, {}).attributes, read_layouts(folder), sealed, folder)
         if (folder / MANIFEST).is_file():

@@ -235,7 +235,7 @@ def claimed(store: Path, chunks: range, say: Callable[[str], None]) -> Iterator[
             try:
                 fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, len(chunks), chunks.start)
             except BlockingIOError:
-                say(f"another process is filling the same chunks; waiting for it ({store})")
+                say(f"another process is writing the same files; waiting for it ({store})")
                 fcntl.lockf(descriptor, fcntl.LOCK_EX, len(chunks), chunks.start)
         yield
     finally:
@@ -249,9 +249,7 @@ def _open_lock(store: Path) -> int:
     except OSError as error:
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
             remedy = "have someone fill it who may, or name a folder of your own in VITCAPR_STORES"
-            raise UserError(
-                "the feature store is not finished and you may not write to it", where=store, remedy=remedy
-            ) from error
+            raise UserError("files are missing and you may not write here", where=store, remedy=remedy) from error
         raise
 
 
