@@ -16,7 +16,17 @@ from vitcapr.formats.captions import read_attention
 from vitcapr.formats.manifest import Manifest
 from vitcapr.progress import Reporter
 from vitcapr.report.figures.examples import Choice, choose_attended, open_images
-from vitcapr.report.figures.page import WIDTH, cell_width, grid, page, paragraph, picture, print_size, space
+from vitcapr.report.figures.page import (
+    WIDTH,
+    cell_width,
+    grid,
+    nothing_to_draw,
+    page,
+    paragraph,
+    picture,
+    print_size,
+    space,
+)
 from vitcapr.report.figures.style import SMALL_TEXT_SIZE, TEXT_SIZE, styled
 
 COLUMNS = 6
@@ -44,6 +54,10 @@ def draw_attended(
             note = f"{caption.caption} (score {best.score:.2f}, log-probability {best.log_prob:.2f})"
             words = [caption.tokens[place] for place in places]
             figures[f"attention-{number}"] = attended_words(read(row), words, weights[places], note)
+    for number in range(len(chosen) + 1, choice.count + 1):
+        figures[f"attention-{number}"] = nothing_to_draw(
+            f"The split '{split}' has {len(chosen)} images with a caption."
+        )
     return figures
 
 
