@@ -70,8 +70,10 @@ def dangling_share(captions: Sequence[Sequence[str]]) -> Measure:
 
 
 def loop_share(captions: Sequence[Sequence[str]]) -> Measure:
-    """The share of captions that loop: two or more words twice in a row, as in 'a red and black and black', or one word
-    three times."""
+    """Return the share of captions that loop: two or more words twice in a row, or one word three times.
+
+    'a red and black and black' loops.
+    """
 
     def loops(words: Sequence[str], size: int) -> bool:
         length = max(2 * size, 3)

@@ -179,5 +179,5 @@ def print_size(image: Image.Image, width: float) -> Image.Image:
 
 @styled
 def nothing_to_draw(why: str) -> Figure:
-    """A page that says why a picture is missing: a rule names its pictures before the data are known."""
+    """Return a page that says why a picture is missing: a rule names its pictures before the data are known."""
     return page(paragraph(why, WIDTH))
