@@ -12,6 +12,7 @@ from vitcapr.experiment.experiment import Experiment, source_of_configuration
 from vitcapr.experiment.targets import run_again
 from vitcapr.pipeline.paths import RESULTS, use_this_python
 from vitcapr.pipeline.rule import check_rules, in_report, list_files, one_of
+from vitcapr.pipeline.staleness import let_records_decide
 
 min_version("9.19")
 
@@ -68,6 +69,7 @@ rule all:
         targets.tables,
 
 
+let_records_decide(workflow, results)
 try:
     check_rules(workflow.rules)
 except UserError as error:

@@ -166,6 +166,9 @@ def _run_recorded(job: Job, record: Path, inputs: records.Files) -> None:
         "settings": job.settings,
         "values": stage.values_of(job.plain),
         "files": made_of["files"],
+        "names": {
+            each.name: names for each in stage.of_role(Role.INPUT) if (names := each.names(job.values[each.name]))
+        },
         "inputs": inputs,
         "outputs": records.file_facts(job.files(Role.OUTPUT)),
         "made": made,
