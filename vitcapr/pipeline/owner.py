@@ -24,7 +24,7 @@ _PATIENCE = 2.0
 
 @contextmanager
 def owned(record: Path, say: Callable[[str], None]) -> Iterator[bool]:
-    """Own the job of a run record. Yields whether another owner was at work until now.
+    """Own the job of a run record, and yield whether another owner was at work until now.
 
     Args:
         say: receives one line if this process has to wait.

@@ -185,7 +185,7 @@ def _run_recorded(job: Job, record: Path, inputs: records.Files, waited: bool) -
 
 
 def _finished_by(record: Path, expected: Mapping[str, Any], targets: Mapping[str, Path]) -> str:
-    """Who has done exactly this job, if its outputs are whole; else an empty string."""
+    """Name who has done exactly this job, if its outputs are whole; else return an empty string."""
     try:
         run = records.read_run(record)
     except UserError:

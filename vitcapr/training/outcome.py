@@ -53,13 +53,13 @@ def digests(data: Manifest, **files: Path | None) -> dict[str, str | None]:
 
 
 def _ingredients(card: Mapping[str, Any], dtype: torch.dtype) -> dict[str, Any]:
-    """Everything that a training depends on."""
+    """Return everything that a training depends on."""
     parts = {name: card[name] for name in ("settings", "inputs", "code")}
     return {**parts, "precision": dtype_name(dtype), "processes": distributed.processes()}
 
 
 def _state_folder(folder: Path, card: Mapping[str, Any], dtype: torch.dtype) -> Path:
-    """The folder of the state of a training, named by its ingredients, so that another training leaves it alone."""
+    """Return the folder of the state of a training. Its ingredients name it, so that no other training uses it."""
     name = sha256_bytes(canonical_json(_ingredients(card, dtype)).encode())[:16]
     return folder / CHECKPOINT / name
 
@@ -67,7 +67,7 @@ def _state_folder(folder: Path, card: Mapping[str, Any], dtype: torch.dtype) -> 
 def training_dtype(
     precision: str, device: torch.device, folder: Path, card: Mapping[str, Any], reporter: Reporter
 ) -> torch.dtype:
-    """The arithmetic of a training. ``auto`` is decided once: an unfinished training keeps it on another machine.
+    """Decide the arithmetic of a training. An unfinished training with ``auto`` keeps its own on another machine.
 
     Args:
         folder, card: as for :func:`train_into`.
