@@ -140,7 +140,7 @@ def _run_recorded(job: Job, record: Path, inputs: records.Files, waited: bool) -
     own_files = user_files(stage, settings, job.plain)
     made_of = fingerprint(stage, settings, job.plain, results)
     code, targets = job_code(stage.module, made_of["settings"]), find_targets(job)
-    expected = {"code": code, "settings": job.settings, "values": stage.values_of(job.plain)}
+    expected: dict[str, Any] = {"code": code, "settings": job.settings, "values": stage.values_of(job.plain)}
     expected |= {"files": made_of["files"], "inputs": inputs}
     if waited and (maker := _finished_by(record, expected, targets)):
         _say(job, f"finished meanwhile by {maker}")
