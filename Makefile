@@ -12,6 +12,7 @@
 # make bench   speed, as ratios measured in one run: writes benchmarks/results.json, and says what became slower
 # make bench-scale   what grows with the data, from tars to a head and the DAG: SIZES="1000000x1 1000000x5"
 # make bench-peers   the same tasks with other programs, which are fetched into .peers
+# make rehearsal   rendered scenes as all of MS COCO, and coco-rehearsal.yaml on them: hours on two cores, 12 GB
 # make bench-gpu   extraction, training and decoding on a GPU; a line where there is none
 # make bench-gpu-bundle   one archive that runs test-gpu and bench-gpu on a machine without a network
 #
@@ -30,7 +31,7 @@ SMALL := extract feature_statistics train_captioner train_retriever embed decode
 REPORT := results/demo/report.html
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test test-network test-browser test-gpu test-slurm torture pages docs lint bench bench-scale bench-peers bench-gpu bench-gpu-bundle venv venv-test venv-docs check-python check-disk clean-venv
+.PHONY: demo test test-network test-browser test-gpu test-slurm torture pages docs lint bench bench-scale bench-peers rehearsal bench-gpu bench-gpu-bundle venv venv-test venv-docs check-python check-disk clean-venv
 
 demo: venv
 	$(BIN)/snakemake --cores $(CORES) --set-threads $(SMALL:%=%=1)
@@ -91,6 +92,11 @@ bench-peers: venv-test
 	  boto3==1.44.8 botocore==1.44.8 s3transfer==0.19.3 jmespath==1.1.0 obstore==0.12.1 tifffile==2026.3.3
 	PYTHONPATH=.peers $(BIN)/python -m benchmarks.peers
 	PYTHONPATH=.peers $(BIN)/python -m benchmarks.scale_peers
+
+rehearsal: venv-test
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.rehearsal write rehearsal/coco
+	VITCAPR_DATA=rehearsal $(BIN)/snakemake --cores $(CORES) --configfile experiments/coco-rehearsal.yaml
+	$(BIN)/python -m benchmarks.rehearsal report results/coco-rehearsal
 
 bench-gpu: venv-test
 	$(BIN)/python -m benchmarks.gpu

@@ -8,7 +8,7 @@ from pathlib import Path
 from snakemake.utils import min_version
 
 from vitcapr.errors import UserError
-from vitcapr.experiment.experiment import Experiment, names_of, read_merged
+from vitcapr.experiment.experiment import Experiment, source_of_configuration
 from vitcapr.experiment.targets import run_again
 from vitcapr.pipeline.paths import RESULTS, use_this_python
 from vitcapr.pipeline.rule import check_rules, in_report, list_files, one_of
@@ -16,22 +16,18 @@ from vitcapr.pipeline.rule import check_rules, in_report, list_files, one_of
 min_version("9.19")
 
 
-# The file of another experiment replaces config.yaml.
-if not workflow.overwrite_configfiles:
+# The file of another experiment replaces config.yaml. A module has the configuration that the outer workflow gives it.
+if not (workflow.overwrite_configfiles or workflow.modifier.parent_modifier):
 
     configfile: "config.yaml"
 
 
 # In a workflow that uses this one as a module, a prefix may stand before all paths.
 results = Path(workflow.modifier.path_modifier.prefix or "") / RESULTS
-configfiles = [Path(file) for file in workflow.overwrite_configfiles]
-configuration = names_of(configfiles)
 try:
-    # Refuses what Snakemake's own reader passes over, such as a key that stands twice.
-    read_merged(*configfiles)
     experiment = Experiment.from_config(
         config,
-        where=configuration,
+        where=source_of_configuration(workflow),
         results=results,
         on_cluster="slurm_partition"
         in (workflow.resource_settings.default_resources or {}),

@@ -27,16 +27,6 @@ wildcard_constraints:
     task=r"\d+",
 
 
-localrules:
-    all,
-    features,
-    captioners,
-    captions,
-    retrievers,
-    metrics,
-    figures,
-
-
 rule features:
     input:
         list(map(features.sealed, models.backbones)),

@@ -5,13 +5,15 @@ import os
 import re
 import runpy
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from benchmarks import results
+from benchmarks import rehearsal, results
 from benchmarks.inputs import VIT_TINY, render, render_jpegs, write_vit
 from tests.explorer.experiment import write_experiment
+from vitcapr.data.coco import list_coco, list_karpathy
 from vitcapr.files import sha256_file
 from vitcapr.formats.manifest import read_manifest
 
@@ -36,7 +38,11 @@ SLOW = {
     "language_model": ("--images", "1"),
     "scale": ("--sizes", "200x1", "--dag", "1x1"),
 }
-NEEDS_MORE = {"explorer": "tested below", "scale_peers": "needs the packages of make bench-peers"}
+NEEDS_MORE = {
+    "explorer": "tested below",
+    "rehearsal": "tested below",
+    "scale_peers": "needs the packages of make bench-peers",
+}
 
 
 def printed(
@@ -68,6 +74,19 @@ def test_a_benchmark_at_a_tiny_size(
         assert "| dry run: 1x1 tasks x models |" in report
     else:
         assert json.loads(report)
+
+
+def test_the_rehearsal_has_the_layout_of_coco(tmp_path: Path) -> None:
+    rehearsal.write(tmp_path, 4000, 1)
+    files = [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.jpg")]
+    split_of = {tmp_path / "annotations" / f"captions_{split}2014.json": split for split in ("train", "val")}
+    karpathy, by_year = list_karpathy(files, tmp_path / "dataset_coco.json"), list_coco(files, split_of)
+    assert Counter(karpathy.images["split"]) == {"train": 28, "validation": 1, "test": 1}
+    assert Counter(by_year.images["split"]) == {"train": 20, "val": 10}
+    for listing in (karpathy, by_year):
+        assert listing.images["path"].notna().all()
+        assert len(listing.captions) == 150
+        assert not listing.rejected
 
 
 @pytest.mark.slow

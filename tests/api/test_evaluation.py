@@ -88,7 +88,7 @@ def test_a_file_name_of_the_annotations_is_its_image(tmp_path: Path) -> None:
     references = annotations(tmp_path / "refs.json")
     by_name = vitcapr.evaluate({"val2017/139.jpg": CAPTIONS[139]}, references, metrics=["bleu"], samples=0)
     assert by_name.scores.equals(vitcapr.evaluate({139: CAPTIONS[139]}, references, metrics=["bleu"], samples=0).scores)
-    with pytest.raises(UserError, match="'139.jpg' and '139' are both the image"):
+    with pytest.raises(UserError, match=r"'139.jpg' and '139' are both the image"):
         vitcapr.evaluate({"139.jpg": "a", 139: "b"}, references, metrics=["bleu"], samples=0)
     # It is not the id of another image.
     references.write_text(json.dumps(coco_captions({1: "0.jpg", 2: "1.jpg"}, {1: ["a"], 2: ["b c"]})))

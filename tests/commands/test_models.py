@@ -62,12 +62,28 @@ def test_the_page_of_a_model_on_imported_features(project: Path, monkeypatch: py
     assert "not known" in model_page(ModelFiles.open(project / CAPTIONER))
 
 
-@pytest.mark.parametrize("name", ["../escape.json", "text/../../x.json", "code/model.py"])
-def test_a_name_that_leads_elsewhere_is_refused(url: str, tmp_path: Path, name: str) -> None:
-    facts = {"size": 1, "sha256": sha256_bytes(b"x")}
-    index = {"format": "vitcapr-published-model-1", "model": "captioners/a", "files": {name: facts}}
+CARD = "captioners/a/card.json"
+WEIGHTS = "captioners/a/best.safetensors"
+
+
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [
+        ({"../escape.json": 1}, "files.../escape.json"),
+        ({"text/../../x.json": 1}, "files.text/../../x.json"),
+        ({"code/model.py": 1}, "files.code/model.py"),
+        ({CARD: 1}, f"it lists no {WEIGHTS}"),
+        ({CARD: 1, WEIGHTS: 1, "text/a": 1, "text/a/b": 1}, "it lists text/a as a file and as a folder"),
+        ({CARD: 1, WEIGHTS: 10**18}, "bytes, more than 17179869184"),
+    ],
+)
+def test_an_index_that_leads_elsewhere_or_is_endless_is_refused(
+    url: str, tmp_path: Path, sizes: dict[str, int], message: str
+) -> None:
+    files = {name: {"size": size, "sha256": sha256_bytes(b"x")} for name, size in sizes.items()}
+    index = {"format": "vitcapr-published-model-1", "model": "captioners/a", "files": files}
     MEMORY.pipe_file(f"{url.removeprefix('memory:/')}/{INDEX}", json.dumps(index).encode())
-    with pytest.raises(UserError, match=rf"not a published model.*files\.{re.escape(name)}"):
+    with pytest.raises(UserError, match=rf"not a published model.*{re.escape(message)}"):
         pull(url, tmp_path / "copy")
     assert not (tmp_path / "copy").exists()
 

@@ -165,6 +165,8 @@ def test_the_page_of_another_site_cannot_use_it(server: PageServer, project: Pat
 def test_it_serves_its_own_files_and_nothing_else(server: PageServer) -> None:
     for path in ("/../serve.py", "/serve.py", "/%2e%2e/serve.py", "//etc/passwd", "/etc/passwd"):
         assert ask(server, path)[0].status == 404
+    for number in ("9" * 5000, "-1", "a", "99"):
+        assert ask(server, f"/samples/{number}")[1] == {"error": "no such sample"}
     for path in ("/", "/page.css", "/page.js"):
         response, content = ask(server, path)
         assert response.status == 200
@@ -209,7 +211,24 @@ def test_several_at_once_and_more_wait(
         assert waiting.result()[0].status == 200
 
 
-def wait_until(happens: Callable[[], bool]) -> None:
+def test_the_end_refuses_an_upload_in_flight(
+    page: CaptionPage, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("vitcapr.commands.serve._GRACE_SECONDS", 0.2)
+    with (
+        running(PageServer(page.routes, "127.0.0.1", 0, HEADERS)) as server,
+        socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection,
+    ):
+        connection.sendall(upload("Content-Length: 1000"))
+        wait_until(lambda: server.server_state.tasks)
+        server.should_exit = True
+        answer = b"".join(iter(lambda: connection.recv(10_000), b""))
+    assert b" 503 " in answer.splitlines()[0]
+    assert json.loads(answer.splitlines()[-1]) == {"error": "the server was stopped before the answer"}
+    assert "Traceback" not in caplog.text
+
+
+def wait_until(happens: Callable[[], object]) -> None:
     end = time.monotonic() + 60
     while not happens():
         assert time.monotonic() < end

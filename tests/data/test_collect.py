@@ -103,6 +103,17 @@ def test_every_item_is_kept_in_order_or_rejected_with_a_reason(folder, listing):
     assert set(manifest.captions["image_id"]) == set(manifest.images["image_id"])
 
 
+def test_a_name_is_rejected_with_its_own_reason(folder: Path) -> None:
+    names = {"../c.png": "not below the folder", "a\\b.png": "with a backslash", "\udcff.png": "not UTF-8"}
+    images = [ListedImage(name, path, "none") for name, path in zip("abcd", ["good/a.png", *names], strict=True)]
+    listing = Listing.from_records(images, [ListedCaption(f"{name}#0", name, "A dog .") for name in "abcd"])
+    with ImageSource(folder) as source, Reporter() as reporter:
+        rejected = dict(check(listing, source, Checks(max_rejected=1), reporter).rejected)
+    for name, reason in zip("bcd", names.values(), strict=True):
+        assert rejected[name].startswith("a name ")
+        assert rejected[name].endswith(reason)
+
+
 def test_a_limit_is_a_total_that_is_spread_over_the_splits(folder: Path) -> None:
     splits = ["train", "train", "train", "none", "test", "validation"]
     images = [ListedImage(name, f"good/{name}.png", split) for name, split in zip(IDS, splits, strict=True)]

@@ -13,15 +13,17 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
 import yaml
+from snakemake.cli import get_argument_parser
 
 import vitcapr
-from tests.docs.blocks import PAGES, REPOSITORY, Block, blocks_of, commands_of
+from tests.docs.blocks import BLOCK, PAGES, REPOSITORY, Block, blocks_of, commands_of
 from vitcapr.commands.main import command_modules
 from vitcapr.commands.stage import parser, read_job
 from vitcapr.config.experiment import ExperimentConfig
@@ -100,6 +102,79 @@ def test_commands(block: Block) -> None:
         check[program](arguments)
 
 
+PROJECT = ("benchmarks", "config", "docs", "envs", "experiments", "profiles", "rules", "tests", "vitcapr", "workflow")
+FILE = re.compile(
+    r"(?<![\w/.*<>-])(?:[\w.*-]+/)*[\w.*-]*\w\.(?:py|md|yaml|smk|toml|txt|rst|json|csv|parquet|npz|h5)\b(?!/)"
+)
+OF_READERS = {
+    "captions_train2017",
+    "full",
+    "train",
+    "val",
+    "train-00000-of-00004",
+    "words",
+    "features",
+    "_tiny",
+    "instances_val2017_mini",
+}
+"""The stems of files that a reader or another program makes."""
+OF_OTHER_PROGRAMS = {"--gpus", "--gres", "--signal", "--no-deps", "--strict"}
+"""Options of sbatch, pip and twine."""
+
+
+def code_in_prose() -> Iterator[tuple[str, str]]:
+    """Each page with each piece of code that stands in a line of its prose."""
+    for page in PAGES:
+        for code in re.findall(r"`([^`\n]+)`", BLOCK.sub("", page.read_text(encoding="utf-8"))):
+            yield page.relative_to(REPOSITORY).as_posix(), code
+
+
+def options_of(name: str) -> set[str]:
+    """The options of a command of ours and of its parts."""
+    if name == "stage":
+        return set(parser(find_stage("decode"))._option_string_actions) | {"--markdown"}
+    command = typer.main.get_command(importlib.import_module(command_modules()[name]).app)
+    parts = [command, *getattr(command, "commands", {}).values()]
+    return {"--help"} | {name for part in parts for one in part.params for name in (*one.opts, *one.secondary_opts)}
+
+
+def test_an_option_that_a_page_names_exists() -> None:
+    ours = {name: options_of(name) for name in command_modules()}
+    sources = "".join(path.read_text(encoding="utf-8") for path in (REPOSITORY / "benchmarks").glob("*.py"))
+    snakemake = get_argument_parser()._option_string_actions
+    every = {"--debug", *re.findall(r'"(--[a-z-]+)"', sources)}.union(OF_OTHER_PROGRAMS, snakemake, *ours.values())
+    unknown = []
+    for page, code in code_in_prose():
+        program, command, *_ = [*code.split(), "", ""]
+        known = ours.get(command, every) if program == "vitcapr" else every
+        named = re.findall(r"(?<![\w-])--[a-z][\w-]*", code)
+        unknown += [(page, code, option) for option in named if option not in known]
+    assert unknown == []
+
+
+def test_a_file_that_a_page_names_is_there_or_in_the_code() -> None:
+    """A file of the project is there. The name of another stands in the code, or in a block of a page."""
+    tree = [path for folder in PROJECT for path in (REPOSITORY / folder).rglob("*") if path.is_file()]
+    code = [path for path in tree if path.suffix in (".py", ".smk", ".yaml") and "tests" not in path.parts]
+    blocks = "\n".join(block.text for block in BLOCKS)
+    written = "\n".join([blocks, *(path.read_text(encoding="utf-8") for path in code)])
+    names, unknown = {path.name for path in tree}, []
+    for page, text in code_in_prose():
+        for file in FILE.findall(text):
+            path, pattern = Path(file), file.replace("NAME", "*")
+            if path.parts[0] in PROJECT and path.parts[1:]:
+                known = any(REPOSITORY.glob(pattern)) or file in blocks
+            else:
+                known = (
+                    path.name in names
+                    or (REPOSITORY / file).is_file()
+                    or path.stem in OF_READERS
+                    or path.stem.strip("*") in written
+                )
+            unknown += [] if known else [(page, file)]
+    assert unknown == []
+
+
 def parse_vitcapr(arguments: list[str]) -> None:
     """Have the command's own parser read the arguments; the command does not run."""
     name, *rest = arguments
@@ -123,8 +198,6 @@ def parse_vitcapr(arguments: list[str]) -> None:
 
 
 def parse_snakemake(arguments: list[str]) -> None:
-    from snakemake.cli import get_argument_parser
-
     given = [word for word in arguments if word != "slurm" and not word.startswith("profiles/")]
     if len(given) < len(arguments):  # The value of --profile: the profile itself is tested in tests/slurm.
         assert (REPOSITORY / next(word for word in arguments if word not in given)).is_dir()

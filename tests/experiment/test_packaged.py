@@ -15,10 +15,11 @@ import yaml
 from tests.docs.blocks import REPOSITORY, blocks_of
 
 SMALL = """
-experiment: mine
-data: {scenes: {images: 20, size: 56, validation: 0.1, test: 0.1}}
-text: {vocabulary: {min_count: 1}}
-captioners: {attention: {backbone: vit}}
+captioning:
+  experiment: mine
+  data: {scenes: {images: 20, size: 56, validation: 0.1, test: 0.1}}
+  text: {vocabulary: {min_count: 1}}
+  captioners: {attention: {backbone: vit}}
 """
 VOCABULARY = "captioning/results/mine/text/vocabulary.json"
 
@@ -77,14 +78,23 @@ def test_a_new_study_has_the_whole_workflow(run: Run, study: Path, site: Path) -
 def test_with_a_prefix_everything_lies_below_it(run: Run, study: Path) -> None:
     page = blocks_of(REPOSITORY / "docs/your-data.md")
     shown = next(block.text for block in page if "module vitcapr:" in block.text)
-    (study / "Snakefile").write_text('configfile: "mine.yaml"\n' + shown.replace('config["captioning"]', "config"))
-    (study / "mine.yaml").write_text(SMALL)
+    (study / "Snakefile").write_text(f'configfile: "outer.yaml"\n\n\n{shown.rstrip()} as captioning_*\n')
+    (study / "outer.yaml").write_text(SMALL)
+    (study / "mine.yaml").write_text(yaml.safe_dump(yaml.safe_load(SMALL)["captioning"]))
+    (study / "config.yaml").unlink()
     before = {path.name for path in study.iterdir()}
     run(study, "snakemake", "--cores", "2", "--", VOCABULARY)
     assert {path.name for path in study.iterdir()} == {*before, "captioning", ".snakemake"}
     assert (study / "captioning/results/mine/runs/vocabulary.json").exists()
     assert "is in use" in run(study, "vitcapr", "gc", "--results", "captioning/results", "--configfile", "mine.yaml")
+    (study / "config.yaml").write_text("of: [another workflow")
     assert "Nothing to be done" in run(study, "snakemake", "--cores", "2", "--", VOCABULARY)
+    run(study, "snakemake", "--report", "report.html", "--", VOCABULARY)
+    with pytest.raises(AssertionError, match=r"'sed' \(config of the module vitcapr with --config captioning="):
+        run(study, "snakemake", "--dry-run", "--config", 'captioning={"sed": 1}')
+    (study / "Snakefile").write_text(shown.replace('    config:\n        config["captioning"]\n', ""))
+    with pytest.raises(AssertionError, match=r"the module has no configuration \(module vitcapr\); give it one"):
+        run(study, "snakemake", "--dry-run")
 
 
 def test_the_template_is_filled_in(run: Run, tmp_path: Path, site: Path) -> None:

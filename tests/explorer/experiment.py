@@ -55,7 +55,7 @@ CIDER = {"greedy": (0.5, 1.0, 1.5, 2.0, 2.5, 3.0), "beam": (1.0, 2.0, 3.0, 0.5, 
 CIDER["reranked"] = (3.5, *CIDER["beam"][1:])
 GRID = (2, 3)
 IMAGES = len(TRUTH)
-IDS = [*(f"i{number}" for number in range(IMAGES - 1)), "i/<b>5 &#%\"'"]
+IDS = [*(f"i{number}" for number in range(IMAGES - 1)), "=i/<b>5 &#%\"'"]
 """Of the test split."""
 
 

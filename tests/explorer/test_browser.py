@@ -186,7 +186,7 @@ def test_export_what_the_filters_leave(page: Page, tmp_path: Path) -> None:
         rows = list(csv.reader(file))
     names = ["attention, beam", "attention, greedy", "attention, reranked"]
     assert rows[0] == ["image_id", "starred · yours", "CIDEr · attention, beam", *names]
-    assert rows[1:] == [["i2", "1", "300", *[BEAM[2]] * 3], [IDS[5], "0", "400", *[BEAM[5]] * 3]]
+    assert rows[1:] == [["i2", "1", "300", *[BEAM[2]] * 3], [f"'{IDS[5]}", "0", "400", *[BEAM[5]] * 3]]
     before = [*tmp_path.iterdir()]
     from selenium.webdriver.common.keys import Keys
 

@@ -204,8 +204,9 @@ def test_nothing_left_is_the_users_to_mend(tmp_path):
 
 
 def test_an_item_that_is_not_utf8_is_listed(tmp_path):
-    write(tmp_path, rejected=[("\udcff.jpg", "image without a caption")])
-    assert (tmp_path / "rejected.csv").read_text() == "item,reason\n\\udcff.jpg,image without a caption\n"
+    write(tmp_path, rejected=[("\udcff.jpg", "image without a caption"), ("=1+1", "-x")])
+    table = (tmp_path / "rejected.csv").read_text()
+    assert table == "item,reason\n'=1+1,'-x\n\\udcff.jpg,image without a caption\n"
 
 
 @pytest.mark.parametrize("change", [{"files": []}, {"image_root": 3}, {"format": "vitcapr-manifest-0"}, None])

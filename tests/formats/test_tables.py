@@ -102,6 +102,7 @@ def test_markdown(table: Table) -> None:
 
 def test_a_bare_table_is_its_rows() -> None:
     assert to_markdown(Table("", ("a",), (row("`<b>`"),))) == "| a |\n| --- |\n| `<b>` |\n"
+    assert to_markdown(Table("", ("\x1b[2J",), (row("a\nb\u202e"),))) == "| \\x1b[2J |\n| --- |\n| a b\\u202e |\n"
 
 
 def test_html_has_the_text_of_the_markdown_and_none_of_its_tags(table: Table, tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def test_two_that_extract_the_same_store_make_it_once(experiment: Any) -> None:
         log = experiment.root / "extract.log"
 
         def finish() -> None:
-            while "another process is filling the same chunks" not in log.read_text():
+            while "another process is writing the same files" not in log.read_text():
                 time.sleep(0.02)
             (store / "late.json").rename(store / "checksums" / "000001.json")
             release()
@@ -98,5 +98,5 @@ def test_without_write_permission_finished_stores_are_read_and_others_are_one_li
     monkeypatch.setattr(os, "open", refuse)
     assert experiment.run("reader").fingerprint == store.fingerprint
     store["cls"].chunk_path(0).unlink()
-    with pytest.raises(UserError, match=r"not finished and you may not write to it .* VITCAPR_STORES"):
+    with pytest.raises(UserError, match=r"files are missing and you may not write here .* VITCAPR_STORES"):
         experiment.extract("reader")

@@ -282,6 +282,31 @@ def test_http_with_the_connection_cut(sealed: Path, tmp_path: Path) -> None:
         find_remote(RemoteFolder(url))
 
 
+def test_a_failed_pull_leaves_nothing_and_the_next_removes_what_a_killed_one_left(sealed: Path, tmp_path: Path) -> None:
+    """One chunk is refused at once, while the others still arrive."""
+    pytest.importorskip("aiohttp", reason="pip install 'vitcapr[http]'")
+    push(sealed, RemoteFolder(str(tmp_path / "place")), Quiet())
+    remains = tmp_path / "b/features.zarr/cls/c/0/.0.0123abcd.partial"
+
+    def answer(request: http.server.BaseHTTPRequestHandler) -> None:
+        content = (tmp_path / "place" / request.path.removeprefix("/store/")).read_bytes()
+        if request.path.endswith("cls/c/1/0"):
+            request.send_error(404)
+            return
+        request.wfile.write(OK + b"Content-Length: %d\r\n\r\n" % len(content) + content[:8])
+        time.sleep(0.2 if "/c/" in request.path and "image_id" not in request.path else 0)
+        request.wfile.write(content[8:])
+
+    with hostile_server(answer) as url, pytest.raises(UserError, match="a file is missing"):
+        pull_from(url, tmp_path / "b", Quiet())
+    time.sleep(0.4)
+    assert list(tmp_path.rglob("*.partial")) == []
+    remains.parent.mkdir(parents=True, exist_ok=True)
+    remains.touch()
+    same(pull_from(tmp_path / "place", tmp_path / "b", Quiet()), sealed)
+    assert not remains.exists()
+
+
 @pytest.mark.network
 @pytest.mark.parametrize("protocol", ["s3", "sftp"])
 def test_a_server_of_this_machine(sealed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, protocol: str) -> None:

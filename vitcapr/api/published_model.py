@@ -8,10 +8,10 @@ code in it. ``vitcapr-model.json`` names every file with its size and digest, an
 import os
 import tempfile
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from vitcapr.api.model_files import Kind, ModelFiles, decoding_runs
 from vitcapr.config.features import TRAINED
@@ -23,10 +23,13 @@ from vitcapr.formats.records import reading
 from vitcapr.formats.store_manifest import Digest, read_sealed
 from vitcapr.progress import Reporter
 from vitcapr.store.remote_folder import MOST_OF_A_LIST, RemoteFolder
+from vitcapr.store.writer import claimed, remove_partials
 
 INDEX = "vitcapr-model.json"
 PAGE = "README.md"
 FORMAT: Final = "vitcapr-published-model-1"
+_MOST_OF_A_MODEL = 16 * 2**30
+"""Bytes of all files of a model."""
 _NAME = (
     r"^(README\.md|(captioners|retrievers|text|text_features|features|backbones|data|runs)"
     r"(/[A-Za-z0-9_][A-Za-z0-9_.-]*){1,5})$"
@@ -46,6 +49,17 @@ class _Index(BaseModel):
     format: Literal["vitcapr-published-model-1"]
     model: Annotated[str, StringConstraints(pattern=r"^(captioners|retrievers)/[A-Za-z0-9_][A-Za-z0-9_.-]*$")]
     files: dict[Annotated[str, StringConstraints(pattern=_NAME)], _File]
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if missing := [name for file in (CARD, WEIGHTS) if (name := f"{self.model}/{file}") not in self.files]:
+            raise ValueError(f"it lists no {missing[0]}")
+        folders = {folder.as_posix() for name in self.files for folder in PurePosixPath(name).parents}
+        if both := sorted(folders & self.files.keys()):
+            raise ValueError(f"it lists {both[0]} as a file and as a folder")
+        if (size := sum(file.size for file in self.files.values())) > _MOST_OF_A_MODEL:
+            raise ValueError(f"its files have {size} bytes, more than {_MOST_OF_A_MODEL}")
+        return self
 
 
 def push_model(folder: Path, place: RemoteFolder, report: Reporter) -> None:
@@ -75,12 +89,14 @@ def pull_model(place: RemoteFolder, folder: Path, report: Reporter) -> Path:
     with reading(place.url, f"a published model: {INDEX}", "push the model"):
         index = _Index.model_validate_json(place.read(INDEX, MOST_OF_A_LIST))
     files = {name: DigestedFile(folder / name, listed.size, listed.sha256) for name, listed in index.files.items()}
-    place.pull(files, report)
+    remove_partials(folder)
+    with claimed(folder, range(1), report.line):
+        place.pull(files, report)
     return folder / index.model
 
 
 def find_model(given: str | Path | None, kind: Kind) -> ModelFiles:
-    """The given model, or the only one in the given experiment or in ``results``.
+    """Return the given model, or the only one in the given experiment or in ``results``.
 
     Args:
         given: the folder of a model or of an experiment, or the URL of a published model; None for any experiment. What
@@ -108,7 +124,7 @@ def find_model(given: str | Path | None, kind: Kind) -> ModelFiles:
 
 
 def _unchanged(model: ModelFiles) -> Iterator[Path]:
-    """The files that are published as they are."""
+    """Yield the files that are published as they are."""
     yield from (model.folder / CARD, model.folder / WEIGHTS)
     stores = model.stores()
     yield from stores
@@ -120,7 +136,7 @@ def _unchanged(model: ModelFiles) -> Iterator[Path]:
 
 
 def _written(model: ModelFiles, scratch: Path) -> Iterator[Path]:
-    """The files that are published without names of persons and machines, and the page, written to ``scratch``."""
+    """Yield the published files and the page, written to ``scratch`` without names of persons and machines."""
     contents: dict[Path, Any] = {}
     if model.kind == "captioner":
         for record in (run.path for run in decoding_runs(model.folder)):
@@ -144,7 +160,7 @@ _TASKS = {
 
 
 def model_page(model: ModelFiles) -> str:
-    """The README of a published model: scores with intervals and protocol, data, use."""
+    """Return the README of a published model: scores with intervals and protocol, data, use."""
     from vitcapr.formats.manifest import SPLITS
     from vitcapr.formats.scores import read_summary  # pandas loads for a mistake in a path otherwise
     from vitcapr.report.score_tables import scores_page

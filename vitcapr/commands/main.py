@@ -4,7 +4,6 @@ What every command shares is here too: options, one line for a user's error, and
 """
 
 import ast
-import ctypes
 import importlib
 import io
 import os
@@ -24,7 +23,7 @@ from vitcapr.progress import is_first_process, print_lines
 
 _OWN = (
     *("init", "caption", "search", "serve", "evaluate", "extract", "models"),
-    *("features", "config", "table", "track", "status", "why", "diff", "gc", "stage"),
+    *("features", "config", "table", "status", "why", "gc", "stage"),
 )
 Log = Annotated[Path | None, typer.Option("--log", help="A file that receives every line of progress.")]
 Configfiles = Annotated[
@@ -56,8 +55,6 @@ SPIN_COUNT = "10000"
 On a busy machine, the other threads of an operation wait for one that has no core. With the default, they use up what
 the others need: two threads took three times as long. On an idle machine, this count costs 1 to 2 percent of time.
 """
-_KEPT_BYTES = 2**30
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # The numbers of mallopt(3).
 
 
 def main() -> None:
@@ -93,8 +90,10 @@ def _main() -> None:
 
 
 def command_modules(command: str = "") -> dict[str, str]:
-    """The module of each command, whose docstring is its line in the help; without those of rooms if ``command`` is not
-    of a room."""
+    """Return the module of each command; its docstring is the command's line in the help.
+
+    Modules of rooms are left out if ``command`` is not one of theirs.
+    """
     own = {name: f"vitcapr.commands.{name.replace('-', '_')}" for name in _OWN}
     if command in own:
         return own
@@ -104,7 +103,7 @@ def command_modules(command: str = "") -> dict[str, str]:
 
 
 def usage() -> str:
-    """The text of ``vitcapr --help``. No command is imported."""
+    """Return the text of ``vitcapr --help``. No command is imported."""
     package = Path(__file__).parents[1]
     files = {
         name: package.joinpath(*module.split(".")[1:]).with_suffix(".py") for name, module in command_modules().items()
@@ -119,14 +118,14 @@ def usage() -> str:
 
 
 def typer_app(command: Callable[..., Any]) -> typer.Typer:
-    """The program of one function with typer's annotations."""
+    """Return the program of one function with typer's annotations."""
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     app.command()(command)
     return app
 
 
 def split_commas(option: str) -> list[str]:
-    """The words between the commas of an option."""
+    """Return the words between the commas of an option."""
     return [word.strip() for word in option.split(",") if word.strip()]
 
 
@@ -161,7 +160,7 @@ def run_program(app: Callable[[], Any], debug: bool = False) -> None:
 
 
 def _out_of_memory(error: Exception) -> bool:
-    """Whether there was no memory. On a CPU, torch, its oneDNN and threads say so by a plain RuntimeError."""
+    """Return whether there was no memory. On a CPU, torch, its oneDNN and threads say so by a plain RuntimeError."""
     words = ("can't allocate memory", "out of memory", "could not create a primitive", "can't start new thread")
     return isinstance(error, MemoryError) or any(part in str(error) for part in words)
 
@@ -195,12 +194,5 @@ def temporary_files() -> Iterator[None]:
 
 
 def prepare_process() -> None:
-    """Let waiting threads sleep soon, and let freed memory stay with the process. Call it before torch is imported.
-
-    GNU's allocator gives a freed block of more than 32 MB back to the system. The next tensor of this size is new
-    memory, and the system fills each of its pages with zeros. Here, blocks of up to a GiB stay and are used again.
-    """
+    """Let waiting threads sleep soon. Call it before torch is imported."""
     os.environ.setdefault("GOMP_SPINCOUNT", SPIN_COUNT)
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # Other systems have none.
-    if mallopt is not None and mallopt(_MMAP_THRESHOLD, _KEPT_BYTES):  # An older one may refuse, and nothing changes.
-        mallopt(_TRIM_THRESHOLD, _KEPT_BYTES)

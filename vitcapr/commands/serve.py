@@ -1,5 +1,6 @@
 """Caption photographs in the browser, on a page of this machine."""
 
+import asyncio
 import ipaddress
 import signal
 import socket
@@ -21,7 +22,7 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vitcapr.api.captioner import load_captioner
 from vitcapr.commands.main import Backbone, BeamSize, Decoding, Device, LengthPenalty, NBest, typer_app
@@ -82,7 +83,7 @@ def main(
 
 
 def names_this_machine(host: str, *own: str) -> bool:
-    """Whether a Host header is an address or a name of this machine, or one of its ``own`` in lower case.
+    """Return whether a Host header is an address or a name of this machine, or one of its ``own`` in lower case.
 
     The name of another site may lead here (DNS rebinding), so that its pages could read the answers.
     """
@@ -112,6 +113,28 @@ class OwnPagesOnly:
         await app(scope, receive, send)
 
 
+class AnsweredAtTheEnd:
+    """Answers a request that the end of the server cuts off."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        sent: list[Message] = []
+
+        async def note(message: Message) -> None:
+            sent.append(message)
+            await send(message)
+
+        try:
+            await self._app(scope, receive, note)
+        except asyncio.CancelledError:
+            if not sent:
+                headers = {"Connection": "close"}
+                app = _error(HTTPStatus.SERVICE_UNAVAILABLE, "the server was stopped before the answer", headers)
+                await app(scope, receive, send)
+
+
 class PageServer(uvicorn.Server):
     """A server of ``routes``. It listens from the start; ``run`` answers until Ctrl-C, SIGTERM or ``should_exit``.
 
@@ -138,7 +161,7 @@ class PageServer(uvicorn.Server):
         self.url = f"http://{f'[{host}]' if ':' in host else host}:{self.port}/"
         app = Starlette(
             routes=routes,
-            middleware=[Middleware(OwnPagesOnly, host=host)],
+            middleware=[Middleware(AnsweredAtTheEnd), Middleware(OwnPagesOnly, host=host)],
             exception_handlers={HTTPException: _refused, Exception: _failed},
         )
         options: dict[str, Any] = {"lifespan": "off", "log_config": None, "access_log": False, "server_header": False}
@@ -150,13 +173,13 @@ class PageServer(uvicorn.Server):
         super().run(sockets or [self.socket])
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """uvicorn catches signals that this process ignored."""
+        """Uvicorn catches signals that this process ignored."""
         if sig not in self._ignored:
             super().handle_exit(sig, frame)
 
 
 def _ignored() -> set[int]:
-    """The signals of an end that this process ignores, as a shell lets it ignore SIGINT in the background."""
+    """Return the signals of an end that this process ignores, as a shell lets it ignore SIGINT in the background."""
     return {number for number in _ENDS if signal.getsignal(number) is signal.SIG_IGN}
 
 

@@ -13,7 +13,7 @@ class CaptionerConfig(TrainedConfig):
 
     chosen_by = "architecture"
     attends: ClassVar[bool] = True
-    """Whether the model attends to patches at every word. Attention figures, roll-out and grounding need this."""
+    """Whether the model attends to patches at every word. Attention figures and grounding need this."""
 
     architecture: str
     """baseline and patch_attention: the LSTM captioners of ViTCap-R; transformer: a Transformer decoder over the
@@ -96,8 +96,10 @@ class LanguageModelConfig(Section):
 
 
 class PrefixConfig(Section):
-    """What the language model reads of an image: CLS, then the patches, each through the projector:
-    Linear - GELU - Linear to the width of the language model, as in LLaVA 1.5."""
+    """Image prefix of a language model: CLS, then the patches, each projected to the width of the model.
+
+    The projector is Linear - GELU - Linear, as in LLaVA 1.5.
+    """
 
     grid: int | None = Field(None, ge=0)
     """Pool the patches to grid x grid means; null: every patch; 0: CLS alone."""
@@ -150,7 +152,7 @@ class DecodingConfig(Section):
 
     @property
     def method(self) -> str:
-        """How captions are generated, in a few words for people."""
+        """Describe in a few words how captions are generated."""
         if self.sampling is not None:
             return f"{self.n_best} samples"
         return "greedy" if self.beam_size == 1 else f"beam {self.beam_size}"

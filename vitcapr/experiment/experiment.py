@@ -10,7 +10,7 @@ from vitcapr.config.data import DatasetConfig
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.grid import expand_grid
 from vitcapr.config.reading import parse, read_yaml
-from vitcapr.errors import as_user_error
+from vitcapr.errors import UserError, as_user_error
 from vitcapr.experiment.captioning import Captioning
 from vitcapr.experiment.checks import not_done, problems
 from vitcapr.experiment.features import Features
@@ -55,7 +55,7 @@ class Experiment:
         *,
         on_cluster: bool = False,
     ) -> "Experiment":
-        """The experiment of a configuration. Its results are written to a folder of ``results``.
+        """Return the experiment of a configuration. Its results are written to a folder of ``results``.
 
         Raises:
             UserError: a key is unknown, a value is wrong, sections contradict each other, a file is missing, or a
@@ -68,7 +68,7 @@ class Experiment:
 
     @property
     def contents(self) -> str:
-        """What a run makes, in one line, and what it leaves out, a line each."""
+        """Describe the products of a run in one line, and everything that it leaves out, a line each."""
         images = self.dataset.size_line or f"data set {self.config.data.dataset}"
         line = (
             f"{self.name}: {images}; backbones: {len(self.models.backbones)}, "
@@ -98,12 +98,15 @@ class Experiment:
 
 
 def load_experiment(*configfiles: Path) -> Experiment:
-    """The experiment of ``configfiles``, merged as Snakemake merges them; without files, that of ``config.yaml``."""
+    """Return the experiment of ``configfiles``, merged as Snakemake merges them.
+
+    Without files, the experiment of ``config.yaml``.
+    """
     return Experiment.from_config(read_merged(*configfiles), where=names_of(configfiles))
 
 
 def read_config(*configfiles: Path) -> ExperimentConfig:
-    """The configuration of these files, before the check of the files and checkpoints that it names."""
+    """Return the configuration of these files, before the check of the files and checkpoints that it names."""
     return _parsed(read_merged(*configfiles), names_of(configfiles))
 
 
@@ -112,12 +115,36 @@ def _parsed(values: Mapping[str, Any], where: object) -> ExperimentConfig:
 
 
 def names_of(configfiles: Sequence[Path]) -> str:
-    """The files of a configuration as a message names them, from the working folder on."""
+    """Return the files of a configuration as a message names them, from the working folder on."""
     return ", ".join(map(from_here, configfiles or [Path("config.yaml")]))
 
 
+def source_of_configuration(workflow: Any) -> str:
+    """Name the files and options that a workflow of Snakemake has its configuration from, for messages.
+
+    Raises:
+        UserError: a file has what Snakemake's own reader passes over, such as a key that stands twice; or the workflow
+            is a module without a configuration.
+    """
+    module, outer = workflow.modifier, workflow.modifier.parent_modifier
+    if outer is not None and not module.skip_configfile:
+        remedy = "give it one in the outer Snakefile, such as config: config"
+        raise UserError("the module has no configuration", where=f"module {module.namespace}", remedy=remedy)
+    if outer is not None and outer.globals["config"] is not module.globals["config"]:
+        source = f"config of the module {module.namespace}"
+    else:
+        for path in (configfiles := [Path(file) for file in workflow.configfiles]):
+            read_yaml(path)
+        source = names_of(configfiles)
+    given = ", ".join(f"{key}={value}" for key, value in workflow.config_settings.config.items())
+    return f"{source} with --config {given}" if given else source
+
+
 def read_merged(*configfiles: Path) -> dict[str, Any]:
-    """The values of ``configfiles``, each merged over those before it; without files, those of ``config.yaml``."""
+    """Return the values of ``configfiles``, each merged over those before it.
+
+    Without files, the values of ``config.yaml``.
+    """
     from snakemake.utils import update_config
 
     values: dict[str, Any] = {}

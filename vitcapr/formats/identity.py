@@ -1,4 +1,4 @@
-"""Which image a name means: by its id, its path, its file name, its stem or COCO's number. Every reader asks here."""
+"""The image that a name means: by its id, path, file name, stem or number of COCO. Every reader asks here."""
 
 import re
 from collections import defaultdict
@@ -24,14 +24,14 @@ class _Reading(NamedTuple):
 
     @property
     def complete(self) -> bool:
-        """Whether each name means one image, and no two the same."""
+        """Return whether each name means one image, and no two the same."""
         return all(len(rows) == 1 for rows in self.fits) and len({rows[0] for rows in self.fits}) == len(self.fits)
 
 
 def match_images(
     names: Sequence[Sequence[str]], known: Sequence[Sequence[str]], where: object = None
 ) -> list[int | None]:
-    """The row among ``known`` of each image of ``names``, None for an image that is not there.
+    """Find the row among ``known`` of each image of ``names``, None for an image that is not there.
 
     Both are lists of names, such as the ids and the paths of the same images, and any of them may agree. Equal paths
     are one image, and so are two paths of which one ends the other with a folder and a file. Otherwise the file name
@@ -80,7 +80,7 @@ def match_images(
 
 
 def in_one_folder(one: str, other: str) -> bool:
-    """Whether the folders of one path end those of the other: ``dogs/1.jpg`` is no image of ``cats``."""
+    """Return whether the folders of one path end those of the other: ``dogs/1.jpg`` is no image of ``cats``."""
     folders = [path[:-1] for path in map(_parts, (one, other))]
     return all(first == second for first, second in zip(*map(reversed, folders), strict=False))
 
@@ -90,7 +90,7 @@ def _different(lists: Sequence[Sequence[str]]) -> list[Sequence[str]]:
 
 
 def _surest(readings: Sequence[_Reading], place: int) -> tuple[list[int], int]:
-    """The images that fit a name in the surest way, by all readings."""
+    """Return the images that fit a name in the surest way of all readings."""
     strength = max(reading.strength[place] for reading in readings)
     rows = [row for reading in readings if reading.strength[place] == strength for row in reading.fits[place]]
     return list(dict.fromkeys(rows)), strength
@@ -105,7 +105,7 @@ def _ambiguous(names: Sequence[Sequence[str]], known: Sequence[Sequence[str]], p
 def _read(
     names: Sequence[str], known: Sequence[str], name_has_file: Sequence[bool], has_file: Sequence[bool]
 ) -> _Reading:
-    """Whether an image has a file name, here or in another list of its names, is given for each."""
+    """Compare two lists of names, of images with or without a file name there or in another list."""
     rows_of: dict[str, list[int]] = defaultdict(list)
     for row, path in enumerate(known):
         rows_of[path].append(row)
@@ -138,7 +138,7 @@ def _strength(name: str, known: str) -> int:
 
 
 def _best(name: str, path: list[str], known: Sequence[str], alike: dict[str, list[int]]) -> list[int]:
-    """The rows that fit a name, of those with its stem: by the path if there are any, or else by the file name."""
+    """Return the rows that fit a name, of those with its stem: by the path if there are any, or else by the file name."""
     fits = alike.get(_number(path[-1]), [])
     if len(fits) > 1:
         fits = [row for row in fits if _is_end(path, _parts(known[row]))] or fits
@@ -146,7 +146,7 @@ def _best(name: str, path: list[str], known: Sequence[str], alike: dict[str, lis
 
 
 def _is_end(one: list[str], other: list[str]) -> bool:
-    """Whether one of the paths ends with the other, which has a folder."""
+    """Return whether one of the paths ends with the other, which has a folder."""
     one, other = ([*path[:-1], _number(path[-1])] for path in (one, other))
     length = min(len(one), len(other))
     return one == other or (length > 1 and one[-length:] == other[-length:])
@@ -169,6 +169,6 @@ def _number(stem: str) -> str:
 
 
 def _parts(path: str) -> list[str]:
-    """The folders and the file without its suffix."""
+    """Return the folders and the file without its suffix."""
     folders = path.replace("\\", "/").rpartition("/")[0].split("/")
     return [*(folder for folder in folders if folder not in ("", ".")), _stem(path)]

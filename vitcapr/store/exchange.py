@@ -69,8 +69,8 @@ def import_features(
         what = f"the file says a grid of {source.grid[0]} x {source.grid[1]}, not {grid[0]} x {grid[1]}"
         raise UserError(what, where=source.files[0], remedy="leave out --grid")
     grid = source.grid if grid == (0, 0) else grid
-    names, shapes, grid = _arrays(source, order[0], grid, identity)
-    chunk = _CHUNK_OF_GRIDS if any(name.startswith("patches") for name in names) else _CHUNK_OF_VECTORS
+    arrays, shapes, grid = _arrays(source, order[0], grid, identity)
+    chunk = _CHUNK_OF_GRIDS if any(name.startswith("patches") for name in arrays) else _CHUNK_OF_VECTORS
     axis = identity.removesuffix("_id")
     layouts = {
         array: ArrayLayout.for_rows(axis, (len(ids), *shape), chunk, dtype) for array, (shape, dtype) in shapes.items()
@@ -84,7 +84,7 @@ def import_features(
         "imported": {
             "kind": source.kind,
             "files_sha256": sha256_bytes("\n".join(map(sha256_file, source.files)).encode()),
-            "arrays": names,
+            "arrays": arrays,
             "rows_sha256": sha256_bytes(canonical_json(source.ids).encode() + np.array(order, "<i8").tobytes()),
         },
         f"{axis}s_sha256": sha256_bytes(canonical_json(ids).encode("utf-8")),
@@ -100,7 +100,7 @@ def import_features(
             rows = range(index * chunk, min((index + 1) * chunk, len(ids)))
             if writer.checksums(index) is None:
                 chunks = {
-                    array: _chunk(source.rows[name], layouts[array], order, rows, ids) for array, name in names.items()
+                    array: _chunk(source.rows[name], layouts[array], order, rows, ids) for array, name in arrays.items()
                 }
                 writer.write(index, chunks)
             advance(len(rows))
@@ -110,7 +110,7 @@ def import_features(
 
 
 def _order(source: ForeignFeatures, names: Sequence[Sequence[str]]) -> list[int]:
-    """The row of ``source`` for each image of the data set."""
+    """Find the row of ``source`` for each image of the data set."""
     rows = match_images(names, [source.ids], source.files[0])
     missing = [
         place
@@ -168,8 +168,9 @@ def _chunk(row: Row, layout: ArrayLayout, order: Sequence[int], rows: range, ids
 
 
 def to_h5(store: FeatureStore, path: Path, advance: Advance) -> None:
-    """A data set for each array (``patches``, ``cls``, or ``text``) and one for the ids (UTF-8 strings); attributes on
-    the root, nested ones as JSON.
+    """Write a data set for each array and one for the ids (UTF-8); attributes on the root, nested ones as JSON.
+
+    The arrays are ``patches`` and ``cls``, or ``text``.
 
     Raises:
         UserError: the disk has too little room; HDF5 would crash.

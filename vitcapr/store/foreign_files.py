@@ -35,13 +35,15 @@ _PICKLES = (".pt", ".pth", ".pkl", ".pickle", ".bin")
 
 @dataclass(frozen=True)
 class ForeignFeatures:
-    """Attributes:
-    kind: of file, for the store's attributes.
-    files: what was read, in order.
-    ids: of each row.
-    rows: array name -> a function that reads a row.
-    unused: names of arrays in the files that do not have a vector for each row.
-    grid: rows and columns of patches, where the file says it; else (0, 0).
+    """Features in files of other programs.
+
+    Attributes:
+        kind: of file, for the store's attributes.
+        files: what was read, in order.
+        ids: of each row.
+        rows: array name -> a function that reads a row.
+        unused: names of arrays in the files that do not have a vector for each row.
+        grid: rows and columns of patches, where the file says it; else (0, 0).
     """
 
     kind: str
@@ -52,8 +54,10 @@ class ForeignFeatures:
     grid: tuple[int, int] = (0, 0)
 
     def only(self, arrays: Sequence[str]) -> "ForeignFeatures":
-        """Raises:
-        UserError: one of them is not there.
+        """Select arrays by name.
+
+        Raises:
+            UserError: one of them is not there.
         """
         for name in arrays:
             if name not in self.rows:
@@ -118,8 +122,11 @@ def _opened(source: Path, ids: Sequence[str] | None, of: str) -> Iterator[Foreig
 
 
 def _h5_arrays(source: Path, file: h5py.File) -> dict[str, h5py.Dataset]:
-    """All arrays by their paths. HDF5 may keep values in any other file, by external storage, virtual data sets and
-    external links; those are refused."""
+    """Return all arrays by their paths.
+
+    HDF5 may keep values in any other file, by external storage, virtual data sets and external links; those are
+    refused.
+    """
     arrays = {}
 
     def visit(name: str, link: Any) -> str | None:
@@ -136,7 +143,7 @@ def _h5_arrays(source: Path, file: h5py.File) -> dict[str, h5py.Dataset]:
 
 
 def _by_name(kind: str, source: Path, arrays: Mapping[str, Any], ids: Sequence[str] | None, of: str) -> ForeignFeatures:
-    """Of a file of named arrays: one an image, or all images in each, where there are ids."""
+    """Read a file of named arrays: one an image, or all images in each if there are ids."""
     key = _find_ids(source, arrays) if ids is None else None
     if key is not None:
         if key == "caption_id" and of == "images":
@@ -152,7 +159,7 @@ def _by_name(kind: str, source: Path, arrays: Mapping[str, Any], ids: Sequence[s
 
 
 def _find_ids(source: Path, arrays: Mapping[str, Any]) -> str | None:
-    """The array that holds the ids: by its name, or the only one of texts; None if there is one array an image."""
+    """Find the array that holds the ids: by its name, or the only one of texts; None if there is one array an image."""
     if key := next((name for name in _ID_NAMES if name in arrays), None):
         return key
     if len(arrays) > _MOST_ARRAYS:
@@ -169,7 +176,7 @@ def _find_ids(source: Path, arrays: Mapping[str, Any]) -> str | None:
 
 
 def _texts(values: Any, where: str) -> list[str]:
-    """Ids as texts, from texts, bytes or whole numbers; axes of length one do not count.
+    """Return ids as texts, from texts, bytes or whole numbers; axes of length one do not count.
 
     Raises:
         UserError: they are something else.
@@ -185,7 +192,7 @@ def _texts(values: Any, where: str) -> list[str]:
 
 
 def _folder(source: Path) -> ForeignFeatures:
-    """A file for each image, whose id is its path below the folder, without the suffix."""
+    """Return a file for each image, whose id is its path below the folder, without the suffix."""
     files = {suffix: sorted(source.rglob(f"*{suffix}")) for suffix in (".npy", ".npz", *_PICKLES)}
     there = [suffix for suffix, paths in files.items() if paths]
     if len(there) != 1 or there[0] in _PICKLES:
@@ -240,7 +247,7 @@ def _clip_retrieval(source: Path, of: str) -> ForeignFeatures:
 
 
 def _partitions(source: Path, stem: str, suffix: str) -> dict[int, Path]:
-    """The file of each partition, by its number, in order."""
+    """Return the file of each partition, by its number, in order."""
     paths: dict[int, Path] = {}
     for path in sorted([*source.glob(f"{stem}_*{suffix}"), *source.glob(f"{stem}/{stem}_*{suffix}")]):
         number = path.stem.removeprefix(f"{stem}_")
@@ -252,7 +259,7 @@ def _partitions(source: Path, stem: str, suffix: str) -> dict[int, Path]:
 
 
 def _read_names(path: Path, of: str) -> list[str]:
-    """The ids in a table of metadata."""
+    """Return the ids in a table of metadata."""
     table: pd.DataFrame = read_parquet(path).to_pandas(use_threads=False)
     columns = {"captions": ("caption_id",), "images": ("image_id", "image_path", "key")}[of]
     like = [name for name in table if _LIKE_ID.fullmatch(str(name)) and "caption" not in str(name)]
@@ -273,7 +280,7 @@ def _mapped(path: Path) -> np.ndarray:
 
 
 def read_ids(path: Path) -> list[str]:
-    """A JSON list, or a line for each id.
+    """Return a JSON list, or a line for each id.
 
     Raises:
         UserError: the file is neither, or an id is not a text.

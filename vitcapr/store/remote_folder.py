@@ -34,6 +34,8 @@ _PROGRESS = 2**16
 """Bytes that have to arrive within the patience, unless the transfer ends within it."""
 _GLANCE = 0.1
 """Seconds between two looks at what has arrived."""
+_END = 5.0
+"""Seconds that the transfers of a failed call have to end."""
 
 logging.getLogger("gcsfs").addHandler(logging.NullHandler())  # Else its tracebacks stand above our line.
 
@@ -79,7 +81,7 @@ class RemoteFolder:
         self._root: str = path.rstrip("/")
 
     def read(self, name: str, limit: int) -> bytes:
-        """The content of a file of at most ``limit`` bytes.
+        """Return the content of a file of at most ``limit`` bytes.
 
         Raises:
             FileNotFoundError: it does not exist.
@@ -176,8 +178,19 @@ class RemoteFolder:
             self._fs.get(names, paths)
             return
 
+        tasks: list[asyncio.Task[None]] = []
+
         async def transfer_all() -> None:
-            await asyncio.gather(*map(self._fs._get_file, names, paths))
+            tasks.extend(map(asyncio.ensure_future, map(self._fs._get_file, names, paths)))
+            try:
+                await asyncio.gather(*tasks)
+            finally:  # One that goes on would write its file after the others are removed.
+                stop()
+                await asyncio.gather(*tasks, return_exceptions=True)
+
+        def stop() -> None:
+            for task in tasks:
+                task.cancel()
 
         transfer = asyncio.run_coroutine_threadsafe(transfer_all(), self._fs.loop)
         mark, since = 0, time.monotonic()
@@ -190,7 +203,8 @@ class RemoteFolder:
                     raise UserError(f"no progress in {self._patience:g} seconds", where=self.url, remedy=remedy)
             transfer.result()
         finally:
-            transfer.cancel()
+            self._fs.loop.call_soon_threadsafe(stop)
+            wait([transfer], _END)
 
     def _put(self, files: Mapping[str, Path]) -> None:
         names, paths = [self._path(name) for name in files], [str(path) for path in files.values()]
@@ -200,7 +214,7 @@ class RemoteFolder:
             raise UserError("there is no such bucket", where=self.url, remedy="make it, then push again") from error
 
     def _sizes(self) -> dict[str, int]:
-        """The bytes of every file in the folder, by name."""
+        """Return the bytes of every file in the folder, by name."""
         self._fs.invalidate_cache()
         with suppress(FileNotFoundError):
             files = self._fs.find(self._root, detail=True)
@@ -208,7 +222,7 @@ class RemoteFolder:
         return {}
 
     def _arrived(self, files: Mapping[str, tuple[Path, int]]) -> int:
-        """How many bytes of the files are here, none of which may be too long."""
+        """Return the number of bytes of the files that are here; none may be too long."""
         sizes = [path.stat().st_size if path.is_file() else 0 for path, _ in files.values()]
         for (name, (_, limit)), size in zip(files.items(), sizes, strict=True):
             self._check_size(name, size, limit)
@@ -225,7 +239,7 @@ class RemoteFolder:
         return scheme + separator + host + posixpath.normpath("/" + posixpath.join(folder, name.lstrip("/")))
 
     def _tried(self, work: Callable[[], T]) -> T:
-        """The result of ``work``, which is done again after a lost connection."""
+        """Return the result of ``work``, which is done again after a lost connection."""
         for _ in range(_ATTEMPTS):
             try:
                 return work()

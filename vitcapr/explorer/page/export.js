@@ -65,8 +65,10 @@ const csv = () => {
       ...columns.map(({ values }) => values[number]),
       ...systems.map(({ place }) => captions[place][number]),
     ]);
+  // A spreadsheet computes a text that begins like a formula.
+  const text = (value) => (typeof value === "string" ? value.replace(/^[=+\-@\t\r]/, "'$&") : value);
   const field = (value) => (/[",\r\n]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : (value ?? ""));
-  return [head, ...rows].map((row) => `${row.map(field).join(",")}\r\n`).join("");
+  return [head, ...rows].map((row) => `${row.map(text).map(field).join(",")}\r\n`).join("");
 };
 
 const save = (name, type, content) => {

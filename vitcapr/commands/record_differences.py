@@ -1,29 +1,16 @@
-"""Say what differs between two results, and in what they were made from."""
+"""Differences between two results, and between the jobs that made them."""
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from vitcapr.commands.main import typer_app
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
 from vitcapr.pipeline.fingerprint import changes, differences
 from vitcapr.pipeline.records import Records, Run
-from vitcapr.progress import print_lines
-
-
-def main(
-    first: Annotated[Path, typer.Argument(help="results/<experiment>, or a file or folder in it.")],
-    second: Annotated[Path, typer.Argument(help="What to compare it with; of the same kind.")],
-) -> None:
-    """Print the differences in settings, code, libraries, inputs and scores. Computes nothing."""
-    print_lines(f"{first} -> {second}", *(f"  {line}" for line in compare(first, second)))
 
 
 def compare(first: Path, second: Path) -> list[str]:
-    """Two experiments, or two results."""
+    """Compare two experiments or two results."""
     from vitcapr.formats.scores import read_summary
     from vitcapr.report.score_tables import new_scores
 
@@ -45,7 +32,7 @@ def compare(first: Path, second: Path) -> list[str]:
 
 
 def compare_jobs(before: Run, now: Run) -> list[str]:
-    """The differences between what two jobs of one stage are made from, and between their machines."""
+    """Return the differences between what two jobs of one stage are made from, and between their machines."""
     if before.stage != now.stage:
         return [f"stage {before.stage} -> {now.stage}"]
     old, new = before.model_dump(), now.model_dump()
@@ -55,7 +42,7 @@ def compare_jobs(before: Run, now: Run) -> list[str]:
 
 
 def compare_results(old: Records, before: Run, new: Records, now: Run, seen: set[str]) -> Iterator[str]:
-    """The differences between two jobs and, recursively, between the jobs that wrote their inputs."""
+    """Yield the differences between two jobs and, recursively, between the jobs that wrote their inputs."""
     yield from compare_jobs(before, now)
     inputs, others = (_by_role(run) for run in (before, now))
     for role in sorted(inputs.keys() | others.keys()) if before.stage == now.stage else ():
@@ -99,6 +86,3 @@ def _by_role(run: Run) -> dict[str, tuple[str, str]]:
             role = f"{facts['option']} {'/'.join(Path(path).parts[2:])}"
         roles[role] = (path, facts["sha256"])
     return roles
-
-
-app = typer_app(main)
