@@ -1,6 +1,5 @@
 """The program: help, mistakes, what it loads, its memory, and its temporary files."""
 
-import ctypes
 import os
 import subprocess
 import sys
@@ -192,27 +191,6 @@ def test_temporary_files_lie_in_one_folder_and_go_with_it(system: Path) -> None:
         assert os.environ["TMPDIR"] == str(inner.parent)
     assert list(system.iterdir()) == []
     assert tempfile.gettempdir() == str(system)
-
-
-MEMORY_PAGES_OF_THE_SECOND_BLOCK = """
-import resource
-if {prepared}:
-    from vitcapr.commands.main import prepare_process
-    prepare_process()
-for _ in range(2):
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    bytearray(b"x") * 2**26
-print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
-"""
-
-
-@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallopt"), reason="the C library has no mallopt")
-def test_large_blocks_are_used_again():
-    def new_pages(prepared: bool) -> int:
-        code = MEMORY_PAGES_OF_THE_SECOND_BLOCK.format(prepared=prepared)
-        return int(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout)
-
-    assert new_pages(prepared=True) < new_pages(prepared=False) / 10
 
 
 @pytest.mark.parametrize("settings", ["5", "[1]", '{"batch": 3}', '{"data": "a"}'])

@@ -9,7 +9,7 @@ from transformers import AutoConfig, AutoModelForImageClassification, PreTrained
 
 from vitcapr.encoders.base import ImageEncoder
 from vitcapr.encoders.image_encoders import load_image_encoder
-from vitcapr.encoders.rollout import AttendingBackbone
+from vitcapr.encoders.image_towers import Backbone
 from vitcapr.errors import UserError
 
 SIZE = 42
@@ -65,5 +65,5 @@ def test_what_a_convolutional_network_does_not_have_is_one_line(tmp_path: Path) 
     save("convnext", tmp_path)
     with pytest.raises(UserError, match=r"does not run on pictures of 4 x 4.*a larger one"):
         load(tmp_path, (4, 4))
-    with pytest.raises(UserError, match=r"\(convnext\) has no CLS token and no attention.*kind: cnn"):
-        AttendingBackbone(tmp_path, (SIZE, SIZE), torch.float32)
+    with pytest.raises(UserError, match=r"\(convnext\) has no CLS token"):
+        Backbone(tmp_path, (SIZE, SIZE), torch.float32).require_cls()

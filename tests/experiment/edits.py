@@ -17,7 +17,7 @@ RERANKING = frozenset({"tune_reranking", "rerank", "draw_reranked"})
 PAGED = frozenset({"summary", "first_page"})
 COMPARED = PAGED | {"score", "compare"}
 AFTER_CAPTIONS = COMPARED | RERANKING | {"rerank_oracle", "draw_captions", "check_claims"}
-AFTER_ATTENTION = frozenset({"score_grounding", "draw_attention", "draw_rollout"})
+AFTER_ATTENTION = frozenset({"score_grounding", "draw_attention"})
 DECODING = frozenset({"decode", "decode_attentively"}) | AFTER_CAPTIONS | AFTER_ATTENTION
 EMBEDDED = frozenset({"embed", "score_retrieval", "draw_recall", "draw_embeddings", "draw_retrieved"})
 CURVES = frozenset({"draw_curves"})
@@ -31,7 +31,7 @@ ALL = FEATURES | TEXT | {"data", "train_backbone", "paraphrases"}
 METEOR = AFTER_CAPTIONS | {"paraphrases"}
 RANKED = PAGED | {"score_retrieval", "draw_retrieved", "draw_recall"}
 SCORES = COMPARED | RANKED | {"score_grounding", "check_claims"}
-EXAMPLES = frozenset({f"draw_{name}" for name in ("attention", "captions", "reranked", "retrieved", "rollout")})
+EXAMPLES = frozenset({f"draw_{name}" for name in ("attention", "captions", "reranked", "retrieved")})
 DRAWN = EXAMPLES | CURVES | WORDS | {"draw_embeddings", "draw_recall"}
 """A figure that is not here is left out by the tests, so that a new one changes no test but its own."""
 

@@ -191,10 +191,15 @@ def test_data_that_ends_the_check(study: Path, values: dict[str, Any], message: 
     assert message in str(error.value)
 
 
+POOLS_PATCHES = {"backbone": "b", "image": {"pool": "attention"}}
 LAYERS = {"cls": (8,), "patches": (4, 8), "cls_2": (8,), "patches_2": (4, 8)}
 READABLE = [
     (reading(captioner(), "store:wide"), {"cls": (4,), "patches": (9, 6)}),
     (reading(captioner(init_from_cls=False), "store:patches"), {"patches": (9, 6)}),
+    (
+        reading({**captioner(init_from_cls=False), "retrievers": {"r": POOLS_PATCHES}}, "store:patches"),
+        {"patches": (9, 6)},
+    ),
     (reading(captioner(architecture="transformer"), "store:patches"), {"patches": (9, 6)}),
     (reading(captioner(architecture="baseline"), "store:cls"), {"cls": (4,)}),
     (reading(prefix(0), "store:cls"), {"cls": (4,)}),
@@ -257,13 +262,3 @@ def test_all_mistakes_are_said_at_once(study: Path) -> None:
     values = {**with_backbone("bert"), "data": with_table(captions="no.csv")["data"]}
     with pytest.raises(UserError, match=r"2 mistakes:\n.*no\.csv.*\n.*bert"):
         check([write(study, **values)])
-
-
-@pytest.mark.parametrize(
-    ("source", "drawn"), [("vit", True), ("resnet", False), ("swin", False), ("siglip", False), ("hub/id", True)]
-)
-def test_a_rollout_is_drawn_of_what_has_attention_to_cls(study: Path, source: str, drawn: bool) -> None:
-    values = yaml.safe_load(write(study, **with_backbone(source)).read_text())
-    experiment = Experiment.from_config(values, results=study / "results")
-    rules = {rule.stage.name: rule.targets for rule in experiment.figure_rules}
-    assert bool(rules["draw_rollout"]) == drawn

@@ -100,7 +100,7 @@ def test_adopted_stores_are_not_extracted(fresh: Any) -> None:
     }
     plan = fresh.plan(values)
     rules = rules_of(plan)
-    assert rules.isdisjoint({"extract", "extract_text", "seal", "train_backbone", "draw_rollout"})
+    assert rules.isdisjoint({"extract", "extract_text", "seal", "train_backbone"})
     assert "draw_attention" in rules
     (adopt,), (adopt_text,) = options_of(plan, "adopt"), options_of(plan, "adopt_text")
     assert (adopt["store"], adopt_text["store"]) == (f"results/stores/{images}", f"results/stores/{captions}")

@@ -1,4 +1,4 @@
-"""Every job leaves a record; a long one is not done twice; what `why`, `diff` and `gc` make of it."""
+"""Every job leaves a record; a long one is not done twice; what `why` and `gc` make of it."""
 
 import json
 import shutil
@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import pytest
 
 from tests.checkpoints import snapshot
-from vitcapr.commands import diff, gc, why
+from vitcapr.commands import gc, record_differences, why
 from vitcapr.config.base import StageSettings
 from vitcapr.errors import UserError
 from vitcapr.formats.scores import COLUMNS
@@ -187,7 +187,7 @@ def test_other_threads_train_again_and_diff_says_so(toys: Toys, monkeypatch: pyt
         toys.run(0.5, experiment)
         assert toys.trainings == trainings
     one, two = (Records(Path("results") / name) for name in ("a", "b"))
-    assert "  threads 1 -> 2" in diff.compare_experiments(one, two)
+    assert "  threads 1 -> 2" in record_differences.compare_experiments(one, two)
 
 
 def test_an_input_that_changes_while_a_stage_runs_is_no_result(toys: Toys) -> None:
@@ -269,8 +269,8 @@ def test_diff_of_artefacts_goes_back_to_the_cause(toys: Toys) -> None:
     toys.run(0.25, "b")
     copies = Path("results/a/out/copy"), Path("results/b/out/copy")
     causes = ["read weights: another content (train/model)", "  rate 0.5 -> 0.25", "the files differ"]
-    assert diff.compare(*copies) == causes
-    assert diff.compare(copies[0], copies[0]) == ["the files are the same, byte for byte"]
+    assert record_differences.compare(*copies) == causes
+    assert record_differences.compare(copies[0], copies[0]) == ["the files are the same, byte for byte"]
 
 
 def test_diff_of_experiments_says_what_was_set_and_what_came_out(toys: Toys, printed: Printed) -> None:
@@ -279,14 +279,14 @@ def test_diff_of_experiments_says_what_was_set_and_what_came_out(toys: Toys, pri
     for path, rate, bleu in zip(summaries, (0.5, 0.25), (0.25, 0.5), strict=True):
         toys.run(rate, path.parent.name)
         path.write_text(f"{','.join(COLUMNS)}\n{scores.format(path.parent.name, bleu)}")
-    text = printed(diff.main, Path("results/a"), Path("results/b"))
+    text = printed(why.main, Path("results/a"), Path("results/b"))
     assert "train/model\n    rate 0.5 -> 0.25\n" in text
     assert "Changed: m, beam (test): BLEU-4 25.00 -> 50.00\n" in text
     assert "0 jobs have equal outputs; 1 have equal code and settings but other outputs" in text
     with pytest.raises(UserError, match="cannot be compared"):
-        diff.main(Path("results/a"), Path("results/b/out/copy"))
+        why.main(Path("results/a"), Path("results/b/out/copy"))
     with pytest.raises(UserError, match="nothing recorded here"):
-        diff.main(Path("results/a"), Path("results/c"))
+        why.main(Path("results/a"), Path("results/c"))
 
 
 def test_gc_takes_what_no_rule_makes_and_no_setting_uses(toys: Toys, printed: Printed, kept: Kept) -> None:

@@ -29,6 +29,7 @@ from vitcapr.errors import UserError, as_user_error
 from vitcapr.experiment.checks import empty_splits, endless_warm_ups, too_many_pairs
 from vitcapr.experiment.experiment import Experiment, load_experiment, names_of, read_config
 from vitcapr.formats.tables import Table, row, to_markdown
+from vitcapr.metrics.bootstrap import few_images
 from vitcapr.progress import print_lines
 
 SPLITS = ("train", "validation", "test", "none")
@@ -58,6 +59,8 @@ def check(
     size = f"{sizes.total():,} images: {listed}" if sizes else "sampled when it is read"
     encoders = [*backbone_lines(experiment, sizes.total()), *text_encoder_lines(experiment)]
     print_lines(f"data: {experiment.config.data.dataset}, {size}", *encoders, experiment.contents)
+    scored = [split for split in experiment.models.splits if sizes[split]]
+    print_lines(*(f"{split}: {warning}" for split in scored if (warning := few_images(sizes[split]))))
     if measure:
         run_trials(experiment, sizes.total(), files)
     print_lines(*forecast(Path(experiment.root), sizes, files))

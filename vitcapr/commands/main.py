@@ -4,7 +4,6 @@ What every command shares is here too: options, one line for a user's error, and
 """
 
 import ast
-import ctypes
 import importlib
 import io
 import os
@@ -24,7 +23,7 @@ from vitcapr.progress import is_first_process, print_lines
 
 _OWN = (
     *("init", "caption", "search", "serve", "evaluate", "extract", "models"),
-    *("features", "config", "table", "track", "status", "why", "diff", "gc", "stage"),
+    *("features", "config", "table", "status", "why", "gc", "stage"),
 )
 Log = Annotated[Path | None, typer.Option("--log", help="A file that receives every line of progress.")]
 Configfiles = Annotated[
@@ -56,8 +55,6 @@ SPIN_COUNT = "10000"
 On a busy machine, the other threads of an operation wait for one that has no core. With the default, they use up what
 the others need: two threads took three times as long. On an idle machine, this count costs 1 to 2 percent of time.
 """
-_KEPT_BYTES = 2**30
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # The numbers of mallopt(3).
 
 
 def main() -> None:
@@ -195,12 +192,5 @@ def temporary_files() -> Iterator[None]:
 
 
 def prepare_process() -> None:
-    """Let waiting threads sleep soon, and let freed memory stay with the process. Call it before torch is imported.
-
-    GNU's allocator gives a freed block of more than 32 MB back to the system. The next tensor of this size is new
-    memory, and the system fills each of its pages with zeros. Here, blocks of up to a GiB stay and are used again.
-    """
+    """Let waiting threads sleep soon. Call it before torch is imported."""
     os.environ.setdefault("GOMP_SPINCOUNT", SPIN_COUNT)
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # Other systems have none.
-    if mallopt is not None and mallopt(_MMAP_THRESHOLD, _KEPT_BYTES):  # An older one may refuse, and nothing changes.
-        mallopt(_TRIM_THRESHOLD, _KEPT_BYTES)

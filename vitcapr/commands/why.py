@@ -1,4 +1,4 @@
-"""Say what made a result, from what, where, and what it cost."""
+"""Say what made a result, from what, where, and what it cost; or how two results differ."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,9 +20,16 @@ _CHANGED = "CHANGED since it was made"
 
 def main(
     target: Annotated[Path, typer.Argument(help="A file or folder under results/<experiment>, or that folder itself.")],
+    other: Annotated[Path | None, typer.Argument(help="A second one of the same kind: print what differs.")] = None,
     settings: Annotated[bool, typer.Option("--settings", help="Show every setting, one per line.")] = False,
 ) -> None:
-    """Print how a result was made: stage, inputs, settings, machine and cost. Computes nothing."""
+    """Print how a result was made: stage, inputs, settings, machine and cost; of two, the differences in settings,
+    code, libraries, inputs and scores. Computes nothing."""
+    if other is not None:
+        from vitcapr.commands.record_differences import compare
+
+        print_lines(f"{target} -> {other}", *(f"  {line}" for line in compare(target, other)))
+        return
     records = Records.around(target)
     runs = records.writers(target)
     if len(runs) == 1:

@@ -13,7 +13,7 @@ class CaptionerConfig(TrainedConfig):
 
     chosen_by = "architecture"
     attends: ClassVar[bool] = True
-    """Whether the model attends to patches at every word. Attention figures, roll-out and grounding need this."""
+    """Whether the model attends to patches at every word. Attention figures and grounding need this."""
 
     architecture: str
     """baseline and patch_attention: the LSTM captioners of ViTCap-R; transformer: a Transformer decoder over the

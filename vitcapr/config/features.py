@@ -36,8 +36,7 @@ class BackboneConfig(Section):
     revision: str = "main"
     """Revision on the hub; give a commit to make the experiment reproducible."""
     kind: Kind = "auto"
-    """Type of the network; auto: from the checkpoint's configuration. The name of a plugin that reads it. An attention
-    roll-out is drawn for a network with a CLS token: vit, image-text and blip-2."""
+    """Type of the network; auto: from the checkpoint's configuration. The name of a plugin that reads it."""
     output: Literal["hidden", "aligned", "qformer"] = "hidden"
     """hidden: cls and patches; aligned: the vector of the joint image-text space (CLIP, SigLIP and others, BLIP-2 with
     contrastive projections); qformer: the query tokens of BLIP-2, which have no position in the picture."""

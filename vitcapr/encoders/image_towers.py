@@ -129,8 +129,8 @@ class Backbone:
         UserError: the network has no CLS token.
         """
         if not self.prefix:
-            what = f"the network ({self._type}) has no CLS token and no attention from it"
-            raise UserError(what, where=self._folder, remedy=f"{VIT_REMEDY}; with kind: cnn no roll-out is drawn")
+            what = f"the network ({self._type}) has no CLS token"
+            raise UserError(what, where=self._folder, remedy=VIT_REMEDY)
 
     def _output(self, pixels: Tensor) -> tuple[Tensor, Tensor | None, tuple[int, int]]:
         """Tokens (B, T, D), the pooled output (B, E), and the grid of a feature map."""

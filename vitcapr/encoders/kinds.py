@@ -97,8 +97,8 @@ def library(folder: Path, pooled: bool = True) -> str | None:
     return name
 
 
-def rolls_out(folder: Path, kind: Kind) -> bool:
-    """Whether a network has attention from a CLS token, as far as its configuration tells."""
+def has_cls_token(folder: Path, kind: Kind) -> bool:
+    """Whether a network has a CLS token, as far as its configuration says."""
     model = str(read_model_config(folder).get("model_type"))
     known = image_kind(folder) if kind == "auto" else kind
     if "timm:" in str(folder):
@@ -150,7 +150,7 @@ def check_image_encoder(
 def check_image_tower(folder: Path, image_size: int | None) -> None:
     """Check a ViT that is to be fine-tuned as the image tower of a dual encoder; see :func:`check_image_encoder`."""
     kind = check_image_encoder(folder, "auto", "hidden", image_size=image_size)
-    if not rolls_out(folder, kind):
+    if not has_cls_token(folder, kind):
         raise UserError(f"a network of kind {kind} has no CLS token to fine-tune", where=folder, remedy=VIT_REMEDY)
 
 

@@ -119,7 +119,7 @@ def _readers(experiment: "Experiment") -> Iterator[tuple[str, list[str], Sequenc
     for name in models.needed_retrievers:
         retriever = config.retrievers[name]
         key, views = f"retrievers.{name} (pool {retriever.image.pool})", retriever.augmented_views
-        yield key, [retriever.backbone, *views], _at_layer(retriever.image.arrays, retriever.layer)
+        yield key, [retriever.backbone, *views], _at_layer(retriever.image.needed_arrays, retriever.layer)
     yield from ask("arrays", experiment)
     if config.metrics.clip_score and models.captioners:
         yield "metrics.clip_score", [config.metrics.clip_score.backbone], ["cls"]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from vitcapr.config.base import ADOPTED, find_backbone
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.features import TRAINED, BackboneConfig, TextEncoderConfig
-from vitcapr.encoders.kinds import OUTPUTS, image_kind, read_model_config, rolls_out
+from vitcapr.encoders.kinds import OUTPUTS, image_kind, read_model_config
 from vitcapr.errors import UserError
 from vitcapr.experiment.models import Part
 from vitcapr.formats.kinds import BACKBONE_FILES
@@ -81,13 +81,6 @@ class Features(Part):
         return (
             f"{self.root}/backbones/{TRAINED}" if self.models.is_trained(name) else self.config.backbones[name].source
         )
-
-    def rolls_out(self, backbone: str) -> bool:
-        """Whether the attention of a backbone can be rolled out on the stored grid: not that of a store, of a plugin,
-        of a network without CLS, or of pooled patches."""
-        config = self.config.backbones[backbone]
-        known = rolls_out(find_backbone(config.source), config.kind)
-        return known and not config.is_adopted and config.patches == "all"
 
     def clip_features(self, _: Wildcards) -> list[str]:
         """The image features of CLIPScore."""

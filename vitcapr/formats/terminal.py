@@ -32,10 +32,10 @@ def to_rich(table: Table) -> RichTable:
 
 
 def print_tables(console: Console, tables: Iterable[Table]) -> None:
-    """Each with its title, after an empty line."""
+    """Each with its title and caption, after an empty line."""
     for table in tables:
         console.print()
-        console.print(Text(table.title), soft_wrap=True)
+        console.print(Text("\n".join(filter(None, (table.title, table.caption)))), soft_wrap=True)
         console.print(to_rich(table))
 
 

@@ -17,12 +17,30 @@ from vitcapr.formats.scores import Score
 Array = npt.NDArray[np.float64]
 
 LEVEL = 0.95
+_FEW = 50
+"""Images of a split below which a warning stands beside its scores."""
 _BLOCK = 64
 """Bootstrap samples per block; a block holds _BLOCK x N numbers."""
 _DECIMALS = 8
 """Of a score in a file. Beyond these, the order of a sum may show."""
 HIGHER, LOWER, NOT_SHOWN, NOT_TESTED = "higher", "lower", "no difference shown", "not tested"
 """The verdicts on a difference."""
+
+
+def few_images(images: int) -> str:
+    """Say how little the scores of so few images tell; empty from 50 images on.
+
+    The width is that of Wald's interval of a share of one half.
+    """
+    if images >= _FEW:
+        return ""
+    if images == 1:
+        return (
+            "One image tells nothing of a model: its scores have no interval, and CIDEr, which weighs by images, is 0."
+        )
+    width = 100 * 1.96 * (0.25 / images) ** 0.5
+    few = f"{images} images tell little: the 95 % interval of a share, such as Recall@1, is up to ± {width:.0f} points"
+    return f"{few}, and that of CIDEr wider. Take a larger split before you compare models."
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import pandas as pd
 
 from vitcapr.formats.tables import NOTHING, Cell, Table, row, to_markdown, to_page
 from vitcapr.metrics.base import ORACLE
-from vitcapr.metrics.bootstrap import NOT_SHOWN, interval_protocol
+from vitcapr.metrics.bootstrap import NOT_SHOWN, few_images, interval_protocol
 from vitcapr.metrics.labels import COLUMNS, GROUPS, ScoreColumn, in_groups
 
 
@@ -25,6 +25,7 @@ def score_tables(summary: pd.DataFrame) -> Iterator[Table]:
         }
         if _values(scores.get("t2i_map_r", {})) == _values(scores.get("t2i_recall_1", {})):
             scores.pop("t2i_map_r", None)
+        caption = few_images(int(part["n"].max()))
         for group in GROUPS.values():
             columns = [column for column in in_groups(group.name) if column.name in scores]
             systems = dict.fromkeys(
@@ -48,7 +49,9 @@ def score_tables(summary: pd.DataFrame) -> Iterator[Table]:
                 images = max(int(one["n"]) for column in columns for one in scores[column.name].values())
                 title = f"{group.title}: {dataset}, {split} split, {images} images"
                 names, helps = (column.short for column in columns), (column.help for column in columns)
-                yield Table(title, ("model", *names), tuple(rows), name=f"{group.name}_{split}", help=("", *helps))
+                name = f"{group.name}_{split}"
+                yield Table(title, ("model", *names), tuple(rows), caption=caption, name=name, help=("", *helps))
+                caption = ""
 
 
 def _systems(summary: pd.DataFrame) -> list[tuple[str, str]]:

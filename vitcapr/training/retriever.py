@@ -103,7 +103,8 @@ def train_retriever(
             raise UserError("a text tower of kind features has no word embedding", remedy="omit word_vectors")
         start_embedding(embedding, word_vectors, "the retriever's text.word_dim")
 
-    image_dims = feature_dims(stores[0], retriever.image.arrays)
+    arrays = retriever.image.arrays if "cls" in stores[0] else retriever.image.needed_arrays
+    image_dims = feature_dims(stores[0], arrays) | ({"cls_dim": 0} if arrays == ("patches",) else {})
     text_dim = None if sentences is None else sentences["text"].shape[-1]
     text_encoder = None if sentences is None else describe_text_encoder(sentences)
     train_dual_encoder(

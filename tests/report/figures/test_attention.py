@@ -11,23 +11,17 @@ from matplotlib.image import BboxImage
 from PIL import Image
 from torch.nn import functional
 
-from tests.checkpoints import tiny_vit
 from tests.report.conftest import check_layout, packed, texts_of
 from vitcapr.errors import UserError
 from vitcapr.formats.captions import read_attention
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.report.figures.attention import (
-    Looked,
     attended_words,
-    concentrated,
     heated,
-    rank_correlation,
-    rolled_out_and_attended,
 )
 from vitcapr.report.figures.examples import Choice, choose_attended
 from vitcapr.stages.draw_attention import draw_attention
-from vitcapr.stages.draw_rollout import draw_rollout
 
 
 @settings(max_examples=10)
@@ -95,70 +89,6 @@ def test_a_caption_of_no_words_is_the_picture_alone(picture):
     assert not figure.axes
 
 
-def looked(picture, words=("a", "dog", "runs"), grid=(3, 4)):
-    generator = np.random.default_rng(0)
-    patches = grid[0] * grid[1]
-    rolled = generator.dirichlet(np.ones(patches)).reshape(grid)
-    return Looked(picture, words, rolled, generator.dirichlet(np.ones(patches), len(words)).reshape(-1, *grid))
-
-
-def test_rank_correlation_compares_the_order_of_patches():
-    assert rank_correlation(np.array([[1, 2], [3, 4]]), np.array([[1, 10], [11, 99]])) == pytest.approx(1)
-    assert rank_correlation(np.array([1, 2, 3, 4]), np.array([4, 3, 2, 1])) == pytest.approx(-1)
-    assert rank_correlation(np.array([1, 2, 3]), np.array([1, 3, 2])) == pytest.approx(0.5)
-    assert np.isnan(rank_correlation(np.ones(4), np.arange(4)))
-
-
-def test_words_with_the_most_concentrated_attention_keep_the_captions_order():
-    weights = np.array([[0.25] * 4, [0, 0, 0, 1], [0.7, 0.1, 0.1, 0.1], [0.5, 0.5, 0, 0]]).reshape(4, 2, 2)
-    assert concentrated(weights, 2) == [1, 3]
-    assert concentrated(weights[:1], 2) == [0]
-
-
-def test_a_row_a_picture_with_both_kinds_of_attention(picture):
-    case = looked(picture)
-    figure = rolled_out_and_attended([case, looked(picture, ("one",)), looked(picture, ())])
-    texts = texts_of(figure)
-    chosen = [case.words[word] for word in concentrated(case.attended, 2)]
-    both = ["image", "ViT, rolled out", "captioner, all words"]
-    titles = [*both, *chosen, "a dog runs", *both, "one", "one", *both[:2]]
-    assert [text for text in texts if not text.startswith("peak")] == titles
-    assert figure.axes[0].get_xlim() == (0, 1)
-    assert hottest(panels(figure)[1], picture) == np.unravel_index(case.rolled_out.argmax(), (3, 4))
-    peaks = [text for text in texts if text.startswith("peak")]
-    assert peaks[0] == f"peak {np.quantile(case.rolled_out * 12, 0.995):.1f}"
-    assert peaks[1].endswith(f", ρ {rank_correlation(case.rolled_out, case.attended.mean(axis=0)):.2f}")
-
-
-@pytest.mark.parametrize("size", [(400, 20), (20, 400)])
-def test_rows_neither_overlap_nor_leave_the_page(size):
-    words = ["superextraordinarilylongwords"] * 40
-    check_layout(rolled_out_and_attended([looked(Image.new("RGB", size), words)] * 2), slack=1)
-
-
-@pytest.fixture
-def backbone(tmp_path):
-    """A random ViT that sees the toy's grid of 3 x 4 patches, as a checkpoint on disk."""
-    tiny_vit(image_size=(24, 32)).save_pretrained(tmp_path / "vit")
-    return tmp_path / "vit"
-
-
-def test_the_stage_draws_the_images_of_draw_attention(draw, dataset, backbone, tmp_path):
-    settings = {"figures": {"attention_images": 2}, "backbone": {"source": str(backbone)}}
-    values = {"captions": tmp_path / "captions.json", "attention": tmp_path / "attention.npz", "split": "test"}
-    log = draw(draw_rollout, "rollout", manifest=dataset, settings=settings, **values)
-    assert "image i4: word0" in log
-    assert "image i5: word0" in log
-
-
-def test_attention_over_another_grid_is_a_mistake(draw, dataset, backbone, tmp_path):
-    content = dict(np.load(tmp_path / "attention.npz"))
-    np.savez(tmp_path / "attention.npz", **{**content, "grid": np.array([4, 3])})
-    values = {"captions": tmp_path / "captions.json", "attention": tmp_path / "attention.npz", "split": "test"}
-    with pytest.raises(UserError, match="3 x 4 patches, the captioner attends to 4 x 3"):
-        draw(draw_rollout, manifest=dataset, settings={"backbone": {"source": "vit"}}, backbone=backbone, **values)
-
-
 @pytest.fixture
 def attended(dataset, tmp_path):
     """The inputs of draw_attention. The captions of i0 to i5 are word0 to word1, 2, 3, 4, 5, and 12."""
@@ -176,10 +106,11 @@ def test_attention_of_chosen_images_and_words(draw, attended, monkeypatch):
 
     monkeypatch.setattr("vitcapr.report.figures.attention.attended_words", spy)
     # i6 is an image of training. The first two named have word1 alone; i5 has word12, and no caption has another word.
-    chosen = {"attention_images": 1, "attention_first": ["i3.png", "i0", "i6"], "attention_words": ["word12", "word1"]}
-    names = [f"attention-{number}" for number in range(1, 6)]
+    chosen = {"attention_images": 7, "attention_first": ["i3.png", "i0", "i6"], "attention_words": ["word12", "word1"]}
+    names = [f"attention-{number}" for number in range(1, 8)]  # The split has 6 images.
     log = draw(draw_attention, *names, settings={"figures": chosen}, **attended)
     assert [line.split(": ")[0].split()[-1] for line in log.splitlines() if "image i" in line][:3] == ["i3", "i0", "i5"]
+    assert len(drawn) == 2 * 6
     assert [(words, shape) for words, shape, _ in drawn[:3]] == [
         (["word1"], (1, 3, 4)),
         (["word1"], (1, 3, 4)),

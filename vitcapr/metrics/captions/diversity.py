@@ -1,4 +1,4 @@
-"""Reference-free measures of captions: their diversity and their endings."""
+"""Reference-free measures of captions: their diversity, their endings and their loops."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -66,11 +66,26 @@ def dangling_share(captions: Sequence[Sequence[str]]) -> Measure:
     return mean_measure([words[-1] in FUNCTION_WORDS for words in captions])
 
 
+def loop_share(captions: Sequence[Sequence[str]]) -> Measure:
+    """The share of captions that loop: two or more words twice in a row, as in 'a red and black and black', or one word
+    three times."""
+
+    def loops(words: Sequence[str], size: int) -> bool:
+        length = max(2 * size, 3)
+        return any(
+            words[start : start + length - size] == words[start + size : start + length]
+            for start in range(len(words) - length + 1)
+        )
+
+    return mean_measure([any(loops(words, size) for size in range(1, len(words) // 2 + 1)) for words in captions])
+
+
 def _diversity(captions: TokenisedCaptions) -> dict[str, Measure | float]:
     words = [text.split() for text in captions.tokenised]
     return {
         "length_mean": length_mean(words),
         **({"dangling_share": dangling_share(words)} if captions.language == ENGLISH else {}),
+        "loop_share": loop_share(words),
         "novel_share": novel_share(captions.written, captions.training()),
         "distinct_1": distinct(words, 1),
         "distinct_2": distinct(words, 2),

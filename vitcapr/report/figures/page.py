@@ -23,7 +23,16 @@ from matplotlib.offsetbox import (
 from matplotlib.text import Text
 from PIL import Image
 
-from vitcapr.report.figures.style import DPI, INK, PAGE_WIDTH, SMALL_TEXT_SIZE, new_figure, split_words, text_width
+from vitcapr.report.figures.style import (
+    DPI,
+    INK,
+    PAGE_WIDTH,
+    SMALL_TEXT_SIZE,
+    new_figure,
+    split_words,
+    styled,
+    text_width,
+)
 
 MARGIN = 0.06
 """Around the content of a page."""
@@ -166,3 +175,9 @@ def print_size(image: Image.Image, width: float) -> Image.Image:
         return image
     size = pixels, max(1, round(image.height * pixels / image.width))
     return image.resize(size, Image.Resampling.LANCZOS)
+
+
+@styled
+def nothing_to_draw(why: str) -> Figure:
+    """A page that says why a picture is missing: a rule names its pictures before the data are known."""
+    return page(paragraph(why, WIDTH))

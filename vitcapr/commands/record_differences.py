@@ -1,25 +1,12 @@
-"""Say what differs between two results, and in what they were made from."""
+"""Differences between two results, and between the jobs that made them."""
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from vitcapr.commands.main import typer_app
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
 from vitcapr.pipeline.fingerprint import changes, differences
 from vitcapr.pipeline.records import Records, Run
-from vitcapr.progress import print_lines
-
-
-def main(
-    first: Annotated[Path, typer.Argument(help="results/<experiment>, or a file or folder in it.")],
-    second: Annotated[Path, typer.Argument(help="What to compare it with; of the same kind.")],
-) -> None:
-    """Print the differences in settings, code, libraries, inputs and scores. Computes nothing."""
-    print_lines(f"{first} -> {second}", *(f"  {line}" for line in compare(first, second)))
 
 
 def compare(first: Path, second: Path) -> list[str]:
@@ -99,6 +86,3 @@ def _by_role(run: Run) -> dict[str, tuple[str, str]]:
             role = f"{facts['option']} {'/'.join(Path(path).parts[2:])}"
         roles[role] = (path, facts["sha256"])
     return roles
-
-
-app = typer_app(main)
