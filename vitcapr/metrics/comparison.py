@@ -78,8 +78,8 @@ def scored_system(report: Mapping[str, Any], table: pd.DataFrame) -> Scored:
 def claim_measures(claims: Iterable[Sequence[Claim]], kinds: Iterable[str] = ()) -> dict[str, Measure]:
     """Scores of the checked claims of each caption.
 
-    ``claims_true``: the share of captions that name an object and make no wrong claim. ``claims_objects`` and so on: the share
-    of the claims of a kind that are right, NaN for one of ``kinds`` that no caption has.
+    ``claims_true``: the share of captions that name an object and make no wrong claim. ``claims_objects`` and so on: the
+    share of the claims of a kind that are right, NaN for one of ``kinds`` that no caption has.
     """
     captions = list(claims)
     kinds = dict.fromkeys([*kinds, *(claim.kind for caption in captions for claim in caption)])
