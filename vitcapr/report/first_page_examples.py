@@ -1,5 +1,7 @@
-"""What the first page shows: pictures with captions and attention, the queries that a model
-answers best and worst, training curves."""
+"""Examples of the first page.
+
+They are pictures with captions and attention, the queries that a model answers best and worst, and training curves.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -52,7 +54,7 @@ def seed_tables(summary: pd.DataFrame, models: Mapping[str, Seeded]) -> list[Tab
 def attention_picture(
     data: Manifest, split: str, captions: Mapping[str, Path], attention: Mapping[str, Path]
 ) -> Picture | None:
-    """An image under the attention of the first system that stored it, for every word of its caption."""
+    """Return an image under the attention of the first system that stored it, for every word of its caption."""
     name = next((name for name in attention if name in captions), None)
     if name is None:
         return None
@@ -68,7 +70,7 @@ def attention_picture(
 
 
 def training_pictures(histories: Mapping[str, Path]) -> list[Picture]:
-    """The training curves of each kind of model.
+    """Return the training curves of each kind of model.
 
     Args:
         histories: by the kind and the name of the model, such as ``captioners/plain``.
@@ -152,7 +154,7 @@ def best_and_worst(asked: Direction, ranks: NDArray[np.integer]) -> tuple[list[i
 
 
 def query(position: int, asked: Direction, rank: int, show_query: Show[Shown], show_match: Show[Shown]) -> Query:
-    """A query with its first matches, and with its nearest positive, of this rank, if that is not among them."""
+    """Return a query with its first matches, and with its nearest positive, of this rank, if that is not among them."""
     ranked = list(enumerate(asked.first(position, MATCHES), 1))
     if not any(match.positive for _, match in ranked):
         ranked.append((rank, asked.nearest(position, positive=True)))
@@ -167,7 +169,7 @@ def retrieved(
     ranks: Mapping[str, Path],
     read: Callable[[int], Image.Image],
 ) -> Noted[list[dict[str, Any]]] | None:
-    """The best and the worst queries of both directions, of the model with the highest R@1."""
+    """Return the best and the worst queries of both directions, of the model with the highest R@1."""
     if not embeddings:
         return None
     name = highest_recall(summary, list(embeddings), split)
@@ -200,7 +202,7 @@ def retrieved(
 
 
 def highest_recall(summary: pd.DataFrame, names: list[str], split: str) -> str:
-    """The model with the highest sum of both R@1 on ``split``; of equal ones, and without scores, the first."""
+    """Return the model with the highest sum of both R@1 on ``split``; of equal ones, and without scores, the first."""
     part = summary[(summary["split"] == split) & summary["metric"].isin(["i2t_recall_1", "t2i_recall_1"])]
     sums = part.groupby("model")["value"].sum()
     return max(names, key=lambda name: float(sums.get(name, -1.0)))
