@@ -63,7 +63,7 @@ def write_differences(path: Path, table: pd.DataFrame) -> None:
 
 
 def read_differences(path: Path) -> pd.DataFrame:
-    """The columns ``DIFFERENCES``, a row a score and pair of systems."""
+    """Read the columns ``DIFFERENCES``, a row a score and pair of systems."""
     with reading(path, "a table of differences", "run the stage differences"):
         table = pd.read_csv(path, keep_default_na=False)
         if tuple(table.columns) != DIFFERENCES:

@@ -78,10 +78,10 @@ def scored_system(report: Mapping[str, Any], table: pd.DataFrame) -> Scored:
 
 
 def claim_measures(claims: Iterable[Sequence[Claim]], kinds: Iterable[str] = ()) -> dict[str, Measure]:
-    """Scores of the checked claims of each caption.
+    """Score the checked claims of each caption.
 
-    ``claims_true``: the share of captions that name an object and make no wrong claim. ``claims_objects`` and so on: the
-    share of the claims of a kind that are right, NaN for one of ``kinds`` that no caption has.
+    ``claims_true``: the share of captions that name an object and make no wrong claim. ``claims_objects`` and so on:
+    the share of the claims of a kind that are right, NaN for one of ``kinds`` that no caption has.
     """
     captions = list(claims)
     kinds = dict.fromkeys([*kinds, *(claim.kind for caption in captions for claim in caption)])
@@ -95,7 +95,7 @@ def claim_measures(claims: Iterable[Sequence[Claim]], kinds: Iterable[str] = ())
 
 
 def with_claims(system: Scored, claims: Mapping[str, Sequence[Claim]]) -> Scored:
-    """The system with the scores of its claims.
+    """Add the scores of its claims to a system.
 
     Raises:
         UserError: the claims are of other images.
@@ -146,7 +146,7 @@ def compare_systems(before: Scored, after: Scored, samples: int, seed: int) -> d
 def paired_differences(
     comparisons: Iterable[Mapping[str, Any]], ranks: Mapping[str, Path], samples: int, seed: int
 ) -> pd.DataFrame:
-    """The paired differences of the systems of a split in their main scores, corrected for their number.
+    """Compute the paired differences of the systems of a split in their main scores, corrected for their number.
 
     Args:
         comparisons: contents of ``comparison.json``; those with an oracle are left out.

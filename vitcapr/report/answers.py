@@ -25,7 +25,7 @@ class Answer(NamedTuple):
 
 
 def answers(summary: pd.DataFrame, split: str, differences: pd.DataFrame | None) -> list[Answer]:
-    """The best captioner and the best retrieval model of a split, and the paired differences that are shown.
+    """Summarise the best captioner and retrieval model of a split, and the paired differences that are shown.
 
     An oracle, which chooses its captions with the references, is never the best.
     """
@@ -57,7 +57,7 @@ def _captions(summary: pd.DataFrame) -> Answer | None:
 
 
 def _retrieval(summary: pd.DataFrame) -> Answer | None:
-    """The model with the highest sum of both R@1."""
+    """Summarise the model with the highest sum of both R@1."""
     scores = summary[summary["metric"].isin(_RECALLS)]
     sums = scores.groupby("model", sort=False)["value"].sum()
     if sums.empty:
@@ -78,7 +78,7 @@ def _among(count: int) -> str:
 
 
 def _shown(differences: pd.DataFrame) -> Answer:
-    """The differences shown after the correction, whichever score shows them, then the others."""
+    """List the differences shown after the correction, whichever score shows them, then the others."""
     shown = differences[differences["verdict"] != NOT_SHOWN]
     others = differences.drop(shown.index).sort_values("adjusted", kind="stable")
     tests = f"{len(differences)} paired tests" if len(differences) > 1 else "1 paired test"
