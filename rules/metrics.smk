@@ -102,7 +102,10 @@ use rule cpu_job as differences with:
     output:
         differences="results/{experiment}/tables/differences.csv",
         table=in_report(
-            "tables/differences.md", "differences", "Scores", table="paired differences"
+            "tables/differences.md",
+            "differences",
+            "Scores",
+            table="paired differences",
         ),
     log:
         "results/{experiment}/logs/differences.log",
