@@ -68,6 +68,8 @@ DualEncoderTrainingFolder = Annotated[
     (*DUAL_ENCODER_FILES, "history.csv", "gpu.csv", "sweep.csv"),
 ]
 CardFile = Annotated[Path, "card.json of a trained model"]
+CHECKPOINT = "checkpoint"
+"""The folder in the folder of a model from which a stopped training continues."""
 HistoryFile = Annotated[Path, "history.csv of a training"]
 GpuUseFile = Annotated[Path, "gpu.csv of a training"]
 
