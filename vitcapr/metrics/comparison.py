@@ -174,8 +174,8 @@ def paired_differences(
     table["adjusted"] = false_discovery_control(table["p_value"].astype(float)) if rows else []
     shown = table["adjusted"].astype(float) < 1 - LEVEL
     table["verdict"] = [
-        verdict(one.low, one.high) if certain else NOT_SHOWN
-        for one, certain in zip(table.itertuples(), shown, strict=True)
+        verdict(float(low), float(high)) if certain else NOT_SHOWN
+        for low, high, certain in zip(table["low"], table["high"], shown, strict=True)
     ]
     return table
 

@@ -1,7 +1,7 @@
 """The answers at the head of the first page: the best captions, the best retrieval, and the differences shown."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -90,7 +90,7 @@ def _shown(differences: pd.DataFrame) -> Answer:
     return Answer("Differences", f"{len(shown)} of {len(differences)} shown", f"corrected for {tests}", sentences)
 
 
-def _sentence(one: dict[str, object]) -> str:
+def _sentence(one: Mapping[Hashable, Any]) -> str:
     column = COLUMNS[str(one["metric"])]
-    cell = column.difference(float(one["difference"]), float(one["low"]), float(one["high"]))  # type: ignore[arg-type]
+    cell = column.difference(one["difference"], one["low"], one["high"])
     return f"{column.label} {cell.shown}, {one['after']} against {one['before']} (corrected p {one['adjusted']:.3f})"
