@@ -138,7 +138,7 @@ def _strength(name: str, known: str) -> int:
 
 
 def _best(name: str, path: list[str], known: Sequence[str], alike: dict[str, list[int]]) -> list[int]:
-    """Return the rows that fit a name, of those with its stem: by the path if there are any, or else by the file name."""
+    """Return the rows that fit a name, of those with its stem: by the path, or else by the file name."""
     fits = alike.get(_number(path[-1]), [])
     if len(fits) > 1:
         fits = [row for row in fits if _is_end(path, _parts(known[row]))] or fits
