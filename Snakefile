@@ -10,7 +10,7 @@ from snakemake.utils import min_version
 from vitcapr.errors import UserError
 from vitcapr.experiment.experiment import Experiment, source_of_configuration
 from vitcapr.experiment.targets import run_again
-from vitcapr.pipeline.paths import RESULTS, use_this_python
+from vitcapr.pipeline.paths import RESULTS, extend_path
 from vitcapr.pipeline.rule import (
     check_rules,
     growing,
@@ -43,7 +43,7 @@ except UserError as error:
     sys.exit(f"error: {error}")
 
 stages = experiment.stages
-use_this_python()
+extend_path()
 # Slurm sends SIGUSR1 to all processes of a job shortly before its time limit. Stages that save their state set their own
 # handler; Snakemake itself would exit, and stop the stage while it saves.
 signal.signal(signal.SIGUSR1, signal.SIG_IGN)

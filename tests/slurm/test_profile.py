@@ -1,6 +1,8 @@
 """What ``snakemake --profile slurm`` plans for each job. On a real Slurm, ``test_cluster.py`` looks at what it got."""
 
+import os
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -108,3 +110,29 @@ def test_the_profile_knows_every_gpu_rule() -> None:
     rules = gpu_rules()
     assert {"train_backbone", "extract", "train_captioner", "decode", "decode_attentively", "embed"} <= rules
     assert set(PROFILE["set-resources"]) == rules
+
+
+@pytest.mark.parametrize(
+    ("refusal", "tries", "code"),
+    [
+        ("sbatch: error: AssocMaxSubmitJobLimit", 3, 0),
+        ("sbatch: error: QOSMaxSubmitJobPerUserLimit", 3, 0),
+        ("sbatch: error: invalid partition specified: gpu", 1, 1),
+    ],
+)
+def test_a_job_over_the_limit_of_submitted_jobs_waits(tmp_path: Path, refusal: str, tries: int, code: int) -> None:
+    sbatch = tmp_path / "sbatch"
+    sbatch.write_text(
+        f"#!/bin/sh\necho x >> {tmp_path}/tries\n"
+        f'[ "$(wc -l < {tmp_path}/tries)" -gt 2 ] || {{ echo "{refusal}" >&2; exit 1; }}\necho "7 $*"\n'
+    )
+    sbatch.chmod(0o755)
+    ours = REPOSITORY / "profiles/slurm/bin"
+    path = os.pathsep.join([str(ours), str(tmp_path), os.environ["PATH"]])
+    environment = {"PATH": path, "VITCAPR_SUBMIT_SECONDS": "0.01"}
+    done = subprocess.run(
+        ["sbatch", "--parsable", "--wrap=a 'b c'"], env=environment, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (code, "" if code else "7 --parsable --wrap=a 'b c'\n")
+    assert len((tmp_path / "tries").read_text().split()) == tries
+    assert code == 0 or done.stderr == f"{refusal}\n"
