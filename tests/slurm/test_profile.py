@@ -128,7 +128,7 @@ def test_a_job_over_the_limit_of_submitted_jobs_waits(tmp_path: Path, refusal: s
     )
     sbatch.chmod(0o755)
     ours = REPOSITORY / "profiles/slurm/bin"
-    path = os.pathsep.join([str(ours), str(tmp_path), os.environ["PATH"]])
+    path = os.pathsep.join([str(ours), str(tmp_path), os.environ["MACHINE_PATH"]])
     environment = {"PATH": path, "VITCAPR_SUBMIT_SECONDS": "0.01"}
     done = subprocess.run(
         ["sbatch", "--parsable", "--wrap=a 'b c'"], env=environment, capture_output=True, text=True, check=False
