@@ -28,7 +28,14 @@ def test_one_captioners_learning_rate_concerns_only_that_captioner(two: Any) -> 
         *("tune_reranking plain/reranked", "rerank plain/reranked/test", "rerank_oracle plain/oracle/test"),
         *(f"{stage} plain/{captions}" for stage in ("score", "check_claims") for captions in scored),
         *(f"compare plain/{captions}" for captions in scored[2:]),
-        *("draw_captions test", "draw_reranked plain/reranked/test", "draw_curves", "summary", "first_page"),
+        *(
+            "draw_captions test",
+            "draw_reranked plain/reranked/test",
+            "draw_curves",
+            "summary",
+            "differences",
+            "first_page",
+        ),
     }
 
 
