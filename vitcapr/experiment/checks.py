@@ -4,23 +4,30 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from importlib.util import find_spec
 from math import isqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vitcapr.config.base import find_backbone
 from vitcapr.config.captioner import LanguageModelCaptionerConfig
+from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.training import CaptionerPhaseConfig
 from vitcapr.encoders.kinds import check_image_encoder, check_image_tower, check_text_encoder
 from vitcapr.errors import UserError
 from vitcapr.experiment.models import TRAIN, VALIDATION
 from vitcapr.formats.store_manifest import arrays_of_layer, read_sealed
-from vitcapr.pipeline.paths import stores_root
+from vitcapr.pipeline.paths import gpu_exists, stores_root
 from vitcapr.rooms import ask, sections_to_run
 from vitcapr.training.phases import images_in_batch, warmup_steps
 
 if TYPE_CHECKING:
     from vitcapr.experiment.experiment import Experiment
+
+
+LORA = "lora"
+_EXTRAS = {"peft": "language-model", "timm": "timm"}
+"""The extra of vitcapr that installs each optional library."""
 
 
 def problems(experiment: "Experiment") -> Iterator[UserError]:
@@ -33,6 +40,9 @@ def problems(experiment: "Experiment") -> Iterator[UserError]:
             where=config.experiment,
             remedy=f"name something under {', '.join(sections[:-1])} or {sections[-1]}",
         )
+    if config.device == "cuda" and not (experiment.on_cluster or gpu_exists()):
+        yield UserError("no GPU is on this machine", where="device: cuda", remedy="set device to auto or cpu")
+    yield from _missing_libraries(experiment)
     yield from _read_only_folders(experiment)
     for name in models.backbones:
         if models.is_trained(name) and not experiment.dataset.has_objects:
@@ -61,6 +71,23 @@ def problems(experiment: "Experiment") -> Iterator[UserError]:
         yield from unsound or _unreadable_features(experiment)
     except UserError as error:
         yield error
+
+
+def _missing_libraries(experiment: "Experiment") -> Iterator[UserError]:
+    """The optional libraries that the experiment needs and this environment lacks."""
+    config, models = experiment.config, experiment.models
+    needed = {f"captioners.{name}.train: {LORA}": "peft" for name in models.trained_captioners if _adapts(config, name)}
+    sources = {f"backbones.{name}.source": config.backbones[name].source for name in models.extracted}
+    needed |= {key: "timm" for key, source in sources.items() if source.startswith("timm:")}
+    for key, library in needed.items():
+        if find_spec(library) is None:
+            remedy = f"pip install 'vitcapr[{_EXTRAS[library]}]'"
+            yield UserError(f"the library {library} is not installed", where=key, remedy=remedy)
+
+
+def _adapts(config: ExperimentConfig, name: str) -> bool:
+    captioner = config.captioners[name]
+    return isinstance(captioner, LanguageModelCaptionerConfig) and captioner.train == LORA
 
 
 def _read_only_folders(experiment: "Experiment") -> Iterator[UserError]:

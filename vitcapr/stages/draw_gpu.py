@@ -1,10 +1,7 @@
-from pathlib import Path
-
 from vitcapr.formats import kinds
+from vitcapr.pipeline.paths import gpu_exists
 from vitcapr.pipeline.stage import In
 from vitcapr.stages._drawing import Drawing, Experiment, Pictures
-
-GPU = Path("/dev/nvidiactl")
 
 
 def _trained(experiment: Experiment) -> list[str]:
@@ -14,7 +11,7 @@ def _trained(experiment: Experiment) -> list[str]:
 
 
 def _on_gpu(experiment: Experiment) -> bool:
-    return (GPU.exists() or experiment.on_cluster) and experiment.config.device != "cpu"
+    return (gpu_exists() or experiment.on_cluster) and experiment.config.device != "cpu"
 
 
 @Drawing(
