@@ -142,7 +142,7 @@ class LogHandler(LogHandlerBase):
         self._print(*(f"    {line}" for line in ([] if ended else lines)))
 
     def _show_results(self) -> None:
-        """The tables, also those over seeds, and what this run changed in the scores."""
+        """Print the tables, also those over seeds, and the changes of the scores in this run."""
         finished, took = self._done >= self._total, format_seconds(time.time() - self._began)
         failed = f", {len(self._failed)} failed" if self._failed else ""
         self._print(f"{'' if finished else f'{self._done} of '}{_steps(self._total)} in {took}{failed}")
@@ -173,7 +173,7 @@ class LogHandler(LogHandlerBase):
             self._console.print(Text(line, style), soft_wrap=True)  # A style of print colours what runs, too.
 
     def running(self) -> Group:
-        """A bar of the steps, and a line for each step that runs: its name and what its log said last."""
+        """Return a bar of the steps, and a line for each running step: its name and the last line of its log."""
         bar, took = Table.grid(padding=(0, 1)), format_seconds(time.time() - self._began)
         bar.add_row(ProgressBar(self._total, self._done, width=20), f"{self._done}/{self._total} steps in {took}")
         jobs = [job for job in list(self._jobs.values()) if job.__dict__["log"]]
@@ -182,8 +182,10 @@ class LogHandler(LogHandlerBase):
 
 
 def _last_lines(log: str | logging.LogRecord) -> list[str]:
-    """The end of a log, or of that of a job since it began: an earlier run may have left lines. Empty where it cannot
-    be read."""
+    """Return the end of a log; of a job's log, the end since the job began: an earlier run may have left lines.
+
+    Empty where the log cannot be read.
+    """
     path, since = (Path(log), 0.0) if isinstance(log, str) else (Path(log.__dict__["log"][0]), log.created)
     try:
         with path.open("rb") as stream:

@@ -14,8 +14,10 @@ R = TypeVar("R")
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
-    """``function``, with a UserError for an argument that is missing, unknown or of another type than its annotation,
-    and for an error of the file system.
+    """Return ``function`` with checked arguments.
+
+    It raises a UserError for an argument that is missing, unknown or of another type than its annotation, and for an
+    error of the file system.
 
     A number of numpy is a number, and a list a sequence. Annotations that are text are not checked.
     """

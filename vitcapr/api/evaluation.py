@@ -145,7 +145,9 @@ def evaluate(
 def read_captions(
     captions: Captions, references: Mapping[str, Sequence[str]], files: Mapping[str, str], what: str
 ) -> dict[str, CocoCaption]:
-    """By image id, without line breaks. A file name stands for its image in the references.
+    """Return captions by image id, without line breaks.
+
+    A file name stands for its image in the references.
 
     Args:
         files: the file name of each image of the references, by its id.
@@ -175,7 +177,7 @@ def read_captions(
 
 
 def read_references(references: References) -> tuple[dict[str, list[str]], dict[str, str]]:
-    """By image id, without line breaks; and image id -> file name."""
+    """Return references by image id, without line breaks, and the file name of each image id."""
     if isinstance(references, str | Path):
         by_image, files = read_coco_references(Path(references))
     else:
@@ -184,7 +186,7 @@ def read_references(references: References) -> tuple[dict[str, list[str]], dict[
 
 
 def _texts_by_image(given: Any, what: str) -> dict[str, list[str]]:
-    """The text or the texts of each image by its id, as text, in a mapping or a series of pandas."""
+    """Return the text or the texts of each image by its id, as text, in a mapping or a series of pandas."""
     if not isinstance(given, Mapping | pd.Series):
         remedy = "give a file of COCO, or a dictionary of image ids"
         raise UserError(f"{what} are a {type(given).__name__}", remedy=remedy)

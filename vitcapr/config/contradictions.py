@@ -1,4 +1,4 @@
-"""What contradicts something else in a configuration."""
+"""Contradictions between sections of a configuration."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
@@ -16,7 +16,7 @@ _OUTPUTS = {"sentence_similarity": ("hidden", "aligned"), "bert_score": ("hidden
 
 
 def contradictions(config: "ExperimentConfig") -> Iterator[str]:
-    """A sentence for each contradiction between two parts."""
+    """Yield a sentence for each contradiction between two parts."""
     run = config.run
     if unknown := list(_unknown_entries(config, "run", run)):
         yield from unknown
@@ -42,7 +42,7 @@ def contradictions(config: "ExperimentConfig") -> Iterator[str]:
 
 
 def _unknown_entries(config: "ExperimentConfig", key: str, section: Section) -> Iterator[str]:
-    """The names in a section, and in the sections below it, that stand for no entry or for one that mirrors."""
+    """Yield the names in a section, and in the sections below it, that stand for no entry or for one that mirrors."""
     for name, field in type(section).model_fields.items():
         value, at = getattr(section, name), f"{key}.{name}"
         values = value if isinstance(value, dict) else {"": value}
@@ -63,7 +63,10 @@ def _unknown_entries(config: "ExperimentConfig", key: str, section: Section) -> 
 
 
 def missing_languages(config: "ExperimentConfig", languages: Collection[str] | None) -> Iterator[str]:
-    """A sentence for each language that a model reads and that no caption is in; ``languages`` None: not known."""
+    """Yield a sentence for each language that a model reads and that no caption is in.
+
+    ``languages`` is None if they are not known.
+    """
     run, dataset = config.run, config.data.dataset
     keys = {"text.language": [config.text.language]} if run.captioners or run.retrievers else {}
     for name in run.finetuned_dual_encoders:
@@ -120,7 +123,7 @@ def _check_retrievers(config: "ExperimentConfig") -> Iterator[str]:
 
 
 def check_views(config: "ExperimentConfig", key: str, views: Iterable[str]) -> Iterator[str]:
-    """views: the backbone, then its augmented views."""
+    """Yield a sentence for each contradiction between views: the backbone, then its augmented views."""
     backbone, *others = views
     for view in others:
         if {view, backbone} <= config.backbones.keys() and not config.backbones[view].same_network(
@@ -190,7 +193,7 @@ def _undefined(key: str, names: Iterable[str], defined: Collection[str]) -> Iter
 
 
 def _repeated(key: str, names: Iterable[str]) -> Iterator[str]:
-    """Two things with the same name would share their files."""
+    """Yield a sentence for each repeated name: two things with one name would share their files."""
     for name, number in Counter(names).items():
         if number > 1:
             yield f"{key}: two things have the name '{name}'; rename one of them"

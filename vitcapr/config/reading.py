@@ -52,7 +52,7 @@ _PLAIN = {
 
 
 def mistakes(model: type[Section], values: Any, error: ValidationError) -> Iterator[tuple[str, str]]:
-    """What is wrong and what to do, for every mistake that pydantic found."""
+    """Yield the text and the remedy of each mistake that pydantic reports."""
     unnamed = list(_unnamed(model, values))
     for section in unnamed:
         yield (
@@ -75,7 +75,7 @@ def mistakes(model: type[Section], values: Any, error: ValidationError) -> Itera
 
 
 def _unnamed(model: type[Section], values: Any) -> Iterator[str]:
-    """The sections of named definitions that hold the keys of one definition instead."""
+    """Yield the sections of named definitions that hold the keys of one definition instead."""
     for name, field in model.model_fields.items():
         given = values.get(name) if isinstance(values, Mapping) else None
         definitions = sections_in(get_args(field.annotation)[1]) if get_origin(field.annotation) is dict else []
@@ -84,7 +84,10 @@ def _unnamed(model: type[Section], values: Any) -> Iterator[str]:
 
 
 def _location(values: Any, location: Location) -> Location:
-    """The location as the user writes it: pydantic adds the kind of a value, and the choice after a union's key."""
+    """Return the location as the user writes it.
+
+    pydantic adds the kind of a value, and the choice after a union's key.
+    """
     parts, path = [part for part in location if not _NOT_A_KEY.match(str(part))], list[int | str]()
     for place, part in enumerate(parts, 1):
         inside = isinstance(values, Mapping) and part in values
@@ -101,7 +104,7 @@ def spelled(location: Location) -> str:
 
 
 def sections_in(annotation: Any) -> list[type[Section]]:
-    """The sections that a value may be: several for a union, none for a list or for names."""
+    """Return the sections that a value may be: several for a union, none for a list or for names."""
     if isinstance(annotation, type) and issubclass(annotation, Section):
         return [annotation]
     if get_origin(annotation) in (dict, list):
@@ -110,13 +113,15 @@ def sections_in(annotation: Any) -> list[type[Section]]:
 
 
 def choices_of(section: type[Section]) -> tuple[str, ...]:
-    """The values with which the key ``chosen_by`` chooses this section of a union."""
+    """Return the values with which the key ``chosen_by`` chooses this section of a union."""
     return get_args(section.model_fields[str(section.chosen_by)].annotation)
 
 
 def _sections(annotation: Any, values: Any, path: Location = ()) -> Iterator[tuple[Location, type[Section], list[Any]]]:
-    """Every section of a configuration, and all of its union; of named definitions those that ``values`` name, of lists
-    the first entry and those that ``values`` have."""
+    """Yield every section of a configuration, and every section of a union.
+
+    Of named definitions those that ``values`` names, of lists the first entry and those in ``values``.
+    """
     given, several, kind = (
         values if isinstance(values, Mapping) else {},
         sections_in(annotation),
@@ -140,7 +145,7 @@ def _sections(annotation: Any, values: Any, path: Location = ()) -> Iterator[tup
 
 
 def _unknown(model: type[Section], values: Any, location: Location, choice: Location) -> tuple[str, str]:
-    """An unknown key: of another section of the union, or misspelled."""
+    """Return an unknown key: of another section of the union, or misspelled."""
     *above, unknown = location
     here, sections = tuple(above), list(_sections(model, values))
     union = next((several for path, _, several in sections if path == here and len(several) > 1), [])
@@ -155,7 +160,7 @@ def _unknown(model: type[Section], values: Any, location: Location, choice: Loca
 
 
 def _meant(keys: Sequence[Location], values: Any, here: Location, unknown: str) -> Location | None:
-    """The existing key that an unknown one of the section ``here`` probably stands for.
+    """Return the existing key that an unknown one of the section ``here`` probably stands for.
 
     A key of this section with a similar name; else a key with this name elsewhere in the same section of the top level,
     the nearest first.
@@ -172,7 +177,7 @@ def _meant(keys: Sequence[Location], values: Any, here: Location, unknown: str) 
 
 
 def _is_mentioned(values: Any, section: Location) -> bool:
-    """Whether the user gives the section, or names it as a choice (``dataset: flickr8k``)."""
+    """Return whether the user gives the section, or names it as a choice (``dataset: flickr8k``)."""
     for part in section:
         if isinstance(part, int):
             values = values[part] if isinstance(values, list) and part < len(values) else values
@@ -184,8 +189,10 @@ def _is_mentioned(values: Any, section: Location) -> bool:
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """Raises:
-    UserError: the file is missing or is not a YAML mapping, or a key stands twice in a section.
+    """Read a configuration file.
+
+    Raises:
+        UserError: the file is missing or is not a YAML mapping, or a key stands twice in a section.
     """
     try:
         with path.open(encoding="utf-8-sig") as file:
@@ -200,7 +207,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
 
 
 class _UniqueKeys(yaml.SafeLoader):
-    """Of two equal keys YAML's own loader takes the last."""
+    """A YAML loader that refuses repeated keys; YAML's own loader keeps the last of them."""
 
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
         node: yaml.MappingNode = super().compose_mapping_node(anchor)

@@ -50,7 +50,7 @@ class BertScoreConfig(Section):
 
 
 class Resampling(TypedDict):
-    """Of the images, for intervals; the arguments of the functions that score."""
+    """Bootstrap samples over images."""
 
     samples: int
     seed: int
@@ -75,7 +75,7 @@ class MetricsConfig(Section):
     """Bootstrap samples of the images for the 95 % intervals; 0: no intervals."""
 
     def caption_in(self, language: str) -> list[str]:
-        """The metrics of captions in a language."""
+        """Return the metrics of captions in a language."""
         return [name for name in self.caption if language == "en" or name not in FOR_ENGLISH]
 
     @property
@@ -114,7 +114,7 @@ class ScoreSettings(LanguageSettings):
 
 
 class IntervalSettings(StageSettings):
-    """What the other stages that score need: the resamples and their seed."""
+    """Number of resamples and their seed, for the stages that score."""
 
     metrics: MetricsConfig = MetricsConfig()
 

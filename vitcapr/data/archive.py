@@ -33,12 +33,14 @@ class OddRow(str):
 
 
 def is_junk(name: str) -> bool:
-    """Whether a file or folder is the operating system's and not the data set's: hidden, or a Mac's shadow tree."""
+    """Return whether a file belongs to the operating system: a hidden file, or a Mac's shadow tree."""
     return name.startswith(".") or name == "__MACOSX"
 
 
 def scan(folder: Path) -> Iterator[tuple[str, "os.DirEntry[str]"]]:
-    """Every file below ``folder``, junk left out, as (path relative to it with ``/``, entry), in no particular order.
+    """Yield every file below ``folder`` except junk, in no particular order.
+
+    Each comes as (path relative to the folder with ``/``, entry).
 
     Links to folders are followed, each folder once, so that a link to a parent ends.
     """
@@ -61,7 +63,7 @@ def scan(folder: Path) -> Iterator[tuple[str, "os.DirEntry[str]"]]:
 
 
 def _is_folder(entry: "os.DirEntry[str]") -> bool:
-    """A link to itself is no folder."""
+    """Return a link to itself is no folder."""
     try:
         return entry.is_dir()
     except OSError:
@@ -106,7 +108,7 @@ class Archive:
         return sorted(name for name in self._members if not any(is_junk(part) for part in name.split("/")))
 
     def read(self, path: str) -> bytes:
-        """The bytes of one file.
+        """Return the bytes of one file.
 
         Raises:
             FileNotFoundError: it is not there.
@@ -164,7 +166,7 @@ class TarFiles:
         return members
 
     def read(self, tar: str, member: str) -> bytes:
-        """The bytes of one file.
+        """Return the bytes of one file.
 
         Raises:
             FileNotFoundError: there is no such tar, or no such file in it.

@@ -38,7 +38,7 @@ def holds_rows(path: str) -> bool:
 def find_tables(
     source: ImageSource, files: Sequence[str], columns: Columns, rejected: Rejected, used: set[str]
 ) -> list[CaptionTable]:
-    """The tables in the folder of the images, all of one kind.
+    """Return the tables in the folder of the images, all of one kind.
 
     Args:
         used: receives the files that they consist of.
@@ -76,7 +76,7 @@ def find_tables(
 
 
 def _read_metadata(source: ImageSource, path: str, columns: Columns, rejected: Rejected) -> Iterator[Row]:
-    """The rows of a table in the folder; of one in a zip, it is unpacked for the time."""
+    """Yield the rows of a table in the folder; of one in a zip, it is unpacked for the time."""
     if source.root.is_dir():
         yield from read_rows(source.root / path, columns, rejected, key=KEY, name=path)
         return
@@ -96,7 +96,10 @@ _Fields = dict[str, str]
 
 
 def _samples(paths: Iterable[str], cut: Callable[[str, str], tuple[str, str, str]]) -> dict[str, _Fields]:
-    """Samples by their path: files with one name up to the dot where ``cut`` cuts it. WebDataset takes the first."""
+    """Group files into samples: files with the same name up to the dot where ``cut`` cuts it.
+
+    WebDataset cuts at the first dot.
+    """
     samples: dict[str, _Fields] = {}
     for path in paths:
         folder, slash, name = path.rpartition("/")
@@ -117,7 +120,7 @@ def _is_captioned(fields: _Fields, texts: set[str]) -> bool:
 def _read_samples(
     samples: Iterable[tuple[str, _Fields]], source: ImageSource, columns: Columns, rejected: Rejected
 ) -> Iterator[Row]:
-    """A row for every sample: an image, and cells from the file ``.json`` or from files with the names of columns.
+    """Yield a row for every sample: an image, and cells from ``.json`` or from files named like columns.
 
     Without the name of a column, the image is the picture whose field is an ending alone, or the only picture; the
     caption is in ``.txt``, or else under a usual name. Pictures and texts that are not used are rejected.
@@ -169,7 +172,7 @@ def _read_samples(
 
 
 def _choose_image(key: str, pictures: Sequence[str], name: str | None) -> str | None:
-    """The field of the image among those of pictures."""
+    """Return the field of the image among those of pictures."""
     if name:
         return name if name in pictures else None
     candidates = [field for field in pictures if "." not in field] or pictures

@@ -1,5 +1,6 @@
-"""MS COCO captions: the 2014 and 2017 annotation files, or Karpathy's split; and the reader of Karpathy's files,
-``dataset_coco.json`` and ``dataset_flickr30k.json``.
+"""MS COCO captions: the 2014 and 2017 annotation files, and Karpathy's splits.
+
+:func:`read_karpathy` reads Karpathy's files, ``dataset_coco.json`` and ``dataset_flickr30k.json``.
 
 X. Chen et al.: Microsoft COCO Captions: Data Collection and Evaluation Server. arXiv:1504.00325.
 A. Karpathy, L. Fei-Fei: Deep Visual-Semantic Alignments for Generating Image Descriptions. CVPR 2015.
@@ -27,7 +28,7 @@ _EXPECTED_FILES = "name captions_*.json, not instances_*, person_keypoints_* or 
 
 
 def list_images(_: ImageSource, files: Iterable[str], *, annotations: Sequence[str], karpathy: str | None) -> Listing:
-    """The listing of the files that the configuration names: :func:`list_karpathy` or :func:`list_coco`."""
+    """Return the listing of the files that the configuration names: :func:`list_karpathy` or :func:`list_coco`."""
     if karpathy:
         return list_karpathy(files, Path(karpathy))
     if not annotations:
@@ -51,7 +52,7 @@ def _split_of_name(file: str) -> str:
 
 
 def list_coco(image_files: Iterable[str], split_of: Mapping[Path, str | None], key: str = _KEY) -> Listing:
-    """What files in COCO's form list, in the order of the image ids.
+    """Return the listing of files in COCO's form, in the order of the image ids.
 
     The split of an image is that of its entry, or that of its file, else ``none``. COCO publishes no captions of its
     test images.
@@ -97,7 +98,7 @@ def list_coco(image_files: Iterable[str], split_of: Mapping[Path, str | None], k
 
 
 def list_karpathy(image_files: Iterable[str], file: Path) -> Listing:
-    """What ``dataset_coco.json`` lists, in the order of COCO's image numbers.
+    """Return the listing of ``dataset_coco.json``, in the order of COCO's image numbers.
 
     As in the literature, the validation images outside Karpathy's validation and test sets are training images.
 
@@ -115,8 +116,11 @@ def list_karpathy(image_files: Iterable[str], file: Path) -> Listing:
 
 
 def find(existing: set[str], by_name: Mapping[str, str], subset: str, file_name: str) -> str | None:
-    """The path of an image, None if it is not there: in the folder ``subset`` or beside it; or the only file of this
-    name, if its folder is not of another split than ``subset``. Unicode's forms of a letter are one letter."""
+    """Return the path of an image, None if it is not there.
+
+    The image is in the folder ``subset`` or beside it; otherwise the only file of this name counts, unless its folder
+    belongs to another split than ``subset``. Unicode's forms of a letter are one letter.
+    """
     for path in (f"{subset}/{file_name}", file_name):
         if path in existing:
             return path
@@ -142,8 +146,9 @@ KARPATHY_SPLITS = {"train": "train", "val": "validation", "test": "test"}
 def read_karpathy(
     file: Path, key: str, expected: str, splits: Mapping[str, str] = KARPATHY_SPLITS, *, numbered: bool = False
 ) -> tuple[dict[str, ListedImage], list[ListedCaption], Rejected]:
-    """The images by id, each with its path in the file and its name in ``tried``; the captions; and (item, reason) of
-    what is left out.
+    """Return the images by id, the captions, and (item, reason) of everything that is left out.
+
+    An image has its path in the file and its name in ``tried``.
 
     Args:
         key: of the configuration, which names the file.
@@ -180,8 +185,10 @@ def read_karpathy(
 def annotations_in(
     file: Path, key: str, what: str, remedy: str, captions: Sequence[ListedCaption], rejected: Rejected
 ) -> Iterator[Any]:
-    """The content of a JSON file, as long as it has the form of ``what`` and gives ``captions``; otherwise a UserError
-    that names ``key``."""
+    """Yield the content of a JSON file.
+
+    A file that has not the form of ``what``, or gives no ``captions``, raises a UserError that names ``key``.
+    """
     if not file.is_file():
         raise UserError(f"{key}: no such file", where=file, remedy=remedy)
     try:

@@ -35,7 +35,7 @@ Remembered = dict[str, list[int | str]]
 
 
 def content_digest(sources: Path | Iterable[Path], cache: Path, *, key: str | None = None) -> str:
-    """The sha256 of every file's relative name and content below ``sources``.
+    """Return the sha256 of every file's relative name and content below ``sources``.
 
     Where the files lie, their times and their order on disk do not matter. Hidden files do not count.
 
@@ -62,7 +62,7 @@ def content_digest(sources: Path | Iterable[Path], cache: Path, *, key: str | No
 
 
 def _hashes(source: Path, remembered: dict[str, Remembered]) -> list[tuple[str, str]]:
-    """The sorted (relative name, sha256) of the files of one source; ``remembered`` is brought up to date."""
+    """Return the sorted (relative name, sha256) of the files of one source; ``remembered`` is brought up to date."""
     if source.is_dir():
         base, entries = source, {name: _regular(entry) for name, entry in scan(source)}
     else:
@@ -96,7 +96,7 @@ def _times(status: os.stat_result) -> list[int]:
 
 
 def _regular(entry: "os.DirEntry[str]") -> os.stat_result | None:
-    """None for a pipe, a device or a link that leads nowhere: such a thing is not opened."""
+    """Return the state of a regular file; None for a pipe, a device or a broken link, which are never opened."""
     try:
         status = entry.stat()
     except OSError:
@@ -110,7 +110,7 @@ def _encoded(value: object) -> bytes:
 
 
 def _load(cache: Path) -> dict[str, Remembered]:
-    """The content of the cache; empty if the file is missing, damaged or in another format."""
+    """Return the content of the cache; empty if the file is missing, damaged or in another format."""
     try:
         content = json.loads(cache.read_bytes())
         folders: dict[str, Remembered] = content["folders"] if content["format"] == FORMAT else {}

@@ -13,7 +13,7 @@ _MARK = f"(?i)(?:{_TOKENS}|{_HTML})"
 
 
 def marks_remark(captions: Iterable[str]) -> str:
-    """A line for the user if captions have such marks; else an empty text.
+    """Return a line for the user if captions have such marks; else an empty text.
 
     >>> marks_remark(["startseq a dog endseq", "Tom &amp; Jerry", "a <b dog"])
     "2 of 3 captions have marks of a tokenizer or of HTML, which count as words; 'startseq' is the first"

@@ -96,18 +96,18 @@ class Row:
     cells: Mapping[str, Any]
 
     def text(self, column: str) -> str:
-        """A cell without spaces around it; empty if there is none. ``none`` is the name of a split."""
+        """Return a cell without spaces around it; empty if there is none. ``none`` is the name of a split."""
         cell = self.cells.get(column)
         text = "" if cell is None else str(cell).strip()
         return "" if text != "none" and text.lower() in _MISSING else text
 
     def name(self, column: str) -> str:
-        """The name of an image: a text or a whole number; empty if the cell is neither."""
+        """Return the name of an image: a text or a whole number; empty if the cell is neither."""
         return self.text(column) if type(self.cells.get(column)) in (str, int) else ""
 
 
 def captions_of(cell: Any) -> list[str]:
-    """One caption, or a list of captions. An empty cell is an empty caption.
+    """Return the captions of a cell: one, or the entries of a list. An empty cell is an empty caption.
 
     In CSV and TSV a list is written as JSON, or as Python and numpy print a list of texts.
 
@@ -126,7 +126,7 @@ def captions_of(cell: Any) -> list[str]:
 
 
 def _parse_list(text: str) -> Any:
-    """What a cell that begins with a bracket holds; the text itself if it merely begins so."""
+    """Parse a cell that begins with a bracket; returns the text itself if it is not a list."""
     with suppress(ValueError, RecursionError):
         return parse_json(text)
     bare = re.sub(r"^array\(|(?:, dtype=\w+)?\)$", "", text) if text.startswith("array(") else text
@@ -139,7 +139,7 @@ def _parse_list(text: str) -> Any:
 
 
 def read_rows(file: Path, columns: Columns, rejected: Rejected, *, key: str, name: str | None = None) -> Iterator[Row]:
-    """The rows of a table, a few in memory at a time. A cell of CSV and TSV is text.
+    """Yield the rows of a table, a few in memory at a time. A cell of CSV and TSV is text.
 
     Args:
         rejected: receives (item, reason) of the rows that cannot be read.
@@ -201,7 +201,7 @@ def _csv(file: Path, columns: Columns, _: str | None) -> _Cells:
 
 
 def _find_separator(header: str, columns: Columns, file: Path) -> str:
-    """The separator with which a header has the columns that a table needs; without any, the most frequent one."""
+    """Return the separator with which the header has the columns that a table needs, or the most frequent one."""
 
     def fit(separator: str) -> tuple[bool, int]:
         present = {name.strip() for name in next(csv.reader([header], delimiter=separator), [])}
@@ -224,12 +224,12 @@ def _json_lines(file: Path, columns: Columns, _: str | None) -> _Cells:
 
 
 def _json(file: Path, columns: Columns, _: str | None) -> _Cells:
-    """A list of objects."""
+    """Yield a list of objects."""
     yield from _select(read_field({"table": read_json(file)}, "table", list), columns, file)
 
 
 def _select(values: Iterable[Any], columns: Columns, where: Path) -> _Cells:
-    """Each object may have other keys."""
+    """Yield each object may have other keys."""
     seen: dict[str, None] = {}
     first = None
     for row in values:

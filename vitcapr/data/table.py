@@ -44,7 +44,7 @@ def list_images(
     changed: Collection[str],
     **shares: Any,
 ) -> Listing:
-    """The listing of the data set, in the order of the images' paths.
+    """Return the listing of the data set, in the order of the images' paths.
 
     An image's id is its path below the image root, and a caption's that path, ``#`` and its number; in COCO's form both
     have the ids of the file. A column gives the splits; without one, the names of the caption files; without those, the
@@ -103,7 +103,7 @@ def list_images(
 
 
 def _columns(names: Mapping[str, str | Sequence[str] | None], by_name: bool) -> Columns:
-    """Of several columns of captions each is needed: ``caption.0``, ``caption.1``."""
+    """Return the columns; of several columns of captions (``caption.0``, ``caption.1``) each is needed."""
     asked: dict[str, Sequence[str]] = {}
     for column, name in names.items():
         if column != "split" or by_name:
@@ -115,7 +115,7 @@ def _columns(names: Mapping[str, str | Sequence[str] | None], by_name: bool) -> 
 
 
 def _is_coco(file: Path) -> bool:
-    """Whether a file is in COCO's form: a JSON object. A list of objects is a table."""
+    """Return whether a file is in COCO's form: a JSON object. A list of objects is a table."""
     if file.suffix.lower() != ".json" or not file.is_file():
         return False
     with suppress(UnicodeDecodeError), open_text(file) as stream:
@@ -126,7 +126,7 @@ def _is_coco(file: Path) -> bool:
 def _add_unnamed(
     images: pd.DataFrame, files: Collection[str], named: Collection[str], root: Path, rejected: Rejected
 ) -> pd.DataFrame:
-    """Also the pictures that no row names; the other files of the folder that are not used are rejected."""
+    """Add the pictures that no row names; other unused files of the folder are rejected."""
     unnamed = []
     containers = set(images["path"].dropna().map(_container)) if any(map(holds_rows, files)) else ()
     for path in sorted(set(files).difference(images["path"], containers)):
@@ -143,8 +143,10 @@ def _add_unnamed(
 def _list_rows(
     read: Sequence[CaptionTable], by_name: bool, root: Path, files: Collection[str], rejected: Rejected
 ) -> tuple[pd.DataFrame, pd.DataFrame, str]:
-    """Images and captions of a :class:`Listing`, in the order of the paths, and its note. If no row has a split, the
-    names of the tables give the splits. An image has one split, or none."""
+    """Return images and captions of a :class:`Listing`, in the order of the paths, and its note.
+
+    If no row has a split, the names of the tables give the splits. An image has one split, or none.
+    """
     existing = set(files)
     rows = _list_captions(read, root, existing, rejected)
     captions = text_columns(rows, ("path", "text", "language", "split", "place", "file"))
@@ -179,8 +181,10 @@ def _list_rows(
 def _list_captions(
     read: Sequence[CaptionTable], root: Path, existing: Collection[str], rejected: Rejected
 ) -> Iterator[tuple[str | None, ...]]:
-    """Path of the image, text, language, split, place and table of each caption. The place is that of a split; the
-    table counts if there are several."""
+    """Yield path of the image, text, language, split, place and table of each caption.
+
+    The place is that of a split; the table counts if there are several.
+    """
     forms: dict[str, str] = {}
     for name in (name for name in existing if not name.isascii()):
         form = unicodedata.normalize("NFC", name)
@@ -210,13 +214,13 @@ def _list_captions(
 
 
 def _container(path: str) -> str:
-    """The file that holds an image: the image itself, a tar, or a Parquet file."""
+    """Return the file that holds an image: the image itself, a tar, or a Parquet file."""
     inside = split_table_path(path) or split_tar_path(path)
     return path if inside is None else inside[0]
 
 
 def _below(folder: str, image: str, root: Path) -> str | None:
-    """The path below the image root, normalised; None if it leads outside."""
+    """Return the path below the image root, normalised; None if it leads outside."""
     written = image.replace("\\", "/")
     if written.startswith("/"):
         within = Path(posixpath.normpath(written))

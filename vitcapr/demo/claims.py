@@ -51,7 +51,7 @@ class Claims:
 
 
 def read_caption(text: str) -> Claims:
-    """The claims of an English caption in any case, with or without punctuation.
+    """Return the claims of an English caption in any case, with or without punctuation.
 
     >>> read_caption("On the grass, a small red ball is left of two big dotted boats.").relation
     ('left', 'ball', 'boat')
@@ -96,7 +96,7 @@ def _group(match: re.Match[str], words: Words) -> ClaimedGroup:
 
 
 def _relation(words: str, kinds: list[str]) -> tuple[tuple[str, ...] | None, tuple[int, int] | None]:
-    """The relation in a caption in which ``@0`` and so on stand for the groups, and the characters that name it."""
+    """Return the relation in a caption, with ``@0`` and so on for the groups, and its characters."""
     if match := re.search(r"@(\d) .*?\b(between) @(\d) +and @(\d)|@(\d) +and @(\d) .*?@(\d) +(between them)", words):
         # The subject is before the other two, or after them.
         subject, name, others = (1, 2, (3, 4)) if match[2] else (7, 8, (5, 6))
@@ -124,7 +124,7 @@ def _names(phrases: Mapping[str, Iterable[str]]) -> dict[str, str]:
 
 
 def _either(phrases: Iterable[str]) -> str:
-    """A pattern of any of them, the longest that fits."""
+    """Return a pattern of any of them, the longest that fits."""
     return "|".join(re.escape(phrase) for phrase in sorted(phrases, key=len, reverse=True))
 
 
@@ -152,7 +152,7 @@ KINDS_OF_CLAIM = ("objects", "counts", "sizes", "textures", "colors", "relations
 
 
 def claim_accuracy(claims: Sequence[Claims], truth: Sequence[Claims]) -> dict[str, Measure]:
-    """The claim accuracy of N captions.
+    """Return the claim accuracy of N captions.
 
     Args:
         claims: the claims of each caption.
@@ -186,7 +186,7 @@ Claimed = str | int | tuple[str, ...]
 
 
 def checked_claims(caption: Claims, picture: Claims) -> list[Claim]:
-    """All claims of a caption, for people, each beside what is true of the picture."""
+    """Return all claims of a caption, for people, each beside what is true of the picture."""
 
     def check(kind: str, claimed: Claimed, true: Claimed | None, words: tuple[int, ...]) -> Claim:
         return Claim(kind, _to_text(claimed), None if true is None else _to_text(true), claimed == true, words)

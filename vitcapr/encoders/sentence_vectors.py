@@ -63,7 +63,7 @@ class SentenceVectors:
             raise UserError(what, where=where, remedy=remedy)
 
     def tokens(self, layer: int | None) -> tuple[TextEncoder, "TokenVectors"]:
-        """The encoder, and the vectors of its tokens from a hidden layer, None for the last.
+        """Return the encoder, and the vectors of its tokens from a hidden layer, None for the last.
 
         Raises:
             UserError: it gives no vectors of tokens.
@@ -82,7 +82,7 @@ class TokenVectors:
     """
 
     def __init__(self, encoder: TextEncoder, layer: int | None) -> None:
-        """Of an encoder of output ``hidden``; ``layer`` is counted from 1, None: the last one."""
+        """Take the token vectors of ``layer``, counted from 1, of an encoder of output ``hidden``; None: the last."""
         self._encoder, self._layer = encoder, layer
         tokenizer = encoder.tokenizer
         ids = (tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id)
@@ -104,7 +104,7 @@ class TokenVectors:
 
     @torch.inference_mode()
     def _states(self, tokens: list[list[int]]) -> list[Tensor]:
-        """The outputs of the embeddings and of each layer, or only that of the last layer."""
+        """Return the outputs of the embeddings and of each layer, or only that of the last layer."""
         padded = self._encoder.tokenizer.pad({"input_ids": tokens}, padding_side="right", return_tensors="pt")
         device = next(self._encoder.model.parameters()).device
         output = self._encoder.model(**padded.to(device), output_hidden_states=self._layer is not None)

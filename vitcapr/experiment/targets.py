@@ -124,7 +124,7 @@ class Targets(Part):
 
 
 def run_again(configfiles: list[Path], changes: Mapping[str, Any]) -> str:
-    """The command that runs an experiment.
+    """Return the command that runs an experiment.
 
     >>> run_again([Path("experiments/bert-vit.yaml")], {"seed": 3})
     'snakemake --cores all --configfile experiments/bert-vit.yaml --config seed=3'

@@ -1,4 +1,4 @@
-"""Which image a name means, among the names that another program gave to the images."""
+"""The image that a name of another program means."""
 
 import re
 from collections import Counter, defaultdict
@@ -53,7 +53,7 @@ def match_images(names: Iterable[str], known: Sequence[str], where: object = Non
 
 
 def _best(name: str, path: list[str], known: Sequence[str], alike: dict[str, list[int]]) -> list[int]:
-    """The rows that fit a name, of those with its stem: by the path if there are any, or else by the file name."""
+    """Return the rows that fit a name, of those with its stem: by the path, or else by the file name."""
     fits = alike.get(path[-1], [])
     if len(fits) > 1:
         fits = [row for row in fits if _is_end(path, _parts(known[row]))] or fits
@@ -61,7 +61,7 @@ def _best(name: str, path: list[str], known: Sequence[str], alike: dict[str, lis
 
 
 def _is_end(one: list[str], other: list[str]) -> bool:
-    """Whether one of the paths ends with the other, which has a folder."""
+    """Return whether one of the paths ends with the other, which has a folder."""
     length = min(len(one), len(other))
     return one == other or (length > 1 and one[-length:] == other[-length:])
 
@@ -75,6 +75,6 @@ def _stem(path: str) -> str:
 
 
 def _parts(path: str) -> list[str]:
-    """The folders and the file without its suffix."""
+    """Return the folders and the file without its suffix."""
     folders = path.replace("\\", "/").rpartition("/")[0].split("/")
     return [*(folder for folder in folders if folder not in ("", ".")), _stem(path)]

@@ -91,7 +91,7 @@ def ratio(sums: Array) -> Array:
 
 
 def mean_measure(values: npt.ArrayLike) -> Measure:
-    """The mean of a number an image: (N,)."""
+    """Return the mean of a number an image: (N,)."""
     column = np.asarray(values, dtype=np.float64)
     return Measure(np.stack([column, np.ones_like(column)], axis=1), ratio)
 
@@ -103,7 +103,7 @@ def ratio_measure(numerators: npt.ArrayLike, denominators: npt.ArrayLike) -> Mea
 
 
 def interval(measure: Measure, samples: int, seed: int) -> Interval | None:
-    """The 95 % percentile interval over resamples of the images; None for no samples or no score.
+    """Return the 95 % percentile interval over resamples of the images; None for no samples or no score.
 
     Efron and Tibshirani, An Introduction to the Bootstrap, chapter 13. For CIDEr the inverse document
     frequencies stay those of the whole split.
@@ -115,7 +115,7 @@ def interval(measure: Measure, samples: int, seed: int) -> Interval | None:
 
 
 def compare(a: Measure, b: Measure, samples: int, seed: int) -> Comparison:
-    """The difference A - B of two systems, its paired bootstrap interval, and an approximate randomisation test.
+    """Return the difference A - B of two systems, its paired bootstrap interval, and an approximate randomisation test.
 
     Both measures are of the same images in the same order. Source of the test: Noreen, Computer-Intensive
     Methods for Testing Hypotheses (1989); p = (1 + exchanges at least as far apart) / (1 + samples).
@@ -139,14 +139,14 @@ def compare(a: Measure, b: Measure, samples: int, seed: int) -> Comparison:
 
 
 def verdict(low: float, high: float) -> str:
-    """On a difference with such a 95 % interval."""
+    """Say whether a 95 % interval shows a difference."""
     if low > 0:
         return HIGHER
     return LOWER if high < 0 else NOT_SHOWN
 
 
 def score_of(measure: Measure, samples: int, seed: int) -> Score:
-    """A measure as an entry of metrics.json: rounded, with its 95 % interval over the images."""
+    """Return a measure as an entry of metrics.json: rounded, with its 95 % interval over the images."""
     bounds = interval(measure, samples, seed)
     low, high = (None, None) if bounds is None else (_rounded(bounds.low), _rounded(bounds.high))
     count = len(measure.statistics) if measure.n is None else measure.n
@@ -154,12 +154,12 @@ def score_of(measure: Measure, samples: int, seed: int) -> Score:
 
 
 def plain_score(value: float, n: int) -> Score:
-    """A number that resampling images would distort, such as a count of different words: no interval."""
+    """Return a number that resampling images would distort, such as a count of different words: no interval."""
     return {"value": _rounded(value), "low": None, "high": None, "n": n}
 
 
 def interval_protocol(samples: int, seed: int) -> list[str]:
-    """How intervals are drawn, as a part of a protocol; no part where there are none."""
+    """Describe the resamples of intervals, for a protocol; empty without intervals."""
     return [f"ci:95,samples={samples},seed={seed}"] if samples else []
 
 
@@ -168,7 +168,7 @@ def _rounded(value: float) -> float | None:
 
 
 def _resampled_sums(statistics: Array, samples: int, seed: int) -> Array:
-    """Sums of the rows over ``samples`` draws of N images with replacement: (samples, K)."""
+    """Return sums of the rows over ``samples`` draws of N images with replacement: (samples, K)."""
     random = np.random.default_rng(seed)
     images = len(statistics)
     sums = np.empty((samples, statistics.shape[1]))
@@ -181,6 +181,6 @@ def _resampled_sums(statistics: Array, samples: int, seed: int) -> Array:
 
 
 def percentiles(values: Array) -> Interval:
-    """The 95 % interval of bootstrap samples. A sample without counts has no score and is omitted."""
+    """Return the 95 % interval of bootstrap samples. A sample without counts has no score and is omitted."""
     low, high = np.nanquantile(values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Interval(float(low), float(high))

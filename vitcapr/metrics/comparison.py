@@ -37,8 +37,10 @@ class Scored(NamedTuple):
 
 
 def read_scored(metrics: Path, per_image: Path) -> Scored:
-    """Raises:
-    UserError: a file is missing, or the two are not of one run of ``score``.
+    """Read the scores of a run of ``score``.
+
+    Raises:
+        UserError: a file is missing, or the two are not of one run of ``score``.
     """
     report = read_metrics(metrics)
     scored = scored_system(report, read_per_image(per_image))
@@ -50,7 +52,7 @@ def read_scored(metrics: Path, per_image: Path) -> Scored:
 
 
 def scored_system(report: Mapping[str, Any], table: pd.DataFrame) -> Scored:
-    """A scored system from the content of its metrics.json and its scores by image."""
+    """Return a scored system from the content of its metrics.json and its scores by image."""
     corpus = {score: how for metric in caption_metrics().values() for score, how in metric.corpus.items()}
     measures = {}
     for name in (name for name in report["metrics"] if name in table.columns):
@@ -63,7 +65,7 @@ def scored_system(report: Mapping[str, Any], table: pd.DataFrame) -> Scored:
 
 
 def compare_systems(before: Scored, after: Scored, samples: int, seed: int) -> dict[str, Any]:
-    """Every score that both have, and the difference after - before: the content of ``comparison.json``.
+    """Return every score that both have, and the difference after - before: the content of ``comparison.json``.
 
     ``verdict`` is ``higher`` or ``lower`` where the 95 % interval of the difference leaves out 0, and otherwise
     ``no difference shown``; ``not tested`` where resampling images would distort the score, or ``samples`` is 0.

@@ -33,7 +33,7 @@ class Encoder(Protocol):
 
 @dataclass
 class CaptionSimilarity:
-    """One caption for each of N images, compared with the references of the image by one encoder after another.
+    """One caption for each of N images, compared with the references by one encoder after another.
 
     Attributes:
         measures, protocol: the scores until now, and how they were made.
@@ -45,9 +45,11 @@ class CaptionSimilarity:
     protocol: list[str] = field(default_factory=list)
 
     def by_clip(self, encoder: Encoder, images: np.ndarray) -> None:
-        """Args:
-        encoder: puts ``PROMPT`` before every sentence.
-        images: (N, D), their vectors in the encoder's space.
+        """Score by CLIP.
+
+        Args:
+            encoder: puts ``PROMPT`` before every sentence.
+            images: (N, D), their vectors in the encoder's space.
         """
         self.measures |= clip_scores(images, encoder(self.captions), encoder(self._texts), self._image_of)
         self.protocol.append(f"clip:{encoder.name},w={WEIGHT},prompt={PROMPT.strip()}")
@@ -96,8 +98,9 @@ def clip_scores(
 
 
 def sentence_similarity(captions: np.ndarray, references: np.ndarray, image_of: np.ndarray) -> dict[str, Measure]:
-    """The mean cosine between a caption and the references of its image, as the sentence part of FENSE has it (Zhou et
-    al. 2022, section 3.1).
+    """Return the mean cosine between a caption and the references of its image.
+
+    The sentence part of FENSE (Zhou et al. 2022, section 3.1).
 
     Args:
         captions: (N, D).

@@ -35,7 +35,7 @@ class AttentionPool(nn.Module):
 
 
 class ImageTower(nn.Module):
-    """From ``cls`` (B, D) and, if needed, ``patches`` (B, P, D), in any precision, to (B, E).
+    """Image tower from ``cls`` (B, D) and, if needed, ``patches`` (B, P, D), in any precision, to (B, E).
 
     Args:
         feature_dim: D, the width of the patches; for the pool ``cls``, of CLS.

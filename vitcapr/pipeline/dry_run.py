@@ -1,4 +1,4 @@
-"""What Snakemake plans to run and why, from its Python interface and the run records."""
+"""Planned jobs of a run and their reasons, from Snakemake's Python interface and the run records."""
 
 import json
 import logging
@@ -40,7 +40,9 @@ def planned_dag(configfiles: Sequence[Path]) -> Iterator[Any]:
 
 
 def planned_jobs(configfiles: Sequence[Path]) -> list[tuple[str, list[str]]]:
-    """The jobs of a run, such as ``decode attention/beam/test``, without target rules, and the reasons of each to run.
+    """Return the jobs of a run, such as ``decode attention/beam/test``, and the reasons of each to run.
+
+    Target rules are left out.
 
     A job without reasons only follows from others. A job comes after those whose outputs it reads.
     """
@@ -73,7 +75,7 @@ def _reasons(dag: Any, job: Any) -> list[str]:
 
 
 def _changes(job: Any) -> Iterator[str]:
-    """What differs between the record of a job and its present fingerprint."""
+    """Yield the differences between the record of a job and its present fingerprint."""
     now, record = json.loads(job.params.fingerprint), record_of_log(Path(str(job.log[0])))
     try:
         assert record is not None

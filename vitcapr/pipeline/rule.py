@@ -46,7 +46,7 @@ class Stages:
 
 @dataclass(frozen=True)
 class RuleStage:
-    """One stage, for the rules that run it.
+    """A stage, for the rules that run it.
 
     Attributes:
         bound: values that are not wildcards, and files by their names; each is a constant or a function of the
@@ -59,20 +59,20 @@ class RuleStage:
     bound: Mapping[str, Any] = field(default_factory=dict)
 
     def __call__(self, **bound: Any) -> dict[str, Any]:
-        """The params of a rule: ``**stages.decode()``."""
+        """Return the params of a rule: ``**stages.decode()``."""
         job = replace(self, bound=bound)
         return {"command": job.command, "fingerprint": job.fingerprint}
 
     def folder(self, parameter: str, path: str) -> list[str]:
-        """The files of a folder that the stage reads or writes, by its path below the experiment's."""
+        """Return the files of a folder that the stage reads or writes, by its path below the experiment's."""
         return [f"{EXPERIMENT}/{path}/{file}" for file in self.stage.parameters[parameter].files]
 
     def on_gpu(self, runtime: int, mem_mb: int = 8000) -> dict[str, Any]:
-        """The resources of a job on GPUs: as many as training processes, none with ``device: cpu``."""
+        """Return the resources of a job on GPUs: as many as training processes, none with ``device: cpu``."""
         return {"gpu": self._gpus, "mem_mb": mem_mb, "runtime": runtime}
 
     def command(self, wildcards: Wildcards, input: Any, output: Any) -> str:
-        """The command of a job, with every word quoted for the shell.
+        """Return the command of a job, with every word quoted for the shell.
 
         The parameters ``input`` and ``output`` keep a changed command from triggering a re-run in Snakemake. The
         fingerprint decides about re-runs.
@@ -112,14 +112,14 @@ class RuleStage:
         return {value.name: self._value(value.name, wildcards) for value in self.stage.of_role(Role.VALUE)}
 
     def _value(self, name: str, wildcards: Wildcards) -> Any:
-        """The value bound to a name, else the experiment's device or the wildcard of this name, else None."""
+        """Return the value bound to a name, else the experiment's device or the wildcard of this name, else None."""
         if name in self.bound:
             bound = self.bound[name]
             return bound(wildcards) if callable(bound) else bound
         return self.config.device if name == DEVICE else getattr(wildcards, name, None)
 
     def _files(self, parameter: Parameter, files: list[str], wildcards: Wildcards) -> Any:
-        """The value of a parameter, with the paths that Snakemake gives; None without files."""
+        """Return the value of a parameter, with the paths that Snakemake gives; None without files."""
         if not files:
             return None
         if parameter.holds is dict:
@@ -135,25 +135,27 @@ class RuleStage:
 
 
 def list_files(named: Any) -> Any:
-    """The input of a rule for files by their names, ``{"a": path}`` or ``{"a": [path, ...]}``, or for a function of
-    the wildcards that returns them."""
+    """Return the input of a rule for named files: ``{"a": path}`` or ``{"a": [path, ...]}``.
+
+    A function of the wildcards that returns them is allowed too.
+    """
     if callable(named):
         return lambda wildcards: list_files(named(wildcards))
     return [path for _, path in _each(named)]
 
 
 def _each(named: Mapping[str, str | list[str]]) -> list[tuple[str, str]]:
-    """Each file with its name."""
+    """Return each file with its name."""
     return [(name, path) for name, one in named.items() for path in ([one] if isinstance(one, str) else one)]
 
 
 def one_of(names: Sequence[str]) -> str:
-    """A wildcard constraint that matches any of ``names``; it matches nothing if there are no names."""
+    """Return a wildcard constraint that matches any of ``names``; it matches nothing if there are no names."""
     return "|".join(map(re.escape, names)) if names else "(?!)"
 
 
 def in_report(path: str, caption: str, category: str, **labels: str) -> Any:
-    """A file below the experiment's folder in Snakemake's report, with the caption ``workflow/report/CAPTION.rst``.
+    """Return a file of the experiment for Snakemake's report, with ``workflow/report/CAPTION.rst``.
 
     Of tables in Markdown, the same in HTML is a second file: the report shows it where it only offers ``.md``.
     """

@@ -1,5 +1,7 @@
-"""Runs a stage, in one process or several. A rule's job leaves a run record, and is restored from the result cache if
-possible."""
+"""Running of a stage, in one process or several.
+
+A rule's job leaves a run record, and is restored from the result cache if possible.
+"""
 
 import getpass
 import io
@@ -25,7 +27,7 @@ from vitcapr.progress import Reporter, is_first_process, is_started_by_torchrun
 
 @dataclass(frozen=True)
 class Job:
-    """One call of a stage.
+    """A call of a stage.
 
     Attributes:
         plain: the values of its options, as :meth:`~vitcapr.pipeline.stage.Stage.read` takes them.
@@ -55,7 +57,7 @@ class Job:
         return code_hash(job_code(self.stage.module, self.stage.result_settings(self.settings)))
 
     def files(self, role: Role) -> dict[str, list[Path]]:
-        """The existing files of each parameter."""
+        """Return the existing files of each parameter."""
         paths = {each.name: each.paths(self.values[each.name]) for each in self.stage.of_role(role)}
         return {name: [path for path in each if path.is_file()] for name, each in paths.items()}
 
@@ -175,7 +177,7 @@ def _run_recorded(job: Job, record: Path, inputs: records.Files) -> None:
 
 
 def find_targets(job: Job) -> dict[str, Path]:
-    """The outputs by their names in the result cache: ``parameter`` or ``parameter/file``."""
+    """Return the outputs by their names in the result cache: ``parameter`` or ``parameter/file``."""
     return {
         f"{parameter.name}/{path.name}" if parameter.files else parameter.name: path
         for parameter in job.stage.of_role(Role.OUTPUT)
@@ -184,7 +186,7 @@ def find_targets(job: Job) -> dict[str, Path]:
 
 
 def read_by_name(job: Job, inputs: records.Files) -> list[Any]:
-    """The inputs as they count for the result cache: not their paths, but their names, their order and content."""
+    """Return the inputs as they count for the result cache: names, order and content, without paths."""
 
     def content(value: Any, parameter: Parameter) -> Any:
         if isinstance(value, dict):
@@ -205,7 +207,7 @@ def _say(job: Job, line: str) -> None:
 
 
 def measure(seconds: float) -> dict[str, Any]:
-    """The facts of :class:`vitcapr.pipeline.records.Made` about this process, without its start."""
+    """Return the facts of :class:`vitcapr.pipeline.records.Made` about this process, without its start."""
     processor = _search(r"model name\s*: (.+)", "/proc/cpuinfo") or platform.machine()
     own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
     return {
@@ -221,12 +223,15 @@ def measure(seconds: float) -> dict[str, Any]:
 
 
 def threads() -> int:
-    """How many torch and numpy may use: Snakemake sets the number of a job. It decides how sums are rounded."""
+    """Return the number of threads of torch and numpy, which decides how sums are rounded.
+
+    Snakemake sets it for a job.
+    """
     return int(os.environ.get("OMP_NUM_THREADS") or len(os.sched_getaffinity(0)))
 
 
 def _search(pattern: str, file: str) -> str | None:
-    """What a pattern matches in a file of Linux; None on another system."""
+    """Return the first group of a pattern in a file of Linux; None on another system."""
     try:
         match = re.search(pattern, Path(file).read_text(encoding="utf-8"))
     except OSError:
@@ -235,8 +240,10 @@ def _search(pattern: str, file: str) -> str | None:
 
 
 def _peak_memory(resident: int) -> int:
-    """The most memory of this process, in kB. ``resident``, its ``ru_maxrss``, counts the process that started it, too;
-    Linux alone tells the two apart."""
+    """Return the peak memory of this process, in kB.
+
+    ``resident``, its ``ru_maxrss``, includes the process that started it; only Linux separates the two.
+    """
     return int(_search(r"VmHWM:\s+(\d+) kB", "/proc/self/status") or resident)
 
 

@@ -1,5 +1,8 @@
-"""What the first page shows: the result in sentences, pictures with captions and attention, the queries that a model
-answers best and worst, training curves."""
+"""Examples of the first page.
+
+They are the result in sentences, pictures with captions and attention, the queries that a model answers best and worst,
+and training curves.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -50,7 +53,7 @@ class Query(NamedTuple):
 
 
 def sentences(summary: pd.DataFrame, split: str, comparisons: Sequence[Path]) -> list[str]:
-    """The best captioner and the best retrieval model of a split, and the paired gain of every reranking.
+    """Return the best captioner and the best retrieval model of a split, and the paired gain of every reranking.
 
     An oracle, which chooses its captions with the references, is never the best.
     """
@@ -67,7 +70,7 @@ def seed_tables(summary: pd.DataFrame, models: Mapping[str, Seeded]) -> list[Tab
 
 
 def _best(summary: pd.DataFrame, names: Sequence[str], kind: str) -> str:
-    """The system with the highest of the first of the scores that the summary has."""
+    """Return the system with the highest of the first of the scores that the summary has."""
     for name in names:
         every = summary[summary["metric"] == name]
         scores = every[~every["protocol"].str.startswith(ORACLE)]
@@ -83,7 +86,7 @@ def _best(summary: pd.DataFrame, names: Sequence[str], kind: str) -> str:
 
 
 def _gain(comparison: Mapping[str, Any]) -> str:
-    """The difference of a comparison in its first score; empty without one, and for an oracle."""
+    """Return the difference of a comparison in its first score; empty without one, and for an oracle."""
     before, after = comparison["before"], comparison["after"]
     name = next((name for name in _CAPTION_SCORES if name in comparison["metrics"]), None)
     if name is None or after["protocol"].startswith(ORACLE):
@@ -98,7 +101,7 @@ def _gain(comparison: Mapping[str, Any]) -> str:
 def attention_picture(
     data: Manifest, split: str, captions: Mapping[str, Path], attention: Mapping[str, Path]
 ) -> Picture | None:
-    """An image under the attention of the first system that stored it, for every word of its caption."""
+    """Return an image under the attention of the first system that stored it, for every word of its caption."""
     name = next((name for name in attention if name in captions), None)
     if name is None:
         return None
@@ -114,7 +117,7 @@ def attention_picture(
 
 
 def training_pictures(histories: Mapping[str, Path]) -> list[Picture]:
-    """The training curves of each kind of model.
+    """Return the training curves of each kind of model.
 
     Args:
         histories: by the kind and the name of the model, such as ``captioners/plain``.
@@ -198,7 +201,7 @@ def best_and_worst(asked: Direction, ranks: NDArray[np.integer]) -> tuple[list[i
 
 
 def query(position: int, asked: Direction, rank: int, show_query: Show[Shown], show_match: Show[Shown]) -> Query:
-    """A query with its first matches, and with its nearest positive, of this rank, if that is not among them."""
+    """Return a query with its first matches, and with its nearest positive, of this rank, if that is not among them."""
     ranked = list(enumerate(asked.first(position, MATCHES), 1))
     if not any(match.positive for _, match in ranked):
         ranked.append((rank, asked.nearest(position, positive=True)))
@@ -213,7 +216,7 @@ def retrieved(
     ranks: Mapping[str, Path],
     read: Callable[[int], Image.Image],
 ) -> Noted[list[dict[str, Any]]] | None:
-    """The best and the worst queries of both directions, of the model with the highest R@1."""
+    """Return the best and the worst queries of both directions, of the model with the highest R@1."""
     if not embeddings:
         return None
     name = highest_recall(summary, list(embeddings), split)
@@ -246,7 +249,7 @@ def retrieved(
 
 
 def highest_recall(summary: pd.DataFrame, names: list[str], split: str) -> str:
-    """The model with the highest sum of both R@1 on ``split``; of equal ones, and without scores, the first."""
+    """Return the model with the highest sum of both R@1 on ``split``; of equal ones, and without scores, the first."""
     part = summary[(summary["split"] == split) & summary["metric"].isin(["i2t_recall_1", "t2i_recall_1"])]
     sums = part.groupby("model")["value"].sum()
     return max(names, key=lambda name: float(sums.get(name, -1.0)))

@@ -12,7 +12,7 @@ from vitcapr.metrics.labels import COLUMNS, GROUPS, ScoreColumn, in_groups
 
 
 def score_tables(summary: pd.DataFrame) -> Iterator[Table]:
-    """A table for each data set, split and group of scores of a summary: a row a model, a column a score.
+    """Yield a table for each data set, split and group of scores of a summary: a row a model, a column a score.
 
     The best of a column is marked; oracles are not compared. MAP@R from text to image is left out where it is R@1.
     """
@@ -55,7 +55,7 @@ def score_tables(summary: pd.DataFrame) -> Iterator[Table]:
 
 
 def _systems(summary: pd.DataFrame) -> list[tuple[str, str]]:
-    """The model and the decoding of each row."""
+    """Return the model and the decoding of each row."""
     return list(summary[["model", "decoding"]].itertuples(index=False, name=None))
 
 
@@ -64,7 +64,7 @@ def _values(scores: Mapping[tuple[str, str], Mapping[Hashable, Any]]) -> dict[tu
 
 
 def scores_page(summary: pd.DataFrame) -> str:
-    """All tables in Markdown with 95 % intervals, and the protocols of the scores."""
+    """Return all tables in Markdown with 95 % intervals, and the protocols of the scores."""
     if summary.empty:
         return "No scores.\n"
     protocols = "".join(f"- `{protocol}`\n" for protocol in summary["protocol"].drop_duplicates())
@@ -73,7 +73,7 @@ def scores_page(summary: pd.DataFrame) -> str:
 
 
 def new_scores(before: pd.DataFrame, after: pd.DataFrame, most: int | None = None) -> Iterator[str]:
-    """A line for all rows of the tables that are new, and one for each row whose scores changed.
+    """Yield a line for all rows of the tables that are new, and one for each row whose scores changed.
 
     Args:
         before, after: the summaries before and after a run (:mod:`vitcapr.formats.scores`).
@@ -108,7 +108,7 @@ COMPARISON_COLUMNS = ("score", "before", "after", "difference", "95 % interval",
 
 
 def comparison_rows(metrics: Mapping[str, Mapping[str, Any]]) -> list[tuple[Cell, ...]]:
-    """A row of :data:`COMPARISON_COLUMNS` for each entry of a comparison's ``metrics``."""
+    """Return a row of :data:`COMPARISON_COLUMNS` for each entry of a comparison's ``metrics``."""
     rows = []
     for name, one in metrics.items():
         column = COLUMNS[name]
@@ -142,7 +142,7 @@ def comparison_page(content: Mapping[str, Any]) -> str:
 
 
 def spread_tables(spread: pd.DataFrame, paired: pd.DataFrame) -> list[Table]:
-    """Both results of :mod:`vitcapr.metrics.spread`: a table for each data set and split, and one of the pairs."""
+    """Return a table for each data set and split, and one of the pairs, from :mod:`vitcapr.metrics.spread`."""
     places = spread.groupby(["dataset", "split"], sort=False)
     tables = [_spread_table(f"{dataset}, {split} split", part) for (dataset, split), part in places]
     return tables if paired.empty else [*tables, _paired_table(paired)]
@@ -194,7 +194,7 @@ def _paired_table(paired: pd.DataFrame) -> Table:
 
 
 def ablation_tables(numbers: pd.DataFrame, samples: int, seed: int) -> list[Table]:
-    """A table for each split and whole model: its scores, and under them the differences of the other models."""
+    """Return a table for each split and whole model: its scores, and under them the differences of the other models."""
     tables = []
     for (split, whole), part in numbers.groupby(["split", "whole"], sort=False):
         scores = part.drop_duplicates("metric").set_index("metric")["of_whole"]

@@ -5,7 +5,7 @@ from vitcapr.stages._drawing import Drawing, Experiment, Pictures
 
 
 def _trained(experiment: Experiment) -> list[str]:
-    """The folders of all trained models, such as ``captioners/plain``."""
+    """Return the folders of all trained models, such as ``captioners/plain``."""
     sections = ("captioners", "retrievers", "finetuned_dual_encoders")
     return [f"{section}/{name}" for section in sections for name in experiment.models.trained(section)]
 

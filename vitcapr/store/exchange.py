@@ -106,7 +106,7 @@ def import_features(
 
 
 def _order(source: ForeignFeatures, ids: Sequence[str]) -> list[int]:
-    """The row of ``source`` for each id."""
+    """Return the row of ``source`` for each id."""
     known = {identifier: row for row, identifier in enumerate(source.ids)}
     exact = {identifier: known[identifier] for identifier in ids if identifier in known}
     rows = exact or match_images(ids, source.ids, source.files[0])
@@ -119,7 +119,7 @@ def _order(source: ForeignFeatures, ids: Sequence[str]) -> list[int]:
 
 
 def _in_one_folder(one: str, other: str) -> bool:
-    """Whether the folders of one path end those of the other: ``dogs/1.jpg`` is no image of ``cats``."""
+    """Return whether the folders of one path end those of the other: ``dogs/1.jpg`` is no image of ``cats``."""
     folders = [[part for part in PurePosixPath(path).parent.parts if part != "/"] for path in (one, other)]
     return all(first == second for first, second in zip(*map(reversed, folders), strict=False))
 
@@ -166,8 +166,9 @@ def _chunk(row: Row, layout: ArrayLayout, order: Sequence[int], rows: range, ids
 
 
 def to_h5(store: FeatureStore, path: Path, advance: Advance) -> None:
-    """A data set for each array (``patches``, ``cls``, or ``text``) and one for the ids (UTF-8 strings); attributes on
-    the root, nested ones as JSON.
+    """Write a data set for each array and one for the ids (UTF-8); attributes on the root, nested ones as JSON.
+
+    The arrays are ``patches`` and ``cls``, or ``text``.
 
     Raises:
         UserError: the disk has too little room; HDF5 would crash.

@@ -30,12 +30,14 @@ _PICKLES = (".pt", ".pth", ".pkl", ".pickle", ".bin")
 
 @dataclass(frozen=True)
 class ForeignFeatures:
-    """Attributes:
-    kind: of file, for the store's attributes.
-    files: what was read, in order.
-    ids: of each row.
-    rows: array name -> a function that reads a row.
-    unused: names of arrays in the files that do not have a vector for each row.
+    """Features in files of other programs.
+
+    Attributes:
+        kind: of file, for the store's attributes.
+        files: what was read, in order.
+        ids: of each row.
+        rows: array name -> a function that reads a row.
+        unused: names of arrays in the files that do not have a vector for each row.
     """
 
     kind: str
@@ -45,8 +47,10 @@ class ForeignFeatures:
     unused: Sequence[str] = ()
 
     def only(self, arrays: Sequence[str]) -> "ForeignFeatures":
-        """Raises:
-        UserError: one of them is not there.
+        """Select arrays by name.
+
+        Raises:
+            UserError: one of them is not there.
         """
         for name in arrays:
             if name not in self.rows:
@@ -108,8 +112,11 @@ def _opened(source: Path, ids: Sequence[str] | None, of: str) -> Iterator[Foreig
 
 
 def _h5_arrays(source: Path, file: h5py.File) -> dict[str, h5py.Dataset]:
-    """All arrays by their paths. HDF5 may keep values in any other file, by external storage, virtual data sets and
-    external links; those are refused."""
+    """Return all arrays by their paths.
+
+    HDF5 may keep values in any other file, by external storage, virtual data sets and external links; those are
+    refused.
+    """
     arrays = {}
 
     def visit(name: str, link: Any) -> str | None:
@@ -126,7 +133,7 @@ def _h5_arrays(source: Path, file: h5py.File) -> dict[str, h5py.Dataset]:
 
 
 def _by_name(kind: str, source: Path, arrays: Mapping[str, Any], ids: Sequence[str] | None) -> ForeignFeatures:
-    """Of a file of named arrays: one an image, or all images in each, where there are ids."""
+    """Read a file of named arrays: one an image, or all images in each if there are ids."""
     key = next((name for name in ID_NAMES if name in arrays), None)
     if ids is None and key is not None:
         ids = [value.decode() if isinstance(value, bytes) else str(value) for value in arrays[key][:]]
@@ -140,7 +147,7 @@ def _by_name(kind: str, source: Path, arrays: Mapping[str, Any], ids: Sequence[s
 
 
 def _folder(source: Path) -> ForeignFeatures:
-    """A file for each image, whose id is its path below the folder, without the suffix."""
+    """Return a file for each image, whose id is its path below the folder, without the suffix."""
     files = {suffix: sorted(source.rglob(f"*{suffix}")) for suffix in (".npy", ".npz", *_PICKLES)}
     there = [suffix for suffix, paths in files.items() if paths]
     if len(there) != 1 or there[0] in _PICKLES:
@@ -196,7 +203,7 @@ def _partitions(source: Path, stem: str, suffix: str) -> list[Path]:
 
 
 def _read_names(path: Path, of: str) -> list[str]:
-    """The ids in a table of metadata."""
+    """Return the ids in a table of metadata."""
     table: pd.DataFrame = read_parquet(path).to_pandas(use_threads=False)
     columns = {"captions": ("caption_id",), "images": ("image_id", "image_path", "key")}[of]
     column = next((name for name in columns if name in table), None)
@@ -216,7 +223,7 @@ def _mapped(path: Path) -> np.ndarray:
 
 
 def read_ids(path: Path) -> list[str]:
-    """A JSON list, or a line for each id.
+    """Return a JSON list, or a line for each id.
 
     Raises:
         UserError: the file is neither, or an id is not a text.

@@ -81,7 +81,7 @@ class RemoteFolder:
         self._root: str = path.rstrip("/")
 
     def read(self, name: str, limit: int) -> bytes:
-        """The content of a file of at most ``limit`` bytes.
+        """Return the content of a file of at most ``limit`` bytes.
 
         Raises:
             FileNotFoundError: it does not exist.
@@ -214,7 +214,7 @@ class RemoteFolder:
             raise UserError("there is no such bucket", where=self.url, remedy="make it, then push again") from error
 
     def _sizes(self) -> dict[str, int]:
-        """The bytes of every file in the folder, by name."""
+        """Return the bytes of every file in the folder, by name."""
         self._fs.invalidate_cache()
         with suppress(FileNotFoundError):
             files = self._fs.find(self._root, detail=True)
@@ -222,7 +222,7 @@ class RemoteFolder:
         return {}
 
     def _arrived(self, files: Mapping[str, tuple[Path, int]]) -> int:
-        """How many bytes of the files are here, none of which may be too long."""
+        """Return the number of bytes of the files that are here; none may be too long."""
         sizes = [path.stat().st_size if path.is_file() else 0 for path, _ in files.values()]
         for (name, (_, limit)), size in zip(files.items(), sizes, strict=True):
             self._check_size(name, size, limit)
@@ -239,7 +239,7 @@ class RemoteFolder:
         return scheme + separator + host + posixpath.normpath("/" + posixpath.join(folder, name.lstrip("/")))
 
     def _tried(self, work: Callable[[], T]) -> T:
-        """The result of ``work``, which is done again after a lost connection."""
+        """Return the result of ``work``, which is done again after a lost connection."""
         for _ in range(_ATTEMPTS):
             try:
                 return work()

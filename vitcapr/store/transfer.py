@@ -37,7 +37,7 @@ _MOST_OF_A_FILE = 2**31
 
 
 def find_remote(place: RemoteFolder) -> dict[str, Any]:
-    """The sealed manifest of the store in ``place``, checked; the group is wherever it says."""
+    """Return the sealed manifest of the store in ``place``, checked; the group is wherever it says."""
     manifest = _read_manifest(place)
     if manifest is None:
         what, remedy = "no manifest.json there", "check the address, or wait until the store is pushed whole"
@@ -50,7 +50,7 @@ def find_remote(place: RemoteFolder) -> dict[str, Any]:
 
 
 def _read_manifest(place: RemoteFolder) -> dict[str, Any] | None:
-    """The sealed manifest in ``place``, if one is there."""
+    """Return the sealed manifest in ``place``, if one is there."""
     try:
         content = json.loads(place.read(MANIFEST, MOST_OF_A_LIST))
     except FileNotFoundError:
@@ -152,7 +152,7 @@ def _pull_audit(place: RemoteFolder, sealed: Mapping[str, Any], folder: Path, re
 
 
 def _ids(place: RemoteFolder, sealed: Mapping[str, Any], folder: Path) -> list[str]:
-    """The ids of the rows, checked before anything is written."""
+    """Return the ids of the rows, checked before anything is written."""
     identity = identity_in(sealed)
     file = sealed_files(sealed, folder / GROUP)[identity, 0]
     name = _name(sealed["store"], file, folder / GROUP)
@@ -198,5 +198,5 @@ def _refuse_other(
 
 
 def _name(store: str, file: DigestedFile, group: Path) -> str:
-    """The name in a place, where the group is ``store``, of a file of the group here."""
+    """Return the name in a place, where the group is ``store``, of a file of the group here."""
     return f"{store}/{file.path.relative_to(group).as_posix()}"

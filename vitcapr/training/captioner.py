@@ -105,7 +105,7 @@ def train_captioner(
 
 
 def model_arguments(captioner: CaptionerConfig) -> dict[str, Any]:
-    """The arguments of a captioner's model that come from the configuration, not from the data."""
+    """Return the arguments of a captioner's model that come from the configuration, not from the data."""
     own = type(captioner).model_fields.keys() - CaptionerConfig.model_fields.keys()
     return captioner.model_dump(include=own - {"word_vectors", "language_model"})
 
@@ -205,7 +205,7 @@ class CaptionerTask:
 def _objectives(
     training: CaptionerTrainingConfig, tokens: TokenTable, vocabulary: Vocabulary | None, train: np.ndarray
 ) -> list[SelfCritical | None]:
-    """The objective of each phase; None is cross-entropy. The references are counted once, if at all."""
+    """Return the objective of each phase; None is cross-entropy. The references are counted once, if at all."""
     if vocabulary is None or all(phase.objective == "cross_entropy" for phase in training.phases):
         return [None] * len(training.phases)
     reward = CiderReward(tokens, train, len(vocabulary))
@@ -263,7 +263,10 @@ def start_from(model: Captioner, architecture: dict[str, Any], folder: Path) -> 
 
 
 def history_with_rewards(history: History, phases: list[CaptionerPhaseConfig]) -> History:
-    """A row an epoch; in a self-critical phase, minus the loss is the mean reward and stands in ``train_reward``."""
+    """Return a row an epoch.
+
+    In a self-critical phase, minus the loss is the mean reward and stands in ``train_reward``.
+    """
     if all(phase.objective == "cross_entropy" for phase in phases):
         return history
     rows: list[dict[str, float | str]] = []

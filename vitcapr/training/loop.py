@@ -1,4 +1,4 @@
-"""One training loop for every model: phases, mixed precision, validation, and stopping at any step without loss."""
+"""Training loop of every model: phases, mixed precision, validation, and stopping at any step."""
 
 import math
 import time
@@ -41,7 +41,7 @@ class Task(Protocol[Batch]):
     def model(self) -> nn.Module: ...
 
     def batches(self, phase: int, epoch: int, start: int) -> Iterator[Batch]:
-        """The batches of an epoch from batch ``start`` on; the same for the same arguments, whatever came before.
+        """Return the batches of an epoch from batch ``start`` on, the same for the same arguments.
 
         ``epoch`` counts from 1 over all phases.
         """
@@ -52,7 +52,7 @@ class Task(Protocol[Batch]):
         ...
 
     def loss(self, batch: Batch) -> tuple[Tensor, int]:
-        """The mean loss over a batch's items, and how many items those are."""
+        """Return the mean loss over a batch's items, and how many items those are."""
         ...
 
     def validate(self) -> dict[str, float]:
@@ -279,6 +279,6 @@ class Trainer(Generic[Batch]):
 
 
 def rank(scores: Mapping[str, float], select_by: str) -> tuple[float, float]:
-    """What the best epoch has most of: its score, then the smaller loss, which tells epochs of few images apart."""
+    """Sort key of an epoch: the score, then the negative loss, which breaks ties on small validation sets."""
     score, loss = scores[f"validation_{select_by}"], scores["validation_loss"]
     return (-score if select_by == "loss" else score), -loss

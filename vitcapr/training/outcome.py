@@ -46,7 +46,7 @@ class Trained:
 
 
 def digests(data: Manifest, **files: Path | None) -> dict[str, str | None]:
-    """For a card's ``inputs``: the sha256 of each file, or of the weights in a folder, and that of all splits."""
+    """Return the ``inputs`` of a card: the sha256 of each file or of the weights in a folder, and of all splits."""
     paths = {name: path / WEIGHTS if path is not None and path.is_dir() else path for name, path in files.items()}
     of_files = {name: None if path is None else sha256_file(path) for name, path in paths.items()}
     return {**of_files, "images": sha256_bytes("\n".join(data.image_table.column("split")).encode())}
@@ -141,7 +141,7 @@ def _remove_checkpoints(folder: Path) -> None:
 
 
 def with_rate(training: TrainingConfig, rate: float) -> TrainingConfig:
-    """The training with ``rate`` in its first phase; those of the other phases keep their ratio to it."""
+    """Return the training with ``rate`` in its first phase; those of the other phases keep their ratio to it."""
     factor = rate / training.phases[0].learning_rate
     rates = [rate, *(factor * phase.learning_rate for phase in training.phases[1:])]
     phases = [

@@ -17,8 +17,10 @@ def train_backbone(
     report: Reporter,
     backbone: Out[kinds.TrainedBackboneFolder],
 ) -> None:
-    """Train a ViT on the training split and save it in transformers' format. history.csv holds the validation
-    accuracies."""
+    """Train a ViT on the training split and save it in transformers' format.
+
+    history.csv holds the validation accuracies.
+    """
     from vitcapr.demo.backbone import save_backbone, train_vit
     from vitcapr.demo.backbone_targets import names_of_train, read_split, size_of_pictures
     from vitcapr.formats.manifest import read_manifest

@@ -63,7 +63,9 @@ def draw_attended(
 
 @styled
 def attended_words(image: Image.Image, words: Sequence[str], weights: NDArray[np.floating], note: str = "") -> Figure:
-    """The image, then the image under the attention for each word, the word above it; and a note, such as the caption.
+    """Draw the image, then the image under the attention of each word, with an optional note.
+
+    The word stands above its image. The note may be the caption.
 
     One colour scale serves all words, from no attention to the 99.5th percentile of all weights, in multiples
     of an attention spread evenly over the patches; it reaches at least to three times that, so that a captioner
@@ -108,7 +110,7 @@ def heated(image: Image.Image, heat: NDArray[np.floating]) -> Image.Image:
 
 
 def _with_scale(blocks: Sequence[OffsetBox], label: str, most: float) -> Figure:
-    """A page with the colour bar of the attention at its end."""
+    """Return a page with the colour bar of the attention at its end."""
     figure = page(*blocks, space(_SCALE))
     height = figure.get_size_inches()[1]
     bar = figure.add_axes((0.3, (_SCALE - 0.1) / height, 0.4, 0.09 / height))

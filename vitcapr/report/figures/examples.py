@@ -33,7 +33,7 @@ class Attended(NamedTuple):
 
 @contextmanager
 def open_images(manifest: Manifest) -> Iterator[Callable[[int], Image.Image]]:
-    """A function from the row of an image to the image, upright RGB."""
+    """Yield a function from the row of an image to the image, upright RGB."""
     with ImageSource(manifest.image_root) as source:
 
         def read(row: int) -> Image.Image:
@@ -48,7 +48,7 @@ def open_images(manifest: Manifest) -> Iterator[Callable[[int], Image.Image]]:
 
 
 def rows_of_split(manifest: Manifest, split: str, captions: Mapping[str, Mapping[str, DecodedCaption]]) -> list[int]:
-    """The image rows of ``split`` that every model has a caption for, increasing."""
+    """Return the image rows of ``split`` that every model has a caption for, increasing."""
     image_ids = manifest.images["image_id"].tolist()
     rows = [int(row) for row in manifest.rows(split) if all(image_ids[row] in each for each in captions.values())]
     if not rows:
@@ -61,7 +61,7 @@ def rows_of_split(manifest: Manifest, split: str, captions: Mapping[str, Mapping
 
 @dataclass(frozen=True)
 class Choice:
-    """Which examples a figure has: named images, then such with words, then others at random.
+    """Choice of the examples in a figure: named images, then images with given words, then random ones.
 
     Attributes:
         count: of the examples; more if more images are named.
@@ -74,20 +74,23 @@ class Choice:
     words: Sequence[str] = ()
 
     def choose_images(self, data: Manifest, rows: Sequence[int]) -> list[int]:
-        """Some of the image ``rows``, in increasing order."""
+        """Return some of the image ``rows``, in increasing order."""
         named, count = named_rows(data, self.images), max(self.count, len(self.images))
         having = set(data.captions["image_row"][self._have_words(data)])
         return choose(rows, count, lambda row: 2 * (row in named) + (row in having))
 
     def choose_captions(self, data: Manifest, rows: Sequence[int]) -> list[int]:
-        """Some of the caption ``rows``, in increasing order: first those with the words, then those of named images."""
+        """Return some of the caption ``rows``, in increasing order.
+
+        Captions with the words come first, then captions of named images.
+        """
         named, having = set(data.images["image_id"].iloc[named_rows(data, self.images)]), self._have_words(data)
         owners = data.captions["image_id"].tolist()
         return choose(rows, self.count, lambda row: 2 * having.iloc[row] + (owners[row] in named))
 
     @property
     def note(self) -> str:
-        """How the examples were chosen."""
+        """Describe the choice of the examples."""
         random = f"drawn at random with seed {_SEED}"
         named = [*self.images, *self.words]
         return f"those of {', '.join(named)} first, the others {random}" if named else random
@@ -101,8 +104,10 @@ class Choice:
 
 
 def choose(rows: Sequence[int], count: int, rank: Callable[[int], int] = lambda _: 0) -> list[int]:
-    """``count`` of ``rows`` at random, the same every time, in increasing order; those of a higher rank first; all if
-    there are fewer."""
+    """Return ``count`` of ``rows`` at random, the same every time, in increasing order.
+
+    Rows of a higher rank come first. All rows are returned if there are fewer.
+    """
     return sorted(sorted(_shuffle(rows), key=lambda row: -rank(row))[:count])
 
 
@@ -113,8 +118,9 @@ def _shuffle(rows: Sequence[int]) -> list[int]:
 def choose_attended(
     manifest: Manifest, split: str, captions: Path, table: AttentionTable, choice: Choice
 ) -> list[Attended]:
-    """The named images of the split, then images at random up to the count, or to the number of named images if that is
-    larger.
+    """Return the named images of the split, then random ones up to the count.
+
+    All named images are returned if there are more.
 
     With words, each next image is one whose caption holds the most of those words that no image before it has; without,
     it is from the quarter with the longest captions.
@@ -143,7 +149,7 @@ def choose_attended(
 
 
 def named_rows(manifest: Manifest, images: Sequence[str]) -> list[int]:
-    """The rows of images named by id or by file name, in the order of the names."""
+    """Return the rows of images named by id or by file name, in the order of the names."""
     rows = {PurePosixPath(str(path)).name: row for row, path in enumerate(manifest.images["path"])}
     rows |= {str(image_id): row for row, image_id in enumerate(manifest.images["image_id"])}
     for image in images:
@@ -175,7 +181,7 @@ class Run(NamedTuple):
 
 
 def wrong_words(claims: Iterable[Claim]) -> dict[int, str]:
-    """For the place of each wrong word, what is true: "in truth four"."""
+    """Return the correction of each wrong word by its place: "in truth four"."""
     wrong = [claim for claim in claims if not claim.right]
     return {
         place: "not in the picture" if claim.true is None else f"in truth {claim.true}"
@@ -187,7 +193,7 @@ def wrong_words(claims: Iterable[Claim]) -> dict[int, str]:
 def mark_words(
     words: Sequence[str], truths: Mapping[int, str] = MappingProxyType({}), before: Sequence[str] | None = None
 ) -> list[Run]:
-    """A caption word by word.
+    """Return a caption word by word.
 
     Args:
         truths: for the places of wrong words, what is true.

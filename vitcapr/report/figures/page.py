@@ -94,7 +94,7 @@ def wrap(words: Sequence[Word], width: float, bold: bool = False, size: float = 
 
 
 def flow(words: Sequence[Word], width: float, bold: bool = False, size: float = SMALL_TEXT_SIZE) -> OffsetBox:
-    """The box of :func:`wrap`."""
+    """Return the box of :func:`wrap`."""
     return lines_of_text(wrap(words, width, bold, size), bold, size)
 
 
@@ -115,7 +115,7 @@ def picture(image: Image.Image, width: float, height: float, frame: str | None =
 
 
 def space(height: float, width: float = 0) -> OffsetBox:
-    """Nothing, so high and wide."""
+    """Return an empty box of this height and width, in inches."""
     return DrawingArea(72 * width, 72 * height)
 
 
@@ -134,7 +134,7 @@ def height_of(block: OffsetBox) -> float:
 
 
 def cell_width(columns: int, gap: float) -> float:
-    """Of each of ``columns`` columns of a page."""
+    """Return the width of one of ``columns`` columns of a page."""
     return (WIDTH - (columns - 1) * gap) / columns
 
 
@@ -158,7 +158,7 @@ def grid(
 
 
 def page(*blocks: OffsetBox) -> Figure:
-    """A page as high as its blocks."""
+    """Return a page as high as its blocks."""
     content = column(*blocks)
     height = height_of(content) + 2 * MARGIN
     figure = new_figure(PAGE_WIDTH, height, layout=None)
@@ -179,5 +179,5 @@ def print_size(image: Image.Image, width: float) -> Image.Image:
 
 @styled
 def nothing_to_draw(why: str) -> Figure:
-    """A page that says why a picture is missing: a rule names its pictures before the data are known."""
+    """Return a page that says why a picture is missing: a rule names its pictures before the data are known."""
     return page(paragraph(why, WIDTH))

@@ -1,4 +1,4 @@
-"""How well metrics agree with human judgments of captions: Kendall's tau, with intervals over the images.
+"""Agreement of metrics with human judgments of captions: Kendall's tau, with intervals over the images.
 
 The judgments are those of Flickr8k (Hodosh et al., Framing Image Description as a Ranking Task, 2013).
 """
@@ -27,7 +27,7 @@ COMBINED = ("retriever", "sentence_similarity", "bert_score_f1")
 
 
 class Judgment(NamedTuple):
-    """What people said about a candidate caption of an image; the caption may be another image's.
+    """Human judgment of a candidate caption of an image; the caption may be another image's.
 
     Attributes:
         image_id: the image that was shown.
@@ -130,8 +130,9 @@ def drop_candidates(judgments: Sequence[Judgment], corpus: Corpus) -> JudgedCapt
 
 
 def drop_references(judgments: Sequence[Judgment], corpus: Corpus) -> JudgedCaptions:
-    """Keep all candidates, and take those that are judged out of the references of their image: the protocol of
-    Flickr8k-CF.
+    """Keep all candidates, and remove judged captions from the references of their image.
+
+    This is the protocol of Flickr8k-CF.
 
     A caption that was judged for an image is no reference of this image, for any of its candidates. Source: Hessel et
     al. 2021, CLIPScore, the code of appendix A.
@@ -161,10 +162,12 @@ def _judged(
 
 
 class Agreement(NamedTuple):
-    """Attributes:
-    taus: a row for each metric and variant: ``metric, variant, tau, low, high, n``.
-    differences: a row for each variant and two metrics, of ``metric`` less ``other``: ``variant, metric, other,
-        difference, low, high, p_value, verdict``.
+    """Agreement of metrics with people.
+
+    Attributes:
+        taus: a row for each metric and variant: ``metric, variant, tau, low, high, n``.
+        differences: a row for each variant and two metrics, of ``metric`` less ``other``: ``variant, metric, other,
+            difference, low, high, p_value, verdict``.
     """
 
     taus: pd.DataFrame
@@ -223,7 +226,7 @@ def encoder_scores(judged: JudgedCaptions, encoder: SentenceVectors, pool: str) 
 
 
 def retriever_scores(judged: JudgedCaptions, embed_texts: Embed, embed_images: Embed) -> dict[str, Array]:
-    """``retriever`` and ``ref_retriever``, both (N,): CLIPScore and RefCLIPScore with the retriever's vectors."""
+    """Return ``retriever`` and ``ref_retriever``, (N,): CLIPScore and RefCLIPScore by the retriever."""
     counts = [len(texts) for texts in judged.references.values()]
     references = [text for texts in judged.references.values() for text in texts]
     # Candidates share images and references: each is embedded once.
@@ -235,6 +238,6 @@ def retriever_scores(judged: JudgedCaptions, embed_texts: Embed, embed_images: E
 
 
 def combined(scores: Mapping[str, Array]) -> Array:
-    """The mean of :data:`COMBINED`, each with mean 0 and deviation 1 over the candidates: (N,)."""
+    """Return the mean of :data:`COMBINED`, each with mean 0 and deviation 1 over the candidates: (N,)."""
     parts = [(scores[name] - scores[name].mean()) / scores[name].std() for name in COMBINED]
     return np.asarray(np.mean(parts, axis=0))

@@ -70,8 +70,7 @@ def main(
 def _by_vectors(
     judged: "JudgedCaptions", encoder: str | None, retriever: Path | None, photographs: Path | None
 ) -> "tuple[dict[str, Array], list[str]]":
-    """The scores of the encoder and of the retriever that are given, and their combination if both are; their
-    protocol."""
+    """Return the scores of the encoder, of the retriever, and of both combined, with their protocol."""
     from vitcapr.studies.preferences.judgments import COMBINED, combined, encoder_scores, retriever_scores
 
     scores: dict[str, Array] = {}
@@ -97,7 +96,10 @@ def _by_vectors(
 
 
 def _print(agreements: "Agreement", variant: str) -> None:
-    """The correlations, and the difference of each metric from the one with the highest tau of the variant."""
+    """Print the correlations, and the difference of each metric from the best one of the variant.
+
+    The best one has the highest tau.
+    """
     from vitcapr.formats.tables import NOTHING, Table, number, row
     from vitcapr.formats.terminal import print_listing
     from vitcapr.metrics.labels import COLUMNS
