@@ -7,7 +7,8 @@ from pathlib import Path
 
 from snakemake.utils import min_version
 
-from vitcapr.errors import UserError
+from vitcapr.errors import UserError, as_user_error
+from vitcapr.experiment.checks import hub_problems
 from vitcapr.experiment.experiment import Experiment, source_of_configuration
 from vitcapr.experiment.targets import run_again
 from vitcapr.pipeline.paths import RESULTS, use_this_python
@@ -32,6 +33,11 @@ try:
         on_cluster="slurm_partition"
         in (workflow.resource_settings.default_resources or {}),
     )
+    # Only a run asks the hub: neither a plan nor a report nor --unlock, which need no cores.
+    runs = workflow.resource_settings.cores or workflow.resource_settings.nodes
+    if workflow.is_main_process and runs and not workflow.output_settings.dryrun:
+        if problems := list(hub_problems(experiment)):
+            raise as_user_error(problems)
 except UserError as error:
     sys.exit(f"error: {error}")
 

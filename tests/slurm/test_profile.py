@@ -1,7 +1,6 @@
 """What ``snakemake --profile slurm`` plans for each job. On a real Slurm, ``test_cluster.py`` looks at what it got."""
 
 import re
-from pathlib import Path
 
 import pytest
 import yaml
@@ -62,12 +61,10 @@ def test_a_training_requests_a_gpu_per_process_and_a_warning_signal(jobs: dict[s
     assert jobs["train_captioner baseline"].resources["gpu"] == "1"
 
 
-def test_gpu_use_is_planned_where_jobs_have_gpus(
-    jobs: dict[str, DryJob], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_gpu_use_is_planned_where_jobs_have_gpus(jobs: dict[str, DryJob], monkeypatch: pytest.MonkeyPatch) -> None:
     """On a login node, which has none; not on such a machine itself, nor with device: cpu."""
     assert "draw_gpu" in jobs
-    monkeypatch.setattr("vitcapr.stages.draw_gpu.GPU", tmp_path / "nvidiactl")
+    monkeypatch.setattr("vitcapr.pipeline.paths._GPUS", ())
     on_cpu = {**CONFIG, "device": "cpu"}
     for values, on_cluster, planned in ((CONFIG, True, True), (CONFIG, False, False), (on_cpu, True, False)):
         experiment = Experiment.from_config({"experiment": "mine"} | dict(values), on_cluster=on_cluster)
