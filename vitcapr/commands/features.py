@@ -198,20 +198,21 @@ def import_store(
     from vitcapr.store.foreign_files import open_foreign, read_ids
 
     identity = "image_id" if of == "images" else "caption_id"
-    order = None
+    names = []
     if data is not None:
         manifest = read_manifest(data)
-        order = (manifest.image_table if of == "images" else manifest.caption_table).column(identity).tolist()
+        table = manifest.image_table if of == "images" else manifest.caption_table
+        names = [table.column(column).tolist() for column in (identity, *(["path"] if of == "images" else []))]
     given = read_ids(ids) if ids is not None else None
     with Reporter() as reporter, open_foreign(source, given, of) as foreign:
         if array is not None:
             foreign = foreign.only(array)
-        with reporter.track(f"import {source.name}", len(order or foreign.ids), "rows") as tracker:
+        with reporter.track(f"import {source.name}", len(names[0] if names else foreign.ids), "rows") as tracker:
             sealed = import_features(
                 foreign,
                 stores or stores_root(),
                 name or source.stem,
-                ids=order,
+                names=names,
                 identity=identity,
                 grid=_grid(grid),
                 advance=tracker.advance,

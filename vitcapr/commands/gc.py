@@ -14,6 +14,7 @@ from vitcapr.commands.main import typer_app
 from vitcapr.config.reading import read_yaml
 from vitcapr.errors import UserError
 from vitcapr.files import file_states
+from vitcapr.formats.kinds import CHECKPOINT
 from vitcapr.pipeline.dry_run import planned_dag
 from vitcapr.pipeline.records import RUNS, Records, Run, find_experiment_folder
 from vitcapr.pipeline.result_cache import VARIABLE, open_result_cache
@@ -23,8 +24,6 @@ from vitcapr.store.check import unused_stores
 from vitcapr.store.layout import CHECKSUMS
 
 DEFAULT = Path("config.yaml")
-UNFINISHED = "checkpoint"
-"""The folder beside a model from which its training would continue."""
 _RECENT_SECONDS = 3600.0
 """An extraction may still be filling a store that was written to within these."""
 
@@ -117,7 +116,7 @@ def _files(records: Records, run: Run) -> Unused:
     Files without a record stay, because a person may have put them there.
     """
     outputs = list(records.outputs(run))
-    checkpoints = [file for output in outputs for file in (output.parent / UNFINISHED).rglob("*")]
+    checkpoints = [file for output in outputs for file in (output.parent / CHECKPOINT).rglob("*")]
     files = file_states(p for p in (*outputs, *checkpoints, run.path) if is_inside(p, records.experiment))
     size = sum(state.st_size for state in files.values())
     return Unused(f"{records.experiment.name}: {run.name}", _maker(run.made), list(files), size)

@@ -95,6 +95,16 @@ class Captioning(Part):
 
         return path
 
+    def checked_claims(self, wildcards: Wildcards) -> list[str]:
+        """List the claims of the captions of a comparison, where they are checked."""
+        files = self.claims({"": "{root}/captions/{captioner}/{decoding}/{split}/captions.json"})
+        return [path.format(root=self.root, **wildcards) for path in files.values()]
+
+    def compared_claims(self, wildcards: Wildcards) -> list[str]:
+        """List the claims of the captions that a comparison starts from."""
+        folder = self.compared("claims.json")(wildcards).replace("/metrics/", "/captions/", 1)
+        return [folder] if self.checked_claims(wildcards) else []
+
     def _reranking(self, wildcards: Wildcards) -> RerankingConfig:
         return self.config.rerankings[wildcards.reranking]
 

@@ -52,6 +52,25 @@ def read_comparison(path: Path) -> dict[str, Any]:
     return read_format(path, COMPARISON_FORMAT, "a comparison", "compare the two systems")
 
 
+DIFFERENCES = (
+    "before", "after", "metric", "of_before", "of_after", "difference", "low", "high", "p_value", "adjusted", "verdict",
+)  # fmt: skip
+
+
+def write_differences(path: Path, table: pd.DataFrame) -> None:
+    """Write ``differences.csv``: the result of :func:`vitcapr.metrics.comparison.paired_differences`."""
+    write_text(path, frame_to_csv(table))
+
+
+def read_differences(path: Path) -> pd.DataFrame:
+    """Read the columns ``DIFFERENCES``, a row a score and pair of systems."""
+    with reading(path, "a table of differences", "run the stage differences"):
+        table = pd.read_csv(path, keep_default_na=False)
+        if tuple(table.columns) != DIFFERENCES:
+            raise ValueError(f"its columns should be {', '.join(DIFFERENCES)}")
+        return table
+
+
 def write_per_image(path: Path, table: pd.DataFrame) -> None:
     """Write ``per_image.parquet``: ``image_id``, ``caption``, ``tokens``, and the scores or their statistics."""
     with atomic_path(path) as temporary:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import binomtest
 
 from vitcapr.formats.scores import Score
 
@@ -80,7 +81,8 @@ class Comparison(NamedTuple):
     high: float
     """The 95 % bootstrap interval of the difference over images."""
     p_value: float
-    """The two-sided p-value of a randomisation test that swaps the systems' outputs per image."""
+    """The two-sided p-value of a randomisation test that swaps the systems' outputs per image; exact, which is the sign
+    test, where a score counts images."""
 
 
 def ratio(sums: Array) -> Array:
@@ -126,6 +128,10 @@ def compare(a: Measure, b: Measure, samples: int, seed: int) -> Comparison:
     width = a.statistics.shape[1]
     sums = _resampled_sums(np.concatenate([a.statistics, b.statistics], axis=1), samples, seed)
     low, high = percentiles(a.aggregate(sums[:, :width]) - b.aggregate(sums[:, width:]))
+    if _counts_images(a) and _counts_images(b):
+        gained, lost = (int(np.count_nonzero(sign * (a.per_image - b.per_image) > 0)) for sign in (1, -1))
+        exact = binomtest(gained, gained + lost).pvalue if gained + lost else 1.0
+        return Comparison(difference, low, high, float(exact))
 
     random = np.random.default_rng([seed, 1])
     total_a, total_b = a.statistics.sum(axis=0), b.statistics.sum(axis=0)
@@ -136,6 +142,12 @@ def compare(a: Measure, b: Measure, samples: int, seed: int) -> Comparison:
         apart = np.abs(a.aggregate(total_a + exchanged) - b.aggregate(total_b - exchanged))
         as_far += int(np.count_nonzero(apart >= abs(difference) - 1e-12))
     return Comparison(difference, low, high, (1 + as_far) / (1 + samples))
+
+
+def _counts_images(measure: Measure) -> bool:
+    """Whether the score is the share of images that have a property."""
+    counted, of = measure.statistics[:, 0], measure.statistics[:, -1]
+    return measure.aggregate is ratio and bool((of == 1).all() and np.isin(counted, (0, 1)).all())
 
 
 def verdict(low: float, high: float) -> str:

@@ -36,6 +36,8 @@ class ScoreColumn(NamedTuple):
         help: what the score is, where the label does not say it.
         better: high, low, or empty where neither is better.
         places: decimals of the score; a difference of two scores has one more, unless it is a count.
+        main: whether systems are tested in this score. The first page says which differences are shown, corrected for
+            the number of these tests.
     """
 
     name: str
@@ -45,6 +47,7 @@ class ScoreColumn(NamedTuple):
     places: int = 1
     help: str = ""
     better: str = "high"
+    main: bool = False
 
     @property
     def short(self) -> str:

@@ -10,6 +10,7 @@ import platform
 import re
 import resource
 import shlex
+import shutil
 import socket
 import time
 from collections.abc import Mapping
@@ -20,7 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from vitcapr.errors import UserError
+from vitcapr.files import sha256_file
+from vitcapr.formats.kinds import CHECKPOINT
 from vitcapr.pipeline import records
+from vitcapr.pipeline.owner import owned
 from vitcapr.pipeline.stage import COMMAND, DEVICE, Parameter, Role, Stage, get_dotted
 from vitcapr.progress import Reporter, is_first_process, is_started_by_torchrun
 
@@ -110,14 +114,17 @@ def run_stage(stage: Stage, /, log: Path | None = None, **values: Any) -> None:
         job.compute()
     else:
         records.check_as_written(inputs, writers)
-        _run_recorded(job, record, inputs)
+        with owned(record, lambda line: _say(job, line)) as waited:
+            _run_recorded(job, record, inputs, waited)
+    _remove_unfinished(job)
 
 
-def _run_recorded(job: Job, record: Path, inputs: records.Files) -> None:
+def _run_recorded(job: Job, record: Path, inputs: records.Files, waited: bool) -> None:
     """Run a job, or restore its results, and write its record.
 
     Args:
         inputs: the facts of the input files, from before the stage runs: files may change during hours of work.
+        waited: another process has worked on this job until now, and may have finished it.
 
     Raises:
         UserError: an input or a file of the user changes while the stage runs.
@@ -133,6 +140,11 @@ def _run_recorded(job: Job, record: Path, inputs: records.Files) -> None:
     own_files = user_files(stage, settings, job.plain)
     made_of = fingerprint(stage, settings, job.plain, results)
     code, targets = job_code(stage.module, made_of["settings"]), find_targets(job)
+    expected: dict[str, Any] = {"code": code, "settings": job.settings, "values": stage.values_of(job.plain)}
+    expected |= {"files": made_of["files"], "inputs": inputs}
+    if waited and (maker := _finished_by(record, expected, targets)):
+        _say(job, f"finished meanwhile by {maker}")
+        return
     key = cache_key({"stage": stage.name, **made_of, "inputs": read_by_name(job, inputs), "threads": threads()})
     cache = open_result_cache(results) if stage.cached else None
     entry = None if cache is None else cache.find(key)
@@ -162,11 +174,7 @@ def _run_recorded(job: Job, record: Path, inputs: records.Files) -> None:
         "format": records.FORMAT,
         "stage": stage.name,
         "command": shlex.join(stage.command(job.plain, job.log)),
-        "code": code,
-        "settings": job.settings,
-        "values": stage.values_of(job.plain),
-        "files": made_of["files"],
-        "inputs": inputs,
+        **expected,
         "outputs": records.file_facts(job.files(Role.OUTPUT)),
         "made": made,
         "result_cache": None if cache is None else {"key": key, "restored": started if entry is not None else None},
@@ -174,6 +182,31 @@ def _run_recorded(job: Job, record: Path, inputs: records.Files) -> None:
     write_json(record, content)
     for written in (*_existing(targets).values(), record):
         remove_remains(written)
+
+
+def _finished_by(record: Path, expected: Mapping[str, Any], targets: Mapping[str, Path]) -> str:
+    """Name who has done exactly this job, if its outputs are whole; else return an empty string."""
+    try:
+        run = records.read_run(record)
+    except UserError:
+        return ""
+    same = all(getattr(run, name) == value for name, value in expected.items())
+    outputs = {path.as_posix(): path for path in targets.values()}
+    whole = run.outputs.keys() == outputs.keys() and all(
+        path.is_file() and sha256_file(path) == run.outputs[name]["sha256"] for name, path in outputs.items()
+    )
+    return f"{run.made['user']} on {run.made['host']}" if same and whole else ""
+
+
+def _remove_unfinished(job: Job) -> None:
+    """Remove what a finished training would continue from: four times the bytes of its model.
+
+    Not before the record and the entry of the result cache stand: until then, a job that is killed ends at once when
+    it starts again.
+    """
+    for parameter in job.stage.of_role(Role.OUTPUT):
+        if parameter.files and (folder := job.values[parameter.name]) is not None:
+            shutil.rmtree(folder / CHECKPOINT, ignore_errors=True)
 
 
 def find_targets(job: Job) -> dict[str, Path]:

@@ -1,7 +1,6 @@
 """Examples of the first page.
 
-They are the result in sentences, pictures with captions and attention, the queries that a model answers best and worst,
-and training curves.
+They are pictures with captions and attention, the queries that a model answers best and worst, and training curves.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,11 +17,8 @@ from vitcapr.formats.captions import read_attention, read_captions
 from vitcapr.formats.claims import Claim
 from vitcapr.formats.embeddings import read_embeddings
 from vitcapr.formats.manifest import Manifest
-from vitcapr.formats.scores import RankFile, read_comparison
+from vitcapr.formats.scores import RankFile
 from vitcapr.formats.tables import Table
-from vitcapr.metrics.base import ORACLE
-from vitcapr.metrics.bootstrap import NOT_SHOWN
-from vitcapr.metrics.labels import COLUMNS
 from vitcapr.metrics.spread import Seeded, paired, spread
 from vitcapr.report.attended import encoded
 from vitcapr.report.direction import Direction, Match, Show, image_to_text, text_to_image
@@ -40,8 +36,6 @@ _KINDS = {"finetuned_dual_encoders": "fine-tuned dual encoders", "backbones": "b
 QUERIES = 2
 """Shown of each kind."""
 MATCHES = 3
-_CAPTION_SCORES = ("cider", "meteor", "rouge_l", "bleu_4")
-_RETRIEVAL_SCORES = ("t2i_recall_1", "i2t_recall_1")
 Shown = Picture | str
 
 
@@ -52,50 +46,9 @@ class Query(NamedTuple):
     matches: list[tuple[Shown, Match, int]]
 
 
-def sentences(summary: pd.DataFrame, split: str, comparisons: Sequence[Path]) -> list[str]:
-    """Return the best captioner and the best retrieval model of a split, and the paired gain of every reranking.
-
-    An oracle, which chooses its captions with the references, is never the best.
-    """
-    part = summary[summary["split"] == split]
-    kinds = ((_CAPTION_SCORES, "captions"), (_RETRIEVAL_SCORES, "retrieval"))
-    lines = [_best(part, names, kind) for names, kind in kinds]
-    lines += [_gain(read_comparison(path)) for path in comparisons]
-    return list(filter(None, lines))
-
-
 def seed_tables(summary: pd.DataFrame, models: Mapping[str, Seeded]) -> list[Table]:
     """Mean and spread over the seeds of each model, and models in pairs; none without models of several seeds."""
     return spread_tables(spread(summary, models), paired(summary, models)) if models else []
-
-
-def _best(summary: pd.DataFrame, names: Sequence[str], kind: str) -> str:
-    """Return the system with the highest of the first of the scores that the summary has."""
-    for name in names:
-        every = summary[summary["metric"] == name]
-        scores = every[~every["protocol"].str.startswith(ORACLE)]
-        left_out = len(every) - len(scores)
-        if len(scores):
-            first = scores.sort_values("value", ascending=False, kind="stable").iloc[0].to_dict()
-            system = ", ".join(filter(None, (first["model"], first["decoding"])))
-            among = f"the highest of {len(scores)} systems" if len(scores) > 1 else "the only system"
-            among += ", the oracle left out" if left_out else ""
-            column = COLUMNS[name]
-            return f"Best {kind}: {system} with {column.label} {column.cell(first).shown}, {among}."
-    return ""
-
-
-def _gain(comparison: Mapping[str, Any]) -> str:
-    """Return the difference of a comparison in its first score; empty without one, and for an oracle."""
-    before, after = comparison["before"], comparison["after"]
-    name = next((name for name in _CAPTION_SCORES if name in comparison["metrics"]), None)
-    if name is None or after["protocol"].startswith(ORACLE):
-        return ""
-    one, column = comparison["metrics"][name], COLUMNS[name]
-    difference = column.difference(one["difference"], one["low"], one["high"]).shown
-    finding = "" if one["verdict"] != NOT_SHOWN else f": {NOT_SHOWN}"
-    systems = [", ".join(filter(None, (side["model"], side["decoding"]))) for side in (after, before)]
-    return f"Gain of {systems[0]} over {systems[1]}, on the same images: {column.label} {difference}{finding}."
 
 
 def attention_picture(

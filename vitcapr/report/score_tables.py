@@ -141,6 +141,28 @@ def comparison_page(content: Mapping[str, Any]) -> str:
     return "\n".join([to_markdown(table), *lines, f"- comparison: `{content['protocol']}`"]) + "\n"
 
 
+def difference_table(rows: pd.DataFrame) -> Table:
+    """Lay out the paired differences of all systems (:func:`vitcapr.metrics.comparison.paired_differences`)."""
+    lines = []
+    for one in rows.to_dict("records"):
+        column = COLUMNS[str(one["metric"])]
+        scores = column.exact(one["of_before"]), column.exact(one["of_after"])
+        difference = column.difference(one["difference"], one["low"], one["high"])
+        p_values = (f"{one[key]:.3f}" for key in ("p_value", "adjusted"))
+        lines.append(
+            row(column.label, one["after"], one["before"], *scores[::-1], difference, *p_values, one["verdict"])
+        )
+    return Table(
+        "Paired differences",
+        ("score", "system", "against", "score of it", "of the other", "difference", "p", "corrected", "finding"),
+        tuple(lines),
+        align="lllrrrrrl",
+        caption="On the same images; 95 % intervals by resampling images; p by exchanging the systems image by image. "
+        f"Corrected: after Benjamini and Hochberg, for the {len(rows)} tests of this table. A difference is shown "
+        "where the corrected p is below 0.05.",
+    )
+
+
 def spread_tables(spread: pd.DataFrame, paired: pd.DataFrame) -> list[Table]:
     """Return a table for each data set and split, and one of the pairs, from :mod:`vitcapr.metrics.spread`."""
     places = spread.groupby(["dataset", "split"], sort=False)

@@ -14,7 +14,7 @@ from vitcapr.batches.sources import feature_dims, read_rows
 from vitcapr.batches.texts import PAD, WordTexts
 from vitcapr.config.captioner import CaptionerConfig, LanguageModelCaptionerConfig
 from vitcapr.config.training import CaptionerPhaseConfig, CaptionerTrainingConfig
-from vitcapr.encoders.precision import dtype_name, resolve_dtype
+from vitcapr.encoders.precision import dtype_name
 from vitcapr.encoders.staging import to_device
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import Manifest
@@ -28,7 +28,7 @@ from vitcapr.progress import Reporter
 from vitcapr.store.reader import FeatureStore
 from vitcapr.training import distributed
 from vitcapr.training.checkpoints import start_embedding
-from vitcapr.training.outcome import train_into
+from vitcapr.training.outcome import train_into, training_dtype
 from vitcapr.training.phases import images_in_batch
 from vitcapr.training.self_critical import CiderReward, GreedyCider, SelfCritical
 
@@ -60,7 +60,7 @@ def train_captioner(
         start: folder of a captioner of the same architecture, from whose weights training starts.
     """
     training = captioner.training
-    dtype = resolve_dtype(training.precision, device)
+    dtype = training_dtype(training.precision, device, folder, card, reporter)
     architecture = {
         "kind": captioner.architecture,
         "vocabulary": len(words),

@@ -85,8 +85,8 @@ class Trainer(Generic[Batch]):
     """Trains a task's model, and continues where an earlier run of the same command stopped.
 
     Args:
-        folder: where the state lives; it survives a stop and is never a declared output.
-        identity: names everything the training depends on; a state of another identity is not continued.
+        folder: where the state lives; it survives a stop and is never a declared output. Everything that the training
+            depends on decides its name.
         rates: the weights to train, each group with the factor on its learning rate; None trains all of them alike.
 
     Attributes:
@@ -102,12 +102,11 @@ class Trainer(Generic[Batch]):
         device: torch.device,
         dtype: torch.dtype,
         folder: Path,
-        identity: str,
         reporter: Reporter,
         rates: Iterable[tuple[list[nn.Parameter], float]] | None = None,
     ) -> None:
         self.task, self.training, self.device, self.dtype = task, training, device, dtype
-        self.folder, self.identity, self.reporter = folder, identity, reporter
+        self.folder, self.reporter = folder, reporter
         self.best_file, self.gpu_file = folder / "best.safetensors", folder / "gpu.csv"
         self.model = task.model.to(device)
         trained = [weight for weight in self.model.parameters() if weight.requires_grad]
@@ -253,7 +252,6 @@ class Trainer(Generic[Batch]):
         for number, state in enumerate(random):
             tensors |= checkpoints.with_prefix(f"random-{number}", state)
         facts: dict[str, Any] = {
-            "identity": self.identity,
             "position": asdict(self.position),
             "average_updates": self.average.updates,
             "scaler": self.scaler.state_dict(),
@@ -265,9 +263,6 @@ class Trainer(Generic[Batch]):
         if state is None:
             return
         tensors, facts = state
-        if facts["identity"] != self.identity:
-            self.reporter.line("an earlier training had other settings, inputs or code: starting afresh")
-            return
         self.model.load_state_dict(checkpoints.below("model", tensors))
         restore_optimizer(self.optimizer, checkpoints.below("optimizer", tensors))
         checkpoints.restore_random(checkpoints.below(f"random-{distributed.rank()}", tensors))

@@ -19,7 +19,7 @@ from vitcapr.config.dual_encoder import (
     RetrieverConfig,
 )
 from vitcapr.config.training import DualEncoderTrainingConfig
-from vitcapr.encoders.precision import dtype_name, resolve_dtype
+from vitcapr.encoders.precision import dtype_name
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.tokens import TokenTable
@@ -28,7 +28,7 @@ from vitcapr.models.towers import ImageTower
 from vitcapr.progress import Reporter
 from vitcapr.store.reader import FeatureStore, open_features
 from vitcapr.training.checkpoints import start_embedding
-from vitcapr.training.outcome import Rates, train_into
+from vitcapr.training.outcome import Rates, train_into, training_dtype
 from vitcapr.training.retriever_task import RetrieverTask
 
 _BLOCK = 4096
@@ -201,7 +201,7 @@ def train_encoder(
         card, rates_of: as for ``train_into``.
         task: further arguments of :class:`RetrieverTask`.
     """
-    dtype = resolve_dtype(training.precision, device)
+    dtype = training_dtype(training.precision, device, folder, card, reporter)
 
     def make_task() -> RetrieverTask:
         torch.manual_seed(seed)
