@@ -16,7 +16,7 @@ from vitcapr.commands.config import check
 from vitcapr.config.captioner import PatchAttentionConfig
 from vitcapr.config.training import CaptionerPhaseConfig
 from vitcapr.errors import UserError
-from vitcapr.experiment.checks import hub_problems
+from vitcapr.experiment.checks import lacks
 from vitcapr.experiment.experiment import Experiment, load_experiment
 from vitcapr.store.exchange import import_features
 from vitcapr.store.foreign_files import open_foreign
@@ -234,15 +234,15 @@ def test_a_folder_that_cannot_be_written_is_one_line(study: Path, monkeypatch: p
 
 
 def test_what_this_machine_lacks_is_one_line(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    values = yaml.safe_load(write(study, **reading(prefix(0)), device="cuda").read_text())
-    Experiment.from_config({**values, "device": "cpu"}, results=study / "results")
+    experiment = load_experiment(write(study, **reading(prefix(0)), device="cuda"))
     monkeypatch.setattr("vitcapr.pipeline.paths._GPUS", ())
     monkeypatch.setattr("vitcapr.experiment.checks.find_spec", lambda _: None)
-    lora = r"peft is not installed \(captioners\.a\.train: lora\); pip install 'vitcapr\[language-model\]'"
-    with pytest.raises(UserError, match=rf"(?s)no GPU is on this machine \(device: cuda\).*{lora}"):
-        Experiment.from_config(values, results=study / "results")
-    with pytest.raises(UserError, match=lora):
-        Experiment.from_config(values, results=study / "results", on_cluster=True)
+    monkeypatch.setattr("vitcapr.experiment.checks._missing_checkpoints", lambda _: ())
+    gpu, lora = map(str, lacks(experiment))
+    assert gpu == "no GPU is on this machine (device: cuda); set device to auto or cpu"
+    assert lora.startswith("the library peft is not installed (captioners.a.train: lora); pip install 'vitcapr[lang")
+    experiment.on_cluster = True
+    assert list(map(str, lacks(experiment))) == [lora]
 
 
 @pytest.mark.parametrize(
@@ -263,12 +263,12 @@ def test_the_hub_is_asked_for_a_checkpoint_and_not_waited_for(
         time.sleep(answer or 0)
 
     experiment = load_experiment(write(study, **with_backbone("org/name")))
-    (offline,) = hub_problems(experiment)
+    (offline,) = lacks(experiment)
     assert "checkpoint 'org/name': HF_HUB_OFFLINE is set, and the cache of the hub does not hold it" in str(offline)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     monkeypatch.setattr("vitcapr.experiment.checks.PATIENCE", 0.1 if answer == 1.0 else 5.0)
     monkeypatch.setattr("huggingface_hub.HfApi.model_info", model_info)
-    problems = list(map(str, hub_problems(experiment)))
+    problems = list(map(str, lacks(experiment)))
     assert len(problems) == (message is not None)
     assert (message or "") in "".join(problems)
 

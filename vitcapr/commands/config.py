@@ -25,7 +25,7 @@ from vitcapr.config.base import Section, conditions
 from vitcapr.config.contradictions import missing_languages
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.errors import UserError, as_user_error
-from vitcapr.experiment.checks import empty_splits, endless_warm_ups, hub_problems, too_many_pairs
+from vitcapr.experiment.checks import empty_splits, endless_warm_ups, lacks, too_many_pairs
 from vitcapr.experiment.experiment import Experiment, load_experiment, names_of, read_config
 from vitcapr.formats.tables import Table, row, to_markdown
 from vitcapr.metrics.bootstrap import few_images
@@ -48,7 +48,7 @@ def check(
     where = names_of(files)
     print_lines(*missing_lines(Experiment(read_config(*files))))
     experiment = load_experiment(*files)
-    if problems := list(hub_problems(experiment)):
+    if problems := list(lacks(experiment)):
         raise as_user_error(problems)
     sizes, languages, captions = splits_and_languages(experiment)
     errors = [UserError(what, where=where) for what in missing_languages(experiment.config, languages)]

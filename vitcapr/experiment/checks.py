@@ -46,9 +46,6 @@ def problems(experiment: "Experiment") -> Iterator[UserError]:
             where=config.experiment,
             remedy=f"name something under {', '.join(sections[:-1])} or {sections[-1]}",
         )
-    if config.device == "cuda" and not (experiment.on_cluster or gpu_exists()):
-        yield UserError("no GPU is on this machine", where="device: cuda", remedy="set device to auto or cpu")
-    yield from _missing_libraries(experiment)
     yield from _read_only_folders(experiment)
     for name in models.backbones:
         if models.is_trained(name) and not experiment.dataset.has_objects:
@@ -79,7 +76,15 @@ def problems(experiment: "Experiment") -> Iterator[UserError]:
         yield error
 
 
-def hub_problems(experiment: "Experiment") -> Iterator[UserError]:
+def lacks(experiment: "Experiment") -> Iterator[UserError]:
+    """Yield the problems of this machine, which a plan does not need to solve: GPU, libraries and checkpoints."""
+    if experiment.config.device == "cuda" and not (experiment.on_cluster or gpu_exists()):
+        yield UserError("no GPU is on this machine", where="device: cuda", remedy="set device to auto or cpu")
+    yield from _missing_libraries(experiment)
+    yield from _missing_checkpoints(experiment)
+
+
+def _missing_checkpoints(experiment: "Experiment") -> Iterator[UserError]:
     """Yield the checkpoints that neither a folder nor the cache of the hub has and that the hub does not offer.
 
     The hub is asked for all of them at once, for at most ``PATIENCE`` seconds. Features that are sealed need none.

@@ -40,9 +40,10 @@ def find_store(name: str, results: Path = RESULTS) -> Path:
     return folder if folder.suffix == ".json" else folder / "manifest.json"
 
 
-def use_this_python() -> None:
-    """Make the rules use the Python that runs Snakemake, even if its environment is not activated.
+def extend_path() -> None:
+    """Make the rules use the Python that runs Snakemake, even if its environment is not activated, and our sbatch.
 
     A rule's conda environment is activated later and takes precedence.
     """
-    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    first = [str(Path(sys.executable).parent), str(WORKFLOW / "profiles/slurm/bin")]
+    os.environ["PATH"] = os.pathsep.join([*first, os.environ.get("PATH", "")])
