@@ -36,8 +36,8 @@ def splits_and_languages(experiment: Experiment) -> tuple[Counter[str], Collecti
     from vitcapr.data.readers import leave_out, list_data_set
 
     with list_data_set(data.dataset, **section.keys()) as (source, listing):
-        if listing.note:
-            print_lines(listing.note)
+        for note in listing.notes:
+            print_lines(note)
         if data.leave_out:
             listing = leave_out(listing, find_data(data.leave_out), data.leave_out_above)
         languages = listing.captions["language"].fillna("en")

@@ -24,9 +24,9 @@ from vitcapr.files import canonical_json, sha256_file, write_bytes
 
 FORMAT = "vitcapr-digests-1"
 ANNOUNCED_BYTES = 64 << 20
-# A file may change again within one tick of the file system's clock and keep size and times; as git does,
-# a hash is remembered only if the file had been at rest for longer than any file system's tick.
-AT_REST_NS = 2_000_000_000
+# A file may change again within one tick of the file system's clock, or in a mapped page that Linux writes after up to
+# 30 s, and keep size and times; a hash is remembered only if the file had been at rest for longer.
+AT_REST_NS = 60_000_000_000
 NO_FILE = "no file"
 """In place of the hash of what is not a regular file. No stage reads it."""
 

@@ -79,6 +79,12 @@ def match_images(
     return matches
 
 
+def names_one_photograph(one: str, other: str) -> bool:
+    """Return whether two file names have the same number in COCO's form, as in the files of 2014 and of 2017."""
+    numbers = [_COCO_NUMBER.sub("", stem) for stem in map(_stem, (one, other)) if _COCO_NUMBER.match(stem)]
+    return len(numbers) == 2 and numbers[0] == numbers[1]
+
+
 def in_one_folder(one: str, other: str) -> bool:
     """Return whether the folders of one path end those of the other: ``dogs/1.jpg`` is no image of ``cats``."""
     folders = [path[:-1] for path in map(_parts, (one, other))]
