@@ -20,6 +20,7 @@ from vitcapr.pipeline.rule import (
     list_files,
     one_of,
 )
+from vitcapr.pipeline.staleness import let_records_decide
 
 min_version("9.19")
 
@@ -81,6 +82,7 @@ rule all:
         targets.tables,
 
 
+let_records_decide(workflow, results)
 try:
     check_rules(workflow.rules)
 except UserError as error:

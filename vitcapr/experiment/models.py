@@ -149,9 +149,8 @@ class Models(ScoredModels):
     @property
     def scoring_encoders(self) -> list[str]:
         """The text encoders that score captions."""
-        metrics = self.config.metrics
-        used = (metrics.clip_score, metrics.sentence_similarity, metrics.bert_score)
-        return [each.text_encoder for each in used if each is not None]
+        clip_score = self.config.metrics.clip_score
+        return [clip_score.text_encoder] if clip_score else []
 
     @property
     def word_vectors(self) -> list[str]:
