@@ -161,9 +161,9 @@ def read_captions(
         written = {image: CocoCaption(image_id=image, caption=given[0]) for image, given in texts.items()}
     if not written:
         raise UserError("there is no caption to score", where=where)
-    names, ids = [name for name in written if name not in references and name not in files], list(files)
-    places = match_images(names, list(files.values()), where)
-    image_of = {name: ids[places[name]] if name in places else name for name in written}
+    ids = list({**references, **files})
+    rows = match_images([list(written)], [ids, [files.get(image, image) for image in ids]], where)
+    image_of = {name: name if row is None else ids[row] for name, row in zip(written, rows, strict=True)}
     if unknown := [name for name, image in image_of.items() if image not in references]:
         what = f"{len(unknown)} of {len(written)} captions are of images that have no reference"
         remedy = "give the references of these images, or leave the captions out"

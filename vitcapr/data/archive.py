@@ -5,6 +5,7 @@ import posixpath
 import tarfile
 import threading
 import zipfile
+from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -19,6 +20,8 @@ TAR = ".tar"
 INDEXES = 64
 """Tars whose members are in memory. CC12M has 1,242 tars and LAION 41,000, more than the files a process may open."""
 
+_MOST_NAMES = 64
+"""Of one folder: links between many folders would give them more names than there are files."""
 _PIECE = 2**20
 """Bytes between two members that are read at a time."""
 
@@ -42,28 +45,35 @@ def scan(folder: Path) -> Iterator[tuple[str, "os.DirEntry[str]"]]:
 
     Each comes as (path relative to the folder with ``/``, entry).
 
-    Links to folders are followed, each folder once, so that a link to a parent ends.
+    Links to folders are followed, but not to a folder that leads to the link. A folder with two names is read under
+    both, so that the order in which folders and links were made does not matter.
+
+    Raises:
+        UserError: links lead to one folder under too many names.
     """
-    seen = set()
-    pending = [("", folder)]
+    names: Counter[tuple[int, int]] = Counter()
+    pending: list[tuple[str, Path, frozenset[tuple[int, int]]]] = [("", folder, frozenset())]
     while pending:
-        prefix, path = pending.pop()
+        prefix, path, above = pending.pop()
         status = path.stat()
-        if (status.st_dev, status.st_ino) in seen:
+        place = (status.st_dev, status.st_ino)
+        if place in above:
             continue
-        seen.add((status.st_dev, status.st_ino))
+        names[place] += 1
+        if names[place] > _MOST_NAMES:
+            raise UserError(f"links give one folder more than {_MOST_NAMES} names", where=path, remedy="remove links")
         with os.scandir(path) as entries:
             for entry in entries:
                 if is_junk(entry.name):
                     continue
                 if _is_folder(entry):
-                    pending.append((f"{prefix}{entry.name}/", Path(entry.path)))
+                    pending.append((f"{prefix}{entry.name}/", Path(entry.path), above | {place}))
                 else:
                     yield f"{prefix}{entry.name}", entry
 
 
 def _is_folder(entry: "os.DirEntry[str]") -> bool:
-    """Return a link to itself is no folder."""
+    """Return whether an entry is a folder; a link to itself is not."""
     try:
         return entry.is_dir()
     except OSError:

@@ -59,13 +59,13 @@ class Listing:
         captions: those of :class:`ListedCaption`, with ``image_row`` in place of ``image_id``, -1 for an unknown image;
             in the data set's own order, each text in one line. Ids may repeat and texts be empty.
         rejected: (item, reason) of what the reader could not even list.
-        note: a line for the user about the splits, or nothing.
+        notes: lines for the user, about the splits and the ids.
     """
 
     images: pd.DataFrame
     captions: pd.DataFrame
     rejected: Sequence[tuple[str, str]] = field(default=())
-    note: str = ""
+    notes: Sequence[str] = ()
 
     @classmethod
     def from_records(
@@ -74,8 +74,18 @@ class Listing:
         captions: Iterable[ListedCaption],
         rejected: Sequence[tuple[str, str]] = (),
     ) -> Self:
+        """List records. If ids of captions repeat, all captions are numbered by their images instead."""
         frame = text_columns(images, ListedImage._fields)
-        return cls(frame, caption_columns(captions, frame), rejected)
+        captions = list(captions)
+        again = Counter(caption.caption_id for caption in captions)
+        notes = []
+        if twice := len(captions) - len(again):
+            notes = [f"{twice} ids of captions repeat, so captions are numbered by their images"]
+            numbers: Counter[str] = Counter()
+            for place, caption in enumerate(captions):
+                captions[place] = caption._replace(caption_id=f"{caption.image_id}#{numbers[caption.image_id]}")
+                numbers[caption.image_id] += 1
+        return cls(frame, caption_columns(captions, frame), rejected, notes)
 
 
 def caption_columns(captions: Iterable[ListedCaption], images: pd.DataFrame) -> pd.DataFrame:
@@ -280,8 +290,8 @@ def collect(
 
     Returns the path of the manifest. Captions without a language are English.
     """
-    if listing.note:
-        reporter.line(listing.note)
+    for note in listing.notes:
+        reporter.line(note)
     checked = check(listing, source, checks, reporter, join_copies=join_copies, limit=limit)
     images, captions = checked.images, checked.captions
     manifest = write_manifest(

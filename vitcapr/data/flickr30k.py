@@ -136,10 +136,7 @@ def read_release(
     for table in tables:
         for row in read_rows(root / table, _COLUMNS, rejected, key="data.flickr30k.images", name=table):
             path, name = picture_path(table, row.number - 1), PurePosixPath(row.name("name")).name
-            try:
-                texts = captions_of(row.cells["caption"])
-            except TypeError as error:
-                rejected.append((path, OddRow(error)))
+            if not (texts := captions_of(row.cells["caption"], path, rejected)):
                 continue
             if not name:
                 rejected.append((path, OddRow("row without the name of its image")))

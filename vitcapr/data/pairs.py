@@ -63,8 +63,10 @@ def list_table(file: Path, *, images: Path, encoded: bool, unpack_to: Path) -> t
     rejected: Rejected = []
     table_columns = Columns({**NAMES, "category": ("category",)}, needed=("text", "image"))
     for row in read_rows(file, table_columns, rejected, key="data.pairs.table"):
+        if not (texts := captions_of(row.cells.get("text"), row.place, rejected)):
+            continue
         try:
-            text, *more = captions_of(row.cells.get("text"))
+            text, *more = texts
             if more:
                 raise TypeError("a list of captions: a pair has one")
             language = row.text("language") or detect_language(text)

@@ -106,23 +106,27 @@ class Row:
         return self.text(column) if type(self.cells.get(column)) in (str, int) else ""
 
 
-def captions_of(cell: Any) -> list[str]:
+def captions_of(cell: Any, place: str, rejected: Rejected) -> list[str]:
     """Return the captions of a cell: one, or the entries of a list. An empty cell is an empty caption.
 
     In CSV and TSV a list is written as JSON, or as Python and numpy print a list of texts.
 
-    Raises:
-        TypeError: it is something else, such as a number or a list of numbers; or it says that there is no value.
+    Whatever else it holds, such as a number or the word ``nan``, is added to ``rejected`` with its ``place`` and the
+    reason; the captions beside it stay.
     """
     if isinstance(cell, str) and cell.lstrip().startswith(("[", "{", "(", "array(")):
         cell = _parse_list(cell.strip())
-    cells = cell if isinstance(cell, list) else [cell]
-    for one in cells:
-        if not isinstance(one, str | None):
-            raise TypeError(f"a caption is a text or a list of texts, not {one!r:.40}")
-        if one and one.strip(" []()").lower() in _MISSING:
-            raise TypeError(f"no caption: the cell says {one.strip()!r}")
-    return [one or "" for one in cells] or [""]
+    captions = [_caption(one) for one in (cell if isinstance(cell, list) else [cell])] or [""]
+    rejected += [(place, one) for one in captions if isinstance(one, OddRow)]
+    return [one for one in captions if not isinstance(one, OddRow)]
+
+
+def _caption(cell: Any) -> str | OddRow:
+    if not isinstance(cell, str | None):
+        return OddRow(f"a caption is a text or a list of texts, not {cell!r:.40}")
+    if cell and cell.strip(" []()").lower() in _MISSING:
+        return OddRow(f"no caption: the cell says {cell.strip()!r}")
+    return cell or ""
 
 
 def _parse_list(text: str) -> Any:
@@ -134,7 +138,7 @@ def _parse_list(text: str) -> Any:
         if _LIST.fullmatch(bare):
             return [ast.literal_eval(one) for one in re.findall(_TEXT, bare)]
     if _LIKE_LIST.match(text):
-        raise TypeError(f"the list must be JSON, not {text!r:.40}")
+        return OddRow(f"the list must be JSON, not {text!r:.40}")
     return text
 
 

@@ -16,6 +16,7 @@ from vitcapr.data.beside import CaptionTable, find_tables, holds_rows
 from vitcapr.data.coco import list_coco
 from vitcapr.data.collect import ListedImage, Listing, one_line
 from vitcapr.data.images import SUFFIXES, ImageSource
+from vitcapr.data.marks import ENTRY_MARKS, not_counted
 from vitcapr.data.rows import Columns, captions_of, read_rows
 from vitcapr.data.splits import Splits, make_splits, parse_split, put_in_split, splits_in
 from vitcapr.data.tables import split_table_path
@@ -61,7 +62,7 @@ def list_images(
     """
     named = [Path(file) for file in ([captions] if isinstance(captions, str) else captions or [])]
     by_name = splits in ("auto", "given")
-    note, rejected = "", list[tuple[str, str]]()
+    note, notes, rejected = "", list[str](), list[tuple[str, str]]()
     used: set[str] = set()
     if named and all(map(_is_coco, named)):
         if idle := [column for column, name in columns.items() if name is not None]:
@@ -72,7 +73,7 @@ def list_images(
             split_of, note = splits_in(map(str, named), _DRAWN)
             if split_of:
                 listing = list_coco(files, {file: split_of[str(file)] for file in named}, _CAPTIONS_KEY)
-        images, captioned = listing.images, listing.captions
+        images, captioned, notes = listing.images, listing.captions, [*listing.notes]
         images = images.assign(split=images["split"].replace("none", None))
         rejected += listing.rejected
     else:
@@ -80,7 +81,7 @@ def list_images(
         if named:
             read = [CaptionTable(str(file), read_rows(file, asked, rejected, key=_CAPTIONS_KEY)) for file in named]
         else:
-            read = find_tables(source, files, asked, rejected, used)
+            read = find_tables(source, files, asked, rejected, used, notes)
         images, captioned, note = _list_rows(read, by_name, source.root, files, rejected)
     if language and len(captioned) and not (captioned["language"].isna() | (captioned["language"] == language)).any():
         what = f"data.table.language has no effect: every caption has its own language, and none is in {language}"
@@ -99,7 +100,12 @@ def list_images(
     row = np.full(len(images) + 1, -1)
     row[order] = np.arange(len(images))
     captioned = captioned.assign(image_row=row[captioned["image_row"]]).fillna({"language": language or "en"})
-    return Listing(take_rows(images, order).fillna({"split": "none"}), captioned, rejected, note)
+    return Listing(
+        take_rows(images, order).fillna({"split": "none"}),
+        captioned,
+        rejected,
+        [each for each in (note, *notes) if each],
+    )
 
 
 def _columns(names: Mapping[str, str | Sequence[str] | None], by_name: bool) -> Columns:
@@ -111,7 +117,7 @@ def _columns(names: Mapping[str, str | Sequence[str] | None], by_name: bool) -> 
             asked |= {f"{column}.{place}": (each,) for place, each in enumerate(many)}
             asked |= {} if many else {column: USUAL[column] if name is None else (str(name),)}
     needed = [column for column in asked if column in ("image", "caption") or names[column.partition(".")[0]]]
-    return Columns(asked, needed, key=_COLUMNS_KEY)
+    return Columns({**asked, **{mark: (mark,) for mark in ENTRY_MARKS}}, needed, key=_COLUMNS_KEY)
 
 
 def _is_coco(file: Path) -> bool:
@@ -201,12 +207,11 @@ def _list_captions(
                 continue
             if path not in existing and not path.isascii():
                 path = forms.get(unicodedata.normalize("NFC", path), "") or path
-            try:
-                cells = [cell for column, cell in row.cells.items() if column.startswith("caption")] or [None]
-                texts = [text for cell in cells for text in captions_of(cell)]
-            except TypeError as error:
-                rejected.append((row.place, OddRow(error)))
+            if reason := not_counted(row.cells):
+                rejected.append((row.place, reason))
                 continue
+            cells = [cell for column, cell in row.cells.items() if column.startswith("caption")] or [None]
+            texts = [text for cell in cells for text in captions_of(cell, row.place, rejected)]
             split = parse_split(row.text("split"), row.place) if row.text("split") else None
             place = row.place if split or file else None
             for text in texts:

@@ -19,7 +19,7 @@ from transformers import ViTConfig, ViTModel
 
 from vitcapr.demo.backbone_targets import AROUND, IGNORED, ObjectNames, Pixels, Targets
 from vitcapr.demo.room import TrainedBackboneConfig
-from vitcapr.encoders.precision import autocast, resolve_device, resolve_dtype
+from vitcapr.encoders.precision import autocast, resolve_dtype
 from vitcapr.files import atomic_path, write_json
 from vitcapr.progress import Reporter
 
@@ -133,6 +133,7 @@ def train_vit(
     names: ObjectNames,
     training: TrainedBackboneConfig,
     reporter: Reporter,
+    device: torch.device,
 ) -> tuple[ViTModel, list[dict[str, float]]]:
     """Train with AdamW and a cosine schedule after a short warm-up.
 
@@ -143,7 +144,7 @@ def train_vit(
         The ViT of the last epoch, in float32 on the CPU; and of each epoch ``epoch, train_loss, validation_loss,
         learning_rate`` and the validation accuracies.
     """
-    device, epochs, batch = resolve_device("auto"), training.epochs, BATCH
+    epochs, batch = training.epochs, BATCH
     dtype = resolve_dtype("auto", device)
     torch.manual_seed(training.seed)
     shuffle = np.random.default_rng(training.seed)

@@ -13,6 +13,15 @@ package, or the checkout."""
 SNAKEFILE = str(WORKFLOW / "Snakefile")
 
 
+_GPUS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
+"""Devices of NVIDIA's driver, of AMD's, and of both under Windows."""
+
+
+def gpu_exists() -> bool:
+    """Whether this machine has the driver of a GPU. It does not import torch."""
+    return any(Path(device).exists() for device in _GPUS)
+
+
 def can_only_be_a_folder(source: str) -> bool:
     """Return whether the source of a model is no hub id, which is a name or two with a slash between."""
     return Path(source).is_absolute() or source.startswith((".", "~")) or source.count("/") > 1
@@ -31,9 +40,10 @@ def find_store(name: str, results: Path = RESULTS) -> Path:
     return folder if folder.suffix == ".json" else folder / "manifest.json"
 
 
-def use_this_python() -> None:
-    """Make the rules use the Python that runs Snakemake, even if its environment is not activated.
+def extend_path() -> None:
+    """Make the rules use the Python that runs Snakemake, even if its environment is not activated, and our sbatch.
 
     A rule's conda environment is activated later and takes precedence.
     """
-    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    first = [str(Path(sys.executable).parent), str(WORKFLOW / "profiles/slurm/bin")]
+    os.environ["PATH"] = os.pathsep.join([*first, os.environ.get("PATH", "")])

@@ -20,6 +20,9 @@ LONGEST = 100_000
 JOBS = ".jobs"
 """Folder in the folder of all results with the jobs of longer commands."""
 
+_DAY = 1440
+"""Minutes beyond which the time limit of a job does not grow: many partitions allow no more."""
+
 EXPERIMENT = f"{RESULTS}/{{experiment}}"
 """The folder of an experiment, for the paths of rules."""
 
@@ -69,7 +72,7 @@ class RuleStage:
 
     def on_gpu(self, runtime: int, mem_mb: int = 8000) -> dict[str, Any]:
         """Return the resources of a job on GPUs: as many as training processes, none with ``device: cpu``."""
-        return {"gpu": self._gpus, "mem_mb": mem_mb, "runtime": runtime}
+        return {"gpu": self._gpus, **growing(runtime, mem_mb)}
 
     def command(self, wildcards: Wildcards, input: Any, output: Any) -> str:
         """Return the command of a job, with every word quoted for the shell.
@@ -93,8 +96,8 @@ class RuleStage:
 
     def fingerprint(self, wildcards: Wildcards) -> str:
         """Everything that determines the outputs of a job except its declared inputs; of these, the names count."""
-        named = {each.name for each in self.stage.of_role(Role.INPUT)} & self.bound.keys()
-        names = {name: [each for each, _ in _each(self._value(name, wildcards))] for name in named}
+        inputs = [(each, self._value(each.name, wildcards)) for each in self.stage.of_role(Role.INPUT)]
+        names = {each.name: names for each, value in inputs if (names := each.names(value))}
         made_of = fingerprint(self.stage, self._settings(wildcards), self._values(wildcards), self.results)
         return canonical_json({**made_of, "names": names})
 
@@ -132,6 +135,27 @@ class RuleStage:
         if parameter.holds is list:
             return [str(file) for file in files]
         return str(Path(files[0]).parent) if parameter.files else files[0]
+
+
+def growing(runtime: int, mem_mb: int = 4000) -> dict[str, Any]:
+    """Return the memory and the minutes of a job, which grow with its attempts; the minutes to a day at most.
+
+    An attempt may have run out of either.
+    """
+    return {
+        "mem_mb": lambda wildcards, attempt: attempt * mem_mb,  # noqa: ARG005
+        "runtime": lambda wildcards, attempt: min(attempt * runtime, max(runtime, _DAY)),  # noqa: ARG005
+    }
+
+
+def keep_off_gpus(rules: Iterable[Any], partition: Any) -> None:
+    """Give the rules whose stages can use a GPU the partition of the others, as ``device: cpu`` asks."""
+    for rule in rules:
+        job: Any = getattr(dict(rule.params.items()).get("command"), "__self__", None)
+        if job is not None and DEVICE in job.stage.parameters:
+            rule.resources["slurm_partition"] = partition
+            for name in {"gres", "gpu_model"} & rule.resources.keys():
+                rule.resources[name] = None
 
 
 def list_files(named: Any) -> Any:

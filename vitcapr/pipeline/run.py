@@ -20,11 +20,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from vitcapr.errors import UserError
+from vitcapr.errors import Preempted, UserError
 from vitcapr.files import sha256_file
 from vitcapr.formats.kinds import CHECKPOINT
 from vitcapr.pipeline import records
 from vitcapr.pipeline.owner import owned
+from vitcapr.pipeline.slurm import requeue
 from vitcapr.pipeline.stage import COMMAND, DEVICE, Parameter, Role, Stage, get_dotted
 from vitcapr.progress import Reporter, is_first_process, is_started_by_torchrun
 
@@ -110,13 +111,19 @@ def run_stage(stage: Stage, /, log: Path | None = None, **values: Any) -> None:
     writers = records.find_writers(inputs)
     records.check_same_origin(inputs, writers)
     record = None if log is None else records.record_of_log(log)
-    if record is None:
-        job.compute()
-    else:
+    try:
+        if record is None:
+            job.compute()
+            _remove_unfinished(job)
+            return
         records.check_as_written(inputs, writers)
         with owned(record, lambda line: _say(job, line)) as waited:
             _run_recorded(job, record, inputs, waited)
-    _remove_unfinished(job)
+            _remove_unfinished(job)
+    except Preempted:
+        if requeue():
+            _say(job, "Slurm starts this job again, which continues from the saved state")
+        raise
 
 
 def _run_recorded(job: Job, record: Path, inputs: records.Files, waited: bool) -> None:
@@ -141,7 +148,8 @@ def _run_recorded(job: Job, record: Path, inputs: records.Files, waited: bool) -
     made_of = fingerprint(stage, settings, job.plain, results)
     code, targets = job_code(stage.module, made_of["settings"]), find_targets(job)
     expected: dict[str, Any] = {"code": code, "settings": job.settings, "values": stage.values_of(job.plain)}
-    expected |= {"files": made_of["files"], "inputs": inputs}
+    names = {each.name: names for each in stage.of_role(Role.INPUT) if (names := each.names(job.values[each.name]))}
+    expected |= {"files": made_of["files"], "names": names, "inputs": inputs}
     if waited and (maker := _finished_by(record, expected, targets)):
         _say(job, f"finished meanwhile by {maker}")
         return

@@ -5,7 +5,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from pathlib import Path, PurePosixPath
+from itertools import chain
+from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ from vitcapr.data.images import BadImage, ImageSource
 from vitcapr.errors import UserError, did_you_mean
 from vitcapr.formats.captions import AttentionTable, DecodedCaption, read_captions
 from vitcapr.formats.claims import Claim
+from vitcapr.formats.identity import match_images
 from vitcapr.formats.manifest import Manifest
 from vitcapr.metrics.captions.diversity import loops
 
@@ -151,13 +153,14 @@ def choose_attended(
 
 def named_rows(manifest: Manifest, images: Sequence[str]) -> list[int]:
     """Return the rows of images named by id or by file name, in the order of the names."""
-    rows = {PurePosixPath(str(path)).name: row for row, path in enumerate(manifest.images["path"])}
-    rows |= {str(image_id): row for row, image_id in enumerate(manifest.images["image_id"])}
-    for image in images:
-        if image not in rows:
+    known = [manifest.images[name].tolist() for name in ("image_id", "path")]
+    rows = match_images([images], known, "figures")
+    for image, row in zip(images, rows, strict=True):
+        if row is None:
             what = f"figures: the data set {manifest.dataset} has no image '{image}'"
-            raise UserError(what, remedy=did_you_mean(image, rows, "name an image by its id or by its file name"))
-    return [rows[image] for image in images]
+            remedy = "name an image by its id or by its file name"
+            raise UserError(what, remedy=did_you_mean(image, chain(*known), remedy))
+    return [row for row in rows if row is not None]
 
 
 def check_words(words: Sequence[str], vocabulary: Collection[str]) -> None:
