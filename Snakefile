@@ -12,6 +12,7 @@ from vitcapr.experiment.experiment import Experiment, source_of_configuration
 from vitcapr.experiment.targets import run_again
 from vitcapr.pipeline.paths import RESULTS, extend_path
 from vitcapr.pipeline.rule import (
+from vitcapr.rooms import rooms
     check_rules,
     growing,
     in_report,

@@ -32,7 +32,7 @@ _SAMPLES = 2000
 
 
 class StudyResult(NamedTuple):
-    """The result of a study: its data frames (see :mod:`vitcapr.extensions.alignment.study`), and all of it for people."""
+    """The result of a study: its data frames (see the module ``study``), and all of it for people."""
 
     scores: pd.DataFrame
     differences: pd.DataFrame

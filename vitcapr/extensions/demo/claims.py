@@ -1,6 +1,6 @@
 """Claims of English captions about a scene, and the share of them that agrees with the picture: claim accuracy.
 
-A caption is parsed by the inverse of :mod:`vitcapr.extensions.demo.captions`: whatever that can say, and any mixture of it
+A caption is parsed by the inverse of the module ``captions``: whatever that can say, and any mixture of it
 that a captioner makes up, becomes the same few claims, so that a caption can be checked against another one of the same
 picture. n-gram scores hardly move when "three" should be "four" or "left" should be "right"; a reader does.
 """
