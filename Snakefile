@@ -12,7 +12,6 @@ from vitcapr.experiment.experiment import Experiment, source_of_configuration
 from vitcapr.experiment.targets import run_again
 from vitcapr.pipeline.paths import RESULTS, extend_path
 from vitcapr.pipeline.rule import (
-from vitcapr.rooms import rooms
     check_rules,
     growing,
     in_report,
@@ -20,6 +19,7 @@ from vitcapr.rooms import rooms
     list_files,
     one_of,
 )
+from vitcapr.rooms import rooms
 
 min_version("9.19")
 
