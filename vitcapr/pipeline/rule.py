@@ -96,8 +96,8 @@ class RuleStage:
 
     def fingerprint(self, wildcards: Wildcards) -> str:
         """Everything that determines the outputs of a job except its declared inputs; of these, the names count."""
-        named = {each.name for each in self.stage.of_role(Role.INPUT)} & self.bound.keys()
-        names = {name: [each for each, _ in _each(self._value(name, wildcards))] for name in named}
+        inputs = [(each, self._value(each.name, wildcards)) for each in self.stage.of_role(Role.INPUT)]
+        names = {each.name: names for each, value in inputs if (names := each.names(value))}
         made_of = fingerprint(self.stage, self._settings(wildcards), self._values(wildcards), self.results)
         return canonical_json({**made_of, "names": names})
 

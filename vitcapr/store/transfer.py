@@ -60,8 +60,11 @@ def _read_manifest(place: RemoteFolder) -> dict[str, Any] | None:
     return check_sealed(content, place.url)
 
 
-def push(sealed: Path, place: RemoteFolder, report: Reporter) -> None:
+def push(sealed: Path, place: RemoteFolder, report: Reporter) -> str:
     """Copy the sealed store to ``place``; files that are there with their size are not sent again.
+
+    Returns:
+        How many of these were compared with their checksums, as :meth:`RemoteFolder.push` says it.
 
     Raises:
         UserError: the place cannot be written or holds another store, or the store here is partial or damaged.
@@ -83,7 +86,14 @@ def push(sealed: Path, place: RemoteFolder, report: Reporter) -> None:
     last = {MANIFEST: readable_json({**manifest, "store": GROUP}).encode()}
     if find_audit(group.parent, manifest):
         last = {AUDIT: (group.parent / AUDIT).read_bytes(), **last}
-    place.push({_name(GROUP, file, group): file for file in files}, last, report)
+    return place.push({_name(GROUP, file, group): file for file in files}, last, report)
+
+
+def verify_remote(place: RemoteFolder, report: Reporter) -> tuple[dict[str, str], Mapping[str, DigestedFile]]:
+    """Read every chunk of the store in ``place``. Returns what is wrong with files, and all files, by name."""
+    manifest = find_remote(place)
+    files = {_name(manifest["store"], file, Path()): file for file in sealed_files(manifest, Path()).values()}
+    return place.problems(files, report)[0], files
 
 
 def pull(

@@ -13,17 +13,14 @@ import pandas as pd
 from scipy.stats import kendalltau
 
 from vitcapr.data.flickr8k import parse_token_file
-from vitcapr.encoders.sentence_vectors import SentenceVectors
 from vitcapr.errors import UserError
 from vitcapr.extensions.preferences.compositional import Embed, embed_once
 from vitcapr.files import read_text
 from vitcapr.formats.records import reading
 from vitcapr.metrics.bootstrap import NOT_TESTED, Array, percentiles, verdict
-from vitcapr.metrics.similarity import CaptionSimilarity, clip_scores
+from vitcapr.metrics.similarity import clip_scores
 
 VARIANTS = ("b", "c")
-COMBINED = ("retriever", "sentence_similarity", "bert_score_f1")
-"""Scores by vectors, which are trained on no judgment; that of the retriever reads no reference."""
 
 
 class Judgment(NamedTuple):
@@ -184,6 +181,9 @@ def agreement(scores: Mapping[str, Array], judgments: Sequence[Judgment], sample
     plus one sample.
     """
     ratings = np.concatenate([one.ratings for one in judgments])
+    if (ratings == ratings[0]).all():
+        what = f"the {len(ratings)} ratings are all {ratings[0]:g}, so no metric can agree with them"
+        raise UserError(what, remedy="give ratings that differ")
     candidate = np.repeat(np.arange(len(judgments)), [len(one.ratings) for one in judgments])
     images = pd.factorize(np.array([one.image_id for one in judgments]))[0][candidate]
     by_image = np.split(np.argsort(images, kind="stable"), np.cumsum(np.bincount(images))[:-1])
@@ -217,14 +217,6 @@ def _p_value(differences: Array) -> float:
     return min(1.0, 2 * (1 + fewer) / (1 + len(differences)))
 
 
-def encoder_scores(judged: JudgedCaptions, encoder: SentenceVectors, pool: str) -> tuple[dict[str, Array], list[str]]:
-    """``sentence_similarity`` and ``bert_score_f1`` of each candidate, (N,); and their protocol."""
-    compared = CaptionSimilarity(list(judged.captions.values()), list(judged.references.values()))
-    compared.by_sentences(encoder, pool)
-    compared.by_tokens(encoder, layer=None, idf=False)
-    return {name: compared.measures[name].per_image for name in COMBINED[1:]}, compared.protocol
-
-
 def retriever_scores(judged: JudgedCaptions, embed_texts: Embed, embed_images: Embed) -> dict[str, Array]:
     """Return ``retriever`` and ``ref_retriever``, (N,): CLIPScore and RefCLIPScore by the retriever."""
     counts = [len(texts) for texts in judged.references.values()]
@@ -235,9 +227,3 @@ def retriever_scores(judged: JudgedCaptions, embed_texts: Embed, embed_images: E
     captions, others = np.split(texts, [len(counts)])
     scores = clip_scores(images, captions, others, np.repeat(np.arange(len(counts)), counts))
     return {"retriever": scores["clip_score"].per_image, "ref_retriever": scores["ref_clip_score"].per_image}
-
-
-def combined(scores: Mapping[str, Array]) -> Array:
-    """Return the mean of :data:`COMBINED`, each with mean 0 and deviation 1 over the candidates: (N,)."""
-    parts = [(scores[name] - scores[name].mean()) / scores[name].std() for name in COMBINED]
-    return np.asarray(np.mean(parts, axis=0))
