@@ -63,7 +63,6 @@ class _TextEncoder(_Pretrained):
     output: Literal["hidden", "aligned", "word_vectors"]
     pool: Literal["modules.json", "mean", "cls", "last"] | None
     prompt: str | None = None
-    language: str | None = None
     max_length: Annotated[int, Field(ge=1)] | None
     dtype: str
 
