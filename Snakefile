@@ -10,8 +10,16 @@ from snakemake.utils import min_version
 from vitcapr.errors import UserError
 from vitcapr.experiment.experiment import Experiment, source_of_configuration
 from vitcapr.experiment.targets import run_again
-from vitcapr.pipeline.paths import RESULTS, use_this_python
-from vitcapr.pipeline.rule import check_rules, in_report, list_files, one_of
+from vitcapr.pipeline.paths import RESULTS, extend_path
+from vitcapr.pipeline.rule import (
+    check_rules,
+    growing,
+    in_report,
+    keep_off_gpus,
+    list_files,
+    one_of,
+)
+from vitcapr.pipeline.staleness import let_records_decide
 
 min_version("9.19")
 
@@ -24,19 +32,19 @@ if not (workflow.overwrite_configfiles or workflow.modifier.parent_modifier):
 
 # In a workflow that uses this one as a module, a prefix may stand before all paths.
 results = Path(workflow.modifier.path_modifier.prefix or "") / RESULTS
+partition = (workflow.resource_settings.default_resources or {}).get("slurm_partition")
 try:
     experiment = Experiment.from_config(
         config,
         where=source_of_configuration(workflow),
         results=results,
-        on_cluster="slurm_partition"
-        in (workflow.resource_settings.default_resources or {}),
+        on_cluster=partition is not None,
     )
 except UserError as error:
     sys.exit(f"error: {error}")
 
 stages = experiment.stages
-use_this_python()
+extend_path()
 # Slurm sends SIGUSR1 to all processes of a job shortly before its time limit. Stages that save their state set their own
 # handler; Snakemake itself would exit, and stop the stage while it saves.
 signal.signal(signal.SIGUSR1, signal.SIG_IGN)
@@ -68,7 +76,10 @@ rule all:
         targets.tables,
 
 
+let_records_decide(workflow, results)
 try:
     check_rules(workflow.rules)
 except UserError as error:
     sys.exit(f"error: {error}")
+if partition is not None and experiment.config.device == "cpu":
+    keep_off_gpus(workflow.rules, partition)

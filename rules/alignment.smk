@@ -33,8 +33,7 @@ use rule cpu_job as align with:
     priority: 7
     threads: 8
     resources:
-        mem_mb=8000,
-        runtime=720,
+        **growing(runtime=720, mem_mb=8000),
     params:
         **stages.align(
             name=lambda job: job.alignment,

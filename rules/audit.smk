@@ -24,7 +24,6 @@ use rule cpu_job as audit_data with:
         audit=one_of(experiment.config.run.audits),
     threads: 4
     resources:
-        mem_mb=8000,
-        runtime=240,
+        **growing(runtime=240, mem_mb=8000),
     params:
         **stages.audit_data(name=lambda job: job.audit),

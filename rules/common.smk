@@ -67,8 +67,7 @@ rule cpu_job:
         "../envs/cpu.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=60,
+        **growing(runtime=60),
     shell:
         "{params.command} --log {log:q}"
 

@@ -11,7 +11,6 @@ use rule cpu_job as data with:
         "results/{experiment}/logs/data.log",
     threads: 4
     resources:
-        mem_mb=8000,
-        runtime=120,
+        **growing(runtime=120, mem_mb=8000),
     params:
         **dataset(),

@@ -10,9 +10,7 @@ use rule gpu_job as train_backbone with:
         "results/{experiment}/logs/train_backbone.log",
     priority: 20
     resources:
-        gpu=1,
-        mem_mb=8000,
-        runtime=120,
+        **stages.train_backbone.on_gpu(runtime=120),
     params:
         **stages.train_backbone(),
 

@@ -79,7 +79,6 @@ use rule cpu_job as feature_statistics with:
         "results/{experiment}/logs/feature_statistics.log",
     threads: 4
     resources:
-        mem_mb=8000,
-        runtime=240,
+        **growing(runtime=240, mem_mb=8000),
     params:
         **stages.feature_statistics(sealed=features.sealed_stores),

@@ -22,8 +22,7 @@ for figure in experiment.figure_rules:
             "../envs/cpu.yaml"
         threads: 1
         resources:
-            mem_mb=4000,
-            runtime=60,
+            **growing(runtime=60),
         params:
             **figure.params,
         shell:

@@ -79,6 +79,8 @@ use rule cpu_job as compare with:
         before_images=captioning.compared("per_image.parquet"),
         after="results/{experiment}/metrics/{captioner}/{decoding}/{split}/metrics.json",
         after_images="results/{experiment}/metrics/{captioner}/{decoding}/{split}/per_image.parquet",
+        before_claims=captioning.compared_claims,
+        after_claims=captioning.checked_claims,
     output:
         comparison="results/{experiment}/comparisons/{captioner}/{decoding}/{split}/comparison.json",
         table=in_report(
@@ -92,6 +94,23 @@ use rule cpu_job as compare with:
         "results/{experiment}/logs/compare/{captioner}.{decoding}.{split}.log",
     params:
         **stages.compare(),
+
+
+use rule cpu_job as differences with:
+    input:
+        **targets.compared,
+    output:
+        differences="results/{experiment}/tables/differences.csv",
+        table=in_report(
+            "tables/differences.md",
+            "differences",
+            "Scores",
+            table="paired differences",
+        ),
+    log:
+        "results/{experiment}/logs/differences.log",
+    params:
+        **stages.differences(ranks=targets.compared_ranks),
 
 
 use rule cpu_job as ablate with:

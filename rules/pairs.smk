@@ -13,8 +13,7 @@ use rule cpu_job as extract_pixels with:
         backbone=one_of(list(experiment.config.backbones)),
     threads: 8
     resources:
-        mem_mb=4000,
-        runtime=120,
+        **growing(runtime=120),
     params:
         **stages.extract_pixels(stores=features.stores),
 

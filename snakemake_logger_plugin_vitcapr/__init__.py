@@ -123,7 +123,7 @@ class LogHandler(LogHandlerBase):
         job, self._done = self._jobs.pop(jobid, None), min(self._done + 1, self._total)
         self._ran |= {job.__dict__["rule_name"]} if job is not None else set()
         if job is not None and job.__dict__["log"]:
-            counted = _COUNTED.findall("\n".join(_last_lines(job)))[-1:]
+            counted = _COUNTED.findall("\n".join(_last_lines(job.__dict__["log"][0], job.created)))[-1:]
             words = [_name(job), *(f"{int(n):,} {unit}" for n, unit in counted), format_seconds(now - job.created)]
             self._print(f"[{self._done:>{len(str(self._total))}}/{self._total}] {' · '.join(words)}")
 
@@ -131,7 +131,8 @@ class LogHandler(LogHandlerBase):
         """Why a step failed: what the stage said last, if it ended by itself, else what the executor knows."""
         job = self._jobs.pop(values["jobid"], None)
         self._failed.add(values["jobid"])
-        lines = [line for log in values["log"] for line in _last_lines(log)]
+        since = 0.0 if job is None else job.created
+        lines = [line for log in values["log"] for line in _last_lines(log, since)]
         last = _TIME.split("\n".join(lines))[-1]
         reason = "\n".join(textwrap.shorten(line, 400) for line in (values["rule_msg"] or _KILLED).splitlines())
         if ended := last.startswith("ended: "):
@@ -142,7 +143,7 @@ class LogHandler(LogHandlerBase):
         self._print(*(f"    {line}" for line in ([] if ended else lines)))
 
     def _show_results(self) -> None:
-        """The tables, also those over seeds, and what this run changed in the scores."""
+        """Print the tables, also those over seeds, and the changes of the scores in this run."""
         finished, took = self._done >= self._total, format_seconds(time.time() - self._began)
         failed = f", {len(self._failed)} failed" if self._failed else ""
         self._print(f"{'' if finished else f'{self._done} of '}{_steps(self._total)} in {took}{failed}")
@@ -173,20 +174,25 @@ class LogHandler(LogHandlerBase):
             self._console.print(Text(line, style), soft_wrap=True)  # A style of print colours what runs, too.
 
     def running(self) -> Group:
-        """A bar of the steps, and a line for each step that runs: its name and what its log said last."""
+        """Return a bar of the steps, and a line for each running step: its name and the last line of its log."""
         bar, took = Table.grid(padding=(0, 1)), format_seconds(time.time() - self._began)
         bar.add_row(ProgressBar(self._total, self._done, width=20), f"{self._done}/{self._total} steps in {took}")
         jobs = [job for job in list(self._jobs.values()) if job.__dict__["log"]]
-        steps = [" · ".join([_name(job), *(_TIME.sub("", line) for line in _last_lines(job)[-1:])]) for job in jobs]
+        ends = [_last_lines(job.__dict__["log"][0], job.created)[-1:] for job in jobs]
+        steps = [
+            " · ".join([_name(job), *(_TIME.sub("", line) for line in end)])
+            for job, end in zip(jobs, ends, strict=True)
+        ]
         return Group(bar, *(Text(f"  {step}", no_wrap=True, overflow="ellipsis") for step in steps))
 
 
-def _last_lines(log: str | logging.LogRecord) -> list[str]:
-    """The end of a log, or of that of a job since it began: an earlier run may have left lines. Empty where it cannot
-    be read."""
-    path, since = (Path(log), 0.0) if isinstance(log, str) else (Path(log.__dict__["log"][0]), log.created)
+def _last_lines(log: str, since: float) -> list[str]:
+    """Return the end of a log that was written to ``since`` its attempt began: an earlier attempt may have left lines.
+
+    Empty where the log cannot be read.
+    """
     try:
-        with path.open("rb") as stream:
+        with Path(log).open("rb") as stream:
             state = os.fstat(stream.fileno())
             stream.seek(max(0, state.st_size - _TAIL))
             text = printable(stream.read().decode(errors="replace"))

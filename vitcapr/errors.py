@@ -42,12 +42,12 @@ class UserErrors(UserError):
 
 
 def as_user_error(errors: Sequence[UserError]) -> UserError:
-    """One error, of one line, or all of them."""
+    """Join errors: one error keeps its line, several become a list."""
     return errors[0] if len(errors) == 1 else UserErrors(errors)
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
-    """A remedy for an unknown name: the known one that is most like it, or else ``otherwise``."""
+    """Return a remedy for an unknown name: the known one that is most like it, or else ``otherwise``."""
     close = difflib.get_close_matches(name, list(known), n=1)
     return f"did you mean '{close[0]}'?" if close else otherwise
 

@@ -17,7 +17,7 @@ from vitcapr.errors import UserError
 
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """A temporary file beside ``path``; it is renamed to ``path`` when the block ends without an error.
+    """Yield a temporary file beside ``path``; it is renamed to ``path`` when the block ends without an error.
 
     Raises:
         UserError: the disk is full, or the file would be too large; an earlier file at ``path`` is unchanged.
@@ -44,8 +44,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
 
 
 def find_under(variable: str, name: str) -> Path:
-    """The path of a file or folder: in the folder that an environment variable names, if it exists there; else as
-    given."""
+    """Return a path: in the folder that an environment variable names, if it exists there, else as given."""
     root = os.environ.get(variable)
     there = Path(root).expanduser() / name if root else Path(name)
     return there if there.exists() else Path(name).expanduser()
@@ -58,7 +57,7 @@ def remove_remains(path: Path) -> None:
 
 
 def file_states(paths: Iterable[Path]) -> dict[Path, os.stat_result]:
-    """The states of the regular files among ``paths``. What another process removes meanwhile is left out."""
+    """Return the states of the regular files among ``paths``. What another process removes meanwhile is left out."""
     states = {}
     for path in paths:
         with suppress(FileNotFoundError):
@@ -67,7 +66,10 @@ def file_states(paths: Iterable[Path]) -> dict[Path, os.stat_result]:
 
 
 def read_untrusted(path: Path) -> bytes:
-    """The content of a regular file. A link of an unpacked data set may lead to a device, which is read without end."""
+    """Return the content of a regular file.
+
+    A link of an unpacked data set may lead to a device, which is read without end.
+    """
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             raise OSError(errno.EINVAL, "not a regular file", str(path))
@@ -80,12 +82,12 @@ def decode_text(content: bytes) -> str:
 
 
 def read_text(path: Path) -> str:
-    """The text of a file that a user wrote, as :func:`decode_text` reads it."""
+    """Return the text of a file that a user wrote, as :func:`decode_text` reads it."""
     return decode_text(path.read_bytes())
 
 
 def open_text(path: Path) -> TextIO:
-    """The same for a file that is too large for the memory. The line ends stay as they are."""
+    """Return the same for a file that is too large for the memory. The line ends stay as they are."""
     with path.open("rb") as stream:
         encoding = json.detect_encoding(stream.read(4))
     return path.open(encoding=encoding, newline="")
@@ -121,7 +123,7 @@ def parse_json(text: str) -> Any:
 
 
 def read_field(entry: Any, name: str, *kinds: type) -> Any:
-    """A field of an entry of a user's JSON file; a TypeError if the entry has no such field of these types."""
+    """Return a field of an entry of a user's JSON file; a TypeError if the entry has no such field of these types."""
     if not isinstance(entry, dict):
         raise TypeError(f"not a JSON object: {entry!r:.40}")
     if name not in entry:
@@ -132,8 +134,10 @@ def read_field(entry: Any, name: str, *kinds: type) -> Any:
 
 
 def read_json(path: Path) -> Any:
-    """Raises:
-    UserError: the file is missing, cannot be read, or is not JSON.
+    """Read a JSON file.
+
+    Raises:
+        UserError: the file is missing, cannot be read, or is not JSON.
     """
     try:
         return parse_json(read_text(path))
@@ -156,7 +160,7 @@ def sha256_file(path: Path) -> str:
 
 
 class DigestedFile(NamedTuple):
-    """What is known of a file that is, or is to be, at ``path``.
+    """Known facts of a file at ``path``, which may not exist yet.
 
     Attributes:
         size: in bytes.
@@ -172,7 +176,10 @@ class DigestedFile(NamedTuple):
         return cls(path, path.stat().st_size, sha256_file(path))
 
     def problem(self, content: bool = True) -> str | None:
-        """What is wrong with the file, which is read whole or, without ``content``, not at all; None if it is sound."""
+        """Describe the fault of the file; None if it is sound.
+
+        Without ``content``, the file is not read.
+        """
         if not self.path.is_file():
             return "is missing"
         if self.path.stat().st_size != self.size:

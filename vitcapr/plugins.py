@@ -61,7 +61,7 @@ class Plugin:
     path: Path
 
     def load(self, attribute: str | None = None) -> Any:
-        """What the plugin defines; imports it.
+        """Import the plugin and return its component.
 
         Raises:
             UserError: it cannot be imported, or does not define ``attribute``.
@@ -74,14 +74,14 @@ class Plugin:
 
 
 def modules_in(package: str) -> list[str]:
-    """The names of a package's modules, without importing them."""
+    """Return the names of a package's modules, without importing them."""
     spec = importlib.util.find_spec(package)
     assert spec is not None
     return [module.name for module in pkgutil.iter_modules(spec.submodule_search_locations)]
 
 
 def plugins(kind: str) -> dict[str, Plugin]:
-    """The plugins of a kind, by name, without importing them.
+    """Return the plugins of a kind, by name, without importing them.
 
     Raises:
         UserError: two plugins have one name.
@@ -90,7 +90,7 @@ def plugins(kind: str) -> dict[str, Plugin]:
 
 
 def component_modules(settings: Mapping[str, Any]) -> list[str]:
-    """The modules of the components that the plain settings of a stage name, of the package and of plugins."""
+    """Return the modules of the components that the plain settings of a stage name, of the package and of plugins."""
     own = [
         f"{package}.{name}"
         for kind, described in KINDS.items()
@@ -102,7 +102,7 @@ def component_modules(settings: Mapping[str, Any]) -> list[str]:
 
 
 def load_component(kind: str, name: str) -> Any:
-    """What the component of this name defines.
+    """Return the component of this name.
 
     Raises:
         UserError: there is none, or it is of a plugin that cannot be imported.
@@ -117,7 +117,7 @@ def load_component(kind: str, name: str) -> Any:
 
 
 def _named(settings: Mapping[str, Any], kind: str) -> list[str]:
-    """The names under the key of a kind, in the section of settings that has it."""
+    """Return the names under the key of a kind, in the section of settings that has it."""
     values = settings.get(KINDS[kind].section)
     value = values.get(KINDS[kind].key) if isinstance(values, Mapping) else None
     return [value] if isinstance(value, str) else value or []
@@ -173,7 +173,10 @@ def check_reads(code: Collection[str], job: Collection[Path]) -> None:
 
 
 def is_installed(path: Path) -> bool:
-    """Whether a file belongs to a distribution. Others, of editable installations as well, are edited by a person."""
+    """Return whether a file belongs to a distribution.
+
+    Other files, also those of editable installations, are edited by a person.
+    """
     return not _INSTALLED.isdisjoint(path.parts)
 
 
@@ -210,7 +213,7 @@ def _writes(mode: str | None, flags: int) -> bool:
 
 
 def _kind(path: Path) -> str | None:
-    """The kind that a file assigns or defines at its top."""
+    """Return the kind that a file assigns or defines at its top."""
     text = path.read_text(encoding="utf-8", errors="replace")
     match = re.search(rf"^(?:class |def )?({'|'.join(KINDS)})\s*(?:[:(]|=[^=])", text, re.MULTILINE)
     return match[1] if match else None

@@ -42,7 +42,8 @@ def print_lines(*texts: object, stream: TextIO | None = None) -> None:
     """Print texts for people, with control characters as escapes: names of files, images and authors may stand in them.
 
     A terminal gets them wrapped at spaces, under the start of their last column: what follows two
-    spaces. A pipe or a file gets them as they are."""
+    spaces. A pipe or a file gets them as they are.
+    """
     stream = stream or sys.stdout
     width = shutil.get_terminal_size().columns
     for line in printable("\n".join(map(str, texts))).split("\n") if texts else ():
@@ -60,7 +61,7 @@ def is_started_by_torchrun() -> bool:
 
 
 def is_first_process() -> bool:
-    """Whether this process reports and writes: the first that torchrun started, or the only one."""
+    """Return whether this process reports and writes: the first that torchrun started, or the only one."""
     return os.environ.get("RANK", "0") == "0"
 
 
@@ -145,7 +146,7 @@ class Reporter:
 
     @cached_property
     def console(self) -> "Console":
-        """Of the terminal: prints a line above a live bar."""
+        """Console of the terminal, which prints a line above a live bar."""
         from rich.console import Console
 
         return Console(file=self._stream)
@@ -180,7 +181,10 @@ class Reporter:
         return self
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        """The log, too, says why a stage ended. A user's error that goes to the log only ends the program here."""
+        """Write the reason of a failure to the log.
+
+        If a user's error goes to the log only, the program ends here.
+        """
         if error is not None:
             self.line(f"ended: {str(error) or type(error).__name__}", to_terminal=False)
         self.close()

@@ -30,7 +30,9 @@ def _nothing(_: Any) -> tuple[()]:
 
 @dataclass(frozen=True)
 class Room:
-    """What a room adds to an experiment. Each attribute is a function; by default it adds nothing.
+    """Additions of a room to an experiment.
+
+    Each attribute is a function; by default it adds nothing.
 
     Attributes:
         contradictions: of an :class:`~vitcapr.config.experiment.ExperimentConfig`, a sentence for each contradiction
@@ -64,21 +66,24 @@ class Room:
 
 
 def ask(hook: str, of: Any) -> Iterator[Any]:
-    """What every room adds."""
+    """Yield the additions of every room."""
     for package in rooms():
         yield from getattr(importlib.import_module(f"{package}.room").ROOM, hook)(of)
 
 
 @cache
 def rooms() -> Mapping[str, Path]:
-    """The folder of each room by the name of its package."""
+    """Return the folder of each room by the name of its package."""
     files = sorted([*_PACKAGE.glob("*/room.py"), *_PACKAGE.glob("studies/*/room.py")])
     return {".".join(("vitcapr", *file.parent.relative_to(_PACKAGE).parts)): file.parent for file in files}
 
 
 @cache
 def modules_of_rooms(folder: str) -> Mapping[str, str]:
-    """The modules in a folder of every room, ``stages`` or ``commands``, by their last names; none is imported."""
+    """Return the modules in a folder of every room, ``stages`` or ``commands``, without importing any.
+
+    They are keyed by their last names.
+    """
     return {
         path.stem: f"{package}.{folder}.{path.stem}"
         for package, place in rooms().items()
@@ -87,7 +92,7 @@ def modules_of_rooms(folder: str) -> Mapping[str, str]:
 
 
 def furnished(name: str, section: type[T]) -> type[T]:
-    """A section of the configuration with the keys that rooms add to it."""
+    """Return a section of the configuration with the keys that rooms add to it."""
     added = _sections(name)
     if not added:
         return section
@@ -96,17 +101,17 @@ def furnished(name: str, section: type[T]) -> type[T]:
 
 
 def sections_to_run() -> list[str]:
-    """The sections of rooms whose definitions ``run`` lists under the name of the section."""
+    """Return the sections of rooms whose definitions ``run`` lists under the name of the section."""
     keys = [key for section in _sections("Run") for key in section.model_fields]
     return [key for section in _sections("Experiment") for key in section.model_fields if key in keys]
 
 
 def listed(config: Any, section: str) -> dict[str, Any]:
-    """The definitions of a section that ``run`` lists, by name."""
+    """Return the definitions of a section that ``run`` lists, by name."""
     return {name: getattr(config, section)[name] for name in getattr(config.run, section)}
 
 
 def _sections(name: str) -> list[Any]:
-    """The classes of this name that rooms define."""
+    """Return the classes of this name that rooms define."""
     modules = [vars(importlib.import_module(f"{package}.room")) for package in rooms()]
     return [module[name] for module in modules if name in module]

@@ -88,7 +88,7 @@ def test_a_file_name_of_the_annotations_is_its_image(tmp_path: Path) -> None:
     references = annotations(tmp_path / "refs.json")
     by_name = vitcapr.evaluate({"val2017/139.jpg": CAPTIONS[139]}, references, metrics=["bleu"], samples=0)
     assert by_name.scores.equals(vitcapr.evaluate({139: CAPTIONS[139]}, references, metrics=["bleu"], samples=0).scores)
-    with pytest.raises(UserError, match="an image has two captions"):
+    with pytest.raises(UserError, match=r"'139.jpg' and '139' are both the image"):
         vitcapr.evaluate({"139.jpg": "a", 139: "b"}, references, metrics=["bleu"], samples=0)
     # It is not the id of another image.
     references.write_text(json.dumps(coco_captions({1: "0.jpg", 2: "1.jpg"}, {1: ["a"], 2: ["b c"]})))
@@ -109,7 +109,7 @@ def test_a_caption_goes_to_the_image_of_its_path(tmp_path: Path) -> None:
     scored = vitcapr.evaluate(given, tmp_path / "refs.json", metrics=["bleu"], samples=0)
     assert value(scored, "bleu_4") == pytest.approx(1)
     assert scored.per_image["image_id"].tolist() == ["0", "1", "2"]
-    with pytest.raises(UserError, match=r"'1.jpg' may be the image 'train/1.jpg' or 'val/1.jpg' \(the captions\)"):
+    with pytest.raises(UserError, match=r"'1.jpg' may be the image '1' called 'train/1.jpg' or '4' .* \(the cap"):
         vitcapr.evaluate({"1.jpg": "a cat"}, tmp_path / "refs.json", metrics=["bleu"])
 
 

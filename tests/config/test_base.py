@@ -141,7 +141,17 @@ TRANSPORT = {
     *("dataset", "keys", "resampling"),  # a section with its name, and values named as the arguments that they become
     # What checks, the workflow and people read.
     *("missing", "known_languages", "start_chain", "is_adopted", "same_network", "learns", "languages", "without"),
-    *("system", "arrays", "attends", "text_encoder", "method", "size_line", "image_counts", "model_post_init"),
+    *(
+        "system",
+        "arrays",
+        "needed_arrays",
+        "attends",
+        "text_encoder",
+        "method",
+        "size_line",
+        "image_counts",
+        "model_post_init",
+    ),
 }
 
 

@@ -113,8 +113,6 @@ WRONG = {
     "metrics: {caption: [chair]}": "metrics.instances: name COCO's instances_*.json for the metric chair",
     "metrics: {caption: [bleurt]}": "metrics.caption[0]': Input should be 'bleu'",
     "metrics: {clip_score: {backbone: pulled, text_encoder: bert}}": "clip_score.text_encoder: its output is 'hidden'",
-    "metrics: {sentence_similarity: {text_encoder: glove}}": "'word_vectors'; name one with output: hidden or aligned",
-    "metrics: {bert_score: {text_encoder: glove}}": "'word_vectors'; name one with output: hidden",
     "{text: {language: zh}, metrics: {caption: [meteor]}, captioners: {a: {backbone: vit}}}": "no metric for 'zh'",
     # Fine-tuned dual encoders and alignments.
     TOWERS % "languages: [en]": "needs either source (a checkpoint) or tokenizer (from scratch), not both",

@@ -19,13 +19,18 @@ def test_a_folder_and_its_zip_are_alike(tmp_path, write_files, write_zip):
                 archive.read("sub/b.txt")
 
 
-def test_linked_folders_are_followed_once(tmp_path, write_files):
+def test_a_folder_is_read_under_all_its_names(tmp_path, write_files):
     folder = write_files(tmp_path / "data", {"a.txt": "a"})
     elsewhere = write_files(tmp_path / "elsewhere", {"b.txt": "b"})
     (folder / "linked").symlink_to(elsewhere)
     (elsewhere / "back").symlink_to(folder)
+    (folder / "again").symlink_to("linked")
     with Archive(folder) as archive:
-        assert archive.files() == ["a.txt", "linked/b.txt"]
+        assert archive.files() == ["a.txt", "again/b.txt", "linked/b.txt"]
+    for number in range(64):
+        (folder / f"l{number}").symlink_to(elsewhere)
+    with pytest.raises(UserError, match="links give one folder more than 64 names"), Archive(folder) as archive:
+        archive.files()
 
 
 def test_no_folder_and_no_zip(tmp_path):

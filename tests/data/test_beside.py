@@ -125,12 +125,12 @@ def test_files_as_img2dataset_and_kohya_write_them(
     files: Files = {"00000_stats.json": "{}", "00000/v1.0.png": pictures[9], "00000/lonely.png": pictures[8]}
     files["00000/v1.0.txt"] = "dotted"
     for number in range(3):
-        files |= {f"00000/{number:09d}.png": pictures[number], f"00000/{number:09d}.txt": f"a {number}"}
-        files[f"00000/{number:09d}.json"] = json.dumps({"caption": f"a {number}", "key": number})
+        files |= {f"00000/{number:09d}.png": pictures[number], f"00000/{number:09d}.txt": f"a {number}\n\nb\n"}
+        files[f"00000/{number:09d}.json"] = json.dumps({"caption": [f"a {number}", "b"], "key": number})
     write_files(tmp_path / "in", files)
     write_parquet(tmp_path / "in/00000.parquet", {"url": ["x"], "caption": ["x"]})
     manifest = run(tmp_path / "out", images=str(tmp_path / "in"), splits="seeded", validation=0.4)
-    assert manifest.captions["text"].tolist() == ["a 0", "a 1", "a 2", "dotted"]
+    assert manifest.captions["text"].tolist() == ["a 0", "b", "a 1", "b", "a 2", "b", "dotted"]
     assert rejected(tmp_path / "out") == {
         ("00000_stats.json", "not an image file"),
         ("00000.parquet", "not used: the captions are in other files"),

@@ -29,7 +29,7 @@ VAL = annotations(
     [
         (9, 21, "Twenty one."),
         (8, 21, "One more."),
-        (8, 21, "Again eight."),
+        (18, 21, "A third."),
         (500, 500, "Cut."),
         (11, 22, ""),
         (12, 23, "Lost."),
@@ -76,6 +76,7 @@ def test_images_are_ordered_by_number_and_bad_entries_are_listed(tmp_path, coco)
         ["3", "4", "en", "Four.", "train"],
         ["9", "21", "en", "Twenty one.", "validation"],
         ["8", "21", "en", "One more.", "validation"],
+        ["18", "21", "en", "A third.", "validation"],
         ["7", "30", "en", "Thirty.", "train"],
     ]
     header, *rejected = (tmp_path / "out" / "rejected.csv").read_text().splitlines()
@@ -88,7 +89,6 @@ def test_images_are_ordered_by_number_and_bad_entries_are_listed(tmp_path, coco)
         "23,no such file",
         "500,caption of an image left out",
         "500,empty file",
-        "8,duplicate caption id",
     ]
 
 
@@ -102,8 +102,38 @@ def test_one_folder_of_photographs_gives_the_same_rows(tmp_path, coco):
 
 def test_files_that_share_an_image_would_leak(coco, write_files):
     write_files(coco / "annotations", {"captions_val2014.json": TRAIN})
-    with pytest.raises(UserError, match=r"image 30 is also in captions_train2017\.json .*files of one year"):
-        list_coco([], {coco / "annotations" / f"captions_{name}.json": None for name in ("train2017", "val2014")})
+    files = [coco / "annotations" / f"captions_{name}.json" for name in ("train2017", "val2014")]
+    with pytest.raises(
+        UserError, match=r"image 30 is also in captions_train2017\.json, in another split .*of one year"
+    ):
+        list_coco([], dict(zip(files, ("train", "validation"), strict=True)))
+    assert list_coco([], dict.fromkeys(files)).images["image_id"].tolist() == ["4", "30"]
+    files[1].write_text(TRAIN.replace("000000000030", "COCO_train2014_000000000030"))
+    with pytest.raises(UserError, match=r"image 30 is also in captions_train2017\.json, as '000000000030.jpg'"):
+        list_coco([], dict.fromkeys(files))
+
+
+def test_ids_are_local_to_the_files_of_the_splits(tmp_path, picture, write_files):
+    """Every file counts its images and its annotations from 0; one annotation does not count."""
+    files = {}
+    for number, split in enumerate(("train", "val", "test")):
+        names = {image: f"{split}{image}.jpg" for image in range(2)}
+        content = json.loads(annotations(names, [(0, image, f"{split} {image}") for image in range(2)]))
+        content["annotations"].append({"id": 9, "image_id": 0, "caption": "Severe.", "is_rejected": True})
+        files |= {f"{split}.json": json.dumps(content)}
+        files |= {f"photos/{name}": picture((80 * number, 99 * image, 9)) for image, name in names.items()}
+    write_files(tmp_path, files)
+    table = {
+        "images": str(tmp_path / "photos"),
+        "captions": [str(tmp_path / f"{s}.json") for s in ("train", "val", "test")],
+    }
+    run_stage(data_photographs, settings={"table": table}, folder=tmp_path / "out")
+    manifest = read_manifest(tmp_path / "out/manifest.json")
+    assert manifest.images["split"].value_counts().to_dict() == {"train": 2, "validation": 2, "test": 2}
+    assert dict(zip(manifest.captions["caption_id"], manifest.captions["text"], strict=True)) == {
+        f"{split}{image}.jpg#0": f"{split} {image}" for split in ("train", "val", "test") for image in range(2)
+    }
+    assert (tmp_path / "out/rejected.csv").read_text().count("9,its file says is_rejected: true") == 3
 
 
 def karpathy_image(number: int, split: str, folder: str = "val2014") -> dict[str, object]:

@@ -166,9 +166,9 @@ def test_the_token_file_with_a_folder(tmp_path: Path, pictures: dict[str, bytes]
         run(tmp_path / "out", images, text=text)
     manifest = run(tmp_path / "out", images, text=text, lists=karpathy(tmp_path / "lists.json"))
     assert split_of(manifest) == CLEAN
-    assert len(manifest.captions) == 10
+    assert len(manifest.captions) == 11
     rejected = (tmp_path / "out" / "rejected.csv").read_text()
-    assert "9.jpg#0,duplicate caption id" in rejected
+    assert "9.jpg#2" in manifest.captions["caption_id"].tolist()
     assert "gone.jpg#0,caption without an image" in rejected
     assert "results_20130124.token:13,not a line 'image#number<tab>caption'" in rejected
 

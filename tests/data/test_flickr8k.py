@@ -65,7 +65,6 @@ TEXT = {
 REJECTED = """\
 item,reason
 Flickr8k.token.txt:9,not a line 'image#number<tab>caption'
-a.jpg#0,duplicate caption id
 a.jpg#1,empty caption
 a.jpg.1#0,caption without an image
 absent.jpg,no such file
@@ -114,6 +113,7 @@ def test_dirt_is_left_out_and_listed_and_the_rest_is_there_in_order(tmp_path, fo
     assert manifest.captions.drop(columns="image_row").to_numpy().tolist() == [
         ["a.jpg#0", "a.jpg", "en", "A first picture , it is red .", "train"],
         ["a.jpg#2", "a.jpg", "en", "The red one .", "train"],
+        ["a.jpg#3", "a.jpg", "en", "Said twice .", "train"],
         ["b.jpg#0", "b.jpg", "en", "A second picture .", "train"],
         ["c.jpg#0", "c.jpg", "en", "C .", "validation"],
         ["d.jpg#0", "d.jpg", "en", "D .", "none"],

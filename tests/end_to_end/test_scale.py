@@ -71,6 +71,7 @@ def test_a_rank_of_an_array_is_told_by_the_scheduler(monkeypatch: pytest.MonkeyP
         return "" if result.exception is None else str(result.exception)
 
     monkeypatch.setenv("SLURM_ARRAY_TASK_COUNT", "3")
+    monkeypatch.setenv("SLURM_ARRAY_TASK_MAX", "2")
     for rank in ("2", "0"):
         monkeypatch.setenv("SLURM_ARRAY_TASK_ID", rank)
         assert extract() == ""
@@ -79,7 +80,8 @@ def test_a_rank_of_an_array_is_told_by_the_scheduler(monkeypatch: pytest.MonkeyP
     assert vitcapr.open_features("study/features/dino")["cls"].shape[0] == 300
     # Other shares may be computed later: what earlier calls left does not matter.
     monkeypatch.setenv("SLURM_ARRAY_TASK_COUNT", "1")
-    assert extract("--rank", "0", "--settings", '{"patches": "none"}') == ""
+    assert "ranks of the Slurm array are 0 to 2, not 0 to 0; give the number of shares" in extract("--rank", "2")
+    assert extract("--of", "1", "--rank", "0", "--settings", '{"patches": "none"}') == ""
     assert "patches" not in vitcapr.open_features("study/features/dino")
     monkeypatch.setenv("SLURM_ARRAY_TASK_COUNT", "3")
     assert "rank 3 is not below 3" in extract("--rank", "3")

@@ -14,7 +14,7 @@ from typing import Any
 PAGE = Path(__file__).parents[2] / "docs" / "edits.md"
 
 RERANKING = frozenset({"tune_reranking", "rerank", "draw_reranked"})
-PAGED = frozenset({"summary", "first_page"})
+PAGED = frozenset({"summary", "differences", "first_page"})
 COMPARED = PAGED | {"score", "compare"}
 AFTER_CAPTIONS = COMPARED | RERANKING | {"rerank_oracle", "draw_captions", "check_claims"}
 AFTER_ATTENTION = frozenset({"score_grounding", "draw_attention"})
@@ -44,7 +44,8 @@ ORDER = (
     *("data", "train_backbone", "extract", "seal", "feature_statistics", "vocabulary", "word_vectors"),
     "train_captioner",
     *("decode", "train_retriever", "embed", "tune_reranking", "rerank", "rerank_oracle"),
-    *("paraphrases", "score", "score_grounding", "check_claims", "score_retrieval", "compare", "summary", "first_page"),
+    *("paraphrases", "score", "score_grounding", "check_claims", "score_retrieval", "compare"),
+    *("differences", "summary", "first_page"),
 )
 
 

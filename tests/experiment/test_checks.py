@@ -191,10 +191,15 @@ def test_data_that_ends_the_check(study: Path, values: dict[str, Any], message: 
     assert message in str(error.value)
 
 
+POOLS_PATCHES = {"backbone": "b", "image": {"pool": "attention"}}
 LAYERS = {"cls": (8,), "patches": (4, 8), "cls_2": (8,), "patches_2": (4, 8)}
 READABLE = [
     (reading(captioner(), "store:wide"), {"cls": (4,), "patches": (9, 6)}),
     (reading(captioner(init_from_cls=False), "store:patches"), {"patches": (9, 6)}),
+    (
+        reading({**captioner(init_from_cls=False), "retrievers": {"r": POOLS_PATCHES}}, "store:patches"),
+        {"patches": (9, 6)},
+    ),
     (reading(captioner(architecture="transformer"), "store:patches"), {"patches": (9, 6)}),
     (reading(captioner(architecture="baseline"), "store:cls"), {"cls": (4,)}),
     (reading(prefix(0), "store:cls"), {"cls": (4,)}),

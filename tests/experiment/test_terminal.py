@@ -152,6 +152,12 @@ def test_a_job_that_starts_again_and_an_error_of_the_workflow(shows, tmp_path):
     again = job(3, "score", 1000.0, [str(tmp_path / "a.log")])
     error = record("MissingRuleException", LogEvent.ERROR, logging.ERROR, exception="MissingRuleException")
     assert shows(again, failed(), again, error).splitlines()[-1] == "MissingRuleException"
+    old = tmp_path / "old.log"
+    old.write_text("2026-11-23 07:00:00 ended: training saved at epoch 32\n")
+    os.utime(old, (999.0, 999.0))
+    text = shows(again, failed(old, rule_msg="its state is 'OUT_OF_MEMORY'"))
+    assert "error in score: its state is 'OUT_OF_MEMORY'" in text
+    assert "epoch 32" not in text
     assert "Nothing to be done" not in shows(STARTED, error)
 
 

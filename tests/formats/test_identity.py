@@ -33,7 +33,41 @@ TWO = ["train/0000.jpg", "val/0000.jpg"]
     ],
 )
 def test_a_name_by_hand(name: str, known: list[str], place: int | None) -> None:
-    assert match_images([name], known).get(name) == place
+    assert match_images([[name]], [known]) == [place]
+
+
+@pytest.mark.parametrize(
+    ("names", "known", "rows"),
+    [
+        # Ids that are the numbers of other files: a file name with its suffix is a file.
+        ([["1.jpg", "3.jpg"]], [["1", "2", "3"], ["2.jpg", "3.jpg", "1.jpg"]], [2, 1]),
+        ([["000000000002.jpg"]], [["1", "2"], ["000000000002.jpg", "000000000001.jpg"]], [0]),
+        ([["1", "2"], ["000000000002.jpg", "000000000001.jpg"]], [["000000000001.jpg", "000000000002.jpg"]], [1, 0]),
+        # Bare numbers: as ids or as files, whichever fits all of them.
+        ([["0", "1", "2"]], [["0", "1", "2"], ["1.jpg", "2.jpg", "3.jpg"]], [0, 1, 2]),
+        ([["1", "2", "3"]], [["0", "1", "2"], ["1.jpg", "2.jpg", "3.jpg"]], [0, 1, 2]),
+        ([["0", "1", "2"], ["1.jpg", "2.jpg", "3.jpg"]], [["3", "1", "2"]], [1, 2, 0]),
+        # COCO's own files.
+        ([["139", "285"]], [["285", "139"], ["val2017/000000000285.jpg", "val2017/000000000139.jpg"]], [1, 0]),
+        # Another folder gives way to the image itself.
+        ([TWO], [["val/0000.jpg"]], [None, 0]),
+    ],
+)
+def test_an_image_has_several_names(names: list[list[str]], known: list[list[str]], rows: list[int | None]) -> None:
+    assert match_images(names, known) == rows
+
+
+@pytest.mark.parametrize(
+    ("names", "known"),
+    [
+        ([["1", "2"]], [["0", "1", "2"], ["1.jpg", "2.jpg", "3.jpg"]]),
+        ([["0", "1"], ["1.jpg", "0.jpg"]], [["1", "0"]]),
+        ([["1.jpg"]], [["1", "2"], ["a/1.jpg", "b/1.jpg"]]),
+    ],
+)
+def test_ids_and_files_that_contradict_each_other_are_refused(names: list[list[str]], known: list[list[str]]) -> None:
+    with pytest.raises(UserError, match="may be the image"):
+        match_images(names, known)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +80,6 @@ def test_a_name_by_hand(name: str, known: list[str], place: int | None) -> None:
         (["0000"], ["0000.jpg", "0000.png"], ["0000.jpg", "0000.png"]),
         (["0000.jpg"], ["0000.jpg", "1.jpg", "0000.jpg"], ["0000.jpg"]),
         (TWO, ["test/0000.jpg"], TWO),
-        (TWO, ["val/0000.jpg"], TWO),  # train/0000.jpg is another image.
         (["0000.jpg", "0000.png"], ["0000.jpg"], ["0000.jpg", "0000.png"]),
         (["train/0000.jpg", "/data/train/0000.jpg"], TWO, ["train/0000.jpg", "/data/train/0000.jpg"]),
     ],
@@ -55,5 +88,5 @@ def test_what_is_not_unique_is_refused_by_the_names_of_both(
     names: list[str], known: list[str], both: list[str]
 ) -> None:
     with pytest.raises(UserError, match=r"results\.json") as caught:
-        match_images(names, known, "results.json")
+        match_images([names], [known], "results.json")
     assert all(name in str(caught.value) for name in both)

@@ -1,7 +1,16 @@
 import numpy as np
 import pytest
 
-from vitcapr.metrics.bootstrap import Measure, compare, interval, mean_measure, plain_score, ratio_measure, score_of
+from vitcapr.metrics.bootstrap import (
+    Measure,
+    compare,
+    few_images,
+    interval,
+    mean_measure,
+    plain_score,
+    ratio_measure,
+    score_of,
+)
 from vitcapr.metrics.captions.bleu import bleu
 
 RANDOM = np.random.default_rng(7)
@@ -73,3 +82,10 @@ def test_a_score_has_its_interval_and_the_number_of_images_and_a_score_of_nothin
     nothing = {"value": None, "low": None, "high": None, "n": 0}
     assert score_of(ratio_measure([0, 0], [0, 0]), 100, 0) == nothing
     assert plain_score(float("nan"), 0) == nothing
+
+
+def test_the_width_of_a_small_split_by_hand() -> None:
+    """1.96 times the root of 0.25 / 25 is 0.196."""
+    assert "95 % interval of a share, such as Recall@1, is up to ± 20 points" in few_images(25)
+    assert "CIDEr, which weighs by images, is 0" in few_images(1)
+    assert few_images(50) == ""

@@ -1,19 +1,22 @@
 import json
 
+import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import binomtest
 
 from vitcapr.errors import UserError
-from vitcapr.formats.scores import write_metrics
+from vitcapr.formats.claims import Claim
+from vitcapr.formats.scores import RankFile, Ranks, write_metrics
 from vitcapr.metrics.base import ORACLE
+from vitcapr.metrics.bootstrap import NOT_SHOWN, plain_score, ratio_measure, score_of
 from vitcapr.metrics.bootstrap import compare as compare_measures
-from vitcapr.metrics.bootstrap import plain_score, ratio_measure, score_of
 from vitcapr.metrics.captions.bleu import METRIC as BLEU
 from vitcapr.metrics.captions.bleu import bleu
 from vitcapr.metrics.captions.chair import METRIC as CHAIR
 from vitcapr.metrics.captions.cider import cider
 from vitcapr.metrics.captions.diversity import length_mean
-from vitcapr.metrics.comparison import compare_systems, read_scored
+from vitcapr.metrics.comparison import compare_systems, paired_differences, read_scored, with_claims
 from vitcapr.pipeline.run import run_stage
 from vitcapr.report.score_tables import comparison_page
 from vitcapr.stages.compare import compare
@@ -63,6 +66,42 @@ def test_a_comparison_by_its_parts(tmp_path):
     assert "chair_i" not in content["metrics"], "no caption mentions an object"
     assert compare_systems(after, before, 200, 3)["metrics"]["cider"]["verdict"] == "lower"
     assert compare_systems(before, after, 0, 3)["metrics"]["cider"]["verdict"] == "not tested"
+
+
+def ranks(folder, name, wrong):
+    """The ranks of a model that misses the images whose numbers are in ``wrong``, of 40 with a caption each."""
+    i2t = np.where(np.isin(np.arange(40), wrong), 2, 1).astype(np.int32)
+    rows = np.arange(40, dtype=np.int32)
+    RankFile(Ranks(i2t, np.ones(40, np.int32), np.ones(40)), rows, rows, rows).write(folder / f"{name}.npz")
+    return folder / f"{name}.npz"
+
+
+def test_the_score_that_shows_a_difference_is_shown_after_correction_for_all_that_were_tried(tmp_path):
+    """Claims: 14 captions become true and 2 false. CIDEr: none shown. Recalls: 6 images gained, a test among four."""
+    claim = {right: [Claim("objects", "dog", "dog", right, (1,))] for right in (True, False)}
+    before = {f"i{n}": claim[n >= 14] for n in range(40)}
+    after = {f"i{n}": claim[n < 38] for n in range(40)}
+    one, two = (read_scored(*scored(tmp_path, name, WORSE)) for name in ("beam", "dual"))
+    content = compare_systems(with_claims(one, before), with_claims(two, after), samples=200, seed=3)
+    true = content["metrics"]["claims_true"]
+    assert (true["before"], true["after"], true["difference"]) == (0.65, 0.95, 0.3)
+    assert true["p_value"] == pytest.approx(binomtest(14, 16).pvalue, abs=1e-8)
+    assert content["metrics"]["claims_objects"]["difference"] == 0.3
+    with pytest.raises(UserError, match="claims are of other images"):
+        with_claims(one, {"i0": claim[True]})
+
+    files = {name: ranks(tmp_path, name, wrong) for name, wrong in (("a", range(6)), ("b", ()))}
+    oracle = {**content, "after": {**content["after"], "protocol": ORACLE + PROTOCOL}}
+    table = paired_differences([content, oracle], files, samples=200, seed=3).set_index("metric")
+    assert table.index.tolist() == ["cider", "claims_true", "i2t_recall_1", "t2i_recall_1"]
+    p_values = [1, 0.004180908203125, 0.03125, 1]
+    assert table["p_value"].tolist() == pytest.approx(p_values)
+    adjusted = [1, 4 * p_values[1], 2 * p_values[2], 1]  # by hand: times 4 / rank, from the smallest p
+    assert table["adjusted"].tolist() == pytest.approx(adjusted)
+    # The interval of the recall leaves out 0, and among four tests that is not enough.
+    assert table["low"]["i2t_recall_1"] > 0
+    assert table["verdict"].tolist() == [NOT_SHOWN, "higher", NOT_SHOWN, NOT_SHOWN]
+    assert paired_differences([], {"a": files["a"]}, 200, 3).empty
 
 
 def test_the_command_writes_both_files(tmp_path):

@@ -27,6 +27,13 @@ def test_length_and_dangling_endings() -> None:
     assert diversity.dangling_share([["a", "man", "with"], ["a", "man"]]).value == 0.5
 
 
+def test_loops_repeat_words_in_a_row() -> None:
+    loops = ["a red and black and black and black", "dogs run dogs run", "a a a"]
+    others = ["a very very big dog", "a red shirt and a red hat", "dog", "a a", ""]
+    shares = diversity.loop_share([text.split() for text in [*loops, *others]])
+    assert shares.per_image.tolist() == [1] * 3 + [0] * 5
+
+
 def test_punctuation_does_not_make_a_caption_novel() -> None:
     training = ["A dog runs!", "Two 2 cats", "the man's hat"]
     captions = ["a dog runs", "dog runs", "two cats", "a dog", "the mans hat", "dogruns here"]

@@ -1,9 +1,14 @@
 """Every job leaves a record; a long one is not done twice; what `why` and `gc` make of it."""
 
 import json
+import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,6 +20,7 @@ from vitcapr.commands import gc, record_differences, why
 from vitcapr.config.base import StageSettings
 from vitcapr.errors import UserError
 from vitcapr.formats.scores import COLUMNS
+from vitcapr.pipeline import owner
 from vitcapr.pipeline.records import Records, file_facts, read_run
 from vitcapr.pipeline.run import Job, read_by_name, run_stage
 from vitcapr.pipeline.stage import In, Out, Role, stage
@@ -68,16 +74,14 @@ class Toys:
         root = results / experiment
         for stale in (root / "model/weights", root / "out/copy"):
             stale.unlink(missing_ok=True)
-        run_stage(
-            self.train,
-            log=root / "logs/train/model.log",
-            source=Path("data.txt"),
-            settings={"rate": rate},
-            model=root / "model",
-        )
+        self.run_training(rate, root)
         weights = {"model": root / "model/weights"}
         run_stage(self.copy, log=root / "logs/copy.log", read=weights, target=root / "out/copy")
         return root / "model"
+
+    def run_training(self, rate: float, root: Path = Path("results/a")) -> None:
+        log, settings = root / "logs/train/model.log", {"rate": rate}
+        run_stage(self.train, log=log, source=Path("data.txt"), settings=settings, model=root / "model")
 
 
 @pytest.fixture
@@ -195,7 +199,51 @@ def test_an_input_that_changes_while_a_stage_runs_is_no_result(toys: Toys) -> No
     with pytest.raises(UserError, match=r"the file changed while vocabulary ran \(data.txt\)"):
         toys.run(0.5)
     assert not Path("results/result_cache").exists()
-    assert not Path("results/a/runs/train").exists()
+    assert not Path("results/a/runs/train/model.json").exists()
+    assert Path("results/a/model/checkpoint").exists(), "the next attempt continues from it"
+
+
+def test_a_job_has_one_owner(toys: Toys, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A live owner is waited for and its result kept; a dead one, and an earlier start of a Slurm job, is succeeded."""
+    monkeypatch.setenv("VITCAPR_RESULT_CACHE", "off")
+    monkeypatch.setattr(owner, "_PATIENCE", 0.3)
+    lock, go = Path("results/a/runs/train/model.lock"), Path("go")
+
+    def begin_elsewhere() -> int:
+        if (child := os.fork()) == 0:
+            toys.meanwhile = lambda: wait_for(go)
+            toys.run(0.5)
+            os._exit(0)
+        wait_for(lock.with_suffix(".owner"))
+        return child
+
+    child = begin_elsewhere()
+    threading.Timer(1.0, go.touch).start()
+    toys.run_training(0.5)
+    assert os.waitpid(child, 0)[1] == 0
+    assert toys.trainings == 0
+    printed = capsys.readouterr().err
+    assert re.search(rf"process {child} on \S+ works on this job: waiting for its end \({lock}\)", printed)
+    assert "finished meanwhile by" in printed
+    assert not lock.exists()
+    go.unlink()
+    child = begin_elsewhere()
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    toys.run(0.25)
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    monkeypatch.setenv("SLURM_RESTART_COUNT", "1")
+    lock.write_text("a process of another machine")
+    lock.with_suffix(".owner").write_text("Slurm job 7, start 0, process 1 on elsewhere")
+    toys.run(0.5)
+    assert toys.trainings == 2
+    assert "waiting" not in capsys.readouterr().err
+    assert not lock.exists()
+
+
+def wait_for(path: Path) -> None:
+    while not path.exists():
+        time.sleep(0.01)
 
 
 def test_the_result_cache_can_be_off(toys: Toys, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -330,7 +378,9 @@ def test_gc_leaves_what_it_does_not_know_alone(toys: Toys, printed: Printed, kep
     notes = toys.run(0.5) / "notes.txt"
     stored = Path("results/stores/mine/notes")
     stored.parent.mkdir(parents=True)
-    for file in (notes, stored):
+    unfinished = notes.parent / "checkpoint/state"
+    unfinished.parent.mkdir()
+    for file in (notes, stored, unfinished):
         file.write_text("mine")
     assert "name it with --configfile" in printed(gc.main, yes=True)
     kept("a", "results/a/out/copy")
@@ -379,7 +429,7 @@ def test_gc_follows_no_link_out_of_its_experiment(toys: Toys, printed: Printed, 
     assert snapshot(Path("results/a")) | snapshot(Path("model")) == before
     kept("a")
     printed(gc.main, yes=True)
-    assert sorted(path.name for path in Path("model").rglob("*")) == ["checkpoint", "state", "weights"]
+    assert sorted(path.name for path in Path("model").rglob("*")) == ["weights"]
     assert not Path("results/a/out").exists()
 
 

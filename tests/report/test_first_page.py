@@ -15,11 +15,12 @@ from tests.data_sets import embeddings_of
 from tests.run_records import RECORD
 from vitcapr.files import write_json
 from vitcapr.formats.manifest import read_manifest
-from vitcapr.formats.scores import write_comparison
+from vitcapr.formats.scores import DIFFERENCES
 from vitcapr.formats.tables import Cell, Table, row
 from vitcapr.metrics.base import ORACLE
 from vitcapr.pipeline.records import read_runs
 from vitcapr.progress import format_seconds
+from vitcapr.report.answers import Answer, answers
 from vitcapr.report.direction import Match, image_to_text, text_to_image
 from vitcapr.report.figures.examples import Choice, Run, open_images
 from vitcapr.report.first_page import Noted, Picture, cost, cost_table, to_html
@@ -30,7 +31,6 @@ from vitcapr.report.first_page_examples import (
     captioned,
     highest_recall,
     query,
-    sentences,
 )
 
 NASTY = '<script>alert("x")</script>'
@@ -49,7 +49,7 @@ def test_no_section_has_markup_from_outside():
     captions = {NASTY: [Run(NASTY, truth=NASTY), Run(NASTY, "del"), Run("new", "ins")], "x": []}
     query = Query(NASTY, [(picture, Match(0, 0.9, False), 1), (picture, Match(1, 0.25, True), 17)])
     text = page(
-        result=[NASTY],
+        answers=[Answer(NASTY, NASTY, NASTY, [NASTY])],
         attention=picture,
         beside=Noted([SCORES], NASTY),
         captioned=Noted(
@@ -105,38 +105,37 @@ def score(model, decoding, metric, value, protocol="p", split="test"):
     return dict(zip(names, (model, decoding, metric, value, value - 0.01, value + 0.01, protocol, split), strict=True))
 
 
-def test_the_result_in_sentences(tmp_path):
+def test_the_answers_of_the_page():
     summary = pd.DataFrame(
         [
             score("a", "greedy", "cider", 0.5),
             score("a", "beam", "cider", 0.7),
             score("a", "oracle", "cider", 0.9, ORACLE + "p"),
             score("a", "greedy", "cider", 2.0, split="validation"),
+            score("a", "beam", "claims_true", 0.8),
             score("r", "", "t2i_recall_1", 0.25),
+            score("r", "", "i2t_recall_1", 0.2),
         ]
     )
-    metric = {"before": 0.5, "after": 0.52, "difference": 0.02, "low": 0.01, "high": 0.03, "p_value": 0.01}
-    system = {"model": "a", "protocol": "p"}
-    for name, verdict, protocol in (
-        ("gain", "higher", "p"),
-        ("none", "no difference shown", "p"),
-        ("o", "higher", ORACLE),
-    ):
-        write_comparison(
-            tmp_path / f"{name}.json",
-            {
-                "before": {**system, "decoding": "beam"},
-                "after": {**system, "decoding": name, "protocol": protocol},
-                "metrics": {"cider": {**metric, "verdict": verdict}},
-            },
-        )
-    assert sentences(summary, "test", [tmp_path / f"{name}.json" for name in ("gain", "none", "o")]) == [
-        "Best captions: a, beam with CIDEr 70.0 (69.0-71.0), the highest of 2 systems, the oracle left out.",
-        "Best retrieval: r with T→I R@1 25.0 (24.0-26.0), the only system.",
-        "Gain of a, gain over a, beam, on the same images: CIDEr +2.00 (+1.00 to +3.00).",
-        "Gain of a, none over a, beam, on the same images: CIDEr +2.00 (+1.00 to +3.00): no difference shown.",
+    rows = [
+        ("a, beam", "a, reranked", "cider", 0.70, 0.72, 0.02, -0.01, 0.05, 0.300, 0.300, "no difference shown"),
+        ("a, beam", "a, reranked", "claims_true", 0.80, 0.82, 0.02, 0.01, 0.04, 0.004, 0.008, "higher"),
     ]
-    assert sentences(summary[:0], "test", []) == []
+    captions, retrieval, shown = answers(summary, "test", pd.DataFrame(rows, columns=DIFFERENCES))
+    sentence = "a, beam, the highest of 2 systems, the oracle left out."
+    assert captions == ("Captions", "CIDEr 70.0", "69.0-71.0", [sentence, "true captions: 80.0 (79.0-81.0)."])
+    assert retrieval[1:3] == ("T→I R@1 25.0", "24.0-26.0")
+    assert retrieval.sentences == ["r, the only system.", "I→T R@1: 20.0 (19.0-21.0)."]
+    assert shown == (
+        "Differences",
+        "1 of 2 shown",
+        "corrected for 2 paired tests",
+        [
+            "Shown: true captions +2.00 (+1.00 to +4.00), a, reranked against a, beam (corrected p 0.008).",
+            "No difference shown: CIDEr +2.00 (-1.00 to +5.00), a, reranked against a, beam (corrected p 0.300).",
+        ],
+    )
+    assert answers(summary[:0], "test", None) == []
 
 
 def test_a_picture_with_attention(dataset, tmp_path):

@@ -1,4 +1,4 @@
-"""A Slurm of one node with two make-believe GPUs, for as long as a test lasts: Debian's packages, no systemd."""
+"""A Slurm of one node with four make-believe GPUs, for as long as a test lasts: Debian's packages, no systemd."""
 
 import os
 import shutil
@@ -34,7 +34,9 @@ TaskPlugin=task/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 AccountingStorageType=accounting_storage/none
-JobAcctGatherType=jobacct_gather/none
+JobAcctGatherType=jobacct_gather/linux
+JobAcctGatherFrequency=task=1
+JobAcctGatherParams=OverMemoryKill
 MpiDefault=none
 ReturnToService=2
 SlurmdParameters=config_overrides
@@ -43,12 +45,14 @@ KillWait=300
 GresTypes=gpu
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
-NodeName={host} NodeAddr=127.0.0.1 CPUs=64 Sockets=1 CoresPerSocket=64 ThreadsPerCore=1 RealMemory=60000 Gres=gpu:l40s:2
+NodeName={host} NodeAddr=127.0.0.1 CPUs=64 Sockets=1 CoresPerSocket=64 ThreadsPerCore=1 RealMemory=60000 Gres=gpu:l40s:4
 PartitionName=cpu Nodes={host} Default=YES MaxTime=1-0 State=UP PreemptMode=OFF
-PartitionName=gpu-l40s Nodes={host} MaxTime=1-0 State=UP PriorityTier=1 PreemptMode=REQUEUE
+PartitionName=gpu-l40s Nodes={host} MaxTime=1-0 State=UP PriorityTier=1 PreemptMode=REQUEUE GraceTime=300
 PartitionName=urgent Nodes={host} MaxTime=1-0 State=UP PriorityTier=2 PreemptMode=OFF
 """
-GPUS = "NodeName={host} Name=gpu Type=l40s File=/dev/null\nNodeName={host} Name=gpu Type=l40s File=/dev/zero\n"
+GPUS = "".join(
+    f"NodeName={{host}} Name=gpu Type=l40s File=/dev/{name}\n" for name in ("null", "zero", "full", "random")
+)
 
 
 def why_not() -> str | None:

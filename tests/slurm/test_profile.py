@@ -1,6 +1,8 @@
 """What ``snakemake --profile slurm`` plans for each job. On a real Slurm, ``test_cluster.py`` looks at what it got."""
 
+import os
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from tests.checkouts import REPOSITORY, copy_checkout
 from tests.forks import planning_forks
 from tests.plans.dry_runs import DryJob, dry_run
 from vitcapr.experiment.experiment import Experiment
+from vitcapr.pipeline.rule import growing
 
 PROFILE = yaml.safe_load((REPOSITORY / "profiles/slurm/profile.yaml").read_text(encoding="utf-8"))
 CONFIG = {
@@ -68,11 +71,31 @@ def test_gpu_use_is_planned_where_jobs_have_gpus(
     """On a login node, which has none; not on such a machine itself, nor with device: cpu."""
     assert "draw_gpu" in jobs
     monkeypatch.setattr("vitcapr.stages.draw_gpu.GPU", tmp_path / "nvidiactl")
+    monkeypatch.chdir(tmp_path)
     on_cpu = {**CONFIG, "device": "cpu"}
     for values, on_cluster, planned in ((CONFIG, True, True), (CONFIG, False, False), (on_cpu, True, False)):
         experiment = Experiment.from_config({"experiment": "mine"} | dict(values), on_cluster=on_cluster)
         (figure,) = (each for each in experiment.figure_rules if each.stage.name == "draw_gpu")
         assert bool(figure.targets) == planned, (values, on_cluster)
+    use = tmp_path / "results/mine/captioners/several/gpu.csv"
+    use.parent.mkdir(parents=True)
+    use.write_text("# a GPU\nseconds,gpu_percent\n0.0,50\n")
+    experiment = Experiment.from_config({"experiment": "mine"} | CONFIG)  # As vitcapr gc and status read it.
+    assert any(each.stage.name == "draw_gpu" and each.targets for each in experiment.figure_rules)
+
+
+def test_no_job_of_an_experiment_on_cpus_asks_for_a_gpu(tmp_path: Path) -> None:
+    copy_checkout(tmp_path)
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump({**CONFIG, "device": "cpu"}), encoding="utf-8")
+    plan = dry_run(tmp_path, "--cores=64", "--profile", "slurm", "--configfile", "mine.yaml", forks=planning_forks)
+    assert {(job.resources["slurm_partition"], job.resources.get("gpu", "0")) for job in plan} == {("cpu", "0")}
+
+
+def test_memory_and_time_grow_with_the_attempts() -> None:
+    needs = growing(runtime=600, mem_mb=8000)
+    attempts = [(needs["mem_mb"]({}, attempt), needs["runtime"]({}, attempt)) for attempt in (1, 2, 3)]
+    assert attempts == [(8000, 600), (16000, 1200), (24000, 1440)]
+    assert growing(runtime=2000)["runtime"]({}, 3) == 2000
 
 
 def gpu_rules() -> set[str]:
@@ -87,3 +110,29 @@ def test_the_profile_knows_every_gpu_rule() -> None:
     rules = gpu_rules()
     assert {"train_backbone", "extract", "train_captioner", "decode", "decode_attentively", "embed"} <= rules
     assert set(PROFILE["set-resources"]) == rules
+
+
+@pytest.mark.parametrize(
+    ("refusal", "tries", "code"),
+    [
+        ("sbatch: error: AssocMaxSubmitJobLimit", 3, 0),
+        ("sbatch: error: QOSMaxSubmitJobPerUserLimit", 3, 0),
+        ("sbatch: error: invalid partition specified: gpu", 1, 1),
+    ],
+)
+def test_a_job_over_the_limit_of_submitted_jobs_waits(tmp_path: Path, refusal: str, tries: int, code: int) -> None:
+    sbatch = tmp_path / "sbatch"
+    sbatch.write_text(
+        f"#!/bin/sh\necho x >> {tmp_path}/tries\n"
+        f'[ "$(wc -l < {tmp_path}/tries)" -gt 2 ] || {{ echo "{refusal}" >&2; exit 1; }}\necho "7 $*"\n'
+    )
+    sbatch.chmod(0o755)
+    ours = REPOSITORY / "profiles/slurm/bin"
+    path = os.pathsep.join([str(ours), str(tmp_path), os.environ["MACHINE_PATH"]])
+    environment = {"PATH": path, "VITCAPR_SUBMIT_SECONDS": "0.01"}
+    done = subprocess.run(
+        ["sbatch", "--parsable", "--wrap=a 'b c'"], env=environment, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (code, "" if code else "7 --parsable --wrap=a 'b c'\n")
+    assert len((tmp_path / "tries").read_text().split()) == tries
+    assert code == 0 or done.stderr == f"{refusal}\n"

@@ -66,6 +66,9 @@ EACH = dict(zip(IDS, GRIDS, strict=True))
         ("each.npz", lambda path: np.savez(path, **EACH)),
         ("big.npz", lambda path: np.savez(path, image_id=np.array(IDS), grid=GRIDS)),
         ("folder", write_folder),
+        # Ids by what they are: texts of any name, bytes, an axis of length one, bytes that somebody printed.
+        ("names.h5", lambda path: write_h5(path, {"grid": GRIDS, "img_ids": np.array(IDS, "S").reshape(3, 1)})),
+        ("texts.npz", lambda path: np.savez(path, grid=GRIDS, which=np.array([str(i.encode()) for i in IDS]))),
     ],
 )
 def test_grids_take_the_order_of_the_data_set(tmp_path: Path, data: Path, name: str, write: Any) -> None:
@@ -107,6 +110,20 @@ def test_partitions_come_back(tmp_path: Path) -> None:
         np.testing.assert_array_equal(store["cls"][:], VECTORS)
         assert store.ids == IDS
 
+    (tmp_path / "again/img_emb/img_emb_0.npy").rename(tmp_path / "again/img_emb/img_emb_1.npy")
+    with pytest.raises(UserError, match="partition 0 has no img_emb"):
+        imported(tmp_path / "again")
+
+
+@pytest.mark.usefixtures("data")
+def test_a_grid_comes_back(tmp_path: Path) -> None:
+    np.savez(tmp_path / "g.npz", image_id=np.array(IDS), patches=GRIDS)
+    run_features("export", imported(tmp_path / "g.npz"), "--to", "h5", "-o", tmp_path / "g.h5")
+    with open_features(imported(tmp_path / "g.h5")) as store:
+        assert store.grid == (2, 3)
+    with pytest.raises(UserError, match="a grid of 2 x 3, not 3 x 2"):
+        imported(tmp_path / "g.h5", "--grid", "3x2")
+
 
 @pytest.mark.usefixtures("data")
 def test_an_export_does_not_mix_with_another(tmp_path: Path) -> None:
@@ -127,6 +144,16 @@ def test_what_does_not_fit_is_one_line(tmp_path: Path, data: Path) -> None:
     np.savez(tmp_path / "nan.npz", **{name: np.full(4, np.nan) for name in IDS})
     with pytest.raises(UserError, match=r"features of 'a.jpg' are not finite"):
         imported(tmp_path / "nan.npz", "--data", data)
+    for ids, words in ((np.ones((3, 2)), r"not float64 of shape \(3, 2\)"), ([0.5, 1, 2], "a text or a whole number")):
+        np.savez(tmp_path / "ids.npz", image_id=ids, cls=VECTORS)
+        with pytest.raises(UserError, match=words):
+            imported(tmp_path / "ids.npz")
+    np.savez(tmp_path / "two.npz", image_names=np.array(IDS), img_ids=np.array(IDS), cls=VECTORS)
+    with pytest.raises(UserError, match="'image_names' or 'img_ids' may be the ids"):
+        imported(tmp_path / "two.npz")
+    np.savez(tmp_path / "texts.npz", caption_id=np.array(IDS), cls=VECTORS)
+    with pytest.raises(UserError, match="give --of captions"):
+        imported(tmp_path / "texts.npz")
     np.save(tmp_path / "bare.npy", VECTORS)
     with pytest.raises(UserError, match="give --ids"):
         imported(tmp_path / "bare.npy")
@@ -285,8 +312,8 @@ def cats_and_dogs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     [
         (["000", "001", "002"], "'cats/000.jpg' and 'dogs/000.jpg' are both the image '000'"),
         (["cats/000.jpg", "cats/001.jpg", "cats/002.jpg"], "3 of 6 ids of the data set have no features, 'dogs/000"),
-        (["/x/cats/000", "/x/cats/001", "/x/cats/002"], "'cats/000.jpg' and 'dogs/000.jpg' are both the image"),
-        (["cats/000", "cats/001", "cats/002", "birds/003"], "are both the image"),
+        (["/x/cats/000", "/x/cats/001", "/x/cats/002"], "3 of 6 ids of the data set have no features, 'dogs/000"),
+        (["cats/000", "cats/001", "cats/002", "birds/003"], "3 of 6 ids of the data set have no features, 'dogs/000"),
         (
             [f"{kind}/{number:03}" for kind in ("cats", "bulldogs") for number in range(3)],
             "3 of 6 ids|may be the image",

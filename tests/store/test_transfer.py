@@ -88,17 +88,28 @@ def test_push_and_pull_return_the_same_store(sealed: Path, tmp_path: Path) -> No
     assert not list(tmp_path.rglob("*.partial"))
 
 
-def test_only_missing_and_damaged_files_are_moved(sealed: Path, tmp_path: Path) -> None:
+def test_only_missing_and_damaged_files_are_moved(
+    sealed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     elsewhere, folder, reports = tmp_path / "elsewhere", tmp_path / "b", [Quiet() for _ in range(3)]
-    push(sealed, RemoteFolder(str(elsewhere)), Quiet())
+    assert push(sealed, RemoteFolder(str(elsewhere)), Quiet()) == ""
     push(sealed, RemoteFolder(str(elsewhere)), reports[0])
+    features.verify(f"file://{elsewhere}")
     (elsewhere / "features.zarr/cls/c/1/0").unlink()
     (elsewhere / "features.zarr/cls/c/2/0").write_bytes(b"cut")
-    push(sealed, RemoteFolder(str(elsewhere)), reports[1])
+    flip_bit(elsewhere / "features.zarr/cls/c/0/0")
+    with pytest.raises(UserError, match=rf"3 of {CHUNKS + 1} chunks are damaged \(file://{elsewhere}\); push"):
+        features.verify(f"file://{elsewhere}")
+    assert "bad: features.zarr/cls/c/1/0 is missing" in capsys.readouterr().err
+    compared = push(sealed, RemoteFolder(str(elsewhere)), reports[1])
+    assert compared == f"{FILES - 2} of {FILES - 2} files that were there compared with their checksums"
+    monkeypatch.setattr("vitcapr.store.remote_folder._SAMPLE", 1)
+    monkeypatch.setattr(RemoteFolder, "_is_local", False)
+    assert push(sealed, RemoteFolder(str(elsewhere)), Quiet()).startswith(f"1 of {FILES} files")
     pull_from(elsewhere, folder, Quiet())
     flip_bit(folder / "features.zarr/patches/c/2/0/0")
     same(pull_from(elsewhere, folder, reports[2]), sealed)
-    assert [report.moved for report in reports] == [0, 2, 1]
+    assert [report.moved for report in reports] == [0, 3, 1]
 
 
 def test_a_half_pushed_store_is_not_a_store(sealed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -334,6 +345,13 @@ def test_a_server_of_this_machine(sealed: Path, tmp_path: Path, monkeypatch: pyt
             flip_bit(tmp_path / "served/features/noise/features.zarr/cls/c/1/0")
             with pytest.raises(UserError, match="does not have its checksum"):
                 pull(place, find_remote(place), tmp_path / "c", Quiet())
+            with pytest.raises(UserError, match="1 of") as error:
+                features.verify(place._address)
+            assert "secret" not in str(error.value)
+            assert (
+                push(sealed, place, again) == f"{FILES} of {FILES} files that were there compared with their checksums"
+            )
+            assert again.moved == 1
             if protocol == "s3":
                 with pytest.raises(UserError, match="there is no such bucket"):
                     push(sealed, RemoteFolder("s3://nowhere/noise"), Quiet())
@@ -355,8 +373,10 @@ def _once_there(url: str) -> RemoteFolder:
 
 
 def test_an_unknown_protocol_and_a_missing_package_are_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UserError, match="not a place that fsspec knows"):
-        RemoteFolder("nowhere://x")
+    with pytest.raises(UserError, match="not a place that fsspec knows") as error:
+        RemoteFolder("nowhere://me:pass@word@host/x?signature=1")
+    assert not any(secret in str(error.value) for secret in ("pass", "word", "signature"))
+    assert "(nowhere://host/x)" in str(error.value)
     monkeypatch.delitem(_registry, "s3", raising=False)
     monkeypatch.setitem(sys.modules, "s3fs", None)
     with pytest.raises(UserError, match=r"^a package for s3 is not installed \(s3://host/x\); Install s3fs"):

@@ -34,7 +34,7 @@ from vitcapr.training import distributed
 from vitcapr.training.captioner import CaptionerTask
 from vitcapr.training.checkpoints import read_tensors
 from vitcapr.training.distributed import joined
-from vitcapr.training.outcome import train_from
+from vitcapr.training.outcome import train_into
 from vitcapr.training.retriever_task import RetrieverTask
 
 IMAGES, WIDTH, SPACE, WORDS = 14, 6, 4, 9
@@ -187,12 +187,12 @@ def test_a_state_of_fewer_processes_is_not_continued(tmp_path: Path) -> None:
     """It has no random numbers for the others."""
 
     def work(folder: Path) -> None:
-        card: dict[str, Any] = {"settings": {}, "inputs": {}, "code": ""}
+        card: dict[str, Any] = {"architecture": {}, "settings": {}, "inputs": {}, "code": ""}
         output = StringIO()
-        train_from(
-            folder, captioner(0.3), RECIPE, card=card, device=CPU, dtype=torch.float32, reporter=Reporter(stream=output)
-        )
-        assert ("starting afresh" in output.getvalue()) == (distributed.processes() == 2)
+        how: dict[str, Any] = {"device": CPU, "dtype": torch.float32, "reporter": Reporter(stream=output)}
+        train_into(folder, lambda: captioner(0.3), RECIPE, card=card, **how)
+        second = distributed.processes() == 2 and distributed.is_first()
+        assert ("an unfinished training with processes 1 is kept" in output.getvalue()) == second
 
     run_in(1, work, tmp_path)
     run_in(2, work, tmp_path)

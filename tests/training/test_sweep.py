@@ -9,15 +9,17 @@ import pandas as pd
 import pytest
 import torch
 
+from tests.checkpoints import snapshot
 from tests.training.trained import feature_task
 from vitcapr.config.training import PhaseConfig, RetrieverPhaseConfig, TrainingConfig
+from vitcapr.encoders import precision
 from vitcapr.errors import Preempted
 from vitcapr.formats.model import read_model
 from vitcapr.models.dual_encoder import build_dual_encoder
 from vitcapr.progress import Reporter
 from vitcapr.training import outcome
 from vitcapr.training.loop import Diverged
-from vitcapr.training.outcome import train_from, train_into, with_rate
+from vitcapr.training.outcome import train_from, train_into, training_dtype, with_rate
 from vitcapr.training.retriever_task import RetrieverTask
 
 CPU = torch.device("cpu")
@@ -29,7 +31,14 @@ def make_task() -> RetrieverTask:
     return feature_task(RetrieverPhaseConfig(epochs=1, batch_images=4, mixup=0.2))
 
 
-def sweep(folder: Path, task: Any, rates: list[float] = RATES, select_by: str = "rsum") -> None:
+def sweep(
+    folder: Path,
+    task: Any,
+    rates: list[float] = RATES,
+    select_by: str = "rsum",
+    dtype: torch.dtype = torch.float32,
+    output: StringIO | None = None,
+) -> None:
     train_into(
         folder,
         task,
@@ -37,8 +46,8 @@ def sweep(folder: Path, task: Any, rates: list[float] = RATES, select_by: str = 
         sweep=rates,
         card=CARD,
         device=CPU,
-        dtype=torch.float32,
-        reporter=Reporter(stream=StringIO()),
+        dtype=dtype,
+        reporter=Reporter(stream=output or StringIO()),
     )
 
 
@@ -134,6 +143,14 @@ def test_a_stopped_sweep_continues_with_the_same_result(tmp_path: Path) -> None:
 
     with pytest.raises(Preempted):
         sweep(tmp_path / "parts", stopping)
+    text = StringIO()
+    (state,) = (tmp_path / "parts/checkpoint").iterdir()
+    before = snapshot(state)
+    assert training_dtype("auto", CPU, tmp_path / "parts", CARD, Reporter(stream=text)) == torch.float32
+    assert bool(text.getvalue()) == precision.cpu_has_bfloat16(), "another machine keeps the arithmetic and says so"
+    sweep(tmp_path / "parts", make_task, dtype=torch.bfloat16, output=text)
+    assert f"an unfinished training with precision float32 is kept until this one ends ({state})" in text.getvalue()
+    assert snapshot(state) == before
     torch.manual_seed(5)
     sweep(tmp_path / "parts", make_task)
     for name in ("best.safetensors", "history.csv", "card.json", "sweep.csv"):

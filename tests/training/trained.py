@@ -24,16 +24,13 @@ from vitcapr.training.retriever_task import RetrieverTask
 Ended = tuple[Position, dict[str, torch.Tensor]]
 
 
-def trainer(
-    task: Any, folder: Path, recipe: TrainingConfig, identity: str = "same", device: str = "cpu"
-) -> Trainer[Any]:
+def trainer(task: Any, folder: Path, recipe: TrainingConfig, device: str = "cpu") -> Trainer[Any]:
     return Trainer(
         task,
         recipe,
         device=torch.device(device),
         dtype=torch.float32,
         folder=folder,
-        identity=identity,
         reporter=Reporter(stream=StringIO()),
     )
 

@@ -88,7 +88,7 @@ class TrainedCaptioner:
         return self.files.folder
 
     def caption(self, images: ImageLike, *, attention: bool = False) -> list[CaptionedImage]:
-        """The captions of photographs of any size, in their order.
+        """Return the captions of photographs of any size, in their order.
 
         Args:
             images: one or several of paths, pictures of Pillow, bytes of files, and RGB arrays (H, W, 3) of uint8.
@@ -110,19 +110,21 @@ class TrainedCaptioner:
         return self._model.attends and self._encoder.grid != NO_GRID
 
     def check_attention(self) -> None:
-        """Raises:
-        UserError: the captioner does not attend to places of the picture.
+        """Check that the captioner attends to places of the picture.
+
+        Raises:
+            UserError: the captioner does not attend to places of the picture.
         """
         if not self.attends:
             what = "this captioner does not attend to places of the picture"
             raise UserError(what, where=self.folder, remedy="caption without attention (leave out --explain)")
 
     def seen(self, picture: "Image") -> "Image":
-        """The part of an RGB picture that the patches tile."""
+        """Return the part of an RGB picture that the patches tile."""
         return self._encoder.seen(picture)
 
     def _generate(self, pictures: "Sequence[Image]", attention: bool) -> "list[list[Hypothesis]]":
-        """The hypotheses of each picture, the best first."""
+        """Return the hypotheses of each picture, the best first."""
         import torch
 
         from vitcapr.decoding.generate import generate, search_arguments
@@ -183,7 +185,7 @@ def load_captioner(
     device: Device = "auto",
     backbone: str | None = None,
 ) -> TrainedCaptioner:
-    """A trained captioner, with the decoding of its experiment.
+    """Return a trained captioner, with the decoding of its experiment.
 
     Examples:
         >>> captioner = vitcapr.load_captioner("results/demo/captioners/attention")  # doctest: +SKIP

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -143,18 +142,22 @@ def evaluate(
 
 
 def check_resampling(samples: int, seed: int) -> None:
-    """Raises:
-    UserError: the number of bootstrap samples or their seed is not a whole number of a usable size.
+    """Check the number of bootstrap samples and their seed.
+
+    Raises:
+        UserError: one of them is not a whole number of a usable size.
     """
     for name, value, most in (("samples", samples, _MOST_SAMPLES), ("seed", seed, 2**63)):
-        if not isinstance(value, Integral) or not 0 <= value <= most:
+        if not hasattr(value, "__index__") or not 0 <= value <= most:
             raise UserError(f"{name} is {value!r}", remedy=f"give a whole number from 0 to {most:,}")
 
 
 def read_captions(
     captions: Captions, references: Mapping[str, Sequence[str]], files: Mapping[str, str], what: str
 ) -> dict[str, CocoCaption]:
-    """By image id, without line breaks. A file name stands for its image in the references.
+    """Return captions by image id, without line breaks.
+
+    A file name stands for its image in the references.
 
     Args:
         files: the file name of each image of the references, by its id.
@@ -168,9 +171,9 @@ def read_captions(
         written = {image: CocoCaption(image_id=image, caption=given[0]) for image, given in texts.items()}
     if not written:
         raise UserError("there is no caption to score", where=where)
-    names, ids = [name for name in written if name not in references and name not in files], list(files)
-    places = match_images(names, list(files.values()), where)
-    image_of = {name: ids[places[name]] if name in places else name for name in written}
+    ids = list({**references, **files})
+    rows = match_images([list(written)], [ids, [files.get(image, image) for image in ids]], where)
+    image_of = {name: name if row is None else ids[row] for name, row in zip(written, rows, strict=True)}
     if unknown := [name for name, image in image_of.items() if image not in references]:
         what = f"{len(unknown)} of {len(written)} captions are of images that have no reference"
         remedy = "give the references of these images, or leave the captions out"
@@ -184,7 +187,7 @@ def read_captions(
 
 
 def read_references(references: References) -> tuple[dict[str, list[str]], dict[str, str]]:
-    """By image id, without line breaks; and image id -> file name."""
+    """Return references by image id, without line breaks, and the file name of each image id."""
     if isinstance(references, str | Path):
         by_image, files = read_coco_references(Path(references))
     else:
@@ -193,7 +196,7 @@ def read_references(references: References) -> tuple[dict[str, list[str]], dict[
 
 
 def _texts_by_image(given: Any, what: str) -> dict[str, list[str]]:
-    """The text or the texts of each image by its id, as text, in a mapping or a series of pandas."""
+    """Return the text or the texts of each image by its id, as text, in a mapping or a series of pandas."""
     if not isinstance(given, Mapping | pd.Series):
         remedy = "give a file of COCO, or a dictionary of image ids"
         raise UserError(f"{what} are a {type(given).__name__}", remedy=remedy)

@@ -104,7 +104,7 @@ class ModelFiles:
 
     @classmethod
     def open(cls, folder: Path, expected: Kind | None = None) -> Self:
-        """The model in ``folder``.
+        """Return the model in ``folder``.
 
         Raises:
             UserError: there is none of the expected kind, or its card is damaged.
@@ -127,7 +127,7 @@ class ModelFiles:
         return self.folder.resolve().parent.parent
 
     def check_architecture(self) -> None:
-        """Imports torch.
+        """Check the architecture that the card describes; imports torch.
 
         Raises:
             UserError: the architecture of the card is not that of its settings.
@@ -162,7 +162,7 @@ class ModelFiles:
         return path
 
     def stores(self, features: str | Path | None = None) -> list[Path]:
-        """The sealed manifests of the image features that the model was trained on.
+        """Return the sealed manifests of the image features that the model was trained on.
 
         Those of its backbone come first, then those of its augmented views. ``features``, in place of those of its
         backbone, may hold other pictures, if all else is as in the experiment's own.
@@ -195,7 +195,7 @@ class ModelFiles:
         return UserError(f"the {self.kind} was trained {what}", where=path, remedy=remedy)
 
     def encoders(self, stores: Sequence[Path], device: Any, backbone: str | None) -> "list[PhotographEncoder]":
-        """What computes the features of photographs, for each of these stores; imports torch."""
+        """Return the encoders that compute the features of photographs, one for each store; imports torch."""
         from vitcapr.encoders.photographs import open_like
 
         with reading(self.folder, f"a {self.kind} with its backbone", "publish it"):
@@ -206,7 +206,7 @@ class ModelFiles:
             return [open_like(one, device, self._backbone(backbone, one), self.model.layer) for one in attributes]
 
     def _backbone(self, given: str | None, attributes: Mapping[str, Any]) -> str | None:
-        """The path of the features' backbone, if it differs from its name.
+        """Return the path of the features' backbone, if it differs from its name.
 
         A store names a folder without its place. The run record of the extraction has the place on this machine.
         """
@@ -215,7 +215,7 @@ class ModelFiles:
         return given or _folder_of_extraction(self.experiment, attributes["backbone"])
 
     def file(self, place: str, what: str, given: str | Path | None = None) -> Path:
-        """The file ``given``, or the one at ``place`` in the experiment."""
+        """Return the file ``given``, or the one at ``place`` in the experiment."""
         path = self.experiment / place if given is None else Path(given)
         if path.is_dir():
             path = path / "manifest.json"
@@ -226,7 +226,7 @@ class ModelFiles:
 
 
 def _folder_of_extraction(experiment: Path, name: str) -> str | None:
-    """The folder of a backbone, as the experiment named it with its whole path; None if it did not, or it has moved."""
+    """Return the folder of a backbone that the experiment named by its whole path, if it is still there."""
     for path in sorted((experiment / RUNS / "extract").glob("*.json")):
         with suppress(UserError):
             source = parse(BackboneConfig, read_run(path).settings.get("backbone"), path).source
@@ -236,7 +236,7 @@ def _folder_of_extraction(experiment: Path, name: str) -> str | None:
 
 
 def _same_recipe(path: Path, own: Path, fingerprint: str) -> bool:
-    """Whether a store holds other pictures than the experiment's own, and is the same otherwise."""
+    """Return whether a store holds other pictures than the experiment's own, and is the same otherwise."""
     if not own.is_file() or (sealed := read_sealed(own))["fingerprint"] != fingerprint:
         return False
     own_recipe, recipe = (
@@ -247,7 +247,7 @@ def _same_recipe(path: Path, own: Path, fingerprint: str) -> bool:
 
 
 def decoding_runs(captioner: Path) -> Iterator[Run]:
-    """The records of the captions that the experiment generated with this captioner, without damaged records.
+    """Yield the records of the captions that the experiment generated with this captioner, without damaged records.
 
     Args:
         captioner: ``results/<experiment>/captioners/<name>``.
@@ -261,7 +261,7 @@ def decoding_runs(captioner: Path) -> Iterator[Run]:
 
 
 def _decodings(captioner: Path) -> dict[str, DecodingConfig]:
-    """The decodings of these captions, by name: ``beam`` of ``captions/attention/beam/test/captions.json``."""
+    """Return the decodings of these captions, by name: ``beam`` of ``captions/attention/beam/test/captions.json``."""
     decodings = {}
     for run in decoding_runs(captioner):
         with suppress(UserError):
@@ -271,7 +271,7 @@ def _decodings(captioner: Path) -> dict[str, DecodingConfig]:
 
 
 def choose_decoding(captioner: Path, name: str | None, **changes: Any) -> tuple[str, DecodingConfig]:
-    """The decoding for new images, and its name.
+    """Return the decoding for new images, and its name.
 
     Args:
         captioner: the folder of the captioner.

@@ -96,7 +96,7 @@ def pull_model(place: RemoteFolder, folder: Path, report: Reporter) -> Path:
 
 
 def find_model(given: str | Path | None, kind: Kind) -> ModelFiles:
-    """The given model, or the only one in the given experiment or in ``results``.
+    """Return the given model, or the only one in the given experiment or in ``results``.
 
     Args:
         given: the folder of a model or of an experiment, or the URL of a published model; None for any experiment. What
@@ -124,7 +124,7 @@ def find_model(given: str | Path | None, kind: Kind) -> ModelFiles:
 
 
 def _unchanged(model: ModelFiles) -> Iterator[Path]:
-    """The files that are published as they are."""
+    """Yield the files that are published as they are."""
     yield from (model.folder / CARD, model.folder / WEIGHTS)
     stores = model.stores()
     yield from stores
@@ -136,7 +136,7 @@ def _unchanged(model: ModelFiles) -> Iterator[Path]:
 
 
 def _written(model: ModelFiles, scratch: Path) -> Iterator[Path]:
-    """The files that are published without names of persons and machines, and the page, written to ``scratch``."""
+    """Yield the published files and the page, written to ``scratch`` without names of persons and machines."""
     contents: dict[Path, Any] = {}
     if model.kind == "captioner":
         for record in (run.path for run in decoding_runs(model.folder)):
@@ -160,7 +160,7 @@ _TASKS = {
 
 
 def model_page(model: ModelFiles) -> str:
-    """The README of a published model: scores with intervals and protocol, data, use."""
+    """Return the README of a published model: scores with intervals and protocol, data, use."""
     from vitcapr.formats.manifest import SPLITS
     from vitcapr.formats.scores import read_summary  # pandas loads for a mistake in a path otherwise
     from vitcapr.report.score_tables import scores_page

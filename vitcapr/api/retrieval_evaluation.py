@@ -62,8 +62,10 @@ def evaluate_retrieval(
 
 
 def _order_remarks(embedded: Embeddings) -> list[str]:
-    """A line if the texts fit the images better in the other usual order: the first text of every image, then the
-    second of every image."""
+    """Return a line if the other usual order of texts fits the images better.
+
+    That order is the first text of every image, then the second of every image.
+    """
     images, each = len(embedded.images), len(embedded.captions) // len(embedded.images)
     given = embedded.caption_image[np.argsort(embedded.caption_row)]
     if each == 1 or not np.array_equal(given, np.repeat(np.arange(images), each)):

@@ -91,7 +91,7 @@ class TrainedRetriever:
         k: int = 10,
         split: str | None = None,
     ) -> "pd.DataFrame":
-        """The ``k`` images of the data set nearest to a sentence or to an image: a row an image, the nearest first.
+        """Return the ``k`` images of the data set nearest to a sentence or an image, one a row, the nearest first.
 
         The embeddings of the data set are computed at the first search and kept in the folder of the retriever.
 
@@ -107,7 +107,7 @@ class TrainedRetriever:
         return self.nearest("images", self.query(text, image), k, split)
 
     def unknown_words(self, text: str) -> list[str]:
-        """The words of a query that the retriever did not learn; none for one that reads features of sentences."""
+        """Return the words of a query that the retriever did not learn; none if it reads sentence features."""
         from vitcapr.text.normalise import words_of
 
         known = self._opened.words
@@ -116,7 +116,7 @@ class TrainedRetriever:
         return [word for word in words_of(text, **known.recipe["normalise"]) if word not in known.words]
 
     def query(self, text: str | None, image: ImageLike | None) -> np.ndarray:
-        """The embedding (1, E) of a sentence or of an image.
+        """Return the embedding (1, E) of a sentence or of an image.
 
         Raises:
             UserError: neither or both are given, or the sentence is empty.
@@ -141,11 +141,11 @@ class TrainedRetriever:
 
     @cached_property
     def _encoders(self) -> "list[PhotographEncoder]":
-        """One for each view of a photograph."""
+        """Encoders, one for each view of a photograph."""
         return self.files.encoders(self.stores, self._opened.device, self.backbone)
 
     def nearest(self, part: Part, query: np.ndarray, k: int, split: str | None = None) -> "pd.DataFrame":
-        """The ``k`` images or captions of the data set nearest to a query (1, E), with ``rank`` and ``cosine``."""
+        """Return the ``k`` images or captions nearest to a query (1, E), with ``rank`` and ``cosine``."""
         import pandas as pd
 
         from vitcapr.retrieval.search import nearest
@@ -174,7 +174,10 @@ class TrainedRetriever:
         return self._kept("captions", self._embed_captions)
 
     def _kept(self, name: Part, embed: Callable[[], tuple[np.ndarray, dict[str, Any]]]) -> "IndexPart":
-        """The embeddings of the data set. They are kept beside the retriever, unless nothing can be written there."""
+        """Return the embeddings of the data set.
+
+        They are stored beside the retriever, unless nothing can be written there.
+        """
         from vitcapr.formats.embeddings import IndexPart, IndexSources, read_part, write_part
 
         fingerprints = tuple(str(read_sealed(path)["fingerprint"]) for path in self.stores)
@@ -207,7 +210,7 @@ class TrainedRetriever:
         return vectors, {**columns, "caption": captions.tolist()}
 
     def _embed_captions(self) -> tuple[np.ndarray, dict[str, Any]]:
-        """The same of the captions in the retriever's language."""
+        """Return the same of the captions in the retriever's language."""
         data, retriever = self._data, self._opened
         table = data.captions_of(None, retriever.language)
         embedder = retriever.caption_embedder(data, self.files.text_features)
@@ -238,7 +241,7 @@ def load_retriever(
     backbone: str | None = None,
     reporter: "Reporter | None" = None,
 ) -> TrainedRetriever:
-    """A trained retriever, with the data set and the features of its experiment.
+    """Return a trained retriever, with the data set and the features of its experiment.
 
     Examples:
         >>> retriever = vitcapr.load_retriever("results/demo/retrievers/recommended")  # doctest: +SKIP

@@ -67,7 +67,7 @@ class Draws:
 
     @classmethod
     def of(cls, limits: Augmentation, seed: int, epoch: int, rows: Sequence[int]) -> Self:
-        """The changes of the pictures ``rows`` in an epoch. Those of a picture do not depend on other pictures."""
+        """Return the changes of the pictures ``rows`` in an epoch, which do not depend on other pictures."""
         lot = np.stack([np.random.default_rng([seed, epoch, row]).random(9) for row in rows])
         happens = lot[:, :4] < limits.probability
         far = 2 * lot[:, 4:8] - 1
@@ -140,7 +140,9 @@ class PixelInput:
 
 
 def single_changes(pictures: np.ndarray, limits: Augmentation) -> dict[str, np.ndarray]:
-    """The pictures as they are, and under each change at its limit, for a figure; without the changes that are off.
+    """Return the pictures unchanged and under each change at its limit, for a figure.
+
+    Changes that are off are left out.
 
     Args:
         pictures: (B, S, S, 3) uint8.
@@ -182,8 +184,10 @@ def rotate(pictures: Tensor, degrees: Tensor) -> Tensor:
 
 
 def turn_hue(pictures: Tensor, turns: Tensor) -> Tensor:
-    """``pictures: (B, 3, H, W)`` float with the hue rotated by ``turns: (B,)``, which are in host memory; luma and grey
-    do not change."""
+    """Rotate the hue of ``pictures: (B, 3, H, W)`` by ``turns: (B,)``; luma and grey stay.
+
+    ``turns`` is in host memory.
+    """
     yiq = torch.tensor(_YIQ, dtype=torch.float64)
     cos, sin = torch.cos(2 * math.pi * turns.double()), torch.sin(2 * math.pi * turns.double())
     turn = torch.zeros(len(turns), 3, 3, dtype=torch.float64)

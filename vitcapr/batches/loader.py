@@ -37,7 +37,7 @@ class Batch:
 
 
 class Batches:
-    """One epoch of batches, the same for the same seed and epoch; iterate to read them.
+    """Batches of one epoch, the same for the same seed and epoch; iterate to read them.
 
     A thread prepares the next batches while the current one is used.
 
@@ -134,7 +134,7 @@ class Batches:
         )
 
     def _parts(self, index: int) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """For each process, its part of batch ``index``: image rows, captions, and number of captions of each image."""
+        """Split batch ``index`` among the processes: image rows, captions, and captions per image."""
         entries = self._order[index * self._batch_size : (index + 1) * self._batch_size]
         if self._batch_pairs is None:
             return [
@@ -152,7 +152,7 @@ class Batches:
         ]
 
     def _captions_of(self, rows: np.ndarray) -> np.ndarray:
-        """The captions of images, image by image."""
+        """Return the captions of images, image by image."""
         counts = self._end[rows] - self._begin[rows]
         ends = np.cumsum(counts)
         own: np.ndarray = self._captions[np.repeat(self._end[rows] - ends, counts) + np.arange(counts.sum())]
@@ -173,8 +173,10 @@ class Batches:
 
 
 def shuffled_by_chunks(chunks: np.ndarray, together: int, generator: np.random.Generator) -> np.ndarray:
-    """An order (n,) in which few chunks are read at a time: chunks in random order, and the entries of every so many of
-    them in random order, as WebDataset's shuffle buffer over shuffled shards.
+    """Return an order (n,) in which few chunks are read at a time.
+
+    Chunks come in random order, and the entries of ``together`` chunks are shuffled with each other, as in WebDataset's
+    shuffle buffer over shuffled shards.
 
     Args:
         chunks: (n,) the chunk of each entry.

@@ -61,7 +61,7 @@ def pair_by_file(path: Path, image_ids: list[str], caption_ids: list[str], seed:
 
 
 def pair_by_manifest(data: Manifest, language: str) -> Pairing:
-    """The captions of a language and the splits of a data set, whose rows are those of its stores.
+    """Return the captions of a language and the splits of a data set, whose rows are those of its stores.
 
     Raises:
         UserError: a split has no captions.

@@ -44,8 +44,10 @@ def read_rows(source: FeatureSource, names: Sequence[str], rows: np.ndarray, dev
 
 
 def feature_dims(store: FeatureStore, arrays: Sequence[str]) -> dict[str, int]:
-    """What a model that reads these arrays is built for: ``feature_dim``, the width of the patches, or of CLS if it
-    reads no patches; and ``cls_dim``, the width of CLS, if it differs from that of the patches.
+    """Return the widths of the inputs of a model that reads these arrays.
+
+    ``feature_dim`` is the width of the patches, or of CLS without patches. ``cls_dim`` is the width of CLS, if it
+    differs from that of the patches.
 
     Raises:
         UserError: the store lacks an array.
@@ -83,7 +85,9 @@ class _DrawnArray:
 
 
 class AugmentedViews:
-    """One view of every image, sampled in each epoch from the seed and the epoch, in any batch or process.
+    """Augmented views: a random one of every image in each epoch, drawn from the seed and the epoch.
+
+    The draw is the same in any batch and process.
 
     Args:
         augmented_views: stores of the same images, their arrays of the same shapes.
@@ -99,12 +103,12 @@ class AugmentedViews:
 
 
 def draw_augmented_views(augmented_views: Sequence[FeatureSource], seed: int, epoch: int) -> FeatureSource:
-    """The features of an epoch of training; a single view is returned unchanged."""
+    """Return the features of an epoch of training; a single view is returned unchanged."""
     return augmented_views[0] if len(augmented_views) == 1 else AugmentedViews(augmented_views, seed, epoch)
 
 
 class MemoryArray:
-    """One array (N, ...), row by row."""
+    """An array (N, ...) in memory, read row by row."""
 
     chunk = 1
 

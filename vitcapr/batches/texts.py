@@ -18,13 +18,15 @@ class Texts(Protocol):
     image_row: np.ndarray
 
     def of(self, captions: np.ndarray) -> Any:
-        """The inputs for the captions at these places, (m,) int64."""
+        """Return the inputs for the captions at these places, (m,) int64."""
         ...
 
 
 class WordTexts:
-    """Captions as token ids, (m, T) int64, padded with 0 to the longest of them; longer ones than ``max_length`` are
-    cut."""
+    """Captions as token ids (m, T) int64, padded with 0 to the longest.
+
+    Captions longer than ``max_length`` are cut.
+    """
 
     def __init__(self, table: TokenTable, max_length: int) -> None:
         self.image_row, self._table, self._max_length = table.image_row, table, max_length
@@ -65,7 +67,7 @@ class FeatureAndWordTexts:
 
 
 def draw_pairs(image_row: np.ndarray, rows: np.ndarray, pairs: int | None, seed: int) -> np.ndarray:
-    """The captions that remain after sampling ``pairs`` captions of the images ``rows``.
+    """Return the captions that remain after sampling ``pairs`` captions of the images ``rows``.
 
     All captions of other images remain. With the same seed, a larger sample contains the smaller one. None keeps all.
 

@@ -34,7 +34,7 @@ class TowerReader:
     segments: bool = False
 
     def describe(self) -> dict[str, Any]:
-        """The reader as JSON values, the input of :meth:`from_description`."""
+        """Return the reader as JSON values, the input of :meth:`from_description`."""
         plain = Tokenizer.from_str(self.tokenizer.to_str())
         plain.no_padding()
         plain.no_truncation()
@@ -46,8 +46,9 @@ class TowerReader:
         return cls(**{**values, "tokenizer": tokenizer, "languages": languages})
 
     def read(self, texts: Sequence[str], raw: Sequence[str]) -> list[tuple[list[int], list[int], list[int]]]:
-        """The tokens of each caption, special tokens included, cut to the maximum length; punctuation in ``raw`` marks
-        the segments.
+        """Return the tokens of each caption, special tokens included, cut to the maximum length.
+
+        Punctuation in ``raw`` marks the segments.
 
         Of each token: its id; its type, 0 in the first segment and 1 in the second; and the position of its first
         character in the caption, -1 for special tokens.
@@ -103,11 +104,11 @@ class TowerCaptions:
                 self._captions[row] = name, columns
 
     def of(self, captions: np.ndarray) -> list[TowerTokens]:
-        """The captions at these places of the table."""
+        """Return the captions at these places of the table."""
         return self.read(self._caption_row[captions].tolist())
 
     def read(self, rows: Iterable[int]) -> list[TowerTokens]:
-        """The captions with the given rows, for each tower, padded to the longest caption."""
+        """Return the captions with the given rows, for each tower, padded to the longest caption."""
         read = [self._captions[row] for row in rows]
         batches = []
         for name, pad in self._pads.items():

@@ -69,7 +69,7 @@ def main(
 def _captions(
     captioner: "TrainedCaptioner", paths: Sequence[Path], bad: dict[str, str], explain: bool
 ) -> list[dict[str, Any]]:
-    """A row for each readable photograph; the others are added to ``bad`` with the reason."""
+    """Return a row for each readable photograph; the others are added to ``bad`` with the reason."""
     from vitcapr.data.images import BadImage
     from vitcapr.data.photographs import open_photograph
     from vitcapr.progress import Reporter

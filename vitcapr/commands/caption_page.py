@@ -47,7 +47,7 @@ _DECIMALS = 4
 
 @dataclass(frozen=True)
 class Limits:
-    """Of a file, of its picture and of its transfer; and of the uploads at once: more wait."""
+    """Limits of a file, its picture, its transfer, and the number of uploads at once; further uploads wait."""
 
     max_bytes: int = 30_000_000
     max_pixels: int = MAX_PIXELS
@@ -76,7 +76,7 @@ class CaptionPage:
         ]
 
     def answer(self, picture: Image.Image) -> dict[str, Any]:
-        """The caption of an RGB picture, its words with their attention, and the nearest captions of the data set.
+        """Return the caption of an RGB picture, the attention of its words, and the nearest captions.
 
         The first call loads all weights, and embeds the captions of the data set if their embeddings are not kept.
         """
@@ -100,7 +100,7 @@ class CaptionPage:
         }
 
     async def _about(self, _: Request) -> JSONResponse:
-        """The names of the models and of the decoding, and the limits."""
+        """Return the names of the models and of the decoding, and the limits."""
         return JSONResponse(
             {
                 "captioner": self._captioner.folder.resolve().name,
@@ -112,7 +112,7 @@ class CaptionPage:
         )
 
     async def _sample(self, request: Request) -> Response:
-        """A picture of the data set, to try."""
+        """Return a picture of the data set, to try."""
         numbers = list(map(str, range(len(self._training.samples))))
         if (number := request.path_params["number"]) not in numbers:
             raise HTTPException(HTTPStatus.NOT_FOUND, "no such sample")
@@ -128,7 +128,7 @@ class CaptionPage:
                 return JSONResponse(await run_in_threadpool(self._answer_file, content))
 
     async def _content(self, request: Request) -> bytes:
-        """The uploaded file."""
+        """Return the uploaded file."""
         content, limits = bytearray(), self.limits
         try:
             async with asyncio.timeout(limits.seconds):
@@ -153,7 +153,7 @@ class CaptionPage:
 
 
 def _thumbnail(source: ImageSource, path: str) -> str | None:
-    """A small picture of the data set for the page; None if its file is missing now."""
+    """Return a small picture of the data set for the page; None if its file is missing now."""
     try:
         return data_url(thumbnail(source.open(path, MAX_PIXELS), SMALL))
     except BadImage:
@@ -161,7 +161,7 @@ def _thumbnail(source: ImageSource, path: str) -> str | None:
 
 
 def _words(caption: CaptionedImage) -> list[dict[str, Any]]:
-    """The words of the best caption; ``attention`` has the rows and columns of the patches, or is None."""
+    """Return the words of the best caption; ``attention`` has the rows and columns of the patches, or is None."""
     best = caption.candidates[0]
     maps = [None] * len(best.tokens) if caption.attention is None else caption.attention.round(_DECIMALS + 1).tolist()
     return [
@@ -180,20 +180,23 @@ _UNUSUAL = 0.01
 
 
 def usual_cosine(units: NDArray[np.floating]) -> float:
-    """The least cosine with the nearest other one that is usual among unit vectors (N, D)."""
+    """Return the least cosine with the nearest other one that is usual among unit vectors (N, D)."""
     cosines = units @ units.T
     np.fill_diagonal(cosines, -1)
     return float(np.quantile(cosines.max(axis=1), _UNUSUAL))
 
 
 class TrainingImages:
-    """Of a captioner whose experiment has its data set; without it, there are no samples and no likeness."""
+    """Images of a captioner whose experiment has its data set.
+
+    Without the data set there are no samples and no likeness.
+    """
 
     def __init__(self, captioner: TrainedCaptioner) -> None:
         self._captioner = captioner
 
     def likeness(self, picture: Image.Image) -> dict[str, float] | None:
-        """The cosine of a photograph and the nearest training image, and the least that is usual."""
+        """Return the cosine of a photograph and the nearest training image, and the least that is usual."""
         if self._compared is None:
             return None
         units, usual = self._compared
@@ -202,7 +205,7 @@ class TrainingImages:
         return {"cosine": round(float((units @ own).max()), _DECIMALS), "usual": round(usual, _DECIMALS)}
 
     def sample(self, number: int) -> bytes:
-        """The file of a sample."""
+        """Return the file of a sample."""
         assert self._data is not None
         with ImageSource(self._data.image_root) as source:
             return source.read(self.samples[number])
@@ -247,8 +250,10 @@ class TrainingImages:
 
 
 def _unit_summary(features: Mapping[str, NDArray[np.floating]]) -> NDArray[np.float32]:
-    """(B, D) of B images, of length 1: the mean of the patches, whose cosines tell photographs from drawings better
-    than CLS."""
+    """Return the normalised mean patch of each image, (B, D).
+
+    Its cosines separate photographs from drawings better than those of CLS.
+    """
     patches = features.get("patches")
     vectors = features["cls"] if patches is None else np.asarray(patches, np.float32).mean(axis=1)
     return unit(vectors).astype(np.float32)

@@ -29,6 +29,7 @@ from vitcapr.errors import UserError, as_user_error
 from vitcapr.experiment.checks import empty_splits, endless_warm_ups, too_many_pairs
 from vitcapr.experiment.experiment import Experiment, load_experiment, names_of, read_config
 from vitcapr.formats.tables import Table, row, to_markdown
+from vitcapr.metrics.bootstrap import few_images
 from vitcapr.progress import print_lines
 
 SPLITS = ("train", "validation", "test", "none")
@@ -58,6 +59,8 @@ def check(
     size = f"{sizes.total():,} images: {listed}" if sizes else "sampled when it is read"
     encoders = [*backbone_lines(experiment, sizes.total()), *text_encoder_lines(experiment)]
     print_lines(f"data: {experiment.config.data.dataset}, {size}", *encoders, experiment.contents)
+    scored = [split for split in experiment.models.splits if sizes[split]]
+    print_lines(*(f"{split}: {warning}" for split in scored if (warning := few_images(sizes[split]))))
     if measure:
         run_trials(experiment, sizes.total(), files)
     print_lines(*forecast(Path(experiment.root), sizes, files))
@@ -111,7 +114,7 @@ def _schema() -> dict[str, Any]:
 
 
 def described(section: type[Section]) -> dict[str, str]:
-    """The docstring of each field of the section, inherited fields included, by key.
+    """Return the docstring of each field of the section, inherited fields included, by key.
 
     Pydantic can read them when a class is created, but this takes 0.2 s in every command. Only the schema needs them.
     """
@@ -124,7 +127,7 @@ def described(section: type[Section]) -> dict[str, str]:
 
 @cache
 def _field_docstrings(module: str) -> dict[str, dict[str, str]]:
-    """The docstrings of the fields of each class of a module, by class and key."""
+    """Return the docstrings of the fields of each class of a module, by class and key."""
     tree = ast.parse(inspect.getsource(sys.modules[module]))
     return {node.name: dict(_strings_under(node)) for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
 
@@ -151,7 +154,7 @@ def _subclasses(section: type[Section]) -> set[type[Section]]:
 def _sections(
     section: Mapping[str, Any], known: Mapping[str, Any], place: str
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Every section below ``section``, itself first, with the path of its key.
+    """Yield every section below ``section``, itself first, with the path of its key.
 
     Of a union, the keys that all sections have come first, then those of each choice.
     """
@@ -178,8 +181,10 @@ def _sections(
 
 
 def _references(field: Mapping[str, Any], place: str) -> Iterator[tuple[str, list[str], str | None]]:
-    """The sections that a field holds: the path of each, and its name among the definitions; of a union all names, and
-    the key that chooses."""
+    """Yield the sections that a field holds: the path of each, and its name among the definitions.
+
+    For a union, all names and the key that chooses.
+    """
     if "discriminator" in field:
         yield place, [_name(choice) for choice in field["anyOf"]], field["discriminator"]["propertyName"]
         return
@@ -209,7 +214,7 @@ def _table(section: Mapping[str, Any], known: Mapping[str, Any]) -> Table:
 
 
 def _type(field: Mapping[str, Any], known: Mapping[str, Any]) -> str:
-    """The type of a value, in words."""
+    """Return the type of a value, in words."""
     if "$ref" in field:
         target = known[_name(field)]
         return "section" if "properties" in target else _type(target, known)

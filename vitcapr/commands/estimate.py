@@ -1,4 +1,4 @@
-"""What an experiment needs before it runs: its size, its files and models, and where these come from."""
+"""Size, files and models of an experiment before it runs, and the places where they come from."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -20,8 +20,9 @@ BYTES = {"int8": 1, "float16": 2, "float32": 4}
 
 
 def splits_and_languages(experiment: Experiment) -> tuple[Counter[str], Collection[str] | None, int | None]:
-    """The number of images of each split that the user's files list, the languages of their captions, and the number of
-    training captions in the experiment's language, None if it is not known.
+    """Return the images of each split, the caption languages, and the number of training captions.
+
+    The number counts captions in the experiment's language; None if it is not known.
 
     No number of images for pairs, which are sampled when they are read.
     """
@@ -35,8 +36,8 @@ def splits_and_languages(experiment: Experiment) -> tuple[Counter[str], Collecti
     from vitcapr.data.readers import leave_out, list_data_set
 
     with list_data_set(data.dataset, **section.keys()) as (source, listing):
-        if listing.note:
-            print_lines(listing.note)
+        for note in listing.notes:
+            print_lines(note)
         if data.leave_out:
             listing = leave_out(listing, find_data(data.leave_out), data.leave_out_above)
         languages = listing.captions["language"].fillna("en")
@@ -47,7 +48,7 @@ def splits_and_languages(experiment: Experiment) -> tuple[Counter[str], Collecti
 
 
 def backbone_lines(experiment: Experiment, images: int) -> Iterator[str]:
-    """A line for each backbone: where it is, and how many bytes its features take."""
+    """Yield a line for each backbone: where it is, and how many bytes its features take."""
     config = experiment.config
     for name in experiment.models.backbones:
         backbone = config.backbones[name]
@@ -67,13 +68,13 @@ def backbone_lines(experiment: Experiment, images: int) -> Iterator[str]:
 
 
 def text_encoder_lines(experiment: Experiment) -> Iterator[str]:
-    """A line for each text encoder whose features are a store."""
+    """Yield a line for each text encoder whose features are a store."""
     for name in experiment.models.adopted_texts:
         yield f"text encoder {name}: {describe_store(experiment, experiment.config.text_encoders[name].source)}"
 
 
 def describe_store(experiment: Experiment, source: str) -> str:
-    """What is known of the store that is a source: its rows, its arrays with their widths, who made it."""
+    """Describe a store that is a source: its rows, its arrays with their widths, and who made it."""
     path = find_store(source.removeprefix(ADOPTED), experiment.results)
     if not path.is_file():
         return f"the feature store {source} is not there ({path})"
@@ -107,7 +108,7 @@ def read_obtainable() -> list[Obtainable]:
 
 
 def models_of(experiment: Experiment) -> dict[str, str]:
-    """The checkpoints that an experiment starts from, hub ids and names of folders, and the revision of each."""
+    """Return the checkpoints that an experiment starts from, hub ids and names of folders, and the revision of each."""
     config, used = experiment.config, experiment.models
     names = dict.fromkeys([*used.extracted, *used.pixel_backbones])
     backbones = (config.backbones[name] for name in names if not used.is_trained(name))
@@ -127,7 +128,7 @@ def models_of(experiment: Experiment) -> dict[str, str]:
 
 
 def missing_lines(experiment: Experiment) -> list[str]:
-    """A line for every file and every checkpoint that is not on this machine, with its source."""
+    """Return a line for every file and every checkpoint that is not on this machine, with its source."""
     known = {name: one for one in read_obtainable() for name in one.names}
     missing = {key: path for key, path in experiment.user_files.items() if not path.exists()}
     lines = [f"missing: {key}: {path}{_whence(known.get(str(path)))}" for key, path in missing.items()]

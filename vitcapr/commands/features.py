@@ -2,7 +2,7 @@
 
 import secrets
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Literal
@@ -11,7 +11,7 @@ import typer
 
 from vitcapr.commands.main import Arrays, Sealed, split_commas
 from vitcapr.errors import UserError
-from vitcapr.files import remove_remains, write_json
+from vitcapr.files import DigestedFile, remove_remains, write_json
 from vitcapr.formats.audit import AUDIT, find_audit
 from vitcapr.formats.store_manifest import read_sealed
 from vitcapr.pipeline.fingerprint import leaves
@@ -48,8 +48,14 @@ def info(sealed: Sealed) -> None:
 
 
 @app.command()
-def verify(sealed: Sealed) -> None:
+def verify(
+    store: Annotated[str, typer.Argument(help="A sealed manifest.json, the folder that holds it, or an address.")],
+) -> None:
     """Read every chunk and compare it with its checksum."""
+    if "://" in store:
+        _verify_remote(RemoteFolder(store))
+        return
+    sealed = Path(store)
     path = sealed / "manifest.json" if sealed.is_dir() else sealed
     manifest = read_sealed(path)
     group = (path.parent / manifest["store"]).resolve()
@@ -64,7 +70,22 @@ def verify(sealed: Sealed) -> None:
             again = "run the same features import again, which writes only what is missing"
         remedy = f"delete these files, then {again}"
         raise UserError(f"{damaged} of {len(files)} chunks are damaged", where=path, remedy=remedy)
-    print_lines(f"{len(files)} chunks, {format_bytes(sum(file.size for file in files.values()))}, all as sealed")
+    print_lines(_all_as_sealed(files.values()))
+
+
+def _verify_remote(place: RemoteFolder) -> None:
+    with Reporter() as reporter:
+        wrong, files = transfer.verify_remote(place, reporter)
+    for name, problem in sorted(wrong.items()):
+        print_lines(f"bad: {name} {problem}", stream=sys.stderr)
+    if wrong:
+        remedy = "push the store again from a sound copy"
+        raise UserError(f"{len(wrong)} of {len(files)} chunks are damaged", where=place.url, remedy=remedy)
+    print_lines(_all_as_sealed(files.values()))
+
+
+def _all_as_sealed(files: Collection[DigestedFile]) -> str:
+    return f"{len(files)} chunks, {format_bytes(sum(file.size for file in files))}, all as sealed"
 
 
 @app.command("audit")
@@ -145,8 +166,11 @@ def push(sealed: Sealed, url: Url) -> None:
     """Copy a store to a remote folder. When repeated, it sends only missing files."""
     manifest = sealed / "manifest.json" if sealed.is_dir() else sealed
     with Reporter() as reporter:
-        transfer.push(manifest, RemoteFolder(url), reporter)
-    print_lines(f"{read_sealed(manifest)['fingerprint'][:16]} is whole at {url}")
+        place = RemoteFolder(url)
+        compared = transfer.push(manifest, place, reporter)
+    print_lines(
+        ", ".join([f"{read_sealed(manifest)['fingerprint'][:16]} is whole at {place.url}", *filter(None, [compared])])
+    )
 
 
 @app.command()
@@ -198,20 +222,21 @@ def import_store(
     from vitcapr.store.foreign_files import open_foreign, read_ids
 
     identity = "image_id" if of == "images" else "caption_id"
-    order = None
+    names = []
     if data is not None:
         manifest = read_manifest(data)
-        order = (manifest.image_table if of == "images" else manifest.caption_table).column(identity).tolist()
+        table = manifest.image_table if of == "images" else manifest.caption_table
+        names = [table.column(column).tolist() for column in (identity, *(["path"] if of == "images" else []))]
     given = read_ids(ids) if ids is not None else None
     with Reporter() as reporter, open_foreign(source, given, of) as foreign:
         if array is not None:
             foreign = foreign.only(array)
-        with reporter.track(f"import {source.name}", len(order or foreign.ids), "rows") as tracker:
+        with reporter.track(f"import {source.name}", len(names[0] if names else foreign.ids), "rows") as tracker:
             sealed = import_features(
                 foreign,
                 stores or stores_root(),
                 name or source.stem,
-                ids=order,
+                names=names,
                 identity=identity,
                 grid=_grid(grid),
                 advance=tracker.advance,

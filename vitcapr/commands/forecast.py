@@ -1,4 +1,4 @@
-"""How long a run will take, and how much memory: the records of this machine's earlier jobs, scaled by their work."""
+"""Forecast of a run's time and memory: the records of earlier jobs on this machine, scaled by their work."""
 
 import json
 import os
@@ -73,7 +73,7 @@ class Recorded(NamedTuple):
         return self.step.work(self.sizes)
 
     def is_smaller_than(self, other: "Recorded") -> bool:
-        """Whether this job did at most half the work of the other, with the same settings and threads."""
+        """Return whether this job did at most half the work of the other, with the same settings and threads."""
         same = self.step.settings == other.step.settings and self.run.made["threads"] == other.run.made["threads"]
         return same and 2 * self.work <= other.work
 
@@ -88,7 +88,7 @@ class Cost(NamedTuple):
 
 
 def forecast(root: Path, sizes: Mapping[str, int], configfiles: Sequence[Path]) -> list[str]:
-    """The time and memory of each rule that a run would start now, and the least time of the run.
+    """Return the time and memory of each rule that a run would start now, and the least time of the run.
 
     Args:
         root: the folder of the experiment, among those of all results.
@@ -138,7 +138,7 @@ def run_trials(experiment: Experiment, images: int, configfiles: Sequence[Path])
 
 
 def read_recorded(results: Path) -> list[Recorded]:
-    """The jobs that ran on this machine with the data sets that the experiments still have, the latest first."""
+    """Return the jobs that ran on this machine with the data sets that the experiments still have, the latest first."""
     from vitcapr.formats.manifest import read_manifest
 
     jobs = []
@@ -159,7 +159,7 @@ def read_recorded(results: Path) -> list[Recorded]:
 
 
 def planned_steps(configfiles: Sequence[Path]) -> list[Step]:
-    """What a run would compute, every step after those that it waits for."""
+    """Return the steps that a run would compute, every step after those that it waits for."""
     with planned_dag(configfiles) as dag:
         needed = set(dag.needrun_jobs(exclude_finished=False))
         jobs = [job for level in dag.toposorted() for job in level if job in needed and job.output]
@@ -177,7 +177,7 @@ def planned_steps(configfiles: Sequence[Path]) -> list[Step]:
 
 
 def cost(step: Step, sizes: Mapping[str, int], recorded: Sequence[Recorded]) -> Cost | None:
-    """The cost of a step by the record that is nearest to it in settings and work; None without a like record.
+    """Return the cost of a step by the record that is nearest to it in settings and work; None without a like record.
 
     A second record of the same settings and at most half the work tells how much of the CPU time and the memory grows
     with the work; other programs disturb the CPU time less than the time.
@@ -209,7 +209,10 @@ def cost(step: Step, sizes: Mapping[str, int], recorded: Sequence[Recorded]) -> 
 
 
 def describe(steps: Sequence[Step], costs: Sequence[Cost | None], cores: int) -> list[str]:
-    """A line for each rule, and the least time of the run: of its longest chain of steps, and of all on the cores."""
+    """Return a line for each rule, and the least time of the run.
+
+    That time is bounded by the longest chain of steps, and by the sum of all steps over the cores.
+    """
     if not steps:
         return ["time and memory: everything is up to date"]
     rules: dict[str, list[Cost | None]] = {}
@@ -232,13 +235,16 @@ def describe(steps: Sequence[Step], costs: Sequence[Cost | None], cores: int) ->
 
 
 def _models(settings: Any, before: Iterable[tuple[str, Any]]) -> frozenset[str]:
-    """The models of a job: those of its settings, and those that the jobs ``before`` it, (stage, settings), trained."""
+    """Return the models of a job: those of its settings, and those trained by the jobs ``before`` it.
+
+    A job is a pair (stage, settings).
+    """
     trained = [each for stage, each in before if stage.startswith(("train_", "finetune"))]
     return frozenset(map(str, [*_named(settings, *MODEL, "objective"), *_named(trained, *MODEL)]))
 
 
 def _named(settings: Any, *keys: str) -> Iterator[Any]:
-    """The values of these keys anywhere in plain settings."""
+    """Yield the values of these keys anywhere in plain settings."""
     pairs = settings.items() if isinstance(settings, dict) else ((None, each) for each in settings)
     for name, value in pairs:
         if isinstance(value, dict | list):

@@ -14,6 +14,7 @@ from vitcapr.commands.main import typer_app
 from vitcapr.config.reading import read_yaml
 from vitcapr.errors import UserError
 from vitcapr.files import file_states
+from vitcapr.formats.kinds import CHECKPOINT
 from vitcapr.pipeline.dry_run import planned_dag
 from vitcapr.pipeline.records import RUNS, Records, Run, find_experiment_folder
 from vitcapr.pipeline.result_cache import VARIABLE, open_result_cache
@@ -23,14 +24,12 @@ from vitcapr.store.check import unused_stores
 from vitcapr.store.layout import CHECKSUMS
 
 DEFAULT = Path("config.yaml")
-UNFINISHED = "checkpoint"
-"""The folder beside a model from which its training would continue."""
 _RECENT_SECONDS = 3600.0
 """An extraction may still be filling a store that was written to within these."""
 
 
 class Unused(NamedTuple):
-    """One line of the list.
+    """One line of the list of unused files.
 
     Attributes:
         paths: what is deleted: files of an experiment, or one folder.
@@ -75,8 +74,10 @@ def main(
 
 
 def unused(results: Path, files: Mapping[str, list[list[Path]]]) -> Iterator[Unused]:
-    """Results of definitions that are no longer in use, unused entries of the result cache, unused stores, and jobs of
-    earlier runs whose commands were too long."""
+    """Yield unused results, entries of the result cache, stores, and job files of earlier runs.
+
+    A result is unused if no definition asks for it any more.
+    """
     used, jobs = set[str](), set(results.glob(f"{JOBS}/*.json"))
     for experiment in recorded_experiments(results):
         records, needed = Records(experiment), None
@@ -110,10 +111,12 @@ def unused(results: Path, files: Mapping[str, list[list[Path]]]) -> Iterator[Unu
 
 
 def _files(records: Records, run: Run) -> Unused:
-    """The outputs of a job, its checkpoints and its record. Files without a record are left alone, because a person may
-    have put them there."""
+    """Return the outputs of a job, its checkpoints and its record.
+
+    Files without a record stay, because a person may have put them there.
+    """
     outputs = list(records.outputs(run))
-    checkpoints = [file for output in outputs for file in (output.parent / UNFINISHED).rglob("*")]
+    checkpoints = [file for output in outputs for file in (output.parent / CHECKPOINT).rglob("*")]
     files = file_states(p for p in (*outputs, *checkpoints, run.path) if is_inside(p, records.experiment))
     size = sum(state.st_size for state in files.values())
     return Unused(f"{records.experiment.name}: {run.name}", _maker(run.made), list(files), size)
@@ -138,19 +141,21 @@ def delete(paths: Sequence[Path], results: Path) -> None:
 
 
 def is_inside(path: Path, folder: Path) -> bool:
-    """Whether ``path`` is below ``folder`` after resolving all symbolic links."""
+    """Return whether ``path`` is below ``folder`` after resolving all symbolic links."""
     return folder.resolve() in path.resolve().parents
 
 
 def recorded_experiments(results: Path) -> list[Path]:
-    """The folders in ``results`` that hold run records, without links to one another."""
+    """Return the folders in ``results`` that hold run records, without links to one another."""
     folders = sorted(path.parent for path in results.glob(f"*/{RUNS}") if path.is_dir())
     return [path for path in folders if not path.is_symlink() or not is_inside(path, results)]
 
 
 def configurations(given: list[Path]) -> dict[str, list[list[Path]]]:
-    """Of every known experiment, the configuration files of each of its definitions, which all keep their results:
-    config.yaml, experiments/*.yaml, those given."""
+    """Return the configuration files of each definition of every known experiment.
+
+    The definitions are config.yaml, experiments/*.yaml and the given files; the results of all of them stay.
+    """
     known: dict[str, list[list[Path]]] = {}
     if DEFAULT.is_file():
         known[str(read_yaml(DEFAULT).get("experiment"))] = [[]]
@@ -160,7 +165,7 @@ def configurations(given: list[Path]) -> dict[str, list[list[Path]]]:
 
 
 def output_files(configfiles: list[Path]) -> set[str]:
-    """Every file that the rules make for an experiment, and the files with the jobs of long commands."""
+    """Return every file that the rules make for an experiment, and the files with the jobs of long commands."""
     with planned_dag(configfiles) as dag:
         words = {str(job.params.get("command")).rpartition(" ")[2] for job in dag.jobs}
         long = {word for word in words if Path(word).parent.name == JOBS}

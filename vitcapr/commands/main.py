@@ -90,8 +90,10 @@ def _main() -> None:
 
 
 def command_modules(command: str = "") -> dict[str, str]:
-    """The module of each command, whose docstring is its line in the help; without those of rooms if ``command`` is not
-    of a room."""
+    """Return the module of each command; its docstring is the command's line in the help.
+
+    Modules of rooms are left out if ``command`` is not one of theirs.
+    """
     own = {name: f"vitcapr.commands.{name.replace('-', '_')}" for name in _OWN}
     if command in own:
         return own
@@ -101,7 +103,7 @@ def command_modules(command: str = "") -> dict[str, str]:
 
 
 def usage() -> str:
-    """The text of ``vitcapr --help``. No command is imported."""
+    """Return the text of ``vitcapr --help``. No command is imported."""
     package = Path(__file__).parents[1]
     files = {
         name: package.joinpath(*module.split(".")[1:]).with_suffix(".py") for name, module in command_modules().items()
@@ -116,14 +118,14 @@ def usage() -> str:
 
 
 def typer_app(command: Callable[..., Any]) -> typer.Typer:
-    """The program of one function with typer's annotations."""
+    """Return the program of one function with typer's annotations."""
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     app.command()(command)
     return app
 
 
 def split_commas(option: str) -> list[str]:
-    """The words between the commas of an option."""
+    """Return the words between the commas of an option."""
     return [word.strip() for word in option.split(",") if word.strip()]
 
 
@@ -158,7 +160,7 @@ def run_program(app: Callable[[], Any], debug: bool = False) -> None:
 
 
 def _out_of_memory(error: Exception) -> bool:
-    """Whether there was no memory. On a CPU, torch, its oneDNN and threads say so by a plain RuntimeError."""
+    """Return whether there was no memory. On a CPU, torch, its oneDNN and threads say so by a plain RuntimeError."""
     words = ("can't allocate memory", "out of memory", "could not create a primitive", "can't start new thread")
     return isinstance(error, MemoryError) or any(part in str(error) for part in words)
 

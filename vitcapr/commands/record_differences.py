@@ -10,7 +10,7 @@ from vitcapr.pipeline.records import Records, Run
 
 
 def compare(first: Path, second: Path) -> list[str]:
-    """Two experiments, or two results."""
+    """Compare two experiments or two results."""
     from vitcapr.formats.scores import read_summary
     from vitcapr.report.score_tables import new_scores
 
@@ -32,7 +32,7 @@ def compare(first: Path, second: Path) -> list[str]:
 
 
 def compare_jobs(before: Run, now: Run) -> list[str]:
-    """The differences between what two jobs of one stage are made from, and between their machines."""
+    """Return the differences between what two jobs of one stage are made from, and between their machines."""
     if before.stage != now.stage:
         return [f"stage {before.stage} -> {now.stage}"]
     old, new = before.model_dump(), now.model_dump()
@@ -42,7 +42,7 @@ def compare_jobs(before: Run, now: Run) -> list[str]:
 
 
 def compare_results(old: Records, before: Run, new: Records, now: Run, seen: set[str]) -> Iterator[str]:
-    """The differences between two jobs and, recursively, between the jobs that wrote their inputs."""
+    """Yield the differences between two jobs and, recursively, between the jobs that wrote their inputs."""
     yield from compare_jobs(before, now)
     inputs, others = (_by_role(run) for run in (before, now))
     for role in sorted(inputs.keys() | others.keys()) if before.stage == now.stage else ():

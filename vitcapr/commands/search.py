@@ -79,7 +79,7 @@ def _page(
     images: "pd.DataFrame",
     captions: "pd.DataFrame | None",
 ) -> str:
-    """The query, the images with rank, cosine and a caption, then the captions."""
+    """Return the query, the images with rank, cosine and a caption, then the captions."""
     from jinja2 import Environment
 
     from vitcapr.data.images import BadImage, ImageSource, data_url, thumbnail

@@ -83,7 +83,7 @@ def main(
 
 
 def names_this_machine(host: str, *own: str) -> bool:
-    """Whether a Host header is an address or a name of this machine, or one of its ``own`` in lower case.
+    """Return whether a Host header is an address or a name of this machine, or one of its ``own`` in lower case.
 
     The name of another site may lead here (DNS rebinding), so that its pages could read the answers.
     """
@@ -173,13 +173,13 @@ class PageServer(uvicorn.Server):
         super().run(sockets or [self.socket])
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """uvicorn catches signals that this process ignored."""
+        """Uvicorn catches signals that this process ignored."""
         if sig not in self._ignored:
             super().handle_exit(sig, frame)
 
 
 def _ignored() -> set[int]:
-    """The signals of an end that this process ignores, as a shell lets it ignore SIGINT in the background."""
+    """Return the signals of an end that this process ignores, as a shell lets it ignore SIGINT in the background."""
     return {number for number in _ENDS if signal.getsignal(number) is signal.SIG_IGN}
 
 

@@ -35,7 +35,7 @@ def app() -> None:
 
 
 def parser(stage: Stage) -> argparse.ArgumentParser:
-    """Reads the words after the name of the stage."""
+    """Return the parser of the words after the name of the stage."""
     keys = "\n".join(f"  {name:18}{_explained(each)}" for name, each in stage.options.items())
     about = f"{inspect.getdoc(stage.function)}\n\nkeys of a job:\n{keys}"
     raw = argparse.RawDescriptionHelpFormatter
@@ -51,7 +51,7 @@ def _explained(option: Parameter) -> str:
 
 
 def read_job(text: str) -> dict[str, Any]:
-    """The values of a job: JSON text, or the path of a JSON file.
+    """Return the values of a job: JSON text, or the path of a JSON file.
 
     Raises:
         UserError: the text is neither.
@@ -63,7 +63,7 @@ def read_job(text: str) -> dict[str, Any]:
 
 
 def listing() -> str:
-    """The text of ``vitcapr stage --help``."""
+    """Return the text of ``vitcapr stage --help``."""
     stages = list(each_stage())
     width = max(len(stage.name) for stage in stages)
     lines = [f"  {stage.name:{width}}  {stage.summary}" for stage in stages]
@@ -71,7 +71,7 @@ def listing() -> str:
 
 
 def stages_page() -> str:
-    """The content of ``docs/stages.md``."""
+    """Return the content of ``docs/stages.md``."""
     page = Path(__file__).with_suffix(".md").read_text(encoding="utf-8")
     stages = list(each_stage())
     computing = [stage for stage in stages if stage.figure is None]

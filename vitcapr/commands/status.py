@@ -24,7 +24,7 @@ def main(configfile: Configfiles = None) -> None:
 
 
 def describe(experiment: str, jobs: list[tuple[str, list[str]]]) -> Iterator[str]:
-    """The jobs with reasons of their own, a line each; those that only follow from others are counted."""
+    """Yield the jobs with reasons of their own, a line each; those that only follow from others are counted."""
     yield f"{experiment}: {len(jobs)} jobs to run\n" if jobs else f"{experiment}: everything is up to date"
     width = max((len(name) for name, _ in jobs), default=0)
     yield from (f"  {name:{width}}  {'; '.join(reasons)}" for name, reasons in jobs if reasons)

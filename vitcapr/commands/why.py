@@ -23,8 +23,10 @@ def main(
     other: Annotated[Path | None, typer.Argument(help="A second one of the same kind: print what differs.")] = None,
     settings: Annotated[bool, typer.Option("--settings", help="Show every setting, one per line.")] = False,
 ) -> None:
-    """Print how a result was made: stage, inputs, settings, machine and cost; of two, the differences in settings,
-    code, libraries, inputs and scores. Computes nothing."""
+    """Print how a result was made: stage, inputs, settings, machine and cost.
+
+    Of two results, print the differences in settings, code, libraries, inputs and scores. Computes nothing.
+    """
     if other is not None:
         from vitcapr.commands.record_differences import compare
 
@@ -44,7 +46,7 @@ def main(
 
 
 def explain(records: Records, run: Run, settings: bool = False) -> Iterator[str]:
-    """The description of one job and of all jobs that it depends on."""
+    """Yield the description of one job and of all jobs that it depends on."""
     made, cache = run.made, run.result_cache
     took, cpu = format_seconds(made["seconds"]), format_seconds(made["cpu_seconds"])
     values = [f"{key} {value}" for key, value in leaves({**run.settings, **run.values}) if key]
@@ -66,7 +68,7 @@ def explain(records: Records, run: Run, settings: bool = False) -> Iterator[str]
 
 
 def inputs(records: Records, run: Run, seen: set[str]) -> Iterator[str]:
-    """The inputs of a job by the jobs that wrote them and, recursively, the inputs of these jobs, each listed once."""
+    """Yield the inputs of a job by the jobs that wrote them, recursively, each listed once."""
     groups: dict[str, tuple[Run | None, list[str]]] = {}
     for path in run.inputs:
         writer = records.writer(run, path)
@@ -86,7 +88,7 @@ def inputs(records: Records, run: Run, seen: set[str]) -> Iterator[str]:
 
 
 def _now(run: Run) -> str:
-    """What has changed in the code since."""
+    """Describe the changes of the code since the run."""
     try:
         stage = find_stage(run.stage)
         edits = list(code_changes(run.code, job_code(stage.module, stage.result_settings(run.settings))))

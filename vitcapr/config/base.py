@@ -40,18 +40,20 @@ class Only:
 
 
 def find_data(name: str) -> Path:
-    """The path of a data file or folder: under VITCAPR_DATA if it exists there, else as given."""
+    """Return the path of a data file or folder: under VITCAPR_DATA if it exists there, else as given."""
     return find_under("VITCAPR_DATA", name)
 
 
 def find_backbone(source: str) -> Path:
-    """The path of a model's folder: under VITCAPR_BACKBONES if it exists there, else ``source``. For a hub id it does
-    not exist."""
+    """Return the folder of a model: under VITCAPR_BACKBONES if it exists there, else ``source``.
+
+    For a hub id the folder does not exist.
+    """
     return find_under("VITCAPR_BACKBONES", source)
 
 
 def find_checkpoint(source: str) -> Path | None:
-    """The local folder of a checkpoint; None for a hub id, whose revision counts."""
+    """Return the local folder of a checkpoint; None for a hub id, whose revision counts."""
     return folder if (folder := find_backbone(source)).is_dir() else None
 
 
@@ -81,12 +83,12 @@ class Entry:
 
 
 def with_default(key: str, value: str) -> BeforeValidator:
-    """For a union of sections that ``key`` discriminates: the value of the key where it is left out."""
+    """Return a validator that fills in the key by which a union of sections is discriminated."""
     return BeforeValidator(lambda section: {key: value, **section} if isinstance(section, Mapping) else section)
 
 
 def conditions(section: type["Section"]) -> dict[str, list[Only]]:
-    """The conditions of each key that has some."""
+    """Return the conditions of each key that has some."""
     marks = {
         name: [mark for mark in field.metadata if isinstance(mark, Only)]
         for name, field in section.model_fields.items()
@@ -106,7 +108,7 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     def _excluded(self) -> dict[str, Only]:
-        """The keys whose condition does not hold, with the condition."""
+        """Return the keys whose condition does not hold, with the condition."""
         return {name: mark for name, marks in conditions(type(self)).items() for mark in marks if not mark.holds(self)}
 
     @model_validator(mode="wrap")
@@ -137,11 +139,11 @@ class Section(BaseModel):
         return {name: value for name, value in serialise(self).items() if name not in excluded}
 
     def canonical(self) -> dict[str, Any]:
-        """The settings as plain JSON values with every default filled in, so that equal settings compare equal."""
+        """Return the settings as plain JSON values with every default, so that equal settings compare equal."""
         return self.model_dump(mode="json")
 
     def user_files(self) -> Iterator[tuple[str, Path]]:
-        """The files and folders of the user that the section names, each with its key, such as ``backbone.source``."""
+        """Yield the user's files and folders that the section names, with their keys, such as ``backbone.source``."""
         for name, field in type(self).model_fields.items():
             value = getattr(self, name)
             entries: Iterable[tuple[Any, Any]] = [(None, value)]
@@ -156,12 +158,12 @@ class Section(BaseModel):
                         yield key, path
 
     def values(self, *without: str) -> dict[str, Any]:
-        """The value of every key but those of ``without``, as arguments; a key without effect has its default."""
+        """Return the values of all keys except ``without``, as arguments; a key without effect has its default."""
         arguments = {name: getattr(self, name) for name in type(self).model_fields if name not in without}
         return {name: value.values() if isinstance(value, Section) else value for name, value in arguments.items()}
 
     def to(self, kind: type[D]) -> D:
-        """A dataclass of the library, each field with the value of this section's key of the same name."""
+        """Return a dataclass of the library, each field with the value of this section's key of the same name."""
         names = {field.name for field in fields(kind)} & type(self).model_fields.keys()  # type: ignore[arg-type]
         return kind(**{name: getattr(self, name) for name in names})
 
@@ -171,8 +173,10 @@ class StageSettings(Section):
 
     @classmethod
     def from_config(cls, config: Any, wildcards: Any) -> Self:
-        """The settings of one job. By default each field takes the section of the experiment's configuration with its
-        name; where the job has a wildcard of this name, such as ``decoding``, it takes that entry of ``decodings``.
+        """Return the settings of one job.
+
+        By default each field takes the section of the experiment's configuration with its name; where the job has a
+        wildcard of this name, such as ``decoding``, it takes that entry of ``decodings``.
 
         Args:
             config: an :class:`~vitcapr.config.experiment.ExperimentConfig`.
@@ -205,7 +209,7 @@ def check_name(name: str) -> str:
 
 
 def not_reserved(*reserved: str) -> AfterValidator:
-    """A validator that rejects the names ``reserved`` in upper or lower case."""
+    """Return a validator that rejects the names ``reserved`` in upper or lower case."""
 
     def check(name: str) -> str:
         if name.casefold() in reserved:
@@ -229,7 +233,7 @@ ADOPTED = "store:"
 
 
 def one_spelling(path: str) -> str:
-    """The path without ``~``, ``./`` and a slash at its end, and relative if it is below the working folder.
+    """Return the path without ``~``, ``./`` and a slash at its end, and relative if it is below the working folder.
 
     A name on the hub stays as it is, as do ``..``, which may lead through a symbolic link.
     """
@@ -241,7 +245,7 @@ def one_spelling(path: str) -> str:
 
 
 def from_here(path: Path) -> str:
-    """The path from the working folder on, if it is below it."""
+    """Return the path from the working folder on, if it is below it."""
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 

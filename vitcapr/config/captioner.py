@@ -96,8 +96,10 @@ class LanguageModelConfig(Section):
 
 
 class PrefixConfig(Section):
-    """What the language model reads of an image: CLS, then the patches, each through the projector:
-    Linear - GELU - Linear to the width of the language model, as in LLaVA 1.5."""
+    """Image prefix of a language model: CLS, then the patches, each projected to the width of the model.
+
+    The projector is Linear - GELU - Linear, as in LLaVA 1.5.
+    """
 
     grid: int | None = Field(None, ge=0)
     """Pool the patches to grid x grid means; null: every patch; 0: CLS alone."""
@@ -150,7 +152,7 @@ class DecodingConfig(Section):
 
     @property
     def method(self) -> str:
-        """How captions are generated, in a few words for people."""
+        """Describe in a few words how captions are generated."""
         if self.sampling is not None:
             return f"{self.n_best} samples"
         return "greedy" if self.beam_size == 1 else f"beam {self.beam_size}"

@@ -1,4 +1,4 @@
-"""What contradicts something else in a configuration."""
+"""Contradictions between sections of a configuration."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
@@ -11,12 +11,10 @@ if TYPE_CHECKING:
     from vitcapr.config.experiment import ExperimentConfig
 
 V = TypeVar("V")
-_OUTPUTS = {"sentence_similarity": ("hidden", "aligned"), "bert_score": ("hidden",), "clip_score": ("aligned",)}
-"""The outputs of a text encoder that a metric can use."""
 
 
 def contradictions(config: "ExperimentConfig") -> Iterator[str]:
-    """A sentence for each contradiction between two parts."""
+    """Yield a sentence for each contradiction between two parts."""
     run = config.run
     if unknown := list(_unknown_entries(config, "run", run)):
         yield from unknown
@@ -42,7 +40,7 @@ def contradictions(config: "ExperimentConfig") -> Iterator[str]:
 
 
 def _unknown_entries(config: "ExperimentConfig", key: str, section: Section) -> Iterator[str]:
-    """The names in a section, and in the sections below it, that stand for no entry or for one that mirrors."""
+    """Yield the names in a section, and in the sections below it, that stand for no entry or for one that mirrors."""
     for name, field in type(section).model_fields.items():
         value, at = getattr(section, name), f"{key}.{name}"
         values = value if isinstance(value, dict) else {"": value}
@@ -63,7 +61,10 @@ def _unknown_entries(config: "ExperimentConfig", key: str, section: Section) -> 
 
 
 def missing_languages(config: "ExperimentConfig", languages: Collection[str] | None) -> Iterator[str]:
-    """A sentence for each language that a model reads and that no caption is in; ``languages`` None: not known."""
+    """Yield a sentence for each language that a model reads and that no caption is in.
+
+    ``languages`` is None if they are not known.
+    """
     run, dataset = config.run, config.data.dataset
     keys = {"text.language": [config.text.language]} if run.captioners or run.retrievers else {}
     for name in run.finetuned_dual_encoders:
@@ -120,7 +121,7 @@ def _check_retrievers(config: "ExperimentConfig") -> Iterator[str]:
 
 
 def check_views(config: "ExperimentConfig", key: str, views: Iterable[str]) -> Iterator[str]:
-    """views: the backbone, then its augmented views."""
+    """Yield a sentence for each contradiction between views: the backbone, then its augmented views."""
     backbone, *others = views
     for view in others:
         if {view, backbone} <= config.backbones.keys() and not config.backbones[view].same_network(
@@ -151,15 +152,12 @@ def _check_metrics(config: "ExperimentConfig") -> Iterator[str]:
         yield f"metrics.caption has no metric for '{language}': {', '.join(config.metrics.caption)} read English alone"
     if ("chair" in config.metrics.caption) != bool(config.metrics.instances):
         yield "metrics.instances: name COCO's instances_*.json for the metric chair, and only for it"
-    for key, outputs in _OUTPUTS.items():
-        used = getattr(config.metrics, key)
-        encoder = None if used is None else config.text_encoders.get(used.text_encoder)
-        if encoder is not None and encoder.is_adopted:
-            yield f"metrics.{key}.text_encoder: generated captions need an encoder, and {encoder.source} holds features"
-        elif encoder is not None and encoder.output not in outputs:
-            named = " or ".join(outputs)
-            yield f"metrics.{key}.text_encoder: its output is '{encoder.output}'; name one with output: {named}"
-    clip = config.metrics.clip_score
+    clip, key = config.metrics.clip_score, "metrics.clip_score.text_encoder"
+    encoder = None if clip is None else config.text_encoders.get(clip.text_encoder)
+    if encoder is not None and encoder.is_adopted:
+        yield f"{key}: generated captions need an encoder, and {encoder.source} holds features"
+    elif encoder is not None and encoder.output != "aligned":
+        yield f"{key}: its output is '{encoder.output}'; name one with output: aligned"
     image = None if clip is None else config.backbones.get(clip.backbone)
     if (
         image is not None and not image.is_adopted and image.output != "aligned"
@@ -190,7 +188,7 @@ def _undefined(key: str, names: Iterable[str], defined: Collection[str]) -> Iter
 
 
 def _repeated(key: str, names: Iterable[str]) -> Iterator[str]:
-    """Two things with the same name would share their files."""
+    """Yield a sentence for each repeated name: two things with one name would share their files."""
     for name, number in Counter(names).items():
         if number > 1:
             yield f"{key}: two things have the name '{name}'; rename one of them"

@@ -49,19 +49,19 @@ class DatasetConfig(Section):
 
     @property
     def size_line(self) -> str:
-        """What a run says of the data set; empty before its files are read."""
+        """Describe the data set in one line; the line is empty before its files are read."""
         return ""
 
     def image_counts(self) -> Counter[str] | None:
-        """The number of images of each split, where the settings say it."""
+        """Return the number of images of each split, where the settings say it."""
         return None
 
     def missing(self) -> list[str]:
-        """The keys that have to be given, if this is the data set of the experiment, and are not."""
+        """Return the keys that have to be given, if this is the data set of the experiment, and are not."""
         return [" or ".join(keys) for keys in self.needed if not any(getattr(self, key) for key in keys)]
 
     def located(self) -> dict[str, Any]:
-        """The value of every key, with the paths of this machine."""
+        """Return the value of every key, with the paths of this machine."""
 
         def locate(value: Any) -> Any:
             if isinstance(value, list):
@@ -92,7 +92,7 @@ class PhotographsConfig(DatasetConfig):
     """Number of images to keep in all, for a trial run: the first of each split, in proportion; null: all."""
 
     def keys(self) -> dict[str, Any]:
-        """The arguments of the reader."""
+        """Return the arguments of the reader."""
         return {name: value for name, value in self.located().items() if name != "limit"}
 
 

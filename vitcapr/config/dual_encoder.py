@@ -23,8 +23,8 @@ class HeadConfig(Section):
 
 class ImageTowerConfig(HeadConfig):
     pool: Literal["cls", "cls_mean", "attention", "attention_mean"] = "cls_mean"
-    """cls: the CLS vector (the paper); cls_mean: CLS and the mean of the patches; attention: the patches, pooled by
-    learned queries; attention_mean: attention and the mean of the patches."""
+    """cls: the CLS vector (the paper); cls_mean: CLS and the mean of the patches; attention: CLS, if the store has it,
+    and the patches, pooled by learned queries; attention_mean: attention and the mean of the patches."""
     queries: Annotated[int, Only("pool", "attention", "attention_mean")] = Field(4, ge=1)
     """Number of learned queries that pool the patches."""
     standardise: Annotated[bool, Only("pool", "cls")] = False
@@ -36,6 +36,11 @@ class ImageTowerConfig(HeadConfig):
     def arrays(self) -> tuple[str, ...]:
         """The arrays of a feature store that the tower reads."""
         return ("cls",) if self.pool == "cls" else ("cls", "patches")
+
+    @property
+    def needed_arrays(self) -> tuple[str, ...]:
+        """Those that the store must have."""
+        return ("patches",) if self.pool in ("attention", "attention_mean") else self.arrays
 
 
 class TextTowerConfig(Section):

@@ -126,12 +126,12 @@ class ExperimentConfig(Section):
         return self
 
     def languages(self, model: str) -> Sequence[str]:
-        """Those that a retriever or a fine-tuned dual encoder reads."""
+        """Return the languages that a retriever or a fine-tuned dual encoder reads."""
         finetuned = self.finetuned_dual_encoders.get(model)
         return [self.text.language] if finetuned is None else finetuned.languages
 
     def start_chain(self, captioner: str) -> list[str]:
-        """The captioner and all captioners that it starts from; the first one starts from no other.
+        """Return the captioner and all captioners that it starts from; the first one starts from no other.
 
         Raises:
             ValueError: a captioner is not defined, or it starts from itself.
@@ -186,7 +186,7 @@ class ScoredModels:
 
     @property
     def retrievers(self) -> list[str]:
-        """Those that are shown and scored."""
+        """Retrievers that are shown and scored."""
         return unique(self.config.run.retrievers)
 
     @property
@@ -196,8 +196,10 @@ class ScoredModels:
 
     @property
     def ranked(self) -> list[str]:
-        """All models whose embeddings are scored and shown: fine-tuned dual encoders with all their languages together
-        and with each."""
+        """Models whose embeddings are scored and shown.
+
+        Fine-tuned dual encoders count with all their languages together and with each language.
+        """
         embedded = map(self._embedded_as, self.finetuned_dual_encoders)
         return [*self.retrievers, *(name for names in embedded for name in names)]
 
@@ -215,8 +217,10 @@ class ScoredModels:
 
     @property
     def ablations(self) -> list[tuple[str, str]]:
-        """The whole model and one that lacks something: of each language that both read, and of all together if they
-        read the same."""
+        """Pairs of a whole model and one that lacks a part.
+
+        There is a pair for each language that both read, and one for all languages if they read the same.
+        """
         pairs = []
         for whole, models in self.config.run.ablations.items():
             for model in models:
@@ -226,8 +230,11 @@ class ScoredModels:
         return list(dict.fromkeys(pairs))
 
     def seeds(self, *sections: str) -> dict[str, SeededModel]:
-        """The models of these sections that a grid gave a seed, by the names of their scores: with a language for one
-        language of a fine-tuned dual encoder, and with ``query_bank`` for the scores with a query bank."""
+        """Models that a grid gave a seed, by the names of their scores.
+
+        A name includes the language for one language of a fine-tuned dual encoder, and ``query_bank`` for scores with a
+        query bank.
+        """
         made = {}
         variants = [each for section in sections for each in self.config.variants.get(section, {}).items()]
         for name, variant in variants:
@@ -256,11 +263,11 @@ class ScoredModels:
         return made | {name: ranked[name] for name in self.scored if name in ranked}
 
     def _embedded_as(self, model: str) -> list[str]:
-        """The names of a model's embeddings."""
+        """Return the names of a model's embeddings."""
         return unique([model, *self.by_language(model).values()])
 
     def by_language(self, model: str) -> dict[str, str]:
-        """The languages that a model reads, and the name of its embeddings of each."""
+        """Return the languages that a model reads, and the name of its embeddings of each."""
         languages = self.config.languages(model)
         return {language: f"{model}-{language}" if len(languages) > 1 else model for language in languages}
 

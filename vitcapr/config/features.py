@@ -80,8 +80,10 @@ class BackboneConfig(Section):
         return self.source.startswith(ADOPTED)
 
     def same_network(self, other: "BackboneConfig") -> bool:
-        """Whether both give features of the same space and shape, judged by their definitions. Two stores count as the
-        same."""
+        """Return whether both definitions give features of the same space and shape.
+
+        Two stores count as the same.
+        """
         if self.is_adopted or other.is_adopted:
             return self.is_adopted and other.is_adopted
         keys = ("source", "revision", "output", "pool", "image_size", "patches")
@@ -89,7 +91,7 @@ class BackboneConfig(Section):
 
 
 class FeaturesConfig(Section):
-    """How extraction is divided, and what is made from the stores; all but chunk is execution only for extraction."""
+    """Division of the extraction, and products of the stores; every key but chunk is execution only for extraction."""
 
     tasks: int = Field(1, ge=1)
     """Number of independent jobs that fill one store."""
@@ -111,7 +113,7 @@ class Terms(Section):
 
     @classmethod
     def of(cls, data: Any) -> "Terms":
-        """Those of the data set of an experiment: as its file gives them, else those of a ``terms.yaml``."""
+        """Return the terms of the data set: those that its file states, else those of a ``terms.yaml``."""
         name: str = data.dataset
         if name == "pairs":
             name = {"flickr8k": "flickr8k-cn"}.get(data.pairs.source, data.pairs.source)
@@ -141,8 +143,7 @@ class ExtractSettings(StageSettings):
 
 
 class TextEncoderConfig(Section):
-    """A text encoder: a model of transformers or sentence-transformers, the text encoder of a model of images and texts
-    such as CLIP, or word vectors."""
+    """A text encoder: transformers, sentence-transformers, the text part of a model such as CLIP, or word vectors."""
 
     source: Annotated[UserPath, CHECKPOINT]
     """A hub id or a local folder (looked up under VITCAPR_BACKBONES first); for word_vectors, a file in GloVe's format

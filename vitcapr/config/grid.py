@@ -46,7 +46,7 @@ class VariantConfig(Section):
         return self
 
     def without(self, key: str) -> str:
-        """The name that it would have if ``key`` did not vary; averages over seeds have this name."""
+        """Return the name that it would have if ``key`` did not vary; averages over seeds have this name."""
         return variant_name(self.of, {name: value for name, value in self.vary.items() if name != key})
 
 
@@ -55,13 +55,12 @@ KINDS = tuple(name for name in GridConfig.model_fields if name != "vary")
 
 
 def variant_name(base: str, settings: Mapping[str, Scalar]) -> str:
-    """The name of a variant: ``mlp`` with ``training.pairs: 500`` and ``seed: 1`` gives ``mlp-pairs500-seed1``."""
+    """Name a variant: ``mlp`` with ``training.pairs: 500`` and ``seed: 1`` gives ``mlp-pairs500-seed1``."""
     return "-".join([base, *(f"{key.rpartition('.')[2]}{_spelled(value)}" for key, value in settings.items())])
 
 
 def expand_grid(values: Mapping[str, Any], where: object) -> dict[str, Any]:
-    """The configuration ``values`` without ``grid`` and with the variants, which are added beside their base
-    definitions.
+    """Return the configuration without ``grid``, and with the variants beside their base definitions.
 
     In the lists of ``run`` the variants replace their base. If ``run`` does not list the base, it may list variants by
     name. ``variants`` records the origin of every variant. If a definition starts from another one of the same grid
@@ -134,7 +133,7 @@ def _variant(
 
 
 def _grid_name(known: Mapping[str, Any], base: str, settings: Mapping[str, Scalar]) -> tuple[str, dict[str, Any]]:
-    """The name and the origin of a variant. The origin of a variant of a variant is the first definition."""
+    """Return the name and the origin of a variant. The origin of a variant of a variant is the first definition."""
     before = known.get(base, {"of": base, "vary": {}})
     varied = {**before["vary"], **settings}
     return variant_name(before["of"], varied), {"of": before["of"], "vary": varied}
@@ -183,7 +182,7 @@ LISTED = ("captioners", "retrievers", "finetuned_dual_encoders", "rerankings")
 
 
 def complete(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of a configuration with the built-in definitions, and with the lists of ``run``.
+    """Return the values of a configuration with the built-in definitions, and with the lists of ``run``.
 
     A list that ``run`` does not hold has all definitions that the experiment names itself; that of decodings, if a
     captioner is run, has the built-in ones too. What has the wrong type stays as it is, and the validation refuses it.
@@ -212,6 +211,6 @@ def complete(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _merged(below: Mapping[str, Mapping[str, Any]], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The definitions of both; a definition of both has the keys of both, and the given one decides."""
+    """Return the definitions of both; a definition of both has the keys of both, and the given one decides."""
     both = {name: {**below[name], **own} for name, own in given.items() if name in below and isinstance(own, Mapping)}
     return {**below, **given, **both}

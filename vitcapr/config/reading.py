@@ -64,7 +64,7 @@ def mistakes(model: type[Section], values: Any, error: ValidationError) -> Itera
 
 
 def _location(values: Any, location: Location, absent: bool) -> Location:
-    """The location as the user writes it: pydantic adds the kind of a value, and the choice after a union's key.
+    """Return the location as the user writes it: pydantic adds the kind of a value, and the choice after a union's key.
 
     ``absent``: the last part is a key that the configuration or the section does not have.
     """
@@ -84,7 +84,7 @@ def spelled(location: Location) -> str:
 
 
 def sections_in(annotation: Any) -> Iterator[type[Section]]:
-    """The sections that a value may be or hold."""
+    """Yield the sections that a value may be or hold."""
     if isinstance(annotation, type) and issubclass(annotation, Section):
         yield annotation
     for part in get_args(annotation):
@@ -92,7 +92,7 @@ def sections_in(annotation: Any) -> Iterator[type[Section]]:
 
 
 def _unknown(model: type[Section], location: Location, key: str) -> tuple[str, str]:
-    """An unknown key: of another section of a union, or misspelled."""
+    """Describe an unknown key: of another section of a union, or misspelled."""
     *above, unknown = location
     sections, union = [model], [model]
     for part in above:  # The name of a definition leads to no other section, and the choice of a union to one of it.
@@ -111,13 +111,15 @@ def _unknown(model: type[Section], location: Location, key: str) -> tuple[str, s
 
 
 def choices_of(section: type[Section]) -> tuple[str, ...]:
-    """The values of the key ``chosen_by`` that choose this section of a union."""
+    """Return the values of the key ``chosen_by`` that choose this section of a union."""
     return get_args(section.model_fields[str(section.chosen_by)].annotation)
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """Raises:
-    UserError: the file is missing or is not a YAML mapping, or a key stands twice in a section.
+    """Read a configuration file.
+
+    Raises:
+        UserError: the file is missing or is not a YAML mapping, or a key stands twice in a section.
     """
     try:
         with path.open(encoding="utf-8-sig") as file:
@@ -132,7 +134,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
 
 
 class _UniqueKeys(yaml.SafeLoader):
-    """Of two equal keys YAML's own loader takes the last."""
+    """A YAML loader that refuses repeated keys; YAML's own loader keeps the last of them."""
 
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
         node: yaml.MappingNode = super().compose_mapping_node(anchor)

@@ -21,7 +21,7 @@ class TrainedConfig(Section):
     """Seed of the initial weights and of the training; null: the seed of the experiment."""
 
     def seeded(self, experiment: int) -> tuple[Self, int]:
-        """The settings without a seed, and the seed: the model's own, or ``experiment`` if it has none.
+        """Return the settings without a seed, and the seed: the model's own, or ``experiment`` if it has none.
 
         So an own seed that equals the experiment's does not change a fingerprint.
         """
@@ -64,7 +64,7 @@ class PhaseConfig(Section):
 
 
 def one_or_more(value: Any) -> Any:
-    """A list of phases; one phase needs no list."""
+    """Return a list of phases; one phase needs no list."""
     return [value] if isinstance(value, Mapping) else value
 
 

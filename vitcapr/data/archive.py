@@ -5,6 +5,7 @@ import posixpath
 import tarfile
 import threading
 import zipfile
+from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -19,6 +20,8 @@ TAR = ".tar"
 INDEXES = 64
 """Tars whose members are in memory. CC12M has 1,242 tars and LAION 41,000, more than the files a process may open."""
 
+_MOST_NAMES = 64
+"""Of one folder: links between many folders would give them more names than there are files."""
 _PIECE = 2**20
 """Bytes between two members that are read at a time."""
 
@@ -33,35 +36,44 @@ class OddRow(str):
 
 
 def is_junk(name: str) -> bool:
-    """Whether a file or folder is the operating system's and not the data set's: hidden, or a Mac's shadow tree."""
+    """Return whether a file belongs to the operating system: a hidden file, or a Mac's shadow tree."""
     return name.startswith(".") or name == "__MACOSX"
 
 
 def scan(folder: Path) -> Iterator[tuple[str, "os.DirEntry[str]"]]:
-    """Every file below ``folder``, junk left out, as (path relative to it with ``/``, entry), in no particular order.
+    """Yield every file below ``folder`` except junk, in no particular order.
 
-    Links to folders are followed, each folder once, so that a link to a parent ends.
+    Each comes as (path relative to the folder with ``/``, entry).
+
+    Links to folders are followed, but not to a folder that leads to the link. A folder with two names is read under
+    both, so that the order in which folders and links were made does not matter.
+
+    Raises:
+        UserError: links lead to one folder under too many names.
     """
-    seen = set()
-    pending = [("", folder)]
+    names: Counter[tuple[int, int]] = Counter()
+    pending: list[tuple[str, Path, frozenset[tuple[int, int]]]] = [("", folder, frozenset())]
     while pending:
-        prefix, path = pending.pop()
+        prefix, path, above = pending.pop()
         status = path.stat()
-        if (status.st_dev, status.st_ino) in seen:
+        place = (status.st_dev, status.st_ino)
+        if place in above:
             continue
-        seen.add((status.st_dev, status.st_ino))
+        names[place] += 1
+        if names[place] > _MOST_NAMES:
+            raise UserError(f"links give one folder more than {_MOST_NAMES} names", where=path, remedy="remove links")
         with os.scandir(path) as entries:
             for entry in entries:
                 if is_junk(entry.name):
                     continue
                 if _is_folder(entry):
-                    pending.append((f"{prefix}{entry.name}/", Path(entry.path)))
+                    pending.append((f"{prefix}{entry.name}/", Path(entry.path), above | {place}))
                 else:
                     yield f"{prefix}{entry.name}", entry
 
 
 def _is_folder(entry: "os.DirEntry[str]") -> bool:
-    """A link to itself is no folder."""
+    """Return whether an entry is a folder; a link to itself is not."""
     try:
         return entry.is_dir()
     except OSError:
@@ -106,7 +118,7 @@ class Archive:
         return sorted(name for name in self._members if not any(is_junk(part) for part in name.split("/")))
 
     def read(self, path: str) -> bytes:
-        """The bytes of one file.
+        """Return the bytes of one file.
 
         Raises:
             FileNotFoundError: it is not there.
@@ -164,7 +176,7 @@ class TarFiles:
         return members
 
     def read(self, tar: str, member: str) -> bytes:
-        """The bytes of one file.
+        """Return the bytes of one file.
 
         Raises:
             FileNotFoundError: there is no such tar, or no such file in it.

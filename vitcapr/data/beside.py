@@ -36,12 +36,13 @@ def holds_rows(path: str) -> bool:
 
 
 def find_tables(
-    source: ImageSource, files: Sequence[str], columns: Columns, rejected: Rejected, used: set[str]
+    source: ImageSource, files: Sequence[str], columns: Columns, rejected: Rejected, used: set[str], notes: list[str]
 ) -> list[CaptionTable]:
-    """The tables in the folder of the images, all of one kind.
+    """Return the tables in the folder of the images, all of one kind.
 
     Args:
         used: receives the files that they consist of.
+        notes: receives lines for the user, when the rows are read.
     """
     packed = source.root.is_file()
     if metadata := [path for path in files if PurePosixPath(path).name in METADATA]:
@@ -54,13 +55,13 @@ def find_tables(
         used.update(shards)
         members = ([f"{tar}/{path}" for path in source.tars.members(tar, rejected)] for tar in shards)
         samples = (sample for paths in members for sample in _samples(paths, str.partition).items())
-        return [CaptionTable(None, _read_samples(samples, source, columns, rejected))]
+        return [CaptionTable(None, _read_samples(samples, source, columns, rejected, notes))]
     texts = {"txt", "json", *(name for names in columns.names.values() for name in names)}
     if beside := {
         key: fields for key, fields in _samples(files, str.rpartition).items() if _is_captioned(fields, texts)
     }:
         used.update(path for fields in beside.values() for path in fields.values())
-        return [CaptionTable(None, _read_samples(beside.items(), source, columns, rejected))]
+        return [CaptionTable(None, _read_samples(beside.items(), source, columns, rejected, notes))]
     if parquet := [path for path in files if path.endswith(tables.SUFFIX) and not packed]:
         used.update(parquet)
         return [
@@ -76,7 +77,7 @@ def find_tables(
 
 
 def _read_metadata(source: ImageSource, path: str, columns: Columns, rejected: Rejected) -> Iterator[Row]:
-    """The rows of a table in the folder; of one in a zip, it is unpacked for the time."""
+    """Yield the rows of a table in the folder; of one in a zip, it is unpacked for the time."""
     if source.root.is_dir():
         yield from read_rows(source.root / path, columns, rejected, key=KEY, name=path)
         return
@@ -96,7 +97,10 @@ _Fields = dict[str, str]
 
 
 def _samples(paths: Iterable[str], cut: Callable[[str, str], tuple[str, str, str]]) -> dict[str, _Fields]:
-    """Samples by their path: files with one name up to the dot where ``cut`` cuts it. WebDataset takes the first."""
+    """Group files into samples: files with the same name up to the dot where ``cut`` cuts it.
+
+    WebDataset cuts at the first dot.
+    """
     samples: dict[str, _Fields] = {}
     for path in paths:
         folder, slash, name = path.rpartition("/")
@@ -115,12 +119,13 @@ def _is_captioned(fields: _Fields, texts: set[str]) -> bool:
 
 
 def _read_samples(
-    samples: Iterable[tuple[str, _Fields]], source: ImageSource, columns: Columns, rejected: Rejected
+    samples: Iterable[tuple[str, _Fields]], source: ImageSource, columns: Columns, rejected: Rejected, notes: list[str]
 ) -> Iterator[Row]:
-    """A row for every sample: an image, and cells from the file ``.json`` or from files with the names of columns.
+    """Yield a row for every sample: an image, and cells from ``.json`` or from files named like columns.
 
     Without the name of a column, the image is the picture whose field is an ending alone, or the only picture; the
-    caption is in ``.txt``, or else under a usual name. Pictures and texts that are not used are rejected.
+    caption is in ``.txt``, or else under a usual name. Each line of a text file is a caption. Pictures and texts that
+    are not used are rejected.
 
     Raises:
         UserError: several pictures may be the image, or no sample has a column that is needed.
@@ -132,7 +137,7 @@ def _read_samples(
         names["caption"] = ("txt", *usual)
     asked = replace(columns, names={"image": (picture or "image",), **names})
     seen = {} if picture else {"image": None}
-    number = 0
+    number = several = 0
     for key, fields in samples:
         pictures = [field for field in fields if _is_picture(field)]
         if not pictures:
@@ -146,8 +151,12 @@ def _read_samples(
             chosen = {column: name for column, each in names.items() for name in each[::-1] if name in there}
             texts = {name: decode_text(source.read(fields[name])) for name in chosen.values() if name in fields}
             cells = {column: texts[name] if name in texts else content[name] for column, name in chosen.items()}
+            for column in [column for column in chosen if column.startswith("caption") and chosen[column] in texts]:
+                cells[column] = _lines(cells[column])
+                several += isinstance(cells[column], list)
             other = next((content[name] for name in usual if name in content), None) if "txt" in texts else None
-            if other is not None and one_line(texts["txt"]) not in map(one_line, captions_of(other)):
+            written = {one_line(each) for each in texts.get("txt", "").splitlines() if each.strip()}
+            if other is not None and not written <= {one_line(each) for each in captions_of(other, key, [])}:
                 rejected.append((fields["json"], "not used: its caption is not that of the .txt file"))
         except (ValueError, TypeError, RecursionError, BadImage) as error:
             rejected.append((key, OddRow(f"captions cannot be read: {error}")))
@@ -164,12 +173,20 @@ def _read_samples(
             continue
         number += 1
         yield Row(number, key, {**cells, "image": fields[image]})
+    if several:
+        notes.append(f"{several} text files have several lines: each line is a caption")
     if number or picture:
         asked.find(list(seen), source.root)
 
 
+def _lines(text: str) -> str | list[str]:
+    """Return the lines of a text file if there are several, and it holds no list."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    return text if len(lines) < 2 or text.lstrip().startswith(("[", "{")) else lines
+
+
 def _choose_image(key: str, pictures: Sequence[str], name: str | None) -> str | None:
-    """The field of the image among those of pictures."""
+    """Return the field of the image among those of pictures."""
     if name:
         return name if name in pictures else None
     candidates = [field for field in pictures if "." not in field] or pictures

@@ -1,5 +1,6 @@
-"""MS COCO captions: the 2014 and 2017 annotation files, or Karpathy's split; and the reader of Karpathy's files,
-``dataset_coco.json`` and ``dataset_flickr30k.json``.
+"""MS COCO captions: the 2014 and 2017 annotation files, and Karpathy's splits.
+
+:func:`read_karpathy` reads Karpathy's files, ``dataset_coco.json`` and ``dataset_flickr30k.json``.
 
 X. Chen et al.: Microsoft COCO Captions: Data Collection and Evaluation Server. arXiv:1504.00325.
 A. Karpathy, L. Fei-Fei: Deep Visual-Semantic Alignments for Generating Image Descriptions. CVPR 2015.
@@ -11,15 +12,18 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from vitcapr.data.archive import OddRow, Rejected
 from vitcapr.data.collect import ListedCaption, ListedImage, Listing
 from vitcapr.data.images import ImageSource
+from vitcapr.data.marks import not_counted
 from vitcapr.data.splits import parse_split, split_in
 from vitcapr.errors import UserError
 from vitcapr.files import read_field, read_json
+from vitcapr.formats.identity import names_one_photograph
 
 EXPECTED = "name the folder that holds train2014/, val2014/, train2017/ or val2017/, or one of these"
 _KEY = "data.coco.annotations"
@@ -27,7 +31,7 @@ _EXPECTED_FILES = "name captions_*.json, not instances_*, person_keypoints_* or 
 
 
 def list_images(_: ImageSource, files: Iterable[str], *, annotations: Sequence[str], karpathy: str | None) -> Listing:
-    """The listing of the files that the configuration names: :func:`list_karpathy` or :func:`list_coco`."""
+    """Return the listing of the files that the configuration names: :func:`list_karpathy` or :func:`list_coco`."""
     if karpathy:
         return list_karpathy(files, Path(karpathy))
     if not annotations:
@@ -51,7 +55,7 @@ def _split_of_name(file: str) -> str:
 
 
 def list_coco(image_files: Iterable[str], split_of: Mapping[Path, str | None], key: str = _KEY) -> Listing:
-    """What files in COCO's form list, in the order of the image ids.
+    """Return the listing of files in COCO's form, in the order of the image ids.
 
     The split of an image is that of its entry, or that of its file, else ``none``. COCO publishes no captions of its
     test images.
@@ -63,11 +67,10 @@ def list_coco(image_files: Iterable[str], split_of: Mapping[Path, str | None], k
     """
     existing = set(image_files)
     by_name = names_once(existing)
-    images: dict[str, ListedImage] = {}
-    file_of: dict[str, Path] = {}
-    captions: list[ListedCaption] = []
+    listed: dict[tuple[Path, str], ListedImage] = {}
+    captions: list[tuple[Path, ListedCaption]] = []
     rejected: Rejected = []
-    counted: Counter[str] = Counter()
+    counted: Counter[tuple[Path, str]] = Counter()
     for file, split in split_of.items():
         subset = "".join(re.findall(r"(?:train|val|test)\d*", file.name)[:1])
         form = "a caption file of COCO"
@@ -75,29 +78,66 @@ def list_coco(image_files: Iterable[str], split_of: Mapping[Path, str | None], k
             for number, entry in enumerate(read_field(content, "images", list)):
                 with odd_entry(rejected, entry, ("id", "file_name"), f"{file.name} images[{number}]"):
                     image = str(read_field(entry, "id", int, str))
-                    if image not in images:
-                        name = read_field(entry, "file_name", str)
-                        path = find(existing, by_name, subset, name)
-                        own = parse_split(read_field(entry, "split", str), file) if entry.get("split") else split
-                        images[image] = ListedImage(image, path, own or "none", None if path else name)
-                        file_of[image] = file
-                    elif file_of[image] == file:
+                    name = read_field(entry, "file_name", str)
+                    if (file, image) in listed:
                         rejected.append((image, "duplicate image id"))
-                    else:
-                        what = f"{key}: image {image} is also in {file_of[image].name}"
-                        raise UserError(what, where=file, remedy="name files of one year only")
+                        continue
+                    path = find(existing, by_name, subset, name)
+                    own = parse_split(read_field(entry, "split", str), file) if entry.get("split") else split
+                    listed[file, image] = ListedImage(image, path, own or "none", None if path else name)
             for number, entry in enumerate(read_field(content, "annotations", list)):
                 with odd_entry(rejected, entry, ("id",), f"{file.name} annotations[{number}]"):
                     image = str(read_field(entry, "image_id", int, str))
-                    identity = str(read_field(entry, "id", int, str)) if "id" in entry else f"{image}#{counted[image]}"
-                    captions.append(ListedCaption(identity, image, read_field(entry, "caption", str)))
-                    counted[image] += 1
-    in_order = sorted(images, key=lambda image: (int(image), "") if image.isdecimal() else (-1, image))
-    return Listing.from_records([images[image] for image in in_order], captions, rejected)
+                    identity = (
+                        str(read_field(entry, "id", int, str)) if "id" in entry else f"{image}#{counted[file, image]}"
+                    )
+                    if reason := not_counted(entry):
+                        rejected.append((identity, reason))
+                        continue
+                    captions.append((file, ListedCaption(identity, image, read_field(entry, "caption", str))))
+                    counted[file, image] += 1
+    image_of = _one_identity(listed, key)
+    unique = {image.image_id: image for image in image_of.values()}
+    in_order = sorted(unique, key=lambda image: (int(image), "") if image.isdecimal() else (-1, image))
+    owned = [
+        caption._replace(image_id=image_of[file, caption.image_id].image_id)
+        if (file, caption.image_id) in image_of
+        else caption
+        for file, caption in captions
+    ]
+    listing = Listing.from_records([unique[image] for image in in_order], owned, rejected)
+    if unique.keys() == {image for _, image in listed}:
+        return listing
+    local = "image ids are local to their files, so images are called by their paths"
+    return replace(listing, notes=[local, *listing.notes])
+
+
+def _one_identity(listed: Mapping[tuple[Path, str], ListedImage], key: str) -> dict[tuple[Path, str], ListedImage]:
+    """Give each image of several files one id: that of its file, or its path if ids are local to the files.
+
+    Raises:
+        UserError: an image is in two files, which differ in its split.
+    """
+    first: dict[str, tuple[Path, str]] = {}
+    paths: dict[str, str] = {}
+    local = False
+    for (file, image), one in listed.items():
+        path = one.path or one.tried or ""
+        known = paths.setdefault(image, path)
+        local |= known != path and not names_one_photograph(known, path)
+        if known != path and names_one_photograph(known, path):
+            what = f"{key}: image {image} is also in {first[known][0].name}, as '{known}'"
+            raise UserError(what, where=file, remedy="name files of one year only")
+        if path in first and listed[first[path]].split != one.split:
+            what = f"{key}: image {image} is also in {first[path][0].name}, in another split"
+            raise UserError(what, where=file, remedy="name files of one year only")
+        first.setdefault(path, (file, image))
+    chosen = {path: listed[place]._replace(image_id=path) if local else listed[place] for path, place in first.items()}
+    return {place: chosen[one.path or one.tried or ""] for place, one in listed.items()}
 
 
 def list_karpathy(image_files: Iterable[str], file: Path) -> Listing:
-    """What ``dataset_coco.json`` lists, in the order of COCO's image numbers.
+    """Return the listing of ``dataset_coco.json``, in the order of COCO's image numbers.
 
     As in the literature, the validation images outside Karpathy's validation and test sets are training images.
 
@@ -115,8 +155,11 @@ def list_karpathy(image_files: Iterable[str], file: Path) -> Listing:
 
 
 def find(existing: set[str], by_name: Mapping[str, str], subset: str, file_name: str) -> str | None:
-    """The path of an image, None if it is not there: in the folder ``subset`` or beside it; or the only file of this
-    name, if its folder is not of another split than ``subset``. Unicode's forms of a letter are one letter."""
+    """Return the path of an image, None if it is not there.
+
+    The image is in the folder ``subset`` or beside it; otherwise the only file of this name counts, unless its folder
+    belongs to another split than ``subset``. Unicode's forms of a letter are one letter.
+    """
     for path in (f"{subset}/{file_name}", file_name):
         if path in existing:
             return path
@@ -142,8 +185,9 @@ KARPATHY_SPLITS = {"train": "train", "val": "validation", "test": "test"}
 def read_karpathy(
     file: Path, key: str, expected: str, splits: Mapping[str, str] = KARPATHY_SPLITS, *, numbered: bool = False
 ) -> tuple[dict[str, ListedImage], list[ListedCaption], Rejected]:
-    """The images by id, each with its path in the file and its name in ``tried``; the captions; and (item, reason) of
-    what is left out.
+    """Return the images by id, the captions, and (item, reason) of everything that is left out.
+
+    An image has its path in the file and its name in ``tried``.
 
     Args:
         key: of the configuration, which names the file.
@@ -178,10 +222,12 @@ def read_karpathy(
 
 @contextmanager
 def annotations_in(
-    file: Path, key: str, what: str, remedy: str, captions: Sequence[ListedCaption], rejected: Rejected
+    file: Path, key: str, what: str, remedy: str, captions: Sequence[object], rejected: Rejected
 ) -> Iterator[Any]:
-    """The content of a JSON file, as long as it has the form of ``what`` and gives ``captions``; otherwise a UserError
-    that names ``key``."""
+    """Yield the content of a JSON file.
+
+    A file that has not the form of ``what``, or gives no ``captions``, raises a UserError that names ``key``.
+    """
     if not file.is_file():
         raise UserError(f"{key}: no such file", where=file, remedy=remedy)
     try:

@@ -25,8 +25,11 @@ from vitcapr.progress import Reporter
 
 
 class ListedImage(NamedTuple):
-    """An image that the data set names; ``path`` is relative to the image root with ``/``, None if it is not there;
-    ``tried`` is then the path that is not there, if it is not the id."""
+    """An image that the data set names.
+
+    ``path`` is relative to the image root with ``/``, None if it is not there; ``tried`` is then the path that was
+    looked up and not found, None if it equals the id.
+    """
 
     image_id: str
     path: str | None
@@ -35,8 +38,10 @@ class ListedImage(NamedTuple):
 
 
 class ListedCaption(NamedTuple):
-    """A caption that the data set names, in the language of the data set unless it has its own; ``category`` is as a
-    table of pairs gives it."""
+    """A caption that the data set names.
+
+    ``language`` is None for the language of the data set; ``category`` is copied from a table of pairs.
+    """
 
     caption_id: str
     image_id: str
@@ -54,13 +59,13 @@ class Listing:
         captions: those of :class:`ListedCaption`, with ``image_row`` in place of ``image_id``, -1 for an unknown image;
             in the data set's own order, each text in one line. Ids may repeat and texts be empty.
         rejected: (item, reason) of what the reader could not even list.
-        note: a line for the user about the splits, or nothing.
+        notes: lines for the user, about the splits and the ids.
     """
 
     images: pd.DataFrame
     captions: pd.DataFrame
     rejected: Sequence[tuple[str, str]] = field(default=())
-    note: str = ""
+    notes: Sequence[str] = ()
 
     @classmethod
     def from_records(
@@ -69,8 +74,18 @@ class Listing:
         captions: Iterable[ListedCaption],
         rejected: Sequence[tuple[str, str]] = (),
     ) -> Self:
+        """List records. If ids of captions repeat, all captions are numbered by their images instead."""
         frame = text_columns(images, ListedImage._fields)
-        return cls(frame, caption_columns(captions, frame), rejected)
+        captions = list(captions)
+        again = Counter(caption.caption_id for caption in captions)
+        notes = []
+        if twice := len(captions) - len(again):
+            notes = [f"{twice} ids of captions repeat, so captions are numbered by their images"]
+            numbers: Counter[str] = Counter()
+            for place, caption in enumerate(captions):
+                captions[place] = caption._replace(caption_id=f"{caption.image_id}#{numbers[caption.image_id]}")
+                numbers[caption.image_id] += 1
+        return cls(frame, caption_columns(captions, frame), rejected, notes)
 
 
 def caption_columns(captions: Iterable[ListedCaption], images: pd.DataFrame) -> pd.DataFrame:
@@ -82,7 +97,7 @@ def caption_columns(captions: Iterable[ListedCaption], images: pd.DataFrame) -> 
 
 @dataclass(frozen=True)
 class Checks:
-    """What becomes of images that are missing, damaged or too large.
+    """Treatment of images that are missing, damaged or too large.
 
     Attributes:
         max_pixels: see :func:`vitcapr.data.images.decode`.
@@ -112,7 +127,7 @@ class Checked:
 
 
 def tried_paths(images: pd.DataFrame, rows: np.ndarray) -> "pd.Series[str]":
-    """The paths of these images that were looked for."""
+    """Return the paths of these images that were looked for."""
     texts = images.reindex(columns=["path", "tried", "image_id"]).iloc[rows].astype("str")
     return texts["path"].fillna(texts["tried"]).fillna(texts["image_id"])
 
@@ -186,8 +201,11 @@ def check(
 def _choose(
     listing: Listing, checks: Checks, root: Path, limit: int | None, rejected: Rejected
 ) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
-    """The captions with an image of the listing, the others are added to ``rejected``; the rows of the images to read;
-    and why each of the other images is left out before that, else empty texts."""
+    """Select the captions with a listed image and the images to read.
+
+    Returns these captions, the rows of these images, and the reason for each other image, else an empty text. The
+    captions that are left out are added to ``rejected``.
+    """
     captions, images, path = listing.captions, listing.images, listing.images["path"]
     reason = np.full(len(captions), "", object)
     reason[captions["text"] == ""] = "empty caption"
@@ -216,7 +234,7 @@ def _choose(
 
 
 def _check_loss(images: pd.DataFrame, reason: np.ndarray, captioned: np.ndarray, checks: Checks, root: Path) -> None:
-    """Not too many of these rows may have a reason."""
+    """Check that few enough of these rows have a reason."""
     rows = captioned[reason[captioned] != ""]
     lost = list(zip(tried_paths(images, rows), reason[rows], strict=True))
     _raise_loss(lost, len(captioned), "captioned images", checks, root)
@@ -230,7 +248,7 @@ def _raise_loss(lost: Rejected, number: int, what: str, checks: Checks, where: P
 
 
 def _count(lost: Rejected, most: int) -> str:
-    """The number of items for each of the commonest reasons."""
+    """Return the number of items for each of the commonest reasons."""
     counts = Counter(reason for _, reason in lost)
     more = f" and {len(counts) - most} more reasons" if len(counts) > most else ""
     return ", ".join(f"{number} x {reason}" for reason, number in counts.most_common(most)) + more
@@ -268,10 +286,12 @@ def collect(
     reporter: Reporter,
     join_copies: bool = False,
 ) -> Path:
-    """Write the manifest of the images and captions that :func:`check` keeps, and ``rejected.csv``; the path of the
-    manifest. Captions that state no language are in English."""
-    if listing.note:
-        reporter.line(listing.note)
+    """Write the manifest of the images and captions that :func:`check` keeps, and ``rejected.csv``.
+
+    Returns the path of the manifest. Captions without a language are English.
+    """
+    for note in listing.notes:
+        reporter.line(note)
     checked = check(listing, source, checks, reporter, join_copies=join_copies, limit=limit)
     images, captions = checked.images, checked.captions
     manifest = write_manifest(
@@ -291,12 +311,18 @@ def collect(
 
 
 def listed_sizes(listing: Listing, root: Path, checks: Checks, limit: int | None) -> Counter[str]:
-    """The number of images of each split that :func:`check` would read; its errors as far as no image is read."""
+    """Return the number of images of each split that :func:`check` would read.
+
+    It raises the errors that need no image.
+    """
     _, rows, _ = _choose(listing, checks, root, limit, [])
     return Counter(listing.images["split"].iloc[rows])
 
 
 def one_line(text: str) -> str:
-    """A text that can be written: a line break would be read as two captions by every scorer that works line by line;
-    half a surrogate pair, which JSON can spell, is not text."""
+    """Return the text in one line and without half surrogate pairs.
+
+    Scorers that work line by line would read a line break as two captions. JSON can spell half a surrogate pair, which
+    is not text.
+    """
     return " ".join(text.encode("utf-8", "ignore").decode("utf-8").split())

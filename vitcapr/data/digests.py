@@ -24,9 +24,9 @@ from vitcapr.files import canonical_json, sha256_file, write_bytes
 
 FORMAT = "vitcapr-digests-1"
 ANNOUNCED_BYTES = 64 << 20
-# A file may change again within one tick of the file system's clock and keep size and times; as git does,
-# a hash is remembered only if the file had been at rest for longer than any file system's tick.
-AT_REST_NS = 2_000_000_000
+# A file may change again within one tick of the file system's clock, or in a mapped page that Linux writes after up to
+# 30 s, and keep size and times; a hash is remembered only if the file had been at rest for longer.
+AT_REST_NS = 60_000_000_000
 NO_FILE = "no file"
 """In place of the hash of what is not a regular file. No stage reads it."""
 
@@ -35,7 +35,7 @@ Remembered = dict[str, list[int | str]]
 
 
 def content_digest(sources: Path | Iterable[Path], cache: Path, *, key: str | None = None) -> str:
-    """The sha256 of every file's relative name and content below ``sources``.
+    """Return the sha256 of every file's relative name and content below ``sources``.
 
     Where the files lie, their times and their order on disk do not matter. Hidden files do not count.
 
@@ -47,22 +47,52 @@ def content_digest(sources: Path | Iterable[Path], cache: Path, *, key: str | No
     """
     remembered = _load(cache)
     digest = hashlib.sha256()
-    before = canonical_json(remembered)
+    before = dict(remembered)
     for source in [sources] if isinstance(sources, Path) else sources:
         try:
             digest.update(_encoded(_hashes(source, remembered)))
         except OSError as error:
             where, what = error.filename or source, error.strerror or error
             raise UserError(f"{key}: {what}" if key else str(what), where=where) from error
-    if canonical_json(remembered) != before:
-        # The cache only saves time: a read-only or full disk must not stop the run.
-        with suppress(OSError, UserError):
-            write_bytes(cache, _encoded({"format": FORMAT, "folders": remembered}))
+    if remembered != before:
+        _save(cache, remembered)
     return digest.hexdigest()
 
 
+class FileDigests:
+    """Digests of single files, remembered in a cache of :func:`content_digest` until :meth:`save`.
+
+    Args:
+        cache: as in :func:`content_digest`; read at the first question.
+    """
+
+    def __init__(self, cache: Path) -> None:
+        self._cache, self._remembered, self._changed = cache, dict[str, Remembered](), False
+
+    def of(self, path: Path) -> str:
+        """Return the sha256 of a file.
+
+        Raises:
+            OSError: the file cannot be read.
+        """
+        self._remembered = self._remembered or _load(self._cache)
+        # The slash keeps single files apart from a folder of the user's, whose entry lists all its files.
+        known = self._remembered.setdefault(f"{path.parent.absolute()}/", {})
+        times = _times(path.stat())
+        if (seen := known.get(path.name, []))[:3] != times:
+            seen = [*times, sha256_file(path)]
+            if max(times[1:]) < time.time_ns() - AT_REST_NS:
+                known[path.name], self._changed = seen, True
+        return str(seen[3])
+
+    def save(self) -> None:
+        """Write the cache if it has changed."""
+        if self._changed:
+            _save(self._cache, _load(self._cache) | self._remembered)
+
+
 def _hashes(source: Path, remembered: dict[str, Remembered]) -> list[tuple[str, str]]:
-    """The sorted (relative name, sha256) of the files of one source; ``remembered`` is brought up to date."""
+    """Return the sorted (relative name, sha256) of the files of one source; ``remembered`` is brought up to date."""
     if source.is_dir():
         base, entries = source, {name: _regular(entry) for name, entry in scan(source)}
     else:
@@ -96,12 +126,18 @@ def _times(status: os.stat_result) -> list[int]:
 
 
 def _regular(entry: "os.DirEntry[str]") -> os.stat_result | None:
-    """None for a pipe, a device or a link that leads nowhere: such a thing is not opened."""
+    """Return the state of a regular file; None for a pipe, a device or a broken link, which are never opened."""
     try:
         status = entry.stat()
     except OSError:
         return None
     return status if stat.S_ISREG(status.st_mode) else None
+
+
+def _save(cache: Path, remembered: dict[str, Remembered]) -> None:
+    """Write the cache. It only saves time: a read-only or full disk must not stop the run."""
+    with suppress(OSError, UserError):
+        write_bytes(cache, _encoded({"format": FORMAT, "folders": remembered}))
 
 
 def _encoded(value: object) -> bytes:
@@ -110,7 +146,7 @@ def _encoded(value: object) -> bytes:
 
 
 def _load(cache: Path) -> dict[str, Remembered]:
-    """The content of the cache; empty if the file is missing, damaged or in another format."""
+    """Return the content of the cache; empty if the file is missing, damaged or in another format."""
     try:
         content = json.loads(cache.read_bytes())
         folders: dict[str, Remembered] = content["folders"] if content["format"] == FORMAT else {}

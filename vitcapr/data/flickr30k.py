@@ -40,7 +40,9 @@ _COLUMNS = Columns(
 def list_images(
     source: ImageSource, files: Sequence[str], *, text: str | None, splits: Splits, lists: str | None, seed: int
 ) -> Listing:
-    """The listing of the Parquet release, in its order; or of a caption file, in the order of the image file names.
+    """Return the listing of the Parquet release, or of a caption file.
+
+    The release keeps its order; a caption file is ordered by image file names.
 
     Args:
         files: the paths that exist below the image root, relative to it.
@@ -81,7 +83,7 @@ def with_splits(
     seed: int,
     where: Path,
 ) -> tuple[Sequence[ListedImage], Sequence[ListedCaption]]:
-    """Every image in its split, and the captions that count.
+    """Return every image in its split, and the captions that count.
 
     Args:
         given: image id -> split, as far as a file says so.
@@ -116,8 +118,10 @@ def _read_karpathy(file: Path, key: str) -> tuple[list[ListedCaption], Rejected,
 def read_release(
     root: Path, tables: Sequence[str], *, by_name: bool
 ) -> tuple[list[ListedImage], list[ListedCaption], Rejected, dict[str, str]]:
-    """Every image and caption of ``tables``, Parquet files relative to ``root``, in the order given; what is left
-    out; and image id -> split, empty where the files do not tell.
+    """Return images, captions, (item, reason) of what is left out, and the split of each image id.
+
+    The Parquet ``tables`` are relative to ``root`` and are read in the order given. The splits are empty where the
+    files name none.
 
     An image's id is its file name; a caption's is that name, ``#`` and its number. Where a row holds one caption
     only, rows of the same image are put together.
@@ -132,10 +136,7 @@ def read_release(
     for table in tables:
         for row in read_rows(root / table, _COLUMNS, rejected, key="data.flickr30k.images", name=table):
             path, name = picture_path(table, row.number - 1), PurePosixPath(row.name("name")).name
-            try:
-                texts = captions_of(row.cells["caption"])
-            except TypeError as error:
-                rejected.append((path, OddRow(error)))
+            if not (texts := captions_of(row.cells["caption"], path, rejected)):
                 continue
             if not name:
                 rejected.append((path, OddRow("row without the name of its image")))

@@ -34,7 +34,7 @@ EXPECTED = "name the folder Flicker8k_Dataset or Flickr8k_Dataset.zip"
 
 
 def list_images(_: ImageSource, files: Iterable[str], *, text: str, splits: str, seed: int) -> Listing:
-    """The listing of the data set, in the order of the image file names.
+    """Return the listing of the data set, in the order of the image file names.
 
     An image's id is its file name, as in the corpus; a caption's id is that name, ``#`` and its number.
 
@@ -79,7 +79,7 @@ def _read(file: Path, key: str, expected: str) -> str:
 
 
 def read_captions(file: Path, key: str, expected: str) -> tuple[list[ListedCaption], Rejected]:
-    """The captions of an official token file, or of the table that Kaggle has of it; and (item, reason) of other lines.
+    """Return the captions of an official token file or of Kaggle's table, and (item, reason) of other lines.
 
     Kaggle's copy of Flickr8k has lost the numbers of the captions; they are counted again, in the order of the file.
 
@@ -124,7 +124,7 @@ def pictures_by_name(image_files: Iterable[str]) -> dict[str, str]:
 def parse_token_file(
     content: str, name: str, form: str = "image#number<tab>caption", language: str | None = None
 ) -> tuple[list[ListedCaption], Rejected]:
-    """The captions of the lines, and (item, reason) of every line that has another form.
+    """Return the captions of the lines, and (item, reason) of every line that has another form.
 
     Args:
         name: of the file, for the items.
@@ -146,8 +146,7 @@ def parse_token_file(
 
 
 def read_chinese(file: Path) -> tuple[list[ListedCaption], Rejected]:
-    """The Chinese captions that people wrote for the photographs of Flickr8k (Flickr8k-CN), and (item, reason) of other
-    lines.
+    """Return the human Chinese captions of Flickr8k (Flickr8k-CN), and (item, reason) of other lines.
 
     X. Li, W. Lan, J. Dong, H. Liu: Adding Chinese Captions to Images. ICMR 2016.
     """

@@ -50,8 +50,7 @@ class BadImage(Exception):
 
 
 class ImageSource(Archive):
-    """Pictures below a folder, or straight from a zip, from tars or from Parquet files; many threads may call every
-    method.
+    """Pictures below a folder, or in a zip, in tars or in Parquet files; many threads may call every method.
 
     Args:
         root: a folder, perhaps of tars or Parquet files, or a zip file.
@@ -63,8 +62,9 @@ class ImageSource(Archive):
         self.tars = TarFiles(root)
 
     def read(self, path: str) -> bytes:
-        """The bytes of the file at ``path``, also inside a tar (``a.tar/b.jpg``), or of the row that
-        :func:`vitcapr.data.tables.picture_path` names.
+        """Return the bytes of a file, also inside a tar (``a.tar/b.jpg``), or of a row of a Parquet file.
+
+        :func:`vitcapr.data.tables.picture_path` names rows.
 
         Raises:
             BadImage: it is not there, or cannot be read.
@@ -83,7 +83,7 @@ class ImageSource(Archive):
             raise BadImage(f"unreadable: {reason}") from error
 
     def open(self, path: str, max_pixels: int) -> Image.Image:
-        """The picture at ``path``, as :func:`decode` gives it."""
+        """Return the picture at ``path``, as :func:`decode` gives it."""
         return decode(self.read(path), max_pixels)
 
     def close(self) -> None:
@@ -146,12 +146,12 @@ def _decode(content: bytes, max_pixels: int, side: int | None = None) -> tuple[I
 
 
 def as_rgb(image: Image.Image) -> Image.Image:
-    """An opened picture as :func:`decode` gives it: upright, 8-bit RGB."""
+    """Return an opened picture as :func:`decode` gives it: upright, 8-bit RGB."""
     return _upright(_to_rgb(image))
 
 
 def _without_metadata(content: bytes) -> bytes:
-    """The file with no more than what its pixels, transparency, colours and Exif need; other formats unchanged.
+    """Return the file with no more than what its pixels, transparency, colours and Exif need; other formats unchanged.
 
     Nothing is decompressed.
     """
@@ -160,7 +160,7 @@ def _without_metadata(content: bytes) -> bytes:
 
 
 def _png_chunks(content: bytes) -> Iterator[bytes]:
-    """Of the chunks that a decoder may skip, only transparency and Exif, if their checksum is right."""
+    """Yield the chunks that decide the picture; of optional ones only transparency and Exif, if intact."""
     yield _PNG
     start = len(_PNG)
     while start + 8 <= len(content):
@@ -173,7 +173,10 @@ def _png_chunks(content: bytes) -> Iterator[bytes]:
 
 
 def _jpeg_segments(content: bytes) -> Iterator[bytes]:
-    """Without the comments and application data before the first scan, but for Exif and a whole segment of Adobe."""
+    """Yield the segments, without comments and application data before the first scan.
+
+    Exif and a whole segment of Adobe stay.
+    """
     yield _JPEG
     start = len(_JPEG)
     while start + 4 <= len(content) and content[start] == 0xFF and (kind := content[start + 1]) != _SCAN:
@@ -186,8 +189,11 @@ def _jpeg_segments(content: bytes) -> Iterator[bytes]:
 
 
 class Inspected(NamedTuple):
-    """Of N image files: why each cannot be used, or an empty text; its width and height (N, 2) in pixels when upright;
-    the sha256 (N, 32) of its bytes; and the version of pillow-heif, if it read one."""
+    """Facts of N image files: the reason why each is unusable, sizes, digests and the version of pillow-heif.
+
+    Sizes (N, 2) are width and height in pixels when upright; digests (N, 32) are the sha256 of the bytes; a usable file
+    has an empty reason.
+    """
 
     reason: npt.NDArray[np.object_]
     size: npt.NDArray[np.int32]
@@ -233,7 +239,7 @@ def _is_heif(content: bytes) -> bool:
 
 @cache
 def _reads_heif() -> bool:
-    """Whether Pillow can read HEIC, with the optional pillow-heif."""
+    """Return whether Pillow can read HEIC, with the optional pillow-heif."""
     try:
         from pillow_heif import register_heif_opener
     except ImportError:
@@ -267,7 +273,7 @@ def _scaled_to_8_bits(image: Image.Image) -> Image.Image:
 
 
 def _is_turned(image: Image.Image) -> bool:
-    """Whether its EXIF orientation turns it by a quarter."""
+    """Return whether its EXIF orientation turns it by a quarter."""
     try:
         return image.getexif().get(ExifTags.Base.Orientation, 1) in (5, 6, 7, 8)
     except Exception:
@@ -275,7 +281,7 @@ def _is_turned(image: Image.Image) -> bool:
 
 
 def _upright(image: Image.Image) -> Image.Image:
-    """A picture with unreadable EXIF is still a picture: it stays as it is stored."""
+    """Return a picture with unreadable EXIF is still a picture: it stays as it is stored."""
     try:
         return ImageOps.exif_transpose(image)
     except Exception:
@@ -283,7 +289,7 @@ def _upright(image: Image.Image) -> Image.Image:
 
 
 def thumbnail(image: Image.Image, side: int = 320, file_format: str = "JPEG", **look: int) -> bytes:
-    """An RGB image as a file of at most ``side`` pixels a side; smaller images keep their size."""
+    """Return an RGB image as a file of at most ``side`` pixels a side; smaller images keep their size."""
     small = image.copy()
     small.thumbnail((side, side), Image.Resampling.LANCZOS)
     small.info = {}  # EXIF and colour profile would come along, larger than the thumbnail itself.
@@ -293,5 +299,5 @@ def thumbnail(image: Image.Image, side: int = 320, file_format: str = "JPEG", **
 
 
 def data_url(picture: bytes, kind: str = "jpeg") -> str:
-    """What the attribute ``src`` of an image takes."""
+    """Return the picture as a data URL, for the attribute ``src`` of an image."""
     return f"data:image/{kind};base64,{base64.b64encode(picture).decode('ascii')}"

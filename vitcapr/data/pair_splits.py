@@ -56,7 +56,7 @@ _ORDER = {name: place for place, name in enumerate(CATEGORIES)}
 
 
 def classify_caption(text: str, language: str) -> str:
-    """The class of one caption."""
+    """Return the class of one caption."""
     if language == "zh":
         return next((name for name, pattern in _PATTERN_OF.items() if pattern.search(text)), OTHER)
     classes = {_CLASS_OF[word] for word in re.findall("[a-z]+", text.lower()) if word in _CLASS_OF}
@@ -64,19 +64,19 @@ def classify_caption(text: str, language: str) -> str:
 
 
 def commonest(categories: Iterable[str]) -> str:
-    """The class named most often; of several, the first by name, ``other`` only where nothing else is named."""
+    """Return the class named most often; of several, the first by name, ``other`` only where nothing else is named."""
     counts = Counter(categories)
     named = {name: number for name, number in counts.items() if name != OTHER}
     return min(named, key=lambda name: (-named[name], name)) if named else OTHER
 
 
 def rank(seed: int, purpose: str, identifier: str) -> bytes:
-    """A random number for an id, as bytes that sort."""
+    """Return a random number for an id, as bytes that sort."""
     return hashlib.sha256(f"{seed}:{purpose}:{identifier}".encode()).digest()
 
 
 def draw(identifiers: Iterable[str], number: int, seed: int, purpose: str) -> set[str]:
-    """``number`` of the ids at random, or all where there are fewer."""
+    """Draw ``number`` ids at random, or all of them if there are fewer."""
     return set(sorted(identifiers, key=lambda identifier: rank(seed, purpose, identifier))[:number])
 
 
@@ -103,7 +103,7 @@ def deal(pictures: pd.DataFrame, validation: float, seed: int) -> dict[str, str]
 def choose_pools(
     captions: pd.DataFrame, queries: int, candidates: int, seed: int, distractors: Sequence[pd.DataFrame] = ()
 ) -> Pools:
-    """Queries at random, and pools that hold all their true matches and, up to their size, other rows at random.
+    """Draw queries at random, and pools of their true matches, filled up with other random rows.
 
     Args:
         captions: those of the test split: ``caption_id, image_id, image_row, caption_row``.

@@ -1,5 +1,7 @@
-"""Pairs in two languages: from a table with paths of pictures or the pictures themselves, or from data sets that have
-captions in both languages; their manifest, and the additional files of pairs."""
+"""Pairs in two languages: from a table with pictures or paths, or from data sets captioned in both.
+
+Writes their manifest and the additional files of pairs.
+"""
 
 import base64
 import hashlib
@@ -40,8 +42,9 @@ def detect_language(text: str) -> str:
 
 
 def list_table(file: Path, *, images: Path, encoded: bool, unpack_to: Path) -> tuple[Listing, Path]:
-    """The pairs of a table, in its order, and the root of its images. The split of an image is ``test`` if one of its
-    rows says so, else ``none``.
+    """Return the pairs of a table, in its order, and the root of its images.
+
+    The split of an image is ``test`` if one of its rows says so, else ``none``.
 
     A caption's id is ``row-`` and its number. A picture's id is its path; of a picture inside the table, the digest of
     its bytes, so that the same picture in two rows is one.
@@ -60,8 +63,10 @@ def list_table(file: Path, *, images: Path, encoded: bool, unpack_to: Path) -> t
     rejected: Rejected = []
     table_columns = Columns({**NAMES, "category": ("category",)}, needed=("text", "image"))
     for row in read_rows(file, table_columns, rejected, key="data.pairs.table"):
+        if not (texts := captions_of(row.cells.get("text"), row.place, rejected)):
+            continue
         try:
-            text, *more = captions_of(row.cells.get("text"))
+            text, *more = texts
             if more:
                 raise TypeError("a list of captions: a pair has one")
             language = row.text("language") or detect_language(text)
@@ -80,8 +85,10 @@ def list_table(file: Path, *, images: Path, encoded: bool, unpack_to: Path) -> t
 
 
 def _place(row: Row, encoded: bool, existing: set[str], unpack_to: Path) -> tuple[str, str | None]:
-    """Id and path of the picture of a row, which is unpacked if the row holds it. Base64 may be a ``data:`` URL, and
-    broken into lines."""
+    """Return the id and the path of the picture of a row, which is unpacked if the row holds it.
+
+    Base64 may be a ``data:`` URL, and broken into lines.
+    """
     image: Any = row.cells.get("image")
     content = image.get("bytes") if isinstance(image, dict) else image
     if isinstance(content, str) and encoded and content:
@@ -104,8 +111,10 @@ def _place(row: Row, encoded: bool, existing: set[str], unpack_to: Path) -> tupl
 
 
 def pairs_of_flickr8k(images: Path, text: Path, chinese: Path, *, splits: str, seed: int) -> Listing:
-    """Flickr8k with its English captions and the Chinese ones that people wrote for the same photographs (Flickr8k-CN):
-    English before Chinese, each in the order of its file. The official test photographs are set apart."""
+    """Return Flickr8k with its English and its human Chinese captions (Flickr8k-CN).
+
+    English comes before Chinese, each in the order of its file. The official test photographs are set apart.
+    """
     with ImageSource(images) as source:
         listing = list_images(source, source.files(), text=str(text), splits=splits, seed=seed)
     translated, rejected = read_chinese(chinese)
@@ -120,19 +129,19 @@ def pairs_of_flickr8k(images: Path, text: Path, chinese: Path, *, splits: str, s
 
 
 def manifest_pairs(data: Manifest) -> Listing:
-    """The captions of a manifest in both languages; its test split is set apart."""
+    """Return the captions of a manifest in both languages; its test split is set apart."""
     captions = data.captions[["caption_id", "image_row", "text", "language"]].assign(category=None)
     return Listing(_apart(data.images[["image_id", "path", "split"]]), captions)
 
 
 def _apart(images: pd.DataFrame) -> pd.DataFrame:
-    """Of the splits, only the test split is kept."""
+    """Return the images with the test split set apart; other splits are dropped."""
     return images.assign(split=images["split"].where(images["split"] == "test", "none"))
 
 
 @dataclass(frozen=True)
 class PairRecipe:
-    """How pairs are drawn and split.
+    """Drawing and splitting of pairs.
 
     Attributes:
         pairs: so many are drawn for training and validation; None takes all.
@@ -161,8 +170,9 @@ def write_pairs(
     checks: Checks,
     reporter: Reporter,
 ) -> Path:
-    """Check every picture, clean every text, split, and write the manifest, ``pairs.parquet, pairs.json, pools.npz``.
-    Returns the path of the manifest.
+    """Check every picture, clean every text, split, and write the manifest and the files of pairs.
+
+    The files are ``pairs.parquet``, ``pairs.json`` and ``pools.npz``. Returns the path of the manifest.
 
     Two files with the same bytes are one picture: the captions of the second become the first one's.
 
@@ -195,7 +205,10 @@ def write_pairs(
 
 
 def _table(checked: Checked, clean: Callable[[str, str], str], refused: Rejected) -> pd.DataFrame:
-    """A row a usable pair, with its picture's class; a class given for one of its pairs goes before derived ones."""
+    """Return a row for each usable pair, with its picture's class.
+
+    A class given for one of the picture's pairs takes precedence over derived classes.
+    """
     captions = checked.captions
     owners = checked.images[["image_id", "split"]].iloc[captions["image_row"]].reset_index(drop=True)
     texts = [clean(*each) for each in zip(captions["text"], captions["language"], strict=True)]
@@ -212,7 +225,7 @@ def _table(checked: Checked, clean: Callable[[str, str], str], refused: Rejected
 
 
 def _split(table: pd.DataFrame, recipe: PairRecipe) -> pd.DataFrame:
-    """The pairs that are used, with the column ``split``."""
+    """Return the pairs that are used, with the column ``split``."""
     apart = set(table["image_id"][table["test"]])
     if not apart:
         apart = draw(table["image_id"].unique(), recipe.test_images, recipe.seed, "test")

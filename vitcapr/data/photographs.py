@@ -22,7 +22,7 @@ MAX_PIXELS = 100_000_000
 
 
 def find_photographs(arguments: Sequence[str]) -> tuple[list[Path], dict[str, str], dict[str, int]]:
-    """The files that the arguments name, each once, in the order of the arguments and by name within one.
+    """Return the files that the arguments name, each once, in the order of the arguments and by name within one.
 
     A folder stands for the pictures in it, known by their endings; a pattern may contain ``**``.
 
@@ -55,7 +55,7 @@ def find_photographs(arguments: Sequence[str]) -> tuple[list[Path], dict[str, st
 
 
 def open_photograph(path: Path) -> "Image.Image":
-    """The picture upright, in RGB, as :func:`vitcapr.data.images.decode` gives it.
+    """Return the picture upright, in RGB, as :func:`vitcapr.data.images.decode` gives it.
 
     Raises:
         BadImage: it is no usable picture, or larger than ``MAX_PIXELS``.
@@ -70,14 +70,14 @@ def open_photograph(path: Path) -> "Image.Image":
 
 
 def as_list(images: ImageLike) -> list[ImageLike]:
-    """One image or several, as a list; an array of four axes is several."""
+    """Return one image or several as a list; an array of four axes is several images."""
     several = isinstance(images, Iterable) and not isinstance(images, str | os.PathLike | bytes | bytearray)
     one = hasattr(images, "read") or getattr(images, "ndim", 1) in (2, 3)
     return list(images) if several and not one else [images]
 
 
 def open_image(image: ImageLike) -> "Image.Image":
-    """The image upright and in RGB.
+    """Return the image upright and in RGB.
 
     Raises:
         UserError: it is no usable picture.
@@ -110,7 +110,7 @@ def open_image(image: ImageLike) -> "Image.Image":
 
 
 def name_of(image: ImageLike) -> str:
-    """The path as it was given; empty for an image in memory."""
+    """Return the path as it was given; empty for an image in memory."""
     return str(image) if isinstance(image, str | os.PathLike) else ""
 
 

@@ -22,7 +22,7 @@ READERS: dict[str, Any] = {"coco": coco, "flickr30k": flickr30k, "flickr8k": fli
 
 @contextmanager
 def list_data_set(name: str, images: str, **keys: Any) -> Iterator[tuple[ImageSource, Listing]]:
-    """The images and captions that the files of a data set list, before any image is read.
+    """Yield the images and captions that the files of a data set list, before any image is read.
 
     Args:
         images: a folder or a zip, or one tar or Parquet file, which is read as a folder that holds nothing else.
@@ -59,7 +59,7 @@ def _missing(captioned: pd.DataFrame, listing: Listing, files: list[str]) -> str
 
 
 def leave_out(listing: Listing, audit: Path, least: float) -> Listing:
-    """The listing without the training captions whose probability of being wrong is at least ``least``.
+    """Return the listing without the training captions whose probability of being wrong is at least ``least``.
 
     They are among ``rejected``, with the probability as the reason. Captions of the other splits stay, so that scores
     can be compared.

@@ -96,37 +96,41 @@ class Row:
     cells: Mapping[str, Any]
 
     def text(self, column: str) -> str:
-        """A cell without spaces around it; empty if there is none. ``none`` is the name of a split."""
+        """Return a cell without spaces around it; empty if there is none. ``none`` is the name of a split."""
         cell = self.cells.get(column)
         text = "" if cell is None else str(cell).strip()
         return "" if text != "none" and text.lower() in _MISSING else text
 
     def name(self, column: str) -> str:
-        """The name of an image: a text or a whole number; empty if the cell is neither."""
+        """Return the name of an image: a text or a whole number; empty if the cell is neither."""
         return self.text(column) if type(self.cells.get(column)) in (str, int) else ""
 
 
-def captions_of(cell: Any) -> list[str]:
-    """One caption, or a list of captions. An empty cell is an empty caption.
+def captions_of(cell: Any, place: str, rejected: Rejected) -> list[str]:
+    """Return the captions of a cell: one, or the entries of a list. An empty cell is an empty caption.
 
     In CSV and TSV a list is written as JSON, or as Python and numpy print a list of texts.
 
-    Raises:
-        TypeError: it is something else, such as a number or a list of numbers; or it says that there is no value.
+    Whatever else it holds, such as a number or the word ``nan``, is added to ``rejected`` with its ``place`` and the
+    reason; the captions beside it stay.
     """
     if isinstance(cell, str) and cell.lstrip().startswith(("[", "{", "(", "array(")):
         cell = _parse_list(cell.strip())
-    cells = cell if isinstance(cell, list) else [cell]
-    for one in cells:
-        if not isinstance(one, str | None):
-            raise TypeError(f"a caption is a text or a list of texts, not {one!r:.40}")
-        if one and one.strip(" []()").lower() in _MISSING:
-            raise TypeError(f"no caption: the cell says {one.strip()!r}")
-    return [one or "" for one in cells] or [""]
+    captions = [_caption(one) for one in (cell if isinstance(cell, list) else [cell])] or [""]
+    rejected += [(place, one) for one in captions if isinstance(one, OddRow)]
+    return [one for one in captions if not isinstance(one, OddRow)]
+
+
+def _caption(cell: Any) -> str | OddRow:
+    if not isinstance(cell, str | None):
+        return OddRow(f"a caption is a text or a list of texts, not {cell!r:.40}")
+    if cell and cell.strip(" []()").lower() in _MISSING:
+        return OddRow(f"no caption: the cell says {cell.strip()!r}")
+    return cell or ""
 
 
 def _parse_list(text: str) -> Any:
-    """What a cell that begins with a bracket holds; the text itself if it merely begins so."""
+    """Parse a cell that begins with a bracket; returns the text itself if it is not a list."""
     with suppress(ValueError, RecursionError):
         return parse_json(text)
     bare = re.sub(r"^array\(|(?:, dtype=\w+)?\)$", "", text) if text.startswith("array(") else text
@@ -134,12 +138,12 @@ def _parse_list(text: str) -> Any:
         if _LIST.fullmatch(bare):
             return [ast.literal_eval(one) for one in re.findall(_TEXT, bare)]
     if _LIKE_LIST.match(text):
-        raise TypeError(f"the list must be JSON, not {text!r:.40}")
+        return OddRow(f"the list must be JSON, not {text!r:.40}")
     return text
 
 
 def read_rows(file: Path, columns: Columns, rejected: Rejected, *, key: str, name: str | None = None) -> Iterator[Row]:
-    """The rows of a table, a few in memory at a time. A cell of CSV and TSV is text.
+    """Yield the rows of a table, a few in memory at a time. A cell of CSV and TSV is text.
 
     Args:
         rejected: receives (item, reason) of the rows that cannot be read.
@@ -201,7 +205,7 @@ def _csv(file: Path, columns: Columns, _: str | None) -> _Cells:
 
 
 def _find_separator(header: str, columns: Columns, file: Path) -> str:
-    """The separator with which a header has the columns that a table needs; without any, the most frequent one."""
+    """Return the separator with which the header has the columns that a table needs, or the most frequent one."""
 
     def fit(separator: str) -> tuple[bool, int]:
         present = {name.strip() for name in next(csv.reader([header], delimiter=separator), [])}
@@ -224,12 +228,12 @@ def _json_lines(file: Path, columns: Columns, _: str | None) -> _Cells:
 
 
 def _json(file: Path, columns: Columns, _: str | None) -> _Cells:
-    """A list of objects."""
+    """Yield a list of objects."""
     yield from _select(read_field({"table": read_json(file)}, "table", list), columns, file)
 
 
 def _select(values: Iterable[Any], columns: Columns, where: Path) -> _Cells:
-    """Each object may have other keys."""
+    """Yield each object may have other keys."""
     seen: dict[str, None] = {}
     first = None
     for row in values:

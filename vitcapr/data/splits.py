@@ -26,7 +26,7 @@ SPLIT_NAMES = {spelling: split for split, spellings in _SPELLINGS.items() for sp
 
 
 def parse_split(name: str, where: object) -> str:
-    """The split of a spelling."""
+    """Return the split of a spelling."""
     spelling = name.strip().lower()
     if spelling not in SPLIT_NAMES:
         remedy = did_you_mean(spelling, SPLIT_NAMES, "a split is train, validation, test or none")
@@ -45,7 +45,7 @@ def put_in_split(split_of: dict[str, str], image: str, split: str, where: object
 
 
 def split_in(name: str) -> str | None:
-    """The split that the name of a file or folder, or a path, tells: ``captions_val2017.json`` -> ``validation``.
+    """Return the split that a name or a path states: ``captions_val2017.json`` -> ``validation``.
 
     As in the library datasets of Hugging Face, a keyword stands between the ends of names, digits or punctuation.
 
@@ -60,7 +60,7 @@ def split_in(name: str) -> str | None:
 
 
 def splits_in(names: Iterable[str], key: str) -> tuple[dict[str, str], str]:
-    """The splits that the paths of several files or folders tell, and a line about them, empty if there is none.
+    """Return the splits that the paths of several files or folders tell, and a line about them, empty if there is none.
 
     The folders that all of them share do not count. Paths that all tell one split, or none, give no splits.
 
@@ -91,7 +91,7 @@ def splits_in(names: Iterable[str], key: str) -> tuple[dict[str, str], str]:
 
 
 def random_splits(names: Iterable[str], seed: int, sizes: tuple[int, int, int]) -> dict[str, str]:
-    """The split of each image; validation and test take at most an eighth of the images each.
+    """Return the split of each image; validation and test take at most an eighth of the images each.
 
     Images are ranked by a hash of seed and name, so that losing one image moves at most one other across each border.
 
@@ -115,7 +115,7 @@ def make_splits(
     test: float,
     seed: int,
 ) -> "pd.Series[str]":
-    """The split of each image.
+    """Return the split of each image.
 
     ``hash`` decides for each image alone: more images change no split. ``seeded`` meets the shares exactly, so more
     images change some splits. ``auto`` is ``given`` if the table has splits, else ``hash``.
@@ -159,7 +159,7 @@ def make_splits(
 
 
 def share_limit(sizes: Mapping[str, int], limit: int | None) -> Counter[str]:
-    """The number of images of each split, ``limit`` in all: one of each while there are any, the rest in proportion."""
+    """Share ``limit`` images among the splits: one of each while there are any, the rest in proportion."""
     total = sum(sizes.values())
     if limit is None or limit >= total:
         return Counter(sizes)

@@ -16,6 +16,7 @@ from vitcapr.data.beside import CaptionTable, find_tables, holds_rows
 from vitcapr.data.coco import list_coco
 from vitcapr.data.collect import ListedImage, Listing, one_line
 from vitcapr.data.images import SUFFIXES, ImageSource
+from vitcapr.data.marks import ENTRY_MARKS, not_counted
 from vitcapr.data.rows import Columns, captions_of, read_rows
 from vitcapr.data.splits import Splits, make_splits, parse_split, put_in_split, splits_in
 from vitcapr.data.tables import split_table_path
@@ -44,7 +45,7 @@ def list_images(
     changed: Collection[str],
     **shares: Any,
 ) -> Listing:
-    """The listing of the data set, in the order of the images' paths.
+    """Return the listing of the data set, in the order of the images' paths.
 
     An image's id is its path below the image root, and a caption's that path, ``#`` and its number; in COCO's form both
     have the ids of the file. A column gives the splits; without one, the names of the caption files; without those, the
@@ -61,7 +62,7 @@ def list_images(
     """
     named = [Path(file) for file in ([captions] if isinstance(captions, str) else captions or [])]
     by_name = splits in ("auto", "given")
-    note, rejected = "", list[tuple[str, str]]()
+    note, notes, rejected = "", list[str](), list[tuple[str, str]]()
     used: set[str] = set()
     if named and all(map(_is_coco, named)):
         if idle := [column for column, name in columns.items() if name is not None]:
@@ -72,7 +73,7 @@ def list_images(
             split_of, note = splits_in(map(str, named), _DRAWN)
             if split_of:
                 listing = list_coco(files, {file: split_of[str(file)] for file in named}, _CAPTIONS_KEY)
-        images, captioned = listing.images, listing.captions
+        images, captioned, notes = listing.images, listing.captions, [*listing.notes]
         images = images.assign(split=images["split"].replace("none", None))
         rejected += listing.rejected
     else:
@@ -80,7 +81,7 @@ def list_images(
         if named:
             read = [CaptionTable(str(file), read_rows(file, asked, rejected, key=_CAPTIONS_KEY)) for file in named]
         else:
-            read = find_tables(source, files, asked, rejected, used)
+            read = find_tables(source, files, asked, rejected, used, notes)
         images, captioned, note = _list_rows(read, by_name, source.root, files, rejected)
     if language and len(captioned) and not (captioned["language"].isna() | (captioned["language"] == language)).any():
         what = f"data.table.language has no effect: every caption has its own language, and none is in {language}"
@@ -99,11 +100,16 @@ def list_images(
     row = np.full(len(images) + 1, -1)
     row[order] = np.arange(len(images))
     captioned = captioned.assign(image_row=row[captioned["image_row"]]).fillna({"language": language or "en"})
-    return Listing(take_rows(images, order).fillna({"split": "none"}), captioned, rejected, note)
+    return Listing(
+        take_rows(images, order).fillna({"split": "none"}),
+        captioned,
+        rejected,
+        [each for each in (note, *notes) if each],
+    )
 
 
 def _columns(names: Mapping[str, str | Sequence[str] | None], by_name: bool) -> Columns:
-    """Of several columns of captions each is needed: ``caption.0``, ``caption.1``."""
+    """Return the columns; of several columns of captions (``caption.0``, ``caption.1``) each is needed."""
     asked: dict[str, Sequence[str]] = {}
     for column, name in names.items():
         if column != "split" or by_name:
@@ -111,11 +117,11 @@ def _columns(names: Mapping[str, str | Sequence[str] | None], by_name: bool) -> 
             asked |= {f"{column}.{place}": (each,) for place, each in enumerate(many)}
             asked |= {} if many else {column: USUAL[column] if name is None else (str(name),)}
     needed = [column for column in asked if column in ("image", "caption") or names[column.partition(".")[0]]]
-    return Columns(asked, needed, key=_COLUMNS_KEY)
+    return Columns({**asked, **{mark: (mark,) for mark in ENTRY_MARKS}}, needed, key=_COLUMNS_KEY)
 
 
 def _is_coco(file: Path) -> bool:
-    """Whether a file is in COCO's form: a JSON object. A list of objects is a table."""
+    """Return whether a file is in COCO's form: a JSON object. A list of objects is a table."""
     if file.suffix.lower() != ".json" or not file.is_file():
         return False
     with suppress(UnicodeDecodeError), open_text(file) as stream:
@@ -126,7 +132,7 @@ def _is_coco(file: Path) -> bool:
 def _add_unnamed(
     images: pd.DataFrame, files: Collection[str], named: Collection[str], root: Path, rejected: Rejected
 ) -> pd.DataFrame:
-    """Also the pictures that no row names; the other files of the folder that are not used are rejected."""
+    """Add the pictures that no row names; other unused files of the folder are rejected."""
     unnamed = []
     containers = set(images["path"].dropna().map(_container)) if any(map(holds_rows, files)) else ()
     for path in sorted(set(files).difference(images["path"], containers)):
@@ -143,8 +149,10 @@ def _add_unnamed(
 def _list_rows(
     read: Sequence[CaptionTable], by_name: bool, root: Path, files: Collection[str], rejected: Rejected
 ) -> tuple[pd.DataFrame, pd.DataFrame, str]:
-    """Images and captions of a :class:`Listing`, in the order of the paths, and its note. If no row has a split, the
-    names of the tables give the splits. An image has one split, or none."""
+    """Return images and captions of a :class:`Listing`, in the order of the paths, and its note.
+
+    If no row has a split, the names of the tables give the splits. An image has one split, or none.
+    """
     existing = set(files)
     rows = _list_captions(read, root, existing, rejected)
     captions = text_columns(rows, ("path", "text", "language", "split", "place", "file"))
@@ -179,8 +187,10 @@ def _list_rows(
 def _list_captions(
     read: Sequence[CaptionTable], root: Path, existing: Collection[str], rejected: Rejected
 ) -> Iterator[tuple[str | None, ...]]:
-    """Path of the image, text, language, split, place and table of each caption. The place is that of a split; the
-    table counts if there are several."""
+    """Yield path of the image, text, language, split, place and table of each caption.
+
+    The place is that of a split; the table counts if there are several.
+    """
     forms: dict[str, str] = {}
     for name in (name for name in existing if not name.isascii()):
         form = unicodedata.normalize("NFC", name)
@@ -197,12 +207,11 @@ def _list_captions(
                 continue
             if path not in existing and not path.isascii():
                 path = forms.get(unicodedata.normalize("NFC", path), "") or path
-            try:
-                cells = [cell for column, cell in row.cells.items() if column.startswith("caption")] or [None]
-                texts = [text for cell in cells for text in captions_of(cell)]
-            except TypeError as error:
-                rejected.append((row.place, OddRow(error)))
+            if reason := not_counted(row.cells):
+                rejected.append((row.place, reason))
                 continue
+            cells = [cell for column, cell in row.cells.items() if column.startswith("caption")] or [None]
+            texts = [text for cell in cells for text in captions_of(cell, row.place, rejected)]
             split = parse_split(row.text("split"), row.place) if row.text("split") else None
             place = row.place if split or file else None
             for text in texts:
@@ -210,13 +219,13 @@ def _list_captions(
 
 
 def _container(path: str) -> str:
-    """The file that holds an image: the image itself, a tar, or a Parquet file."""
+    """Return the file that holds an image: the image itself, a tar, or a Parquet file."""
     inside = split_table_path(path) or split_tar_path(path)
     return path if inside is None else inside[0]
 
 
 def _below(folder: str, image: str, root: Path) -> str | None:
-    """The path below the image root, normalised; None if it leads outside."""
+    """Return the path below the image root, normalised; None if it leads outside."""
     written = image.replace("\\", "/")
     if written.startswith("/"):
         within = Path(posixpath.normpath(written))

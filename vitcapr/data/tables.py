@@ -18,7 +18,7 @@ GROUPS_IN_MEMORY = 3
 
 
 def picture_path(table: str, row: int, column: str = IMAGE) -> str:
-    """How a manifest names the picture in a row of ``table``, a Parquet file relative to the image root."""
+    """Name the picture in a row of ``table``, a Parquet file relative to the image root, for a manifest."""
     return f"{table}/{row:06d}" if column == IMAGE else f"{table}/{column}/{row:06d}"
 
 
@@ -51,7 +51,7 @@ class TablePictures:
         self._table, self._group = cache(self._open), lru_cache(GROUPS_IN_MEMORY)(self._read_group)
 
     def read(self, path: str) -> bytes:
-        """The bytes of one picture.
+        """Return the bytes of one picture.
 
         Raises:
             FileNotFoundError: there is no such table.
@@ -75,7 +75,7 @@ class TablePictures:
         return bytes(content)
 
     def _open(self, name: str, column: str) -> "tuple[pq.ParquetFile, np.ndarray]":
-        """A table, and the number of rows up to the end of each of its row groups."""
+        """Return a table, and the number of rows up to the end of each of its row groups."""
         table = open_table(self._root / name, column)
         sizes = [table.metadata.row_group(group).num_rows for group in range(table.num_row_groups)]
         return table, np.cumsum(sizes, dtype=np.int64)
@@ -95,14 +95,14 @@ class TablePictures:
 
 
 def holds_bytes(kind: pa.DataType) -> bool:
-    """Whether a column of this type holds files, as bytes or in Hugging Face's form."""
+    """Return whether a column of this type holds files, as bytes or in Hugging Face's form."""
     if pa.types.is_struct(kind):
         return bool(kind.get_field_index("bytes") >= 0)
     return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
 
 
 def _leaf(table: "pq.ParquetFile", column: str) -> str | None:
-    """The column of bytes: ``image.bytes`` in Hugging Face's form, or ``image``; None if there is none."""
+    """Return the column of bytes: ``image.bytes`` in Hugging Face's form, or ``image``; None if there is none."""
     schema = table.schema_arrow
     if column not in schema.names or not holds_bytes(schema.field(column).type):
         return None

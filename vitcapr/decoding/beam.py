@@ -43,7 +43,7 @@ def beam_search(
     n_best: int = 1,
     keep_attention: bool = False,
 ) -> list[list[Hypothesis]]:
-    """The best captions of each of B images, in descending order of score.
+    """Return the best captions of each of B images, in descending order of score.
 
     Equal scores are ordered: the shorter caption first, then that of the hypothesis which was ahead; equal
     continuations: the end first, then the hypothesis that was ahead, then the lower word number.
@@ -131,7 +131,7 @@ def best(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
 
 def top_k(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """The k largest along the last axis, in descending order; of equal ones the lower index comes first.
+    """Return the k largest along the last axis, in descending order; of equal ones the lower index comes first.
 
     ``torch.topk`` leaves the order of equal values open. If some are equal, it orders integers in the order of the
     values, of which none are equal, because they hold the index. A GPU is not asked whether some are: that would wait.
@@ -170,13 +170,13 @@ class _Finished:
         return (first + numbers).view(attention.shape[:2])
 
     def threshold(self, rows: Tensor) -> Tensor:
-        """The score that a caption must exceed to enter the list."""
+        """Return the score that a caption must exceed to enter the list."""
         return self.score[rows, -1]
 
     def offer(
         self, rows: Tensor, words: int, log_prob: Tensor, histories: dict[str, Tensor], length_penalty: float
     ) -> None:
-        """The live hypotheses of ``rows``, all of ``words`` words, end; minus infinity for those that do not."""
+        """End the live hypotheses of ``rows``, all of ``words`` words; those at minus infinity do not end."""
         scores = torch.cat([self.score[rows], log_prob / float(words + 1) ** length_penalty], dim=1)
         self.score[rows], order = best(scores, self.score.shape[1])
         place = torch.arange(len(rows), device=rows.device)[:, None]

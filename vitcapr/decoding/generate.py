@@ -27,7 +27,7 @@ from vitcapr.text.normalise import join_words
 
 
 def open_captioner(folder: Path, words: Vocabulary, dtype: torch.dtype) -> Captioner:
-    """The captioner in ``folder``, on the CPU.
+    """Return the captioner in ``folder``, on the CPU.
 
     Args:
         dtype: of its arithmetic.
@@ -48,7 +48,7 @@ def open_captioner(folder: Path, words: Vocabulary, dtype: torch.dtype) -> Capti
 
 
 def _network(card: Mapping[str, Any], words: Vocabulary, dtype: torch.dtype) -> Any:
-    """The network of a captioner's card: the checkpoint of its training, or of its name on another machine."""
+    """Return the network of a captioner's card: the checkpoint of its training, or of its name on another machine."""
     trained_with, given = card["language_model"], card["settings"]["captioner"]["language_model"]["source"]
     source = given if Path(given).is_dir() else trained_with["source"]
     # By name: the code of language models concerns no other captioner.
@@ -61,7 +61,7 @@ def _network(card: Mapping[str, Any], words: Vocabulary, dtype: torch.dtype) -> 
 
 
 def search_arguments(decoding: DecodingConfig) -> dict[str, Any]:
-    """The arguments of :func:`generate`."""
+    """Return the arguments of :func:`generate`."""
     return decoding.model_dump(exclude={"attention", "batch_images", "precision"})
 
 
@@ -116,8 +116,10 @@ def decode_split(
 
 
 def _check_attention(model: Captioner, folder: Path, features: FeatureStore) -> None:
-    """Raises:
-    UserError: the captioner does not attend to places of the pictures.
+    """Check that the captioner attends to places of the pictures.
+
+    Raises:
+        UserError: the captioner does not attend to places of the pictures.
     """
     if not model.attends:
         raise UserError(
@@ -173,7 +175,7 @@ def generate(
 
 
 def candidates_of(hypotheses: Sequence[Hypothesis], words: Vocabulary) -> list[Candidate]:
-    """The hypotheses of one image in their order. The log-probability of a word is the sum over its pieces."""
+    """Return the hypotheses of one image in their order. The log-probability of a word is the sum over its pieces."""
     candidates = []
     for hypothesis in hypotheses:
         tokens, log_probs = tuple(words.decode(hypothesis.tokens)), hypothesis.token_log_probs
@@ -193,7 +195,7 @@ def candidates_of(hypotheses: Sequence[Hypothesis], words: Vocabulary) -> list[C
 def attention_of(
     image_rows: Sequence[int], best: Sequence[Hypothesis], words: Vocabulary, grid: tuple[int, int]
 ) -> AttentionTable:
-    """The attention of one caption an image; that of a word is the mean over its pieces.
+    """Return the attention of one caption an image; that of a word is the mean over its pieces.
 
     Args:
         image_rows: (B,), rows of the data set.

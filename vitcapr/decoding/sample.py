@@ -35,7 +35,7 @@ def sample(
     seed: int = 0,
     **limits: Unpack[Limits],
 ) -> list[list[Hypothesis]]:
-    """The different captions among the samples of each of B images, in descending order of score.
+    """Return the different captions among the samples of each of B images, in descending order of score.
 
     The score is that of a beam, log_prob / (words + 1) ** length_penalty. Of equal ones the one drawn first is first.
 
@@ -71,7 +71,7 @@ def _draw_words(scores: Tensor, uniform: Tensor, top_k: int | None, top_p: float
 
 
 def _different(captions: Sequence[Hypothesis], length_penalty: float) -> list[Hypothesis]:
-    """By descending score; of equal captions, and of equal scores, the first."""
+    """Return different captions by descending score; of equal captions, and of equal scores, the first."""
     different: dict[tuple[int, ...], Hypothesis] = {}
     for caption in captions:
         score = caption.log_prob / len(caption.token_log_probs) ** length_penalty

@@ -46,7 +46,7 @@ class Hypothesis:
 
 
 def next_log_probs(logits: Tensor, forbidden: Tensor) -> Tensor:
-    """The model's own log-probabilities, those of ``forbidden`` tokens replaced by minus infinity.
+    """Return the model's own log-probabilities, those of ``forbidden`` tokens replaced by minus infinity.
 
     The others are not renormalised: a log-probability means the same under every setting of the search.
 
@@ -138,7 +138,7 @@ def draw(
 
 
 def pick_class(chances: Tensor, uniform: Tensor) -> Tensor:
-    """One class of each distribution, by inverting its cumulative sum: (...) int64.
+    """Draw one class of each distribution by inverting its cumulative sum: (...) int64.
 
     ``torch.multinomial`` draws a number for every class, on a CPU on one thread, which takes longer than the model.
     A class without a share is never picked: the threshold lies above 0 and at most at the sum. Of chances that are
@@ -245,7 +245,7 @@ def decode_stepwise(
 
 @torch.inference_mode()
 def greedy(model: Captioner, memory: Memory, **limits: Unpack[Limits]) -> list[Hypothesis]:
-    """One caption for each of B images.
+    """Return one caption for each of B images, by greedy decoding.
 
     Equal to a beam of one hypothesis. Equally probable words are taken in the order of their numbers.
     """
@@ -254,7 +254,7 @@ def greedy(model: Captioner, memory: Memory, **limits: Unpack[Limits]) -> list[H
 
 
 def _first_largest(values: Tensor) -> Tensor:
-    """The index of the largest number along the last axis, of equal ones the lowest: (...) int64 from (..., V).
+    """Return the index of the largest number along the last axis, of equal ones the lowest: (...) int64 from (..., V).
 
     ``argmax`` leaves the order of equal numbers open on a GPU, and on a CPU takes several times as long. A row with
     NaN gives 0: nothing is smaller than a largest number that is none.

@@ -19,7 +19,7 @@ from transformers import ViTConfig, ViTModel
 
 from vitcapr.demo.backbone_targets import AROUND, IGNORED, ObjectNames, Pixels, Targets
 from vitcapr.demo.room import TrainedBackboneConfig
-from vitcapr.encoders.precision import autocast, resolve_device, resolve_dtype
+from vitcapr.encoders.precision import autocast, resolve_dtype
 from vitcapr.files import atomic_path, write_json
 from vitcapr.progress import Reporter
 
@@ -48,10 +48,12 @@ class SceneReader(nn.Module):
         self.cls = nn.Linear(width, sum(self.of_cls.values()))
 
     def forward(self, pixels: Tensor) -> dict[str, Tensor]:
-        """``pixels: (B, 3, S, S)`` -> logits, all float32: ``kind (B, P, K + 1)``, ``color (B, P, C + 1)``,
-        ``texture (B, P, T + 1)``, ``count (B, P, n)``, ``around (B, P, 10)``, ``row`` and
-        ``column (B, P, grid)``, ``patch_words`` and ``cls_words (B, W)``, ``present (B, K * C)``,
-        ``numbers (B, K, n)``."""
+        """Return the logits of ``pixels: (B, 3, S, S)``, all float32.
+
+        They are ``kind (B, P, K + 1)``, ``color (B, P, C + 1)``, ``texture (B, P, T + 1)``, ``count (B, P, n)``,
+        ``around (B, P, 10)``, ``row`` and ``column (B, P, grid)``, ``patch_words`` and ``cls_words (B, W)``, ``present
+        (B, K * C)``, ``numbers (B, K, n)``.
+        """
         hidden = self.vit(pixel_values=pixels).last_hidden_state
         cls, patches = self.cls(hidden[:, 0]).float(), self.patches(hidden[:, 1:]).float()
         outputs = dict(zip(self.of_patches, patches.split(list(self.of_patches.values()), dim=-1), strict=True))
@@ -63,8 +65,11 @@ class SceneReader(nn.Module):
 
 
 def loss_of(outputs: dict[str, Tensor], targets: dict[str, Tensor]) -> Tensor:
-    """The weighted sum of the heads' losses, means over patches or images: cross entropies, and for several-of-many
-    targets binary cross entropies summed over the classes and scaled down to the size of the others."""
+    """Return the weighted sum of the heads' losses, means over patches or images.
+
+    Single targets have cross entropies. Several-of-many targets have binary cross entropies, summed over the classes
+    and scaled down to the size of the others.
+    """
 
     def choice(name: str, background: float = 1.0) -> Tensor:
         weight = torch.ones(outputs[name].shape[-1], device=outputs[name].device)
@@ -78,7 +83,7 @@ def loss_of(outputs: dict[str, Tensor], targets: dict[str, Tensor]) -> Tensor:
         return functional.binary_cross_entropy_with_logits(outputs[name], targets[target], reduction="sum")
 
     def where() -> Tensor:
-        """Which row and column a patch is in: the decoder must be able to read it from the patch itself."""
+        """Loss of the row and column of a patch, which the decoder must read from the patch itself."""
         images, patches, grid = outputs["row"].shape
         place = torch.arange(patches, device=outputs["row"].device).expand(images, patches)
         rows = functional.cross_entropy(outputs["row"].flatten(0, 1), (place // grid).flatten())
@@ -96,8 +101,11 @@ def loss_of(outputs: dict[str, Tensor], targets: dict[str, Tensor]) -> Tensor:
 
 
 def right_and_counted(outputs: dict[str, Tensor], targets: dict[str, Tensor]) -> dict[str, tuple[Tensor, Tensor]]:
-    """What is right, and what counts, for each accuracy: of the patches that show an object (kind, colour, texture,
-    count), and of the words in most captions, present or wrongly seen (Jaccard index)."""
+    """Return the correct and the counted predictions for each accuracy.
+
+    Kind, colour, texture and count are over the patches that show an object; words are those in most captions, present
+    or wrongly seen (Jaccard index).
+    """
     accuracies = {
         name: (outputs[name].argmax(-1) == targets[name], targets["kind"] > 0)
         for name in ("kind", "color", "texture", "count")
@@ -125,6 +133,7 @@ def train_vit(
     names: ObjectNames,
     training: TrainedBackboneConfig,
     reporter: Reporter,
+    device: torch.device,
 ) -> tuple[ViTModel, list[dict[str, float]]]:
     """Train with AdamW and a cosine schedule after a short warm-up.
 
@@ -135,7 +144,7 @@ def train_vit(
         The ViT of the last epoch, in float32 on the CPU; and of each epoch ``epoch, train_loss, validation_loss,
         learning_rate`` and the validation accuracies.
     """
-    device, epochs, batch = resolve_device("auto"), training.epochs, BATCH
+    epochs, batch = training.epochs, BATCH
     dtype = resolve_dtype("auto", device)
     torch.manual_seed(training.seed)
     shuffle = np.random.default_rng(training.seed)

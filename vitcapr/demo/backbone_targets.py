@@ -1,4 +1,4 @@
-"""What a backbone learns to tell from an image: its objects patch by patch, and the words of its captions."""
+"""Targets of a backbone: the objects of an image patch by patch, and the words of its captions."""
 
 import os
 import re
@@ -31,7 +31,7 @@ Targets = dict[str, npt.NDArray[Any]]
 
 @dataclass(frozen=True)
 class ObjectNames:
-    """What the numbers of the targets mean; 0 stands for no object among kinds, colours and textures."""
+    """Meaning of the numbers in the targets; 0 is no object among kinds, colours and textures."""
 
     kinds: list[str]
     colors: list[str]
@@ -42,7 +42,7 @@ class ObjectNames:
 
 
 def size_of_pictures(data: Manifest, manifest: Path) -> int:
-    """The width and height of all pictures.
+    """Return the width and height of all pictures.
 
     Raises:
         UserError: they are not square or not all of one size.
@@ -54,7 +54,7 @@ def size_of_pictures(data: Manifest, manifest: Path) -> int:
 
 
 def names_of_train(data: Manifest, manifest: Path) -> ObjectNames:
-    """The kinds, colours, textures and words to learn, from the captions and objects of the train split.
+    """Return the kinds, colours, textures and words to learn, from the captions and objects of the train split.
 
     Raises:
         UserError: the data set has no objects, or the split is empty.
@@ -79,7 +79,7 @@ def names_of_train(data: Manifest, manifest: Path) -> ObjectNames:
 
 
 def read_split(data: Manifest, split: str, names: ObjectNames, grid: int, size: int) -> tuple[Pixels, Targets]:
-    """The pictures (N, size, size, 3) and targets of a split."""
+    """Return the pictures (N, size, size, 3) and targets of a split."""
     rows = data.rows(split)
     images = data.images.iloc[rows]
     pixels = np.empty((len(rows), size, size, 3), np.uint8)
@@ -105,7 +105,7 @@ def _decode(path: Path) -> Pixels:
 
 
 def caption_words(text: str) -> set[str]:
-    """The words of a caption in Latin letters, lower case."""
+    """Return the words of a caption in Latin letters, lower case."""
     return set(re.findall(r"[a-z]+", text.lower()))
 
 
@@ -178,7 +178,7 @@ def build_targets(
 
 
 def surroundings(labels: npt.NDArray[np.uint8], values: Array, groups: Array) -> npt.NDArray[np.float32]:
-    """Where the other groups and the object's own fellows lie, seen from each object.
+    """Return the directions of the other groups and of an object's own group, seen from each object.
 
     A group is the objects of one kind and colour. Left or right is decided by the middles if they are at least as far
     apart sideways as in height, above or below otherwise; of groups whose boxes overlap, the lower one is in front.
@@ -210,14 +210,14 @@ def surroundings(labels: npt.NDArray[np.uint8], values: Array, groups: Array) ->
 
 
 def _relation(one: Array, other: Array) -> str:
-    """Where the pixels ``other`` (n, 2) are, seen from ``one``; if their boxes overlap, the lower is in front."""
+    """Return where the pixels ``other`` (n, 2) are, seen from ``one``; if the boxes overlap, the lower is in front."""
     if (one.min(axis=0) <= other.max(axis=0)).all() and (other.min(axis=0) <= one.max(axis=0)).all():
         return "in front" if other[:, 0].mean() > one[:, 0].mean() else "behind"
     return _direction(one, other)
 
 
 def _direction(one: Array, other: Array) -> str:
-    """Where the middle of the pixels ``other`` (n, 2) is, seen from that of ``one``."""
+    """Return where the middle of the pixels ``other`` (n, 2) is, seen from that of ``one``."""
     down, right = other.mean(axis=0) - one.mean(axis=0)
     if abs(right) >= abs(down):
         return "left" if right < 0 else "right"
@@ -225,7 +225,7 @@ def _direction(one: Array, other: Array) -> str:
 
 
 def patch_coverage(labels: npt.NDArray[np.uint8], values: Array, grid: int) -> npt.NDArray[np.float32]:
-    """The share of each patch that has each value: ``labels`` (S, S), ``values`` (n,) -> (n, grid * grid)."""
+    """Return the share of each patch that has each value: ``labels`` (S, S), ``values`` (n,) -> (n, grid * grid)."""
     side = labels.shape[0] // grid
     cut = labels[: grid * side, : grid * side].reshape(grid, side, grid, side)
     same = cut[None] == values[:, None, None, None, None]

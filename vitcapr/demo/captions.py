@@ -9,8 +9,10 @@ ENGLISH, CHINESE = LEXICON.english, LEXICON.chinese
 
 
 def english(scene: Scene, rng: random.Random) -> list[str]:
-    """Five differing sentences in random order; each names every group with its count, size, colour and texture,
-    the relation and the place."""
+    """Return five differing sentences in random order.
+
+    Each names every group with its count, size, colour and texture, the relation and the place.
+    """
     sentences = [_plain, _there_is, _place_first, _picture_of, _posture]
     rng.shuffle(sentences)
     texts = [sentence(scene, rng) for sentence in sentences]
@@ -18,7 +20,7 @@ def english(scene: Scene, rng: random.Random) -> list[str]:
 
 
 def noun_phrase(group: Group, rng: random.Random) -> str:
-    """ "a large red ball with dots", "two little striped boats"."""
+    """Return a phrase such as "a large red ball with dots" or "two little striped boats"."""
     noun = rng.choice(KINDS[group.kind].nouns)[group.count > 1]
     words = [ENGLISH.numbers[group.count] if group.count > 1 else "a", rng.choice(LEXICON.sizes[group.size].english)]
     texture, after = LEXICON.textures[group.texture], []
@@ -39,7 +41,7 @@ def _be(scene: Scene) -> str:
 
 
 def _where(scene: Scene, rng: random.Random) -> str:
-    """How the subject lies to the others, or where it is when alone."""
+    """Return the position of the subject: relative to the others, or within the picture if it is alone."""
     if scene.relation in ENGLISH.whereabouts:
         return rng.choice(ENGLISH.whereabouts[scene.relation])
     if scene.relation in ENGLISH.arrangements:
@@ -84,7 +86,7 @@ def _picture_of(scene: Scene, rng: random.Random) -> str:
 
 
 def in_plural(phrase: str) -> str:
-    """ "in front of it" -> "in front of them"."""
+    """Return a phrase in the plural: "in front of it" -> "in front of them"."""
     return " ".join(ENGLISH.plural.get(word, word) for word in phrase.split())
 
 
@@ -122,7 +124,7 @@ def chinese(scene: Scene, rng: random.Random) -> list[str]:
 
 
 def chinese_noun_phrase(group: Group, rng: random.Random) -> str:
-    """ "一个带条纹的红色大球" or "一个红色条纹大球"."""
+    """Return a phrase such as "一个带条纹的红色大球" or "一个红色条纹大球"."""
     kind, color = KINDS[group.kind], COLORS[group.color].chinese
     with_particle, compounded = LEXICON.textures[group.texture].chinese
     amount, name = CHINESE.numbers[group.count] + kind.measure, LEXICON.sizes[group.size].chinese + kind.chinese

@@ -9,13 +9,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from vitcapr.demo.captions import in_plural
 from vitcapr.demo.lexicon import COLORS, KINDS, LEXICON, PLACES
 from vitcapr.demo.scene import OPPOSITES
 from vitcapr.formats.claims import Claim
-from vitcapr.metrics.bootstrap import Measure, mean_measure, ratio_measure
+from vitcapr.metrics.bootstrap import Measure, ratio_measure
+from vitcapr.metrics.comparison import claim_measures
 
 WORDS = LEXICON.english
 Words = Mapping[str, tuple[int, ...]]
@@ -51,7 +50,7 @@ class Claims:
 
 
 def read_caption(text: str) -> Claims:
-    """The claims of an English caption in any case, with or without punctuation.
+    """Return the claims of an English caption in any case, with or without punctuation.
 
     >>> read_caption("On the grass, a small red ball is left of two big dotted boats.").relation
     ('left', 'ball', 'boat')
@@ -96,7 +95,7 @@ def _group(match: re.Match[str], words: Words) -> ClaimedGroup:
 
 
 def _relation(words: str, kinds: list[str]) -> tuple[tuple[str, ...] | None, tuple[int, int] | None]:
-    """The relation in a caption in which ``@0`` and so on stand for the groups, and the characters that name it."""
+    """Return the relation in a caption, with ``@0`` and so on for the groups, and its characters."""
     if match := re.search(r"@(\d) .*?\b(between) @(\d) +and @(\d)|@(\d) +and @(\d) .*?@(\d) +(between them)", words):
         # The subject is before the other two, or after them.
         subject, name, others = (1, 2, (3, 4)) if match[2] else (7, 8, (5, 6))
@@ -124,7 +123,7 @@ def _names(phrases: Mapping[str, Iterable[str]]) -> dict[str, str]:
 
 
 def _either(phrases: Iterable[str]) -> str:
-    """A pattern of any of them, the longest that fits."""
+    """Return a pattern of any of them, the longest that fits."""
     return "|".join(re.escape(phrase) for phrase in sorted(phrases, key=len, reverse=True))
 
 
@@ -152,41 +151,28 @@ KINDS_OF_CLAIM = ("objects", "counts", "sizes", "textures", "colors", "relations
 
 
 def claim_accuracy(claims: Sequence[Claims], truth: Sequence[Claims]) -> dict[str, Measure]:
-    """The claim accuracy of N captions.
+    """Return the claim accuracy of N captions.
 
     Args:
         claims: the claims of each caption.
         truth: everything that is true of each picture.
 
     Returns:
-        ``claims_true``: the share of captions that name an object and make no wrong claim. ``claim_recall``: of all
-        claims that are possible, the share that the captions make correctly. ``claims_objects`` and so on for each of
-        :data:`KINDS_OF_CLAIM`: the share of the claims of that kind that are right. An object that is not in the
-        picture counts as one wrong claim, whatever else the caption says of it.
+        :func:`vitcapr.metrics.comparison.claim_measures`, and ``claim_recall``: of all claims that are possible, the
+        share that the captions make correctly. An object that is not in the picture counts as one wrong claim,
+        whatever else the caption says of it.
     """
-    right, made, known = (np.zeros((len(claims), len(KINDS_OF_CLAIM))) for _ in range(3))
-    for number, (caption, picture) in enumerate(zip(claims, truth, strict=True)):
-        for claim in checked_claims(caption, picture):
-            made[number, KINDS_OF_CLAIM.index(claim.kind)] += 1
-            right[number, KINDS_OF_CLAIM.index(claim.kind)] += claim.right
-        for claim in checked_claims(picture, picture):
-            known[number, KINDS_OF_CLAIM.index(claim.kind)] += 1
-    measures = {
-        f"claims_{kind}": ratio_measure(*columns)
-        for kind, *columns in zip(KINDS_OF_CLAIM, right.T, made.T, strict=True)
-    }
-    return {
-        "claims_true": mean_measure((made[:, 0] > 0) & (right == made).all(axis=1)),
-        "claim_recall": ratio_measure(right.sum(axis=1), known.sum(axis=1)),
-        **measures,
-    }
+    checked = [checked_claims(caption, picture) for caption, picture in zip(claims, truth, strict=True)]
+    known = [len(checked_claims(picture, picture)) for picture in truth]
+    recall = ratio_measure([sum(claim.right for claim in caption) for caption in checked], known)
+    return {"claim_recall": recall, **claim_measures(checked, KINDS_OF_CLAIM)}
 
 
 Claimed = str | int | tuple[str, ...]
 
 
 def checked_claims(caption: Claims, picture: Claims) -> list[Claim]:
-    """All claims of a caption, for people, each beside what is true of the picture."""
+    """Return all claims of a caption, for people, each beside what is true of the picture."""
 
     def check(kind: str, claimed: Claimed, true: Claimed | None, words: tuple[int, ...]) -> Claim:
         return Claim(kind, _to_text(claimed), None if true is None else _to_text(true), claimed == true, words)

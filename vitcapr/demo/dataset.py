@@ -42,7 +42,9 @@ def make_scene(seed: int, index: int, original: int | None = None) -> Scene:
 
 
 def split_of(index: int, validation: float, test: float) -> tuple[str, int]:
-    """The split of picture ``index``, and how many pictures of that split are before it, for any number of pictures.
+    """Return the split of picture ``index`` and the number of pictures of that split before it.
+
+    The result does not depend on the number of pictures.
 
     Pictures are independent of each other, so their positions serve: with shares of a tenth each, every fifth
     picture is held out, for the two splits in turn. Any ten pictures in a row then have some of each.
@@ -57,7 +59,7 @@ def split_of(index: int, validation: float, test: float) -> tuple[str, int]:
 
 
 def original_of(index: int, validation: float, test: float) -> int | None:
-    """The picture that picture ``index`` is a near duplicate of.
+    """Return the picture that picture ``index`` is a near duplicate of.
 
     Every second picture of a held-out split is one of the picture before it in that split. The others, and all of the
     train split, are none.

@@ -87,7 +87,7 @@ def measures(
 
 
 def attention_share(heat: Array, mask: Mask) -> float:
-    """The share of ``heat (h, w)`` on ``mask (H, W)``, the weight of a patch spread evenly over its area."""
+    """Return the share of ``heat (h, w)`` on ``mask (H, W)``, the weight of a patch spread evenly over its area."""
     across, down = overlap(heat.shape[0], mask.shape[0]), overlap(heat.shape[1], mask.shape[1])
     covered = across @ mask @ down.T
     total = float(heat.sum())
@@ -95,7 +95,7 @@ def attention_share(heat: Array, mask: Mask) -> float:
 
 
 def overlap(patches: int, pixels: int) -> Array:
-    """The share of each patch that each pixel covers, along one axis: (patches, pixels), rows sum to one."""
+    """Return the share of each patch that each pixel covers, along one axis: (patches, pixels), rows sum to one."""
     edges = np.arange(patches + 1) * (pixels / patches)
     start, end = edges[:-1, None], edges[1:, None]
     pixel = np.arange(pixels)
@@ -121,7 +121,7 @@ def pointing_hit(heat: Array, mask: Mask) -> float:
 
 
 def pointing_chance(mask: Mask, grid: tuple[int, int]) -> float:
-    """The mean of :func:`pointing_hit` over maps that are nothing but one patch."""
+    """Return the mean of :func:`pointing_hit` over maps that are nothing but one patch."""
     peaks = []
     for patches, pixels in zip(grid, mask.shape, strict=True):
         upsampled = interpolation(patches, pixels)
@@ -131,7 +131,7 @@ def pointing_chance(mask: Mask, grid: tuple[int, int]) -> float:
 
 
 def object_words(data: Manifest, where: Path) -> frozenset[str]:
-    """All words that name an object in any picture.
+    """Return all words that name an object in any picture.
 
     Raises:
         UserError: the data set has no masks of objects.
@@ -142,7 +142,7 @@ def object_words(data: Manifest, where: Path) -> frozenset[str]:
 
 
 def read_pictures(data: Manifest, images: Sequence[str], report: Reporter) -> list[MaskedPicture]:
-    """The label picture of each image, and the labels that each word names; no label where no object is known.
+    """Return the label picture of each image, and the labels that each word names; no label where no object is known.
 
     Raises:
         UserError: a mask is missing or damaged.

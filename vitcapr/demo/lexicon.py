@@ -19,7 +19,7 @@ class Size:
 
 @dataclass(frozen=True)
 class Texture:
-    """How English captions say it before or after the noun, and Chinese ones with the particle or compounded."""
+    """A texture in English, before or after the noun, and in Chinese, with the particle or compounded."""
 
     before: list[str]
     after: str
@@ -48,7 +48,7 @@ class Kind:
     posture: Forms
 
     def words(self) -> list[str]:
-        """Every noun by which a caption may name it."""
+        """Return every noun by which a caption may name it."""
         return list(dict.fromkeys([*(word for pair in self.nouns for word in pair), self.chinese]))
 
 

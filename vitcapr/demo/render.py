@@ -127,7 +127,7 @@ def _draw_thing(
 
 
 def _to_pixels(points: Points, thing: Thing, side: int) -> Points:
-    """From the shape's square to the supersampled picture: mirrored, tilted, scaled, moved."""
+    """Map points from the shape's square to the supersampled picture: mirrored, tilted, scaled, moved."""
     angle = math.radians(thing.tilt)
     cos, sin = math.cos(angle), math.sin(angle)
     flip = -1.0 if thing.mirrored else 1.0
@@ -138,7 +138,7 @@ def _to_pixels(points: Points, thing: Thing, side: int) -> Points:
 
 
 def _texture(group: Group, thing: Thing, side: int, color: Rgb) -> tuple[Image.Image, tuple[int, int]]:
-    """A tile of stripes or dots as large as the thing, and where its corner lies in the picture."""
+    """Return a tile of stripes or dots as large as the thing, and where its corner lies in the picture."""
     extent = math.ceil(thing.side * side * 1.2)
     mark = (54, 54, 62) if group.color in ("white", "yellow") else (250, 250, 250)
     tile = Image.new("RGB", (extent, extent), color)
@@ -224,7 +224,7 @@ def _night(draw: ImageDraw.ImageDraw, side: int, rng: random.Random, color: Rgb)
 def _lines_across(
     draw: ImageDraw.ImageDraw, side: int, rng: random.Random, color: Rgb, rows: int
 ) -> Iterator[tuple[int, float]]:
-    """The number and the top of each row; it is drawn before the row is yielded."""
+    """Yield the number and the top of each row; it is drawn before the row is yielded."""
     down = rng.random() * (side / rows)
     for row in range(-1, rows + 1):
         y = down + row * (side / rows)

@@ -12,8 +12,11 @@ from vitcapr.rooms import Room
 
 
 class ScenesConfig(DatasetConfig):
-    """The embedded data set of rendered pictures. Every second validation and test picture is the one before it in its
-    split, with one fact changed: a colour, a texture, the place or a side (dataset scenes only)."""
+    """Data set of rendered pictures.
+
+    Every second validation and test picture equals the one before it in its split, with one fact changed: a colour, a
+    texture, the place or a side (dataset scenes only).
+    """
 
     languages = ("en", "zh")
     has_objects = True

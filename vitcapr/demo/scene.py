@@ -29,7 +29,7 @@ OPPOSITES = _OPPOSITES | {other: relation for relation, other in _OPPOSITES.item
 
 @dataclass(frozen=True)
 class Thing:
-    """One object: the middle of its box, the side of the box, a mirror image or not, and a tilt in degrees."""
+    """One object: the middle and the side of its box, a mirror image or not, and a tilt in degrees."""
 
     x: float
     y: float
@@ -82,7 +82,7 @@ def stream(seed: int, index: int, purpose: int) -> random.Random:
 
 
 def sample_scene(rng: random.Random) -> Scene:
-    """A scene at random."""
+    """Return a scene at random."""
     place = rng.choices(list(PLACES), [0.5 if name == "sky" else 1.0 for name in PLACES])[0]
     layouts = {
         _beside_the_middle: (1, 0.12),
@@ -118,12 +118,12 @@ def _thing(rng: random.Random, x: float, y: float, size: str, mirrored: bool | N
 
 
 def _middle(first: int, size: str) -> float:
-    """The middle of the square that begins at a cell."""
+    """Return the middle of the square that begins at a cell."""
     return (first + CELLS[size] / 2) / LATTICE
 
 
 def _anywhere(rng: random.Random, size: str, low: float = 0.0, high: float = 1.0) -> float:
-    """The middle of a square that lies between ``low`` and ``high``, or as near as it fits in the picture."""
+    """Return the middle of a square that lies between ``low`` and ``high``, or as near as it fits in the picture."""
     last = LATTICE - CELLS[size]
     first = min(math.ceil(low * LATTICE - 1e-9), last)
     return _middle(rng.randint(first, max(first, math.floor(high * LATTICE + 1e-9) - CELLS[size])), size)
@@ -145,7 +145,7 @@ def _place_along(axis: int, along: float, across: float) -> tuple[float, float]:
 
 
 def _line_up(rng: random.Random, axis: int, count: int, size: str, across: float) -> tuple[Thing, ...]:
-    """A row or column of equal things."""
+    """Return a row or column of equal things."""
     mirrored = rng.random() < 0.5
     places = [_place_along(axis, along, across) for along in _pack(rng, [size] * count)]
     return tuple(_thing(rng, x, y, size, mirrored) for x, y in places)
@@ -176,7 +176,7 @@ def _arranged(rng: random.Random, place: str, kinds: list[str]) -> Scene:
 
 
 def _in_a_direction(rng: random.Random, place: str, kinds: list[str]) -> Scene:
-    """Two groups on the two sides of a line; the things of a group are lined up along it."""
+    """Place two groups on the two sides of a line; the things of a group are lined up along it."""
     axis = rng.choice((HORIZONTAL, VERTICAL))
     looks = []
     for _ in kinds:
@@ -201,7 +201,7 @@ def _in_a_direction(rng: random.Random, place: str, kinds: list[str]) -> Scene:
 
 
 def _one_before_the_other(rng: random.Random, place: str, kinds: list[str]) -> Scene:
-    """One thing partly hides a large one."""
+    """Place one thing so that it partly hides a large one."""
     front = rng.choice((0, 1))
     sizes = ["large", "large"]
     sizes[front] = rng.choice(SIZES)

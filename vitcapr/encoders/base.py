@@ -1,4 +1,4 @@
-"""What an image encoder is, how pixels become the arguments of a model of transformers, and checks of every encoder.
+"""Interface of image encoders, the arguments of transformers' models, and checks of every encoder.
 
 A network may draw random numbers, let a sentence see its padding, or put other tokens among the patches. transformers
 says none of this in a configuration, so each encoder is tried when it is loaded.
@@ -94,8 +94,10 @@ def pair(value: Any) -> tuple[int, int]:
 
 
 def differ(first: Tensor, second: Tensor, dtype: torch.dtype) -> bool:
-    """Whether two results of the same computation differ by more than rounding in ``dtype``. Whether they are finite is
-    checked where they are stored."""
+    """Return whether two results of one computation differ by more than rounding in ``dtype``.
+
+    Finiteness is checked where results are stored.
+    """
     first, second = first.float().nan_to_num(), second.float().nan_to_num()
     return not (first - second).norm() <= _TOLERANCE.get(dtype, _HALF_TOLERANCE) * first.norm()
 
@@ -134,7 +136,7 @@ def check_sentences(encode: Callable[[Sequence[str]], np.ndarray], dtype: torch.
 
 
 def blocks(model: nn.Module) -> nn.ModuleList | nn.Sequential | None:
-    """The layers of a transformer: its longest list of modules, or sequence of modules of one class."""
+    """Return the layers of a transformer: its longest list of modules, or sequence of modules of one class."""
     lists = [module for module in model.modules() if isinstance(module, nn.ModuleList | nn.Sequential)]
     layers = [each for each in lists if isinstance(each, nn.ModuleList) or len(set(map(type, each))) == 1]
     return max(layers, key=len, default=None)
@@ -143,8 +145,10 @@ def blocks(model: nn.Module) -> nn.ModuleList | nn.Sequential | None:
 def first_patch(
     model: nn.Module, run: Callable[[Tensor], object], pixels: Tensor, grid: tuple[int, int], tokens: int
 ) -> int | None:
-    """The place of the first patch among the tokens, measured: a change of one patch of the picture changes one token
-    at the input of the first layer. With other orders than row by row, and with tokens behind the patches, -1.
+    """Measure the place of the first patch among the tokens.
+
+    A change of one patch of the picture changes one token at the input of the first layer. The place is -1 for patches
+    that are not ordered row by row, or that other tokens follow.
 
     Args:
         run: runs the model.

@@ -96,13 +96,15 @@ def _timm_repository(source: str) -> str:
 
 
 def source_name(source: str) -> str:
-    """The name of a checkpoint: the same on every machine, so never an absolute path."""
+    """Return the name of a checkpoint: the same on every machine, so never an absolute path."""
     return Path(source).name if Path(source).expanduser().is_absolute() else source
 
 
 def stated_licence(folder: Path) -> str | None:
-    """The licence that a checkpoint states: ``license`` in the head of its model card, or in ``config.json``; None if
-    it states none."""
+    """Return the licence that a checkpoint states, None if it states none.
+
+    The licence is ``license`` in the head of the model card or in ``config.json``.
+    """
     from huggingface_hub import metadata_load
 
     config, head = folder / "config.json", None
@@ -123,7 +125,7 @@ def weights_digest(folder: Path) -> str:
 
 
 def read_config(folder: Path) -> Any:
-    """The checkpoint's configuration.
+    """Return the checkpoint's configuration.
 
     Raises:
         UserError: transformers does not know the model type. Code in the checkpoint is not run.
@@ -140,7 +142,7 @@ def read_config(folder: Path) -> Any:
 
 
 def load_half(folder: Path, config: Any, dtype: "torch.dtype", half: Literal["image", "text"]) -> Any:
-    """The model of a checkpoint; of a model of images and texts, without the other half.
+    """Return the model of a checkpoint; of a model of images and texts, without the other half.
 
     Raises:
         UserError: the model does not read ``half``, or the checkpoint lacks weights.
@@ -231,7 +233,7 @@ def load_part(
 
 
 def open_clip_checkpoint(folder: Path, dtype: "torch.dtype", device: "torch.device", **options: Any) -> tuple[Any, Any]:
-    """The model and the tokenizer of a folder with ``open_clip_config.json`` and safetensors.
+    """Return the model and the tokenizer of a folder with ``open_clip_config.json`` and safetensors.
 
     Raises:
         UserError: open_clip is not installed or does not read the checkpoint.
@@ -268,7 +270,7 @@ def digest_with_tokenizer(folder: Path, more: Sequence[str] = ()) -> str:
 
 
 def open_tokenizer(folder: Path) -> Any:
-    """The tokenizer of a checkpoint, of transformers.
+    """Return the tokenizer of a checkpoint, of transformers.
 
     Raises:
         UserError: there is none, or it is damaged.
@@ -283,7 +285,7 @@ def open_tokenizer(folder: Path) -> Any:
 
 
 def by_length(tokens: Sequence[Sequence[int]], batch: int) -> Iterator[list[int]]:
-    """The places of sentences in batches of similar length, so that there is little padding."""
+    """Yield the places of sentences in batches of similar length, so that there is little padding."""
     order = sorted(range(len(tokens)), key=lambda index: len(tokens[index]))
     for first in range(0, len(order), batch):
         yield order[first : first + batch]

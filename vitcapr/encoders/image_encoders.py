@@ -75,15 +75,18 @@ def load_image_encoder(
 
 
 class StoredArrays:
-    """An image encoder that also returns hidden layers, from the same forward pass as its last layer, and of all
-    patches the means of the cells of a square grid, or none.
+    """An image encoder that also returns hidden layers, from the same forward pass as its last layer.
+
+    It can pool the patches to the means of the cells of a square grid, or leave them out.
 
     Layer k, counted from 1, adds ``cls_k (D,)`` and ``patches_k (P, D)``: what layer k hands to the next one, before
     any final normalisation. Where ``cls`` is not a token, ``cls_k`` is the mean of the patches.
     """
 
     def __init__(self, encoder: ImageEncoder, layers: Sequence[int], patches: Patches, folder: Path) -> None:
-        """Args:
+        """Wrap an encoder.
+
+        Args:
             layers: the numbers of the layers, increasing.
             patches: ``all``, ``none``, or the side of the grid.
             folder: the checkpoint, for messages.

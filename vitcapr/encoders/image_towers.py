@@ -62,7 +62,9 @@ class Backbone:
         dtype: torch.dtype,
         device: torch.device | None = None,
     ) -> None:
-        """Args:
+        """Load a checkpoint.
+
+        Args:
             folder: a checkpoint in transformers' format, weights as safetensors.
             size: height and width of the images; if they differ from the checkpoint's, position embeddings are
                 interpolated.
@@ -113,8 +115,10 @@ class Backbone:
         self.shapes = {name: tuple(array.shape[1:]) for name, array in arrays.items()}
 
     def require_cls(self) -> None:
-        """Raises:
-        UserError: the network has no CLS token.
+        """Check that the network has a CLS token.
+
+        Raises:
+            UserError: the network has no CLS token.
         """
         if not self.prefix:
             what = f"the network ({self._type}) has no CLS token"
@@ -136,7 +140,7 @@ class Backbone:
 
     @torch.inference_mode()
     def features(self, pixels: Tensor) -> dict[str, Tensor]:
-        """The arrays of a store: ``patches (B, P, D)`` and ``cls (B, D)``."""
+        """Return the arrays of a store: ``patches (B, P, D)`` and ``cls (B, D)``."""
         hidden, pooled, _ = self._output(pixels)
         patches = hidden[:, self.prefix :]
         if self._pools and pooled is not None:
@@ -175,8 +179,10 @@ def load_with_transformers(
     dtype: torch.dtype,
     device: torch.device,
 ) -> ImageEncoder:
-    """The image encoder of a checkpoint of this kind; see
-    :func:`~vitcapr.encoders.image_encoders.load_image_encoder`."""
+    """Return the image encoder of a checkpoint of this kind.
+
+    See :func:`~vitcapr.encoders.image_encoders.load_image_encoder`.
+    """
     if output == "hidden":
         return Backbone(folder, size, dtype, device)
     config = read_config(folder)
@@ -204,7 +210,7 @@ def load_with_transformers(
 
 
 def _query_tokens(model: Any, pool: Pool | None, options: Mapping[str, Any]) -> Callable[[Tensor], dict[str, Tensor]]:
-    """Of BLIP-2; ``pool`` None: projected to the space of images and texts."""
+    """Return a function for the query tokens of BLIP-2, projected to the image-text space if ``pool`` is None."""
 
     def run(pixels: Tensor) -> dict[str, Tensor]:
         patches = model.vision_model(pixels, **options).last_hidden_state
@@ -223,7 +229,7 @@ def _query_tokens(model: Any, pool: Pool | None, options: Mapping[str, Any]) -> 
 
 
 def _load(folder: Path, config: Any, size: tuple[int, int], dtype: torch.dtype) -> Any:
-    """The image encoder, without the rest of the checkpoint."""
+    """Return the image encoder, without the rest of the checkpoint."""
     if config.model_type == "blip-2":
         return load_part(Blip2VisionModel, folder, config=config.vision_config, dtype=dtype, strip="vision_model")
     if hasattr(config, "mask_ratio"):
@@ -252,6 +258,6 @@ def _check_timm(config: Any, folder: Path) -> None:
 
 
 def _vision(config: Any) -> Any:
-    """The configuration of the image encoder."""
+    """Return the configuration of the image encoder."""
     part = getattr(config, "vision_config", getattr(config, "image_config", None))
     return config if part is None or isinstance(part, dict) else part

@@ -1,4 +1,4 @@
-"""What a checkpoint is, by its ``config.json`` and the names of its files: no weights are read, and no torch.
+"""Kind of a checkpoint, from its ``config.json`` and the names of its files, without weights or torch.
 
 An output of an image encoder:
 
@@ -68,13 +68,13 @@ def read_model_config(folder: Path) -> dict[str, Any]:
 
 
 def open_clip_config(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The configuration of a model of open_clip and of its preprocessing."""
+    """Return the configuration of a model of open_clip and of its preprocessing."""
     content = json.loads((folder / OPEN_CLIP_CONFIG).read_text(encoding="utf-8"))
     return content["model_cfg"], content.get("preprocess_cfg", {})
 
 
 def image_kind(folder: Path) -> str:
-    """A key of :data:`OUTPUTS`. What ``config.json`` does not tell is taken for a ViT."""
+    """Return a key of :data:`OUTPUTS`. What ``config.json`` does not tell is taken for a ViT."""
     config = read_model_config(folder)
     if not config and (folder / OPEN_CLIP_CONFIG).is_file():
         return "open-clip"
@@ -86,8 +86,10 @@ def image_kind(folder: Path) -> str:
 
 
 def library(folder: Path, pooled: bool = True) -> str | None:
-    """The optional library that reads a checkpoint, and its version, with which its features may change; None:
-    transformers alone reads it. ``pooled``: whether ``modules.json`` counts."""
+    """Return the optional library that reads a checkpoint, with its version; None if transformers reads it.
+
+    Features may change with that version. ``pooled`` says whether ``modules.json`` counts.
+    """
     name = {"timm": "timm", "open-clip": "open-clip-torch"}.get(image_kind(folder))
     if name is None and pooled and (folder / MODULES).is_file():
         name = "sentence-transformers"
@@ -97,7 +99,7 @@ def library(folder: Path, pooled: bool = True) -> str | None:
 
 
 def has_cls_token(folder: Path, kind: Kind) -> bool:
-    """Whether a network has a CLS token, as far as its configuration says."""
+    """Return whether a network has a CLS token, as far as its configuration says."""
     model = str(read_model_config(folder).get("model_type"))
     known = image_kind(folder) if kind == "auto" else kind
     if "timm:" in str(folder):
@@ -190,7 +192,7 @@ def check_room(folder: Path, max_length: int, room: int | None) -> None:
 
 
 def weight_files(folder: Path) -> list[Path]:
-    """The files of the weights, in name order.
+    """Return the files of the weights, in name order.
 
     Raises:
         UserError: there are no safetensors.

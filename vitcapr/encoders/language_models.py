@@ -28,7 +28,7 @@ class Pieces:
         self._pieces = cache(self._cut)
 
     def cut(self, words: Iterable[str]) -> list[str]:
-        """The pieces of a caption. Words of which a piece is not a whole character are left out."""
+        """Return the pieces of a caption. Words of which a piece is not a whole character are left out."""
         return [piece for word in words for piece in self._pieces(word)]
 
     def _cut(self, word: str) -> list[str]:
@@ -46,12 +46,12 @@ class Pieces:
         return ids
 
     def rows(self, pieces: Iterable[str]) -> tuple[int, ...]:
-        """The row of each piece in the embedding of the language model, behind those of pad, start and end."""
+        """Return the row of each piece in the embedding of the language model, behind those of pad, start and end."""
         return (self._end, self._begin, self._end, *(self._rows[piece] for piece in pieces))
 
 
 def special_rows(tokenizer: Any, folder: Path) -> tuple[int, int]:
-    """The tokens that begin and end a text; where there is one of them, it does both."""
+    """Return the tokens that begin and end a text; where there is one of them, it does both."""
     tokens = [token for token in (tokenizer.bos_token_id, tokenizer.eos_token_id) if token is not None]
     if not tokens:
         what = "the language model has no token that begins or ends a text"
@@ -60,8 +60,10 @@ def special_rows(tokenizer: Any, folder: Path) -> tuple[int, int]:
 
 
 def load_judge(source: str, revision: str, device: str) -> Callable[[Sequence[str]], NDArray[np.float64]]:
-    """The log-likelihood of captions under a language model that sees no image, in nats: the sum over the tokens after
-    the start token, in float32. An end token is not scored, because a caption rarely ends a text.
+    """Return a function from captions to their log-likelihoods under a language model that sees no image.
+
+    In nats: the sum over the tokens after the start token, in float32. An end token is not scored, because a caption
+    rarely ends a text.
 
     Raises:
         UserError: the language model is not found, has no safetensors, or has no token that begins a text.
@@ -88,7 +90,7 @@ def load_judge(source: str, revision: str, device: str) -> Callable[[Sequence[st
 
 
 def load_causal(folder: Path, dtype: torch.dtype, attention: str | None = None) -> Any:
-    """A causal language model of transformers.
+    """Return a causal language model of transformers.
 
     Raises:
         UserError: the checkpoint holds none.

@@ -1,4 +1,4 @@
-"""What decides the features of an image, as attributes of a store; and the same features of other photographs."""
+"""Recipe of image features, as attributes of a store; and the same features of other photographs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from vitcapr.plugins import plugins
 
 @dataclass(frozen=True)
 class ImageRecipe:
-    """How images become features.
+    """Recipe from images to features.
 
     Attributes:
         folder: of the checkpoint.
@@ -105,7 +105,7 @@ def load_described(
     device: torch.device,
     layers: Sequence[int],
 ) -> ImageEncoder:
-    """The encoder that the attributes of a store describe."""
+    """Return the encoder that the attributes of a store describe."""
     return load_image_encoder(
         folder,
         kind=attributes.get("reader", "auto"),
@@ -129,14 +129,16 @@ class PhotographEncoder:
         self._layer, self.grid, self.dim = layer, backbone.grid, backbone.shapes["cls"][0]
 
     def encode(self, pictures: Sequence[Image.Image]) -> dict[str, Tensor]:
-        """``cls: (B, D)`` and, if the store has them, ``patches: (B, P, D)``: float32 on the backbone's device, rounded
-        as in the store. The B RGB images may have any sizes."""
+        """Return ``cls: (B, D)`` and, if the store has them, ``patches: (B, P, D)`` of B RGB images.
+
+        They are float32 on the backbone's device, rounded as in the store. The images may have any sizes.
+        """
         pixels = torch.from_numpy(np.stack([self._preprocessing.prepared(picture) for picture in pictures]))
         return self.features(to_device(pixels, self._backbone.device))
 
     @torch.inference_mode()
     def features(self, pixels: Tensor) -> dict[str, Tensor]:
-        """The same of prepared pixels (B, H, W, 3) uint8 on the backbone's device."""
+        """Return the same of prepared pixels (B, H, W, 3) uint8 on the backbone's device."""
         features = self._backbone.features(self._preprocessing.normalise(pixels, self._backbone.dtype))
         if self._layer is not None:
             of_layer = zip(("cls", "patches"), arrays_of_layer(self._layer), strict=True)
@@ -148,14 +150,14 @@ class PhotographEncoder:
         return dequantise(*quantise(features)) if dtype == "int8" else features.to(DTYPES[dtype])
 
     def seen(self, picture: Image.Image) -> Image.Image:
-        """The part of the picture that the patches cover: the whole picture, or the part that the crop keeps."""
+        """Return the part of the picture that the patches cover: the whole picture, or the part that the crop keeps."""
         return picture if self._preprocessing.crop is None else Image.fromarray(self._preprocessing.prepared(picture))
 
 
 def open_like(
     attributes: Mapping[str, Any], device: torch.device, source: str | None = None, layer: int | None = None
 ) -> PhotographEncoder:
-    """An encoder that computes the features of a photograph like those of a store.
+    """Return an encoder that computes the features of a photograph like those of a store.
 
     Args:
         attributes: of the store.
@@ -179,7 +181,7 @@ def open_like(
 
 
 def preprocessing_of(attributes: Mapping[str, Any]) -> Preprocessing:
-    """The preprocessing of a store, from its attributes."""
+    """Return the preprocessing of a store, from its attributes."""
     stated = attributes["preprocessing"].items()
     values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in stated}
     return Preprocessing(**values)

@@ -14,7 +14,7 @@ _BF16_FLAGS = {"amx_bf16", "avx512_bf16"}
 
 
 def resolve_device(name: str) -> torch.device:
-    """The device; ``auto`` is the GPU if there is one.
+    """Return the device; ``auto`` is the GPU if there is one.
 
     Raises:
         UserError: the name is ``cuda``, and there is no GPU; or it is another.
@@ -30,8 +30,10 @@ def resolve_device(name: str) -> torch.device:
 
 @cache
 def cpu_has_bfloat16(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
-    """Whether the CPU has bfloat16 matrix instructions (AMX or AVX512-BF16). Emulated bfloat16 is slower than
-    float32."""
+    """Return whether the CPU has bfloat16 matrix instructions (AMX or AVX512-BF16).
+
+    Emulated bfloat16 is slower than float32.
+    """
     try:
         lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -41,7 +43,7 @@ def cpu_has_bfloat16(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
 
 
 def resolve_dtype(name: str, device: torch.device) -> torch.dtype:
-    """The dtype of a name; ``auto`` is bfloat16 if the hardware supports it, else float32.
+    """Return the dtype of a name; ``auto`` is bfloat16 if the hardware supports it, else float32.
 
     Raises:
         UserError: no such dtype.
@@ -60,12 +62,12 @@ def dtype_name(dtype: torch.dtype) -> str:
 
 
 def autocast(device: torch.device, dtype: torch.dtype) -> torch.autocast:
-    """torch's autocast to ``dtype``; none for float32."""
+    """Torch's autocast to ``dtype``; none for float32."""
     return torch.autocast(device.type, dtype=dtype, enabled=dtype != torch.float32)
 
 
 def memory_line(model: torch.nn.Module, device: torch.device) -> str:
-    """A line with the peak memory of this process and the size of the weights."""
+    """Return a line with the peak memory of this process and the size of the weights."""
     numbers = sum(parameter.numel() for parameter in model.parameters())
     weights = sum(parameter.numel() * parameter.element_size() for parameter in model.parameters())
     unit = 1 if sys.platform == "darwin" else 1024

@@ -100,8 +100,10 @@ class Preprocessing:
     def _resize_to_crop(
         self, image: Image.Image, resized: tuple[int, int], crop: tuple[int, int], resample: Image.Resampling
     ) -> Image.Image:
-        """The centre crop of the resized picture, from the pixels that it needs: where the shorter side is enlarged,
-        the longer side of a narrow picture has millions of pixels."""
+        """Return the centre crop of the resized picture, from the pixels that it needs.
+
+        Where the shorter side is enlarged, the longer side of a narrow picture has millions of pixels.
+        """
         spans, parts = [], []
         for length, whole, kept in zip((image.height, image.width), resized, crop, strict=True):
             start = self._offset(whole, kept)
@@ -116,7 +118,7 @@ class Preprocessing:
         return part.resize((crop[1], crop[0]), resample, box=(x, y, x_end, y_end))
 
     def prepared(self, image: Image.Image) -> np.ndarray:
-        """The pixels of the model's input for a picture, (H, W, 3) uint8."""
+        """Return the pixels of the model's input for a picture, (H, W, 3) uint8."""
         pixels = np.empty((*self.size, 3), np.uint8)
         self.prepare(image, pixels)
         return pixels
@@ -146,7 +148,7 @@ def read_preprocessing(
     interpolation: str | None = None,
     mirror: bool = False,
 ) -> tuple[Preprocessing, str | None]:
-    """The preprocessing of the checkpoint in ``folder``, with the changes of the configuration.
+    """Return the preprocessing of the checkpoint in ``folder``, with the changes of the configuration.
 
     Args:
         model_size: height and width in the model's configuration; used if the processor has no size.
@@ -172,7 +174,10 @@ def read_preprocessing(
 
 
 def _described(folder: Path, model_size: tuple[int, int]) -> tuple[Mapping[str, Any] | None, Path]:
-    """What the checkpoint says of its pictures, in the words of transformers, if it says anything, and its file."""
+    """Return the preprocessing that the checkpoint states, in transformers' words, and its file.
+
+    The preprocessing is None if the checkpoint states none.
+    """
     kind, config = image_kind(folder), folder / "config.json"
     path = next((folder / name for name in PROCESSORS if (folder / name).is_file()), None)
     if path is None and kind == "open-clip":
@@ -193,7 +198,7 @@ def _described(folder: Path, model_size: tuple[int, int]) -> tuple[Mapping[str, 
 
 
 def _read_timm(stated: Mapping[str, Any]) -> dict[str, Any]:
-    """timm's evaluation: resize to the model's size over ``crop_pct``, then crop the centre."""
+    """Timm's evaluation: resize to the model's size over ``crop_pct``, then crop the centre."""
     size, mode = stated["input_size"][1:], stated.get("crop_mode") or "center"
     edges = [math.floor(length / (stated.get("crop_pct") or _TIMM_SHARE)) for length in size]
     resize = {"center": {"shortest_edge": edges[0]}, "squash": _sides(edges)}.get(mode, {mode: edges})

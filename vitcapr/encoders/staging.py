@@ -17,7 +17,7 @@ def host_buffer(shape: Sequence[int], dtype: torch.dtype, device: torch.device) 
 
 
 def for_device(values: np.ndarray, device: torch.device | None) -> Tensor:
-    """The values in host memory, pinned where a GPU copies it."""
+    """Return the values in host memory, pinned where a GPU copies it."""
     tensor = torch.from_numpy(values)
     return tensor.pin_memory() if device is not None and device.type == "cuda" else tensor
 
@@ -47,7 +47,7 @@ def to_host(tensor: Tensor, host: Tensor) -> None:
 
 
 def copies_to_host(device: torch.device) -> Callable[[], None]:
-    """A function that any thread may call, and that waits for all copies by :func:`to_host` before this call."""
+    """Return a function that any thread may call, and that waits for all copies by :func:`to_host` before this call."""
     if device.type != "cuda":
         return lambda: None
     event = torch.cuda.Event(blocking=True)
@@ -56,12 +56,12 @@ def copies_to_host(device: torch.device) -> Callable[[], None]:
 
 
 def kept_rows(kept: Tensor, count: int) -> Tensor:
-    """The numbers of the rows of ``kept: (B,)`` bool that are true, ``count`` in all. The device is not asked again."""
+    """Return the numbers of the true rows of ``kept: (B,)``, ``count`` in all, without asking the device again."""
     return kept.sort(descending=True, stable=True).indices[:count]
 
 
 def _streams(device: torch.device) -> tuple[torch.cuda.Stream, torch.cuda.Stream]:
-    """For copies to a GPU, and from it."""
+    """Return the streams for copies to a GPU, and from it."""
     return _copy_streams(torch.cuda.current_device() if device.index is None else device.index)
 
 

@@ -48,8 +48,10 @@ _BATCH = 64
 
 
 class TextEncoder:
-    """Turns sentences into vectors of length ``dim``; made by :class:`TextRecipe`. ``prompt`` precedes each
-    sentence, which is put into lower case with ``lowercase`` and cut to ``longest`` tokens; ``pool`` makes the vector.
+    """Encoder of sentences into vectors of length ``dim``, made by :class:`TextRecipe`.
+
+    ``prompt`` precedes each sentence, which is put into lower case with ``lowercase`` and cut to ``longest`` tokens;
+    ``pool`` makes the vector.
     """
 
     def __init__(
@@ -69,12 +71,12 @@ class TextEncoder:
         self.dim = int(self._forward(self.tokenize(["a"])).shape[1])
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
-        """The vector of each sentence, (n, D) float32: :meth:`tokenize`, then :meth:`encode_tokens`."""
+        """Return the vector of each sentence, (n, D) float32: :meth:`tokenize`, then :meth:`encode_tokens`."""
         vectors: np.ndarray = self.encode_tokens(self.tokenize(texts)).cpu().numpy()
         return vectors
 
     def tokenize(self, texts: Sequence[str]) -> list[list[int]]:
-        """The token ids of each sentence, special tokens included, cut to the maximum length."""
+        """Return the token ids of each sentence, special tokens included, cut to the maximum length."""
         if not texts:
             return []
         whole = [self.prompt + text for text in texts]
@@ -89,8 +91,9 @@ class TextEncoder:
         return ids
 
     def encode_tokens(self, tokens: Sequence[list[int]]) -> Tensor:
-        """The vector of each sentence. Sentences of similar length share a forward pass; except for rounding, a vector
-        does not depend on the others.
+        """Return the vector of each sentence.
+
+        Sentences of similar length share a forward pass; except for rounding, a vector does not depend on the others.
 
         Returns:
             (n, D) float32 on the encoder's device, in the given order: the mean of the real tokens, the first or last
@@ -138,7 +141,7 @@ POOLS = {"mean": _mean, "cls": _first, "last": _last}
 
 @dataclass(frozen=True)
 class TextRecipe:
-    """How sentences become vectors: a text encoder, and what decides its vectors.
+    """Recipe from sentences to vectors: a text encoder and everything that decides its vectors.
 
     Attributes:
         source: a hub id or a folder, looked up under ``VITCAPR_BACKBONES`` first. Of output ``word_vectors``, a file in
@@ -163,7 +166,7 @@ class TextRecipe:
 
     @cached_property
     def checkpoint(self) -> Checkpoint:
-        """Where the encoder is; of word vectors, ``folder`` is their file.
+        """Return the place of the encoder; for word vectors, ``folder`` is their file.
 
         Raises:
             UserError: it is not found.
@@ -177,7 +180,7 @@ class TextRecipe:
 
     @property
     def pooling(self) -> str:
-        """What ``pool`` means for the checkpoint: ``modules.json``, ``mean``, ``cls`` or ``last``."""
+        """Return the pooling of the checkpoint: ``modules.json``, ``mean``, ``cls`` or ``last``."""
         published = self.output == "hidden" and (self.checkpoint.folder / MODULES).is_file()
         if self.pool in ("auto", MODULES) and published:
             return MODULES
@@ -248,8 +251,11 @@ class TextRecipe:
 
 
 def reads_lowercase(folder: Path) -> bool:
-    """Whether a text encoder was trained on lower case that its tokenizer does not make: SigLIP 2, whose tokenizer is
-    Gemma's (Tschannen et al. 2025, "SigLIP 2", section 2.1), and where sentence-transformers is told so."""
+    """Return whether a text encoder was trained on lower case that its tokenizer does not make.
+
+    This holds for SigLIP 2, whose tokenizer is Gemma's (Tschannen et al. 2025, "SigLIP 2", section 2.1), and where
+    sentence-transformers' files say so.
+    """
     path = folder / "tokenizer_config.json"
     name = str(read_json(path).get("tokenizer_class")) if path.is_file() else ""
     siglip = str(read_model_config(folder).get("model_type")).startswith("siglip")

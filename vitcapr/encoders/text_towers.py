@@ -1,5 +1,4 @@
-"""The parts of text encoders: the model of a checkpoint and its input format, the further layers of a published
-sentence encoder, and published word vectors.
+"""Parts of text encoders: the model of a checkpoint, its input format, further layers, and word vectors.
 
 Outputs of a model:
 
@@ -94,7 +93,7 @@ def _pooled(output: Any) -> Tensor:
 
 
 def open_clip_texts(folder: Path, dtype: torch.dtype, device: torch.device) -> tuple[Any, TextModel]:
-    """The tokenizer and the text half of a checkpoint of open_clip; see :func:`open_clip_checkpoint`."""
+    """Return the tokenizer and the text half of a checkpoint of open_clip; see :func:`open_clip_checkpoint`."""
     model, tokenizer = open_clip_checkpoint(folder, dtype, device)
     room = tokenizer.context_length
     text = TextModel(model, lambda input_ids: model.encode_text(input_ids, normalize=False), room, padded_to=room)
@@ -124,7 +123,7 @@ class OpenClipTokenizer:
 
 @dataclass(frozen=True)
 class Published:
-    """How sentences are meant to be encoded.
+    """Encoding of sentences that a published checkpoint asks for.
 
     Attributes:
         lowercase: whether sentences are put into lower case.
@@ -137,12 +136,12 @@ class Published:
     default: str
 
     def prompt(self, choice: str | None) -> str:
-        """The prompt of a choice in the configuration: None, the name of a prompt, or a text."""
+        """Return the prompt of a choice in the configuration: None, the name of a prompt, or a text."""
         return self.default if choice is None else self.prompts.get(choice, choice)
 
 
 def read_published(folder: Path) -> Published:
-    """What the files of sentence-transformers in ``folder`` say; nothing if there are none."""
+    """Return the encoding that the files of sentence-transformers in ``folder`` ask for, if there are any."""
     transformer, whole = (
         read_json(folder / name) if (folder / name).is_file() else {}
         for name in ("sentence_bert_config.json", "config_sentence_transformers.json")
@@ -155,7 +154,7 @@ def read_published(folder: Path) -> Published:
 def load_modules(
     folder: Path, dtype: torch.dtype, device: torch.device, prompt_length: int
 ) -> Callable[[Tensor, Tensor], Tensor]:
-    """A function from hidden states (B, T, D) and their mask to the vectors of sentences (B, E).
+    """Return a function from hidden states (B, T, D) and their mask to the vectors of sentences (B, E).
 
     Args:
         prompt_length: number of tokens of the prompt, which some poolings leave out.
@@ -216,16 +215,16 @@ class WordVectorEncoder:
         self.model = torch.nn.EmbeddingBag.from_pretrained(torch.from_numpy(np.stack(vectors)), mode="mean")
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
-        """The vector of each sentence, (n, D) float32: :meth:`tokenize`, then :meth:`encode_tokens`."""
+        """Return the vector of each sentence, (n, D) float32: :meth:`tokenize`, then :meth:`encode_tokens`."""
         vectors: np.ndarray = self.encode_tokens(self.tokenize(texts)).numpy()
         return vectors
 
     def tokenize(self, texts: Sequence[str]) -> list[list[int]]:
-        """The rows of the known words of each sentence, with repetitions."""
+        """Return the rows of the known words of each sentence, with repetitions."""
         return [[self._rows[word] for word in words_of(text) if word in self._rows] for text in texts]
 
     def encode_tokens(self, tokens: Sequence[list[int]]) -> Tensor:
-        """The mean over each sentence, (n, D) float32; zero for a sentence without a known word."""
+        """Return the mean over each sentence, (n, D) float32; zero for a sentence without a known word."""
         lengths = [len(of_sentence) for of_sentence in tokens]
         offsets = torch.from_numpy(np.cumsum([0, *lengths])[:-1])
         words = torch.tensor([row for of_sentence in tokens for row in of_sentence], dtype=torch.int64)

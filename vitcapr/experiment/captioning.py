@@ -36,20 +36,22 @@ class Captioning(Part):
         ]
 
     def captions(self, decodings: Iterable[str] | None = None) -> dict[str, str]:
-        """The captions of every captioner by decodings, by default those of ``run``, and rerankings, by name, with the
-        wildcard ``split``."""
+        """Return the captions of every captioner by decoding and reranking, by name, with the wildcard ``split``.
+
+        The default decodings are those of ``run``.
+        """
         sources = [*(self.models.decodings if decodings is None else decodings), *self.models.rerankings]
         captioners = self.models.representatives(self.models.captioners, "captioners")
         names = [f"{captioner}/{source}" for captioner in captioners for source in sources]
         return {name: f"{self.root}/captions/{name}/{{split}}/captions.json" for name in names}
 
     def claims(self, captions: Mapping[str, str]) -> dict[str, str]:
-        """The claims of captions beside the captions, where a room checks them."""
+        """Return the claims of captions beside the captions, where a room checks them."""
         checked = any(ask("checks_claims", self.config))
         return {name: path.replace("captions.json", "claims.json") for name, path in captions.items() if checked}
 
     def vocabulary(self, wildcards: Wildcards) -> str:
-        """The words of a captioner, or the pieces of its language model."""
+        """Return the words of a captioner, or the pieces of its language model."""
         has_pieces = hasattr(self.config.captioners[wildcards.captioner], "language_model")
         return f"{self.root}/text/{f'pieces/{wildcards.captioner}/' if has_pieces else ''}vocabulary.json"
 
@@ -57,17 +59,17 @@ class Captioning(Part):
         return self.vocabulary(wildcards).replace("vocabulary.json", "tokens.npz")
 
     def start(self, wildcards: Wildcards) -> list[str]:
-        """The captioner that training starts from."""
+        """Return the captioner that training starts from."""
         name = self.config.captioners[wildcards.captioner].start_from
         return [] if name is None else [f"{self.root}/captioners/{name}/{file}" for file in MODEL_FILES]
 
     def candidates(self, wildcards: Wildcards, split: str | None = None) -> str:
-        """The captions that a reranking reorders, of the job's split or of another one."""
+        """Return the captions that a reranking reorders, of the job's split or of another one."""
         source = self._reranking(wildcards).decoding
         return f"{self.root}/captions/{wildcards.captioner}/{source}/{split or wildcards.split}/captions.json"
 
     def reranking_weight(self, wildcards: Wildcards) -> list[str]:
-        """The weight selected on the validation split; none if it is fixed."""
+        """Return the weight selected on the validation split; none if it is fixed."""
         folder = f"{self.root}/reranking/{wildcards.captioner}/{wildcards.reranking}"
         return [f"{folder}/weight.json"] if self._reranking(wildcards).weight is None else []
 
@@ -81,7 +83,7 @@ class Captioning(Part):
         return [f"{folder}/card.json", f"{folder}/table.gz"] if "meteor" in metrics else []
 
     def compared(self, file: str) -> Callable[[Wildcards], str]:
-        """A file of the scores that a comparison starts from."""
+        """Return a file of the scores that a comparison starts from."""
 
         def path(wildcards: Wildcards) -> str:
             captioner, source = wildcards.captioner, wildcards.decoding
@@ -92,6 +94,16 @@ class Captioning(Part):
             return f"{self.root}/metrics/{captioner}/{source}/{wildcards.split}/{file}"
 
         return path
+
+    def checked_claims(self, wildcards: Wildcards) -> list[str]:
+        """List the claims of the captions of a comparison, where they are checked."""
+        files = self.claims({"": "{root}/captions/{captioner}/{decoding}/{split}/captions.json"})
+        return [path.format(root=self.root, **wildcards) for path in files.values()]
+
+    def compared_claims(self, wildcards: Wildcards) -> list[str]:
+        """List the claims of the captions that a comparison starts from."""
+        folder = self.compared("claims.json")(wildcards).replace("/metrics/", "/captions/", 1)
+        return [folder] if self.checked_claims(wildcards) else []
 
     def _reranking(self, wildcards: Wildcards) -> RerankingConfig:
         return self.config.rerankings[wildcards.reranking]
@@ -106,14 +118,14 @@ class Captioning(Part):
         ]
 
     def features(self, job: Wildcards) -> str:
-        """What a captioner looks at."""
+        """Return the features that a captioner reads."""
         return self.stores.sealed(self.config.captioners[job.captioner].backbone)
 
     def word_vectors(self, job: Wildcards) -> list[str]:
-        """The word vectors that initialise a captioner."""
+        """Return the word vectors that initialise a captioner."""
         name = getattr(self.config.captioners[job.captioner], "word_vectors", None)
         return [] if name is None else [f"{self.root}/text/word_vectors/{name}/vectors.npy"]
 
     def reranker(self, job: Wildcards) -> RetrieverConfig:
-        """The retriever of a reranking that has one."""
+        """Return the retriever of a reranking that has one."""
         return self.config.retrievers[str(self._reranking(job).retriever)]

@@ -1,4 +1,4 @@
-"""What would end a run of an experiment, found before it starts."""
+"""Problems that would end a run of an experiment, reported before it starts."""
 
 import os
 from collections import Counter
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def problems(experiment: "Experiment") -> Iterator[UserError]:
-    """What is wrong with the files and checkpoints that an experiment names."""
+    """Yield the problems of the files and checkpoints that an experiment names."""
     config, run, models = experiment.config, experiment.config.run, experiment.models
     sections = ["captioners", "retrievers", "finetuned_dual_encoders", *sections_to_run()]
     if not any(getattr(run, section) for section in [*sections, "loss_curves"]):
@@ -76,7 +76,7 @@ def _read_only_folders(experiment: "Experiment") -> Iterator[UserError]:
 
 
 def _unreadable_features(experiment: "Experiment") -> Iterator[UserError]:
-    """What models read and the stores of their backbones do not hold.
+    """Yield the arrays that models read and that the stores of their backbones lack.
 
     Raises:
         UserError: a store is not there.
@@ -111,7 +111,7 @@ def _unreadable_features(experiment: "Experiment") -> Iterator[UserError]:
 
 
 def _readers(experiment: "Experiment") -> Iterator[tuple[str, list[str], Sequence[str]]]:
-    """For each model, its key, its backbone and those of its views, and the arrays that it reads of each."""
+    """Yield the key of each model, its backbone and those of its views, and the arrays that it reads."""
     config, models = experiment.config, experiment.models
     for name in models.trained_captioners:
         captioner = config.captioners[name]
@@ -119,7 +119,7 @@ def _readers(experiment: "Experiment") -> Iterator[tuple[str, list[str], Sequenc
     for name in models.needed_retrievers:
         retriever = config.retrievers[name]
         key, views = f"retrievers.{name} (pool {retriever.image.pool})", retriever.augmented_views
-        yield key, [retriever.backbone, *views], _at_layer(retriever.image.arrays, retriever.layer)
+        yield key, [retriever.backbone, *views], _at_layer(retriever.image.needed_arrays, retriever.layer)
     yield from ask("arrays", experiment)
     if config.metrics.clip_score and models.captioners:
         yield "metrics.clip_score", [config.metrics.clip_score.backbone], ["cls"]
@@ -131,7 +131,7 @@ def _at_layer(arrays: Sequence[str], layer: int | None) -> list[str]:
 
 
 def not_done(experiment: "Experiment") -> Iterator[str]:
-    """A line for what the experiment names and a run does not do."""
+    """Yield a line for what the experiment names and a run does not do."""
     config, models, places = experiment.config, experiment.models, experiment.captioning.attentive_captioners
     yield from ask("notes", experiment)
     for name in models.captioners if models.attentive_decodings else ():
@@ -179,7 +179,7 @@ def _checkpoints(experiment: "Experiment") -> Iterator[tuple[str, str, Callable[
 
 
 def too_many_pairs(experiment: "Experiment", captions: int) -> Iterator[UserError]:
-    """The settings that ask for more training pairs than there are captions of training images."""
+    """Yield the settings that ask for more training pairs than there are captions of training images."""
     config = experiment.config
     asked = {
         f"retrievers.{name}.training.pairs": config.retrievers[name].training.pairs
@@ -193,7 +193,7 @@ def too_many_pairs(experiment: "Experiment", captions: int) -> Iterator[UserErro
 
 
 def endless_warm_ups(experiment: "Experiment", images: int) -> Iterator[str]:
-    """A line for each phase, over so many training images, whose learning rate does not arrive."""
+    """Yield a line for each phase, over so many training images, whose learning rate does not arrive."""
     config, models = experiment.config, experiment.models
     trained: dict[str, Any] = {f"captioners.{name}": config.captioners[name] for name in models.trained_captioners}
     trained |= {f"retrievers.{name}": config.retrievers[name] for name in models.needed_retrievers}
@@ -207,7 +207,7 @@ def endless_warm_ups(experiment: "Experiment", images: int) -> Iterator[str]:
 
 
 def empty_splits(experiment: "Experiment", sizes: Counter[str]) -> Iterator[UserError]:
-    """The splits without an image that a run needs.
+    """Yield the splits without an image that a run needs.
 
     Args:
         sizes: the number of images of each split.

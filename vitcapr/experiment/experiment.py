@@ -55,7 +55,7 @@ class Experiment:
         *,
         on_cluster: bool = False,
     ) -> "Experiment":
-        """The experiment of a configuration. Its results are written to a folder of ``results``.
+        """Return the experiment of a configuration. Its results are written to a folder of ``results``.
 
         Raises:
             UserError: a key is unknown, a value is wrong, sections contradict each other, a file is missing, or a
@@ -68,7 +68,7 @@ class Experiment:
 
     @property
     def contents(self) -> str:
-        """What a run makes, in one line, and what it leaves out, a line each."""
+        """Describe the products of a run in one line, and everything that it leaves out, a line each."""
         images = self.dataset.size_line or f"data set {self.config.data.dataset}"
         line = (
             f"{self.name}: {images}; backbones: {len(self.models.backbones)}, "
@@ -98,12 +98,15 @@ class Experiment:
 
 
 def load_experiment(*configfiles: Path) -> Experiment:
-    """The experiment of ``configfiles``, merged as Snakemake merges them; without files, that of ``config.yaml``."""
+    """Return the experiment of ``configfiles``, merged as Snakemake merges them.
+
+    Without files, the experiment of ``config.yaml``.
+    """
     return Experiment.from_config(read_merged(*configfiles), where=names_of(configfiles))
 
 
 def read_config(*configfiles: Path) -> ExperimentConfig:
-    """The configuration of these files, before the check of the files and checkpoints that it names."""
+    """Return the configuration of these files, before the check of the files and checkpoints that it names."""
     return _parsed(read_merged(*configfiles), names_of(configfiles))
 
 
@@ -112,7 +115,7 @@ def _parsed(values: Mapping[str, Any], where: object) -> ExperimentConfig:
 
 
 def names_of(configfiles: Sequence[Path]) -> str:
-    """The files of a configuration as a message names them, from the working folder on."""
+    """Return the files of a configuration as a message names them, from the working folder on."""
     return ", ".join(map(from_here, configfiles or [Path("config.yaml")]))
 
 
@@ -135,7 +138,10 @@ def source_of_configuration(workflow: Any) -> str:
 
 
 def read_merged(*configfiles: Path) -> dict[str, Any]:
-    """The values of ``configfiles``, each merged over those before it; without files, those of ``config.yaml``."""
+    """Return the values of ``configfiles``, each merged over those before it.
+
+    Without files, the values of ``config.yaml``.
+    """
     from snakemake.utils import update_config
 
     values: dict[str, Any] = {}

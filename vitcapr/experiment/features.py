@@ -45,11 +45,11 @@ class Features(Part):
 
     @cached_property
     def stored(self) -> dict[str, Stored]:
-        """What the store of each backbone holds."""
+        """Contents of the store of each backbone."""
         return {name: stored_by(self.config, name, self.results) for name in self.models.backbones}
 
     def sealed(self, backbone: str) -> str:
-        """The sealed image features of a backbone."""
+        """Return the sealed image features of a backbone."""
         return f"{self.root}/features/{backbone}/manifest.json"
 
     def sealed_views(self, backbones: Iterable[str]) -> list[str]:
@@ -59,31 +59,31 @@ class Features(Part):
         return [] if encoder is None else [f"{self.root}/text_features/{encoder}/manifest.json"]
 
     def parts(self, wildcards: Wildcards) -> list[str]:
-        """The parts of an extraction that several jobs share."""
+        """Return the parts of an extraction that several jobs share."""
         tasks = range(self.config.features.tasks)
         return [f"{self.root}/features/{wildcards.backbone}/parts/{task}.json" for task in tasks]
 
     def adopted_store(self, encoder: BackboneConfig | TextEncoderConfig) -> str:
-        """The sealed manifest of the store that is the source of an encoder."""
+        """Return the sealed manifest of the store that is the source of an encoder."""
         return str(find_store(encoder.source.removeprefix(ADOPTED), self.results))
 
     def stores(self, _: Wildcards) -> str:
-        """The folder of all stores."""
+        """Return the folder of all stores."""
         return str(stores_root(self.results))
 
     def trained_backbone(self, name: str) -> list[str]:
-        """The files of a backbone, if the experiment trains it."""
+        """Return the files of a backbone, if the experiment trains it."""
         trained = self.models.is_trained(name)
         return [f"{self.root}/backbones/{TRAINED}/{file}" for file in BACKBONE_FILES] if trained else []
 
     def backbone_source(self, name: str) -> str:
-        """A hub id or a folder."""
+        """Return a hub id or a folder."""
         return (
             f"{self.root}/backbones/{TRAINED}" if self.models.is_trained(name) else self.config.backbones[name].source
         )
 
     def clip_features(self, _: Wildcards) -> list[str]:
-        """The image features of CLIPScore."""
+        """Return the image features of CLIPScore."""
         clip = self.config.metrics.clip_score
         return [] if clip is None else [self.sealed(clip.backbone)]
 
@@ -96,7 +96,7 @@ class Features(Part):
 
 
 def stored_by(config: ExperimentConfig, name: str, results: Path) -> Stored:
-    """What the store of the backbone ``name`` holds.
+    """Return the contents of the store of the backbone ``name``.
 
     Raises:
         UserError: the store that is its source is not there, or the network has fewer patches than are to be stored.
@@ -121,7 +121,10 @@ def stored_by(config: ExperimentConfig, name: str, results: Path) -> Stored:
 
 
 def _extracted(name: str, backbone: BackboneConfig, kind: str, vision: Mapping[str, Any]) -> Stored:
-    """What extraction will write; ``kind`` is auto for a checkpoint that is not on this machine."""
+    """Return the contents that extraction will write.
+
+    ``kind`` is auto for a checkpoint that is not on this machine.
+    """
     if backbone.output != "hidden":
         with_patches = backbone.output == "qformer" or kind not in OUTPUTS or kind == "blip-2"
         return Stored({"cls": (), "patches": ()} if with_patches else {"cls": ()}, NO_GRID)

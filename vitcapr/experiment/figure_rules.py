@@ -70,7 +70,7 @@ class FigureRule:
 
     @property
     def constraints(self) -> dict[str, str]:
-        """Which values each wildcard takes."""
+        """Return the values that each wildcard takes."""
         each = list(self.figure.each(self.experiment))
         return {name: one_of(unique(wildcards[name] for wildcards in each)) for name in self.wildcards}
 
@@ -85,5 +85,5 @@ class FigureRule:
         return {**stage(**self.figure.values(self.experiment), **self._named), "caption": self.caption}
 
     def caption(self, wildcards: Any, threads: int) -> str:  # noqa: ARG002
-        """The parameter ``threads`` keeps a changed caption from triggering a re-run in Snakemake."""
+        """Return the parameter ``threads`` keeps a changed caption from triggering a re-run in Snakemake."""
         return self.figure.caption.format(**{name: getattr(wildcards, name) for name in self.wildcards})

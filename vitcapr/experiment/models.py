@@ -51,7 +51,7 @@ class Models(ScoredModels):
         return unique(self.config.run.rerankings)
 
     def rerankings_by(self, kind: str) -> list[str]:
-        """The rerankings by a ``retriever``, or by the references (``oracle``)."""
+        """Return the rerankings by a ``retriever``, or by the references (``oracle``)."""
         return [name for name in self.rerankings if self.config.rerankings[name].by == kind]
 
     @property
@@ -108,7 +108,7 @@ class Models(ScoredModels):
         return [name for name in self.backbones if not self.config.backbones[name].is_adopted]
 
     def is_trained(self, backbone: str) -> bool:
-        """Whether the experiment trains this backbone."""
+        """Return whether the experiment trains this backbone."""
         return self.config.backbones[backbone].source == TRAINED
 
     @property
@@ -129,9 +129,8 @@ class Models(ScoredModels):
     @property
     def scoring_encoders(self) -> list[str]:
         """The text encoders that score captions."""
-        metrics = self.config.metrics
-        used = (metrics.clip_score, metrics.sentence_similarity, metrics.bert_score)
-        return [each.text_encoder for each in used if each is not None]
+        clip_score = self.config.metrics.clip_score
+        return [clip_score.text_encoder] if clip_score else []
 
     @property
     def word_vectors(self) -> list[str]:
@@ -159,7 +158,7 @@ class Models(ScoredModels):
         return [name for name in self.decodings if self.config.decodings[name].attention]
 
     def representatives(self, names: Iterable[str], *kinds: str) -> list[str]:
-        """Of models that differ only in their seed, the first. Figures show these; tables list all models.
+        """Return the first of all models that differ only in their seed; figures show it, tables list all.
 
         Args:
             kinds: the sections of the configuration that contain ``names``.
@@ -171,7 +170,7 @@ class Models(ScoredModels):
         return list(first.values())
 
     def trained(self, section: str) -> list[str]:
-        """The models of a section that the experiment trains; of models that differ only in their seed, the first."""
+        """Return the trained models of a section; of models that differ only in their seed, the first."""
         if section == "backbones":
             return [TRAINED] if any(map(self.is_trained, [*self.backbones, *self.pixel_backbones])) else []
         names = {

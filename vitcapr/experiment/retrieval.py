@@ -20,18 +20,18 @@ class Retrieval(Part):
     stores: Features
 
     def features(self, job: Wildcards) -> str:
-        """What a retriever looks at."""
+        """Return the features that a retriever reads."""
         return self.stores.sealed(self.config.retrievers[job.retriever].backbone)
 
     def augmented_views(self, job: Wildcards) -> list[str]:
         return self.stores.sealed_views(self.config.retrievers[job.retriever].augmented_views)
 
     def text_features(self, job: Wildcards) -> list[str]:
-        """The captions of a retriever as vectors, where it reads such."""
+        """Return the captions of a retriever as vectors, where it reads such."""
         return self.stores.text_features(self.config.retrievers[job.retriever].text.text_encoder)
 
     def word_vectors(self, job: Wildcards) -> list[str]:
-        """The word vectors that initialise the text tower of a retriever."""
+        """Return the word vectors that initialise the text tower of a retriever."""
         name = getattr(self.config.retrievers[job.retriever].text, "word_vectors", None)
         return [] if name is None else [f"{self.root}/text/word_vectors/{name}/vectors.npy"]
 
@@ -43,7 +43,7 @@ class Retrieval(Part):
 
     @property
     def compared(self) -> dict[str, dict[str, str]]:
-        """For each language, the models to draw side by side and the names of their embeddings."""
+        """Models to draw together, with the names of their embeddings, for each language."""
         models: dict[str, dict[str, str]] = {}
         for name in self.models.representatives(unique(self.config.run.compared), *RANKED):
             for language, embedded in self.models.by_language(name).items():
@@ -52,7 +52,7 @@ class Retrieval(Part):
 
     @property
     def pair_families(self) -> dict[str, list[str]]:
-        """For each retriever with a varied number of training pairs, the retrievers that a grid made of it."""
+        """Retrievers that a grid made by varying the number of training pairs, for each base retriever."""
         variants = self.config.variants.get("retrievers", {})
         varied = {variant.of for variant in variants.values() if PAIRS in variant.vary}
         families: dict[str, list[str]] = {}
@@ -74,15 +74,15 @@ class Retrieval(Part):
         return {name: systems.get(name, name) for name in names}
 
     def embeddings(self, model: str, split: str) -> str:
-        """A model's embeddings of a split."""
+        """Return a model's embeddings of a split."""
         return f"{self.root}/embeddings/{model}/{split}/embeddings.npz"
 
     def scored_embeddings(self, wildcards: Wildcards) -> str:
-        """The embeddings that are scored under a name, with or without a query bank."""
+        """Return the embeddings that are scored under a name, with or without a query bank."""
         return self.embeddings(self._embedded(wildcards), wildcards.split)
 
     def pooled_embeddings(self, wildcards: Wildcards) -> list[str]:
-        """The embeddings of the queries' split and of the splits of distractors."""
+        """Return the embeddings of the queries' split and of the splits of distractors."""
         return [self.embeddings(self._embedded(wildcards), split) for split in self.models.pooled_splits]
 
     def query_bank(self, wildcards: Wildcards) -> list[str]:
@@ -118,11 +118,11 @@ class Finetuning(Part):
     stores: Features
 
     def backbone(self, job: Wildcards) -> list[str]:
-        """The files of the backbone to fine-tune, if the experiment trains it."""
+        """Return the files of the backbone to fine-tune, if the experiment trains it."""
         return self.stores.trained_backbone(self._model(job).image.backbone)
 
     def source(self, job: Wildcards) -> str:
-        """The backbone to fine-tune: a hub id or a folder."""
+        """Return the backbone to fine-tune: a hub id or a folder."""
         return self.stores.backbone_source(self._model(job).image.backbone)
 
     def pixels(self, job: Wildcards) -> str:
@@ -133,11 +133,11 @@ class Finetuning(Part):
         return {name: f"{self.root}/tokenizers/{name}/tokenizer.json" for name in names}
 
     def tags(self, job: Wildcards) -> list[str]:
-        """The parts of speech, for a model that adds them."""
+        """Return the parts of speech, for a model that adds them."""
         return [f"{self.root}/text/tags/tags.npz"] if any(each.tags for each in self._model(job).text.values()) else []
 
     def pairs(self, job: Wildcards) -> list[str]:
-        """The texts before cleaning, whose punctuation divides captions into segments."""
+        """Return the texts before cleaning, whose punctuation divides captions into segments."""
         segmented = any(tower.segments for tower in self._model(job).text.values())
         cleaned = self.config.data.dataset == "pairs"
         return [f"{self.root}/data/pairs.parquet"] if segmented and cleaned else []

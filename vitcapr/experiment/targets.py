@@ -80,6 +80,7 @@ class Targets(Part):
         return [
             *(f"{root}/{file}" for file in ("summary.csv", "tables/scores.md", "index.html")),
             *self.comparisons,
+            *(path.replace(".csv", ".md") for path in self.differences),
             *self.spreads,
             *([f"{root}/tables/ablations.md"] if run.ablations else []),
             *ask("tables", self.experiment),
@@ -106,9 +107,30 @@ class Targets(Part):
             "claims": {name: path.format(split=split) for name, path in captioning.claims(captions).items()},
             "attention": {name: f"{root}/captions/{name}/{split}/attention.npz" for name in attention[:1]},
             "embeddings": {name: self.experiment.retrieval.embeddings(name, split) for name in ranked},
-            "ranks": {name: f"{root}/metrics/retrieval/{name}/{split}/ranks.npz" for name in ranked},
+            "ranks": self.compared_ranks,
             "histories": {model: f"{root}/{model}/history.csv" for model in histories},
         }
+
+    @property
+    def compared_ranks(self) -> dict[str, str]:
+        """The ranks of the retrieval models of the first page."""
+        ranked = self.models.representatives(self.models.ranked, *RANKED)
+        return {name: f"{self.root}/metrics/retrieval/{name}/{self.page_split}/ranks.npz" for name in ranked}
+
+    @property
+    def differences(self) -> list[str]:
+        """The paired differences, where there are any."""
+        return (
+            [f"{self.root}/tables/differences.csv"]
+            if self.compared["comparisons"] or len(self.compared_ranks) > 1
+            else []
+        )
+
+    @property
+    def compared(self) -> dict[str, list[str]]:
+        """The files of the paired differences, by the stage's parameters."""
+        comparisons = [path for path in self.comparisons if f"/{self.page_split}/" in path]
+        return {"comparisons": comparisons, "ranks": list(self.compared_ranks.values())}
 
     @property
     def page_split(self) -> str:
@@ -118,13 +140,12 @@ class Targets(Part):
     @property
     def page_inputs(self) -> dict[str, list[str]]:
         """The inputs of the first page, by the stage's parameters."""
-        comparisons = [path for path in self.comparisons if f"/{self.page_split}/" in path]
         files = {name: list_files(each) for name, each in self.page_files.items()}
-        return files | {"comparisons": comparisons, "sections": list(ask("page", self.experiment))}
+        return files | {"differences": self.differences, "sections": list(ask("page", self.experiment))}
 
 
 def run_again(configfiles: list[Path], changes: Mapping[str, Any]) -> str:
-    """The command that runs an experiment.
+    """Return the command that runs an experiment.
 
     >>> run_again([Path("experiments/bert-vit.yaml")], {"seed": 3})
     'snakemake --cores all --configfile experiments/bert-vit.yaml --config seed=3'

@@ -38,7 +38,10 @@ class Column:
 
 
 def system_columns(name: str, system: System, base: System | None, numbers: Mapping[str, int]) -> Iterator[Column]:
-    """The columns of a system: scores, whether it changed the caption that it reranks, wrong claims, probability."""
+    """Yield the columns of a system: scores, a changed caption, wrong claims, probability.
+
+    A reranking changes a caption if it prefers another one than its decoding.
+    """
 
     def per_caption(value: Callable[[str, DecodedCaption], float]) -> Floats:
         return _spread(numbers, {image: value(image, one) for image, one in system.captions.items()})
@@ -66,7 +69,7 @@ def system_columns(name: str, system: System, base: System | None, numbers: Mapp
 
 
 def space_columns(name: str, space: Space, count: int, images: Numbers) -> Iterator[Column]:
-    """The columns of a retrieval model: ranks of the true matches of each of ``count`` images."""
+    """Yield the columns of a retrieval model: ranks of the true matches of each of ``count`` images."""
     embedded, ranks = space.embedded, space.ranks
     i2t, worst = np.full(count, np.nan), np.full(count, np.nan)
     i2t[images] = ranks.i2t
@@ -78,14 +81,14 @@ def space_columns(name: str, space: Space, count: int, images: Numbers) -> Itera
 
 
 def written_column(system: str, space: str, written: Written, count: int, images: Numbers) -> Column:
-    """The rank of each image for the caption that a system wrote of it."""
+    """Return the rank of each image for the caption that a system wrote of it."""
     ranks = np.full(count, np.nan)
     ranks[images] = written.ranks
     return Column(f"{system}:rank@{space}", f"rank of the image for this caption in {space}", system, "low", ranks, 0)
 
 
 def audit_columns(name: str, audit: pd.DataFrame, numbers: Mapping[str, int]) -> Iterator[Column]:
-    """The columns of an audit: the largest suspicion among the captions of each image."""
+    """Yield the columns of an audit: the largest suspicion among the captions of each image."""
     labels = {"suspicion": "suspicion of the worst reference", "wrong": "probability of a wrong reference"}
     for key, label in labels.items():
         values = _spread(numbers, audit.groupby("image_id")[key].max().to_dict())
@@ -93,10 +96,10 @@ def audit_columns(name: str, audit: pd.DataFrame, numbers: Mapping[str, int]) ->
 
 
 def _spread(numbers: Mapping[str, int], values: Mapping[Any, float]) -> Floats:
-    """The values in the order of the images; NaN where an image has none."""
+    """Return the values in the order of the images; NaN where an image has none."""
     return np.asarray(pd.Series(dict(values), dtype=float).reindex(list(numbers)), np.float64)
 
 
 def plain(column: Column) -> Sequence[float | int | None]:
-    """The values for JSON, rounded; None where there is none."""
+    """Return the values for JSON, rounded; None where there is none."""
     return [None if np.isnan(value) else round(value, column.places or None) for value in column.values.tolist()]

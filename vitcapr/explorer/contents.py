@@ -52,7 +52,7 @@ class Contents:
         return {self._name(n, each.model): (n, each) for n, one in enumerate(self.experiments) for each in one.spaces}
 
     def overview(self) -> Json:
-        """What the page must know first: the systems with their scores, the retrieval models, the columns."""
+        """Return the first data of the page: the systems with their scores, the retrieval models, the columns."""
         honest = [one.scores for _, one in self.systems.values() if not one.oracle]
         searching = [one.scores for _, one in self.spaces.values()]
         systems = []
@@ -100,7 +100,7 @@ class Contents:
         return [column for column in columns if not np.isnan(column.values).all()]
 
     def images(self) -> Json:
-        """All images, their captions and references, and the values of the columns."""
+        """Return all images, their captions and references, and the values of the columns."""
         images, references = self.gallery.images, self.gallery.references
         ids, several = images["image_id"].tolist(), references["language"].nunique() > 1
         systems = [system for _, system in self.systems.values()]
@@ -161,7 +161,7 @@ class Contents:
 
     @cached_property
     def written(self) -> dict[str, dict[str, Written]]:
-        """For each retrieval model, by their names, the systems of its experiment whose captions it embeds."""
+        """Return, for each retrieval model, the systems of its experiment whose captions it embeds."""
         spaces = {}
         for name, (number, space) in self.spaces.items():
             systems = {other: system for other, (place, system) in self.systems.items() if place == number}
@@ -177,7 +177,7 @@ class Contents:
             yield f"map-{place}", {"images": images, "places": None if places is None else places.round(4).tolist()}
 
     def _numbers(self, number: int, space: Space) -> list[int]:
-        """The numbers of the images of a retrieval model in the gallery."""
+        """Return the numbers of the images of a retrieval model in the gallery."""
         numbers: list[int] = self.gallery.image_of_row[number][space.embedded.image_row].tolist()
         return numbers
 
@@ -187,7 +187,10 @@ class Contents:
             yield first // PART, range(first, min(first + PART, count))
 
     def _name(self, number: int, name: str) -> str:
-        """With the experiment's name, if there are several. Two may have one name, in different folders."""
+        """Name a model, with its experiment if there are several.
+
+        Two experiments in different folders may have one name.
+        """
         names = [one.name for one in self.experiments]
         if len(names) == 1:
             return name
@@ -213,7 +216,7 @@ class Contents:
 
 
 def _score_cells(scores: Mapping[str, Score], others: Sequence[Mapping[str, Score]]) -> list[Json]:
-    """The scores that tables know, as tables show them; the best among ``others`` are marked."""
+    """Return the scores that tables know, as tables show them; the best among ``others`` are marked."""
     cells = []
     for name, column in COLUMNS.items():
         if column.group is not None and name in scores and scores[name]["value"] is not None:
@@ -225,7 +228,7 @@ def _score_cells(scores: Mapping[str, Score], others: Sequence[Mapping[str, Scor
 
 
 def _added(caption: DecodedCaption | None, before: DecodedCaption | None) -> list[int]:
-    """The places of the words that a reranking added; none in a language without spaces."""
+    """Return the places of the words that a reranking added; none in a language without spaces."""
     if caption is None or before is None or " " not in caption.caption:
         return []
     runs = mark_words(caption.caption.split(), before=before.caption.split())
@@ -248,7 +251,7 @@ def _caption_details(caption: DecodedCaption, system: System) -> Json:
 
 
 def _attention(system: System, caption: DecodedCaption, row: int) -> NDArray[np.floating] | None:
-    """The attention of a system that wrote this caption, for the image of a row of the manifest."""
+    """Return the attention of a system that wrote this caption, for the image of a row of the manifest."""
     own = system.captions.get(caption.image_id)
     if system.attention is None or own is None or own.tokens != caption.tokens:
         return None
@@ -257,7 +260,7 @@ def _attention(system: System, caption: DecodedCaption, row: int) -> NDArray[np.
 
 
 def _candidate(candidate: Candidate, added: Sequence[str]) -> list[str | float | None]:
-    """The caption, its log-probability, its score, and the numbers that a stage added, such as a cosine."""
+    """Return the caption, its log-probability, its score, and the numbers that a stage added, such as a cosine."""
     extra = candidate.__pydantic_extra__ or {}
     numbers = [candidate.log_prob, candidate.score, *(extra.get(name) for name in added)]
     return [candidate.caption, *(None if number is None else round(number, 3) for number in numbers)]

@@ -1,5 +1,8 @@
-"""What experiments left of one split, for the explorer: captions with scores, embeddings with ranks, audits, and the
-images and references of all, each with one number."""
+"""Results of one split of several experiments, for the explorer.
+
+They are captions with scores, embeddings with ranks, audits, and the images and references of all, each with one
+number.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -61,7 +64,7 @@ class Space:
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """One experiment; ``audits`` has the table of each audit, by name."""
+    """Results of one experiment; ``audits`` has the table of each audit, by name."""
 
     name: str
     data: Manifest
@@ -122,7 +125,7 @@ def _system(folder: Path, path: Path, split: str) -> System:
 
 
 def _base(comparison: Path) -> str:
-    """The decoding before reranking. A comparison of two captioners has none."""
+    """Return the decoding before reranking. A comparison of two captioners has none."""
     if not comparison.is_file():
         return ""
     content = read_comparison(comparison)
@@ -131,7 +134,7 @@ def _base(comparison: Path) -> str:
 
 
 def _order(folder: Path) -> dict[tuple[str, str], int]:
-    """The place of each model and decoding in the tables of scores."""
+    """Return the place of each model and decoding in the tables of scores."""
     if not (folder / "summary.csv").is_file():
         return {}
     pairs = read_summary(folder / "summary.csv")[["model", "decoding"]].drop_duplicates()
@@ -139,7 +142,7 @@ def _order(folder: Path) -> dict[tuple[str, str], int]:
 
 
 def _scores(metrics: Path) -> dict[str, Score]:
-    """All scores of the files of metrics in a folder."""
+    """Return all scores of the files of metrics in a folder."""
     return {
         name: score for path in sorted(metrics.glob("*.json")) for name, score in read_metrics(path)["metrics"].items()
     }
@@ -147,12 +150,15 @@ def _scores(metrics: Path) -> dict[str, Score]:
 
 @dataclass(frozen=True, eq=False)
 class Gallery:
-    """Attributes:
-    images: those of the split, in the order of the first experiment, then further ones of the others: ``image_id, root,
-        path, width, height``; ``root`` is a folder or an archive.
-    references: in the order of the images: ``image, text, language``; ``image`` is the number of the image.
-    image_of_row: for each experiment, the number of the image of each row of its manifest; ``ABSENT`` for other splits.
-    reference_of_row: the same for rows of captions.
+    """Images and references of all experiments.
+
+    Attributes:
+        images: the images of the split in the order of the first experiment, then further images of the others:
+            ``image_id, root, path, width, height``; ``root`` is a folder or an archive.
+        references: in the order of the images: ``image, text, language``; ``image`` is the number of the image.
+        image_of_row: for each experiment, the number of the image of each row of its manifest; ``ABSENT`` for other
+            splits.
+        reference_of_row: the same for rows of captions.
     """
 
     images: pd.DataFrame
@@ -162,7 +168,7 @@ class Gallery:
 
 
 def build_gallery(experiments: Sequence[Results], split: str) -> Gallery:
-    """The images and references of a split of all experiments. What two experiments share is there once."""
+    """Return the images and references of a split of all experiments. What two experiments share is there once."""
     tables, texts = [], []
     for number, one in enumerate(experiments):
         rows = one.data.rows(split)
@@ -188,7 +194,7 @@ def build_gallery(experiments: Sequence[Results], split: str) -> Gallery:
 
 
 def _by_row(table: pd.DataFrame, row: str, number: str, sizes: Sequence[int]) -> list[Numbers]:
-    """For each experiment, a number for each of its rows."""
+    """Return a number for each row of each experiment."""
     numbers = [np.full(size, ABSENT, np.int64) for size in sizes]
     for experiment, own_numbers in enumerate(numbers):
         own = table[table["experiment"] == experiment]

@@ -25,8 +25,9 @@ _LEAST = 5
 def nearest(
     queries: Cosines, pool: Cosines, count: int = SHOWN, without_itself: bool = False
 ) -> tuple[NDArray[np.intp], Cosines]:
-    """Places (Q, K) and cosines of the ``count`` nearest of ``pool`` (P, E) to each of ``queries`` (Q, E), the nearest
-    first, in blocks of queries; fewer if P is less.
+    """Return places (Q, K) and cosines of the ``count`` nearest of ``pool`` (P, E) to each query, nearest first.
+
+    ``queries`` (Q, E) are read in blocks. K is smaller than ``count`` if P is.
 
     Args:
         without_itself: queries and pool are the same, and no query is its own neighbour.
@@ -49,7 +50,7 @@ def nearest(
 def describe_texts(
     texts: Cosines, own: NDArray[Any], ranks: NDArray[Any], images: Cosines, numbers: Sequence[int]
 ) -> list[Json]:
-    """For each of M texts: the nearest images, its own image with the cosine, and the rank of its own image.
+    """Describe M texts: the nearest images, and the own image with its cosine and rank.
 
     Args:
         texts: (M, E), images: (N, E) unit vectors.
@@ -64,7 +65,7 @@ def describe_texts(
 
 
 def describe_images(space: Space, numbers: Sequence[int], references: Sequence[int]) -> list[Json]:
-    """For each image: the nearest captions and images, the nearest of its own captions, and the rank of this.
+    """Describe images: the nearest captions and images, and the nearest own caption with its rank.
 
     Args:
         numbers: of the images in the gallery; references: of the captions.
@@ -96,8 +97,10 @@ def short(cosine: float) -> float:
 
 
 class Written(NamedTuple):
-    """One system's captions (N, E) of the N images of a space, and the rank (N,) of the own image of each. Images with
-    the same cosine come before it."""
+    """Captions of one system (N, E) for the N images of a space, and the rank (N,) of each own image.
+
+    Images with the same cosine rank before it.
+    """
 
     captions: Cosines
     ranks: NDArray[np.integer]
@@ -109,7 +112,7 @@ def embed_captions(
     systems: Mapping[str, System],
     embed: Callable[[Sequence[str]], NDArray[np.float32] | None],
 ) -> dict[str, Written]:
-    """The captions of each system in a space, without the systems that lack a caption of some of its images.
+    """Return the captions of each system in a space, without the systems that lack a caption of some of its images.
 
     Args:
         ids: of the images of the space.

@@ -51,7 +51,7 @@ def write_explorer(folder: Path, contents: Contents, report: Reporter, first_pag
 
 
 def as_script(key: str, content: Any) -> str:
-    """Data as a script, because pages that are opened as files may read nothing else."""
+    """Write data as a script, because pages that are opened as files may read nothing else."""
     plain = json.dumps(content, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
     return f'explorer.receive("{key}",{plain});\n'
 
@@ -90,7 +90,7 @@ def _write_pictures(folder: Path, images: pd.DataFrame, report: Reporter) -> lis
 
 @contextmanager
 def _replaced(folder: Path) -> Iterator[Path]:
-    """A new folder beside ``folder`` that takes its place when the block ends without an error."""
+    """Yield a new folder beside ``folder`` that takes its place when the block ends without an error."""
     if folder.exists() and not (folder / MARK).is_file() and (folder.is_file() or any(folder.iterdir())):
         remedy = "name another folder with --output"
         raise UserError("the folder holds something other than an explorer", where=folder, remedy=remedy)

@@ -64,7 +64,7 @@ def content_digest(manifest: Mapping[str, Any]) -> str:
 
 
 def find_audit(store: Path, manifest: Mapping[str, Any]) -> Audit | None:
-    """The audit in the folder of a store, if there is one of these bytes."""
+    """Return the audit in the folder of a store, if there is one of these bytes."""
     path = store / AUDIT
     audit = Audit.read(path) if path.is_file() else None
     return audit if audit and audit.content_sha256 == content_digest(manifest) else None

@@ -41,7 +41,7 @@ class CocoCaption(_Record):
 
 
 class Candidate(BaseModel):
-    """One caption of an image. A stage may add numbers of its own, such as ``cosine``.
+    """One caption of an image; a stage may add numbers, such as ``cosine``.
 
     Attributes:
         tokens: the words.
@@ -69,7 +69,7 @@ class DecodedCaption(CocoCaption):
 
     @property
     def captions(self) -> list[str]:
-        """Of the candidates."""
+        """Captions of the candidates."""
         return [candidate.caption for candidate in self.candidates]
 
 
@@ -134,13 +134,16 @@ def _describe(candidate: Candidate) -> dict[str, Any]:
 
 
 def read_results(path: Path) -> dict[str, CocoCaption]:
-    """The captions of any file in COCO's result format, ``[{"image_id": 139, "caption": "..."}, ...]``, by image id."""
+    """Return the captions of a file in COCO's result format, by image id.
+
+    The format is ``[{"image_id": 139, "caption": "..."}, ...]``.
+    """
     what = 'a results file of COCO, [{"image_id": 139, "caption": "a cat"}]'
     return _by_image(read_record(path, _RESULTS, what, "write the captions"), path)
 
 
 def read_captions(path: Path) -> dict[str, DecodedCaption]:
-    """The captions that :func:`write_captions` wrote, by image id."""
+    """Return the captions that :func:`write_captions` wrote, by image id."""
     return _by_image(read_record(path, _CAPTIONS, "a file of captions with candidates", _REMEDY), path)
 
 
@@ -154,8 +157,11 @@ def _by_image(entries: list[Entry], path: Path) -> dict[str, Entry]:
 
 
 def read_coco_references(path: Path) -> tuple[dict[str, list[str]], dict[str, str]]:
-    """The references of every image of an annotations file, ``{"annotations": [{"image_id", "caption"}, ...]}``, by
-    image id; and image id -> file name, where the file has ``images``."""
+    """Return the references of every image of an annotations file, and the file name of each image id.
+
+    The format is ``{"annotations": [{"image_id", "caption"}, ...]}``. File names are known where the file has
+    ``images``.
+    """
     what = 'an annotations file of COCO, {"annotations": [{"image_id": 139, "caption": "a cat"}]}'
     references: dict[str, list[str]] = {}
     content = read_record(path, _ANNOTATIONS, what, "fetch the annotations")
@@ -178,7 +184,7 @@ def _file_names(images: Iterable[_NamedImage], path: Path, known: dict[str, str]
 
 
 def read_instances(paths: Sequence[Path]) -> dict[str, frozenset[str]]:
-    """The names of the categories of the objects in every image of ``instances_*.json`` files, by image id.
+    """Return the names of the categories of the objects in every image of ``instances_*.json`` files, by image id.
 
     An image may be in several files.
     """
@@ -223,14 +229,14 @@ class AttentionTable:
             raise ValueError("the offsets do not cut the weights into captions")
 
     def of_row(self, row: int) -> NDArray[np.floating] | None:
-        """The attention (L, h, w) of the caption of an image row; None if there is none."""
+        """Return the attention (L, h, w) of the caption of an image row; None if there is none."""
         places = np.flatnonzero(self.image_row == row)
         if not len(places):
             return None
         return self.weights[self.offsets[places[0]] : self.offsets[places[0] + 1]].reshape(-1, *self.grid)
 
     def of_caption(self, row: int, caption: DecodedCaption, where: Path) -> NDArray[np.floating]:
-        """The attention (L, h, w) of the L words of a caption.
+        """Return the attention (L, h, w) of the L words of a caption.
 
         Raises:
             UserError: the table has none for the row, or that of another caption; names ``where``, its file.
@@ -247,7 +253,7 @@ class AttentionTable:
 
 
 def write_attention(path: Path, table: AttentionTable) -> None:
-    """The same table gives the same bytes."""
+    """Write the table; the same table gives the same bytes."""
     arrays = {
         "weights": table.weights,
         "offsets": np.asarray(table.offsets, np.int64),

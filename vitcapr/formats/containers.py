@@ -32,7 +32,7 @@ def write_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
 
 
 def read_arrays(path: Path, kinds: Mapping[str, type], what: str, remedy: str) -> dict[str, NDArray[Any]]:
-    """The arrays of these names from a ``.npz`` file; never unpickled.
+    """Return the arrays of these names from a ``.npz`` file; never unpickled.
 
     Args:
         kinds: the NumPy type of each array by its name; an abstract one, such as ``np.integer``, admits all below it.
@@ -52,7 +52,7 @@ def write_array(path: Path, array: NDArray[Any]) -> None:
 
 
 def read_array(path: Path, kind: type, what: str, remedy: str) -> NDArray[Any]:
-    """The array of a ``.npy`` file; the arguments are those of :func:`read_arrays`."""
+    """Return the array of a ``.npy`` file; the arguments are those of :func:`read_arrays`."""
     with reading(path, what, remedy), path.open("rb") as stream:
         array = np.lib.format.read_array(stream, allow_pickle=False)
         _check_type("the array", array, kind)
@@ -65,8 +65,9 @@ def _check_type(name: str, array: NDArray[Any], kind: type) -> None:
 
 
 def read_parquet(path: Path) -> "pa.Table":
-    """The whole table, read in this thread alone: threads of pyarrow that cannot start, as under a limit of the address
-    space, are waited for for ever.
+    """Return the whole table, read in this thread alone.
+
+    pyarrow waits for ever for threads that cannot start, as under a limit of the address space.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -78,14 +79,16 @@ def read_parquet(path: Path) -> "pa.Table":
 
 
 def write_table(path: Path, table: "pa.Table") -> None:
-    """The same table gives the same bytes."""
+    """Write the table; the same table gives the same bytes."""
     with atomic_path(path) as temporary:
         pq.write_table(table, temporary, compression="zstd")
 
 
 def check_columns(frame: "pd.DataFrame", schema: "pa.Schema") -> None:
-    """Raises:
-    ValueError: a column is missing, has empty cells, or is not in the schema.
+    """Check the columns against the schema.
+
+    Raises:
+        ValueError: a column is missing, has empty cells, or is not in the schema.
     """
     if set(schema.names) != set(frame.columns):
         raise ValueError(f"the columns are {list(frame.columns)}, not {schema.names}")
@@ -114,8 +117,9 @@ def slices(frame: "pd.DataFrame") -> "Iterator[pd.DataFrame]":
 
 @dataclass(frozen=True)
 class TableFile:
-    """A sealed file of :func:`write_frame`, read by columns and rows. The file is compared with its digest before
-    anything is read from it.
+    """A sealed file of :func:`write_frame`, read by columns and rows.
+
+    The file is compared with its digest before anything is read from it.
 
     Attributes:
         name: what it is part of, for messages, as in "a data manifest".
@@ -148,7 +152,7 @@ class TableFile:
         return int(self._file.metadata.num_rows)
 
     def read(self, *columns: str) -> "pd.DataFrame":
-        """These columns, or all; the index is the number of the row."""
+        """Return these columns, or all; the index is the number of the row."""
         file = self._file
         with self._reading():
             frame: pd.DataFrame = file.read(columns=columns or None, use_threads=False).to_pandas(use_threads=False)
@@ -158,11 +162,11 @@ class TableFile:
         return self.read(name)[name]
 
     def batches(self, *columns: str) -> "Iterator[pd.DataFrame]":
-        """The rows of a row group at a time."""
+        """Return the rows of a row group at a time."""
         return (self._group(group, columns) for group in range(self._file.num_row_groups))
 
     def rows(self, rows: NDArray[np.integer], *columns: str) -> "pd.DataFrame":
-        """Some rows, in the order asked for."""
+        """Return some rows, in the order asked for."""
         import pandas as pd
 
         groups = rows // ROW_GROUP
@@ -177,8 +181,10 @@ class TableFile:
 
 
 def text_columns(rows: Iterable[Sequence[str | None]], names: Sequence[str]) -> "pd.DataFrame":
-    """Rows of texts as a data frame; the texts of few rows are Python's objects at a time. A file name need not be
-    UTF-8: its odd bytes become escapes."""
+    """Return rows of texts as a data frame; only a few rows are Python objects at a time.
+
+    A file name need not be UTF-8: its odd bytes become escapes.
+    """
 
     def encode(texts: Sequence[str | None]) -> "pa.Array":
         encoded = [text and text.encode("utf-8", "backslashreplace") for text in texts]
@@ -193,14 +199,14 @@ def text_columns(rows: Iterable[Sequence[str | None]], names: Sequence[str]) -> 
 
 
 def find_texts(texts: "pd.Series[str]", among: "pd.Series[str]") -> NDArray[np.int64]:
-    """The row of each text in ``among``, -1 if it is not there; makes no Python's objects."""
+    """Return the row of each text in ``among``, -1 if it is not there; makes no Python's objects."""
     kind = pa.large_string()
     rows = pc.index_in(pa.array(texts, kind), value_set=pa.array(among, kind))
     return np.asarray(rows.fill_null(-1), np.int64)
 
 
 def repeated(texts: "pd.Series[str]") -> NDArray[np.bool_]:
-    """Whether an earlier row has the same text. ``duplicated`` of pandas makes an object of every text."""
+    """Return whether an earlier row has the same text. ``duplicated`` of pandas makes an object of every text."""
     order = texts.argsort(kind="stable").to_numpy()
     in_order = texts.iloc[order].array
     result = np.zeros(len(texts), bool)
@@ -209,11 +215,11 @@ def repeated(texts: "pd.Series[str]") -> NDArray[np.bool_]:
 
 
 def take_rows(frame: "pd.DataFrame", rows: NDArray[Any]) -> "pd.DataFrame":
-    """These rows, numbered anew. Large tables are seldom copied: most data sets lose nothing."""
+    """Return these rows, numbered anew. Large tables are seldom copied: most data sets lose nothing."""
     same = len(rows) == len(frame) and (np.diff(rows) == 1).all()
     return frame if same else frame.iloc[rows].reset_index(drop=True)
 
 
 def frame_to_csv(frame: "pd.DataFrame") -> str:
-    """The values of a data frame with all their digits, without its index."""
+    """Return the values of a data frame with all their digits, without its index."""
     return frame.to_csv(index=False, lineterminator="\n")

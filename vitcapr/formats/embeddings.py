@@ -46,13 +46,13 @@ class Embeddings(NamedTuple):
 
 
 def write_embeddings(path: Path, embeddings: Embeddings) -> None:
-    """The same embeddings give the same bytes."""
+    """Write the embeddings; the same embeddings give the same bytes."""
     rows = {name: np.asarray(getattr(embeddings, name), np.int32) for name in Embeddings._fields[2:]}
     write_arrays(path, {"images": embeddings.images, "captions": embeddings.captions, **rows})
 
 
 def read_embeddings(path: Path, data: Manifest | None = None, split: str | None = None) -> Embeddings:
-    """The embeddings of the images and captions of ``data``, and of its split, where these are given."""
+    """Return the embeddings of the images and captions of ``data``, and of its split, where these are given."""
     what, remedy = "the embeddings of a split", "run the embed stage"
     embeddings = Embeddings(**read_arrays(path, _KINDS, what, remedy))
     images, captions, image_row, caption_row, caption_image = embeddings
@@ -78,7 +78,7 @@ FOLDER, CARD = "search", "index.json"
 
 @dataclass(frozen=True)
 class IndexSources:
-    """What the embeddings of an index were made from.
+    """Sources of the embeddings of an index.
 
     Attributes:
         weights: digest of the retriever's weights.
@@ -91,7 +91,7 @@ class IndexSources:
     manifest: str
 
     def folder(self, retriever: Path) -> Path:
-        """Where the index of these sources lies."""
+        """Return the folder of the index of these sources."""
         key = sha256_bytes(canonical_json({"format": FORMAT, **asdict(self)}).encode())[:16]
         return retriever / FOLDER / key
 
@@ -112,13 +112,13 @@ class IndexPart:
         return np.asarray(self.table.column(name).to_numpy(zero_copy_only=False))
 
     def rows(self, numbers: Sequence[int]) -> list[dict[str, Any]]:
-        """The rows with these numbers, in their order."""
+        """Return the rows with these numbers, in their order."""
         rows: list[dict[str, Any]] = self.table.take(pa.array(numbers, pa.int64())).to_pylist()
         return rows
 
 
 def read_part(folder: Path, name: str) -> IndexPart | None:
-    """A part of an index; None if it is not there, or not whole."""
+    """Return a part of an index; None if it is not there, or not whole."""
     try:
         vectors = np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
         table = read_parquet(folder / f"{name}.parquet")

@@ -14,7 +14,7 @@ _LEAST = 2.0**-24
 
 
 def stored_dtype(array: str, store_dtype: str) -> str:
-    """The dtype of an array of a store: only patches are int8; beside them, the rest is float16."""
+    """Return the dtype of an array of a store: only patches are int8; beside them, the rest is float16."""
     return "float16" if store_dtype == "int8" and not array.startswith("patches") else store_dtype
 
 
@@ -34,5 +34,5 @@ def quantise(features: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def dequantise(steps: Tensor, scale: Tensor) -> Tensor:
-    """The inverse of :func:`quantise` but for the rounding: (B, P, D) float16."""
+    """Return the inverse of :func:`quantise` but for the rounding: (B, P, D) float16."""
     return steps.float().mul_(scale.float()[:, None]).half()

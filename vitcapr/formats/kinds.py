@@ -68,6 +68,8 @@ DualEncoderTrainingFolder = Annotated[
     (*DUAL_ENCODER_FILES, "history.csv", "gpu.csv", "sweep.csv"),
 ]
 CardFile = Annotated[Path, "card.json of a trained model"]
+CHECKPOINT = "checkpoint"
+"""The folder in the folder of a model from which a stopped training continues."""
 HistoryFile = Annotated[Path, "history.csv of a training"]
 GpuUseFile = Annotated[Path, "gpu.csv of a training"]
 
@@ -92,6 +94,7 @@ PerImageFile = Annotated[Path, "per_image.parquet: the scores of every image"]
 RanksFile = Annotated[Path, "ranks.npz: the retrieval rank of every positive"]
 SummaryFile = Annotated[Path, "summary.csv: all scores of an experiment"]
 ComparisonFile = Annotated[Path, "comparison.json: the paired differences of two systems"]
+DifferencesFile = Annotated[Path, "differences.csv: the paired differences of all systems in their main scores"]
 TableFile = Annotated[Path, "A table; its suffix gives the format: Markdown, LaTeX, CSV or JSON"]
 FigureFile = Annotated[Path, "A figure; one file per format"]
 PageFile = Annotated[Path, "A page in HTML"]

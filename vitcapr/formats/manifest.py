@@ -53,8 +53,7 @@ SCHEMAS = {"images.parquet": IMAGES, "captions.parquet": CAPTIONS, OBJECTS_FILE:
 
 @dataclass(frozen=True)
 class Manifest:
-    """A data set. A table is verified when it is first read. The columns of the tables are those of
-    ``docs/artefacts.md``.
+    """A data set, whose columns docs/artefacts.md lists; a table is verified when it is first read.
 
     Attributes:
         image_root: the folder or zip that ``images.path`` is relative to, absolute.
@@ -89,13 +88,13 @@ class Manifest:
         return table.assign(words=table["words"].map(list))
 
     def rows(self, split: str) -> np.ndarray:
-        """The image rows of ``split``, increasing: (n,) int64."""
+        """Return the image rows of ``split``, increasing: (n,) int64."""
         check_split(split)
         parts = [part.index[part["split"] == split] for part in self.image_table.batches("split")]
         return np.concatenate(parts).astype(np.int64)
 
     def rows_of(self, image_ids: Sequence[str]) -> np.ndarray:
-        """The row of each image id: (n,) int64."""
+        """Return the row of each image id: (n,) int64."""
         rows = find_texts(pd.Series(image_ids, dtype="str"), self.image_table.column("image_id"))
         if (rows < 0).any():
             unknown = image_ids[int(np.flatnonzero(rows < 0)[0])]
@@ -103,13 +102,12 @@ class Manifest:
         return rows
 
     def captions_of(self, split: str | None = None, language: str | None = None) -> pd.DataFrame:
-        """The captions of a split and a language (None: all), in order. One column more than ``captions``:
-        ``caption_row``."""
+        """Return the captions of a split and a language (None: all), in order, with their ``caption_row``."""
         parts = [part.assign(caption_row=part.index) for part in self.caption_parts(split, language)]
         return pd.concat(parts, ignore_index=True).astype({"image_row": np.int64})
 
     def caption_parts(self, split: str | None = None, language: str | None = None) -> Iterator[pd.DataFrame]:
-        """The captions of a split and a language a row group at a time; the index is the row number."""
+        """Yield the captions of a split and a language a row group at a time; the index is the row number."""
         if split is not None:
             check_split(split)
         for part in self.caption_table.batches():
@@ -128,8 +126,9 @@ def write_manifest(
     objects: pd.DataFrame | None = None,
     decoders: Mapping[str, str] | None = None,
 ) -> Path:
-    """Write a data set's files to ``directory``. ``manifest.json`` is written last, so if it exists, the others are
-    complete.
+    """Write a data set's files to ``directory``.
+
+    ``manifest.json`` is written last: if it exists, the other files are complete.
 
     Args:
         image_root: the folder or zip that the paths are relative to; written relative if inside ``directory``, so that
@@ -194,7 +193,7 @@ def write_manifest(
 
 
 def read_manifest(path: str | Path) -> Manifest:
-    """The data set of an experiment: its images and captions as data frames.
+    """Return the data set of an experiment: its images and captions as data frames.
 
     Examples:
         >>> data = vitcapr.read_manifest("results/demo/data")  # doctest: +SKIP
@@ -225,8 +224,10 @@ def read_manifest(path: str | Path) -> Manifest:
 
 
 def check_split(split: str) -> None:
-    """Raises:
-    UserError: there is no such split.
+    """Check the name of a split.
+
+    Raises:
+        UserError: there is no such split.
     """
     if split not in SPLITS:
         raise UserError(f"there is no split '{split}'", remedy=f"the splits are {', '.join(SPLITS)}")
@@ -286,8 +287,10 @@ def _check_objects(images: pd.DataFrame, objects: pd.DataFrame) -> None:
 
 
 def leads_outside(paths: "pd.Series[str]") -> "pd.Series[bool]":
-    """Whether each path is empty, leaves the image root on some system, or has a backslash, as the escape of a name
-    that is not UTF-8 has."""
+    """Return whether each path is empty, leaves the image root on some system, or has a backslash.
+
+    The escape of a name that is not UTF-8 has a backslash.
+    """
     return paths.str.contains(_ODD)
 
 

@@ -29,12 +29,12 @@ def write_card(folder: Path, card: dict[str, Any]) -> None:
 
 
 def read_card(path: Path) -> dict[str, Any]:
-    """The content of the ``card.json`` at ``path``."""
+    """Return the content of the ``card.json`` at ``path``."""
     return read_format(path, FORMAT, "the card of a trained model", "train the model")
 
 
 def layer_of(card: Mapping[str, Any], kind: Literal["captioner", "retriever"]) -> int | None:
-    """The hidden layer of its backbone that a model reads, counted from 1; None: the output."""
+    """Return the hidden layer of its backbone that a model reads, counted from 1; None: the output."""
     layer: int | None = card.get("settings", {}).get(kind, {}).get("layer")
     return layer
 
@@ -49,7 +49,7 @@ def write_model(folder: Path, weights: Weights, card: dict[str, Any]) -> None:
 
 
 def read_model(folder: Path) -> tuple[Weights, dict[str, Any]]:
-    """The weights, on the CPU, and the card."""
+    """Return the weights, on the CPU, and the card."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
@@ -67,7 +67,7 @@ def read_model(folder: Path) -> tuple[Weights, dict[str, Any]]:
 
 
 def rebuild(folder: Path, build: Callable[[dict[str, Any]], Model], card: Mapping[str, Any], weights: Any) -> Model:
-    """The model that the card describes, with its weights.
+    """Return the model that the card describes, with its weights.
 
     Raises:
         UserError: the weights are of another model.
@@ -90,7 +90,7 @@ def write_tower_readers(path: Path, readers: Mapping[str, Mapping[str, Any]]) ->
 
 
 def read_tower_readers(path: Path) -> dict[str, dict[str, Any]]:
-    """The reader of each tower: ``tokenizer``, ``languages``, ``pad``, ``max_length``, ``segments``."""
+    """Return the reader of each tower: ``tokenizer``, ``languages``, ``pad``, ``max_length``, ``segments``."""
     content = read_record(path, _READERS, "a file of tokenizers", "train the fine-tuned dual encoder")
     return {name: reader.model_dump() for name, reader in content.items()}
 

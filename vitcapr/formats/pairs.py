@@ -40,7 +40,7 @@ def write_pair_table(path: Path, table: pd.DataFrame) -> None:
 
 
 def read_pair_table(path: Path, caption_ids: Sequence[str]) -> pd.DataFrame:
-    """The columns ``caption_id, raw, category``.
+    """Return the columns ``caption_id, raw, category``.
 
     Args:
         caption_ids: those of the manifest, in its order.
@@ -73,7 +73,7 @@ def write_cleaning(path: Path, removed: Mapping[str, Mapping[str, int]], *, clea
 
 
 def read_cleaning(path: Path) -> dict[str, dict[str, int]]:
-    """The counts by language, as :attr:`vitcapr.text.cleaning.Cleaner.removed` names them."""
+    """Return the counts by language, as :attr:`vitcapr.text.cleaning.Cleaner.removed` names them."""
     with reading(path, "a record of cleaning", _REMEDY):
         languages: dict[str, dict[str, int]] = json.loads(path.read_bytes())["languages"]
         return languages

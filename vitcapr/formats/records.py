@@ -42,7 +42,7 @@ def reading(path: Path | str, what: str, remedy: str) -> Iterator[None]:
 
 
 def _reason(error: Exception) -> str:
-    """The first thing that is wrong; with its place, where pydantic says it."""
+    """Return the first thing that is wrong; with its place, where pydantic says it."""
     if not isinstance(error, ValidationError):
         return f"it has no {error}" if isinstance(error, KeyError) else str(error)[:300]
     first = error.errors(include_url=False, include_input=False)[0]
@@ -51,7 +51,7 @@ def _reason(error: Exception) -> str:
 
 
 def _entry(content: str, place: Sequence[int | str]) -> str:
-    """The id of the entry of a JSON text that a place lies in; empty if it has none."""
+    """Return the id of the entry of a JSON text that a place lies in; empty if it has none."""
     value: Any = parse_json(content) if place else None
     for step in place:
         if isinstance(value, dict) and (names := [name for name in ("image_id", "id") if name in value]):
@@ -61,7 +61,7 @@ def _entry(content: str, place: Sequence[int | str]) -> str:
 
 
 def read_record(path: Path, kind: TypeAdapter[Content], what: str, remedy: str) -> Content:
-    """The content of a JSON file of a type."""
+    """Return the content of a JSON file of a type."""
     with reading(path, what, remedy):
         content = read_text(path)
         try:
@@ -71,7 +71,7 @@ def read_record(path: Path, kind: TypeAdapter[Content], what: str, remedy: str) 
 
 
 def read_format(path: Path, form: str, what: str, remedy: str) -> dict[str, Any]:
-    """The content of a JSON file that a stage wrote, if its ``format`` is ``form``."""
+    """Return the content of a JSON file that a stage wrote, if its ``format`` is ``form``."""
     with reading(path, f"{what} of format {form}", remedy):
         content: dict[str, Any] = parse_json(read_text(path))
         if content["format"] != form:

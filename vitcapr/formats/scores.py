@@ -38,7 +38,7 @@ def write_metrics(
 
 
 def read_metrics(path: Path) -> dict[str, Any]:
-    """The arguments of :func:`write_metrics` by their names, and ``format``."""
+    """Return the arguments of :func:`write_metrics` by their names, and ``format``."""
     return read_format(path, FORMAT, "a metrics file", "score the captions")
 
 
@@ -48,13 +48,31 @@ def write_comparison(path: Path, content: dict[str, Any]) -> None:
 
 
 def read_comparison(path: Path) -> dict[str, Any]:
-    """The content that :func:`write_comparison` wrote, and ``format``."""
+    """Return the content that :func:`write_comparison` wrote, and ``format``."""
     return read_format(path, COMPARISON_FORMAT, "a comparison", "compare the two systems")
 
 
+DIFFERENCES = (
+    "before", "after", "metric", "of_before", "of_after", "difference", "low", "high", "p_value", "adjusted", "verdict",
+)  # fmt: skip
+
+
+def write_differences(path: Path, table: pd.DataFrame) -> None:
+    """Write ``differences.csv``: the result of :func:`vitcapr.metrics.comparison.paired_differences`."""
+    write_text(path, frame_to_csv(table))
+
+
+def read_differences(path: Path) -> pd.DataFrame:
+    """Read the columns ``DIFFERENCES``, a row a score and pair of systems."""
+    with reading(path, "a table of differences", "run the stage differences"):
+        table = pd.read_csv(path, keep_default_na=False)
+        if tuple(table.columns) != DIFFERENCES:
+            raise ValueError(f"its columns should be {', '.join(DIFFERENCES)}")
+        return table
+
+
 def write_per_image(path: Path, table: pd.DataFrame) -> None:
-    """Write ``per_image.parquet``: ``image_id``, ``caption``, ``tokens`` and a column for each score or its
-    statistics."""
+    """Write ``per_image.parquet``: ``image_id``, ``caption``, ``tokens``, and the scores or their statistics."""
     with atomic_path(path) as temporary:
         table.to_parquet(temporary, index=False)
 
@@ -98,8 +116,10 @@ class RankFile:
 
     @classmethod
     def read(cls, path: Path, pool: Any = None) -> "RankFile":
-        """Raises:
-        UserError: the ranks are of other images or captions than those embeddings or ranks, ``pool``.
+        """Read ranks, and check that they belong to ``pool``.
+
+        Raises:
+            UserError: the ranks are of other images or captions than those embeddings or ranks, ``pool``.
         """
         kinds = {**dict.fromkeys(("i2t", "t2i", *_ROWS), np.integer), "i2t_precision": np.floating}
         arrays = read_arrays(path, kinds, "a table of ranks", "score the retriever")
@@ -122,7 +142,7 @@ def write_summary(path: Path, table: pd.DataFrame) -> None:
 
 
 def read_summary(path: Path | BinaryIO) -> pd.DataFrame:
-    """The columns ``COLUMNS``; NaN where there is no value or no interval."""
+    """Return the columns ``COLUMNS``; NaN where there is no value or no interval."""
     text = {name: str for name in COLUMNS if name not in (*_NUMBERS, "n")}
     no_score = {column: [""] for column in _NUMBERS}
     with reading(path, "a summary of scores", "delete it and make it again"):  # type: ignore[arg-type]
@@ -133,7 +153,7 @@ def read_summary(path: Path | BinaryIO) -> pd.DataFrame:
 
 
 def tidy(reports: Sequence[Mapping[str, Any]], experiment: str) -> pd.DataFrame:
-    """One row for each score of each metrics file, in the order of the files and, within one, of the names."""
+    """Return one row for each score of each metrics file, in the order of the files and of the names."""
     rows = [
         {
             "experiment": experiment,

@@ -33,7 +33,7 @@ _DIMENSIONS = {"cls": 2, "text": 2, "patches": 3, "pixels": 4}
 
 @with_config(ConfigDict(strict=True, extra="allow"))
 class Attributes(TypedDict, total=False):
-    """What a store says of itself, as far as every reader needs it."""
+    """Attributes of a store that every reader needs."""
 
     fingerprint: Required[Digest]
     grid: Pair
@@ -83,12 +83,12 @@ _SEALED, _ATTRIBUTES = TypeAdapter(Sealed), TypeAdapter(Attributes)
 
 
 def arrays_of_layer(layer: int) -> tuple[str, str]:
-    """The arrays of hidden layer ``layer``, counted from 1: of CLS and of the patches."""
+    """Return the arrays of hidden layer ``layer``, counted from 1: of CLS and of the patches."""
     return f"cls_{layer}", f"patches_{layer}"
 
 
 def read_sealed(path: Path) -> dict[str, Any]:
-    """The content of a sealed ``manifest.json``."""
+    """Return the content of a sealed ``manifest.json``."""
     return check_sealed(read_json(path), path)
 
 
@@ -110,8 +110,10 @@ def check_sealed(content: Any, where: Path | str) -> dict[str, Any]:
 
 
 def check_attributes(attributes: Any) -> None:
-    """Raises:
-    ValueError: they are not those of a store.
+    """Check the attributes of a store.
+
+    Raises:
+        ValueError: they are not those of a store.
     """
     _ATTRIBUTES.validate_python(attributes)
 
@@ -134,7 +136,7 @@ def _check_array(name: str, sealed: Mapping[str, Any], rows: int) -> None:
 
 @dataclass(frozen=True)
 class FeaturePart(JsonRecord):
-    """What one task did."""
+    """Work of one task."""
 
     FORMAT: ClassVar[str] = "vitcapr-features-part-1"
     KIND: ClassVar[str] = "a part"

@@ -1,5 +1,7 @@
-"""A table for people: columns, rows of cells, caption and notes; as CSV, Markdown, HTML and LaTeX; and sections of the
-first page, with tables, as JSON."""
+"""A table for people, as CSV, Markdown, HTML and LaTeX; and sections of the first page, as JSON.
+
+It has columns, rows of cells, a caption and notes.
+"""
 
 import csv
 import io
@@ -21,11 +23,13 @@ NOTHING = "-"
 
 
 class Cell(NamedTuple):
-    """Attributes:
-    text: a word, or a number as it is printed.
-    low, high: the bounds of the number's interval; empty where it has none.
-    notes: numbers of the table's notes, from 1.
-    best: whether no other number of the column is better.
+    """A cell of a table.
+
+    Attributes:
+        text: a word, or a number as it is printed.
+        low, high: the bounds of the number's interval; empty where it has none.
+        notes: numbers of the table's notes, from 1.
+        best: whether no other number of the column is better.
     """
 
     text: str
@@ -55,7 +59,7 @@ def number(
     places: int = 1,
     signed: bool = False,
 ) -> Cell:
-    """A number times ``scale`` with ``places`` decimals, and its interval; None and nan are no number."""
+    """Return a number times ``scale`` with ``places`` decimals, and its interval; None and nan are no number."""
 
     def text(one: float | None) -> str:
         if one is None or math.isnan(one):
@@ -66,19 +70,21 @@ def number(
 
 
 def row(*cells: Cell | str) -> tuple[Cell, ...]:
-    """The cells of a row; words may be given as they are."""
+    """Return the cells of a row; words may be given as they are."""
     return tuple(Cell(cell) if isinstance(cell, str) else cell for cell in cells)
 
 
 @dataclass(frozen=True)
 class Table:
-    """Attributes:
-    columns: the heading of each column.
-    align: of each column, l for words or r for numbers; without it, all but the first column are numbers.
-    caption: what the numbers are: one paragraph.
-    notes: the texts that cells point at.
-    name: a short name for files and for references in LaTeX.
-    help: for each column, what its numbers mean, or nothing where the heading says it; empty for no help at all.
+    """A table for people.
+
+    Attributes:
+        columns: the heading of each column.
+        align: of each column, l for words or r for numbers; without it, all but the first column are numbers.
+        caption: what the numbers are: one paragraph.
+        notes: the texts that cells point at.
+        name: a short name for files and for references in LaTeX.
+        help: for each column, what its numbers mean, or nothing where the heading says it; empty for no help at all.
     """
 
     title: str
@@ -133,7 +139,7 @@ class Notes:
 
 
 def to_csv(table: Table) -> str:
-    """The cells as they are printed; the texts of a row's notes in a column of their own, at the end."""
+    """Return the cells as they are printed; the texts of a row's notes in a column of their own, at the end."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow([*table.columns, "notes"])
@@ -158,7 +164,7 @@ def to_markdown(table: Table) -> str:
 
 
 def to_page(tables: Sequence[Table], title: str = "", words: str = "") -> str:
-    """A page of tables, below its title and a paragraph."""
+    """Return a page of tables, below its title and a paragraph."""
     head = [f"## {_markdown_escape(title)}\n"] if title else []
     head += [f"{_markdown_escape(words)}\n"] if words else []
     return "\n".join([*head, *map(to_markdown, tables)])
@@ -223,7 +229,7 @@ def escape(text: str) -> str:
 
 
 def to_latex(table: Table) -> str:
-    """A ``table*`` float; it needs the packages booktabs, graphicx, textcomp and fontenc (T1).
+    """Return a ``table*`` float; it needs the packages booktabs, graphicx, textcomp and fontenc (T1).
 
     A table that is wider than the page is scaled down to it.
     """
@@ -250,7 +256,7 @@ def to_latex(table: Table) -> str:
 
 
 def to_document(tables: Sequence[Table], title: str) -> str:
-    """All tables in a document that compiles as it stands."""
+    """Return all tables in a document that compiles as it stands."""
     lines = [
         r"\documentclass[a4paper]{article}",
         r"\usepackage[T1]{fontenc}",

@@ -14,8 +14,10 @@ _WIDE = 10_000
 
 
 def to_rich(table: Table) -> RichTable:
-    """Headings wrap at spaces. The bounds of its interval stand below each number: eight columns fit in 80
-    characters."""
+    """Return the table for a terminal.
+
+    Headings wrap at spaces. The interval stands below each number: eight columns fit in 80 characters.
+    """
     result = RichTable(box=box.SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
     for heading, side in zip(table.columns, table.align, strict=True):
         if side == "l":
@@ -32,10 +34,10 @@ def to_rich(table: Table) -> RichTable:
 
 
 def print_tables(console: Console, tables: Iterable[Table]) -> None:
-    """Each with its title, after an empty line."""
+    """Each with its title and caption, after an empty line."""
     for table in tables:
         console.print()
-        console.print(Text(table.title), soft_wrap=True)
+        console.print(Text("\n".join(filter(None, (table.title, table.caption)))), soft_wrap=True)
         console.print(to_rich(table))
 
 

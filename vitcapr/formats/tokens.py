@@ -50,7 +50,7 @@ class TokenTable:
 
     @classmethod
     def read(cls, path: Path, data: Manifest | None = None, words: Vocabulary | None = None) -> Self:
-        """The captions of ``data``, in the numbers of ``words``, where these are given."""
+        """Return the captions of ``data``, in the numbers of ``words``, where these are given."""
         arrays = read_arrays(path, _DTYPES, _WHAT, _REMEDY)
         with reading(path, _WHAT if data is None else "the captions of this data set", _REMEDY):
             table = cls(**arrays)
@@ -76,7 +76,7 @@ class TokenTable:
         return self.ids[self.offsets[caption] : self.offsets[caption + 1]]
 
     def select(self, kept: NDArray[np.bool_]) -> "TokenTable":
-        """The captions that ``kept``, (M,), marks."""
+        """Return the captions that ``kept``, (M,), marks."""
         return TokenTable(
             ids=self.ids[np.repeat(kept, self.lengths)],
             offsets=np.concatenate(([0], np.cumsum(self.lengths[kept]))).astype(np.int64),
@@ -124,8 +124,10 @@ class TagTable:
         )
 
     def at(self, caption: int, characters: Sequence[int]) -> list[int]:
-        """The tag at each of some characters of a caption, ``NONE`` between words: what joins the tags to the pieces
-        of any tokenizer, which says at which character each piece begins."""
+        """Return the tag at each of some characters of a caption, ``NONE`` between words.
+
+        A tokenizer says at which character each piece begins; this joins the tags to its pieces.
+        """
         words = slice(int(self.offsets[caption]), int(self.offsets[caption + 1]))
         start, end, tag = self.start[words], self.end[words], self.tag[words]
         if not len(start):

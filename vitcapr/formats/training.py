@@ -1,4 +1,4 @@
-"""What a training writes beside its weights: ``history.csv``, ``sweep.csv``, ``gpu.csv``."""
+"""Files that a training writes beside its weights: ``history.csv``, ``sweep.csv``, ``gpu.csv``."""
 
 import csv
 import io
@@ -27,8 +27,10 @@ def write_history(path: Path, history: History) -> None:
 
 
 def read_history(path: Path) -> pd.DataFrame:
-    """``epoch``, ``train_loss`` and what else was recorded; NaN where an epoch has no such number. No row where nothing
-    was trained."""
+    """Read ``epoch``, ``train_loss`` and the other recorded numbers; NaN where an epoch lacks one.
+
+    There is no row if nothing was trained.
+    """
     with reading(path, "a history of training", _REMEDY):
         table = pd.read_csv(path)
         if not {"epoch", "train_loss"} <= set(table.columns):
@@ -58,17 +60,17 @@ class GpuUse:
 
 
 def gpu_csv(device: str, rows: Sequence[str] = ()) -> str:
-    """The text of the file: a comment that names the device, the header, and the rows, each a line of numbers."""
+    """Return the text of the file: a comment that names the device, the header, and the rows of numbers."""
     return "\n".join([f"# {device}", ",".join(GPU_COLUMNS), *rows]) + "\n"
 
 
 def gpu_row(values: Sequence[float | None]) -> str:
-    """A row of :func:`gpu_csv`; None where the GPU does not tell a number."""
+    """Return a row of :func:`gpu_csv`; None where the GPU does not tell a number."""
     return ",".join("" if value is None else f"{value:.3f}" for value in values)
 
 
 def whole_rows(path: Path) -> tuple[str | None, list[str]]:
-    """The device and the whole rows of a file that a training may still be writing, or was killed while it did."""
+    """Return the device and the whole rows of a file whose last row may be incomplete."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     except FileNotFoundError:

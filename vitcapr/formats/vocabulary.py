@@ -1,5 +1,4 @@
-"""``vocabulary.json``: the words of a captioner, or the pieces of words that a language model knows, by number;
-``vectors.npy``: the initial embedding of words."""
+"""``vocabulary.json``, the words or pieces of words of a captioner, and ``vectors.npy``, their embedding."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -151,12 +150,12 @@ class Vocabulary:
         return known / (known + sum(count * words for count, words in self.rare.items()))
 
     def special_tokens(self) -> dict[str, Any]:
-        """The arguments ``start``, ``end``, ``pad`` and ``forbidden`` of decoding, which never writes ``<unk>``."""
+        """Return the arguments of decoding: ``start``, ``end``, ``pad`` and ``forbidden``, which names ``<unk>``."""
         forbidden = [] if self.unknown is None else [self.unknown]
         return {"start": self.start, "end": self.end, "pad": self.pad, "forbidden": forbidden}
 
     def encode(self, tokens: Iterable[str]) -> list[int]:
-        """The numbers of a caption's words, ``<start>`` before and ``<end>`` after them.
+        """Return the numbers of a caption's words, ``<start>`` before and ``<end>`` after them.
 
         Words it does not know become ``<unk>`` or, in a vocabulary without it, are left out.
         """
@@ -164,13 +163,13 @@ class Vocabulary:
         return [self.start, *(number for number in numbers if number is not None), self.end]
 
     def decode(self, ids: Iterable[int]) -> list[str]:
-        """The words up to the first ``<end>``; ``<pad>`` and ``<start>`` are left out."""
+        """Return the words up to the first ``<end>``; ``<pad>`` and ``<start>`` are left out."""
         before_end = takewhile(lambda number: number != self.end, ids)
         caption = [number for number in before_end if number not in (self.pad, self.start)]
         return ["".join(self.words[n] for n in caption[span]).removeprefix(" ") for span in self.spans(caption)]
 
     def spans(self, ids: Sequence[int]) -> list[slice]:
-        """The places of each word in a caption: one for a word, one or more for the pieces of a word."""
+        """Return the places of each word in a caption: one for a word, one or more for the pieces of a word."""
         begins = [n for n, number in enumerate(ids) if n == 0 or not self.rows or self.words[number].startswith(" ")]
         return [slice(*ends) for ends in pairwise([*begins, len(ids)])]
 

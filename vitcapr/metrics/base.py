@@ -37,7 +37,7 @@ class Caption(NamedTuple):
 
 @dataclass(frozen=True)
 class TokenisedCaptions:
-    """One caption for each of N images, and all that a metric may compare it with.
+    """One caption for each of N images, and everything that a metric may compare it with.
 
     Attributes:
         tokenised: (N,) the tokens of each caption, joined by a space.
@@ -68,12 +68,14 @@ class TokenisedCaptions:
 
 @dataclass(frozen=True)
 class CaptionMetric:
-    """Attributes:
-    measure: the scores by name. Other scores, such as a number of different words, have no interval.
-    protocol: what makes two of its numbers comparable.
-    corpus: of scores that are no mean over the images: the column of per_image.parquet that keeps their statistics,
-        and how sums of these make the score.
-    check: raises a UserError where something is not installed, before anything is computed.
+    """A metric of captions.
+
+    Attributes:
+        measure: the scores by name. Other scores, such as a number of different words, have no interval.
+        protocol: what makes two of its numbers comparable.
+        corpus: of scores that are no mean over the images: the column of per_image.parquet that keeps their statistics,
+            and how sums of these make the score.
+        check: raises a UserError where something is not installed, before anything is computed.
     """
 
     measure: Callable[[TokenisedCaptions], Mapping[str, Measure | float]]
@@ -88,7 +90,7 @@ def one_line(text: str) -> str:
 
 
 def references_of(data: Manifest, split: str, language: str) -> dict[str, list[str]]:
-    """The raw captions of each image of the split, in the manifest's order.
+    """Return the raw captions of each image of the split, in the manifest's order.
 
     Raises:
         UserError: the split has no image, or an image of it has no caption in ``language``.
@@ -108,7 +110,9 @@ def references_of(data: Manifest, split: str, language: str) -> dict[str, list[s
 def captions_to_score(
     results: Mapping[str, CocoCaption], data: Manifest, split: str, language: str, counts: Mapping[Any, int]
 ) -> tuple[list[str], dict[str, list[str]], list[str]]:
-    """The captions of ``counts[split]`` images of a split, their references by image id, and the part of the protocol.
+    """Return the captions of the images to score, their references by image id, and their protocol.
+
+    ``counts[split]`` images of the split are scored.
 
     All images, and no part of the protocol, if there is no such count or it is not less than their number. The images
     are drawn at random, the same every time, and stay in the manifest's order.
@@ -124,7 +128,7 @@ def captions_to_score(
 
 
 def check_candidates(captions: Mapping[str, str], images: Sequence[str]) -> list[str]:
-    """The caption of each of ``images``, in their order.
+    """Return the caption of each of ``images``, in their order.
 
     Args:
         captions: by image id.
@@ -146,8 +150,10 @@ def check_candidates(captions: Mapping[str, str], images: Sequence[str]) -> list
 
 
 def check_text(caption: Caption) -> None:
-    """Raises:
-    UserError: the caption is empty or breaks the line, which the scorers would hang on or miscount.
+    """Check that a caption is one line of text: scorers would hang on others, or miscount them.
+
+    Raises:
+        UserError: the caption is empty or breaks the line, which the scorers would hang on or miscount.
     """
     if not caption.text.strip():
         raise UserError(
@@ -164,8 +170,10 @@ def check_text(caption: Caption) -> None:
 
 
 def check_tokens(candidates: Sequence[Caption], references: Sequence[Sequence[str]], words: Sequence[str]) -> None:
-    """Raises:
-    UserError: tokenising left nothing of a candidate, ``words``, or of all the references of an image.
+    """Check that tokenising left words of every candidate and of some reference of every image.
+
+    Raises:
+        UserError: tokenising left nothing of a candidate, ``words``, or of all the references of an image.
     """
     for candidate, others, left in zip(candidates, references, words, strict=True):
         where = f"image {candidate.image_id}, caption {candidate.text!r}"
@@ -200,12 +208,12 @@ def write_measures(
 
 
 def is_oracle(results: Iterable[CocoCaption]) -> bool:
-    """Whether the references chose a caption."""
+    """Return whether the references chose a caption."""
     return any(result.oracle is not None for result in results)
 
 
 def oracle_mark(results: Iterable[CocoCaption], decoding: str, where: object) -> str:
-    """What the protocol of these captions begins with: :data:`ORACLE`, or nothing for an honest result.
+    """Return the beginning of the protocol: :data:`ORACLE`, or an empty text for an honest result.
 
     Raises:
         UserError: captions of an oracle would be scored under a name that does not say so.

@@ -10,18 +10,37 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import binomtest
 
 from vitcapr.formats.scores import Score
 
 Array = npt.NDArray[np.float64]
 
 LEVEL = 0.95
+_FEW = 50
+"""Images of a split below which a warning stands beside its scores."""
 _BLOCK = 64
 """Bootstrap samples per block; a block holds _BLOCK x N numbers."""
 _DECIMALS = 8
 """Of a score in a file. Beyond these, the order of a sum may show."""
 HIGHER, LOWER, NOT_SHOWN, NOT_TESTED = "higher", "lower", "no difference shown", "not tested"
 """The verdicts on a difference."""
+
+
+def few_images(images: int) -> str:
+    """Say how little the scores of so few images tell; empty from 50 images on.
+
+    The width is that of Wald's interval of a share of one half.
+    """
+    if images >= _FEW:
+        return ""
+    if images == 1:
+        return (
+            "One image tells nothing of a model: its scores have no interval, and CIDEr, which weighs by images, is 0."
+        )
+    width = 100 * 1.96 * (0.25 / images) ** 0.5
+    few = f"{images} images tell little: the 95 % interval of a share, such as Recall@1, is up to ± {width:.0f} points"
+    return f"{few}, and that of CIDEr wider. Take a larger split before you compare models."
 
 
 @dataclass(frozen=True)
@@ -62,7 +81,8 @@ class Comparison(NamedTuple):
     high: float
     """The 95 % bootstrap interval of the difference over images."""
     p_value: float
-    """The two-sided p-value of a randomisation test that swaps the systems' outputs per image."""
+    """The two-sided p-value of a randomisation test that swaps the systems' outputs per image; exact, which is the sign
+    test, where a score counts images."""
 
 
 def ratio(sums: Array) -> Array:
@@ -73,7 +93,7 @@ def ratio(sums: Array) -> Array:
 
 
 def mean_measure(values: npt.ArrayLike) -> Measure:
-    """The mean of a number an image: (N,)."""
+    """Return the mean of a number an image: (N,)."""
     column = np.asarray(values, dtype=np.float64)
     return Measure(np.stack([column, np.ones_like(column)], axis=1), ratio)
 
@@ -85,7 +105,7 @@ def ratio_measure(numerators: npt.ArrayLike, denominators: npt.ArrayLike) -> Mea
 
 
 def interval(measure: Measure, samples: int, seed: int) -> Interval | None:
-    """The 95 % percentile interval over resamples of the images; None for no samples or no score.
+    """Return the 95 % percentile interval over resamples of the images; None for no samples or no score.
 
     Efron and Tibshirani, An Introduction to the Bootstrap, chapter 13. For CIDEr the inverse document
     frequencies stay those of the whole split.
@@ -97,7 +117,7 @@ def interval(measure: Measure, samples: int, seed: int) -> Interval | None:
 
 
 def compare(a: Measure, b: Measure, samples: int, seed: int) -> Comparison:
-    """The difference A - B of two systems, its paired bootstrap interval, and an approximate randomisation test.
+    """Return the difference A - B of two systems, its paired bootstrap interval, and an approximate randomisation test.
 
     Both measures are of the same images in the same order. Source of the test: Noreen, Computer-Intensive
     Methods for Testing Hypotheses (1989); p = (1 + exchanges at least as far apart) / (1 + samples).
@@ -108,6 +128,10 @@ def compare(a: Measure, b: Measure, samples: int, seed: int) -> Comparison:
     width = a.statistics.shape[1]
     sums = _resampled_sums(np.concatenate([a.statistics, b.statistics], axis=1), samples, seed)
     low, high = percentiles(a.aggregate(sums[:, :width]) - b.aggregate(sums[:, width:]))
+    if _counts_images(a) and _counts_images(b):
+        gained, lost = (int(np.count_nonzero(sign * (a.per_image - b.per_image) > 0)) for sign in (1, -1))
+        exact = binomtest(gained, gained + lost).pvalue if gained + lost else 1.0
+        return Comparison(difference, low, high, float(exact))
 
     random = np.random.default_rng([seed, 1])
     total_a, total_b = a.statistics.sum(axis=0), b.statistics.sum(axis=0)
@@ -120,15 +144,21 @@ def compare(a: Measure, b: Measure, samples: int, seed: int) -> Comparison:
     return Comparison(difference, low, high, (1 + as_far) / (1 + samples))
 
 
+def _counts_images(measure: Measure) -> bool:
+    """Whether the score is the share of images that have a property."""
+    counted, of = measure.statistics[:, 0], measure.statistics[:, -1]
+    return measure.aggregate is ratio and bool((of == 1).all() and np.isin(counted, (0, 1)).all())
+
+
 def verdict(low: float, high: float) -> str:
-    """On a difference with such a 95 % interval."""
+    """Say whether a 95 % interval shows a difference."""
     if low > 0:
         return HIGHER
     return LOWER if high < 0 else NOT_SHOWN
 
 
 def score_of(measure: Measure, samples: int, seed: int) -> Score:
-    """A measure as an entry of metrics.json: rounded, with its 95 % interval over the images."""
+    """Return a measure as an entry of metrics.json: rounded, with its 95 % interval over the images."""
     bounds = interval(measure, samples, seed)
     low, high = (None, None) if bounds is None else (_rounded(bounds.low), _rounded(bounds.high))
     count = len(measure.statistics) if measure.n is None else measure.n
@@ -136,12 +166,12 @@ def score_of(measure: Measure, samples: int, seed: int) -> Score:
 
 
 def plain_score(value: float, n: int) -> Score:
-    """A number that resampling images would distort, such as a count of different words: no interval."""
+    """Return a number that resampling images would distort, such as a count of different words: no interval."""
     return {"value": _rounded(value), "low": None, "high": None, "n": n}
 
 
 def interval_protocol(samples: int, seed: int) -> list[str]:
-    """How intervals are drawn, as a part of a protocol; no part where there are none."""
+    """Describe the resamples of intervals, for a protocol; empty without intervals."""
     return [f"ci:95,samples={samples},seed={seed}"] if samples else []
 
 
@@ -150,7 +180,7 @@ def _rounded(value: float) -> float | None:
 
 
 def _resampled_sums(statistics: Array, samples: int, seed: int) -> Array:
-    """Sums of the rows over ``samples`` draws of N images with replacement: (samples, K)."""
+    """Return sums of the rows over ``samples`` draws of N images with replacement: (samples, K)."""
     random = np.random.default_rng(seed)
     images = len(statistics)
     sums = np.empty((samples, statistics.shape[1]))
@@ -163,6 +193,6 @@ def _resampled_sums(statistics: Array, samples: int, seed: int) -> Array:
 
 
 def percentiles(values: Array) -> Interval:
-    """The 95 % interval of bootstrap samples. A sample without counts has no score and is omitted."""
+    """Return the 95 % interval of bootstrap samples. A sample without counts has no score and is omitted."""
     low, high = np.nanquantile(values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Interval(float(low), float(high))

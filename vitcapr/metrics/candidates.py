@@ -35,7 +35,7 @@ class CandidateScores:
         self.counts = np.array([len(texts) for texts in words])
 
     def of_choice(self, chosen: npt.NDArray[np.integer]) -> float:
-        """The score of the split if image ``i`` has its candidate ``chosen[i]``, (B,)."""
+        """Return the score of the split if image ``i`` has its candidate ``chosen[i]``, (B,)."""
         rows = np.arange(len(chosen))
         return float(self._aggregate(self._statistics[rows, chosen].sum(axis=0)))
 
@@ -49,7 +49,7 @@ class CandidateScores:
 def tokenize_candidates(
     candidates: Mapping[str, Sequence[str]], references: Mapping[str, Sequence[str]], language: str
 ) -> tuple[list[list[str]], dict[str, list[str]]]:
-    """The tokens of each image's candidates and references."""
+    """Return the tokens of each image's candidates and references."""
     flat = [Caption(image, text) for image, texts in candidates.items() for text in texts]
     words, reference_words = tokenize_all(flat, references, language)
     rest = iter(words)

@@ -42,10 +42,12 @@ PATIENCE = 300.0
 
 
 class JavaRun(NamedTuple):
-    """Attributes:
-    answer: what the program wrote.
-    problem: what went wrong; empty if nothing did.
-    remedy: what the program said about it, or what to do.
+    """Result of a Java program.
+
+    Attributes:
+        answer: what the program wrote.
+        problem: what went wrong; empty if nothing did.
+        remedy: what the program said about it, or what to do.
     """
 
     answer: str
@@ -100,14 +102,14 @@ def scorer_error(program: str, problem: str, caption: Caption, run: JavaRun) -> 
 
 
 def tokenizer_name(language: str) -> str:
-    """What a protocol says after ``tok:``."""
+    """Return the name of the tokenizer in a protocol, after ``tok:``."""
     return "ptb" if language == ENGLISH else "characters"
 
 
 def tokenize_all(
     candidates: Sequence[Caption], references: Mapping[str, Sequence[str]], language: str
 ) -> tuple[list[str], dict[str, list[str]]]:
-    """The tokens of each candidate, and those of each image's references, joined by a space.
+    """Return the tokens of each candidate, and those of each image's references, joined by a space.
 
     English: in one call of the PTB tokenizer. Other languages: Chinese characters, and runs of other letters and digits
     (:func:`vitcapr.text.normalise.units_of`).
@@ -124,7 +126,9 @@ def tokenize_all(
 
 
 def tokenize(captions: Sequence[Caption]) -> list[str]:
-    """The words of each caption after Stanford's PTB tokenizer, in lower case, without punctuation, joined by a space.
+    """Return the words of each caption after Stanford's PTB tokenizer, joined by spaces.
+
+    They are in lower case and without punctuation.
 
     One start of Java for all captions. A caption of punctuation alone becomes the empty string.
 
@@ -150,7 +154,9 @@ def meteor_statistics(
     references: Sequence[Sequence[str]],
     paraphrases: Path | None = None,
 ) -> list[list[float]]:
-    """What METEOR 1.5 for English counts, as ``-l en -norm``, of tokenised captions (Denkowski and Lavie, 2014).
+    """Return the counts of METEOR 1.5 for English (``-l en -norm``) of tokenised captions.
+
+    Denkowski and Lavie, 2014.
 
     Args:
         candidates: one for each of N images.
@@ -198,7 +204,10 @@ def filter_paraphrases(references: Sequence[str], output: Path) -> None:
 
 
 def run_spice(request: str, first: Caption) -> str:
-    """The JSON that the SPICE jar answers to ``request``; an error names ``first``, as it answers all at once."""
+    """Return the JSON that the SPICE jar answers to ``request``.
+
+    The jar answers for all captions at once, so an error names ``first``.
+    """
     command = [*_SPICE_OPENS, "-Xmx8G", "-jar", str(JARS / "spice" / "spice-1.0.jar"), "given.txt"]
     command += ["-cache", ".", "-out", "answer.json", "-subset", "-silent"]
     run = run_java(command, request, output="answer.json")

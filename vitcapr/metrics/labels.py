@@ -1,4 +1,4 @@
-"""What tables show of every score: its label, group, unit and decimals.
+"""Label, group, unit and decimals of each score in tables.
 
 They are in ``labels.yaml``, and those of a room and of plugins in the file of this name in their folder.
 """
@@ -26,14 +26,18 @@ class ScoreGroup(NamedTuple):
 
 
 class ScoreColumn(NamedTuple):
-    """Attributes:
-    name: of the score in metrics.json.
-    label: its name in a table, with the prefix of its group.
-    group: None for a score that the summary's tables leave out.
-    scale: what the score is multiplied by to be printed.
-    help: what the score is, where the label does not say it.
-    better: high, low, or empty where neither is better.
-    places: decimals of the score; a difference of two scores has one more, unless it is a count.
+    """A column of scores.
+
+    Attributes:
+        name: of the score in metrics.json.
+        label: its name in a table, with the prefix of its group.
+        group: None for a score that the summary's tables leave out.
+        scale: what the score is multiplied by to be printed.
+        help: what the score is, where the label does not say it.
+        better: high, low, or empty where neither is better.
+        places: decimals of the score; a difference of two scores has one more, unless it is a count.
+        main: whether systems are tested in this score. The first page says which differences are shown, corrected for
+            the number of these tests.
     """
 
     name: str
@@ -43,6 +47,7 @@ class ScoreColumn(NamedTuple):
     places: int = 1
     help: str = ""
     better: str = "high"
+    main: bool = False
 
     @property
     def short(self) -> str:
@@ -50,11 +55,14 @@ class ScoreColumn(NamedTuple):
         return self.label.removeprefix(self.group.prefix) if self.group else self.label
 
     def cell(self, score: Mapping[Any, Any]) -> Cell:
-        """The score (``value, low, high``) and its interval."""
+        """Return the score (``value, low, high``) and its interval."""
         return number(score["value"], score["low"], score["high"], scale=self.scale, places=self.places)
 
     def best(self, values: Iterable[float | None]) -> str:
-        """The best value as :meth:`cell` prints it; empty unless several values differ in print and one is better."""
+        """Return the best value as :meth:`cell` prints it.
+
+        Empty unless several values differ in print and one of them is better.
+        """
         known = [value for value in values if value is not None and not math.isnan(value)]
         texts = {number(value, scale=self.scale, places=self.places).text for value in known}
         if len(texts) < 2 or not self.better:
@@ -62,11 +70,11 @@ class ScoreColumn(NamedTuple):
         return number((max if self.better == "high" else min)(known), scale=self.scale, places=self.places).text
 
     def exact(self, value: float | None) -> Cell:
-        """The score with the decimals of a difference."""
+        """Return the score with the decimals of a difference."""
         return number(value, scale=self.scale, places=self._finer)
 
     def difference(self, value: float, low: float | None = None, high: float | None = None) -> Cell:
-        """A difference of two scores, signed, and its interval."""
+        """Return a difference of two scores, signed, and its interval."""
         return number(value, low, high, scale=self.scale, places=self._finer, signed=True)
 
     @property
@@ -103,5 +111,5 @@ def summarise(scores: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def in_groups(*groups: str) -> list[ScoreColumn]:
-    """The scores of these groups, in the order of all."""
+    """Return the scores of these groups, in the order of all."""
     return [column for column in COLUMNS.values() if column.group is not None and column.group.name in groups]

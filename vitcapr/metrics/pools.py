@@ -28,10 +28,12 @@ Rows = npt.NDArray[np.integer]
 
 @dataclass(frozen=True)
 class QueryRanks:
-    """Attributes:
-    ranks: (Q,) of each query, the rank of its best match; rank 1 is the best, tied candidates rank before it.
-    image: (Q,) the image of each query, by which queries are resampled.
-    pool: number of candidates.
+    """Ranks of queries in their pools.
+
+    Attributes:
+        ranks: (Q,) of each query, the rank of its best match; rank 1 is the best, tied candidates rank before it.
+        image: (Q,) the image of each query, by which queries are resampled.
+        pool: number of candidates.
     """
 
     ranks: npt.NDArray[np.int64]
@@ -50,7 +52,7 @@ class QueryRanks:
 
     @property
     def shown(self) -> str:
-        """One line for people."""
+        """Describe the ranks in one line."""
         recalls = " / ".join(f"{100 * float(np.mean(self.ranks <= depth)):.1f}" for depth in DEPTHS)
         return f"R@1/5/10 {recalls}, {len(self.ranks):,} queries among {self.pool:,} candidates"
 
@@ -65,7 +67,7 @@ def rank_queries(
 
 
 def rank_pools(embedded: Embeddings, pools: Pools) -> dict[str, QueryRanks]:
-    """The embedded candidates ranked for each embedded query: images first (``i2t``), then texts (``t2i``)."""
+    """Return the embedded candidates ranked for each embedded query: images first (``i2t``), then texts (``t2i``)."""
     i2t, t2i = split_pools(embedded, pools)
     return {
         "i2t": rank_queries(i2t.images, i2t.captions, np.arange(len(i2t.images)), i2t.caption_image),
@@ -74,7 +76,7 @@ def rank_pools(embedded: Embeddings, pools: Pools) -> dict[str, QueryRanks]:
 
 
 def split_pools(embedded: Embeddings, pools: Pools) -> tuple[Embeddings, Embeddings]:
-    """The query images with the candidate texts, and the query texts with the candidate images.
+    """Return the query images with the candidate texts, and the query texts with the candidate images.
 
     Where captions of one language were embedded, the other queries and candidates are left out. A candidate text of an
     image that is not a query belongs to the place after the last image.
@@ -126,7 +128,7 @@ def rank_languages(
 def read_pooled(
     paths: Sequence[Path], data: Manifest, pools: Pools, correction: Correction | None
 ) -> tuple[Embeddings, list[str]]:
-    """The embeddings of all splits that the candidates come from, and the languages of their captions.
+    """Return the embeddings of all splits that the candidates come from, and the languages of their captions.
 
     Args:
         paths: embeddings of the split of the queries, and of those of distractors.
@@ -154,7 +156,7 @@ def read_pooled(
 
 
 def pools_protocol(ranked: dict[str, QueryRanks], languages: Sequence[str]) -> list[str]:
-    """The parts of the protocol that a comparison with other results needs."""
+    """Return the parts of the protocol that a comparison with other results needs."""
     i2t, t2i = ranked["i2t"], ranked["t2i"]
     return [
         f"i2t:{len(i2t.ranks)}images of {i2t.pool}captions,any own caption",
@@ -164,7 +166,7 @@ def pools_protocol(ranked: dict[str, QueryRanks], languages: Sequence[str]) -> l
 
 
 def joined(parts: Sequence[Embeddings]) -> Embeddings:
-    """The embeddings of several splits as those of one."""
+    """Return the embeddings of several splits as those of one."""
     before = np.cumsum([0, *(len(part.images) for part in parts[:-1])])
     owners = [part.caption_image + first for part, first in zip(parts, before, strict=True)]
     columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in Embeddings._fields[:-1]}
@@ -172,7 +174,7 @@ def joined(parts: Sequence[Embeddings]) -> Embeddings:
 
 
 def origin(embeddings: Embeddings, pools: Pools, data: Manifest) -> list[str]:
-    """Where distractors come from, for the protocol: embedded candidates of each split other than the queries'."""
+    """Return the splits of the distractors, for the protocol."""
     texts = data.captions["split"].to_numpy(str)[np.intersect1d(embeddings.caption_row, pools.text_candidates)]
     images = data.images["split"].to_numpy(str)[np.intersect1d(embeddings.image_row, pools.image_candidates)]
     others = sorted({*texts, *images} - {SPLIT})

@@ -31,7 +31,7 @@ _SHOWN = ("rsum", "i2t_recall_1", "t2i_recall_1")
 
 
 def hubness(embedded: Embeddings, bank: Embeddings, inverse_temperature: float) -> tuple[Sums, Sums]:
-    """How near each image of a split is to the captions of the bank, (N,), and each caption to its images, (M,).
+    """Return the similarity of each image to the captions of the bank, (N,), and of each caption, (M,).
 
     Raises:
         UserError: the bank is of another space.
@@ -73,8 +73,10 @@ class Correction(NamedTuple):
 
 
 def read_correction(query_bank: Path | None, weight: Path | None) -> Correction | None:
-    """Raises:
-    UserError: one of the files is not given, missing, or does not fit.
+    """Read the correction by a query bank; None without files.
+
+    Raises:
+        UserError: one of the files is not given, missing, or does not fit.
     """
     if query_bank is None and weight is None:
         return None

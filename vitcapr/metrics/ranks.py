@@ -30,7 +30,7 @@ def negatives_before(
     right_image: Rows,
     advance: Callable[[int], None] = lambda _: None,
 ) -> tuple[Counts, Counts]:
-    """For each positive of each row of ``left`` and of ``right``, the number of negatives that score at least as high.
+    """Count, for each positive of each row of ``left`` and of ``right``, the negatives that score as high.
 
     So ties count against us. The rows of the other side that have the same image are the positives of a row.
 
@@ -66,7 +66,7 @@ def negatives_before(
 
 
 def _positives(left_image: Rows, right_image: Rows) -> tuple[Counts, Counts]:
-    """The row on the left and on the right of every pair of one image, in the order of the rows on the left."""
+    """Return the row on the left and on the right of every pair of one image, in the order of the rows on the left."""
     order = np.argsort(right_image, kind="stable")
     first, last = (np.searchsorted(right_image[order], left_image, side) for side in ("left", "right"))
     left = np.repeat(np.arange(len(left_image)), last - first)
@@ -74,7 +74,7 @@ def _positives(left_image: Rows, right_image: Rows) -> tuple[Counts, Counts]:
 
 
 def _places(rows: Counts) -> Counts:
-    """Of each number in ascending order, its place among equal ones."""
+    """Return the place of each number among equal ones, of numbers in ascending order."""
     return np.arange(len(rows)) - np.searchsorted(rows, rows)
 
 
@@ -93,7 +93,7 @@ def _exact_scores(left: Float32s, right: Float32s, rows: Counts, columns: Counts
 
 
 def _best_first(own: Float32s, rows: Counts, number: int) -> Float32s:
-    """(number, R): the scores of the pairs of each row in descending order, then minus infinity."""
+    """Return (number, R): the scores of the pairs of each row in descending order, then minus infinity."""
     scores = np.full((number, np.bincount(rows).max(initial=1)), -np.inf, np.float32)
     order = np.argsort(rows, kind="stable")
     scores[rows[order], _places(rows[order])] = own[order]
@@ -101,7 +101,9 @@ def _best_first(own: Float32s, rows: Counts, number: int) -> Float32s:
 
 
 def _largest_error(left: Float32s, right: Float32s) -> np.float32:
-    """What a score and the product in float32 may differ by: n u ||x|| ||y||, and a few roundings more.
+    """Return the largest difference between a score and the product in float32.
+
+    It is n u ||x|| ||y||, and a few roundings more.
 
     Source: Higham, Accuracy and Stability of Numerical Algorithms (2002), section 3.1.
 
@@ -160,9 +162,11 @@ class CaptionOwners:
 
     @classmethod
     def of(cls, caption_image: npt.ArrayLike, images: int) -> "CaptionOwners":
-        """Raises:
-        ValueError: the captions are not in the order of the images, or of images that are not there.
-        UserError: an image has no caption.
+        """Group captions by their images.
+
+        Raises:
+            ValueError: the captions are not in the order of the images, or of images that are not there.
+            UserError: an image has no caption.
         """
         owners = np.asarray(caption_image, dtype=np.int64)
         if owners.ndim != 1 or (np.diff(owners) < 0).any():
@@ -214,7 +218,7 @@ def rank_matches(
 
 
 def finite(embeddings: npt.ArrayLike, what: str) -> Float32s:
-    """The embeddings in float32.
+    """Return the embeddings in float32.
 
     Raises:
         UserError: a row is not finite.

@@ -15,7 +15,7 @@ FOLDS = 5
 
 
 def measures(ranks: Ranks, owners: CaptionOwners) -> dict[str, Measure]:
-    """The scores of all :data:`METRICS`.
+    """Return the scores of all :data:`METRICS`.
 
     What is of a caption is added up by image: resampling takes images with all their captions.
     """
@@ -36,7 +36,7 @@ def recall(ranks: Ranks, owners: CaptionOwners) -> dict[str, Measure]:
 
 
 def rsum(ranks: Ranks, owners: CaptionOwners) -> dict[str, Measure]:
-    """The sum of the six recalls, 6 at best."""
+    """Return the sum of the six recalls, 6 at best."""
     counts = owners.captions_each
     sums = [hits for k in DEPTHS for hits in (ranks.i2t <= k, _by_image(ranks.t2i <= k, owners))]
     statistics = np.stack([*sums, np.ones(len(counts)), counts], axis=1).astype(np.float64)
@@ -60,7 +60,7 @@ METRICS = (recall, mean_rank, map_r, rsum)
 
 
 def mean_of_folds(folds: Sequence[Measure]) -> Measure:
-    """The mean of a score over folds, each of which has its own images and is a ratio of its own sums."""
+    """Return the mean of a score over folds, each of which has its own images and is a ratio of its own sums."""
     width = folds[0].statistics.shape[1]
     statistics = np.zeros((sum(len(fold.statistics) for fold in folds), width * len(folds)))
     start = 0
@@ -90,7 +90,7 @@ def rank_folds(images: Float32s, captions: Float32s, owners: CaptionOwners) -> l
 
 
 def median_ranks(folds: Sequence[tuple[Ranks, CaptionOwners]]) -> dict[str, float]:
-    """The median rank in both directions, of an even number the mean of the middle two; of folds their mean."""
+    """Return the median rank in both directions, of an even number the mean of the middle two; of folds their mean."""
     return {
         direction: float(np.mean([np.median(getattr(ranks, direction)) for ranks, _ in folds]))
         for direction in ("i2t", "t2i")
@@ -98,7 +98,7 @@ def median_ranks(folds: Sequence[tuple[Ranks, CaptionOwners]]) -> dict[str, floa
 
 
 def median_intervals(folds: Sequence[tuple[Ranks, CaptionOwners]], samples: int, seed: int) -> dict[str, Interval]:
-    """The 95 % intervals of :func:`median_ranks`, by resampling images with all their captions.
+    """Return the 95 % intervals of :func:`median_ranks`, by resampling images with all their captions.
 
     The draws are those of :func:`vitcapr.metrics.bootstrap.interval` for the same seed.
     """
@@ -141,5 +141,5 @@ def _sum_of_recalls(sums: Array) -> Array:
 
 
 def _median(ranks: npt.NDArray[np.int32], times: npt.NDArray[np.int64]) -> float:
-    """The median of ranks that count so many times; nan if none does."""
+    """Return the median of ranks that count so many times; nan if none does."""
     return float(np.median(np.repeat(ranks, times))) if times.any() else float("nan")

@@ -36,7 +36,7 @@ def score_embeddings(
     seed: int,
     advance: Callable[[int], None] = lambda _: None,
 ) -> ScoredRetrieval:
-    """The scores of all captions for each image and of all images for each caption.
+    """Return the scores of all captions for each image and of all images for each caption.
 
     Args:
         correction: by a query bank, which the scores then have; the variance is that of the embeddings themselves.
@@ -58,7 +58,7 @@ def score_embeddings(
 
 
 def retrieval_scores(ranks: Ranks, owners: CaptionOwners, folds: Folds, samples: int, seed: int) -> dict[str, Score]:
-    """All scores of a pool, the chance levels and, with the suffix ``_1k``, the means over the folds."""
+    """Return all scores of a pool, the chance levels and, with the suffix ``_1k``, the means over the folds."""
     whole = retrieval.measures(ranks, owners)
     scores = {name: score_of(measure, samples, seed) for name, measure in whole.items()}
     scores |= median_scores([(ranks, owners)], "", samples, seed)
@@ -72,7 +72,7 @@ def retrieval_scores(ranks: Ranks, owners: CaptionOwners, folds: Folds, samples:
 
 
 def median_scores(folds: Folds, suffix: str, samples: int, seed: int) -> dict[str, Score]:
-    """The median ranks of both directions, of folds their means, with intervals where samples are drawn."""
+    """Return the median ranks of both directions, of folds their means, with intervals where samples are drawn."""
     count = sum(len(ranks.i2t) for ranks, _ in folds)
     scores = {direction: plain_score(value, count) for direction, value in retrieval.median_ranks(folds).items()}
     if samples:
@@ -82,7 +82,7 @@ def median_scores(folds: Folds, suffix: str, samples: int, seed: int) -> dict[st
 
 
 def recall_lines(scores: Mapping[str, Score]) -> list[str]:
-    """A line for people for each direction."""
+    """Return a line for people for each direction."""
     lines = []
     for direction, query in (("i2t", "image to text"), ("t2i", "text to image")):
         values = (float(scores[f"{direction}_recall_{depth}"]["value"] or 0) for depth in retrieval.DEPTHS)
@@ -92,7 +92,7 @@ def recall_lines(scores: Mapping[str, Score]) -> list[str]:
 
 
 def check_pool(pool: Embeddings, data: Manifest, split: str, where: Path) -> list[str]:
-    """The pool is the split: all its captions in the languages that were embedded, and all images that have one.
+    """Return the pool is the split: all its captions in the languages that were embedded, and all images that have one.
 
     Returns:
         Those languages.
@@ -113,7 +113,7 @@ def check_pool(pool: Embeddings, data: Manifest, split: str, where: Path) -> lis
 
 
 def pool_protocol(owners: CaptionOwners, split: str, languages: Sequence[str]) -> list[str]:
-    """The parts of the protocol that a comparison with other results needs."""
+    """Return the parts of the protocol that a comparison with other results needs."""
     images, captions = len(owners.captions_each), len(owners.caption_image)
     least, most = owners.captions_each.min(), owners.captions_each.max()
     each = str(least) if least == most else f"{least}-{most}"
@@ -125,7 +125,7 @@ def pool_protocol(owners: CaptionOwners, split: str, languages: Sequence[str]) -
 
 
 def searched(protocols: Iterable[str]) -> dict[str, str]:
-    """The queries and the pool of each direction, as the protocols of scores say: one line for each pool.
+    """Return the queries and the pool of each direction, as the protocols of scores say: one line for each pool.
 
     >>> searched(["pool:9images,45captions|ties:pessimistic"])
     {'i2t': '9 images among 45 captions', 't2i': '45 captions among 9 images'}

@@ -20,12 +20,12 @@ _FIRST = ("bleu", "meteor", "rouge_l", "cider", "spice", "diversity")
 
 @cache
 def caption_metrics() -> dict[str, CaptionMetric]:
-    """Every metric of captions of the package, and every plugin, by its name."""
+    """Return every metric of captions of the package, and every plugin, by its name."""
     return {name: load_component("METRIC", name) for name in metric_names()}
 
 
 def metric_names() -> list[str]:
-    """In the order in which their scores stand."""
+    """Return the names of the metrics, in the order of their scores."""
     (package,) = KINDS["METRIC"].packages
     own = sorted(modules_in(package), key=lambda name: (_FIRST.index(name) if name in _FIRST else len(_FIRST), name))
     return list(dict.fromkeys([*own, *plugins("METRIC")]))
@@ -40,7 +40,7 @@ class ScoredCaptions(NamedTuple):
 
 
 def select_metrics(names: Sequence[str]) -> list[CaptionMetric]:
-    """The metrics of these names, in the order of all.
+    """Return the metrics of these names, in the order of all.
 
     Raises:
         UserError: there is no such metric, or what it needs is not installed.
@@ -68,7 +68,7 @@ def score_captions(
     paraphrases: Path | None = None,
     instances: Mapping[str, frozenset[str]] | None = None,
 ) -> ScoredCaptions:
-    """The scores of one caption for each image, in the order of ``references``, the raw references of each.
+    """Return the scores of one caption for each image, in the order of ``references``, the raw references of each.
 
     See :class:`~vitcapr.metrics.base.TokenisedCaptions`; ``samples`` and ``seed`` are of the intervals.
     """

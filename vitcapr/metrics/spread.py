@@ -21,8 +21,9 @@ _PLACE = ["dataset", "split", "decoding"]
 
 
 class Seeded(Protocol):
-    """A scored model that differs from others of its system in its seed:
-    :class:`vitcapr.config.experiment.SeededModel`.
+    """A scored model that differs from others of its system in its seed.
+
+    See :class:`vitcapr.config.experiment.SeededModel`.
 
     Only models of equal ``vary`` are compared.
     """
@@ -36,7 +37,7 @@ class Seeded(Protocol):
 
 
 def spread(summary: pd.DataFrame, models: Mapping[str, Seeded]) -> pd.DataFrame:
-    """A row for each score of each group of at least two seeds; ``sd`` is the sample's, with n - 1.
+    """Return a row for each score of each group of at least two seeds; ``sd`` is the sample's, with n - 1.
 
     Args:
         summary: see :func:`vitcapr.formats.scores.tidy`.
@@ -52,8 +53,9 @@ def spread(summary: pd.DataFrame, models: Mapping[str, Seeded]) -> pd.DataFrame:
 
 
 def paired(summary: pd.DataFrame, models: Mapping[str, Seeded]) -> pd.DataFrame:
-    """Every two groups that were varied alike, and every two decodings of a group, seed against seed: the mean of
-    second - first and its 95 % interval.
+    """Compare, seed against seed, groups that were varied alike and decodings of a group.
+
+    Returns the mean of second - first and its 95 % interval.
 
     The interval is Student's, over the differences of the seeds that both have, at least two. ``verdict`` says of the
     second ``higher`` or ``lower`` where the interval leaves out 0, and otherwise ``no difference shown``; ``wins``
@@ -83,7 +85,7 @@ def paired(summary: pd.DataFrame, models: Mapping[str, Seeded]) -> pd.DataFrame:
 def _grouped(
     summary: pd.DataFrame, models: Mapping[str, Seeded]
 ) -> Iterator[tuple[tuple[str, str, str, str, str], pd.DataFrame]]:
-    """The scores of each group, by data set, split, decoding, metric and group, in the order of the summary."""
+    """Yield the scores of each group, by data set, split, decoding, metric and group, in the order of the summary."""
     table = summary[summary["model"].isin(list(models)) & summary["value"].notna()].copy()
     table["group"] = [models[name].system for name in table["model"]]
     table["seed"] = [models[name].seed for name in table["model"]]

@@ -20,7 +20,7 @@ _LARGEST_EXPONENT = 20.0
 
 
 def patch_scores(patches: Tensor, words: Tensor, weight: Tensor, counts: Tensor, scoring: Scoring) -> Tensor:
-    """The attention score of each word and each patch (ViTCap-R, equation 2, before the softmax).
+    """Return the attention score of each word and each patch (ViTCap-R, equation 2, before the softmax).
 
     Args:
         patches: ``W_v v + b``, (B, P, A) float32.
@@ -42,7 +42,7 @@ def patch_scores(patches: Tensor, words: Tensor, weight: Tensor, counts: Tensor,
 
 
 def prepare_patches(patches: Tensor, scoring: Scoring) -> Tensor:
-    """What :func:`prepared_scores` reads in place of the patches, computed once for all words of a decoding."""
+    """Return the patches as :func:`prepared_scores` reads them, computed once for all words of a decoding."""
     return _powers(patches) if scoring == "tanh" and not patches.is_cuda else patches
 
 
@@ -55,7 +55,7 @@ def prepared_scores(prepared: Tensor, words: Tensor, weight: Tensor, counts: Ten
 
 
 def _formula(patches: Tensor, words: Tensor, weight: Tensor, scoring: Scoring) -> Tensor:
-    """The scores as they are defined, of all pairs at once."""
+    """Return the scores as they are defined, of all pairs at once."""
     if scoring == "bilinear":
         return (words * weight) @ patches.mT
     sums = patches[:, None] + words[:, :, None]
@@ -68,7 +68,7 @@ def _powers(values: Tensor) -> Tensor:
 
 
 def _halves(patches: Tensor, words: Tensor, out: Tensor) -> Tensor:
-    """u = 1 / (1 + exp(2a) exp(2b)) of powers (B, P, A) and (B, N, A): (B, N, P, A), in ``out``.
+    """U = 1 / (1 + exp(2a) exp(2b)) of powers (B, P, A) and (B, N, A): (B, N, P, A), in ``out``.
 
     tanh(a + b) = 1 - 2u, and its derivative is 4 u (1 - u). A division takes half of the time of a tanh.
     """
@@ -117,7 +117,9 @@ class _PairScores(torch.autograd.Function):
 
 
 def _parts(counts: Tensor, patches: Tensor) -> Iterator[tuple[slice, slice, Tensor]]:
-    """A few words at a time: of an image, or of several images that have few words each; and memory for their pairs.
+    """Yield a few words at a time, and memory for their pairs.
+
+    They are words of one image, or of several images that have few words each.
 
     The memory is one block, which stays in the cache.
     """

@@ -7,7 +7,7 @@ from vitcapr.plugins import load_component
 
 
 def build_captioner(architecture: dict[str, Any], **network: Any) -> Captioner:
-    """The untrained captioner that a card's ``architecture`` describes: ``kind`` and the arguments of its class.
+    """Return the untrained captioner that a card's ``architecture`` describes: ``kind`` and the arguments of its class.
 
     Args:
         network: the ``network`` of a captioner with a pretrained language model.

@@ -20,7 +20,7 @@ _LARGEST_LOG_SCALE = math.log(100)
 
 
 class DualEncoder(nn.Module):
-    """Two towers with outputs of length 1. Each reads stored features, or is fine-tuned on pixels or tokens.
+    """Two towers with outputs of length 1, over stored features or fine-tuned on pixels or tokens.
 
     Args:
         embedding_dim: E, the dimension of the outputs of both towers.
@@ -57,7 +57,7 @@ class DualEncoder(nn.Module):
         self.bias = None if bias is None else nn.Parameter(torch.tensor(bias))
 
     def temperature(self) -> Tensor:
-        """A scalar. A learned one is first clamped to its bounds, because no gradient would return it."""
+        """Return a scalar. A learned one is first clamped to its bounds, because no gradient would return it."""
         if isinstance(self.log_scale, nn.Parameter):
             with torch.no_grad():
                 self.log_scale.clamp_(0.0, _LARGEST_LOG_SCALE)
@@ -76,12 +76,12 @@ class DualEncoder(nn.Module):
         return on_sphere(self.image(features))
 
     def embed_augmented_views(self, augmented_views: Sequence[dict[str, Tensor]]) -> Tensor:
-        """The mean direction of what :meth:`embed_images` makes of each view of the same images: (B, E) as there."""
+        """Return the mean direction over views of the same images, each embedded by :meth:`embed_images`: (B, E)."""
         first, *others = (self.embed_images(features) for features in augmented_views)
         return on_sphere(torch.stack([first, *others]).mean(0)) if others else first
 
     def embed_texts(self, texts: TextBatch) -> Tensor:
-        """Returns (M, E) float32, unit length."""
+        """Embed texts: (M, E) float32, unit length."""
         return on_sphere(self.text(texts))
 
 
@@ -103,11 +103,11 @@ class DualEncoderEnsemble(nn.Module):
         return list(self.towers)  # type: ignore[arg-type]
 
     def embed_augmented_views(self, augmented_views: Sequence[dict[str, Tensor]]) -> Tensor:
-        """As of :class:`DualEncoder`; E is the sum over the members."""
+        """Embed views as :class:`DualEncoder` does; E is the sum over the members."""
         return side_by_side([member.embed_augmented_views(augmented_views) for member in self.members])
 
     def embed_texts(self, texts: TextBatch) -> Tensor:
-        """As of :class:`DualEncoder`; E is the sum over the members."""
+        """Embed texts as :class:`DualEncoder` does; E is the sum over the members."""
         return side_by_side([member.embed_texts(texts) for member in self.members])
 
 
@@ -116,18 +116,20 @@ DualEncoders = DualEncoder | DualEncoderEnsemble
 
 
 def side_by_side(vectors: Sequence[Tensor]) -> Tensor:
-    """Unit vectors of the members, (N, E) each, as unit vectors (N, E of all), whose cosines are the mean of theirs."""
+    """Concatenate unit vectors (N, E) of the members to unit vectors whose cosines are the members' mean."""
     joined: Tensor = torch.cat([*vectors], dim=1) * len(vectors) ** -0.5
     return joined
 
 
 def on_sphere(vectors: Tensor) -> Tensor:
-    """The vectors divided by their length, in float32: in bfloat16, similarities differ in the third decimal."""
+    """Return the vectors divided by their length, in float32: in bfloat16, similarities differ in the third decimal."""
     return nn.functional.normalize(vectors.float(), dim=-1)
 
 
 def build_dual_encoder(architecture: dict[str, Any]) -> DualEncoders:
-    """The untrained dual encoder that a card's ``architecture`` describes, or so many ``members``, if it has this key.
+    """Return the untrained dual encoder that a card's ``architecture`` describes.
+
+    With the key ``members``, it is an ensemble of that many.
 
     Its other keys: ``embedding_dim``, ``temperature``, ``learn_temperature``, ``bias`` where a sigmoid loss learns one,
     ``image`` (the arguments of :class:`ImageTower`) and ``text`` (``kind``, ``words``, ``bag``, ``features`` or

@@ -135,8 +135,11 @@ class FinetunedTextTower(FinetunedTower):
         types: Tensor | None = None,
         titles: Tensor | None = None,
     ) -> Tensor:
-        """``mask: (M, T)``, 1 for real tokens; ``tags: (M, T)`` int64, for a tower with tags; ``types: (M, T)`` int64,
-        for a tower with segments; ``titles: (M, T)``, 1 for the tokens of titles."""
+        """Encode token ids (M, T).
+
+        ``mask: (M, T)``, 1 for real tokens; ``tags: (M, T)`` int64, for a tower with tags; ``types: (M, T)`` int64, for
+        a tower with segments; ``titles: (M, T)``, 1 for the tokens of titles.
+        """
         return self._in_chunks(self._embed, ids, mask, tags, types, titles)
 
     def _embed(
@@ -151,7 +154,7 @@ class FinetunedTextTower(FinetunedTower):
         return self.pooled(hidden, mask)
 
     def _attention_mask(self, mask: Tensor, titles: Tensor | None) -> Tensor:
-        """The mask (M, T); if titles have a weight, the bias of the attention scores, (M, 1, T, T)."""
+        """Return the mask (M, T); if titles have a weight, the bias of the attention scores, (M, 1, T, T)."""
         if self._title_weight == 1 or titles is None:
             return mask
         bias = titles * math.log(self._title_weight)
@@ -185,12 +188,12 @@ class LanguageTowers(nn.ModuleDict):
 
 
 def finetuned_towers(model: nn.Module) -> list[FinetunedTower]:
-    """The towers of a dual encoder that are fine-tuned."""
+    """Return the towers of a dual encoder that are fine-tuned."""
     return [module for module in model.modules() if isinstance(module, FinetunedTower)]
 
 
 def layer_rates(model: nn.Module, decay: float, encoder_rate: float = 1.0) -> list[tuple[list[nn.Parameter], float]]:
-    """The trained weights in groups of equal learning rate, each with the factor on the learning rate.
+    """Return the trained weights in groups of equal learning rate, each with the factor on the learning rate.
 
     Projections, tags, temperature and encoders that are not pretrained have the full rate. In a pretrained encoder, the
     weights above the layers have ``encoder_rate``. Each layer has ``decay`` times the rate of the part above it (Clark
@@ -212,7 +215,7 @@ def layer_rates(model: nn.Module, decay: float, encoder_rate: float = 1.0) -> li
 
 
 def layer_depths(encoder: nn.Module) -> tuple[dict[str, int], int]:
-    """The depth of each weight of a transformer, and its number of layers L.
+    """Return the depth of each weight of a transformer, and its number of layers L.
 
     The depth is 0 before the layers, 1 to L in the layers, and L + 1 after them. The layers are the longest list of
     modules.

@@ -150,7 +150,7 @@ class Standardise(nn.Module):
 def build_head(
     kind: HeadKind, features: int, embedding_dim: int, hidden_dim: int, dropout: float, depth: int = 1
 ) -> nn.Module:
-    """The head of a kind, (B, D) -> (B, E).
+    """Return the head of a kind, (B, D) -> (B, E).
 
     ``matrix``, the M of DeViSE, and ``linear``, as in ViTCap-R, are one layer; ``mlp`` is the improved head of the
     BLIP-2 projection paper. ``hidden_dim`` is for ``mlp``, ``gated`` and ``residual``, ``depth`` for ``residual``.

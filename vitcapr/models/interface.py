@@ -33,7 +33,7 @@ class Captioner(nn.Module, ABC):
     @property
     @abstractmethod
     def embedding(self) -> nn.Embedding:
-        """Of the words: (V, E)."""
+        """Embedding of the words: (V, E)."""
 
     @abstractmethod
     def encode(self, features: dict[str, Tensor]) -> Memory:
@@ -41,12 +41,14 @@ class Captioner(nn.Module, ABC):
 
     @abstractmethod
     def initial_state(self, memory: Memory) -> State:
-        """The state before the start token, with K = 1."""
+        """Return the state before the start token, with K = 1."""
 
     @abstractmethod
     def step(self, memory: Memory, state: State, tokens: Tensor) -> Step:
-        """Read ``tokens: (B, K)`` int64 and predict the next word; K is that of ``state``. The first step may add to
-        ``memory`` what the later ones need."""
+        """Read ``tokens: (B, K)`` int64 and predict the next word; K is that of ``state``.
+
+        The first step may add to ``memory`` what the later ones need.
+        """
 
     @abstractmethod
     def forward(self, memory: Memory, tokens: Tensor, mask: Tensor, image_index: Tensor) -> Tensor:

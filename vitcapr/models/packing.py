@@ -9,7 +9,7 @@ from vitcapr.encoders.staging import to_device
 
 
 class WordsOfImages(NamedTuple):
-    """Where each of W packed words belongs. Packed words are the real ones, row-major: the captions one by one.
+    """Positions of W packed words, which are the real words of all captions, one caption after another.
 
     Attributes:
         caption, step: (W,) int64, the row and the column of each word in the matrix of the captions.
@@ -28,7 +28,8 @@ class WordsOfImages(NamedTuple):
 
     @classmethod
     def of(cls, mask: Tensor, image_index: Tensor, images: int, device: torch.device) -> Self:
-        """
+        """Assign numbers to the packed words.
+
         Args:
             mask: (M, T) bool, the real words.
             image_index: (M,) int64, the image of each caption; increasing.

@@ -5,7 +5,9 @@ from torch import Tensor, nn
 
 
 def lstm_states(lstm: nn.LSTM, words: Tensor, start: tuple[Tensor, Tensor] | None = None) -> Tensor:
-    """The hidden state after every word, in float32 under autocast too: on a CPU, torch may lack a bfloat16 LSTM.
+    """Return the hidden state after every word, in float32 even under autocast.
+
+    On a CPU, torch may lack a bfloat16 LSTM.
 
     Args:
         lstm: one layer, one direction, batch first.

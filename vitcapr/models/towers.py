@@ -35,11 +35,12 @@ class AttentionPool(nn.Module):
 
 
 class ImageTower(nn.Module):
-    """From ``cls`` (B, D) and, if needed, ``patches`` (B, P, D), in any precision, to (B, E).
+    """Image tower from ``cls`` (B, D) and, if needed, ``patches`` (B, P, D), in any precision, to (B, E).
 
     Args:
         feature_dim: D, the width of the patches; for the pool ``cls``, of CLS.
-        cls_dim: the width of CLS, if it differs from that of the patches.
+        cls_dim: the width of CLS, if it differs from that of the patches; 0 without CLS, which ``attention`` and
+            ``attention_mean`` can do without.
         pool: ``cls``: CLS; ``cls_mean``: CLS and the mean patch; ``attention``: CLS and attention-pooled patches;
             ``attention_mean``: CLS and both.
         queries: number of attention-pooled vectors; only for ``attention`` and ``attention_mean``.
@@ -63,21 +64,21 @@ class ImageTower(nn.Module):
     ) -> None:
         super().__init__()
         self.pool: Pool = pool
-        self.arrays: tuple[str, ...] = ("cls",) if pool == "cls" else ("cls", "patches")
+        self.arrays = tuple(n for n, read in (("cls", cls_dim != 0), ("patches", pool != "cls")) if read)
         attends = pool in ("attention", "attention_mean")
         self.attention = AttentionPool(feature_dim, queries) if attends else None
         of_patches = {"cls": 0, "cls_mean": 1, "attention": queries, "attention_mean": 1 + queries}[pool]
-        width = (cls_dim or feature_dim) + of_patches * feature_dim
+        width = (feature_dim if cls_dim is None else cls_dim) + of_patches * feature_dim
         self.standardise = Standardise(width) if standardise else None
         self.head = build_head(head, width, embedding_dim, hidden_dim, dropout, depth)
 
     def forward(self, features: dict[str, Tensor]) -> Tensor:
-        pooled = features["cls"].float()
+        parts = [features["cls"].float()] if "cls" in self.arrays else []
         if self.attention is not None:
-            of_patches = self.attention(features["patches"], mean=self.pool == "attention_mean")
-            pooled = torch.cat([pooled, of_patches], dim=1)
+            parts.append(self.attention(features["patches"], mean=self.pool == "attention_mean"))
         elif self.pool == "cls_mean":
-            pooled = torch.cat([pooled, features["patches"].mean(1, dtype=torch.float32)], dim=1)
+            parts.append(features["patches"].mean(1, dtype=torch.float32))
+        pooled = torch.cat(parts, dim=1)
         return self.head(pooled if self.standardise is None else self.standardise(pooled))  # type: ignore[no-any-return]
 
 

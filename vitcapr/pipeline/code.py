@@ -35,7 +35,7 @@ NOT_INSTALLED = "not installed"
 
 
 def job_code(module: str, settings: Mapping[str, Any]) -> dict[str, str]:
-    """The code of a job: a digest for each file, by its path, and a version for each library, by its import name.
+    """Return the digest of each file of a job's code, by path, and the version of each library.
 
     What a room or a study adds to a YAML file of the package, as to the labels of scores, is in the folder of the room
     or of plugins.
@@ -57,13 +57,13 @@ def job_code(module: str, settings: Mapping[str, Any]) -> dict[str, str]:
 
 
 def code_hash(code: Mapping[str, str]) -> str:
-    """One hash of a :func:`job_code`."""
+    """Hash a :func:`job_code`."""
     return sha256_bytes("\n".join(f"{name} {value}" for name, value in code.items()).encode())
 
 
 @cache
 def module_code(module: str, *packages: str) -> dict[str, str]:
-    """The code that importing and running a module can reach. Imports are followed in these packages."""
+    """Return the code that importing and running a module can reach. Imports are followed in these packages."""
     graph = _import_graph(packages or (PACKAGE,))
     reached = {module, *graph.find_upstream_modules(module)} - {PACKAGE, LOCAL}
     inside = {name for name in reached if not graph.is_module_squashed(name)}
@@ -78,8 +78,11 @@ def module_code(module: str, *packages: str) -> dict[str, str]:
 
 @cache
 def _import_graph(packages: tuple[str, ...]) -> "grimp.ImportGraph":
-    """What each module imports, its package among them. Left out are the late imports of ``vitcapr/__init__.py``, which
-    concern no stage, and the configuration of the package and of rooms: its values are in the settings of a job."""
+    """Return the graph of imports, in which a module also imports its package.
+
+    Two parts are left out: the late imports of ``vitcapr/__init__.py``, which concern no stage, and the configuration
+    of the package and of rooms, whose values are in the settings of a job.
+    """
     import grimp
 
     try:
@@ -102,8 +105,10 @@ def _import_graph(packages: tuple[str, ...]) -> "grimp.ImportGraph":
 
 @cache
 def release(library: str) -> str:
-    """The version without its local label: the CPU and the CUDA build of a release count as the same. For a module that
-    lies beside the Snakefile or is an editable installation, the digest of its Python files."""
+    """Return the version without its local label: the CPU and the CUDA build of a release count as the same.
+
+    For a module beside the Snakefile or in an editable installation, it is the digest of the Python files.
+    """
     spec = PathFinder.find_spec(library, [str(Path.cwd()), *sys.path]) or importlib.util.find_spec(library)
     if spec is None:
         return NOT_INSTALLED
@@ -119,8 +124,10 @@ def release(library: str) -> str:
 
 @cache
 def _files(module: str) -> dict[str, Path]:
-    """A module's file and its data, by their paths: files beside it with its name, ``lexicon.yaml`` of ``lexicon.py``,
-    and the files of a folder with its name."""
+    """Return a module's file and its data, by their paths.
+
+    Data are files beside it with its name, ``lexicon.yaml`` of ``lexicon.py``, and the files of a folder with its name.
+    """
     root, *inner = module.split(".")
     spec: Any = importlib.util.find_spec(root)
     folder = Path(spec.submodule_search_locations[0])
@@ -133,7 +140,7 @@ def _files(module: str) -> dict[str, Path]:
 
 
 def digests(paths: Mapping[str, Path]) -> dict[str, str]:
-    """The :func:`tree_digest` of each Python file, and the sha256 of each other one."""
+    """Return the :func:`tree_digest` of each Python file, and the sha256 of each other one."""
     known, contents = _known_digests(), {name: sha256_file(path) for name, path in paths.items()}
     new = {key for name, key in contents.items() if paths[name].suffix == ".py"} - known.keys()
     if new:
@@ -151,7 +158,7 @@ def _known_digests() -> dict[str, str]:
 
 
 def tree_digest(source: bytes) -> str:
-    """The digest of a source, without comments, docstrings and layout, as 16 hexadecimal digits."""
+    """Return the digest of a source, without comments, docstrings and layout, as 16 hexadecimal digits."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
         if isinstance(body := getattr(node, "body", None), list):

@@ -1,5 +1,7 @@
-"""What determines the outputs of a job except its declared inputs, and what differs between two jobs. It decides which
-jobs Snakemake runs again, and is a part of the key in the result cache."""
+"""Fingerprint of a job: everything that determines its outputs except its declared inputs.
+
+It decides which jobs run again, and is a part of the key in the result cache.
+"""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -20,8 +22,10 @@ FILE_DIGESTS = ".digests.json"
 
 
 def fingerprint(stage: Stage, settings: StageSettings | None, job: Mapping[str, Any], results: Path) -> dict[str, Any]:
-    """The hash of the code of a job, the settings and values that determine its result, and the digests of the user's
-    files that it reads; of a checkpoint, the version of the optional library that reads it as well.
+    """Return everything that determines the result of a job except its declared inputs.
+
+    That is the hash of its code, its settings and values, and the digests of the user's files that it reads; for a
+    checkpoint also the version of the optional library that reads it.
 
     Args:
         job: its plain values.
@@ -43,7 +47,7 @@ def fingerprint(stage: Stage, settings: StageSettings | None, job: Mapping[str, 
 
 
 def _reader(settings: Mapping[str, Any], key: str, folder: Path) -> str | None:
-    """The optional library that reads the checkpoint under ``key``, where its section does not pool by itself."""
+    """Return the optional library that reads the checkpoint under ``key``, unless its section sets ``pool``."""
     section: Any = settings
     for name in key.split(".")[:-1]:
         section = section.get(name, {}) if isinstance(section, Mapping) else {}
@@ -51,7 +55,7 @@ def _reader(settings: Mapping[str, Any], key: str, folder: Path) -> str | None:
 
 
 def user_files(stage: Stage, settings: StageSettings | None, job: Mapping[str, Any]) -> dict[str, Path]:
-    """The user's files and folders that a job reads, by their keys in its settings; ``source`` is a value."""
+    """Return the user's files and folders that a job reads, by their keys in its settings; ``source`` is a value."""
     files = {} if settings is None else dict(settings.user_files())
     source = job.get(SOURCE)
     # The backbone that the experiment trains is an input.
@@ -63,7 +67,7 @@ def user_files(stage: Stage, settings: StageSettings | None, job: Mapping[str, A
 
 
 def leaves(values: Any, key: str = "") -> Iterator[tuple[str, str]]:
-    """Every (dotted key, value as JSON) of nested settings."""
+    """Yield every (dotted key, value as JSON) of nested settings."""
     if isinstance(values, dict) and values:
         for name, value in values.items():
             yield from leaves(value, f"{key}.{name}" if key else name)
@@ -72,7 +76,7 @@ def leaves(values: Any, key: str = "") -> Iterator[tuple[str, str]]:
 
 
 def differences(before: Any, now: Any, key: str = "") -> Iterator[tuple[str, str, str]]:
-    """The (dotted key, old, new) of every leaf that differs, old and new as JSON."""
+    """Yield the (dotted key, old, new) of every leaf that differs, old and new as JSON."""
     if isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
         before, now = (dict(zip(map(str, range(len(each))), each, strict=True)) for each in (before, now))
     if isinstance(before, dict) and isinstance(now, dict):
@@ -83,7 +87,7 @@ def differences(before: Any, now: Any, key: str = "") -> Iterator[tuple[str, str
 
 
 def code_changes(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
-    """The files and libraries that differ between two :func:`vitcapr.pipeline.code.job_code`."""
+    """Yield the files and libraries that differ between two :func:`vitcapr.pipeline.code.job_code`."""
     changed = [name for name in sorted(before.keys() | now.keys()) if before.get(name) != now.get(name)]
     files = [name for name in changed if not name.isidentifier()]
     if edited := [name for name in files if name in before and name in now] or files:
@@ -94,8 +98,10 @@ def code_changes(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[
 
 
 def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
-    """A line for each difference between what two results of one stage are made from: ``code``, ``settings``,
-    ``values`` and the digests of the user's ``files``."""
+    """Yield a line for each difference between two fingerprints of one stage.
+
+    The parts are ``code``, ``settings``, ``values`` and the digests of the user's ``files``.
+    """
     yield from code_changes(before["code"], now["code"])
     for part in ("settings", "values"):
         yield from (f"{key} {old} -> {new}" for key, old, new in differences(before[part], now[part]))

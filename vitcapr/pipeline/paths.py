@@ -1,4 +1,4 @@
-"""Where things are on this machine: the workflow, the results, the feature stores, and the Python of the rules."""
+"""Places on this machine: the workflow, the results, the feature stores, and the Python of the rules."""
 
 import os
 import sys
@@ -14,26 +14,27 @@ SNAKEFILE = str(WORKFLOW / "Snakefile")
 
 
 def can_only_be_a_folder(source: str) -> bool:
-    """Whether the source of a model is no hub id, which is a name or two with a slash between."""
+    """Return whether the source of a model is no hub id, which is a name or two with a slash between."""
     return Path(source).is_absolute() or source.startswith((".", "~")) or source.count("/") > 1
 
 
 def stores_root(results: Path = RESULTS) -> Path:
-    """The folder of all feature stores: VITCAPR_STORES (a group can share it), else ``results/stores``."""
+    """Return the folder of all feature stores: VITCAPR_STORES (a group can share it), else ``results/stores``."""
     shared = os.environ.get("VITCAPR_STORES")
     return Path(shared).expanduser() if shared else results / "stores"
 
 
 def find_store(name: str, results: Path = RESULTS) -> Path:
-    """The sealed manifest of the store ``name``: in the folder of all stores if it exists there, else at this path."""
+    """Return the sealed manifest of a store: in the folder of all stores if it exists there, else at this path."""
     place = stores_root(results) / name
     folder = place if place.exists() else Path(name).expanduser()
     return folder if folder.suffix == ".json" else folder / "manifest.json"
 
 
-def use_this_python() -> None:
-    """Make the rules use the Python that runs Snakemake, even if its environment is not activated.
+def extend_path() -> None:
+    """Make the rules use the Python that runs Snakemake, even if its environment is not activated, and our sbatch.
 
     A rule's conda environment is activated later and takes precedence.
     """
-    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    first = [str(Path(sys.executable).parent), str(WORKFLOW / "profiles/slurm/bin")]
+    os.environ["PATH"] = os.pathsep.join([*first, os.environ.get("PATH", "")])

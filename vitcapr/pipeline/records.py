@@ -60,6 +60,7 @@ class Run(BaseModel):
         path: of the record.
         code: see :func:`~vitcapr.pipeline.code.job_code`.
         files: the digests of the user's files, by their keys in the settings.
+        names: the names of the inputs that have names, by their parameters.
         inputs, outputs: by the paths of the files.
     """
 
@@ -72,6 +73,7 @@ class Run(BaseModel):
     settings: dict[str, Any]
     values: dict[str, Any]
     files: dict[str, str]
+    names: dict[str, list[str]] = {}
     inputs: dict[str, FileFacts]
     outputs: dict[str, FileFacts]
     made: Made
@@ -85,7 +87,7 @@ class Run(BaseModel):
 
     @property
     def time(self) -> str:
-        """When the job ran, in UTC: for a result that was restored from the cache, when it was restored."""
+        """Time of the run in UTC; for a result from the cache, the time of its restoration."""
         return (self.result_cache["restored"] if self.result_cache else None) or self.made["started"]
 
     @cached_property
@@ -94,7 +96,7 @@ class Run(BaseModel):
         return next((find_experiment_folder(path) for path in self.outputs), None)
 
     def place(self, path: str) -> str:
-        """A file of the record from its experiment's folder on, however the folder was called when the job ran.
+        """Return a file of the record from its experiment's folder on, however the folder was called when the job ran.
 
         A file outside that folder, such as a file of the user's, keeps its path.
         """
@@ -119,7 +121,7 @@ class Records:
 
     @classmethod
     def around(cls, target: Path) -> "Records":
-        """Those of the experiment that contains ``target``, or is it.
+        """Return the records of the experiment that contains ``target``, or is it.
 
         Raises:
             UserError: no experiment contains it.
@@ -131,19 +133,19 @@ class Records:
         raise UserError("nothing recorded here", where=target, remedy=remedy)
 
     def writer(self, run: Run, path: str) -> Run | None:
-        """The job that wrote an input of ``run``; None for a file of the user."""
+        """Return the job that wrote an input of ``run``; None for a file of the user."""
         return self._writers.get(run.place(path))
 
     def outputs(self, run: Run) -> dict[Path, str]:
-        """The present paths of a job's outputs, with the digests of what it wrote."""
+        """Return the present paths of a job's outputs, with the digests of what it wrote."""
         return {self.experiment / place: digest for place, digest in run.wrote.items()}
 
     def is_as_written(self, run: Run) -> bool:
-        """Whether the job's outputs are unchanged since it wrote them."""
+        """Return whether the job's outputs are unchanged since it wrote them."""
         return all(file.is_file() and sha256_file(file) == digest for file, digest in self.outputs(run).items())
 
     def writers(self, target: Path) -> list[Run]:
-        """The jobs that wrote ``target`` or something in it.
+        """Return the jobs that wrote ``target`` or something in it.
 
         Raises:
             UserError: none did.
@@ -156,7 +158,7 @@ class Records:
         return jobs
 
     def behind(self, places: Iterable[str]) -> list[Run]:
-        """The jobs that made ``places`` or, directly or not, what they were made from; by name."""
+        """Return the jobs that made ``places`` or, directly or not, what they were made from; by name."""
         jobs: dict[str, Run] = {}
         waiting = list(places)
         while waiting:
@@ -168,7 +170,7 @@ class Records:
 
 
 def record_of_log(log: Path) -> Path | None:
-    """The path of the record of the job with this log; None if no rule runs the command.
+    """Return the path of the record of the job with this log; None if no rule runs the command.
 
     ``results`` may lie anywhere, as in a workflow that uses this one as a module with a prefix.
 
@@ -182,7 +184,9 @@ def record_of_log(log: Path) -> Path | None:
 
 
 def find_experiment_folder(path: str) -> str | None:
-    """The experiment's folder that a path of a rule leads into; None for an absolute path and for one with ``..``.
+    """Return the experiment's folder that a path of a rule leads into; None for others.
+
+    Absolute paths and paths with ``..`` lead into none.
 
     >>> find_experiment_folder("study/results/demo/text/vocabulary.json")
     'study/results/demo'
@@ -197,9 +201,11 @@ def find_experiment_folder(path: str) -> str | None:
 
 
 def read_run(path: Path) -> Run:
-    """Raises:
-    UserError: there is no record, one of another format, a damaged one, or one whose outputs do not lie in one
-        experiment.
+    """Read a record.
+
+    Raises:
+        UserError: there is no record, one of another format, a damaged one, or one whose outputs do not lie in one
+            experiment.
     """
     from vitcapr.formats.records import read_format, reading
 
@@ -214,8 +220,11 @@ def read_run(path: Path) -> Run:
 
 
 def read_runs(experiment: Path, quiet: bool = False) -> list[Run]:
-    """The records of all jobs of an experiment, by name. Those that are damaged or of another version of vitcapr are
-    left out, with one line: their jobs run again where their results are needed."""
+    """Return the records of all jobs of an experiment, by name.
+
+    Those that are damaged or of another version of vitcapr are left out, with one line: their jobs run again where
+    their results are needed.
+    """
     runs, errors = [], list[UserError]()
     for path in sorted((experiment / RUNS).rglob("[!.]*.json")):
         try:
@@ -228,7 +237,7 @@ def read_runs(experiment: Path, quiet: bool = False) -> list[Run]:
 
 
 def file_facts(files: Mapping[str, list[Path]]) -> dict[str, FileFacts]:
-    """For a record: path -> the parameter that named it, its digest and its size in bytes.
+    """Return the facts of a record by path: the parameter that named the file, its digest and its size in bytes.
 
     Args:
         files: by parameter.
@@ -241,7 +250,7 @@ def file_facts(files: Mapping[str, list[Path]]) -> dict[str, FileFacts]:
 
 
 def find_writers(inputs: Files) -> dict[str, Run]:
-    """The records of the jobs that wrote these files. Of several for one file, the newest counts.
+    """Return the records of the jobs that wrote these files. Of several for one file, the newest counts.
 
     Args:
         inputs: path -> facts, as a record holds them.
@@ -279,8 +288,10 @@ PIECES = "/text/pieces/"
 
 
 def check_same_origin(inputs: Files, writers: Mapping[str, Run]) -> None:
-    """Check that what a stage reads belongs together: results to the data set, the vocabulary and the features beside
-    them, where shapes and names may fit nevertheless. A file without a record passes.
+    """Check that the inputs of a stage belong together.
+
+    Results belong to the data set, the vocabulary and the features beside them; shapes and names may fit nevertheless.
+    A file without a record passes.
 
     Args:
         writers: of the inputs, by :func:`find_writers`.

@@ -24,7 +24,7 @@ VARIABLE = "VITCAPR_RESULT_CACHE"
 
 @dataclass(frozen=True)
 class CacheEntry:
-    """One finished result.
+    """A finished result.
 
     Attributes:
         run: the facts of the run that made it: stage, host, user, time.
@@ -42,8 +42,10 @@ class CacheEntry:
         return sum(state.st_size for state in states if state.st_nlink == 1)
 
     def restore(self, targets: Mapping[str, Path]) -> None:
-        """Restore the files to the paths where the stage would write them, with the present time: Snakemake compares
-        times. A hard link shares its time with all other names of the file, so what is in use elsewhere is copied.
+        """Restore the files to the paths where the stage would write them, with the present time.
+
+        Snakemake compares times. A hard link shares its time with all other names of the file, so a file in use
+        elsewhere is copied.
 
         Args:
             targets: name in an entry -> path, for all files that the stage can write.
@@ -67,7 +69,7 @@ class ResultCache:
     root: Path
 
     def find(self, key: str) -> CacheEntry | None:
-        """The entry of this key; None if there is none or a file differs from what was stored."""
+        """Return the entry of this key; None if there is none or a file differs from what was stored."""
         path = self.root / key
         try:
             entry = _read(path)
@@ -96,8 +98,10 @@ class ResultCache:
             shutil.rmtree(unfinished, ignore_errors=True)
 
     def entries(self) -> list[CacheEntry]:
-        """Raises:
-        UserError: an entry cannot be read.
+        """Return all entries.
+
+        Raises:
+            UserError: an entry cannot be read.
         """
         paths = (path.parent for path in sorted(self.root.glob(f"[!.]*/{ENTRY}")))
         return [_read(path) for path in paths if not path.is_symlink()]
@@ -109,7 +113,10 @@ def cache_key(fingerprint: Mapping[str, Any]) -> str:
 
 
 def open_result_cache(results: Path) -> ResultCache | None:
-    """The result cache at VITCAPR_RESULT_CACHE, by default beside the experiments; None if this variable is ``off``."""
+    """Return the result cache at VITCAPR_RESULT_CACHE, by default beside the experiments.
+
+    None if this variable is ``off``.
+    """
     chosen = os.environ.get(VARIABLE, "")
     return None if chosen == "off" else ResultCache(Path(chosen) if chosen else results / "result_cache")
 

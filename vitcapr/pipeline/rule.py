@@ -20,6 +20,9 @@ LONGEST = 100_000
 JOBS = ".jobs"
 """Folder in the folder of all results with the jobs of longer commands."""
 
+_DAY = 1440
+"""Minutes beyond which the time limit of a job does not grow: many partitions allow no more."""
+
 EXPERIMENT = f"{RESULTS}/{{experiment}}"
 """The folder of an experiment, for the paths of rules."""
 
@@ -46,7 +49,7 @@ class Stages:
 
 @dataclass(frozen=True)
 class RuleStage:
-    """One stage, for the rules that run it.
+    """A stage, for the rules that run it.
 
     Attributes:
         bound: values that are not wildcards, and files by their names; each is a constant or a function of the
@@ -59,20 +62,20 @@ class RuleStage:
     bound: Mapping[str, Any] = field(default_factory=dict)
 
     def __call__(self, **bound: Any) -> dict[str, Any]:
-        """The params of a rule: ``**stages.decode()``."""
+        """Return the params of a rule: ``**stages.decode()``."""
         job = replace(self, bound=bound)
         return {"command": job.command, "fingerprint": job.fingerprint}
 
     def folder(self, parameter: str, path: str) -> list[str]:
-        """The files of a folder that the stage reads or writes, by its path below the experiment's."""
+        """Return the files of a folder that the stage reads or writes, by its path below the experiment's."""
         return [f"{EXPERIMENT}/{path}/{file}" for file in self.stage.parameters[parameter].files]
 
     def on_gpu(self, runtime: int, mem_mb: int = 8000) -> dict[str, Any]:
-        """The resources of a job on GPUs: as many as training processes, none with ``device: cpu``."""
-        return {"gpu": self._gpus, "mem_mb": mem_mb, "runtime": runtime}
+        """Return the resources of a job on GPUs: as many as training processes, none with ``device: cpu``."""
+        return {"gpu": self._gpus, **growing(runtime, mem_mb)}
 
     def command(self, wildcards: Wildcards, input: Any, output: Any) -> str:
-        """The command of a job, with every word quoted for the shell.
+        """Return the command of a job, with every word quoted for the shell.
 
         The parameters ``input`` and ``output`` keep a changed command from triggering a re-run in Snakemake. The
         fingerprint decides about re-runs.
@@ -93,8 +96,8 @@ class RuleStage:
 
     def fingerprint(self, wildcards: Wildcards) -> str:
         """Everything that determines the outputs of a job except its declared inputs; of these, the names count."""
-        named = {each.name for each in self.stage.of_role(Role.INPUT)} & self.bound.keys()
-        names = {name: [each for each, _ in _each(self._value(name, wildcards))] for name in named}
+        inputs = [(each, self._value(each.name, wildcards)) for each in self.stage.of_role(Role.INPUT)]
+        names = {each.name: names for each, value in inputs if (names := each.names(value))}
         made_of = fingerprint(self.stage, self._settings(wildcards), self._values(wildcards), self.results)
         return canonical_json({**made_of, "names": names})
 
@@ -112,14 +115,14 @@ class RuleStage:
         return {value.name: self._value(value.name, wildcards) for value in self.stage.of_role(Role.VALUE)}
 
     def _value(self, name: str, wildcards: Wildcards) -> Any:
-        """The value bound to a name, else the experiment's device or the wildcard of this name, else None."""
+        """Return the value bound to a name, else the experiment's device or the wildcard of this name, else None."""
         if name in self.bound:
             bound = self.bound[name]
             return bound(wildcards) if callable(bound) else bound
         return self.config.device if name == DEVICE else getattr(wildcards, name, None)
 
     def _files(self, parameter: Parameter, files: list[str], wildcards: Wildcards) -> Any:
-        """The value of a parameter, with the paths that Snakemake gives; None without files."""
+        """Return the value of a parameter, with the paths that Snakemake gives; None without files."""
         if not files:
             return None
         if parameter.holds is dict:
@@ -134,26 +137,49 @@ class RuleStage:
         return str(Path(files[0]).parent) if parameter.files else files[0]
 
 
+def growing(runtime: int, mem_mb: int = 4000) -> dict[str, Any]:
+    """Return the memory and the minutes of a job, which grow with its attempts; the minutes to a day at most.
+
+    An attempt may have run out of either.
+    """
+    return {
+        "mem_mb": lambda wildcards, attempt: attempt * mem_mb,  # noqa: ARG005
+        "runtime": lambda wildcards, attempt: min(attempt * runtime, max(runtime, _DAY)),  # noqa: ARG005
+    }
+
+
+def keep_off_gpus(rules: Iterable[Any], partition: Any) -> None:
+    """Give the rules whose stages can use a GPU the partition of the others, as ``device: cpu`` asks."""
+    for rule in rules:
+        job: Any = getattr(dict(rule.params.items()).get("command"), "__self__", None)
+        if job is not None and DEVICE in job.stage.parameters:
+            rule.resources["slurm_partition"] = partition
+            for name in {"gres", "gpu_model"} & rule.resources.keys():
+                rule.resources[name] = None
+
+
 def list_files(named: Any) -> Any:
-    """The input of a rule for files by their names, ``{"a": path}`` or ``{"a": [path, ...]}``, or for a function of
-    the wildcards that returns them."""
+    """Return the input of a rule for named files: ``{"a": path}`` or ``{"a": [path, ...]}``.
+
+    A function of the wildcards that returns them is allowed too.
+    """
     if callable(named):
         return lambda wildcards: list_files(named(wildcards))
     return [path for _, path in _each(named)]
 
 
 def _each(named: Mapping[str, str | list[str]]) -> list[tuple[str, str]]:
-    """Each file with its name."""
+    """Return each file with its name."""
     return [(name, path) for name, one in named.items() for path in ([one] if isinstance(one, str) else one)]
 
 
 def one_of(names: Sequence[str]) -> str:
-    """A wildcard constraint that matches any of ``names``; it matches nothing if there are no names."""
+    """Return a wildcard constraint that matches any of ``names``; it matches nothing if there are no names."""
     return "|".join(map(re.escape, names)) if names else "(?!)"
 
 
 def in_report(path: str, caption: str, category: str, **labels: str) -> Any:
-    """A file below the experiment's folder in Snakemake's report, with the caption ``workflow/report/CAPTION.rst``.
+    """Return a file of the experiment for Snakemake's report, with ``workflow/report/CAPTION.rst``.
 
     Of tables in Markdown, the same in HTML is a second file: the report shows it where it only offers ``.md``.
     """

@@ -1,5 +1,7 @@
-"""Runs a stage, in one process or several. A rule's job leaves a run record, and is restored from the result cache if
-possible."""
+"""Running of a stage, in one process or several.
+
+A rule's job leaves a run record, and is restored from the result cache if possible.
+"""
 
 import getpass
 import io
@@ -8,6 +10,7 @@ import platform
 import re
 import resource
 import shlex
+import shutil
 import socket
 import time
 from collections.abc import Mapping
@@ -17,15 +20,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from vitcapr.errors import UserError
+from vitcapr.errors import Preempted, UserError
+from vitcapr.files import sha256_file
+from vitcapr.formats.kinds import CHECKPOINT
 from vitcapr.pipeline import records
+from vitcapr.pipeline.owner import owned
+from vitcapr.pipeline.slurm import requeue
 from vitcapr.pipeline.stage import COMMAND, DEVICE, Parameter, Role, Stage, get_dotted
 from vitcapr.progress import Reporter, is_first_process, is_started_by_torchrun
 
 
 @dataclass(frozen=True)
 class Job:
-    """One call of a stage.
+    """A call of a stage.
 
     Attributes:
         plain: the values of its options, as :meth:`~vitcapr.pipeline.stage.Stage.read` takes them.
@@ -55,7 +62,7 @@ class Job:
         return code_hash(job_code(self.stage.module, self.stage.result_settings(self.settings)))
 
     def files(self, role: Role) -> dict[str, list[Path]]:
-        """The existing files of each parameter."""
+        """Return the existing files of each parameter."""
         paths = {each.name: each.paths(self.values[each.name]) for each in self.stage.of_role(role)}
         return {name: [path for path in each if path.is_file()] for name, each in paths.items()}
 
@@ -104,18 +111,27 @@ def run_stage(stage: Stage, /, log: Path | None = None, **values: Any) -> None:
     writers = records.find_writers(inputs)
     records.check_same_origin(inputs, writers)
     record = None if log is None else records.record_of_log(log)
-    if record is None:
-        job.compute()
-    else:
+    try:
+        if record is None:
+            job.compute()
+            _remove_unfinished(job)
+            return
         records.check_as_written(inputs, writers)
-        _run_recorded(job, record, inputs)
+        with owned(record, lambda line: _say(job, line)) as waited:
+            _run_recorded(job, record, inputs, waited)
+            _remove_unfinished(job)
+    except Preempted:
+        if requeue():
+            _say(job, "Slurm starts this job again, which continues from the saved state")
+        raise
 
 
-def _run_recorded(job: Job, record: Path, inputs: records.Files) -> None:
+def _run_recorded(job: Job, record: Path, inputs: records.Files, waited: bool) -> None:
     """Run a job, or restore its results, and write its record.
 
     Args:
         inputs: the facts of the input files, from before the stage runs: files may change during hours of work.
+        waited: another process has worked on this job until now, and may have finished it.
 
     Raises:
         UserError: an input or a file of the user changes while the stage runs.
@@ -131,6 +147,12 @@ def _run_recorded(job: Job, record: Path, inputs: records.Files) -> None:
     own_files = user_files(stage, settings, job.plain)
     made_of = fingerprint(stage, settings, job.plain, results)
     code, targets = job_code(stage.module, made_of["settings"]), find_targets(job)
+    expected: dict[str, Any] = {"code": code, "settings": job.settings, "values": stage.values_of(job.plain)}
+    names = {each.name: names for each in stage.of_role(Role.INPUT) if (names := each.names(job.values[each.name]))}
+    expected |= {"files": made_of["files"], "names": names, "inputs": inputs}
+    if waited and (maker := _finished_by(record, expected, targets)):
+        _say(job, f"finished meanwhile by {maker}")
+        return
     key = cache_key({"stage": stage.name, **made_of, "inputs": read_by_name(job, inputs), "threads": threads()})
     cache = open_result_cache(results) if stage.cached else None
     entry = None if cache is None else cache.find(key)
@@ -160,11 +182,7 @@ def _run_recorded(job: Job, record: Path, inputs: records.Files) -> None:
         "format": records.FORMAT,
         "stage": stage.name,
         "command": shlex.join(stage.command(job.plain, job.log)),
-        "code": code,
-        "settings": job.settings,
-        "values": stage.values_of(job.plain),
-        "files": made_of["files"],
-        "inputs": inputs,
+        **expected,
         "outputs": records.file_facts(job.files(Role.OUTPUT)),
         "made": made,
         "result_cache": None if cache is None else {"key": key, "restored": started if entry is not None else None},
@@ -174,8 +192,33 @@ def _run_recorded(job: Job, record: Path, inputs: records.Files) -> None:
         remove_remains(written)
 
 
+def _finished_by(record: Path, expected: Mapping[str, Any], targets: Mapping[str, Path]) -> str:
+    """Name who has done exactly this job, if its outputs are whole; else return an empty string."""
+    try:
+        run = records.read_run(record)
+    except UserError:
+        return ""
+    same = all(getattr(run, name) == value for name, value in expected.items())
+    outputs = {path.as_posix(): path for path in targets.values()}
+    whole = run.outputs.keys() == outputs.keys() and all(
+        path.is_file() and sha256_file(path) == run.outputs[name]["sha256"] for name, path in outputs.items()
+    )
+    return f"{run.made['user']} on {run.made['host']}" if same and whole else ""
+
+
+def _remove_unfinished(job: Job) -> None:
+    """Remove what a finished training would continue from: four times the bytes of its model.
+
+    Not before the record and the entry of the result cache stand: until then, a job that is killed ends at once when
+    it starts again.
+    """
+    for parameter in job.stage.of_role(Role.OUTPUT):
+        if parameter.files and (folder := job.values[parameter.name]) is not None:
+            shutil.rmtree(folder / CHECKPOINT, ignore_errors=True)
+
+
 def find_targets(job: Job) -> dict[str, Path]:
-    """The outputs by their names in the result cache: ``parameter`` or ``parameter/file``."""
+    """Return the outputs by their names in the result cache: ``parameter`` or ``parameter/file``."""
     return {
         f"{parameter.name}/{path.name}" if parameter.files else parameter.name: path
         for parameter in job.stage.of_role(Role.OUTPUT)
@@ -184,7 +227,7 @@ def find_targets(job: Job) -> dict[str, Path]:
 
 
 def read_by_name(job: Job, inputs: records.Files) -> list[Any]:
-    """The inputs as they count for the result cache: not their paths, but their names, their order and content."""
+    """Return the inputs as they count for the result cache: names, order and content, without paths."""
 
     def content(value: Any, parameter: Parameter) -> Any:
         if isinstance(value, dict):
@@ -205,7 +248,7 @@ def _say(job: Job, line: str) -> None:
 
 
 def measure(seconds: float) -> dict[str, Any]:
-    """The facts of :class:`vitcapr.pipeline.records.Made` about this process, without its start."""
+    """Return the facts of :class:`vitcapr.pipeline.records.Made` about this process, without its start."""
     processor = _search(r"model name\s*: (.+)", "/proc/cpuinfo") or platform.machine()
     own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
     return {
@@ -221,12 +264,15 @@ def measure(seconds: float) -> dict[str, Any]:
 
 
 def threads() -> int:
-    """How many torch and numpy may use: Snakemake sets the number of a job. It decides how sums are rounded."""
+    """Return the number of threads of torch and numpy, which decides how sums are rounded.
+
+    Snakemake sets it for a job.
+    """
     return int(os.environ.get("OMP_NUM_THREADS") or len(os.sched_getaffinity(0)))
 
 
 def _search(pattern: str, file: str) -> str | None:
-    """What a pattern matches in a file of Linux; None on another system."""
+    """Return the first group of a pattern in a file of Linux; None on another system."""
     try:
         match = re.search(pattern, Path(file).read_text(encoding="utf-8"))
     except OSError:
@@ -235,8 +281,10 @@ def _search(pattern: str, file: str) -> str | None:
 
 
 def _peak_memory(resident: int) -> int:
-    """The most memory of this process, in kB. ``resident``, its ``ru_maxrss``, counts the process that started it, too;
-    Linux alone tells the two apart."""
+    """Return the peak memory of this process, in kB.
+
+    ``resident``, its ``ru_maxrss``, includes the process that started it; only Linux separates the two.
+    """
     return int(_search(r"VmHWM:\s+(\d+) kB", "/proc/self/status") or resident)
 
 

@@ -56,7 +56,7 @@ Role = enum.Enum("Role", ["INPUT", "OUTPUT", "VALUE", "SETTINGS", "GIVEN"])
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter of a stage.
+    """A parameter of a stage.
 
     Attributes:
         annotation: the type of its value, with files as paths.
@@ -80,13 +80,20 @@ class Parameter:
         return self.default is ...
 
     def paths(self, value: Any) -> list[Path]:
-        """The files that a value of this parameter names, in their order. For a folder: the files that a rule must
-        list."""
+        """Return the files that a value of this parameter names, in their order.
+
+        For a folder, they are the files that a rule must list.
+        """
         if isinstance(value, dict):
             value = list(value.values())
         if isinstance(value, list):
             return [path for one in value for path in self.paths(one)]
         return [] if value is None else [value / file for file in self.files] or [value]
+
+    def names(self, value: Any) -> list[str]:
+        """Return the name of every file in a value of this parameter, if files have names; a name may have several."""
+        named = value or {} if self.holds is dict else {}
+        return [name for name, each in named.items() for _ in (each if isinstance(each, list) else [each])]
 
 
 @dataclass(frozen=True)
@@ -148,7 +155,7 @@ class Stage:
         return create_model(self.name, __base__=Section, **fields)
 
     def read(self, job: Mapping[str, Any]) -> dict[str, Any]:
-        """The value of every option, by the plain values of a job. None stands for the default.
+        """Return the value of every option, by the plain values of a job. None stands for the default.
 
         Raises:
             UserError: an option is unknown, missing or of another type.
@@ -165,17 +172,17 @@ class Stage:
             raise as_user_error(wrong) from error
 
     def values_of(self, job: Mapping[str, Any]) -> dict[str, Any]:
-        """The values among the plain values of a job: what is neither a file nor the settings."""
+        """Return the values among the plain values of a job: what is neither a file nor the settings."""
         return {each.name: job[each.name] for each in self.of_role(Role.VALUE) if job.get(each.name) not in (None, "")}
 
     def command(self, job: Mapping[str, Any], log: Path | None = None) -> list[str]:
-        """The words of the command that runs a job. The order of files counts."""
+        """Return the words of the command that runs a job. The order of files counts."""
         given = {name: value for name, value in job.items() if value is not None}
         text = json.dumps(given, separators=(",", ":"), ensure_ascii=False, default=str)
         return [*COMMAND, self.name, "--job", text, *(() if log is None else ("--log", str(log)))]
 
     def result_settings(self, settings: dict[str, Any]) -> dict[str, Any]:
-        """The plain settings without the execution-only keys; the others determine the result."""
+        """Return the plain settings without the execution-only keys; the others determine the result."""
         kept: dict[str, Any] = copy.deepcopy(settings)
         for key in self.execution_only:
             *sections, last = key.split(".")
@@ -209,7 +216,9 @@ def stage(
 
 
 def find_stage(name: str) -> Stage:
-    """The stage with this name. It is imported by name, so that the code hash of one stage does not reach other stages.
+    """Return the stage with this name.
+
+    It is imported by name, so that the code hash of one stage does not reach other stages.
 
     Raises:
         UserError: there is no such stage.
@@ -222,13 +231,13 @@ def find_stage(name: str) -> Stage:
 
 
 def stage_names() -> tuple[str, ...]:
-    """The names of all stages, without importing one."""
+    """Return the names of all stages, without importing one."""
     return tuple(sorted(_modules()))
 
 
 @cache
 def _modules() -> dict[str, str]:
-    """The module of each stage, by its name: in ``vitcapr/stages/``, and in rooms."""
+    """Return the module of each stage, by its name: in ``vitcapr/stages/``, and in rooms."""
     core = {path.stem: f"{STAGES}.{path.stem}" for path in Path(__file__).parents[1].glob("stages/[!_]*.py")}
     return core | {**modules_of_rooms("stages")}
 
@@ -267,7 +276,7 @@ def _parts(annotation: Any) -> list[Any]:
 
 
 def get_dotted(values: Any, key: str) -> Any:
-    """The value at a dotted key of plain settings."""
+    """Return the value at a dotted key of plain settings."""
     for part in key.split("."):
         values = values[part]
     return values

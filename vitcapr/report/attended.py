@@ -12,8 +12,10 @@ LEVELS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
 
 def encoded(weights: NDArray[np.floating]) -> dict[str, Any]:
-    """Attention (L, h, w): the grid, a string for each word, and the largest weight of each in multiples of an even
-    spread."""
+    """Encode attention (L, h, w): the grid, a string for each word, and the largest weight of each.
+
+    Weights are multiples of an even spread.
+    """
     words, height, width = weights.shape
     flat = weights.reshape(words, -1).astype(np.float64)
     most = flat.max(axis=1, keepdims=True, initial=0)

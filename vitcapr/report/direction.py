@@ -1,4 +1,4 @@
-"""One direction of retrieval: queries, and the first matches of each."""
+"""A direction of retrieval: queries, and the first matches of each."""
 
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
@@ -26,7 +26,7 @@ class Match(NamedTuple):
 
 
 class Direction(NamedTuple):
-    """One direction of retrieval.
+    """A direction of retrieval.
 
     Attributes:
         queries: (Q, E); pool: (P, E). Unit vectors.
@@ -39,13 +39,13 @@ class Direction(NamedTuple):
     pool_owner: NDArray[np.integer]
 
     def first(self, query: int, count: int) -> list[Match]:
-        """The nearest matches of a query, the nearest first; of equals the first in the pool."""
+        """Return the nearest matches of a query, the nearest first; of equals the first in the pool."""
         cosines, own = self._matches(query)
         order = np.argsort(-cosines, kind="stable")[:count]
         return [Match(int(place), float(cosines[place]), bool(own[place])) for place in order]
 
     def nearest(self, query: int, positive: bool) -> Match:
-        """The nearest positive or the nearest negative of a query."""
+        """Return the nearest positive or the nearest negative of a query."""
         cosines, own = self._matches(query)
         place = int(np.where(own == positive, cosines, -np.inf).argmax())
         return Match(place, float(cosines[place]), positive)

@@ -56,14 +56,14 @@ def small(image: Image.Image, alt: str, image_id: str) -> Picture:
 
 
 def code_version() -> str:
-    """The version that wrote the page, and the commit where git tracks it."""
+    """Return the version that wrote the page, and the commit where git tracks it."""
     tracked = _git("ls-files", "--error-unmatch", "__init__.py")
     commit = tracked and _git("describe", "--always", "--dirty", "--abbrev=12", "--exclude=*")
     return f"vitcapr {vitcapr.__version__}" + (f", commit {commit}" if commit else "")
 
 
 def _git(*arguments: str) -> str:
-    """What git says in the folder of this package; empty where it fails."""
+    """Return the output of git in the folder of this package; empty if git fails."""
     command = ["git", "-C", str(Path(vitcapr.__file__).parent), *arguments]
     try:
         return subprocess.run(command, capture_output=True, check=True, text=True, timeout=20).stdout.strip()
@@ -72,14 +72,14 @@ def _git(*arguments: str) -> str:
 
 
 def data_line(data: Manifest) -> str:
-    """The name of a data set, and how many pictures and captions it has."""
+    """Return the name of a data set, and how many pictures and captions it has."""
     counts = data.images["split"].value_counts()
     splits = ", ".join(f"{counts[split]:,} {split}" for split in SPLITS if split in counts)
     return f"{data.dataset}: {len(data.images):,} pictures ({splits}), {len(data.captions):,} captions"
 
 
 def to_html(*, title: str, facts: Sequence[tuple[str, str]], folder: str, again: str, **sections: Any) -> str:
-    """The page, UTF-8 text. Every text from outside is escaped.
+    """Return the page, UTF-8 text. Every text from outside is escaped.
 
     Args:
         facts: the parts of the experiment: a name and a text each.
@@ -96,7 +96,7 @@ def to_html(*, title: str, facts: Sequence[tuple[str, str]], folder: str, again:
 
 
 def cost(page: Path, files: Iterable[Path]) -> Noted[Table] | None:
-    """The table of the jobs behind ``files``; None where no job of these is recorded beside ``page``."""
+    """Return the table of the jobs behind ``files``; None where no job of these is recorded beside ``page``."""
     folder = page.parent
     if not (folder / RUNS).is_dir():
         return None
@@ -127,7 +127,7 @@ def cost_table(runs: Sequence[Run]) -> Table:
 
 
 def cost_note(runs: Sequence[Run]) -> str:
-    """What the numbers of :func:`cost_table` are."""
+    """Explain the numbers of :func:`cost_table`."""
     hosts = sorted({run.made["platform"] for run in runs})
     days = sorted(run.made["started"][:10] for run in runs)
     parts = [

@@ -1,5 +1,7 @@
-"""What the first page shows: the result in sentences, pictures with captions and attention, the queries that a model
-answers best and worst, training curves."""
+"""Examples of the first page.
+
+They are pictures with captions and attention, the queries that a model answers best and worst, and training curves.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -15,11 +17,8 @@ from vitcapr.formats.captions import read_attention, read_captions
 from vitcapr.formats.claims import Claim
 from vitcapr.formats.embeddings import read_embeddings
 from vitcapr.formats.manifest import Manifest
-from vitcapr.formats.scores import RankFile, read_comparison
+from vitcapr.formats.scores import RankFile
 from vitcapr.formats.tables import Table
-from vitcapr.metrics.base import ORACLE
-from vitcapr.metrics.bootstrap import NOT_SHOWN
-from vitcapr.metrics.labels import COLUMNS
 from vitcapr.metrics.spread import Seeded, paired, spread
 from vitcapr.report.attended import encoded
 from vitcapr.report.direction import Direction, Match, Show, image_to_text, text_to_image
@@ -37,8 +36,6 @@ _KINDS = {"finetuned_dual_encoders": "fine-tuned dual encoders", "backbones": "b
 QUERIES = 2
 """Shown of each kind."""
 MATCHES = 3
-_CAPTION_SCORES = ("cider", "meteor", "rouge_l", "bleu_4")
-_RETRIEVAL_SCORES = ("t2i_recall_1", "i2t_recall_1")
 Shown = Picture | str
 
 
@@ -49,56 +46,15 @@ class Query(NamedTuple):
     matches: list[tuple[Shown, Match, int]]
 
 
-def sentences(summary: pd.DataFrame, split: str, comparisons: Sequence[Path]) -> list[str]:
-    """The best captioner and the best retrieval model of a split, and the paired gain of every reranking.
-
-    An oracle, which chooses its captions with the references, is never the best.
-    """
-    part = summary[summary["split"] == split]
-    kinds = ((_CAPTION_SCORES, "captions"), (_RETRIEVAL_SCORES, "retrieval"))
-    lines = [_best(part, names, kind) for names, kind in kinds]
-    lines += [_gain(read_comparison(path)) for path in comparisons]
-    return list(filter(None, lines))
-
-
 def seed_tables(summary: pd.DataFrame, models: Mapping[str, Seeded]) -> list[Table]:
     """Mean and spread over the seeds of each model, and models in pairs; none without models of several seeds."""
     return spread_tables(spread(summary, models), paired(summary, models)) if models else []
 
 
-def _best(summary: pd.DataFrame, names: Sequence[str], kind: str) -> str:
-    """The system with the highest of the first of the scores that the summary has."""
-    for name in names:
-        every = summary[summary["metric"] == name]
-        scores = every[~every["protocol"].str.startswith(ORACLE)]
-        left_out = len(every) - len(scores)
-        if len(scores):
-            first = scores.sort_values("value", ascending=False, kind="stable").iloc[0].to_dict()
-            system = ", ".join(filter(None, (first["model"], first["decoding"])))
-            among = f"the highest of {len(scores)} systems" if len(scores) > 1 else "the only system"
-            among += ", the oracle left out" if left_out else ""
-            column = COLUMNS[name]
-            return f"Best {kind}: {system} with {column.label} {column.cell(first).shown}, {among}."
-    return ""
-
-
-def _gain(comparison: Mapping[str, Any]) -> str:
-    """The difference of a comparison in its first score; empty without one, and for an oracle."""
-    before, after = comparison["before"], comparison["after"]
-    name = next((name for name in _CAPTION_SCORES if name in comparison["metrics"]), None)
-    if name is None or after["protocol"].startswith(ORACLE):
-        return ""
-    one, column = comparison["metrics"][name], COLUMNS[name]
-    difference = column.difference(one["difference"], one["low"], one["high"]).shown
-    finding = "" if one["verdict"] != NOT_SHOWN else f": {NOT_SHOWN}"
-    systems = [", ".join(filter(None, (side["model"], side["decoding"]))) for side in (after, before)]
-    return f"Gain of {systems[0]} over {systems[1]}, on the same images: {column.label} {difference}{finding}."
-
-
 def attention_picture(
     data: Manifest, split: str, captions: Mapping[str, Path], attention: Mapping[str, Path]
 ) -> Picture | None:
-    """An image under the attention of the first system that stored it, for every word of its caption."""
+    """Return an image under the attention of the first system that stored it, for every word of its caption."""
     name = next((name for name in attention if name in captions), None)
     if name is None:
         return None
@@ -114,7 +70,7 @@ def attention_picture(
 
 
 def training_pictures(histories: Mapping[str, Path]) -> list[Picture]:
-    """The training curves of each kind of model.
+    """Return the training curves of each kind of model.
 
     Args:
         histories: by the kind and the name of the model, such as ``captioners/plain``.
@@ -198,7 +154,7 @@ def best_and_worst(asked: Direction, ranks: NDArray[np.integer]) -> tuple[list[i
 
 
 def query(position: int, asked: Direction, rank: int, show_query: Show[Shown], show_match: Show[Shown]) -> Query:
-    """A query with its first matches, and with its nearest positive, of this rank, if that is not among them."""
+    """Return a query with its first matches, and with its nearest positive, of this rank, if that is not among them."""
     ranked = list(enumerate(asked.first(position, MATCHES), 1))
     if not any(match.positive for _, match in ranked):
         ranked.append((rank, asked.nearest(position, positive=True)))
@@ -213,7 +169,7 @@ def retrieved(
     ranks: Mapping[str, Path],
     read: Callable[[int], Image.Image],
 ) -> Noted[list[dict[str, Any]]] | None:
-    """The best and the worst queries of both directions, of the model with the highest R@1."""
+    """Return the best and the worst queries of both directions, of the model with the highest R@1."""
     if not embeddings:
         return None
     name = highest_recall(summary, list(embeddings), split)
@@ -246,7 +202,7 @@ def retrieved(
 
 
 def highest_recall(summary: pd.DataFrame, names: list[str], split: str) -> str:
-    """The model with the highest sum of both R@1 on ``split``; of equal ones, and without scores, the first."""
+    """Return the model with the highest sum of both R@1 on ``split``; of equal ones, and without scores, the first."""
     part = summary[(summary["split"] == split) & summary["metric"].isin(["i2t_recall_1", "t2i_recall_1"])]
     sums = part.groupby("model")["value"].sum()
     return max(names, key=lambda name: float(sums.get(name, -1.0)))

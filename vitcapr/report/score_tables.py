@@ -7,12 +7,12 @@ import pandas as pd
 
 from vitcapr.formats.tables import NOTHING, Cell, Table, row, to_markdown, to_page
 from vitcapr.metrics.base import ORACLE
-from vitcapr.metrics.bootstrap import NOT_SHOWN, interval_protocol
+from vitcapr.metrics.bootstrap import NOT_SHOWN, few_images, interval_protocol
 from vitcapr.metrics.labels import COLUMNS, GROUPS, ScoreColumn, in_groups
 
 
 def score_tables(summary: pd.DataFrame) -> Iterator[Table]:
-    """A table for each data set, split and group of scores of a summary: a row a model, a column a score.
+    """Yield a table for each data set, split and group of scores of a summary: a row a model, a column a score.
 
     The best of a column is marked; oracles are not compared. MAP@R from text to image is left out where it is R@1.
     """
@@ -25,6 +25,7 @@ def score_tables(summary: pd.DataFrame) -> Iterator[Table]:
         }
         if _values(scores.get("t2i_map_r", {})) == _values(scores.get("t2i_recall_1", {})):
             scores.pop("t2i_map_r", None)
+        caption = few_images(int(part["n"].max()))
         for group in GROUPS.values():
             columns = [column for column in in_groups(group.name) if column.name in scores]
             systems = dict.fromkeys(
@@ -48,11 +49,13 @@ def score_tables(summary: pd.DataFrame) -> Iterator[Table]:
                 images = max(int(one["n"]) for column in columns for one in scores[column.name].values())
                 title = f"{group.title}: {dataset}, {split} split, {images} images"
                 names, helps = (column.short for column in columns), (column.help for column in columns)
-                yield Table(title, ("model", *names), tuple(rows), name=f"{group.name}_{split}", help=("", *helps))
+                name = f"{group.name}_{split}"
+                yield Table(title, ("model", *names), tuple(rows), caption=caption, name=name, help=("", *helps))
+                caption = ""
 
 
 def _systems(summary: pd.DataFrame) -> list[tuple[str, str]]:
-    """The model and the decoding of each row."""
+    """Return the model and the decoding of each row."""
     return list(summary[["model", "decoding"]].itertuples(index=False, name=None))
 
 
@@ -61,7 +64,7 @@ def _values(scores: Mapping[tuple[str, str], Mapping[Hashable, Any]]) -> dict[tu
 
 
 def scores_page(summary: pd.DataFrame) -> str:
-    """All tables in Markdown with 95 % intervals, and the protocols of the scores."""
+    """Return all tables in Markdown with 95 % intervals, and the protocols of the scores."""
     if summary.empty:
         return "No scores.\n"
     protocols = "".join(f"- `{protocol}`\n" for protocol in summary["protocol"].drop_duplicates())
@@ -70,7 +73,7 @@ def scores_page(summary: pd.DataFrame) -> str:
 
 
 def new_scores(before: pd.DataFrame, after: pd.DataFrame, most: int | None = None) -> Iterator[str]:
-    """A line for all rows of the tables that are new, and one for each row whose scores changed.
+    """Yield a line for all rows of the tables that are new, and one for each row whose scores changed.
 
     Args:
         before, after: the summaries before and after a run (:mod:`vitcapr.formats.scores`).
@@ -105,7 +108,7 @@ COMPARISON_COLUMNS = ("score", "before", "after", "difference", "95 % interval",
 
 
 def comparison_rows(metrics: Mapping[str, Mapping[str, Any]]) -> list[tuple[Cell, ...]]:
-    """A row of :data:`COMPARISON_COLUMNS` for each entry of a comparison's ``metrics``."""
+    """Return a row of :data:`COMPARISON_COLUMNS` for each entry of a comparison's ``metrics``."""
     rows = []
     for name, one in metrics.items():
         column = COLUMNS[name]
@@ -138,8 +141,30 @@ def comparison_page(content: Mapping[str, Any]) -> str:
     return "\n".join([to_markdown(table), *lines, f"- comparison: `{content['protocol']}`"]) + "\n"
 
 
+def difference_table(rows: pd.DataFrame) -> Table:
+    """Lay out the paired differences of all systems (:func:`vitcapr.metrics.comparison.paired_differences`)."""
+    lines = []
+    for one in rows.to_dict("records"):
+        column = COLUMNS[str(one["metric"])]
+        scores = column.exact(one["of_before"]), column.exact(one["of_after"])
+        difference = column.difference(one["difference"], one["low"], one["high"])
+        p_values = (f"{one[key]:.3f}" for key in ("p_value", "adjusted"))
+        lines.append(
+            row(column.label, one["after"], one["before"], *scores[::-1], difference, *p_values, one["verdict"])
+        )
+    return Table(
+        "Paired differences",
+        ("score", "system", "against", "score of it", "of the other", "difference", "p", "corrected", "finding"),
+        tuple(lines),
+        align="lllrrrrrl",
+        caption="On the same images; 95 % intervals by resampling images; p by exchanging the systems image by image. "
+        f"Corrected: after Benjamini and Hochberg, for the {len(rows)} tests of this table. A difference is shown "
+        "where the corrected p is below 0.05.",
+    )
+
+
 def spread_tables(spread: pd.DataFrame, paired: pd.DataFrame) -> list[Table]:
-    """Both results of :mod:`vitcapr.metrics.spread`: a table for each data set and split, and one of the pairs."""
+    """Return a table for each data set and split, and one of the pairs, from :mod:`vitcapr.metrics.spread`."""
     places = spread.groupby(["dataset", "split"], sort=False)
     tables = [_spread_table(f"{dataset}, {split} split", part) for (dataset, split), part in places]
     return tables if paired.empty else [*tables, _paired_table(paired)]
@@ -191,7 +216,7 @@ def _paired_table(paired: pd.DataFrame) -> Table:
 
 
 def ablation_tables(numbers: pd.DataFrame, samples: int, seed: int) -> list[Table]:
-    """A table for each split and whole model: its scores, and under them the differences of the other models."""
+    """Return a table for each split and whole model: its scores, and under them the differences of the other models."""
     tables = []
     for (split, whole), part in numbers.groupby(["split", "whole"], sort=False):
         scores = part.drop_duplicates("metric").set_index("metric")["of_whole"]

@@ -59,7 +59,7 @@ class Embedder:
 
 
 def embed_split(images: Embedder, captions: Embedder, table: pd.DataFrame, reporter: Reporter) -> Embeddings:
-    """The captions of a table and their images; an image may have no caption in the languages of the table.
+    """Return the captions of a table and their images; an image may have no caption in the languages of the table.
 
     Args:
         images, captions: the embedders of rows of images and of rows of captions.
@@ -87,7 +87,7 @@ def embed_rows(
     device: torch.device,
     prepare: Callable[[dict[str, Tensor]], dict[str, Tensor]] = lambda features: features,
 ) -> Embedder:
-    """For rows of a store, or of several views of the images.
+    """Return an embedder of rows of a store, or of several views of the images.
 
     Args:
         prepare: from the arrays of a store, on ``device``, to what the image tower reads.
@@ -101,17 +101,17 @@ def embed_rows(
 
 
 def embed_texts(model: DualEncoders, read: Callable[[Any], TextBatch], device: torch.device) -> Embedder:
-    """For sentences, or rows of captions; ``read`` makes the inputs of the text tower of them."""
+    """Return an embedder of sentences or caption rows; ``read`` makes the inputs of the text tower."""
     return Embedder(model.embedding_dim, lambda texts: model.embed_texts(place_texts(read(texts), device)))
 
 
 def rows_of(array: GatheredArray) -> Callable[[np.ndarray], Tensor]:
-    """Reads rows of an array of text features."""
+    """Return a function that reads rows of an array of text features."""
     return lambda rows: torch.from_numpy(array.gather(rows))
 
 
 def place_texts(texts: TextBatch, device: torch.device) -> TextBatch:
-    """The input of a text tower on ``device``, its features as float32."""
+    """Return the input of a text tower on ``device``, its features as float32."""
     if isinstance(texts, Tensor):
         texts = to_device(texts, device)
         return texts.float() if texts.is_floating_point() else texts
@@ -148,11 +148,11 @@ class Retriever:
 
     @cached_property
     def text_embedder(self) -> Embedder:
-        """For new sentences; a retriever over text features loads its text encoder here."""
+        """Embedder of new sentences; a retriever over text features loads its text encoder here."""
         return self._embedder(self._words, self._text_encoder)
 
     def _embedder(self, words: ReadTexts, open_encoder: Callable[[], ReadTexts]) -> Embedder:
-        """For texts: word numbers, and features, which are opened only for a model that reads them."""
+        """Return an embedder of texts as word numbers and features; encoders are opened only if they are read."""
         if self.model.reads == "tokens":
             return embed_texts(self.model, words, self.device)
         features = open_encoder()
@@ -171,15 +171,17 @@ class Retriever:
         return layer_of(self.card, "retriever")
 
     def image_embedder(self, *augmented_views: FeatureStore) -> Embedder:
-        """Raises:
-        UserError: a store lacks an array, or its features are of another width than those it was trained on.
+        """Return the embedder of the images of a store.
+
+        Raises:
+            UserError: a store lacks an array, or its features are of another width than those it was trained on.
         """
         for store in augmented_views:
             check_widths(store, self.model.image_arrays, self.card["architecture"]["image"])
         return embed_rows(self.model, augmented_views, self.device)
 
     def caption_embedder(self, data: Manifest, text_features: Path | None) -> Embedder:
-        """For the captions of a data set, by their rows.
+        """Return the embedder of the captions of a data set, by their rows.
 
         Args:
             text_features: manifest.json of their features, for a retriever that reads features.
@@ -238,7 +240,7 @@ class Retriever:
 def open_retriever(
     folder: Path, *, vocabulary: Path | None, device: torch.device, text_encoder: str | None = None
 ) -> Retriever:
-    """The retriever that ``train_retriever`` wrote to ``folder``.
+    """Return the retriever that ``train_retriever`` wrote to ``folder``.
 
     Args:
         vocabulary: vocabulary.json that it was trained with; None for a head on text features alone.
@@ -263,7 +265,7 @@ def open_retriever(
 def open_augmented_views(
     data: Manifest, names: Sequence[str], features: Path, further: Sequence[Path] | None, layer: int | None = None
 ) -> list[FeatureStore]:
-    """The stores of all views of the images of a data set: first the backbone's, then those of the augmented views.
+    """Return the stores of all views of the images: the backbone's, then those of the augmented views.
 
     Args:
         names: the retriever's augmented views, in its configuration.
@@ -293,5 +295,5 @@ def open_augmented_views(
 
 
 def _kind(store: FeatureStore) -> tuple[object, ...]:
-    """What all views of an image must have in common."""
+    """Return the properties that all views of an image must share."""
     return store.attributes.get("weights_sha256"), [store[name].shape for name in ("cls", "patches") if name in store]

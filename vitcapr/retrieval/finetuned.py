@@ -54,7 +54,7 @@ class Untrained(NamedTuple):
 def untrained_finetuned(
     settings: FinetuneSettings, store: FeatureStore, source: str, tokenizers: Mapping[str, Path]
 ) -> Untrained:
-    """The untrained dual encoder of a configuration, on pixels of ``store``.
+    """Return the untrained dual encoder of a configuration, on pixels of ``store``.
 
     Args:
         source: checkpoint of the image tower.
@@ -110,7 +110,7 @@ def untrained_finetuned(
 
 
 def _text_part(text: FinetunedTextConfig, tokenizers: Mapping[str, Path]) -> tuple[Any, TowerReader, str]:
-    """A model of the BERT family, its tokenizer, and the digest of what it starts from."""
+    """Return a model of the BERT family, its tokenizer, and the digest of what it starts from."""
     if text.source is None:
         return _from_scratch(text, tokenizers.get(str(text.tokenizer)))
     options: dict[str, Any] = {"revision": text.revision, "pool": text.pool, "max_length": text.max_length}
@@ -128,7 +128,7 @@ def _text_part(text: FinetunedTextConfig, tokenizers: Mapping[str, Path]) -> tup
 
 
 def _from_scratch(text: FinetunedTextConfig, path: Path | None) -> tuple[Any, TowerReader, str]:
-    """A small BERT with random weights over a tokenizer trained here."""
+    """Return a small BERT with random weights over a tokenizer trained here."""
     if path is None or not path.is_file():
         raise UserError(
             f"no tokenizer '{text.tokenizer}'", where=path or "tokenizers", remedy="run the stage train_tokenizer"
@@ -153,7 +153,7 @@ def _from_scratch(text: FinetunedTextConfig, path: Path | None) -> tuple[Any, To
 
 
 def build_finetuned(architecture: Mapping[str, Any], parts: Mapping[str, nn.Module] | None = None) -> DualEncoder:
-    """The dual encoder that a card's ``architecture`` describes.
+    """Return the dual encoder that a card's ``architecture`` describes.
 
     Args:
         parts: the encoders, ``image`` and ``text.<tower>``; None makes them with random weights.
@@ -207,7 +207,9 @@ def embed_split_by_towers(
     device: torch.device,
     reporter: Reporter,
 ) -> Embeddings:
-    """The captions of :func:`captions_to_read` and their images, by a fine-tuned dual encoder in evaluation mode.
+    """Embed the captions of :func:`captions_to_read` and their images by a fine-tuned dual encoder.
+
+    The encoder is in evaluation mode.
 
     Args:
         readers: the tokenizer of each text tower.
@@ -223,7 +225,7 @@ def embed_split_by_towers(
 
 
 def open_finetuned(folder: Path, store: FeatureStore) -> tuple[DualEncoder, dict[str, TowerReader]]:
-    """The fine-tuned dual encoder in ``folder`` and the tokenizers of its text towers.
+    """Return the fine-tuned dual encoder in ``folder`` and the tokenizers of its text towers.
 
     Raises:
         UserError: there is none, or it was trained on pixels of another preprocessing than those of ``store``.
@@ -247,13 +249,13 @@ def open_finetuned(folder: Path, store: FeatureStore) -> tuple[DualEncoder, dict
 
 
 def check_tags(model: DualEncoder, tags: TagTable | None) -> None:
-    """A text tower that adds parts of speech needs them."""
+    """Check that a text tower that adds parts of speech gets them."""
     if tags is None and any(getattr(tower, "tags", None) is not None for tower in finetuned_towers(model)):
         raise UserError("a text tower adds parts of speech", remedy="run the stage tag_words and give tags")
 
 
 def open_pixels(path: Path, data: Manifest) -> FeatureStore:
-    """The store of the pixels of this data set, by its sealed manifest."""
+    """Return the store of the pixels of this data set, by its sealed manifest."""
     store = open_features(path)
     store.check_rows("image_id", data)
     store.check_width(PIXELS, 3)
@@ -261,7 +263,10 @@ def open_pixels(path: Path, data: Manifest) -> FeatureStore:
 
 
 def captions_to_read(data: Manifest, languages: Sequence[str], pairs: Path | None, split: str | None) -> pd.DataFrame:
-    """The captions of a split, or of all, in some languages; with ``pairs``, also their texts before cleaning."""
+    """Return the captions of a split, or of all, in some languages.
+
+    With ``pairs``, their texts before cleaning are included.
+    """
     captions = data.captions_of(split)
     captions = captions[captions["language"].isin(languages)].reset_index(drop=True)
     if pairs is None:

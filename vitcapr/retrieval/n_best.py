@@ -21,7 +21,7 @@ Float64s = NDArray[np.float64]
 
 
 def read_n_best(path: Path, image_ids: Sequence[str]) -> list[DecodedCaption]:
-    """The candidates of each of ``image_ids``, in their order.
+    """Return the candidates of each of ``image_ids``, in their order.
 
     Raises:
         UserError: the file holds something else, one caption an image, or the captions of other images.
@@ -87,7 +87,7 @@ def choose_weight(
     steps: int,
     tolerance: float = 0.0,
 ) -> tuple[float, list[dict[str, float]]]:
-    """The weight whose choice of candidates scores best; of equal ones the smallest.
+    """Return the weight whose choice of candidates scores best; of equal ones the smallest.
 
     Args:
         score_of: CIDEr of the split for a choice of one candidate an image.

@@ -51,7 +51,7 @@ class RetrieverFiles:
     def cosines(
         self, n_bests: Sequence[DecodedCaption], data: Manifest, device: str, reporter: Reporter
     ) -> list[Float64s]:
-        """The cosine of each image and each of its candidates.
+        """Return the cosine of each image and each of its candidates.
 
         Raises:
             UserError: the features or views are those of another data set, or the retriever cannot read them.
@@ -71,7 +71,7 @@ class RetrieverFiles:
 
 
 def blind_likelihoods(source: str, revision: str, n_bests: Sequence[DecodedCaption], device: str) -> list[Float64s]:
-    """The log-likelihood of each image's candidates under a language model that sees no image."""
+    """Return the log-likelihood of each image's candidates under a language model that sees no image."""
     captions = [caption for n_best in n_bests for caption in n_best.captions]
     different, place = np.unique(captions, return_inverse=True)
     scores = load_judge(source, revision, device)(different.tolist())[place]
@@ -81,7 +81,7 @@ def blind_likelihoods(source: str, revision: str, n_bests: Sequence[DecodedCapti
 def candidate_cosines(
     images: NDArray[np.float32], captions: NDArray[np.float32], counts: Sequence[int]
 ) -> list[Float64s]:
-    """The cosine of each image and each of its candidates.
+    """Return the cosine of each image and each of its candidates.
 
     Args:
         images: (B, E), L2-normalised.

@@ -9,7 +9,7 @@ BLOCK = 65_536
 def nearest(
     queries: np.ndarray, points: np.ndarray, k: int, rows: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The ``k`` points nearest to each query; ``points`` may be a memory map that is larger than the memory.
+    """Return the ``k`` points nearest to each query; ``points`` may be a memory map that is larger than the memory.
 
     Args:
         queries: (Q, E) float32 of unit length.

@@ -30,7 +30,7 @@ def tune_weight(
     language: str,
     device: str,
 ) -> RerankingWeight:
-    """The weight whose choice among the candidates of the validation split scores best.
+    """Return the weight whose choice among the candidates of the validation split scores best.
 
     Args:
         captions: ``captions.json`` of that split, with candidates.

@@ -26,20 +26,22 @@ MANIFEST = "results/{experiment}/data/manifest.json"
 
 
 def example_choice(figures: FiguresConfig, count: int) -> dict[str, Any]:
-    """The arguments of :class:`vitcapr.report.figures.examples.Choice` for ``count`` examples."""
+    """Return the arguments of :class:`vitcapr.report.figures.examples.Choice` for ``count`` examples."""
     return {"count": count, "images": figures.examples_first, "words": figures.examples_words}
 
 
 def attention_choice(figures: FiguresConfig) -> dict[str, Any]:
-    """The same for the images whose attention is drawn."""
+    """Return the same for the images whose attention is drawn."""
     count = max(figures.attention_images, len(figures.attention_first) + len(figures.attention_words))
     return {"count": count, "images": figures.attention_first, "words": figures.attention_words}
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """The declaration of a figure, from which its rule is made; it decorates a function from the inputs to
-    :data:`Pictures`. The stage has the parameters of the function, and ``pictures``: the files to write.
+    """Declaration of a figure, from which its rule is made.
+
+    It decorates a function from the inputs to :data:`Pictures`. The stage has the parameters of the function, and
+    ``pictures``: the files to write.
 
     Attributes:
         files: paths of the pictures below ``results/<experiment>/figures``, with wildcards, without the suffix of the

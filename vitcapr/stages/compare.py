@@ -17,14 +17,23 @@ def compare(
     report: Reporter,
     comparison: Out[kinds.ComparisonFile],
     table: Annotated[list[Out[kinds.TableFile]], "comparison.md, comparison.html: the same for people"],
+    before_claims: In[kinds.CheckedClaimsFile] | None = None,
+    after_claims: In[kinds.CheckedClaimsFile] | None = None,
 ) -> None:
-    """Compare two systems scored on the same split: the difference of every score, its interval and its test."""
+    """Compare two systems scored on the same split: the difference of every score, its interval and its test.
+
+    With the checked claims of both, claims are compared like scores.
+    """
+    from vitcapr.formats.claims import read_claims
     from vitcapr.formats.scores import write_comparison
     from vitcapr.formats.tables import write_page
-    from vitcapr.metrics.comparison import compare_systems, read_scored
+    from vitcapr.metrics.comparison import compare_systems, read_scored, with_claims
     from vitcapr.report.score_tables import comparison_page, comparison_rows
 
     systems = read_scored(before, before_images), read_scored(after, after_images)
+    if before_claims and after_claims:
+        claims = read_claims(before_claims), read_claims(after_claims)
+        systems = with_claims(systems[0], claims[0]), with_claims(systems[1], claims[1])
     content = compare_systems(*systems, **settings.metrics.resampling)
     write_comparison(comparison, content)
     write_page(table, comparison_page(content))

@@ -32,8 +32,10 @@ def draw_attention(
     settings: FigureSettings,
     report: Reporter,
 ) -> Pictures:
-    """Draw the attention at each word of a caption, or at chosen words, for chosen images, or for images sampled from
-    those with the longest captions."""
+    """Draw the attention at each word of a caption, or at chosen words, of some images.
+
+    Images are named, or sampled from those with the longest captions.
+    """
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.vocabulary import Vocabulary
     from vitcapr.report.figures.attention import draw_attended

@@ -7,7 +7,7 @@ FIGURES = {"captioners": "curves", "retrievers": "retrievers", "backbones": "bac
 
 
 def _models(experiment: Experiment) -> list[str]:
-    """The models with a history, such as captioners/plain."""
+    """Return the models with a history, such as captioners/plain."""
     models = {kind: experiment.models.trained(kind) for kind in FIGURES}
     models["retrievers"] = [name for name in models["retrievers"] if experiment.config.retrievers[name].training.phases]
     return [f"{kind}/{name}" for kind, names in models.items() for name in names]
@@ -27,8 +27,10 @@ def _models(experiment: Experiment) -> list[str]:
     labels={"figure": "training curves"},
 )
 def draw_curves(histories: dict[str, In[kinds.HistoryFile]]) -> Pictures:
-    """Draw the training curves of captioners, retrievers and the backbone, from histories such as captioners/NAME:
-    figure 3 of ViTCap-R."""
+    """Draw the training curves of captioners, retrievers and the backbone: figure 3 of ViTCap-R.
+
+    Histories have names such as captioners/NAME.
+    """
     from vitcapr.report.figures.curves import draw_histories
 
     return {FIGURES[kind]: figure for kind, figure in draw_histories(histories).items()}

@@ -21,8 +21,11 @@ def draw_embeddings(embeddings: In[kinds.EmbeddingsFile], manifest: In[kinds.Man
     from vitcapr.formats.embeddings import read_embeddings
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.report.figures.embeddings import cosine_histogram, cosines, neighbourhoods
+    from vitcapr.report.figures.page import nothing_to_draw
 
     embedded = read_embeddings(embeddings, read_manifest(manifest))
+    if len(embedded.images) == 1:
+        return dict.fromkeys(("tsne", "cosines"), nothing_to_draw("The split has one image, and so no wrong pair."))
     return {
         "tsne": neighbourhoods(embedded),
         "cosines": cosine_histogram(cosines(embedded)),

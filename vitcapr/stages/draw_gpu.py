@@ -8,13 +8,20 @@ GPU = Path("/dev/nvidiactl")
 
 
 def _trained(experiment: Experiment) -> list[str]:
-    """The folders of all trained models, such as ``captioners/plain``."""
+    """Return the folders of all trained models, such as ``captioners/plain``."""
     sections = ("captioners", "retrievers", "finetuned_dual_encoders")
     return [f"{section}/{name}" for section in sections for name in experiment.models.trained(section)]
 
 
 def _on_gpu(experiment: Experiment) -> bool:
-    return (GPU.exists() or experiment.on_cluster) and experiment.config.device != "cpu"
+    """Return whether models train on a GPU: on a cluster, on this machine, or in a run whose results are here."""
+    uses = [Path(experiment.root) / model / "gpu.csv" for model in _trained(experiment)]
+    here = experiment.on_cluster or GPU.exists() or any(path.is_file() and _has_samples(path) for path in uses)
+    return here and experiment.config.device != "cpu"
+
+
+def _has_samples(path: Path) -> bool:
+    return path.read_text(encoding="utf-8").count("\n") > 2  # The device and the names of the columns.
 
 
 @Drawing(

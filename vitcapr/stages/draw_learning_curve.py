@@ -4,7 +4,7 @@ from vitcapr.stages._drawing import MANIFEST, Drawing, Experiment, Pictures
 
 
 def _files(experiment: Experiment, path: str) -> dict[str, list[str]]:
-    """A file of every training whose number of pairs varies in a grid, by its system."""
+    """Return a file of every training whose number of pairs varies in a grid, by its system."""
     families = experiment.retrieval.pair_families.items()
     return {system: [f"results/{{experiment}}/{path.format(name)}" for name in names] for system, names in families}
 

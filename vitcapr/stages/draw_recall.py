@@ -5,7 +5,7 @@ from vitcapr.stages._drawing import Drawing, Experiment, Pictures
 
 
 def metrics_of_systems(experiment: Experiment) -> dict[str, list[str]]:
-    """The scores of each system."""
+    """Return the scores of each system."""
     files: dict[str, list[str]] = {}
     for name, system in experiment.retrieval.recall_systems.items():
         files.setdefault(system, []).append(f"results/{{experiment}}/metrics/retrieval/{name}/{{split}}/metrics.json")

@@ -15,7 +15,7 @@ def _each(experiment: Experiment) -> list[dict[str, str]]:
 
 
 def _embeddings(experiment: Experiment, wildcards: Any) -> dict[str, list[str]]:
-    """The embeddings of each model: of pools, those of each split that candidates come from."""
+    """Return the embeddings of each model: of pools, those of each split that candidates come from."""
     splits = experiment.models.pooled_splits if wildcards.split == POOLS else [wildcards.split]
     return {
         model: [f"results/{wildcards.experiment}/embeddings/{name}/{split}/embeddings.npz" for split in splits]

@@ -9,7 +9,7 @@ from vitcapr.progress import Reporter
 
 
 def images_in_chunk(features: FeaturesConfig, backbone: BackboneConfig) -> int:
-    """The images in a chunk of the store, without ``chunk`` as many as suit its arrays."""
+    """Return the images in a chunk of the store, without ``chunk`` as many as suit its arrays."""
     return features.chunk or (1024 if backbone.patches == "none" or backbone.output == "aligned" else CHUNK)
 
 

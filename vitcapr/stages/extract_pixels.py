@@ -16,8 +16,10 @@ def extract_pixels(
     sealed: Out[kinds.PixelsFile],
     backbone: In[kinds.BackboneFolder] | None = None,
 ) -> None:
-    """Decode every picture once into 8-bit pixels, for the trained backbone or that of the settings. After an
-    interruption, the same command continues."""
+    """Decode every picture once into 8-bit pixels, for the trained backbone or that of the settings.
+
+    After an interruption, the same command continues.
+    """
     from vitcapr.data.images import ImageSource
     from vitcapr.encoders.checkpoints import locate
     from vitcapr.encoders.image_towers import model_image_size

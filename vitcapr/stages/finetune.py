@@ -22,8 +22,10 @@ def finetune(
     pairs: In[kinds.PairsFile] | None = None,
     device: Device = "auto",
 ) -> None:
-    """Fine-tune a ViT and text models of the BERT family as a dual encoder. After an interruption by a signal, the same
-    command continues with bit-identical results."""
+    """Fine-tune a ViT and text models of the BERT family as a dual encoder.
+
+    After an interruption by a signal, the same command continues with bit-identical results.
+    """
     from vitcapr.encoders.precision import resolve_device
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.tokens import TagTable

@@ -66,7 +66,7 @@ def first_page(
     captions: dict[str, In[kinds.CaptionsFile]] | None = None,
     claims: dict[str, In[kinds.CheckedClaimsFile]] | None = None,
     attention: dict[str, In[kinds.AttentionFile]] | None = None,
-    comparisons: list[In[kinds.ComparisonFile]] | None = None,
+    differences: In[kinds.DifferencesFile] | None = None,
     embeddings: dict[str, In[kinds.EmbeddingsFile]] | None = None,
     ranks: dict[str, In[kinds.RanksFile]] | None = None,
     histories: dict[str, In[kinds.HistoryFile]] | None = None,
@@ -81,12 +81,13 @@ def first_page(
     from vitcapr.files import write_text
     from vitcapr.formats.claims import read_claims
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.formats.scores import read_summary
+    from vitcapr.formats.scores import read_differences, read_summary
     from vitcapr.formats.tables import read_page_section
     from vitcapr.report import first_page_examples as examples
+    from vitcapr.report.answers import answers
     from vitcapr.report.figures.examples import Choice, open_images
     from vitcapr.report.first_page import cost, data_line, to_html
-    from vitcapr.report.score_tables import score_tables
+    from vitcapr.report.score_tables import difference_table, score_tables
 
     data, scores = read_manifest(manifest), read_summary(summary)
     choice = Choice(PICTURES, settings.images, settings.words)
@@ -96,6 +97,8 @@ def first_page(
     embeddings = embeddings or {}
     bases = {name.replace("/", ", "): base.replace("/", ", ") for name, base in settings.bases.items()}
     checked = {name.replace("/", ", "): read_claims(path) for name, path in (claims or {}).items()}
+    compared = read_differences(differences) if differences else None
+    tables = [difference_table(compared)] if compared is not None else []
     with open_images(data) as read:
         pictured = {
             "captioned": examples.captioned(
@@ -108,9 +111,9 @@ def first_page(
         folder=str(page.parent),
         again=command,
         facts=[("data", data_line(data)), *settings.facts.items()],
-        result=examples.sentences(scores, split, comparisons or []),
+        answers=answers(scores, split, compared),
         attention=examples.attention_picture(data, split, captions, attention),
-        scores=[*score_tables(scores), *examples.seed_tables(scores, settings.seeded)],
+        scores=[*score_tables(scores), *tables, *examples.seed_tables(scores, settings.seeded)],
         curves=examples.training_pictures(histories or {}),
         cost=cost(page, [summary, manifest, *captions.values(), *embeddings.values()]),
         has_oracle=settings.has_oracle,

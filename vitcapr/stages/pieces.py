@@ -25,8 +25,10 @@ def pieces(
     vocabulary: Out[kinds.VocabularyFile],
     tokens: Annotated[Out[kinds.TokensFile], "tokens.npz: the captions as numbers of pieces"],
 ) -> None:
-    """Cut every caption, cleaned as for the vocabulary of words, into the pieces of a language model's tokenizer. The
-    pieces of the training captions are the vocabulary; words with other pieces are left out of captions."""
+    """Cut every caption, cleaned as for the vocabulary of words, into the pieces of a language model.
+
+    The pieces of the training captions are the vocabulary; words with other pieces are left out of captions.
+    """
     from dataclasses import replace
 
     from vitcapr.encoders.checkpoints import source_name

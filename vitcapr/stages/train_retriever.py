@@ -29,8 +29,10 @@ def train_retriever(
     word_vectors: In[kinds.WordVectorsFile] | None = None,
     device: Device = "auto",
 ) -> None:
-    """Train a retriever, a dual encoder on feature stores. After an interruption by a signal, the same command
-    continues with bit-identical results."""
+    """Train a retriever, a dual encoder on feature stores.
+
+    After an interruption by a signal, the same command continues with bit-identical results.
+    """
     from vitcapr.encoders.precision import resolve_device
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.tokens import TokenTable

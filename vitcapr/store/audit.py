@@ -101,8 +101,10 @@ def audit(
 
 
 def distances(stored: np.ndarray, computed: np.ndarray) -> np.ndarray:
-    """The distance of each stored row from the computed one, as a share of the length of the computed one: (n,)
-    float64, infinite where a number is not finite."""
+    """Return the distance of each stored row from the computed one, relative to the computed length: (n,) float64.
+
+    It is infinite where a number is not finite.
+    """
     first, second = (array.reshape(len(array), -1).astype(np.float64) for array in (stored, computed))
     with np.errstate(invalid="ignore", over="ignore"):
         far = np.linalg.norm(first - second, axis=1) / np.maximum(np.linalg.norm(second, axis=1), 1e-12)
@@ -119,7 +121,7 @@ def _explain(
     computed: Arrays,
     say: Callable[[str], None],
 ) -> str | None:
-    """What is different; None: nothing but rounding."""
+    """Explain the difference; None if there is nothing but rounding."""
     bad = np.flatnonzero(errors > tolerance)
     if not len(bad) and errors.max() < _CLEARLY_ROUNDING:
         return None
@@ -155,7 +157,7 @@ def _explain(
 
 
 def _rounded(own: Arrays) -> Iterator[tuple[str, Compute]]:
-    """Changes of the arrays themselves."""
+    """Yield changes of the arrays themselves."""
     for dtype in (torch.float16, torch.bfloat16):
         rounded = {name: torch.from_numpy(array).to(dtype).float().numpy() for name, array in own.items()}
         yield f"rounded to {dtype_name(dtype)}", partial(_as_given, rounded)
@@ -168,7 +170,7 @@ def _as_given(arrays: Arrays, _: np.ndarray) -> Arrays:
 
 
 def _elsewhere(store: FeatureStore, rows: np.ndarray, computed: Arrays, tolerance: float) -> list[tuple[int, int]]:
-    """The rows whose features are in another row of the store, which is read whole, and that other row."""
+    """Return the rows whose features are in another row of the store, which is read whole, and that other row."""
     name = next((name for name in (TEXT, "cls") if name in computed), next(iter(computed)))
     target = computed[name].reshape(len(rows), -1)
     array, best, place = store[name], np.full(len(rows), np.inf), np.full(len(rows), -1)

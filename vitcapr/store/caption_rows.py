@@ -1,4 +1,4 @@
-"""From captions to the array of a store: features of a frozen text encoder."""
+"""Text features in a store, from the captions of a data set by a frozen text encoder."""
 
 import time
 from collections.abc import Generator, Mapping, Sequence

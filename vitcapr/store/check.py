@@ -32,8 +32,9 @@ _FOLDERS = ("features", "pixels", "text_features")
 
 
 def sealed_files(manifest: Mapping[str, Any], group: Path) -> dict[tuple[str, int], DigestedFile]:
-    """The files of the chunks by array and number, after the table of ids, which is chunk 0 of ``image_id`` or
-    ``caption_id``.
+    """Return the files of the chunks by array and number, after the table of ids.
+
+    That table is chunk 0 of ``image_id`` or ``caption_id``.
 
     Args:
         group: the Zarr group in which the files lie.
@@ -50,8 +51,11 @@ def sealed_files(manifest: Mapping[str, Any], group: Path) -> dict[tuple[str, in
 
 
 def own_digests(store: Path) -> dict[tuple[str, int], str]:
-    """What a store itself says of its finished chunks, by array and number: in the manifest in its folder, or in the
-    records of its chunks. Of the ids of its rows, their digest as they are."""
+    """Return the digests that a store records of its finished chunks, by array and number.
+
+    They are in the manifest in its folder, or in the records of its chunks. The ids of its rows are digested as they
+    are.
+    """
     own: dict[tuple[str, int], str] = {}
     if (store / "manifest.json").is_file() and (sealed := read_sealed(store / "manifest.json"))["store"] == GROUP:
         own = {key: file.sha256 for key, file in sealed_files(sealed, store / GROUP).items()}
@@ -65,7 +69,7 @@ def own_digests(store: Path) -> dict[tuple[str, int], str]:
 
 
 def read_ids(manifest: Mapping[str, Any], group: Path) -> list[str]:
-    """The id of each row."""
+    """Return the id of each row."""
     identity = identity_in(manifest)
     path = chunk_path(group / identity, 0, 2)
     try:
@@ -112,12 +116,12 @@ def _check_metadata(manifest: Mapping[str, Any], group: Path, where: Path) -> No
 
 
 def repair(arrays: Collection[str]) -> str:
-    """What to do about a damaged store of these arrays."""
+    """Return the remedy for a damaged store of these arrays."""
     return f"see what else is damaged with vitcapr features verify, delete it, and {compute_again(arrays)}"
 
 
 def compute_again(arrays: Collection[str]) -> str:
-    """How a store of these arrays is made whole."""
+    """Return the command that completes a store of these arrays."""
     return f"run snakemake {_forced(arrays)}: only what is missing is computed again; pull a pulled store again"
 
 
@@ -128,8 +132,10 @@ def _forced(arrays: Collection[str]) -> str:
 
 
 def lost_stores(experiment: Path) -> Iterator[tuple[Path, str]]:
-    """The sealed manifests in the folder of an experiment whose store is gone, and how Snakemake makes it again; no
-    rule makes an imported store."""
+    """Yield sealed manifests of an experiment whose store is gone, and Snakemake's option that makes it again.
+
+    No rule makes an imported store.
+    """
     for sealed in sorted(path for kind in _FOLDERS for path in experiment.glob(f"{kind}/*/manifest.json")):
         with suppress(UserError):  # A damaged manifest is an error of the stages that read it.
             manifest = read_sealed(sealed)
@@ -138,8 +144,9 @@ def lost_stores(experiment: Path) -> Iterator[tuple[Path, str]]:
 
 
 def unused_stores(results: Path) -> list[Path]:
-    """The stores in ``results/stores`` that no sealed manifest of an experiment and no part refers to, by name. Folders
-    that are not stores, and links, are left out.
+    """Return the stores in ``results/stores`` that no sealed manifest and no part refers to, by name.
+
+    Folders that are not stores, and links, are left out.
     """
     manifests = [path for kind in _FOLDERS for path in results.glob(f"*/{kind}/*/manifest.json")]
     used = {(sealed.parent / read_sealed(sealed)["store"]).resolve().parent.name for sealed in manifests}

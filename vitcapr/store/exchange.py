@@ -7,7 +7,7 @@ import math
 import re
 import shutil
 from collections.abc import Callable, Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import h5py
@@ -16,7 +16,7 @@ import pandas as pd
 
 from vitcapr.errors import UserError
 from vitcapr.files import atomic_path, canonical_json, sha256_bytes, sha256_file
-from vitcapr.formats.identity import match_images
+from vitcapr.formats.identity import in_one_folder, match_images
 from vitcapr.formats.store_manifest import FORMAT
 from vitcapr.store.foreign_files import ForeignFeatures, Row
 from vitcapr.store.layout import ArrayLayout
@@ -37,7 +37,7 @@ def import_features(
     stores: Path,
     name: str,
     *,
-    ids: Sequence[str] | None,
+    names: Sequence[Sequence[str]],
     identity: str,
     grid: tuple[int, int],
     advance: Advance,
@@ -51,22 +51,26 @@ def import_features(
 
     Args:
         name: name of the backbone in the attributes.
-        ids: those of the data set, in row order; None keeps the order of the source.
-        grid: rows and columns of patches, where the source has them in one axis; with (0, 0) they have no place.
+        names: the ids of the data set in row order, and other names of its images; empty to keep the source's order.
+        grid: rows and columns of patches, where the source has them in one axis; with (0, 0) those that its file says.
         say: receives a line about rows and arrays that are not imported.
 
     Returns:
         The path of the sealed manifest.
     """
-    order = range(len(source.ids)) if ids is None else _order(source, ids)
-    ids = list(source.ids if ids is None else ids)
+    order = _order(source, names) if names else range(len(source.ids))
+    ids = list(names[0] if names else source.ids)
     unused = sorted(set(range(len(source.ids))) - set(order))
     if unused:
         say(f"{len(unused)} of {len(source.ids)} rows are not in the data set, '{source.ids[unused[0]]}' first")
     if source.unused:
         say(f"not imported, without a vector for each row: {', '.join(source.unused)}")
-    names, shapes, grid = _arrays(source, order[0], grid, identity)
-    chunk = _CHUNK_OF_GRIDS if any(name.startswith("patches") for name in names) else _CHUNK_OF_VECTORS
+    if source.grid != (0, 0) and grid not in ((0, 0), source.grid):
+        what = f"the file says a grid of {source.grid[0]} x {source.grid[1]}, not {grid[0]} x {grid[1]}"
+        raise UserError(what, where=source.files[0], remedy="leave out --grid")
+    grid = source.grid if grid == (0, 0) else grid
+    arrays, shapes, grid = _arrays(source, order[0], grid, identity)
+    chunk = _CHUNK_OF_GRIDS if any(name.startswith("patches") for name in arrays) else _CHUNK_OF_VECTORS
     axis = identity.removesuffix("_id")
     layouts = {
         array: ArrayLayout.for_rows(axis, (len(ids), *shape), chunk, dtype) for array, (shape, dtype) in shapes.items()
@@ -80,7 +84,7 @@ def import_features(
         "imported": {
             "kind": source.kind,
             "files_sha256": sha256_bytes("\n".join(map(sha256_file, source.files)).encode()),
-            "arrays": names,
+            "arrays": arrays,
             "rows_sha256": sha256_bytes(canonical_json(source.ids).encode() + np.array(order, "<i8").tobytes()),
         },
         f"{axis}s_sha256": sha256_bytes(canonical_json(ids).encode("utf-8")),
@@ -96,7 +100,7 @@ def import_features(
             rows = range(index * chunk, min((index + 1) * chunk, len(ids)))
             if writer.checksums(index) is None:
                 chunks = {
-                    array: _chunk(source.rows[name], layouts[array], order, rows, ids) for array, name in names.items()
+                    array: _chunk(source.rows[name], layouts[array], order, rows, ids) for array, name in arrays.items()
                 }
                 writer.write(index, chunks)
             advance(len(rows))
@@ -105,23 +109,21 @@ def import_features(
     return sealed
 
 
-def _order(source: ForeignFeatures, ids: Sequence[str]) -> list[int]:
-    """The row of ``source`` for each id."""
-    known = {identifier: row for row, identifier in enumerate(source.ids)}
-    exact = {identifier: known[identifier] for identifier in ids if identifier in known}
-    rows = exact or match_images(ids, source.ids, source.files[0])
-    missing = [name for name in ids if name not in rows or not _in_one_folder(name, source.ids[rows[name]])]
+def _order(source: ForeignFeatures, names: Sequence[Sequence[str]]) -> list[int]:
+    """Find the row of ``source`` for each image of the data set."""
+    rows = match_images(names, [source.ids], source.files[0])
+    missing = [
+        place
+        for place, row in enumerate(rows)
+        if row is None or not any(in_one_folder(one[place], source.ids[row]) for one in names)
+    ]
     if missing:
         remedy = f"its ids are like '{source.ids[0]}'"
-        what = f"{len(missing)} of {len(ids)} ids of the data set have no features, '{missing[0]}' first"
+        if source.kind in ("h5", "npz"):
+            remedy += ", from an array of texts such as image_id, or else the names of its arrays; or give --ids"
+        what = f"{len(missing)} of {len(rows)} ids of the data set have no features, '{names[0][missing[0]]}' first"
         raise UserError(what, where=source.files[0], remedy=remedy)
-    return [rows[identifier] for identifier in ids]
-
-
-def _in_one_folder(one: str, other: str) -> bool:
-    """Whether the folders of one path end those of the other: ``dogs/1.jpg`` is no image of ``cats``."""
-    folders = [[part for part in PurePosixPath(path).parent.parts if part != "/"] for path in (one, other)]
-    return all(first == second for first, second in zip(*map(reversed, folders), strict=False))
+    return [row for row in rows if row is not None]
 
 
 def _arrays(
@@ -166,8 +168,9 @@ def _chunk(row: Row, layout: ArrayLayout, order: Sequence[int], rows: range, ids
 
 
 def to_h5(store: FeatureStore, path: Path, advance: Advance) -> None:
-    """A data set for each array (``patches``, ``cls``, or ``text``) and one for the ids (UTF-8 strings); attributes on
-    the root, nested ones as JSON.
+    """Write a data set for each array and one for the ids (UTF-8); attributes on the root, nested ones as JSON.
+
+    The arrays are ``patches`` and ``cls``, or ``text``.
 
     Raises:
         UserError: the disk has too little room; HDF5 would crash.

@@ -75,7 +75,7 @@ class StorePlan:
     def known_rows(
         self, chunks: range, arrays: Mapping[str, ArrayLayout], reuse: bool, say: Callable[[str], None]
     ) -> KnownRows:
-        """The rows of ``chunks`` that other stores of the same recipe and arrays hold; none without ``reuse``."""
+        """Return the rows of ``chunks`` that other stores of the same recipe hold; none without ``reuse``."""
         digests = read_row_digests(self.folder)[chunks.start * self.chunk : chunks.stop * self.chunk]
         if not reuse:
             return KnownRows.none(len(digests), self.chunk, chunks.start)
@@ -98,7 +98,7 @@ class RowEncoder(Protocol):
         ...
 
     def compute(self, batches: Sequence[np.ndarray]) -> Generator[Mapping[str, Tensor], None, None]:
-        """The arrays of each batch of rows, in order."""
+        """Return the arrays of each batch of rows, in order."""
         ...
 
     def remarks(self) -> list[str]:
@@ -170,7 +170,7 @@ def _layouts(plan: StorePlan, encoder: RowEncoder) -> dict[str, ArrayLayout]:
 
 
 def cut_batches(chunks: Sequence[int], known: KnownRows, batch: int) -> list[np.ndarray]:
-    """The rows that have to be computed, cut into batches, none of which crosses chunks."""
+    """Return the rows that have to be computed, cut into batches, none of which crosses chunks."""
     missing = [known.missing(index) for index in chunks]
     return [rows[first : first + batch] for rows in missing for first in range(0, len(rows), batch)]
 
@@ -264,8 +264,10 @@ def _place(values: Tensor, chunk: Tensor, places: np.ndarray) -> None:
 
 
 def _as_stored(name: str, features: Tensor, dtype: str) -> tuple[dict[str, Tensor], Tensor | None]:
-    """The arrays of a store for ``features`` of some rows; and the least and greatest number of each row, (2, B), but
-    for pixels."""
+    """Return the arrays of a store for ``features`` of some rows, and the range of each row, (2, B).
+
+    Pixels have no range.
+    """
     if dtype == "uint8":
         return {name: features}, None
     axes = tuple(range(1, features.ndim))

@@ -1,4 +1,4 @@
-"""From the images of a data set to the arrays of a store: features of a backbone, or decoded pixels.
+"""Image features and decoded pixels in a store, from the images of a data set.
 
 The next images are decoded and resized while the model computes: on a CPU by threads, since the model needs the cores
 too; for a GPU by a process for each core, since threads wait for one another (for the interpreter, and for fresh pages
@@ -44,7 +44,7 @@ _Facts = tuple[str, int, int, str]
 
 
 def read_image(source: ImageSource, path: str, pixels: int, sha256: str) -> Image.Image:
-    """An image of a data set, RGB.
+    """Return an image of a data set, RGB.
 
     Args:
         pixels: width times height.
@@ -79,14 +79,18 @@ def _decode(block: int, first: int, facts: Iterable[_Facts]) -> None:
 
 
 class Pixels:
-    """Decoded images, for models that are trained through the network that looks at them: what the processor of a
-    checkpoint makes of each image before it normalises."""
+    """Decoded images, for models that are trained end to end.
+
+    A row is the output of a checkpoint's processor before it normalises.
+    """
 
     store_dtype, grid, device = "uint8", NO_GRID, torch.device("cpu")
 
     def __init__(self, images: TableFile, source: ImageSource, preprocessing: Preprocessing) -> None:
-        """Args:
-        images: the table of images of the data set.
+        """Prepare the decoding.
+
+        Args:
+            images: the table of images of the data set.
         """
         self._images, self._source, self.preprocessing = images, source, preprocessing
         self.shapes: Mapping[str, tuple[int, ...]] = {PIXELS: (*preprocessing.size, 3)}
@@ -94,8 +98,9 @@ class Pixels:
         self.waited = 0.0
 
     def decoded(self, batches: Sequence[np.ndarray], device: torch.device) -> Generator[Tensor, None, None]:
-        """(B, H, W, 3) uint8 for each batch of B rows, in order. It stands until the next one is asked for; the next
-        batches are decoded meanwhile.
+        """Yield (B, H, W, 3) uint8 for each batch of B rows, in order.
+
+        A tensor stands until the next one is asked for; the next batches are decoded meanwhile.
 
         Raises:
             UserError: an image is damaged or changed, or a process was killed.

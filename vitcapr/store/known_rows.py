@@ -37,7 +37,7 @@ def write_row_digests(folder: Path, rows: Rows) -> None:
 
 
 def read_row_digests(folder: Path) -> np.ndarray:
-    """The digests of the rows, mapped; empty if the store has none."""
+    """Return the digests of the rows, mapped; empty if the store has none."""
     try:
         table: np.ndarray = np.load(folder / ROWS, mmap_mode="r", allow_pickle=False)
     except Exception:  # NumPy raises almost anything at a damaged header.
@@ -54,7 +54,7 @@ class _Source(StoreWriter):
     finished: list[int]
 
     def find(self, digests: np.ndarray) -> np.ndarray:
-        """The row of each digest in a finished chunk, -1 for none: (N,)."""
+        """Return the row of each digest in a finished chunk, -1 for none: (N,)."""
         there = (self.size * np.array(self.finished, np.int64)[:, None] + np.arange(self.size)).ravel()
         there = there[there < len(self.digests)]
         if not len(there):
@@ -66,13 +66,13 @@ class _Source(StoreWriter):
         return np.where((known[row] == wanted).all(axis=1), row, -1)
 
     def file(self, name: str, index: int) -> DigestedFile:
-        """A finished chunk, with the digest that the store recorded."""
+        """Return a finished chunk, with the digest that the store recorded."""
         layout = self.layouts[name]
         path = chunk_path(self.group / name, index, len(layout.shape))
         return DigestedFile(path, layout.chunk_bytes, (self.checksums(index) or {}).get(name, ""))
 
     def chunk(self, name: str, index: int) -> np.ndarray:
-        """A chunk, mapped."""
+        """Return a chunk, mapped."""
         layout, path = self.layouts[name], self.file(name, index).path
         with reading(path, "a chunk of a store", "run the same command"):
             dtype, shape = np.dtype(layout.dtype).newbyteorder("<"), (layout.chunk, *layout.shape[1:])
@@ -81,7 +81,7 @@ class _Source(StoreWriter):
 
 @dataclass(frozen=True)
 class KnownRows:
-    """Where each row of some neighbouring chunks of a new store can be copied from.
+    """Sources of the rows of neighbouring chunks of a new store.
 
     Attributes:
         sources: the stores that hold at least one of the rows.
@@ -99,7 +99,7 @@ class KnownRows:
 
     @classmethod
     def none(cls, rows: int, chunk: int, first: int) -> Self:
-        """Every row has to be computed."""
+        """Return every row has to be computed."""
         return cls((), np.full(rows, -1), np.full(rows, -1), chunk, first)
 
     @classmethod
@@ -138,7 +138,7 @@ class KnownRows:
         return replace(known, sources=tuple(sources))
 
     def without_damaged(self, chunks: Sequence[int], say: Callable[[str], None]) -> Self:
-        """Without the rows of ``chunks`` whose source lies in a damaged chunk; these are computed."""
+        """Leave out the rows of ``chunks`` whose source lies in a damaged chunk; they are computed."""
         source, every = self.source.copy(), np.arange(len(self.source))
         wanted = np.concatenate([every[:0], *(every[self._rows(index)] for index in chunks)])
         for number, other in enumerate(self.sources):
@@ -151,15 +151,15 @@ class KnownRows:
         return replace(self, source=source)
 
     def missing(self, index: int) -> np.ndarray:
-        """The rows of chunk ``index`` that have to be computed, increasing."""
+        """Return the rows of chunk ``index`` that have to be computed, increasing."""
         return index * self.chunk + np.flatnonzero(self.source[self._rows(index)] < 0)
 
     def count(self, chunks: Sequence[int]) -> int:
-        """How many rows of these chunks can be copied."""
+        """Count the rows of these chunks that can be copied."""
         return sum(int((self.source[self._rows(index)] >= 0).sum()) for index in chunks)
 
     def copied(self, index: int) -> dict[str, list[list[int]]]:
-        """The rows of chunk ``index`` that are copied: ``[first, last + 1]`` of each run, by the name of the source."""
+        """Return the copied rows of chunk ``index``: ``[first, last + 1]`` of each run, by source."""
         source = self.source[self._rows(index)]
         return {
             other.folder.name: row_ranges(index * self.chunk + np.flatnonzero(source == number))
@@ -168,8 +168,10 @@ class KnownRows:
         }
 
     def fill(self, index: int, chunk: Mapping[str, np.ndarray]) -> None:
-        """Copy the known rows of chunk ``index`` into ``chunk``, which holds its array of each name; and write zeros
-        behind the last row of the store."""
+        """Copy the known rows of chunk ``index`` into ``chunk``, and write zeros after the last row of the store.
+
+        ``chunk`` holds its array of each name.
+        """
         source, row = self.source[self._rows(index)], self.row[self._rows(index)]
         for number, other in enumerate(self.sources):
             mine = np.flatnonzero(source == number)
@@ -185,12 +187,12 @@ class KnownRows:
 
 
 def _row_shapes(layouts: Mapping[str, ArrayLayout]) -> dict[str, tuple[Any, ...]]:
-    """The shape of a row of each array, and its dtype."""
+    """Return the shape of a row of each array, and its dtype."""
     return {name: (layout.shape[1:], layout.dtype) for name, layout in layouts.items()}
 
 
 def _held(stores: Path, recipe: Mapping[str, Any], new: Path, say: Callable[[str], None]) -> Iterator[_Source]:
-    """The stores of this recipe. One that cannot be read is left out: it may be damaged, or not be ours."""
+    """Yield the stores of this recipe. One that cannot be read is left out: it may be damaged, or not be ours."""
     for folder in sorted(stores.glob("*")):
         group = folder / GROUP
         begun = os.path.lexists(group / "zarr.json") or (os.path.lexists(group) and not group.is_dir())
@@ -205,7 +207,7 @@ def _held(stores: Path, recipe: Mapping[str, Any], new: Path, say: Callable[[str
 
 
 def _source(folder: Path, recipe: Mapping[str, Any]) -> _Source | None:
-    """The store in ``folder`` if it is of this recipe."""
+    """Return the store in ``folder`` if it is of this recipe."""
     attributes = read_json(folder / GROUP / "zarr.json")["attributes"]
     check_attributes(attributes)
     if {**attributes, **_NOT_COMPARED} != {**recipe, **_NOT_COMPARED}:

@@ -1,4 +1,4 @@
-"""What the rows of a feature store are, where its parts lie on disk, and what its Zarr v3 metadata have to say.
+"""Layout of a feature store: its rows, its files on disk, and its Zarr v3 metadata.
 
 ``STORES/<fingerprint>/features.zarr`` is the group; ``STORES/<fingerprint>/checksums/<chunk>.json`` says which
 chunks are finished, and lies outside so that the group holds nothing but Zarr.
@@ -34,7 +34,7 @@ _AXES = {1: ("channel",), 2: ("patch", "channel"), 3: ("row", "column", "channel
 
 @dataclass(frozen=True)
 class Rows:
-    """What the rows of a store describe, in order. A row is read when it is asked for.
+    """Rows of a store, in order: images or captions, read when they are asked for.
 
     Attributes:
         kind: ``image`` or ``caption``.
@@ -61,18 +61,20 @@ class Rows:
         return self.table.column(f"{self.kind}_id")
 
     def id_parts(self) -> Iterator["pd.Series[str]"]:
-        """The ids, a row group at a time."""
+        """Return the ids, a row group at a time."""
         return (part[f"{self.kind}_id"] for part in self.table.batches(f"{self.kind}_id"))
 
     def texts(self, rows: np.ndarray) -> list[str]:
-        """The path of each image, or the words of each caption."""
+        """Return the path of each image, or the words of each caption."""
         column = "path" if self.kind == "image" else "text"
         texts: list[str] = self.table.rows(rows, column)[column].tolist()
         return texts
 
     def digests(self) -> Iterator[np.ndarray]:
-        """SHA-256 of each file or of the words of each caption, a row group at a time: (n, 32) uint8. Equal rows are
-        copied from other stores."""
+        """Yield the SHA-256 of each file, or of the words of each caption, a row group at a time: (n, 32) uint8.
+
+        Equal rows are copied from other stores.
+        """
         if self.kind == "image":
             parts = (bytes.fromhex("".join(part["sha256"].tolist())) for part in self.table.batches("sha256"))
         else:
@@ -97,7 +99,7 @@ class ArrayLayout:
 
     @classmethod
     def for_rows(cls, kind: str, shape: Sequence[int], chunk: int, dtype: str) -> Self:
-        """The layout of features of images or of captions.
+        """Return the layout of features of images or of captions.
 
         Args:
             kind: ``image`` or ``caption``.
@@ -115,8 +117,7 @@ class ArrayLayout:
         return self.chunk * math.prod(self.shape[1:]) * np.dtype(self.dtype).itemsize
 
     def metadata(self) -> dict[str, Any]:
-        """What ``zarr.json`` says of how the files of the array are read: ``bytes`` is the only codec, so a chunk file
-        is the array itself."""
+        """Content of ``zarr.json``: ``bytes`` is the only codec, so a chunk file is the array itself."""
         bytes_codec = {"name": "bytes", "configuration": {"endian": "little"}}
         return {
             "shape": list(self.shape),
@@ -127,14 +128,14 @@ class ArrayLayout:
         }
 
     def is_described_by(self, metadata: Any) -> bool:
-        """Whether ``metadata`` of an array, perhaps written by another program, describe these files."""
+        """Return whether ``metadata`` of an array, perhaps written by another program, describe these files."""
         expected = {**self.metadata(), "zarr_format": 3, "node_type": "array", "storage_transformers": []}
         known = {"storage_transformers": [], **metadata} if isinstance(metadata, dict) else {}
         return expected.items() <= known.items()
 
     @classmethod
     def from_metadata(cls, metadata: Mapping[str, Any]) -> Self:
-        """The layout of the array that ``metadata`` describe.
+        """Return the layout of the array that ``metadata`` describe.
 
         Raises:
             ValueError: the metadata are not of an array that this program writes. Other errors are possible.
@@ -148,12 +149,12 @@ class ArrayLayout:
 
 
 def identity_in(manifest: Mapping[str, Any]) -> str:
-    """What a row of a sealed store is: ``image_id`` or ``caption_id``."""
+    """Return the identity of a row of a sealed store: ``image_id`` or ``caption_id``."""
     return next(name for name in IDENTITIES if name in manifest)
 
 
 def layouts_in(manifest: Mapping[str, Any]) -> dict[str, ArrayLayout]:
-    """The arrays of a sealed store, by name."""
+    """Return the arrays of a sealed store, by name."""
     kind, chunk = identity_in(manifest).removesuffix("_id"), manifest["chunk"]
     return {
         name: ArrayLayout.for_rows(kind, array["shape"], chunk, array["dtype"])
@@ -162,7 +163,7 @@ def layouts_in(manifest: Mapping[str, Any]) -> dict[str, ArrayLayout]:
 
 
 def chunk_path(array: Path, index: int, ndim: int) -> Path:
-    """The file of chunk ``index`` along the first axis of the array in folder ``array``."""
+    """Return the file of chunk ``index`` along the first axis of the array in folder ``array``."""
     return array.joinpath("c", str(index), *["0"] * (ndim - 1))
 
 
@@ -171,7 +172,7 @@ def checksum_path(store: Path, index: int) -> Path:
 
 
 def chunk_range(chunks: int, task: int, tasks: int) -> range:
-    """The chunks that ``task`` (from 0) of ``tasks`` owns: neighbours, sizes that differ by at most one."""
+    """Return the chunks that ``task`` (from 0) of ``tasks`` owns: neighbours, sizes that differ by at most one."""
     return range(chunks * task // tasks, chunks * (task + 1) // tasks)
 
 
@@ -203,5 +204,5 @@ def _encode(ids: Collection[str]) -> np.ndarray:
 
 
 def decode_ids(table: np.ndarray) -> list[str]:
-    """The inverse of :func:`encode_ids`."""
+    """Return the inverse of :func:`encode_ids`."""
     return [row.tobytes().rstrip(b"\0").decode("utf-8") for row in table]

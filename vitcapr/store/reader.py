@@ -34,8 +34,10 @@ class FeatureArray:
     """
 
     def __init__(self, directory: Path, layout: ArrayLayout) -> None:
-        """``directory`` is the array's folder in the Zarr group. ``stored`` is the dtype of the numbers on disk,
-        ``dtype`` that of the numbers read."""
+        """Open the chunk files in the array's folder of the Zarr group.
+
+        ``stored`` is the dtype of the numbers on disk, ``dtype`` that of the numbers read.
+        """
         self.directory, self.layout, self.shape, self.chunk = directory, layout, layout.shape, layout.chunk
         self.dtype = self.stored = np.dtype(layout.dtype).newbyteorder("<")
         self.row_bytes = layout.chunk_bytes // layout.chunk
@@ -85,7 +87,7 @@ class FeatureArray:
         return out
 
     def _map(self, index: int) -> np.ndarray:
-        """A chunk, mapped and read-only."""
+        """Return a chunk, mapped and read-only."""
         import torch
 
         path, size = self.chunk_path(index), self.layout.chunk_bytes
@@ -125,7 +127,7 @@ class QuantisedArray(FeatureArray):
         self.dtype, self._scale = np.dtype(np.float16), scale
 
     def gather(self, rows: np.ndarray) -> np.ndarray:
-        """As :meth:`FeatureArray.gather`; a row is that of :func:`~vitcapr.formats.int8.dequantise`."""
+        """Gather rows like :meth:`FeatureArray.gather`, each by :func:`~vitcapr.formats.int8.dequantise`."""
         import torch
 
         from vitcapr.formats.int8 import dequantise
@@ -195,8 +197,10 @@ class FeatureStore(Mapping[str, FeatureArray]):
             raise MissingArray(what, where=self.path, remedy=remedy) from error
 
     def check_width(self, name: str, width: int) -> None:
-        """Raises:
-        UserError: the store lacks an array, or a model that was trained on features of ``width`` cannot read it.
+        """Check that a model trained on features of ``width`` can read the array.
+
+        Raises:
+            UserError: the store lacks an array, or a model that was trained on features of ``width`` cannot read it.
         """
         if (actual := self[name].shape[-1]) != width:
             what = f"the model reads features of width {width}, these are {actual} wide"
@@ -214,7 +218,7 @@ class FeatureStore(Mapping[str, FeatureArray]):
         return self.ids if self.identity == "image_id" else []
 
     def at_layer(self, layer: int | None) -> Self:
-        """The store with the arrays of a hidden layer as its ``cls`` and ``patches``, and no other array.
+        """Return the store with the arrays of a hidden layer as its ``cls`` and ``patches``, and no other array.
 
         Args:
             layer: counted from 1; None: the output of the backbone, which is the store as it is.

@@ -68,7 +68,7 @@ class ImageRecipes:
         return self._compute()(rows)
 
     def others(self) -> Iterator[tuple[str, Compute]]:
-        """What would be different, and the rows that are computed in this way."""
+        """Yield other recipes, each with a function that computes its rows."""
         for name, preprocessing in _preprocessings(self._preprocessing):
             yield name, self._compute(preprocessing)
         layers, own = self._attributes.get("layers", ()), self._attributes["dtype"]
@@ -81,7 +81,7 @@ class ImageRecipes:
             every: Arrays = {}
 
             def compute(rows: np.ndarray) -> Arrays:
-                """All layers in one forward pass; every caller has the same rows."""
+                """Return all layers in one forward pass; every caller has the same rows."""
                 if not every:
                     every.update(self._loaded(layers, own, rows))
                 return every
@@ -113,7 +113,7 @@ def _renamed(compute: Compute, rename: Callable[[str], str]) -> Compute:
 
 
 def _preprocessings(own: Preprocessing) -> Iterator[tuple[str, Preprocessing]]:
-    """Those that differ from ``own`` in one step."""
+    """Yield the preprocessings that differ from ``own`` in one step."""
     yield "not mirrored" if own.mirror else "mirrored", replace(own, mirror=not own.mirror)
     yield "RGB instead of BGR" if own.bgr else "BGR instead of RGB", replace(own, bgr=not own.bgr)
     for interpolation in INTERPOLATIONS:

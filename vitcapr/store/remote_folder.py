@@ -6,7 +6,9 @@ digest, and a transfer that makes no progress is given up.
 
 import asyncio
 import logging
+import math
 import posixpath
+import random
 import re
 import tempfile
 import time
@@ -19,7 +21,7 @@ from typing import Any, TypeVar
 import fsspec
 
 from vitcapr.errors import UserError
-from vitcapr.files import DigestedFile, atomic_path, write_bytes
+from vitcapr.files import DigestedFile, atomic_path, sha256_bytes, write_bytes
 from vitcapr.progress import Reporter
 
 T = TypeVar("T")
@@ -28,6 +30,10 @@ MOST_OF_A_LIST = 64 * 2**20
 """Bytes of a list of files: a million digests."""
 _HTTP = ("http", "https")
 _ATTEMPTS = 3
+_SAMPLE = 64 * 2**20
+"""Bytes of files that a push finds on a server and reads back."""
+_SECRETS = re.compile(r"(?<=//)[^/?]*@|\?.*")
+"""The user's name and password in an address, and what signs a request."""
 _TOGETHER = 8
 """Files that are moved by one call of fsspec; a connection that is lost costs no more than these."""
 _PROGRESS = 2**16
@@ -44,7 +50,7 @@ class RemoteFolder:
     """The folder at ``url``; names are relative to it, with ``/`` and perhaps ``..``.
 
     Attributes:
-        url: the address without a user's name and password.
+        url: the address without a user's name, password and signature.
 
     Args:
         patience: seconds without progress after which a transfer is given up.
@@ -55,12 +61,12 @@ class RemoteFolder:
 
     def __init__(self, url: str, patience: float = 60.0) -> None:
         self._address, self._patience = url, patience
-        self.url = re.sub(r"//[^/@]*@", "//", url)
+        self.url = _SECRETS.sub("", url)
         self._protocol = fsspec.utils.get_protocol(url)
         self._connect()
 
     def _connect(self) -> None:
-        options: dict[str, Any] = {"auto_mkdir": True} if self._protocol in ("file", "local") else {}
+        options: dict[str, Any] = {"auto_mkdir": True} if self._is_local else {}
         try:
             if self._protocol in _HTTP:
                 import aiohttp
@@ -70,18 +76,20 @@ class RemoteFolder:
             fs, path = fsspec.core.url_to_fs(self._address, skip_instance_cache=True, **options)
         except ImportError as error:
             what = f"a package for {self._protocol} is not installed"
-            raise UserError(what, where=self.url, remedy=str(error)) from error
+            raise UserError(what, where=self.url, remedy=self._hide(error)) from error
         except ValueError as error:
-            raise UserError(f"not a place that fsspec knows: {error}", where=self.url) from error
+            raise UserError(f"not a place that fsspec knows: {self._hide(error)}", where=self.url) from error
         except Exception as error:  # Each protocol has its own errors for a server that is not there.
-            raise UserError(f"cannot connect: {error}", where=self.url, remedy="check the address") from error
+            raise UserError(
+                f"cannot connect: {self._hide(error)}", where=self.url, remedy="check the address"
+            ) from error
         if hasattr(fs, "ftp"):
             fs.ftp.get_channel().settimeout(self._patience)
         self._fs: Any = fs
         self._root: str = path.rstrip("/")
 
     def read(self, name: str, limit: int) -> bytes:
-        """The content of a file of at most ``limit`` bytes.
+        """Return the content of a file of at most ``limit`` bytes.
 
         Raises:
             FileNotFoundError: it does not exist.
@@ -105,7 +113,7 @@ class RemoteFolder:
                 try:
                     self._copy({name: (path, files[name].size) for name, path in here.items()})
                 except FileNotFoundError as error:
-                    raise UserError(f"a file is missing: {error}", where=self.url) from error
+                    raise UserError(f"a file is missing: {self._hide(error)}", where=self.url) from error
                 for name, path in here.items():
                     if files[name]._replace(path=path).problem():
                         remedy = "delete it there and push again from a sound copy, then run the same command"
@@ -113,10 +121,39 @@ class RemoteFolder:
 
         self._move("pull", files, [name for name, file in files.items() if file.problem()], fetch, report)
 
-    def push(self, files: Mapping[str, DigestedFile], last: Mapping[str, bytes], report: Reporter) -> None:
+    def problems(
+        self, files: Mapping[str, DigestedFile], report: Reporter, most: float = math.inf
+    ) -> tuple[dict[str, str], int]:
+        """Read files in the folder, in random order, and compare them with their digests.
+
+        Args:
+            most: bytes after which no further file is read.
+
+        Returns:
+            What is wrong with each file that is not as listed, and the number of files that were read.
+        """
+        wrong, read, left = dict[str, str](), 0, most
+        with report.track("compare", len(files), "files") as tracker:
+            for name in random.sample([*files], len(files)):
+                if left <= 0:
+                    break
+                try:
+                    if sha256_bytes(self.read(name, files[name].size)) != files[name].sha256:
+                        wrong[name] = "is damaged: its content is not what was sealed"
+                except FileNotFoundError:
+                    wrong[name] = "is missing"
+                read, left = read + 1, left - files[name].size
+                tracker.advance()
+        return wrong, read
+
+    def push(self, files: Mapping[str, DigestedFile], last: Mapping[str, bytes], report: Reporter) -> str:
         """Copy files to the folder, and then write ``last``, whose last file lists the others with their digests.
 
-        A file that is there with its size is not sent again, unless the folder has another list.
+        A file that is there with its size is not sent again, unless the folder has another list. Such files are read
+        and compared with their digests: all of them in a local folder, a sample of ``_SAMPLE`` bytes elsewhere.
+
+        Returns:
+            How many of the files that were there have been compared; empty if none was there.
 
         Raises:
             UserError: nothing can be written there, or a file here is damaged.
@@ -135,11 +172,27 @@ class RemoteFolder:
                     raise UserError(f"'{name}' {problem}", where=files[name].path, remedy=remedy)
             self._put({name: files[name].path for name in names})
 
-        self._move("push", files, [name for name, file in files.items() if there.get(name) != file.size], send, report)
+        found = {name: file for name, file in files.items() if there.get(name) == file.size}
+        wrong, read = self.problems(found, report, math.inf if self._is_local else _SAMPLE) if found else ({}, 0)
+        report.line(f"{len(wrong)} damaged files are sent again") if wrong else None
+        self._move("push", files, [name for name in files if name not in found or name in wrong], send, report)
         with tempfile.TemporaryDirectory() as folder:
             for name, content in last.items():
                 write_bytes(Path(folder) / name, content)
                 self._put({name: Path(folder) / name})
+        return f"{read} of {len(found)} files that were there compared with their checksums" if found else ""
+
+    @property
+    def _is_local(self) -> bool:
+        return self._protocol in ("file", "local")
+
+    def _hide(self, message: object) -> str:
+        """Return a message of fsspec without the secrets of the address."""
+        text = str(message)
+        for secret in _SECRETS.findall(self._address):
+            for part in (secret, *re.split("[:@]", secret)[1:]):
+                text = text.replace(part, "") if part else text
+        return text
 
     def _move(
         self,
@@ -214,7 +267,7 @@ class RemoteFolder:
             raise UserError("there is no such bucket", where=self.url, remedy="make it, then push again") from error
 
     def _sizes(self) -> dict[str, int]:
-        """The bytes of every file in the folder, by name."""
+        """Return the bytes of every file in the folder, by name."""
         self._fs.invalidate_cache()
         with suppress(FileNotFoundError):
             files = self._fs.find(self._root, detail=True)
@@ -222,7 +275,7 @@ class RemoteFolder:
         return {}
 
     def _arrived(self, files: Mapping[str, tuple[Path, int]]) -> int:
-        """How many bytes of the files are here, none of which may be too long."""
+        """Return the number of bytes of the files that are here; none may be too long."""
         sizes = [path.stat().st_size if path.is_file() else 0 for path, _ in files.values()]
         for (name, (_, limit)), size in zip(files.items(), sizes, strict=True):
             self._check_size(name, size, limit)
@@ -239,7 +292,7 @@ class RemoteFolder:
         return scheme + separator + host + posixpath.normpath("/" + posixpath.join(folder, name.lstrip("/")))
 
     def _tried(self, work: Callable[[], T]) -> T:
-        """The result of ``work``, which is done again after a lost connection."""
+        """Return the result of ``work``, which is done again after a lost connection."""
         for _ in range(_ATTEMPTS):
             try:
                 return work()
@@ -253,6 +306,6 @@ class RemoteFolder:
                 problem = error
                 with suppress(UserError):  # If the server is away, the next attempt says so.
                     self._connect()
-        why = f"{type(problem).__name__} {problem}".strip()[:160]
+        why = self._hide(f"{type(problem).__name__} {problem}").strip()[:160]
         remedy = "run the same command again: what has been moved is kept"
         raise UserError(f"the connection failed {_ATTEMPTS} times: {why}", where=self.url, remedy=remedy) from problem

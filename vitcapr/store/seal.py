@@ -1,4 +1,4 @@
-"""From the tasks' parts to one sealed manifest: proof that every chunk is there."""
+"""Sealing of a store: proof that every chunk is there, and one manifest from the parts of the tasks."""
 
 import os
 from collections.abc import Collection, Iterable, Sequence
@@ -15,7 +15,7 @@ _REMEDY = "run snakemake --forcerun extract --until seal: only what is missing i
 
 
 def write_part(path: Path, fingerprint: str, writer: StoreWriter, chunks: range) -> None:
-    """What one task did: its range of chunks, all finished, and their checksums."""
+    """Write the part of a task: its range of chunks, all finished, and their checksums."""
     FeaturePart(fingerprint, (chunks.start, chunks.stop), writer.all_checksums(chunks)).write(path)
 
 

@@ -1,4 +1,4 @@
-"""What a store's numbers are like: moments, the spectrum of their covariance, norms, near duplicates; by dask.
+"""Statistics of a store, by dask: moments, spectrum of the covariance, norms, near duplicates.
 
 Every task reads a span of whole chunks, so any scheduler of dask runs them: threads, or the workers of a cluster that
 see the same files.
@@ -29,7 +29,7 @@ _MAIN = (
 
 
 def statistics(store: FeatureStore, name: str, duplicates: int = 10) -> dict[str, Any]:
-    """The statistics of one array, computed by the scheduler of dask that is set.
+    """Return the statistics of one array, computed by the scheduler of dask that is set.
 
     Patches count as vectors of their own, and an image's mean patch stands for it among the duplicates.
 
@@ -86,7 +86,7 @@ def statistics(store: FeatureStore, name: str, duplicates: int = 10) -> dict[str
 
 
 def statistics_tables(results: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> list[Table]:
-    """The main statistics, and the nearest pairs if there are any.
+    """Return the main statistics, and the nearest pairs if there are any.
 
     Args:
         results: the result of :func:`statistics` by the name of the store and of the array.
@@ -142,7 +142,7 @@ def _read(store: FeatureStore, name: str, first: int, last: int) -> np.ndarray:
 
 
 def _nearest(store: FeatureStore, name: str, rows: np.ndarray, count: int) -> list[tuple[int, int, float]]:
-    """The ``count`` most similar pairs of ``rows``, exactly: every block against itself and those after it."""
+    """Return the ``count`` most similar pairs of ``rows``, exactly: every block against itself and those after it."""
     parts = [rows[start : start + _PAIR_ROWS] for start in range(0, len(rows), _PAIR_ROWS)]
     tasks = [dask.delayed(_pairs)(store, name, a, b, count) for at, a in enumerate(parts) for b in parts[at:]]
     (blocks,) = dask.compute(tasks)

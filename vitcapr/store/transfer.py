@@ -37,7 +37,7 @@ _MOST_OF_A_FILE = 2**31
 
 
 def find_remote(place: RemoteFolder) -> dict[str, Any]:
-    """The sealed manifest of the store in ``place``, checked; the group is wherever it says."""
+    """Return the sealed manifest of the store in ``place``, checked; the group is wherever it says."""
     manifest = _read_manifest(place)
     if manifest is None:
         what, remedy = "no manifest.json there", "check the address, or wait until the store is pushed whole"
@@ -50,7 +50,7 @@ def find_remote(place: RemoteFolder) -> dict[str, Any]:
 
 
 def _read_manifest(place: RemoteFolder) -> dict[str, Any] | None:
-    """The sealed manifest in ``place``, if one is there."""
+    """Return the sealed manifest in ``place``, if one is there."""
     try:
         content = json.loads(place.read(MANIFEST, MOST_OF_A_LIST))
     except FileNotFoundError:
@@ -60,8 +60,11 @@ def _read_manifest(place: RemoteFolder) -> dict[str, Any] | None:
     return check_sealed(content, place.url)
 
 
-def push(sealed: Path, place: RemoteFolder, report: Reporter) -> None:
+def push(sealed: Path, place: RemoteFolder, report: Reporter) -> str:
     """Copy the sealed store to ``place``; files that are there with their size are not sent again.
+
+    Returns:
+        How many of these were compared with their checksums, as :meth:`RemoteFolder.push` says it.
 
     Raises:
         UserError: the place cannot be written or holds another store, or the store here is partial or damaged.
@@ -83,7 +86,14 @@ def push(sealed: Path, place: RemoteFolder, report: Reporter) -> None:
     last = {MANIFEST: readable_json({**manifest, "store": GROUP}).encode()}
     if find_audit(group.parent, manifest):
         last = {AUDIT: (group.parent / AUDIT).read_bytes(), **last}
-    place.push({_name(GROUP, file, group): file for file in files}, last, report)
+    return place.push({_name(GROUP, file, group): file for file in files}, last, report)
+
+
+def verify_remote(place: RemoteFolder, report: Reporter) -> tuple[dict[str, str], Mapping[str, DigestedFile]]:
+    """Read every chunk of the store in ``place``. Returns what is wrong with files, and all files, by name."""
+    manifest = find_remote(place)
+    files = {_name(manifest["store"], file, Path()): file for file in sealed_files(manifest, Path()).values()}
+    return place.problems(files, report)[0], files
 
 
 def pull(
@@ -152,7 +162,7 @@ def _pull_audit(place: RemoteFolder, sealed: Mapping[str, Any], folder: Path, re
 
 
 def _ids(place: RemoteFolder, sealed: Mapping[str, Any], folder: Path) -> list[str]:
-    """The ids of the rows, checked before anything is written."""
+    """Return the ids of the rows, checked before anything is written."""
     identity = identity_in(sealed)
     file = sealed_files(sealed, folder / GROUP)[identity, 0]
     name = _name(sealed["store"], file, folder / GROUP)
@@ -198,5 +208,5 @@ def _refuse_other(
 
 
 def _name(store: str, file: DigestedFile, group: Path) -> str:
-    """The name in a place, where the group is ``store``, of a file of the group here."""
+    """Return the name in a place, where the group is ``store``, of a file of the group here."""
     return f"{store}/{file.path.relative_to(group).as_posix()}"

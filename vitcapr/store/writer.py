@@ -47,7 +47,10 @@ def fingerprint_of(recipe: Mapping[str, Any]) -> str:
 
 
 def store_folder(stores: Path, fingerprint: str) -> Path:
-    """The folder of a store. ``fingerprint`` may be read from a file; what is no digest could lead to any folder."""
+    """Return the folder of a store.
+
+    ``fingerprint`` may be read from a file; other text than a digest could lead to any folder.
+    """
     if not re.fullmatch("[0-9a-f]{64}", fingerprint):
         raise UserError("the fingerprint of a store is not 64 hexadecimal digits", where=ascii(fingerprint)[:80])
     return stores / fingerprint[:STORE_NAME_LENGTH]
@@ -113,7 +116,7 @@ class StoreWriter:
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """What the store says of itself; empty if it is not begun or its metadata cannot be read."""
+        """Attributes of the store; empty if it is not begun or its metadata cannot be read."""
         try:
             attributes = read_json(self.group / "zarr.json").get("attributes")
         except (UserError, AttributeError):
@@ -163,8 +166,10 @@ class StoreWriter:
         write_json(checksum_path(self.folder, index), {**checksums, COPIED: copied} if copied else checksums)
 
     def space_warning(self, chunks: int) -> str | None:
-        """A line for the log where the disk has less room than ``chunks`` chunks take. Some disks compress, so it is
-        no error."""
+        """Return a line for the log if the disk has less room than ``chunks`` chunks take.
+
+        Some disks compress, so it is no error.
+        """
         needed = chunks * sum(layout.chunk_bytes for layout in self.layouts.values())
         free = shutil.disk_usage(self.folder).free
         if needed <= free:
@@ -173,7 +178,7 @@ class StoreWriter:
 
 
 def zarr_metadata(layouts: Mapping[str, ArrayLayout], attributes: Mapping[str, Any]) -> dict[str, bytes]:
-    """The metadata of a group and of its arrays, as zarr writes them, by the names of the files."""
+    """Return the metadata of a group and of its arrays, as zarr writes them, by the names of the files."""
     import zarr
 
     files: dict[str, Any] = {}
@@ -193,7 +198,7 @@ def zarr_metadata(layouts: Mapping[str, ArrayLayout], attributes: Mapping[str, A
 
 
 def read_layouts(folder: Path) -> dict[str, ArrayLayout]:
-    """The feature arrays of a store, by name; empty if it was not begun."""
+    """Return the feature arrays of a store, by name; empty if it was not begun."""
     if not (folder / GROUP / "zarr.json").is_file():
         return {}
     layouts = {}
@@ -205,7 +210,7 @@ def read_layouts(folder: Path) -> dict[str, ArrayLayout]:
 
 
 def copied_rows(folder: Path, chunks: Iterable[int]) -> dict[str, list[list[int]]]:
-    """The rows of finished chunks that come from other stores: ``[first, last + 1]`` of each run, by store."""
+    """Return the rows of finished chunks that come from other stores: ``[first, last + 1]`` of each run, by store."""
     copied: dict[str, list[list[int]]] = {}
     for index in chunks:
         for store, runs in read_json(checksum_path(folder, index)).get(COPIED, {}).items():

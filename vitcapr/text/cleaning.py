@@ -39,7 +39,7 @@ class Cleaner:
         self.removed: dict[str, Counter[str]] = {}
 
     def clean(self, text: str, language: str) -> str:
-        """The caption as it is learnt; empty where there was nothing but symbols and fillers."""
+        """Return the caption as it is learnt; empty where there was nothing but symbols and fillers."""
         cleaned, fillers = clean(text, language)
         self.removed.setdefault(language, Counter()).update(
             captions=1,
@@ -56,12 +56,12 @@ class Cleaner:
 
 @cache
 def is_symbol(character: str) -> bool:
-    """Whether it is punctuation or another symbol (Unicode's classes P and S)."""
+    """Return whether it is punctuation or another symbol (Unicode's classes P and S)."""
     return unicodedata.category(character)[0] in "PS"
 
 
 def clean(text: str, language: str) -> tuple[str, int]:
-    """The cleaned caption, and how many fillers it lost.
+    """Return the cleaned caption, and how many fillers it lost.
 
     >>> clean("Wow ! A man's T-shirt , red .", "en")
     ("A man's T-shirt red", 1)
@@ -93,7 +93,7 @@ def title_spans(text: str) -> list[tuple[int, int]]:
 
 
 def second_clause(raw: str, text: str) -> int | None:
-    """The character of ``text`` with which its second clause begins; None for a caption of one clause.
+    """Return the character of ``text`` with which its second clause begins; None for a caption of one clause.
 
     Args:
         raw: the caption with its punctuation.
@@ -114,7 +114,7 @@ def second_clause(raw: str, text: str) -> int | None:
 
 
 def _matched(raw: str, text: str) -> int:
-    """The length of the longest beginning of ``text`` whose letters come in this order in ``raw``."""
+    """Return the length of the longest beginning of ``text`` whose letters come in this order in ``raw``."""
     place = 0
     for character in raw:
         while place < len(text) and text[place].isspace():

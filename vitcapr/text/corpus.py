@@ -47,8 +47,11 @@ class Corpus:
         self.counted += int(counted.sum())
 
     def encode(self, vocabulary: Vocabulary) -> TokenTable:
-        """The captions that have a word of the vocabulary. A caption of ``<start> <end>`` alone would teach a captioner
-        to write empty captions. The table takes the memory of the corpus, which can be encoded once."""
+        """Return the captions that have a word of the vocabulary.
+
+        A caption of ``<start> <end>`` alone would teach a captioner to write empty captions. The table takes the memory
+        of the corpus, which can be encoded once.
+        """
         index, unknown = vocabulary.index, -1 if vocabulary.unknown is None else vocabulary.unknown
         known = (index.get(word, unknown) for word in self._numbers)
         number = np.array([vocabulary.start, vocabulary.end, *known], np.int32)

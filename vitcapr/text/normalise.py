@@ -35,12 +35,12 @@ def clean(text: str, non_letters: NonLetters = "remove") -> str:
 
 
 def _is_mark(sign: str) -> bool:
-    """Whether the sign belongs to the letter before it: an accent or a vowel."""
+    """Return whether the sign belongs to the letter before it: an accent or a vowel."""
     return unicodedata.category(sign) in ("Mn", "Mc") and sign not in _VARIATION_SELECTORS
 
 
 def tokenize(text: str) -> list[str]:
-    """The words of ``text`` by NLTK's Treebank rules; a Chinese character is a word of its own.
+    """Return the words of ``text`` by NLTK's Treebank rules; a Chinese character is a word of its own.
 
     Those rules cut at white space, which Chinese does not write: a whole caption would be one word.
     """
@@ -48,7 +48,7 @@ def tokenize(text: str) -> list[str]:
 
 
 def join_words(words: Iterable[str]) -> str:
-    """The words as a caption: a space between two words, but not beside a Chinese character.
+    """Return the words as a caption: a space between two words, but not beside a Chinese character.
 
     >>> join_words(["一", "个", "男", "人"]), join_words(["a", "man"])
     ('一个男人', 'a man')
@@ -57,7 +57,9 @@ def join_words(words: Iterable[str]) -> str:
 
 
 def units_of(text: str) -> list[str]:
-    """The Chinese characters of ``text``, and its runs of other letters with their marks and digits, in lower case.
+    """Return the Chinese characters of ``text`` and its runs of other letters, in lower case.
+
+    A run includes marks and digits.
 
     >>> units_of("一个NBA球员,3分!"), units_of("लाल कुत्ता, 2 बसें")
     (['一', '个', 'nba', '球', '员', '3', '分'], ['लाल', 'कुत्ता', '2', 'बसें'])
@@ -78,7 +80,7 @@ def _treebank() -> Any:
 
 
 def words_of(text: str, *, non_letters: NonLetters = "remove", drop_one_letter: bool = False) -> list[str]:
-    """The words of a caption, from the raw text.
+    """Return the words of a caption, from the raw text.
 
     Args:
         drop_one_letter: leave out words of one letter; a Chinese character is a word, not a letter.

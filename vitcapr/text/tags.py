@@ -66,7 +66,10 @@ def jieba_tagger() -> Tagger:
 
 
 def hanlp_tagger() -> Tagger:
-    """Both languages by HanLP's multilingual model (XLM-RoBERTa, Universal Dependencies), which it downloads."""
+    """Return the tagger of both languages by HanLP's multilingual model, which it downloads.
+
+    The model is XLM-RoBERTa with Universal Dependencies.
+    """
     import hanlp
 
     try:
@@ -89,7 +92,7 @@ def hanlp_tagger() -> Tagger:
 
 
 def taggers(choice: Literal["auto", "hanlp", "jieba"]) -> dict[str, Tagger]:
-    """The tagger of each language, ``en`` and ``zh``. ``auto``: HanLP where it is installed."""
+    """Return the tagger of each language, ``en`` and ``zh``. ``auto``: HanLP where it is installed."""
     there = importlib.util.find_spec("hanlp") is not None
     if choice == "hanlp" and not there:
         raise UserError("HanLP is not installed", remedy="pip install 'vitcapr[hanlp]', or set tags.tagger: jieba")

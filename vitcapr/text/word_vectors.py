@@ -17,7 +17,9 @@ _NAMED = 20
 
 
 def read_vectors(path: Path, dimension: int, bad_lines: list[int]) -> Iterator[tuple[str, list[float]]]:
-    """Each word of a word-vector text file with its vector, line by line: the word, then its numbers, spaces between.
+    """Yield each word of a word-vector text file with its vector.
+
+    A line is the word, then its numbers, with spaces between.
 
     GloVe's own format; word2vec's header line (words and dimension) is passed over.
 
@@ -49,7 +51,7 @@ def read_vectors(path: Path, dimension: int, bad_lines: list[int]) -> Iterator[t
 
 
 def read_dimension(path: Path) -> int:
-    """The dimension of the vectors of a file, read from its first line."""
+    """Return the dimension of the vectors of a file, read from its first line."""
     try:
         with path.open("rb") as stream:
             fields = stream.readline().rstrip().split(b" ")
@@ -71,7 +73,7 @@ def _is_header(fields: list[bytes]) -> bool:
 
 
 def describe_coverage(coverage: Mapping[str, Any]) -> Iterator[str]:
-    """What :func:`initial_embedding` says of a file, for a person to read."""
+    """Describe the coverage of a file of word vectors."""
     types, tokens = coverage["types"], coverage["tokens"]
     yield (
         f"word vectors: {types['found']} of {types['of']} words ({types['share']:.1%}), "
@@ -90,8 +92,9 @@ def describe_coverage(coverage: Mapping[str, Any]) -> Iterator[str]:
 def initial_embedding(
     vocabulary: Vocabulary, path: Path, dimension: int, seed: int = 0
 ) -> tuple[NDArray[np.float32], dict[str, Any]]:
-    """An embedding for ``vocabulary``, (V, dimension) float32: the file's vectors where it has the word; and how much
-    of the vocabulary, specials aside, the file has: ``coverage.json``.
+    """Return an embedding (V, dimension) float32 that starts from a file of vectors, and its coverage.
+
+    The coverage, ``coverage.json``, counts the words of the vocabulary that the file has, without special tokens.
 
     A word that the file lacks, ``<start>`` and ``<end>`` among them, gets a normal draw with the mean and the
     standard deviation that each dimension has over all vectors of the file; ``<pad>`` is zero. Of a word that

@@ -14,7 +14,7 @@ from vitcapr.batches.sources import feature_dims, read_rows
 from vitcapr.batches.texts import PAD, WordTexts
 from vitcapr.config.captioner import CaptionerConfig, LanguageModelCaptionerConfig
 from vitcapr.config.training import CaptionerPhaseConfig, CaptionerTrainingConfig
-from vitcapr.encoders.precision import dtype_name, resolve_dtype
+from vitcapr.encoders.precision import dtype_name
 from vitcapr.encoders.staging import to_device
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import Manifest
@@ -28,7 +28,7 @@ from vitcapr.progress import Reporter
 from vitcapr.store.reader import FeatureStore
 from vitcapr.training import distributed
 from vitcapr.training.checkpoints import start_embedding
-from vitcapr.training.outcome import train_into
+from vitcapr.training.outcome import train_into, training_dtype
 from vitcapr.training.phases import images_in_batch
 from vitcapr.training.self_critical import CiderReward, GreedyCider, SelfCritical
 
@@ -60,7 +60,7 @@ def train_captioner(
         start: folder of a captioner of the same architecture, from whose weights training starts.
     """
     training = captioner.training
-    dtype = resolve_dtype(training.precision, device)
+    dtype = training_dtype(training.precision, device, folder, card, reporter)
     architecture = {
         "kind": captioner.architecture,
         "vocabulary": len(words),
@@ -105,7 +105,7 @@ def train_captioner(
 
 
 def model_arguments(captioner: CaptionerConfig) -> dict[str, Any]:
-    """The arguments of a captioner's model that come from the configuration, not from the data."""
+    """Return the arguments of a captioner's model that come from the configuration, not from the data."""
     own = type(captioner).model_fields.keys() - CaptionerConfig.model_fields.keys()
     return captioner.model_dump(include=own - {"word_vectors", "language_model"})
 
@@ -205,7 +205,7 @@ class CaptionerTask:
 def _objectives(
     training: CaptionerTrainingConfig, tokens: TokenTable, vocabulary: Vocabulary | None, train: np.ndarray
 ) -> list[SelfCritical | None]:
-    """The objective of each phase; None is cross-entropy. The references are counted once, if at all."""
+    """Return the objective of each phase; None is cross-entropy. The references are counted once, if at all."""
     if vocabulary is None or all(phase.objective == "cross_entropy" for phase in training.phases):
         return [None] * len(training.phases)
     reward = CiderReward(tokens, train, len(vocabulary))
@@ -263,7 +263,10 @@ def start_from(model: Captioner, architecture: dict[str, Any], folder: Path) -> 
 
 
 def history_with_rewards(history: History, phases: list[CaptionerPhaseConfig]) -> History:
-    """A row an epoch; in a self-critical phase, minus the loss is the mean reward and stands in ``train_reward``."""
+    """Return a row an epoch.
+
+    In a self-critical phase, minus the loss is the mean reward and stands in ``train_reward``.
+    """
     if all(phase.objective == "cross_entropy" for phase in phases):
         return history
     rows: list[dict[str, float | str]] = []

@@ -1,5 +1,7 @@
-"""Where weights begin: the checkpoint from which a training continues bit for bit, one safetensors file, replaced
-atomically; and the word vectors from which an embedding starts."""
+"""Initial weights: the checkpoint of an unfinished training, and word vectors.
+
+A checkpoint is one safetensors file, replaced atomically; a training continues from it bit for bit.
+"""
 
 import json
 from pathlib import Path
@@ -23,7 +25,7 @@ def write_tensors(path: Path, tensors: dict[str, Tensor], facts: dict[str, Any])
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
-    """The content that :func:`write_tensors` wrote; None if there is no readable file."""
+    """Return the content that :func:`write_tensors` wrote; None if there is no readable file."""
     try:
         with safe_open(path, framework="pt") as file:
             facts = json.loads((file.metadata() or {})["facts"])
@@ -33,7 +35,7 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
 
 
 def random_tensors() -> dict[str, Tensor]:
-    """The state of torch's generators on the CPU and, where there is one, on the GPU."""
+    """Return the state of torch's generators on the CPU and, where there is one, on the GPU."""
     states = {"cpu": torch.get_rng_state()}
     if torch.cuda.is_available():
         states["cuda"] = torch.cuda.get_rng_state()
@@ -51,7 +53,7 @@ def with_prefix(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 def below(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors that :func:`with_prefix` named, under their own names."""
+    """Return the tensors that :func:`with_prefix` named, under their own names."""
     start = f"{prefix}."
     return {name.removeprefix(start): tensor for name, tensor in tensors.items() if name.startswith(start)}
 

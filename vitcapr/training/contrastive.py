@@ -79,7 +79,7 @@ def sigmoid(similarity: Tensor, image_index: Tensor, temperature: Tensor, bias: 
 
 
 def hinge_rank(scores: Tensor, image_index: Tensor, margin: float) -> Tensor:
-    """The sum over wrong captions j of ``max(0, margin - score of the true one + score of j)``, the mean over captions.
+    """Return the sum over wrong captions j of ``max(0, margin - true score + score of j)``, mean over captions.
 
     Frome et al. 2013 (DeViSE), equation 1: from an image to captions alone. They stop at the first caption that breaks
     the margin; here all of the batch count.
@@ -97,7 +97,7 @@ def hinge_rank(scores: Tensor, image_index: Tensor, margin: float) -> Tensor:
 def mined_loss(
     similarity: Tensor, image_index: Tensor, temperature: Tensor, rule: Literal["second", "hardest"]
 ) -> Tensor:
-    """The hard negative of each true pair, and the binary cross-entropy of the choice between the two.
+    """Return the hard negative of each true pair, and the binary cross-entropy of the choice between the two.
 
     ViTCap-R (section III.E.2) takes, for each image, the two captions most similar to it and of these the second: the
     first is expected to be the true one. It doesn't say what becomes of the choice where the true caption is not the
@@ -155,7 +155,7 @@ def pooled_loss(similarity: Tensor, image_index: Tensor, temperature: Tensor) ->
 
 
 def least_shift(own: Tensor, temperature: float) -> float:
-    """rho such that every batch with these true pairs has a loss of at least 0: cosines reach from -1 to 1.
+    """Rho such that every batch with these true pairs has a loss of at least 0: cosines reach from -1 to 1.
 
     ``own: (B, M)`` bool. For N images with a caption each it is ``2 / tau - ln(N - 1)``: 17.06 for the paper's 20
     pairs and tau of 0.1.
@@ -165,7 +165,7 @@ def least_shift(own: Tensor, temperature: float) -> float:
 
 
 def structure_loss(original: Tensor, aligned: Tensor, temperature: Tensor) -> Tensor:
-    """The STRUCTURE loss: items that are near one another in a frozen encoder's space stay so in the shared space.
+    """Return the STRUCTURE loss, which preserves the neighbourhoods of frozen spaces in the shared space.
 
     Gröger et al. 2025, With Limited Data for Multimodal Alignment, Let the STRUCTURE Guide You. X (n, D) are the
     features of a batch from the frozen encoder, A (n, E) their vectors in the shared space. Rows are divided by their
@@ -189,7 +189,7 @@ def structure_loss(original: Tensor, aligned: Tensor, temperature: Tensor) -> Te
 
 
 def _neighbours(rows: Tensor, temperature: Tensor) -> Tensor:
-    """For each row, how near every row is: (n, n), rows that sum to 1."""
+    """Return the similarity of every row to each row as shares: (n, n), rows that sum to 1."""
     rows = torch.nn.functional.normalize(rows, dim=1)
     rows = rows - rows.mean(0)
     return torch.softmax(rows @ rows.T / temperature, dim=1)

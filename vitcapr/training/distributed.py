@@ -1,4 +1,4 @@
-"""One training in several processes, each with its share of every batch: how they start, share and stop.
+"""Training in several processes, each with its share of every batch: start, communication, stop.
 
 On one machine a stage starts them itself, by torchrun, for ``training.processes`` above 1. On several machines,
 ``srun`` and ``torchrun`` start the stage on each: ``torchrun ... -m -- vitcapr stage train_captioner --job FILE``
@@ -61,7 +61,7 @@ def joined(device: torch.device) -> Iterator[None]:
 
 
 def rank() -> int:
-    """This process's number in the group, from 0."""
+    """Return this process's number in the group, from 0."""
     return dist.get_rank() if dist.is_initialized() else 0
 
 
@@ -75,7 +75,7 @@ def share() -> tuple[int, int]:
 
 
 def is_first() -> bool:
-    """Whether this is process rank 0, which writes files and messages."""
+    """Return whether this is process rank 0, which writes files and messages."""
     return rank() == 0
 
 
@@ -90,7 +90,7 @@ def broadcast_parameters(model: nn.Module) -> None:
 
 
 def all_reduce(*values: float) -> list[float]:
-    """The sums of numbers over all processes."""
+    """Return the sums of numbers over all processes."""
     if processes() == 1:
         return list(values)
     summed = torch.tensor(values, dtype=torch.float64, device=_device())
@@ -99,7 +99,10 @@ def all_reduce(*values: float) -> list[float]:
 
 
 def share_of(items: int, device: torch.device) -> float | Tensor:
-    """This process's share of the items of all processes; among several, a number on ``device``, not read from it."""
+    """Return this process's share of the items of all processes.
+
+    With several processes it is a number on ``device``, which is not read from there.
+    """
     if processes() == 1:
         return 1.0
     counted = torch.full((), items, dtype=torch.float64, device=device)
@@ -108,13 +111,15 @@ def share_of(items: int, device: torch.device) -> float | Tensor:
 
 
 def any_of(flag: bool) -> bool:
-    """Whether the flag is set in any process."""
+    """Return whether the flag is set in any process."""
     return bool(all_reduce(float(flag))[0])
 
 
 def broadcast(scores: dict[str, float]) -> dict[str, float]:
-    """The numbers of process rank 0, in every process, so that all take the same decisions. Names and order must
-    agree."""
+    """Return the numbers of process rank 0 in every process, so that all take the same decisions.
+
+    Names and order must agree.
+    """
     if processes() == 1:
         return scores
     values = torch.tensor(list(scores.values()), dtype=torch.float64, device=_device())
@@ -140,13 +145,15 @@ def add_up_gradients(model: nn.Module) -> None:
 
 
 def zero_loss(model: nn.Module) -> Tensor:
-    """The loss of an empty share: 0, with a gradient of 0 for the last weight: the first may be a temperature, which
-    some losses do not use."""
+    """Return the loss of an empty share: 0, with a gradient of 0 for the last weight.
+
+    The first weight may be a temperature, which some losses do not use.
+    """
     return 0.0 * [parameter for parameter in model.parameters() if parameter.requires_grad][-1].sum()
 
 
 def gather(rows: Tensor) -> Tensor:
-    """The rows of all processes, one after another in the order of their ranks: (n, ...) -> (N, ...).
+    """Return the rows of all processes, one after another in the order of their ranks: (n, ...) -> (N, ...).
 
     Gradients flow back to the process that a row came from, as the sum of what every process made of it: with losses
     weighed as the loop does, that is the gradient of the whole batch's loss.
@@ -171,14 +178,14 @@ def all_gather(tensors: Mapping[str, Tensor]) -> list[dict[str, Tensor]]:
 
 
 def rows_before(count: int) -> int:
-    """How many rows the processes of lower rank have, where this one has ``count``."""
+    """Count the rows of the processes of lower rank, where this one has ``count``."""
     if processes() == 1:
         return 0
     return sum(_counts(count)[: rank()])
 
 
 def _counts(count: int) -> list[int]:
-    """Every process's number, by rank."""
+    """Return every process's number, by rank."""
     counts = torch.zeros(processes(), dtype=torch.int64, device=_device())
     counts[rank()] = count
     dist.all_reduce(counts)
@@ -186,7 +193,7 @@ def _counts(count: int) -> list[int]:
 
 
 def _device() -> torch.device:
-    """The device of the group's own small tensors: NCCL sends only what is on a GPU."""
+    """Return the device of the group's own small tensors: NCCL sends only what is on a GPU."""
     return torch.device("cuda" if dist.get_backend() == "nccl" else "cpu")
 
 
@@ -276,5 +283,8 @@ def run_processes(stage: str, processes: int, device: str, arguments: Sequence[s
 
 
 def torchrun_arguments(stage: str, processes: int, arguments: Sequence[str]) -> list[str]:
-    """What torchrun is called with. Behind ``--``, or it takes the stage's ``--log`` for one of its own options."""
+    """Return the arguments of torchrun.
+
+    The stage's arguments follow ``--``, or torchrun would take ``--log`` for its own option.
+    """
     return ["--standalone", f"--nproc-per-node={processes}", "-m", "--", "vitcapr", "stage", stage, *arguments]

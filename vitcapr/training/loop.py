@@ -1,4 +1,4 @@
-"""One training loop for every model: phases, mixed precision, validation, and stopping at any step without loss."""
+"""Training loop of every model: phases, mixed precision, validation, and stopping at any step."""
 
 import math
 import time
@@ -41,7 +41,7 @@ class Task(Protocol[Batch]):
     def model(self) -> nn.Module: ...
 
     def batches(self, phase: int, epoch: int, start: int) -> Iterator[Batch]:
-        """The batches of an epoch from batch ``start`` on; the same for the same arguments, whatever came before.
+        """Return the batches of an epoch from batch ``start`` on, the same for the same arguments.
 
         ``epoch`` counts from 1 over all phases.
         """
@@ -52,7 +52,7 @@ class Task(Protocol[Batch]):
         ...
 
     def loss(self, batch: Batch) -> tuple[Tensor, int]:
-        """The mean loss over a batch's items, and how many items those are."""
+        """Return the mean loss over a batch's items, and how many items those are."""
         ...
 
     def validate(self) -> dict[str, float]:
@@ -85,8 +85,8 @@ class Trainer(Generic[Batch]):
     """Trains a task's model, and continues where an earlier run of the same command stopped.
 
     Args:
-        folder: where the state lives; it survives a stop and is never a declared output.
-        identity: names everything the training depends on; a state of another identity is not continued.
+        folder: where the state lives; it survives a stop and is never a declared output. Everything that the training
+            depends on decides its name.
         rates: the weights to train, each group with the factor on its learning rate; None trains all of them alike.
 
     Attributes:
@@ -102,12 +102,11 @@ class Trainer(Generic[Batch]):
         device: torch.device,
         dtype: torch.dtype,
         folder: Path,
-        identity: str,
         reporter: Reporter,
         rates: Iterable[tuple[list[nn.Parameter], float]] | None = None,
     ) -> None:
         self.task, self.training, self.device, self.dtype = task, training, device, dtype
-        self.folder, self.identity, self.reporter = folder, identity, reporter
+        self.folder, self.reporter = folder, reporter
         self.best_file, self.gpu_file = folder / "best.safetensors", folder / "gpu.csv"
         self.model = task.model.to(device)
         trained = [weight for weight in self.model.parameters() if weight.requires_grad]
@@ -249,7 +248,6 @@ class Trainer(Generic[Batch]):
         for number, state in enumerate(random):
             tensors |= checkpoints.with_prefix(f"random-{number}", state)
         facts: dict[str, Any] = {
-            "identity": self.identity,
             "position": asdict(self.position),
             "average_updates": self.average.updates,
             "scaler": self.scaler.state_dict(),
@@ -261,9 +259,6 @@ class Trainer(Generic[Batch]):
         if state is None:
             return
         tensors, facts = state
-        if facts["identity"] != self.identity:
-            self.reporter.line("an earlier training had other settings, inputs or code: starting afresh")
-            return
         self.model.load_state_dict(checkpoints.below("model", tensors))
         restore_optimizer(self.optimizer, checkpoints.below("optimizer", tensors))
         checkpoints.restore_random(checkpoints.below(f"random-{distributed.rank()}", tensors))
@@ -275,6 +270,6 @@ class Trainer(Generic[Batch]):
 
 
 def rank(scores: Mapping[str, float], select_by: str) -> tuple[float, float]:
-    """What the best epoch has most of: its score, then the smaller loss, which tells epochs of few images apart."""
+    """Sort key of an epoch: the score, then the negative loss, which breaks ties on small validation sets."""
     score, loss = scores[f"validation_{select_by}"], scores["validation_loss"]
     return (-score if select_by == "loss" else score), -loss

@@ -15,7 +15,10 @@ from vitcapr.training.phases import warmup_steps
 def build_optimizer(
     kind: str, groups: Iterable[tuple[list[nn.Parameter], float]], weight_decay: float
 ) -> torch.optim.Optimizer:
-    """groups: weights, each group with the factor on its learning rate, ``scale``; the trainer sets ``lr``."""
+    """Return the optimizer of ``groups``.
+
+    Each group has weights and ``scale``, the factor on its learning rate; the trainer sets ``lr``.
+    """
     kinds = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "sgd": torch.optim.SGD}
     parameters: list[dict[str, Any]] = [{"params": weights, "scale": scale} for weights, scale in groups]
     optimizer: torch.optim.Optimizer = kinds[kind](parameters, lr=0.0, weight_decay=weight_decay, fused=True)
@@ -39,7 +42,7 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tenso
 
 
 def rate_at(phase: PhaseConfig, step: int, steps: int) -> float:
-    """The learning rate of step ``step`` of a phase's ``steps``, counted from 0.
+    """Return the learning rate of step ``step`` of a phase's ``steps``, counted from 0.
 
     A linear warm-up, then from ``learning_rate`` to ``final_fraction`` of it along the schedule; ``step`` goes down by
     whole epochs of the phase (PyTorch's StepLR) and has no end of its own.
@@ -79,7 +82,7 @@ class WeightAverage:
         self.updates += 1
 
     def state(self) -> dict[str, Tensor]:
-        """The averaged weights by the model's own names."""
+        """Return the averaged weights by the model's own names."""
         return self.weights or self._model.state_dict()
 
     @torch.no_grad()

@@ -2,7 +2,6 @@
 
 import math
 import platform
-import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -13,9 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from vitcapr.config.training import TrainingConfig
-from vitcapr.encoders.precision import dtype_name
+from vitcapr.encoders.precision import DTYPES, dtype_name, resolve_dtype
 from vitcapr.errors import UserError
-from vitcapr.files import canonical_json, sha256_bytes, sha256_file, write_text
+from vitcapr.files import canonical_json, parse_json, sha256_bytes, sha256_file, write_text
+from vitcapr.formats.kinds import CHECKPOINT
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.model import WEIGHTS, write_model
 from vitcapr.formats.training import SWEEP, History, gpu_csv, write_history, write_sweep
@@ -27,8 +27,8 @@ from vitcapr.training.loop import Diverged, Position, Task, Trainer, rank
 Batch = TypeVar("Batch")
 Rates = Iterable[tuple[list[nn.Parameter], float]]
 
-CHECKPOINT = "checkpoint"
-"""The folder in a model's folder from which a stopped training continues."""
+_INGREDIENTS = "ingredients.json"
+"""What decides an unfinished training, beside its state."""
 
 
 @dataclass(frozen=True)
@@ -46,10 +46,51 @@ class Trained:
 
 
 def digests(data: Manifest, **files: Path | None) -> dict[str, str | None]:
-    """For a card's ``inputs``: the sha256 of each file, or of the weights in a folder, and that of all splits."""
+    """Return the ``inputs`` of a card: the sha256 of each file or of the weights in a folder, and of all splits."""
     paths = {name: path / WEIGHTS if path is not None and path.is_dir() else path for name, path in files.items()}
     of_files = {name: None if path is None else sha256_file(path) for name, path in paths.items()}
     return {**of_files, "images": sha256_bytes("\n".join(data.image_table.column("split")).encode())}
+
+
+def _ingredients(card: Mapping[str, Any], dtype: torch.dtype) -> dict[str, Any]:
+    """Return everything that a training depends on."""
+    parts = {name: card[name] for name in ("settings", "inputs", "code")}
+    return {**parts, "precision": dtype_name(dtype), "processes": distributed.processes()}
+
+
+def _state_folder(folder: Path, card: Mapping[str, Any], dtype: torch.dtype) -> Path:
+    """Return the folder of the state of a training. Its ingredients name it, so that no other training uses it."""
+    name = sha256_bytes(canonical_json(_ingredients(card, dtype)).encode())[:16]
+    return folder / CHECKPOINT / name
+
+
+def training_dtype(
+    precision: str, device: torch.device, folder: Path, card: Mapping[str, Any], reporter: Reporter
+) -> torch.dtype:
+    """Decide the arithmetic of a training. An unfinished training with ``auto`` keeps its own on another machine.
+
+    Args:
+        folder, card: as for :func:`train_into`.
+    """
+    here = resolve_dtype(precision, device)
+    dtypes = [here, *DTYPES.values()] if precision == "auto" else [here]
+    began = next((dtype for dtype in dtypes if _state_folder(folder, card, dtype).is_dir()), here)
+    if began != here:
+        reporter.line(f"the training began in {dtype_name(began)} and continues so; here, auto is {dtype_name(here)}")
+    return began
+
+
+def _begin(folder: Path, ingredients: Mapping[str, Any], reporter: Reporter) -> None:
+    """Write the ingredients of a training into the folder of its state, and say how other unfinished ones differ."""
+    text = canonical_json(ingredients)
+    for path in sorted(folder.parent.glob(f"*/{_INGREDIENTS}")):
+        own, other = parse_json(text), parse_json(path.read_text(encoding="utf-8"))
+        if names := [name for name in own if own[name] != other.get(name)]:
+            words = (
+                f"{name} {other.get(name)}" if name in ("precision", "processes") else f"other {name}" for name in names
+            )
+            reporter.line(f"an unfinished training with {', '.join(words)} is kept until this one ends ({path.parent})")
+    write_text(folder / _INGREDIENTS, text)
 
 
 def train_into(
@@ -72,7 +113,8 @@ def train_into(
     Args:
         make_task: a task with an untrained model, the same every time.
         card: what the model is and what it is made from; ``settings``, ``inputs`` and ``code`` say which unfinished
-            training in ``folder/checkpoint`` may be continued. The outcome is added to it.
+            training in ``folder/checkpoint`` may be continued. The outcome is added to it. The caller removes that
+            folder when nothing can be lost any more.
         sweep: learning rates of the first phase. One training for each; the best one on the validation split is left,
             and ``sweep.csv`` has the best epoch of each, or none where training diverged. Empty: the rate of the
             training; None: no ``sweep.csv``.
@@ -84,8 +126,10 @@ def train_into(
             repeated.
         UserError: the loss is not a number at any rate, or the best weights are gone.
     """
-    shared: dict[str, Any] = {"card": card, "dtype": dtype, "reporter": reporter}
     rates = sweep or [phase.learning_rate for phase in training.phases[:1]]
+    begun = _state_folder(folder, card, dtype)
+    if rates and distributed.is_first():
+        _begin(begun, _ingredients(card, dtype), reporter)
     table: list[dict[str, Any]] = []
     best: Trained | None = None
     diverged, chosen, best_rank = 0, -1, (-math.inf, -math.inf)
@@ -93,13 +137,14 @@ def train_into(
         weights = {name: tensor.clone() for name, tensor in make_task().model.state_dict().items()}
         best = Trained(Position(), weights, gpu_csv("nothing was trained"))
     for rate in rates:
-        task, state = make_task(), folder / CHECKPOINT
+        task, state = make_task(), begun / f"{rate!r}" if len(rates) > 1 else begun
         if len(rates) > 1:
             reporter.line(f"learning rate {rate:g}")
-            state /= f"{rate!r}"
         groups = None if rates_of is None else rates_of(task.model)
         try:
-            trained = train_from(state, task, with_rate(training, rate), device=device, rates=groups, **shared)
+            trained = train_from(
+                state, task, with_rate(training, rate), device=device, dtype=dtype, reporter=reporter, rates=groups
+            )
         except Diverged as error:
             diverged += 1
             if diverged == len(rates):
@@ -128,20 +173,12 @@ def train_into(
         "versions": {"python": platform.python_version(), "torch": version("torch")},
     }
     write_model(folder, best.weights, {**card, **outcome})
-    _remove_checkpoints(folder / CHECKPOINT)
     score = "nothing was trained" if end.best_score is None else f"{column} {end.best_score:.4f}"
     reporter.line(f"best epoch {end.best_epoch}: {score}")
 
 
-def _remove_checkpoints(folder: Path) -> None:
-    """Remove what a training that has ended would continue from: four times the bytes of its model."""
-    for state in folder.glob("**/state.safetensors"):  # First: a state without its best weights is an error.
-        state.unlink()
-    shutil.rmtree(folder, ignore_errors=True)
-
-
 def with_rate(training: TrainingConfig, rate: float) -> TrainingConfig:
-    """The training with ``rate`` in its first phase; those of the other phases keep their ratio to it."""
+    """Return the training with ``rate`` in its first phase; those of the other phases keep their ratio to it."""
     factor = rate / training.phases[0].learning_rate
     rates = [rate, *(factor * phase.learning_rate for phase in training.phases[1:])]
     phases = [
@@ -155,7 +192,6 @@ def train_from(
     task: Task[Batch],
     training: TrainingConfig,
     *,
-    card: Mapping[str, Any],
     device: torch.device,
     dtype: torch.dtype,
     reporter: Reporter,
@@ -165,14 +201,12 @@ def train_from(
 
     None in all processes of a group but the first.
     """
-    ingredients = [card["settings"], card["inputs"], card["code"], dtype_name(dtype), distributed.processes()]
     trainer = Trainer(
         task,
         training,
         device=device,
         dtype=dtype,
         folder=state,
-        identity=sha256_bytes(canonical_json(ingredients).encode()),
         reporter=reporter,
         rates=rates,
     )

@@ -19,7 +19,7 @@ from vitcapr.config.dual_encoder import (
     RetrieverConfig,
 )
 from vitcapr.config.training import DualEncoderTrainingConfig
-from vitcapr.encoders.precision import dtype_name, resolve_dtype
+from vitcapr.encoders.precision import dtype_name
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.tokens import TokenTable
@@ -28,7 +28,7 @@ from vitcapr.models.towers import ImageTower
 from vitcapr.progress import Reporter
 from vitcapr.store.reader import FeatureStore, open_features
 from vitcapr.training.checkpoints import start_embedding
-from vitcapr.training.outcome import Rates, train_into
+from vitcapr.training.outcome import Rates, train_into, training_dtype
 from vitcapr.training.retriever_task import RetrieverTask
 
 _BLOCK = 4096
@@ -38,7 +38,9 @@ _BLOCK = 4096
 def architecture_of(
     retriever: RetrieverConfig, image_dims: Mapping[str, int], *, text_dim: int | None = None, vocabulary: int = 0
 ) -> dict[str, Any]:
-    """What rebuilds the model: see :func:`vitcapr.models.dual_encoder.build_dual_encoder`.
+    """Return the description from which the model is built again.
+
+    See :func:`vitcapr.models.dual_encoder.build_dual_encoder`.
 
     Raw features of one width keep it, whatever ``embedding_dim`` says.
 
@@ -103,7 +105,8 @@ def train_retriever(
             raise UserError("a text tower of kind features has no word embedding", remedy="omit word_vectors")
         start_embedding(embedding, word_vectors, "the retriever's text.word_dim")
 
-    image_dims = feature_dims(stores[0], retriever.image.arrays)
+    arrays = retriever.image.arrays if "cls" in stores[0] else retriever.image.needed_arrays
+    image_dims = feature_dims(stores[0], arrays) | ({"cls_dim": 0} if arrays == ("patches",) else {})
     text_dim = None if sentences is None else sentences["text"].shape[-1]
     text_encoder = None if sentences is None else describe_text_encoder(sentences)
     train_dual_encoder(
@@ -123,7 +126,7 @@ def train_retriever(
 
 
 def sample_rows(rows: np.ndarray, most: int | None) -> np.ndarray:
-    """At most so many of the rows, in their order, the same at every call; None: all."""
+    """Return at most ``most`` of the rows, in their order, the same at every call; None: all."""
     sample: np.ndarray = np.sort(np.random.default_rng(0).permutation(rows)[:most])
     return sample
 
@@ -198,7 +201,7 @@ def train_encoder(
         card, rates_of: as for ``train_into``.
         task: further arguments of :class:`RetrieverTask`.
     """
-    dtype = resolve_dtype(training.precision, device)
+    dtype = training_dtype(training.precision, device, folder, card, reporter)
 
     def make_task() -> RetrieverTask:
         torch.manual_seed(seed)
@@ -221,7 +224,10 @@ def train_encoder(
 
 
 def _measure(encoder: DualEncoder, augmented_views: Sequence[FeatureSource], texts: Texts, train: np.ndarray) -> None:
-    """What is standardised is so by the training rows that have a caption, and by these captions."""
+    """Set the means and deviations that standardise both inputs.
+
+    They are those of the training rows that have a caption, and of these captions.
+    """
     images = texts.image_row
     trained = np.isin(images, train)
     if isinstance(encoder.image, ImageTower) and encoder.image.standardise is not None:
@@ -242,7 +248,7 @@ def _blocks(rows: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def open_text_features(path: Path | None, data: Manifest, retriever: RetrieverConfig) -> FeatureStore | None:
-    """The store of text features, if the text tower reads one."""
+    """Return the store of text features, if the text tower reads one."""
     kind = retriever.text.kind
     if isinstance(retriever.text, BagTextConfig | LstmTextConfig):
         if path is not None:
@@ -256,7 +262,7 @@ def open_text_features(path: Path | None, data: Manifest, retriever: RetrieverCo
 
 
 def describe_text_encoder(store: FeatureStore) -> dict[str, Any]:
-    """What a new sentence needs to be embedded as the stored ones were."""
+    """Return the recipe by which a new sentence is embedded as the stored ones were."""
     made = store.attributes
     described = {"source": made.get("backbone", "unknown"), "output": made.get("output", "hidden")}
     described |= {name: made.get(name) for name in ("revision", "weights_sha256", "pool", "max_length", "dtype")}
@@ -264,7 +270,7 @@ def describe_text_encoder(store: FeatureStore) -> dict[str, Any]:
 
 
 def texts_of(text: AnyTextConfig, table: TokenTable, sentences: FeatureStore | None) -> Texts:
-    """The captions of the token table, whichever form the text tower takes."""
+    """Return the captions of the token table, whichever form the text tower takes."""
     if sentences is None:
         assert not isinstance(text, FeaturesTextConfig)
         return WordTexts(table, text.max_length)

@@ -89,7 +89,10 @@ class RetrieverTask:
         return whole if self._epoch_batches is None else min(whole, self._epoch_batches)
 
     def _placed(self, batch: Batch, epoch: int | None = None) -> Batch:
-        """The batch on the device, its pixels as the image tower reads them: augmented in an epoch of training."""
+        """Return the batch on the device, its pixels as the image tower reads them.
+
+        In an epoch of training, pixels are augmented.
+        """
         features = {name: to_device(array, self._device) for name, array in batch.features.items()}
         if self._pixels is not None:
             features = self._pixels(features, batch.rows.tolist(), epoch)
@@ -105,7 +108,7 @@ class RetrieverTask:
         return images, encoder.embed_texts(batch.texts)
 
     def loss(self, batch: Step) -> tuple[Tensor, int]:
-        """The objective a true pair, with the weighted loss of the mined captions, and how many pairs there are.
+        """Return the objective a true pair, with the weighted loss of the mined captions, and how many pairs there are.
 
         Of an ensemble: the mean over its members. Among several processes it is the loss of the whole batch, whose
         embeddings all of them gather; counted are this process's own pairs.
@@ -146,7 +149,7 @@ class RetrieverTask:
         return loss
 
     def validate(self) -> dict[str, float]:
-        """The mean loss a pair, and Recall@K.
+        """Return the mean loss a pair, and Recall@K.
 
         The loss is InfoNCE, or the pooled loss if it is the last phase's objective, without that of mined captions.
         A batch has ``batch_images`` images of the last phase (64 where training counts pairs) with all captions.
@@ -183,7 +186,7 @@ class RetrieverTask:
 
 
 def _frozen(batch: Batch) -> tuple[Tensor, Tensor]:
-    """What the frozen encoders make of the images, (B, D), and of their captions, (M, D).
+    """Return the frozen features of the images, (B, D), and of their captions, (M, D).
 
     Of an image: CLS and, if the tower reads patches, their mean.
     """
@@ -225,8 +228,9 @@ def _between(one: Tensor, other: Tensor, share: float) -> Tensor:
 
 
 def recalls(images: np.ndarray, captions: np.ndarray, caption_image: np.ndarray) -> dict[str, float]:
-    """Recall@1/5/10 in percent, both directions, and their sum, rsum (0 to 600), with ranks as for the reported
-    scores.
+    """Return recall@1/5/10 in percent in both directions, and their sum rsum (0 to 600).
+
+    Ranks are computed as for the reported scores.
 
     Args:
         images: (N, E), captions: (M, E), grouped in the order of the images.

@@ -57,7 +57,7 @@ class CiderReward:
         self._rarity = {gram: self._rarest - math.log(count) for gram, count in images.items() if count > 1}
 
     def __call__(self, row: int, candidates: Sequence[Sequence[int]]) -> list[float]:
-        """The score, 0 to 10, of each candidate for the image ``row``.
+        """Return the score, 0 to 10, of each candidate for the image ``row``.
 
         Args:
             candidates: word numbers without the start token, at least one each.
@@ -80,7 +80,7 @@ class CiderReward:
         return scores
 
     def _grams(self, words: Sequence[int]) -> Iterator[list[int]]:
-        """The n-grams of each order, packed into one number: digits of base V. No word is 0, so orders differ."""
+        """Yield the n-grams of each order, packed into one number: digits of base V. No word is 0, so orders differ."""
         grams = list(words)
         yield grams
         for order in range(1, _ORDERS):
@@ -202,7 +202,7 @@ class SelfCritical:
         return pick_class(chances, torch.rand_like(chances[..., -1:]))
 
     def _policy(self, logits: Tensor) -> Tensor:
-        """The logits over the temperature, those of tokens that are never drawn minus infinity."""
+        """Return the logits over the temperature, those of tokens that are never drawn minus infinity."""
         never = to_device(torch.tensor(self._never), logits.device)
         return (logits / self._temperature).index_fill(-1, never, -torch.inf)
 

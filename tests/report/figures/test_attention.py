@@ -106,10 +106,11 @@ def test_attention_of_chosen_images_and_words(draw, attended, monkeypatch):
 
     monkeypatch.setattr("vitcapr.report.figures.attention.attended_words", spy)
     # i6 is an image of training. The first two named have word1 alone; i5 has word12, and no caption has another word.
-    chosen = {"attention_images": 1, "attention_first": ["i3.png", "i0", "i6"], "attention_words": ["word12", "word1"]}
-    names = [f"attention-{number}" for number in range(1, 6)]
+    chosen = {"attention_images": 7, "attention_first": ["i3.png", "i0", "i6"], "attention_words": ["word12", "word1"]}
+    names = [f"attention-{number}" for number in range(1, 8)]  # The split has 6 images.
     log = draw(draw_attention, *names, settings={"figures": chosen}, **attended)
     assert [line.split(": ")[0].split()[-1] for line in log.splitlines() if "image i" in line][:3] == ["i3", "i0", "i5"]
+    assert len(drawn) == 2 * 6
     assert [(words, shape) for words, shape, _ in drawn[:3]] == [
         (["word1"], (1, 3, 4)),
         (["word1"], (1, 3, 4)),

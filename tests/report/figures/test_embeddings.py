@@ -1,10 +1,12 @@
 import numpy as np
 import pytest
 
-from tests.data_sets import angles, embeddings_of
+from tests.data_sets import angles, embeddings_of, write_data_set
+from vitcapr.formats.embeddings import write_embeddings
 from vitcapr.report import direction
 from vitcapr.report.figures import embeddings
 from vitcapr.report.figures.embeddings import cosines, first_pairs, neighbourhoods, overlap
+from vitcapr.stages.draw_embeddings import draw_embeddings
 
 
 @pytest.fixture
@@ -63,6 +65,16 @@ def test_a_line_joins_each_pair_and_the_map_is_always_the_same(monkeypatch):
     assert ends[:, 0] == pytest.approx(np.asarray(images.get_offsets()))
     assert ends[:, 1] == pytest.approx(np.asarray(captions.get_offsets()))
     assert np.array_equal(two[1].get_offsets(), images.get_offsets())
+
+
+@pytest.mark.parametrize("ids", ["a", "ab"])
+def test_one_image_has_no_wrong_pair_and_two_are_enough(draw, tmp_path, ids):
+    captions = [(image, "en", "A dog .") for image in ids]
+    manifest = write_data_set(tmp_path / "data", dict.fromkeys(ids, "test"), captions)
+    degrees = [60 * place for place in range(len(ids))]
+    embedded = embeddings_of(angles(*degrees), angles(*degrees), range(len(ids)))
+    write_embeddings(tmp_path / "embeddings.npz", embedded)
+    draw(draw_embeddings, "tsne", "cosines", embeddings=tmp_path / "embeddings.npz", manifest=manifest)
 
 
 def test_components_of_points_on_a_line_explain_everything():

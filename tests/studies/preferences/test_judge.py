@@ -15,10 +15,8 @@ from vitcapr.studies.preferences.judgments import (
     Corpus,
     Judgment,
     agreement,
-    combined,
     drop_candidates,
     drop_references,
-    encoder_scores,
     read_crowdflower,
     read_expert,
     retriever_scores,
@@ -55,6 +53,8 @@ def test_tau_is_counted_over_all_ratings() -> None:
         assert apart["difference"] == pytest.approx(
             tau - kendalltau(np.repeat(other, 3), ratings, variant=variant).statistic
         )
+    with pytest.raises(UserError, match="the 4 ratings are all 2, so no metric can agree"):
+        agreement({"cider": scores}, [one._replace(ratings=(2.0,)) for one in judgments], samples=0, seed=0)
     plain = agreement({"cider": scores, "meteor": other}, judgments, samples=0, seed=0)
     assert plain.taus["low"].isna().all()
     assert set(plain.differences["verdict"]) == {"not tested"}
@@ -115,44 +115,6 @@ def test_scores_of_a_retriever() -> None:
     found = retriever_scores(judged, embed, lambda images: np.tile((1.0, 0.0), (len(images), 1)))
     assert found["retriever"] == pytest.approx([1.25, 2.5])
     assert found["ref_retriever"] == pytest.approx([2 * 1.25 * 0.75**0.5 / (1.25 + 0.75**0.5), 0])
-    scores = {"retriever": np.array([0, 2]), "sentence_similarity": np.array([1, 5]), "bert_score_f1": np.array([3, 1])}
-    assert combined(scores) == pytest.approx([-1 / 3, 1 / 3])
-
-
-class Words:
-    """An encoder whose tokens are words, each an axis of its own; the vector of a sentence counts them."""
-
-    name = "words"
-    words = sorted({word for text in CAPTIONS.values() for word in text.split()})
-
-    def tokenize(self, texts: Sequence[str]) -> list[list[int]]:
-        return [[self.words.index(word) for word in text.split()] for text in texts]
-
-    def __call__(self, texts: Sequence[str]) -> np.ndarray:
-        return np.array([np.bincount(each, minlength=len(self.words)) for each in self.tokenize(texts)], float)
-
-    def tokens(self, _: int | None) -> tuple["Words", "OneHot"]:
-        return self, OneHot()
-
-
-class OneHot:
-    special = frozenset[int]()
-
-    def __call__(self, tokens: Sequence[Sequence[int]]) -> list[np.ndarray]:
-        return [np.eye(len(Words.words))[list(each)] for each in tokens]
-
-
-def test_scores_of_an_encoder() -> None:
-    """By hand: "the dog runs on the grass" has the counts (the 2, dog, runs, on, grass), of length sqrt(8).
-
-    The references share 2 x 1 + 1 + 1 + 1 and 2 x 1 + 1 + 1 + 1 of it, with lengths sqrt(8) and sqrt(6). Their matched
-    words are 5 of 6 and 5 of 8 in the first, 5 of 6 and 4 of 6 in the second: F1 of 5/7 and 20/27, the best counts.
-    """
-    judged = drop_candidates([Judgment("dog.jpg", "man.jpg#1", (1.0,))], CORPUS)
-    scores, protocol = encoder_scores(judged, Words(), "mean")  # type: ignore[arg-type]
-    assert scores["sentence_similarity"] == pytest.approx([(5 / 8 + 5 / 48**0.5) / 2])
-    assert scores["bert_score_f1"] == pytest.approx([20 / 27])
-    assert [part.partition(",")[0] for part in protocol] == ["sentences:words", "bert_score:words"]
 
 
 @pytest.fixture

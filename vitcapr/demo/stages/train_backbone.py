@@ -2,7 +2,7 @@ from vitcapr.config.base import StageSettings
 from vitcapr.demo.room import TrainedBackboneConfig
 from vitcapr.errors import UserError
 from vitcapr.formats import kinds
-from vitcapr.pipeline.stage import In, Out, stage
+from vitcapr.pipeline.stage import Device, In, Out, stage
 from vitcapr.progress import Reporter
 
 
@@ -16,11 +16,15 @@ def train_backbone(
     settings: TrainBackboneSettings,
     report: Reporter,
     backbone: Out[kinds.TrainedBackboneFolder],
+    device: Device = "auto",
 ) -> None:
-    """Train a ViT on the training split and save it in transformers' format. history.csv holds the validation
-    accuracies."""
+    """Train a ViT on the training split and save it in transformers' format.
+
+    history.csv holds the validation accuracies.
+    """
     from vitcapr.demo.backbone import save_backbone, train_vit
     from vitcapr.demo.backbone_targets import names_of_train, read_split, size_of_pictures
+    from vitcapr.encoders.precision import resolve_device
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.training import write_history
 
@@ -36,7 +40,7 @@ def train_backbone(
         )
     grid = size // training.patch_size
     train, validation = (read_split(data, split, names, grid, size) for split in ("train", "validation"))
-    vit, history = train_vit(train, validation, names, training, report)
+    vit, history = train_vit(train, validation, names, training, report, resolve_device(device))
     save_backbone(vit, backbone)
     rows = [{name: f"{value:.6g}" for name, value in row.items()} for row in history]
     write_history(backbone / "history.csv", rows)

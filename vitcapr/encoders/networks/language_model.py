@@ -18,7 +18,7 @@ _PLAIN = ("llama", "mistral", "qwen2", "qwen3", "smollm3")
 
 
 def open_network(source: str, revision: str, words: Vocabulary, dtype: torch.dtype) -> tuple[Any, dict[str, Any]]:
-    """The network of a language model, reduced to its pieces ``words``, and what a captioner's card says of it.
+    """Return the network of a language model, reduced to its pieces ``words``, and what a captioner's card says of it.
 
     Raises:
         UserError: it is not found, or no captioner can be made of it.
@@ -33,7 +33,7 @@ def open_network(source: str, revision: str, words: Vocabulary, dtype: torch.dty
 
 
 def load_language_model(folder: Path, rows: Sequence[int], dtype: torch.dtype) -> Any:
-    """A causal language model that reads and writes the given rows of its vocabulary only.
+    """Return a causal language model that reads and writes the given rows of its vocabulary only.
 
     Raises:
         UserError: there is none, or its embedding is more than a table.
@@ -71,8 +71,11 @@ def group_queries(model: Any) -> None:
 def _grouped_attention(
     module: nn.Module, query: Tensor, key: Tensor, value: Tensor, mask: Tensor, scaling: float, dropout: float, **_: Any
 ) -> tuple[Tensor, Tensor]:
-    """query: (B, A, Q, D), whose A heads share the G of key and value: (B, G, S, D). Returns (B, Q, A, D) and the
-    attention (B, A, Q, S)."""
+    """Attend with grouped queries.
+
+    query: (B, A, Q, D), whose A heads share the G heads of key and value: (B, G, S, D). Returns (B, Q, A, D) and the
+    attention (B, A, Q, S).
+    """
     heads = query.shape[1] // key.shape[1]
     scores = (query.unflatten(1, (-1, heads)).flatten(2, 3) @ key.mT * scaling).unflatten(2, (heads, -1))
     weights = functional.softmax(scores + mask[:, :, None], dim=-1, dtype=torch.float32).to(query.dtype)

@@ -21,7 +21,7 @@ _WORD = re.compile("[a-z]+")
 
 
 def mentioned(caption: str) -> list[str]:
-    """The category of each mention of an object, in the order of the caption; a category may be named again.
+    """Return the category of each mention of an object, in the order of the caption; a category may be named again.
 
     A term of two words, such as "hot dog", is taken before its words. Singular and plural count.
     """
@@ -39,7 +39,7 @@ def mentioned(caption: str) -> list[str]:
 
 @cache
 def _terms() -> dict[str, str]:
-    """Every term in singular and plural -> its category; empty for none."""
+    """Return every term in singular and plural -> its category; empty for none."""
     categories = {category: category for category in sorted(CATEGORIES)}
     categories |= {word: category for category, words in _WORDS["categories"].items() for word in words}
     pairs = {f"{one} {word}": word for each in _WORDS["pairs"] for one in each["before"] for word in each["words"]}

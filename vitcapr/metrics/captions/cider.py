@@ -11,7 +11,7 @@ from vitcapr.metrics.bootstrap import Measure, mean_measure
 
 
 def cider(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Measure:
-    """The mean over images of CIDEr-D of tokenised captions, document frequencies from these references.
+    """Return the mean over images of CIDEr-D of tokenised captions, document frequencies from these references.
 
     Vedantam et al., CIDEr: Consensus-based Image Description Evaluation (2015), as COCO's evaluation computes it:
     1.0 is what papers print as 100. One image alone scores 0; numbers of images are comparable only if equal.

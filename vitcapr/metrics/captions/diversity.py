@@ -1,4 +1,4 @@
-"""Reference-free measures of captions: their diversity and their endings."""
+"""Reference-free measures of captions: their diversity, their endings and their loops."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
 
 
 def distinct(captions: Sequence[Sequence[str]], order: int) -> float:
-    """The ratio of distinct n-grams to all n-grams of the captions; nan if there are none.
+    """Return the ratio of distinct n-grams to all n-grams of the captions; nan if there are none.
 
     Li et al., A Diversity-Promoting Objective Function for Neural Conversation Models (2016).
     """
@@ -30,12 +30,12 @@ def distinct(captions: Sequence[Sequence[str]], order: int) -> float:
 
 
 def vocabulary_used(captions: Sequence[Sequence[str]]) -> int:
-    """The number of distinct words in the captions."""
+    """Return the number of distinct words in the captions."""
     return len({word for words in captions for word in words})
 
 
 def identical_captions(captions: Sequence[Sequence[str]]) -> int:
-    """The number of captions that also occur for another image."""
+    """Return the number of captions that also occur for another image."""
     return sum(count for count in Counter(map(tuple, captions)).values() if count > 1)
 
 
@@ -45,7 +45,7 @@ def length_mean(captions: Sequence[Sequence[str]]) -> Measure:
 
 
 def novel_share(captions: Sequence[str], training: Iterable[str]) -> Measure:
-    """The share of captions that no training image has, both as they were written.
+    """Return the share of captions that no training image has, both as they were written.
 
     What a vocabulary may leave out does not make a caption new: case, punctuation, numerals, words of one letter.
     """
@@ -54,7 +54,10 @@ def novel_share(captions: Sequence[str], training: Iterable[str]) -> Measure:
 
 
 def _letters(caption: str) -> tuple[str, str]:
-    """The letters of the words of more than one; what is none parts words ("t-shirt": shirt), or does not (tshirt)."""
+    """Return the letters of all longer words, with other characters as gaps, and without them.
+
+    "t-shirt" gives "shirt" and "tshirt".
+    """
     parted = "".join(sign if sign.isalpha() else " " for sign in caption.lower()).split()
     joined = ("".join(filter(str.isalpha, word)) for word in caption.lower().split())
     one, other = ("".join(w for w in words if len(w) > 1 or not w.isascii()) for words in (parted, joined))
@@ -62,8 +65,24 @@ def _letters(caption: str) -> tuple[str, str]:
 
 
 def dangling_share(captions: Sequence[Sequence[str]]) -> Measure:
-    """The share of captions that end in a function word, as 'a man on a' does."""
+    """Return the share of captions that end in a function word, as 'a man on a' does."""
     return mean_measure([words[-1] in FUNCTION_WORDS for words in captions])
+
+
+def loop_share(captions: Sequence[Sequence[str]]) -> Measure:
+    """Return the share of captions that loop: two or more words twice in a row, or one word three times.
+
+    'a red and black and black' loops.
+    """
+
+    def loops(words: Sequence[str], size: int) -> bool:
+        length = max(2 * size, 3)
+        return any(
+            words[start : start + length - size] == words[start + size : start + length]
+            for start in range(len(words) - length + 1)
+        )
+
+    return mean_measure([any(loops(words, size) for size in range(1, len(words) // 2 + 1)) for words in captions])
 
 
 def _diversity(captions: TokenisedCaptions) -> dict[str, Measure | float]:
@@ -71,6 +90,7 @@ def _diversity(captions: TokenisedCaptions) -> dict[str, Measure | float]:
     return {
         "length_mean": length_mean(words),
         **({"dangling_share": dangling_share(words)} if captions.language == ENGLISH else {}),
+        "loop_share": loop_share(words),
         "novel_share": novel_share(captions.written, captions.training()),
         "distinct_1": distinct(words, 1),
         "distinct_2": distinct(words, 2),

@@ -43,7 +43,7 @@ def measure_of(counts: Sequence[Sequence[float]]) -> Measure:
 
 
 def meteor_of(sums: Array) -> Array:
-    """The score from METEOR's statistics (..., 23) with its parameters for English (task ``rank``).
+    """Return the score from METEOR's statistics (..., 23) with its parameters for English (task ``rank``).
 
     Denkowski and Lavie, Meteor Universal (2014), equations 1 to 5: alpha 0.85, beta 0.20, gamma 0.60,
     delta 0.75, matchers weighed 1.0 (exact), 0.6 (stem), 0.8 (synonym), 0.6 (paraphrase). The statistics are
@@ -71,7 +71,7 @@ def meteor_of(sums: Array) -> Array:
 
 
 def _divide(numerator: Array, denominator: Array) -> Array:
-    """The ratio, or zero if the denominator is zero, as in METEOR."""
+    """Return the ratio, or zero if the denominator is zero, as in METEOR."""
     return np.divide(numerator, denominator, out=np.zeros(np.shape(numerator)), where=denominator != 0)
 
 
@@ -100,7 +100,7 @@ def write_paraphrases(directory: Path, references: Mapping[str, Sequence[str]]) 
 
 
 def find_paraphrases(directory: Path, references: Mapping[str, Sequence[str]]) -> Path:
-    """The table in ``directory``, which must have been made of these references.
+    """Return the table in ``directory``, which must have been made of these references.
 
     Raises:
         UserError: it is another file, or of other references, or the table is not the one that was written with it.

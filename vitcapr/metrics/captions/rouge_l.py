@@ -9,7 +9,7 @@ from vitcapr.metrics.bootstrap import Measure, mean_measure
 
 
 def rouge_l(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Measure:
-    """The mean over images of ROUGE-L with beta 1.2 of tokenised captions (Lin, 2004)."""
+    """Return the mean over images of ROUGE-L with beta 1.2 of tokenised captions (Lin, 2004)."""
     scorer = Rouge()
     return mean_measure([scorer.calc_score([c], list(r)) for c, r in zip(candidates, references, strict=True)])
 

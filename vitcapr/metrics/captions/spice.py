@@ -10,8 +10,10 @@ from vitcapr.metrics.java import JARS, run_spice
 
 
 def check_installed() -> None:
-    """Raises:
-    UserError: the language models that SPICE parses with are not there; says how to get them.
+    """Check that the language models of SPICE are installed.
+
+    Raises:
+        UserError: the language models that SPICE parses with are not there; says how to get them.
     """
     library = JARS / "spice" / "lib"
     needed = ("stanford-corenlp-3.6.0.jar", "stanford-corenlp-3.6.0-models.jar")
@@ -25,7 +27,7 @@ def check_installed() -> None:
 
 
 def spice(candidates: Sequence[Caption], references: Sequence[Sequence[str]]) -> Measure:
-    """The mean over images of SPICE's F-score (Anderson et al., 2016)."""
+    """Return the mean over images of SPICE's F-score (Anderson et al., 2016)."""
     request = [
         {"image_id": number, "test": candidate.text, "refs": list(others)}
         for number, (candidate, others) in enumerate(zip(candidates, references, strict=True))

@@ -26,7 +26,10 @@ class WordReader(nn.Module):
         return words.pack(lstm_states(self.lstm, self.dropout(self.embedding(tokens)), start))
 
     def advance(self, tokens: Tensor, hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
-        """One word of each hypothesis. tokens: (B, K); hidden, cell: (B, K, H). Returns the next hidden and cell."""
+        """Read one word of each hypothesis.
+
+        tokens: (B, K); hidden, cell: (B, K, H). Returns the next hidden and cell.
+        """
         input_weight, recurrent_weight, input_bias, recurrent_bias = self.lstm.all_weights[0]
         words = self.dropout(self.embedding(tokens))
         gates = nn.functional.linear(words, input_weight, input_bias + recurrent_bias)

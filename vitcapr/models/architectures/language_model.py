@@ -64,7 +64,7 @@ class LanguageModelCaptioner(Captioner):
         return self.network.get_input_embeddings()  # type: ignore[no-any-return]
 
     def state_dict(self, *args: Any, **kwargs: Any) -> dict[str, Any]:  # type: ignore[override]
-        """The weights that are trained."""
+        """Return the weights that are trained."""
         trained = {name for name, weight in self.named_parameters() if weight.requires_grad}
         return {name: value for name, value in super().state_dict(*args, **kwargs).items() if name in trained}
 
@@ -75,8 +75,11 @@ class LanguageModelCaptioner(Captioner):
         return super().load_state_dict(state_dict, strict=False, assign=assign)
 
     def encode(self, features: dict[str, Tensor]) -> Memory:
-        """``prefix``: (B, P, H); ``shares`` of the patches in the means of the grid, if they are pooled. The first step
-        adds ``states``, the keys and values of the prefix: (B, L, 2, A, P, H / A)."""
+        """Return the memory of B images: ``prefix`` (B, P, H), and ``shares`` of pooled patches.
+
+        ``shares`` are those of the patches in the means of the grid. The first step adds ``states``, the keys and
+        values of the prefix: (B, L, 2, A, P, H / A).
+        """
         memory, (vectors, shares) = Memory(), self._vectors(features)
         if shares is not None:
             memory["shares"] = shares.expand(len(vectors), -1, -1)
@@ -141,8 +144,10 @@ class LanguageModelCaptioner(Captioner):
         return {}
 
     def step(self, memory: Memory, state: State, tokens: Tensor) -> Step:
-        """The first step also reads the prefix. The hypotheses share its states, so that a beam copies those of the
-        pieces alone."""
+        """Predict the next piece; the first step also reads the prefix.
+
+        The hypotheses share the states of the prefix, so that a beam copies those of the pieces alone.
+        """
         images, hypotheses = tokens.shape
         prefix = memory["prefix"].shape[1]
         before = state["states"].shape[-2] if state else 0
@@ -187,8 +192,10 @@ class LanguageModelCaptioner(Captioner):
 
     @torch.no_grad()
     def _mixes_captions(self) -> bool:
-        """Whether a caption is read differently behind another one: by a network with a state in place of attention, or
-        whose positions come from the sequence."""
+        """Return whether a caption is read differently after another one in the same sequence.
+
+        This holds for a network with a state in place of attention, and for positions that come from the sequence.
+        """
         tokens = torch.arange(3).expand(2, -1)
         try:
             memory = {"prefix": self.embedding(tokens[:1])}
@@ -230,7 +237,10 @@ class _NewStates(DynamicLayer):
 
 
 def _cache(memory: Memory, state: State) -> Cache:
-    """transformers' cache behind the prefix and the pieces of all hypotheses of an image; empty before both."""
+    """Return transformers' cache after the prefix and the pieces of all hypotheses of an image.
+
+    It is empty before both.
+    """
     if not state:
         return Cache(layer_class_to_replicate=_NewStates)
     pieces = state["states"].movedim(1, -3).flatten(-3, -2)

@@ -72,7 +72,7 @@ class PatchAttentionCaptioner(Captioner):
         return memory
 
     def _start(self, memory: Memory) -> tuple[Tensor, Tensor]:
-        """h and c before the first word, (B, H) each."""
+        """H and c before the first word, (B, H) each."""
         if self.start is not None:
             hidden, cell = memory["start"].chunk(2, dim=-1)
             return hidden, cell

@@ -62,8 +62,10 @@ class TransformerCaptioner(Captioner):
         return {"keys": torch.stack(keys, 1), "values": torch.stack(values, 1)}
 
     def _read(self, tokens: Tensor, places: Tensor) -> Tensor:
-        """Words and positions as in Vaswani et al. 2017, section 3.5: (..., E). tokens: (...) int64; places: (...)
-        int64, or one that all have."""
+        """Embed words and positions: (..., E). Vaswani et al. 2017, section 3.5.
+
+        tokens: (...) int64; places: (...) int64, or one for all.
+        """
         width = self.words.embedding_dim
         rates = torch.exp(torch.arange(0, width, 2, device=places.device) * (-math.log(10000.0) / width))
         angles = places[..., None] * rates
@@ -154,7 +156,10 @@ class _Layer(nn.Module):
         return states + self.perceptron(self.forward_norm(states))  # type: ignore[no-any-return]
 
     def step(self, states: Tensor, before: tuple[Tensor, Tensor], patches: tuple[Tensor, Tensor]) -> "_LayerStep":
-        """One more word. states: (B, K, E); before: keys and values (B, K, A, T, E / A) of the words so far."""
+        """Read one more word.
+
+        states: (B, K, E); before: keys and values (B, K, A, T, E / A) of the words so far.
+        """
         read = self.before.norm(states)[:, :, None]
         key, value = self.before.of_memory(read)
         keys, values = torch.cat([before[0], key], dim=-2), torch.cat([before[1], value], dim=-2)

@@ -16,7 +16,17 @@ from vitcapr.formats.captions import read_attention
 from vitcapr.formats.manifest import Manifest
 from vitcapr.progress import Reporter
 from vitcapr.report.figures.examples import Choice, choose_attended, open_images
-from vitcapr.report.figures.page import WIDTH, cell_width, grid, page, paragraph, picture, print_size, space
+from vitcapr.report.figures.page import (
+    WIDTH,
+    cell_width,
+    grid,
+    nothing_to_draw,
+    page,
+    paragraph,
+    picture,
+    print_size,
+    space,
+)
 from vitcapr.report.figures.style import SMALL_TEXT_SIZE, TEXT_SIZE, styled
 
 COLUMNS = 6
@@ -44,12 +54,18 @@ def draw_attended(
             note = f"{caption.caption} (score {best.score:.2f}, log-probability {best.log_prob:.2f})"
             words = [caption.tokens[place] for place in places]
             figures[f"attention-{number}"] = attended_words(read(row), words, weights[places], note)
+    for number in range(len(chosen) + 1, choice.count + 1):
+        figures[f"attention-{number}"] = nothing_to_draw(
+            f"The split '{split}' has {len(chosen)} images with a caption."
+        )
     return figures
 
 
 @styled
 def attended_words(image: Image.Image, words: Sequence[str], weights: NDArray[np.floating], note: str = "") -> Figure:
-    """The image, then the image under the attention for each word, the word above it; and a note, such as the caption.
+    """Draw the image, then the image under the attention of each word, with an optional note.
+
+    The word stands above its image. The note may be the caption.
 
     One colour scale serves all words, from no attention to the 99.5th percentile of all weights, in multiples
     of an attention spread evenly over the patches; it reaches at least to three times that, so that a captioner
@@ -94,7 +110,7 @@ def heated(image: Image.Image, heat: NDArray[np.floating]) -> Image.Image:
 
 
 def _with_scale(blocks: Sequence[OffsetBox], label: str, most: float) -> Figure:
-    """A page with the colour bar of the attention at its end."""
+    """Return a page with the colour bar of the attention at its end."""
     figure = page(*blocks, space(_SCALE))
     height = figure.get_size_inches()[1]
     bar = figure.add_axes((0.3, (_SCALE - 0.1) / height, 0.4, 0.09 / height))

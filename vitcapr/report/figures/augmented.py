@@ -19,7 +19,7 @@ _CHARACTERS, _LINE = 640, 64
 
 @styled
 def augmentation_sheet(changes: Mapping[str, np.ndarray]) -> Figure:
-    """A row for each image and a column for each change: (B, S, S, 3) uint8 by the name of the change."""
+    """Return a row for each image and a column for each change: (B, S, S, 3) uint8 by the name of the change."""
     width = cell_width(len(changes), _GAP)
     names = row([paragraph(name, width) for name in changes], width + _GAP)
     images = (Image.fromarray(image) for images in zip(*changes.values(), strict=True) for image in images)
@@ -29,7 +29,7 @@ def augmentation_sheet(changes: Mapping[str, np.ndarray]) -> Figure:
 
 @styled
 def encoding_sheet(content: bytes) -> Figure:
-    """The image of a file, the beginning of the file in Base64, and the sizes of both."""
+    """Return the image of a file, the beginning of the file in Base64, and the sizes of both."""
     image, text = Image.open(io.BytesIO(content)).convert("RGB"), base64.b64encode(content).decode()
     lines = [*textwrap.wrap(text[:_CHARACTERS], _LINE), "..."]
     cost = (

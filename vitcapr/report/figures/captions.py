@@ -73,7 +73,7 @@ def caption_sheet(examples: Sequence[Captioned], note: str) -> list[Figure]:
 
 
 def _texts(example: Captioned) -> OffsetBox:
-    """The captions and the reference under an image; those that a page has no room for are counted."""
+    """Return the captions and the reference under an image; those that a page has no room for are counted."""
     # Flickr8k's captions have a space before a full stop.
     groups: dict[tuple[Run, ...], list[OffsetBox]] = {}
     for number, (title, runs) in enumerate(example.captions.items()):
@@ -130,7 +130,7 @@ def read_captioned(
 def draw_changed(
     data: Manifest, split: str, language: str, before: Path, after: Path, choice: Choice, report: Reporter
 ) -> list[Figure]:
-    """A sheet of images whose caption a reranking changed, with the CIDEr of both captions."""
+    """Return a sheet of images whose caption a reranking changed, with the CIDEr of both captions."""
     old, new = read_captions(before), read_captions(after)
     rows = rows_of_split(data, split, {"the decoding": old, "the reranking": new})
     images = data.images["image_id"].iloc[rows].tolist()

@@ -69,7 +69,7 @@ PANELS = {
 
 
 def draw_histories(histories: Mapping[str, Path]) -> dict[str, Figure]:
-    """A figure for each kind of model, by its kind.
+    """Return a figure for each kind of model, by its kind.
 
     Args:
         histories: the histories by the kind and the name of the model, such as ``captioners/plain``.
@@ -130,7 +130,7 @@ def _draw_panel(axes: Axes, panel: _Panel, history: pd.DataFrame, look: dict[str
 
 @style.styled
 def backbone_curves(history: pd.DataFrame) -> Figure:
-    """The loss and the validation accuracies of the backbone that the workflow trains.
+    """Return the loss and the validation accuracies of the backbone that the workflow trains.
 
     Args:
         history: ``epoch``, ``train_loss``, ``validation_loss``; every column but these and ``learning_rate`` is a score
@@ -155,7 +155,10 @@ def backbone_curves(history: pd.DataFrame) -> Figure:
 
 
 def _look(number: int, count: int) -> dict[str, Any]:
-    """Of one of several lines: each is drawn over wider ones, so that equal lines all show."""
+    """Return the style of line ``number``.
+
+    Later lines are thinner, so that lines with equal values stay visible.
+    """
     return {**style.series(number), "linewidth": 1.3 + 1.6 * (count - 1 - number) / max(count - 1, 1)}
 
 

@@ -32,8 +32,11 @@ Features = tuple[NDArray[np.floating], NDArray[np.floating]]
 
 
 class Cosines(NamedTuple):
-    """Cosines of captions with their own images (M,), of images with the wrong caption that is nearest to them (N,), of
-    captions with an image drawn from the wrong ones (M,)."""
+    """Cosines of captions with images.
+
+    Captions with their own images (M,), images with the nearest wrong caption (N,), captions with a random wrong image
+    (M,).
+    """
 
     positive: NDArray[np.float32]
     hard: NDArray[np.float32]
@@ -41,7 +44,7 @@ class Cosines(NamedTuple):
 
 
 def cosines(embedded: Embeddings, seed: int = 0) -> Cosines:
-    """The cosines of all positives and of two kinds of negatives, the random ones by a seed."""
+    """Return the cosines of all positives and of two kinds of negatives, the random ones by a seed."""
     images, captions, owner = embedded.images, embedded.captions, embedded.caption_image
     _, hard = image_to_text(embedded).nearest_cosines()
     # A step of 1 to N - 1 around the circle of images never comes back to a caption's own.
@@ -52,7 +55,7 @@ def cosines(embedded: Embeddings, seed: int = 0) -> Cosines:
 
 
 def overlap(one: NDArray[np.floating], other: NDArray[np.floating], edges: NDArray[np.floating]) -> float:
-    """The area that two histograms of area 1 share: 0 for none, 1 for all of it."""
+    """Return the area that two histograms of area 1 share: 0 for none, 1 for all of it."""
     shares = [np.histogram(values, edges)[0] / len(values) for values in (one, other)]
     return float(np.minimum(*shares).sum())
 
@@ -163,7 +166,7 @@ def neighbourhoods(embedded: Embeddings) -> Figure:
 
 
 def tsne(points: NDArray[np.float32]) -> tuple[NDArray[np.float32], float]:
-    """A map (N, 2) of N points, and its perplexity.
+    """Return a map (N, 2) of N points, and its perplexity.
 
     It starts from the principal components, with a fixed seed, on one thread: the same points give the same map.
     """
@@ -182,7 +185,7 @@ def first_pairs(embedded: Embeddings, count: int) -> tuple[NDArray[np.intp], NDA
 def _draw_components(
     axes: Axes, images: NDArray[np.float32], captions: NDArray[np.float32], title: str
 ) -> tuple[str, str]:
-    """Both clouds on their first two components, with labels. Returns what shares of the variance those hold."""
+    """Draw both clouds on their first two components, with labels; returns their shares of the variance."""
     clouds = (("captions", captions, style.GREEN, "s"), ("images", images, style.BLUE, "o"))
     if images.shape[1] == captions.shape[1]:
         together = _analysis(np.concatenate((images, captions)))
@@ -212,7 +215,7 @@ def _gap(embedded: Embeddings) -> float:
 
 
 def _draw_legend(figure: Figure, panel: Axes) -> None:
-    """A legend of opaque and larger marks above the panels."""
+    """Draw a legend of opaque and larger marks above the panels."""
     legend = figure.legend(handles=panel.collections[::-1], loc="outside upper left", ncols=2, markerscale=3)
     for handle in filter(None, legend.legend_handles):
         handle.set_alpha(1)

@@ -5,7 +5,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from pathlib import Path, PurePosixPath
+from itertools import chain
+from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ from vitcapr.data.images import BadImage, ImageSource
 from vitcapr.errors import UserError, did_you_mean
 from vitcapr.formats.captions import AttentionTable, DecodedCaption, read_captions
 from vitcapr.formats.claims import Claim
+from vitcapr.formats.identity import match_images
 from vitcapr.formats.manifest import Manifest
 
 _SEED = 0
@@ -33,7 +35,7 @@ class Attended(NamedTuple):
 
 @contextmanager
 def open_images(manifest: Manifest) -> Iterator[Callable[[int], Image.Image]]:
-    """A function from the row of an image to the image, upright RGB."""
+    """Yield a function from the row of an image to the image, upright RGB."""
     with ImageSource(manifest.image_root) as source:
 
         def read(row: int) -> Image.Image:
@@ -48,7 +50,7 @@ def open_images(manifest: Manifest) -> Iterator[Callable[[int], Image.Image]]:
 
 
 def rows_of_split(manifest: Manifest, split: str, captions: Mapping[str, Mapping[str, DecodedCaption]]) -> list[int]:
-    """The image rows of ``split`` that every model has a caption for, increasing."""
+    """Return the image rows of ``split`` that every model has a caption for, increasing."""
     image_ids = manifest.images["image_id"].tolist()
     rows = [int(row) for row in manifest.rows(split) if all(image_ids[row] in each for each in captions.values())]
     if not rows:
@@ -61,7 +63,7 @@ def rows_of_split(manifest: Manifest, split: str, captions: Mapping[str, Mapping
 
 @dataclass(frozen=True)
 class Choice:
-    """Which examples a figure has: named images, then such with words, then others at random.
+    """Choice of the examples in a figure: named images, then images with given words, then random ones.
 
     Attributes:
         count: of the examples; more if more images are named.
@@ -74,20 +76,23 @@ class Choice:
     words: Sequence[str] = ()
 
     def choose_images(self, data: Manifest, rows: Sequence[int]) -> list[int]:
-        """Some of the image ``rows``, in increasing order."""
+        """Return some of the image ``rows``, in increasing order."""
         named, count = named_rows(data, self.images), max(self.count, len(self.images))
         having = set(data.captions["image_row"][self._have_words(data)])
         return choose(rows, count, lambda row: 2 * (row in named) + (row in having))
 
     def choose_captions(self, data: Manifest, rows: Sequence[int]) -> list[int]:
-        """Some of the caption ``rows``, in increasing order: first those with the words, then those of named images."""
+        """Return some of the caption ``rows``, in increasing order.
+
+        Captions with the words come first, then captions of named images.
+        """
         named, having = set(data.images["image_id"].iloc[named_rows(data, self.images)]), self._have_words(data)
         owners = data.captions["image_id"].tolist()
         return choose(rows, self.count, lambda row: 2 * having.iloc[row] + (owners[row] in named))
 
     @property
     def note(self) -> str:
-        """How the examples were chosen."""
+        """Describe the choice of the examples."""
         random = f"drawn at random with seed {_SEED}"
         named = [*self.images, *self.words]
         return f"those of {', '.join(named)} first, the others {random}" if named else random
@@ -101,8 +106,10 @@ class Choice:
 
 
 def choose(rows: Sequence[int], count: int, rank: Callable[[int], int] = lambda _: 0) -> list[int]:
-    """``count`` of ``rows`` at random, the same every time, in increasing order; those of a higher rank first; all if
-    there are fewer."""
+    """Return ``count`` of ``rows`` at random, the same every time, in increasing order.
+
+    Rows of a higher rank come first. All rows are returned if there are fewer.
+    """
     return sorted(sorted(_shuffle(rows), key=lambda row: -rank(row))[:count])
 
 
@@ -113,8 +120,9 @@ def _shuffle(rows: Sequence[int]) -> list[int]:
 def choose_attended(
     manifest: Manifest, split: str, captions: Path, table: AttentionTable, choice: Choice
 ) -> list[Attended]:
-    """The named images of the split, then images at random up to the count, or to the number of named images if that is
-    larger.
+    """Return the named images of the split, then random ones up to the count.
+
+    All named images are returned if there are more.
 
     With words, each next image is one whose caption holds the most of those words that no image before it has; without,
     it is from the quarter with the longest captions.
@@ -143,14 +151,15 @@ def choose_attended(
 
 
 def named_rows(manifest: Manifest, images: Sequence[str]) -> list[int]:
-    """The rows of images named by id or by file name, in the order of the names."""
-    rows = {PurePosixPath(str(path)).name: row for row, path in enumerate(manifest.images["path"])}
-    rows |= {str(image_id): row for row, image_id in enumerate(manifest.images["image_id"])}
-    for image in images:
-        if image not in rows:
+    """Return the rows of images named by id or by file name, in the order of the names."""
+    known = [manifest.images[name].tolist() for name in ("image_id", "path")]
+    rows = match_images([images], known, "figures")
+    for image, row in zip(images, rows, strict=True):
+        if row is None:
             what = f"figures: the data set {manifest.dataset} has no image '{image}'"
-            raise UserError(what, remedy=did_you_mean(image, rows, "name an image by its id or by its file name"))
-    return [rows[image] for image in images]
+            remedy = "name an image by its id or by its file name"
+            raise UserError(what, remedy=did_you_mean(image, chain(*known), remedy))
+    return [row for row in rows if row is not None]
 
 
 def check_words(words: Sequence[str], vocabulary: Collection[str]) -> None:
@@ -175,7 +184,7 @@ class Run(NamedTuple):
 
 
 def wrong_words(claims: Iterable[Claim]) -> dict[int, str]:
-    """For the place of each wrong word, what is true: "in truth four"."""
+    """Return the correction of each wrong word by its place: "in truth four"."""
     wrong = [claim for claim in claims if not claim.right]
     return {
         place: "not in the picture" if claim.true is None else f"in truth {claim.true}"
@@ -187,7 +196,7 @@ def wrong_words(claims: Iterable[Claim]) -> dict[int, str]:
 def mark_words(
     words: Sequence[str], truths: Mapping[int, str] = MappingProxyType({}), before: Sequence[str] | None = None
 ) -> list[Run]:
-    """A caption word by word.
+    """Return a caption word by word.
 
     Args:
         truths: for the places of wrong words, what is true.

@@ -60,7 +60,7 @@ def _in_words(use: GpuUse) -> str:
 
 
 def _unit(longest: float) -> tuple[str, float]:
-    """The unit of time for a training of ``longest`` seconds, and its seconds."""
+    """Return the unit of time for a training of ``longest`` seconds, and its seconds."""
     return next(
         (name, size)
         for name, size, least in (("hours", 3600, 3), ("minutes", 60, 3), ("seconds", 1, 0))

@@ -25,7 +25,7 @@ def draw_trainings(
     all_pairs: int,
     pools: Mapping[str, str],
 ) -> Figure:
-    """The learning curve of the cards of all trainings of each system, and of what their files of scores hold.
+    """Return the learning curve of the cards of all trainings of each system, and of what their files of scores hold.
 
     Args:
         all_pairs: the pairs of the training split, which a training without a limit saw.
@@ -46,8 +46,9 @@ def draw_trainings(
 
 @styled
 def learning_curve(systems: Mapping[str, pd.DataFrame], pools: Mapping[str, str]) -> Figure:
-    """Recall@1 in percent over the training pairs: one panel per direction, one line per system through the seed
-    averages.
+    """Draw recall@1 in percent over the training pairs.
+
+    There is one panel per direction, and one line per system through the seed averages.
 
     The band is a standard deviation over the seeds each way; every training is a dot.
 
@@ -83,7 +84,7 @@ def learning_curve(systems: Mapping[str, pd.DataFrame], pools: Mapping[str, str]
 
 
 def _labelled(sizes: Sequence[int]) -> list[int]:
-    """The sizes whose labels do not touch, from the largest down; the others have a tick alone."""
+    """Return the sizes whose labels do not touch, from the largest down; the others have a tick alone."""
     room = (0.07 if len(sizes) > _LEVEL else 0.16) * np.log(sizes[-1] / sizes[0])
     kept = [sizes[-1]]
     for size in reversed(sizes[:-1]):

@@ -23,7 +23,16 @@ from matplotlib.offsetbox import (
 from matplotlib.text import Text
 from PIL import Image
 
-from vitcapr.report.figures.style import DPI, INK, PAGE_WIDTH, SMALL_TEXT_SIZE, new_figure, split_words, text_width
+from vitcapr.report.figures.style import (
+    DPI,
+    INK,
+    PAGE_WIDTH,
+    SMALL_TEXT_SIZE,
+    new_figure,
+    split_words,
+    styled,
+    text_width,
+)
 
 MARGIN = 0.06
 """Around the content of a page."""
@@ -85,7 +94,7 @@ def wrap(words: Sequence[Word], width: float, bold: bool = False, size: float = 
 
 
 def flow(words: Sequence[Word], width: float, bold: bool = False, size: float = SMALL_TEXT_SIZE) -> OffsetBox:
-    """The box of :func:`wrap`."""
+    """Return the box of :func:`wrap`."""
     return lines_of_text(wrap(words, width, bold, size), bold, size)
 
 
@@ -106,7 +115,7 @@ def picture(image: Image.Image, width: float, height: float, frame: str | None =
 
 
 def space(height: float, width: float = 0) -> OffsetBox:
-    """Nothing, so high and wide."""
+    """Return an empty box of this height and width, in inches."""
     return DrawingArea(72 * width, 72 * height)
 
 
@@ -125,7 +134,7 @@ def height_of(block: OffsetBox) -> float:
 
 
 def cell_width(columns: int, gap: float) -> float:
-    """Of each of ``columns`` columns of a page."""
+    """Return the width of one of ``columns`` columns of a page."""
     return (WIDTH - (columns - 1) * gap) / columns
 
 
@@ -149,7 +158,7 @@ def grid(
 
 
 def page(*blocks: OffsetBox) -> Figure:
-    """A page as high as its blocks."""
+    """Return a page as high as its blocks."""
     content = column(*blocks)
     height = height_of(content) + 2 * MARGIN
     figure = new_figure(PAGE_WIDTH, height, layout=None)
@@ -166,3 +175,9 @@ def print_size(image: Image.Image, width: float) -> Image.Image:
         return image
     size = pixels, max(1, round(image.height * pixels / image.width))
     return image.resize(size, Image.Resampling.LANCZOS)
+
+
+@styled
+def nothing_to_draw(why: str) -> Figure:
+    """Return a page that says why a picture is missing: a rule names its pictures before the data are known."""
+    return page(paragraph(why, WIDTH))

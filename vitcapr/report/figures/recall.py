@@ -35,7 +35,7 @@ ScoresByName = Mapping[str, Mapping[str, float | None]]
 
 
 def by_system(trainings: Mapping[str, Sequence[ScoresByName]]) -> dict[str, ScoresByName]:
-    """The scores of each system from those of all its trainings.
+    """Return the scores of each system from those of all its trainings.
 
     A single training keeps its name and its intervals. Several become their means, with a standard deviation over them
     each way, and a name that says how many seeds there were.

@@ -30,7 +30,7 @@ Failures = Mapping[int, Sequence[tuple[Match, int]]]
 
 
 def find_failures(asked: Direction, ranks: NDArray[np.integer], queries: Sequence[int]) -> Failures:
-    """The failures of some queries, from the ranks (Q,) of the nearest positives."""
+    """Return the failures of some queries, from the ranks (Q,) of the nearest positives."""
     return {
         query: [(asked.nearest(query, positive=False), 1), (asked.nearest(query, positive=True), int(ranks[query]))]
         for query in queries
@@ -97,7 +97,7 @@ def text_to_image(failures: Failures, title: str, image: Show[Image.Image], text
 
 
 def verdict(match: Match, width: float, rank: int | None = None) -> OffsetBox:
-    """Whether a match is a positive, its rank where that is not clear, and its cosine, in its colour."""
+    """Return whether a match is a positive, its rank where that is not clear, and its cosine, in its colour."""
     ranked = "" if rank is None else f"rank {rank:,}, cosine "
     return paragraph(f"{mark(match)} {ranked}{match.cosine:.2f}", width, color(match), bold=True)
 

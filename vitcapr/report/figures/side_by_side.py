@@ -32,15 +32,14 @@ Matches = Mapping[str, Sequence[Match]]
 
 
 class Searched(NamedTuple):
-    """A system's query images with the captions that they retrieve, and its query captions with the images: of a split,
-    the same images and captions."""
+    """Query images with their retrieved captions, and query captions with their images, of one system."""
 
     by_image: Embeddings
     by_caption: Embeddings
 
 
 def read_searched(paths: Sequence[Path], data: Manifest, split: str, pools: Path | None) -> Searched:
-    """Of the pools, or of a split.
+    """Read the results of the pools, or of a split.
 
     Args:
         paths: the embeddings of the split; of pools, those of all splits that the candidates come from.
@@ -56,7 +55,7 @@ def read_searched(paths: Sequence[Path], data: Manifest, split: str, pools: Path
 def draw_systems(
     data: Manifest, systems: Mapping[str, Searched], place: str, choice: Choice
 ) -> tuple[dict[str, Figure], str]:
-    """The figures ``top_captions``, ``top_images`` and ``spaces``, and the matches of the first two in Markdown.
+    """Return the figures ``top_captions``, ``top_images`` and ``spaces``, and the matches of the first two in Markdown.
 
     Args:
         place: where the queries and the candidates are from.
@@ -103,7 +102,7 @@ def check_same_rows(systems: Mapping[str, Embeddings]) -> None:
 
 
 def _notes(data: Manifest, asked: Embeddings, answered: Embeddings, place: str, choice: Choice) -> tuple[str, str]:
-    """The notes on the pool and on the choice of the query, for the query image and the query caption."""
+    """Return the notes on the pool and on the choice of the query, for the query image and the query caption."""
     languages = data.captions["language"].iloc[asked.caption_row].unique()
     named = f" in {' and '.join(map(language_name, languages))}" if data.captions["language"].nunique() > 1 else ""
     chosen = f"{place}, with cosines. Query: {choice.note}"
@@ -114,7 +113,7 @@ def _notes(data: Manifest, asked: Embeddings, answered: Embeddings, place: str, 
 
 
 def matches_table(title: str, query: str, matches: Matches, show: Show[str]) -> str:
-    """The matches of each model in Markdown, which needs no font."""
+    """Return the matches of each model in Markdown, which needs no font."""
     lines = [f"**{title}**", "", f"Query: {query}", ""]
     lines += ["| model | | cosine | | match |", "| --- | ---: | ---: | --- | --- |"]
     for name, several in matches.items():
@@ -128,7 +127,7 @@ def matches_table(title: str, query: str, matches: Matches, show: Show[str]) -> 
 def captions_side_by_side(
     image: Image.Image, references: Sequence[str], matches: Matches, show: Show[str], note: str
 ) -> Figure:
-    """An image with its own captions, and under each model the captions that it retrieves first."""
+    """Return an image with its own captions, and under each model the captions that it retrieves first."""
     width = WIDTH - _QUERY - _GAP
     texts = [paragraph("captions of the image", width, bold=True)]
     texts += [paragraph(text, width, FAINT) for text in references]
@@ -143,7 +142,7 @@ def captions_side_by_side(
 
 @styled
 def images_side_by_side(query: str, matches: Matches, show: Show[Image.Image], note: str) -> Figure:
-    """A caption, and for each model a row of the images that it retrieves first."""
+    """Return a caption, and for each model a row of the images that it retrieves first."""
     blocks = [paragraph(note, WIDTH, FAINT), paragraph(query, WIDTH, bold=True, size=TEXT_SIZE)]
     for name, several in matches.items():
         cells = []

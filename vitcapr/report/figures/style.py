@@ -93,7 +93,10 @@ def _set_style() -> None:
 
 
 def new_figure(width: float, height: float, layout: Literal["constrained"] | None = "constrained") -> Figure:
-    """A blank figure of ``width x height`` inches that belongs to no window; its panels share it without overlap."""
+    """Return a blank figure of ``width x height`` inches that belongs to no window.
+
+    Its panels share it without overlap.
+    """
     figure = Figure(figsize=(width, height), layout=layout)
     FigureCanvasAgg(figure)
     return figure
@@ -122,20 +125,20 @@ def series(number: int) -> dict[str, Any]:
 
 
 def mark_level(axes: Axes, level: float, text: str, below: bool = False) -> None:
-    """A dotted line at ``level`` from left to right, and a text at its left end."""
+    """Draw a dotted line at ``level`` from left to right, and a text at its left end."""
     axes.axhline(level, color=FAINT, linewidth=0.8, linestyle=":")
     look: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
     axes.annotate(text, (0, level), xytext=(3, -9 if below else 3), fontsize=SMALL_TEXT_SIZE, **look)
 
 
 def legend_columns(labels: Sequence[str]) -> int:
-    """How many entries of a legend stand side by side on a page."""
+    """Return the number of legend entries that fit next to each other on a page."""
     widest = max(text_width(label, SMALL_TEXT_SIZE) for label in labels)
     return max(1, min(len(labels), int((PAGE_WIDTH - 0.2) * 72 / (widest + _HANDLE))))
 
 
 def in_print(name: str) -> str:
-    """A name of the configuration as a paper prints it."""
+    """Return a name of the configuration as a paper prints it."""
     return name.replace("_", " ")
 
 
@@ -159,7 +162,7 @@ def save_figure(pages: Pages, path: Path) -> None:
 
 
 def png_bytes(figure: Figure, dpi: int) -> bytes:
-    """A figure as PNG with ``dpi`` pixels an inch: the same figure gives the same bytes."""
+    """Return a figure as PNG with ``dpi`` pixels an inch: the same figure gives the same bytes."""
     stream = io.BytesIO()
     _save(figure, stream, "png", dpi=dpi)
     return stream.getvalue()
@@ -186,7 +189,7 @@ def save_pictures(figures: Mapping[str, Pages], paths: Iterable[Path], report: R
 
 @functools.cache
 def families() -> tuple[str, ...]:
-    """The fonts that figures are set in: the second one for what the first has no glyphs for."""
+    """Return the fonts that figures are set in: the second one for what the first has no glyphs for."""
     fonts = _installed()
     if not fonts and (spec := importlib.util.find_spec(PACKAGED[0])) is not None:
         font_manager.fontManager.addfont(Path(str(spec.origin)).parent / PACKAGED[1])
@@ -231,7 +234,7 @@ def text_width(text: str, size: float, weight: str = "normal") -> float:
 
 
 def split_words(text: str, width: float, size: float, weight: str = "normal") -> Iterator[str]:
-    """The words of ``text``; one that is wider than ``width`` points in pieces that fit.
+    """Yield the words of ``text``; one that is wider than ``width`` points in pieces that fit.
 
     It is cut after the last of ``/ - _`` that fits or, if it has none there, between letters. Where no font has its
     characters, a note to that effect stands for the text.
@@ -245,7 +248,7 @@ def split_words(text: str, width: float, size: float, weight: str = "normal") ->
 
 
 def _cut(word: str, width: float, size: float, weight: str) -> int:
-    """How many letters of a word that is too wide go on the first line: at least one."""
+    """Return the number of letters of an overlong word on its first line, at least one."""
     count = 1
     while count < len(word) and text_width(word[: count + 1], size, weight) <= width:
         count += 1

@@ -14,7 +14,7 @@ _LANGUAGES = {"en": "English", "zh": "Chinese"}
 
 
 def language_name(language: str) -> str:
-    """The name of a language code as a reader knows it; an unknown code as it is."""
+    """Return the name of a language code as a reader knows it; an unknown code as it is."""
     return _LANGUAGES.get(language, language)
 
 
@@ -48,7 +48,7 @@ def rank_frequency(kept: Sequence[int], rare: Mapping[int, int]) -> Figure:
 
 @style.styled
 def caption_lengths(lengths: Mapping[str, NDArray[np.integer]]) -> Figure:
-    """The share of captions of each number of words, a line for each split.
+    """Return the share of captions of each number of words, a line for each split.
 
     Args:
         lengths: words in each caption (start and end not counted) by split; splits without captions are left out.
@@ -68,7 +68,9 @@ def caption_lengths(lengths: Mapping[str, NDArray[np.integer]]) -> Figure:
 
 @style.styled
 def lengths_by_language(lengths: Mapping[str, tuple[NDArray[np.integer], NDArray[np.integer]]]) -> Figure:
-    """The share of texts of each length before and after cleaning, a panel for each language: figure 8 of Peng 2025.
+    """Draw the share of texts of each length before and after cleaning, a panel for each language.
+
+    Figure 8 of Peng 2025.
 
     Args:
         lengths: by language, the length of each raw text and of the same texts cleaned; of Chinese in characters, else
@@ -100,7 +102,7 @@ def _label(axes: Axes, units: str, shares: str) -> None:
 
 
 def _plot_shares(axes: Axes, lengths: NDArray[np.integer], number: int, label: str) -> None:
-    """The share of each length from 0 to the longest, as line ``number``."""
+    """Plot the share of each length from 0 to the longest, as line ``number``."""
     counts = np.bincount(np.asarray(lengths))
     axes.plot(
         np.arange(len(counts)), counts / counts.sum(), label=label, markersize=3, linewidth=1, **style.series(number)

@@ -25,7 +25,7 @@ _FEWEST = 5
 def read_atlas(
     intervals: Mapping[str, Path], similarity: Mapping[str, Path], seconds: Mapping[str, Path]
 ) -> pd.DataFrame:
-    """The files of alignments, by ``image encoder/text encoder``, as one table: a row for each input and family.
+    """Return the files of alignments, by ``image encoder/text encoder``, as one table: a row for each input and family.
 
     Columns: ``image, inputs, text, family, pairs, calibrated, cpu_seconds``, and for each of the recalls its value and
     its bounds, such as ``i2t_recall_1, i2t_recall_1_low, i2t_recall_1_high``. Of several numbers of pairs, the largest.
@@ -66,7 +66,7 @@ def rank_correlation(x: ArrayLike, y: ArrayLike) -> Cell:
 
 
 def _spearman(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Of each row of (K, n): (K,); nan where all values are equal."""
+    """Return Spearman's correlation of each row of (K, n): (K,); nan where all values are equal."""
     ranks = [rankdata(values, axis=1) for values in (x, y)]
     a, b = (values - values.mean(axis=1, keepdims=True) for values in ranks)
     with np.errstate(invalid="ignore"):
@@ -75,7 +75,10 @@ def _spearman(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def correlation_table(atlas: pd.DataFrame) -> Table:
-    """Whether the calibrated similarity ranks the inputs as their recall does: a row for each text encoder, family."""
+    """Correlate the calibrated similarity of the inputs with their recall.
+
+    There is a row for each text encoder and family.
+    """
     rows = [
         row(str(text), str(family), str(len(part)), *(rank_correlation(part["calibrated"], part[s]) for s in RECALLS))
         for (text, family), part in atlas.groupby(["text", "family"], sort=False)
@@ -85,7 +88,7 @@ def correlation_table(atlas: pd.DataFrame) -> Table:
 
 
 def atlas_page(atlas: pd.DataFrame, captioners: pd.DataFrame) -> str:
-    """The tables of an atlas in Markdown."""
+    """Return the tables of an atlas in Markdown."""
     rows = [
         row(
             *(str(one[key]) for key in (*KEYS, "text", "family")),

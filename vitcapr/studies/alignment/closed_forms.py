@@ -1,5 +1,4 @@
-"""What a family of alignments takes and gives; and those in closed form: Procrustes, ridge regression, canonical
-correlations, and ASIF, which fits nothing.
+"""Alignments in closed form: Procrustes, ridge regression, canonical correlations, and ASIF.
 
 Closed forms take paired rows, images (n, Di) and texts (n, Dt): row i of one belongs to row i of the other.
 """
@@ -74,7 +73,7 @@ A closed form does not read the validation pairs; a trained head chooses its epo
 
 
 def closed_form(align: Callable[..., Alignment], **settings: tuple[float, ...]) -> Fit:
-    """The fits of a closed form of images and texts, for all combinations of its settings."""
+    """Yield the fits of a closed form of images and texts, for all combinations of its settings."""
 
     def fit(train: Pairs, validation: Pairs, seed: int) -> Iterator[Fitted]:  # noqa: ARG001
         for values in product(*settings.values()):
@@ -85,7 +84,7 @@ def closed_form(align: Callable[..., Alignment], **settings: tuple[float, ...]) 
 
 
 def procrustes(images: Float32s, texts: Float32s) -> Alignment:
-    """The rotation that brings images nearest to their texts.
+    """Return the rotation that brings images nearest to their texts.
 
     Schönemann 1966: the R with R'R = I that minimises ``|X R - Y|`` is ``U V'`` of the singular value decomposition
     ``X'Y = U S V'``. X and Y are the features of the pairs, centred and divided by their lengths; the narrower ones get
@@ -181,7 +180,7 @@ def canonical(images: Float32s, texts: Float32s, ridge: float) -> Canonical:
 
 
 def fit_cca(train: Pairs, validation: Pairs, seed: int) -> Iterator[Fitted]:  # noqa: ARG001
-    """The cosine in canonical space, for every ridge and power."""
+    """Yield the cosine in canonical space, for every ridge and power."""
     for ridge in CCA_RIDGES:
         space = canonical(train.image_of_text, train.texts, ridge)
         for power in POWERS:
@@ -189,7 +188,7 @@ def fit_cca(train: Pairs, validation: Pairs, seed: int) -> Iterator[Fitted]:  # 
 
 
 def fit_csa(train: Pairs, validation: Pairs, seed: int) -> Iterator[Fitted]:  # noqa: ARG001
-    """The weighted cosine of CSA, for every ridge and number of dimensions."""
+    """Yield the weighted cosine of CSA, for every ridge and number of dimensions."""
     for ridge in CCA_RIDGES:
         space = canonical(train.image_of_text, train.texts, ridge)
         for dimensions in sorted({max(1, round(share * len(space.correlations))) for share in SHARES}):
@@ -197,7 +196,7 @@ def fit_csa(train: Pairs, validation: Pairs, seed: int) -> Iterator[Fitted]:  # 
 
 
 def canonical_cosine(space: Canonical, power: float) -> Alignment:
-    """The cosine of ``rho^p a`` and ``rho^p b``; p = 0 is the plain cosine.
+    """Return the cosine of ``rho^p a`` and ``rho^p b``; p = 0 is the plain cosine.
 
     Gong et al. 2014, A Multi-View Embedding Space for Modeling Internet Images, Tags, and Their Semantics.
     """
@@ -221,14 +220,14 @@ def weighted_cosine(space: Canonical, dimensions: int) -> Alignment:
 
 
 def fit_asif(train: Pairs, validation: Pairs, seed: int) -> Iterator[Fitted]:  # noqa: ARG001
-    """For every number of entries that are kept and every power."""
+    """Yield a fit for every number of kept entries and every power."""
     for kept in sorted({min(kept, len(train.texts)) for kept in KEPT}):
         for power in ASIF_POWERS:
             yield Fitted({"kept": kept, "power": power}, asif(train.image_of_text, train.texts, kept, power))
 
 
 def asif(images: Float32s, texts: Float32s, kept: int, power: int) -> Alignment:
-    """An item is described by how near it is to the training pairs; E is n.
+    """Return an item is described by how near it is to the training pairs; E is n.
 
     Norelli et al. 2022, ASIF: Coupled Data Turns Unimodal Models to Multimodal Without Training, algorithm 1. With
     (x_1, y_1) to (x_n, y_n) the features of the training pairs, of length 1:
@@ -245,7 +244,7 @@ def asif(images: Float32s, texts: Float32s, kept: int, power: int) -> Alignment:
 
 
 def relative(rows: Float32s, anchors: Float32s, kept: int, power: int) -> Float32s:
-    """The relative representation of rows (m, D): (m, n), of length 1.
+    """Return the relative representation of rows (m, D): (m, n), of length 1.
 
     Entries below 0 count as 0. Of entries equal to the k-th largest, all are kept.
     """

@@ -92,7 +92,7 @@ def compare_alignments(
 def _features(
     views: Sequence[FeatureStore], sentences: FeatureStore, pairing: Pairing, inputs: Sequence[str]
 ) -> dict[str, Features]:
-    """The features of each input: its images, and the texts with or without their words."""
+    """Return the features of each input: its images, and the texts with or without their words."""
     parts = {name: name.split("+") for name in inputs}
     texts = with_words = np.asarray(sentences["text"], np.float32)
     if any(WORDS in named for named in parts.values()):
@@ -106,7 +106,7 @@ def _features(
 def recall_tables(
     scores: pd.DataFrame, differences: pd.DataFrame, seconds: pd.DataFrame, baseline: str | None
 ) -> list[Table]:
-    """A table for each number of pairs: recalls in percent, differences to the baseline and processor time."""
+    """Return a table for each number of pairs: recalls in percent, differences to the baseline and processor time."""
     against = {(one["system"], one["pairs"], one["score"]): one for one in differences.to_dict("records")}
     tested = () if baseline is None else TESTED
     labels = [SCORES[score].label for score in COMPARED]
@@ -129,7 +129,7 @@ def recall_tables(
 
 
 def similarity_table(frame: pd.DataFrame) -> Table:
-    """How well the encoders fit each other before anything is fitted: a row for each image input."""
+    """Compare the encoders before anything is fitted: a row for each image input."""
     rows = [
         row(name, *(f"{value:.3f}" for value in values), f"{100 * matched:.1f}")
         for name, *values, matched in frame.itertuples(index=False, name=None)
@@ -139,7 +139,7 @@ def similarity_table(frame: pd.DataFrame) -> Table:
 
 
 def protocol(study: Study) -> str:
-    """How the numbers were made, in a paragraph."""
+    """Describe the protocol of the numbers in a paragraph."""
     images, captions = study.test_pool
     sentences = [
         f"Recall in percent on {images:,} test images with {captions:,} captions: mean and standard deviation over the "
@@ -162,7 +162,7 @@ def protocol(study: Study) -> str:
 
 
 def largest_study(name: str, scores: pd.DataFrame) -> Table:
-    """The recalls of an alignment with the most pairs: the mean over the seeds.
+    """Return the recalls of an alignment with the most pairs: the mean over the seeds.
 
     Args:
         scores: a row for each fit, as in ``scores.csv``.

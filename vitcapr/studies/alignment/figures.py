@@ -16,7 +16,7 @@ _SIMILARITY = "calibrated kNN"
 
 
 def alignment_curve(scores: pd.DataFrame) -> Figure:
-    """The learning curve of a study of alignments from its scores.csv."""
+    """Return the learning curve of a study of alignments from its scores.csv."""
     recalls = scores.rename(columns={f"{direction}_recall_1": direction for direction in TITLES})
     systems = {str(system): runs for system, runs in recalls.groupby("system", sort=False)}
     images, captions = (f"{int(scores[name].iloc[0]):,} {name}" for name in ("images", "captions"))
@@ -26,7 +26,7 @@ def alignment_curve(scores: pd.DataFrame) -> Figure:
 
 @styled
 def heat_map(atlas: pd.DataFrame, captioners: pd.DataFrame) -> Figure:
-    """A row for each input, a panel for each text encoder, and one for the captioners.
+    """Return a row for each input, a panel for each text encoder, and one for the captioners.
 
     Args:
         atlas: see :func:`vitcapr.studies.alignment.atlas.read_atlas`.

@@ -62,7 +62,7 @@ FROM_CCA = ("cca_head", "cca_heads")
 
 
 def fit_head(name: str) -> Fit:
-    """The training of a head."""
+    """Return the training of a head."""
     return partial(_fit, HEADS[name], name in FROM_CCA)
 
 
@@ -121,7 +121,7 @@ def start_from_cca(train: Pairs, encoder: DualEncoder) -> None:
 
 
 def configured(recipe: Recipe, images: int) -> RetrieverConfig:
-    """The retriever of a recipe for so many training images.
+    """Return the retriever of a recipe for so many training images.
 
     Few images make small batches and more epochs, so that a training has at least 75 steps.
     """

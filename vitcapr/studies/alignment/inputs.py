@@ -30,14 +30,14 @@ WORD_DIMENSIONS = 512
 
 
 class Features(NamedTuple):
-    """What a family is fitted to: images (N, Di) and texts (M, Dt), the rows of two stores."""
+    """Rows of two stores to which a family is fitted: images (N, Di) and texts (M, Dt)."""
 
     images: Float32s
     texts: Float32s
 
 
 def image_inputs(views: Sequence[FeatureStore], parts: Sequence[str]) -> Float32s:
-    """One vector an image: CLS, the mean of the patches, or several of them side by side.
+    """Return one vector an image: CLS, the mean of the patches, or a concatenation of several.
 
     Args:
         views: stores of the same images, the plain one first.
@@ -63,7 +63,7 @@ def image_inputs(views: Sequence[FeatureStore], parts: Sequence[str]) -> Float32
 
 
 def pairs_of(images: Float32s, texts: Float32s, pairing: Pairing, split: str, drawn: int | None, seed: int) -> Pairs:
-    """The pairs of a split, or so many captions of it with their images.
+    """Return the pairs of a split, or so many captions of it with their images.
 
     Args:
         drawn: number of captions to sample; with the same seed, a larger sample contains the smaller one. None: all.

@@ -19,7 +19,7 @@ _INPUTS = re.compile(rf"{_ARRAY}(\+{_ARRAY})*(\+views)?(\+words)?")
 
 
 class StudyConfig(Section):
-    """What a study compares; the options of ``vitcapr align``."""
+    """Inputs of a study; the options of ``vitcapr align``."""
 
     inputs: list[str] = Field(["cls"], min_length=1)
     """Image features: cls, patches (their mean) or cls+patches; cls_6 and patches_6 are those of layer 6, if the store

@@ -1,4 +1,4 @@
-"""How well two encoders fit each other before anything is trained, by which a pair of encoders or a layer is chosen.
+"""Similarity of two encoders before training, for the choice of an encoder or a layer.
 
 Kornblith et al. 2019, Similarity of Neural Network Representations Revisited, with linear kernels and centred features
 X (n, Dx) and Y (n, Dy) of the same n items:
@@ -51,7 +51,9 @@ def similarity(base: Pairs, held_out: Pairs) -> dict[str, float]:
 
 
 def mutual_neighbours(x: Float32s, y: Float32s, k: int, orders: Iterable[npt.NDArray[np.int64]]) -> Float64s:
-    """The mean share of its k nearest items by cosine that an item has in both spaces, for each order of the second.
+    """Return the mean share of common neighbours of an item in both spaces, for each order of the second.
+
+    Neighbours are the k nearest items by cosine.
 
     Args:
         x, y: (n, Dx) and (n, Dy), features of the same items.

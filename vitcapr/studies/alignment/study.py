@@ -70,7 +70,7 @@ class Selection(NamedTuple):
 
 
 def choose(fit: Fit, train: Pairs, validation: Pairs, seed: int) -> Selection:
-    """The candidate with the largest sum of recalls on the validation pairs, of equal ones the first."""
+    """Return the candidate with the largest sum of recalls on the validation pairs, of equal ones the first."""
     start = process_time()
     tried = (
         (_validation_rsum(alignment, validation), settings, alignment)
@@ -86,13 +86,13 @@ def _validation_rsum(alignment: Alignment, pairs: Pairs) -> float:
 
 
 def retrieval_measures(embeddings: Embeddings) -> dict[str, Measure]:
-    """The retrieval scores of embeddings, whose dot products are the scores."""
+    """Return the retrieval scores of embeddings, whose dot products are the scores."""
     owners = CaptionOwners.of(embeddings.caption_image, len(embeddings.images))
     return measures(rank_matches(embeddings.images, embeddings.captions, owners.caption_image), owners)
 
 
 def embedded(alignment: Alignment, pairs: Pairs) -> Embeddings:
-    """The pairs as points of the shared space; the rows are those of ``pairs``."""
+    """Return the pairs as points of the shared space; the rows are those of ``pairs``."""
     rows = np.arange(len(pairs.images), dtype=np.int32), np.arange(len(pairs.texts), dtype=np.int32)
     owner = pairs.caption_image.astype(np.int32)
     return Embeddings(alignment.images(pairs.images), alignment.texts(pairs.texts), *rows, owner)
@@ -100,7 +100,7 @@ def embedded(alignment: Alignment, pairs: Pairs) -> Embeddings:
 
 @dataclass(frozen=True)
 class Study:
-    """What is fitted and scored.
+    """Inputs and settings of the fits and of their scores.
 
     Attributes:
         inputs: the features by the name of the inputs.
@@ -132,7 +132,7 @@ class Study:
         return self._named(BASELINE, inputs[0]) if inputs else None
 
     def runs(self, sizes: Sequence[int], seeds: int, reporter: Reporter) -> Iterator[dict[str, Any]]:
-        """Every system on every number of pairs, with every seed.
+        """Yield every system on every number of pairs, with every seed.
 
         The seed draws the pairs and, for a trained head, the first weights. A closed form on all pairs has one run.
 
@@ -171,7 +171,7 @@ class Study:
     def _scored(
         self, chosen: Selection, train: Pairs, held_out: Mapping[str, Pairs]
     ) -> Iterator[tuple[str, dict[str, Setting], dict[str, Measure]]]:
-        """The end of the name, the settings and the scores on the test pairs; then the same with a query bank."""
+        """Yield the end of the name, the settings and the scores on the test pairs; then the same with a query bank."""
         test = embedded(chosen.alignment, held_out["test"])
         yield "", chosen.settings, retrieval_measures(test)
         if self.query_bank:
@@ -185,8 +185,9 @@ class Study:
 
 
 def score_frame(runs: pd.DataFrame, images: int, captions: int) -> pd.DataFrame:
-    """A row for each run: ``system, pairs, seed``, the test scores by name, ``validation_rsum, settings, images,
-    captions``.
+    """Return a row for each run, with test scores by name.
+
+    The columns are ``system, pairs, seed``, the scores, ``validation_rsum, settings, images, captions``.
 
     Recalls are fractions; ``settings`` is JSON; ``images`` and ``captions`` are the numbers of the test split.
 
@@ -199,7 +200,7 @@ def score_frame(runs: pd.DataFrame, images: int, captions: int) -> pd.DataFrame:
 
 
 def interval_frame(runs: pd.DataFrame, samples: int) -> pd.DataFrame:
-    """A row for each family, inputs, number of pairs and score: its mean over the seeds, with an interval.
+    """Return a row for each family, inputs, number of pairs and score: its mean over the seeds, with an interval.
 
     Columns: ``family, inputs, pairs, score, value, low, high``. The interval resamples the test images.
     """
@@ -212,7 +213,7 @@ def interval_frame(runs: pd.DataFrame, samples: int) -> pd.DataFrame:
 
 
 def difference_frame(runs: pd.DataFrame, baseline: str | None, samples: int) -> pd.DataFrame:
-    """A row for each system, number of pairs and score: the difference to the baseline on the same test images.
+    """Return a row for each system, number of pairs and score: the difference to the baseline on the same test images.
 
     Columns: ``system, pairs, score, difference, low, high, p_value``. A score is the mean over the seeds; the interval
     and the test resample the test images (:func:`vitcapr.metrics.bootstrap.compare`).
@@ -230,7 +231,7 @@ def difference_frame(runs: pd.DataFrame, baseline: str | None, samples: int) -> 
 
 
 def seed_mean(runs: Iterable[Mapping[str, Measure]], score: str) -> Measure:
-    """The measure whose value is the mean over the measures of runs on the same test images."""
+    """Return the measure whose value is the mean over the measures of runs on the same test images."""
     each = [measures[score] for measures in runs]
     statistics = np.mean([measure.statistics for measure in each], axis=0)
     return Measure(statistics, each[0].aggregate, each[0].n)

@@ -40,7 +40,7 @@ class Audit:
         write_text(page, self._page())
 
     def _with_ids(self) -> Iterator[pd.DataFrame]:
-        """A row group at a time, with the ids and with the oddities as one text."""
+        """Yield a row group at a time, with the ids and with the oddities as one text."""
         ids = {
             f"better_{kind}": table.column(f"{kind}_id")
             for kind, table in (("image", self.data.image_table), ("caption", self.data.caption_table))
@@ -54,7 +54,7 @@ class Audit:
             yield part.join(own.drop(columns=["image_row", "held_out", *ODD]))
 
     def _page(self) -> str:
-        """The counts, the most suspicious captions with their pictures, and the leaks side by side."""
+        """Return the counts, the most suspicious captions with their pictures, and the leaks side by side."""
         from jinja2 import Environment
 
         worst = self.captions.nsmallest(SHOWN, "rank")
@@ -125,7 +125,7 @@ def _counts(captions: pd.DataFrame, share: suspicion.Share, leaks: pd.DataFrame,
 
 
 def _picture(source: ImageSource, path: str | None) -> str:
-    """A thumbnail for ``src``; empty without a file."""
+    """Return a thumbnail for ``src``; empty without a file."""
     if path is None:
         return ""
     try:

@@ -48,7 +48,7 @@ _SCRIPTS = {
 
 
 def caption_facts(parts: Iterable[pd.DataFrame], longest: float) -> pd.DataFrame:
-    """A row for each caption: ``image_row``, ``held_out``, and whether it is odd in each of the ways of ``ODD``.
+    """Return a row for each caption: ``image_row``, ``held_out``, and whether it is odd in each of the ways of ``ODD``.
 
     Args:
         parts: tables with the columns ``image_row, split, language, text``.
@@ -80,7 +80,7 @@ def _facts_of_words(part: pd.DataFrame, longest: float) -> pd.DataFrame:
 
 
 def is_foreign(words: list[str], language: str) -> bool:
-    """Whether most letters of a caption are of another script than that of its language."""
+    """Return whether most letters of a caption are of another script than that of its language."""
     letters = [letter for word in words for letter in word if letter.isalpha()]
     expected = _SCRIPTS.get(language.lower().partition("-")[0], ("LATIN",))
     return 2 * sum(_script(letter) in expected for letter in letters) < len(letters)
@@ -92,8 +92,11 @@ def _script(letter: str) -> str:
 
 
 def image_leaks(data: Manifest, vectors: FeatureArray) -> tuple[pd.DataFrame, int]:
-    """A row for each pair of images: ``leak, first, second, cosine, first_split, second_split``; and the number of
-    held-out images that were compared with those of other splits."""
+    """Return a row for each pair of similar images, and the number of compared held-out images.
+
+    The columns are ``leak, first, second, cosine, first_split, second_split``. Held-out images are compared with those
+    of other splits.
+    """
     similar, compared = nearly_equal(data.image_table.column("split").to_numpy(str), vectors)
     pairs = [(EQUAL, *pair) for pair in equal_images(data.image_table.column("sha256"), vectors)]
     leaks = pd.DataFrame([*pairs, *((NEAR, *pair) for pair in similar)], columns=["leak", "first", "second", "cosine"])
@@ -117,7 +120,7 @@ def equal_images(sha256: "pd.Series[str]", vectors: FeatureArray) -> Pairs:
 
 
 def nearly_equal(splits: NDArray[np.str_], vectors: FeatureArray) -> tuple[Pairs, int]:
-    """For each held-out image, the image of another split that is most like it, if it is nearly equal.
+    """Return the most similar image of another split for each held-out image, if it is nearly equal.
 
     Vectors are compared about their mean, as networks give all images a large common part.
 

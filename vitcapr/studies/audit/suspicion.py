@@ -1,4 +1,4 @@
-"""How suspicious each caption is, and each caption with an image that is drawn at random: the null.
+"""Suspicion of each caption, and of each caption with a random image, which is the null distribution.
 
 Two ridge regressions say which caption is expected of an image, and which image of a caption. Image and caption are
 scored by up to three cosines: of the caption and the expected one, of the image and the expected one, and, if every
@@ -46,7 +46,10 @@ _Z, _BINS = 1.96, 1000
 
 
 class Suspicion(NamedTuple):
-    """Of M captions; rows of the image and caption among the rivals that fit better than the own ones, or -1: (M,)."""
+    """Suspicion of M captions.
+
+    Rows of the image and the caption among the rivals that fit better than the own ones, or -1: (M,).
+    """
 
     pairs: Points
     null: Points
@@ -56,9 +59,11 @@ class Suspicion(NamedTuple):
 
 @dataclass(frozen=True)
 class PairedStores:
-    """Attributes:
-    images, texts: (N, Dx) and (M, Dy), vectors of a store.
-    counts: (N,) number of captions of each image; they are in the order of the images.
+    """Paired vectors of two stores.
+
+    Attributes:
+        images, texts: (N, Dx) and (M, Dy), vectors of a store.
+        counts: (N,) number of captions of each image; they are in the order of the images.
     """
 
     images: FeatureArray
@@ -71,13 +76,13 @@ class PairedStores:
         return np.array_split(np.arange(number), min(number, self.counts.sum() // _CHUNK + 1))
 
     def read(self, images: Rows) -> tuple[Floats, Floats, Rows]:
-        """Of each caption of these images, the vector of the image and its own; and the numbers of their captions."""
+        """Return the vectors of the image and of each caption of these images, and the captions' numbers."""
         counts = self.counts[images]
         vectors = np.repeat(self.images.gather(images), counts, axis=0), self.texts.gather(self.captions(images))
         return vectors[0].astype(np.float64), vectors[1].astype(np.float64), counts
 
     def captions(self, images: Rows) -> Rows:
-        """The rows of the captions of these images."""
+        """Return the rows of the captions of these images."""
         counts = self.counts[images]
         first = (np.cumsum(self.counts) - self.counts)[images]
         return np.repeat(first - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
@@ -102,9 +107,11 @@ class Ridge(NamedTuple):
 
     @classmethod
     def fit(cls, xx: Floats, xy: Floats, ridge: float) -> "Ridge":
-        """Args:
-        xx, xy: the moments X'X and X'Y; ``xx[0, 0]`` is the number of pairs.
-        ridge: in units of the mean variance of the predictors.
+        """Fit a ridge regression.
+
+        Args:
+            xx, xy: the moments X'X and X'Y; ``xx[0, 0]`` is the number of pairs.
+            ridge: in units of the mean variance of the predictors.
         """
         number, mean = xx[0, 0], xx[0, 1:] / xx[0, 0]
         variance = np.diag(xx)[1:] / number - mean**2
@@ -138,7 +145,9 @@ class _Fit(NamedTuple):
     siblings: bool
 
     def points(self, images: Floats, texts: Floats, counts: Rows) -> tuple[Points, Points]:
-        """Of each pair that :meth:`PairedStores.read` gives, the point of its image and that of its caption: (m, E).
+        """Return the points (m, E) of the image and of the caption of each pair.
+
+        :meth:`PairedStores.read` gives the pairs.
 
         Their dot product is the score. With siblings, the point of the image differs from caption to caption.
         """
@@ -156,8 +165,10 @@ class _Fit(NamedTuple):
 
 
 class _Rivals(NamedTuple):
-    """Pairs of R images and one caption of each: points (R, E), their rows, and the mean score of the best captions
-    with each image."""
+    """Pairs of R images and one caption of each.
+
+    They have points (R, E), rows, and the mean score of the best captions with each image.
+    """
 
     images: Points
     texts: Points
@@ -167,7 +178,7 @@ class _Rivals(NamedTuple):
 
 
 def measure(stores: PairedStores, rivals: int = RIVALS, advance: Callable[[int], None] = lambda _: None) -> Suspicion:
-    """The suspicion of every caption.
+    """Return the suspicion of every caption.
 
     Args:
         rivals: images that are drawn, and captions, one of each.
@@ -243,7 +254,7 @@ class Share(NamedTuple):
 
 
 def wrong_share(pairs: Numbers, null: Numbers, groups: Rows) -> Share:
-    """The share of wrong pairs.
+    """Return the share of wrong pairs.
 
     Args:
         groups: (M,) the image of each caption; captions of one image are not independent.
@@ -257,8 +268,10 @@ def wrong_share(pairs: Numbers, null: Numbers, groups: Rows) -> Share:
 
 
 def share_of(flags: NDArray[np.bool_], groups: Rows) -> Share:
-    """The share of captions with a flag; Wilson's interval, with the number of captions that would vary as much if they
-    were independent."""
+    """Return the share of captions with a flag, with Wilson's interval.
+
+    The interval counts as many captions as would vary as much if they were independent.
+    """
     number, share = len(flags), float(flags.mean())
     sums = np.bincount(groups, flags - share)
     variance = float(np.square(sums).sum()) / number**2

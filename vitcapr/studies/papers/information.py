@@ -54,7 +54,7 @@ def embedding_information(embedded: Embeddings) -> dict[str, float]:
 
 
 def histogram_entropy(vectors: Array) -> float:
-    """The entropy of one feature's values in bits, the mean over the features: at most 5, for 32 bins.
+    """Return the entropy of one feature's values in bits, the mean over the features: at most 5, for 32 bins.
 
     Each feature's range is cut into equal bins; counts become shares without a correction. It does not see
     the scale of a feature, nor whether features repeat one another.

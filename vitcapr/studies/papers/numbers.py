@@ -29,7 +29,7 @@ class _Closed(BaseModel):
 
 
 class Number(_Closed):
-    """One printed number: the characters of the source, and what they are.
+    """A printed number: the characters of the source, and their meaning.
 
     Attributes:
         notes: keys of the notes that say why it is not comparable.
@@ -46,7 +46,7 @@ class Number(_Closed):
 
     @property
     def value(self) -> float:
-        """In this project's units: fractions, and ranks."""
+        """Value in this project's units: fractions, and ranks."""
         number = Decimal(self.printed)
         return float(number.scaleb(-2) if self.unit == "percent" else number)
 
@@ -72,7 +72,7 @@ class PublishedRow(_Closed):
     @model_validator(mode="before")
     @classmethod
     def _the_row_says_it_once(cls, row: dict[str, Any]) -> dict[str, Any]:
-        """The row's unit is that of every number that has none of its own."""
+        """Return the row's unit is that of every number that has none of its own."""
         unit = {"unit": row.get("unit")}
         numbers = {metric: one if isinstance(one, dict) else {"printed": one} for metric, one in row["values"].items()}
         numbers = {metric: unit | one for metric, one in numbers.items()}
@@ -115,7 +115,7 @@ class Published(_Closed):
 
 
 def read_published(paper: str) -> Published:
-    """The paper's numbers.
+    """Return the paper's numbers.
 
     Raises:
         UserError: no numbers of such a paper are here.

@@ -16,7 +16,7 @@ STEP_PAIRS = 20
 
 
 class Claim(NamedTuple):
-    """One line of the table; ``here`` is None where it takes a training to know."""
+    """A line of the table; ``here`` is None where only a training could tell."""
 
     what: str
     paper: str
@@ -26,7 +26,7 @@ class Claim(NamedTuple):
 
 
 def base64_bytes(content: int) -> int:
-    """The length of ``content`` bytes in Base64: 4 characters for every 3 begun."""
+    """Return the length of ``content`` bytes in Base64: 4 characters for every 3 begun."""
     return -(-content // 3) * 4
 
 
@@ -66,7 +66,7 @@ def length_claim(words: Sequence[int], language: str) -> Claim:
 
 
 def base64_claims(pictures: Sequence[tuple[int, int]]) -> list[Claim]:
-    """What Base64 does to the bytes of pictures: of each, those of its file and of its raw pixels."""
+    """Return claims about Base64: its effect on the bytes of picture files and of raw pixels."""
     files, raw = map(sum, zip(*pictures, strict=True))
     encoded, raw_encoded = (sum(map(base64_bytes, sizes)) for sizes in zip(*pictures, strict=True))
     return [

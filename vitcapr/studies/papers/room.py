@@ -22,7 +22,7 @@ def _information(experiment: Any) -> list[str]:
 
 
 def followed_paper(config: Any) -> str | None:
-    """The paper that an experiment follows."""
+    """Return the paper that an experiment follows."""
     paper: str | None = config.run.paper
     return paper
 

@@ -1,4 +1,4 @@
-"""How the systems of a paper and of this build were trained, in words."""
+"""Training set-ups of the systems of a paper and of this build, in words."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -55,7 +55,7 @@ each value."""
 
 
 def read_training_setup(card: Path) -> dict[str, str]:
-    """A trained model's set-up in words, from its card; the folder's name is the model's.
+    """Return a trained model's set-up in words, from its card; the folder's name is the model's.
 
     Raises:
         UserError: the file is missing or is not the card of a captioner, a retriever or a fine-tuned dual encoder.
@@ -76,7 +76,7 @@ def read_training_setup(card: Path) -> dict[str, str]:
 
 
 def value_at(values: Any, key: str) -> Any:
-    """The value at a dotted key; names may hold dots, and ``*`` gives the values of all entries of a list.
+    """Return the value at a dotted key; names may hold dots, and ``*`` gives the values of all entries of a list.
 
     >>> value_at({"rate_0.1": {"phases": [{"epochs": 1}, {"epochs": 2}]}}, "rate_0.1.phases.*.epochs")
     [1, 2]
@@ -116,7 +116,7 @@ def _shown(value: Any) -> str:
 
 
 def training(published: Published, setups: Sequence[Mapping[str, str]]) -> Table:
-    """The paper's training set-ups, then those of this build's models."""
+    """Return the paper's training set-ups, then those of this build's models."""
     printed = [("paper", one["where"], one) for one in published.training_setups]
     built = [(BUILD, "card.json", one) for one in setups]
     lines = [

@@ -28,7 +28,7 @@ class ScoreRange(NamedTuple):
 
 @dataclass(frozen=True)
 class BuildRow:
-    """One system of this build on one split of its data set: all its scores.
+    """All scores of one system of this build on one split of its data set.
 
     Attributes:
         key: ``model/decoding``, or the retriever's name; empty for chance.
@@ -45,7 +45,10 @@ class BuildRow:
 
 
 def build_rows(summary: pd.DataFrame) -> list[BuildRow]:
-    """The rows of an experiment's summary by system, in its order; mean BLEU is added, folds and chance come apart."""
+    """Return the rows of an experiment's summary by system, in its order.
+
+    Mean BLEU is added, and folds and chance become rows of their own.
+    """
     rows: list[BuildRow] = []
     for (dataset, split, model, decoding), part in summary.groupby(
         ["dataset", "split", "model", "decoding"], sort=False
@@ -77,7 +80,7 @@ def _ending(scores: Mapping[str, ScoreRange], ending: str) -> dict[str, ScoreRan
 
 
 def seed_average(builds: Sequence[BuildRow], systems: Mapping[str, str]) -> list[BuildRow]:
-    """The rows with one for each system of several trainings: the means, with a standard deviation each way.
+    """Return the rows with one for each system of several trainings: the means, with a standard deviation each way.
 
     It stands where the first of them stood. A score that one of them lacks is left out.
 
@@ -107,8 +110,10 @@ def seed_average(builds: Sequence[BuildRow], systems: Mapping[str, str]) -> list
 
 
 def side_by_side(name: str, published: Published, builds: Sequence[BuildRow]) -> Table:
-    """One table of scores: each row of the paper with this build's under it, further rows of this build, then the
-    literature's."""
+    """Return a table of scores: each row of the paper with this build's under it, then further rows.
+
+    Further rows of this build come before those of the literature.
+    """
     asked = published.tables[name]
     notes = Notes()
     eligible = [row for row in builds if row.scores.keys() & set(asked.metrics)]
@@ -146,12 +151,12 @@ def side_by_side(name: str, published: Published, builds: Sequence[BuildRow]) ->
 
 
 def headings(metrics: Sequence[str]) -> tuple[str, ...]:
-    """Of the cells of :func:`published_line` and :func:`build_line`."""
+    """Return the headings of the cells of :func:`published_line` and :func:`build_line`."""
     return "source", "system", *(COLUMNS[metric].label for metric in metrics), "from"
 
 
 def caption(published: Published, asked: PublishedTable, shown: Iterable[BuildRow]) -> str:
-    """The caption that explains the numbers of the table, with the protocols of this build."""
+    """Return the caption that explains the numbers of the table, with the protocols of this build."""
     unscaled = "bits" if any("information" in metric for metric in asked.metrics) else "lengths and ranks"
     parts = [f"Scores times 100, {unscaled} as they are; in parentheses 95 % intervals, by resampling images."]
     protocols = dict.fromkeys(
@@ -172,14 +177,14 @@ def caption(published: Published, asked: PublishedTable, shown: Iterable[BuildRo
 
 
 def _system(key: str) -> str:
-    """A retriever may be called "paper": what it is stands before its name."""
+    """Return a retriever may be called "paper": what it is stands before its name."""
     return key if "/" in key or not key else f"retriever {key}"
 
 
 def published_line(
     row: PublishedRow, metrics: Sequence[str], words: Mapping[str, str], notes: Notes
 ) -> tuple[Cell, ...]:
-    """A row's cells: source, system, the metrics, and where it is from."""
+    """Return a row's cells: source, system, the metrics, and where it is from."""
 
     def marks(keys: Iterable[str]) -> tuple[int, ...]:
         return tuple(notes.number(words[key]) for key in keys)
@@ -194,7 +199,10 @@ def published_line(
 def build_lines(
     shown: Sequence[BuildRow], metrics: Sequence[str], dataset: str
 ) -> Callable[[BuildRow], tuple[Cell, ...]]:
-    """From a row to its cells, as :func:`published_line`; with another data set and, among several, with its split."""
+    """Return a function from a row to its cells, as :func:`published_line`.
+
+    Another data set is named, and the split if there are several.
+    """
     several = len({row.split for row in shown}) > 1
 
     def line(row: BuildRow) -> tuple[Cell, ...]:

@@ -59,7 +59,7 @@ def paper_tables(
     cards: Sequence[Path],
     ranks: Sequence[Path],
 ) -> list[Table]:
-    """The tables of a paper in the order of its page.
+    """Return the tables of a paper in the order of its page.
 
     Args:
         systems: see :func:`~vitcapr.studies.papers.side_by_side.seed_average`.
@@ -77,7 +77,7 @@ def paper_tables(
 
 
 def beside_the_paper(paper: str, tables: Sequence[Table]) -> PageSection:
-    """The tables that hold scores of the paper and of this build side by side, for the first page."""
+    """Return the tables that hold scores of the paper and of this build side by side, for the first page."""
     published = read_published(paper)
     scores = [table for table in tables if table.name in published.tables]
     scored = [{line[0].text for line in t.rows if any(cell.text != NOTHING for cell in line[2:-1])} for t in scores]
@@ -103,7 +103,7 @@ def write_paper_tables(
 
 
 def published_numbers(published: Published) -> pd.DataFrame:
-    """Every published score, as printed and in this project's units: tidy, a row a number."""
+    """Return every published score, as printed and in this project's units: tidy, a row a number."""
     rows = []
     for table, each, metric, number in published.numbers():
         notes = " ".join(published.notes[key] for key in dict.fromkeys((*number.notes, *each.notes)))
@@ -125,12 +125,12 @@ def other_numbers(published: Published) -> Table:
 
 
 def read_ranks(paths: Sequence[Path]) -> Measured:
-    """The scores by image of ``.../<retriever>/<split>/ranks.npz``."""
+    """Return the scores by image of ``.../<retriever>/<split>/ranks.npz``."""
     return {(path.parent.parent.name, path.parent.name): file_measures(RankFile.read(path)) for path in paths}
 
 
 def hard_negatives(published: Published, builds: Sequence[BuildRow], measured: Measured) -> Table:
-    """Retrievers by Recall@K; under each that has its like without hard negatives, what these changed.
+    """Return retrievers by Recall@K, each with the change that hard negatives made, where both are known.
 
     Args:
         measured: where it has both retrievers with the scores of their rows, the change has its paired interval.
@@ -172,7 +172,7 @@ def gains(published: Published, builds: Sequence[BuildRow]) -> Table:
     """
 
     def mean(key: str, *metrics: str, variant: str = "") -> float:
-        """On the validation split; NaN if it is not there."""
+        """Return the mean on the validation split; NaN if it is missing."""
         scores = [
             build.scores for build in builds if (build.key, build.split, build.variant) == (key, VALIDATION, variant)
         ]

@@ -1,4 +1,4 @@
-"""Compositional pairs: does a model prefer the true caption of an image to one with a word changed, added or moved?
+"""Compositional pairs: the true caption of an image, and one with a word changed, added or moved.
 
 Their files have the form of SugarCrepe (Hsieh et al. 2023). A captioner scores a caption by its log-likelihood, and by
 what remains of it without the text's own: Lin et al. 2023, "Revisiting the Role of Language Priors in Vision-Language
@@ -54,7 +54,7 @@ class FoilPair(NamedTuple):
 
 
 def read_foils(path: Path) -> list[FoilPair]:
-    """The pairs of a file; its name is the split.
+    """Return the pairs of a file; its name is the split.
 
     Raises:
         UserError: it is not of the form of SugarCrepe.
@@ -73,11 +73,13 @@ def read_foils(path: Path) -> list[FoilPair]:
 
 
 class Preferences(NamedTuple):
-    """Attributes:
-    accuracies: a row for each scorer and split, and for ``all``: ``scorer, split, accuracy, low, high, pairs, images,
-        same_words, order_blind``. ``order_blind`` is the best accuracy of a model that ignores the order of words.
-    differences: a row for each split and two scorers, of ``scorer`` less ``other``: ``split, scorer, other, difference,
-        low, high, p_value``.
+    """Preferences of scorers among pairs.
+
+    Attributes:
+        accuracies: a row for each scorer and split, and for ``all``: ``scorer, split, accuracy, low, high, pairs,
+            images, same_words, order_blind``. ``order_blind`` is the best accuracy of a model that ignores word order.
+        differences: a row for each split and two scorers, of ``scorer`` less ``other``: ``split, scorer, other,
+            difference, low, high, p_value``.
     """
 
     accuracies: pd.DataFrame
@@ -85,7 +87,7 @@ class Preferences(NamedTuple):
 
 
 def score_foils(pairs: Sequence[FoilPair], scores: Mapping[str, Array], samples: int, seed: int) -> Preferences:
-    """How often a caption has a higher score than its foil; a tie counts one half.
+    """Return the share of captions with a higher score than their foils; a tie counts one half.
 
     The 95 % intervals and the paired test resample the images with all their pairs.
 
@@ -117,13 +119,16 @@ def score_foils(pairs: Sequence[FoilPair], scores: Mapping[str, Array], samples:
 
 
 def cosines(embed_images: Embed, embed_texts: Embed, images: Sequence[str], captions: Sequence[str]) -> Array:
-    """The cosine of each image and its caption, by a retriever or an alignment, whose vectors have length 1: (n,)."""
+    """Return the cosine of each image and its caption, by a retriever or an alignment: (n,).
+
+    Their vectors have length 1.
+    """
     vectors = embed_once(embed_images, images), embed_texts(captions)
     return np.asarray(np.einsum("nd,nd->n", *(each.astype(np.float64) for each in vectors)))
 
 
 def embed_once(embed: Embed, entries: Sequence[str]) -> Array:
-    """The vectors of the entries, computed once for equal ones: (n, D)."""
+    """Return the vectors of the entries, computed once for equal ones: (n, D)."""
     different, place = np.unique(entries, return_inverse=True)
     return embed(different.tolist())[place]
 
@@ -160,11 +165,11 @@ class LikelihoodScorer:
         return scores
 
     def knows(self, caption: str) -> bool:
-        """Whether the captioner has every word of the caption."""
+        """Return whether the captioner has every word of the caption."""
         return all(pieces and self.words.index.keys() >= set(pieces) for pieces in self._cut(caption))
 
     def _cut(self, caption: str) -> list[list[str]]:
-        """The pieces of each word; the word itself where a captioner knows words."""
+        """Return the pieces of each word; the word itself where a captioner knows words."""
         recipe = self.words.recipe.get("text", self.words.recipe)
         words = words_of(caption, **recipe["normalise"])
         return [self._pieces.cut([word]) if self.words.rows else [word] for word in words]
@@ -174,15 +179,17 @@ class LikelihoodScorer:
         return Pieces(**self.words.recipe["language_model"])
 
     def without_image(self, images: Sequence[str], captions: Sequence[str]) -> Array:
-        """The log of the mean likelihood of each caption over the images: what the captioner expects of a caption
-        before it sees one."""
+        """Return the log of the mean likelihood of each caption over the images.
+
+        This is the captioner's expectation of the caption before it sees an image.
+        """
         each = [self([image] * len(captions), captions) for image in images]
         return np.asarray(np.logaddexp.reduce(each, axis=0) - np.log(len(images)))
 
     def scores(
         self, name: str, images: Sequence[str], captions: Sequence[str], blind: Array | None, alpha: float, seed: int
     ) -> dict[str, Array]:
-        """log P(t|i) of the captions t, log P(t) without an image, and log P(t|i) / P(t)^alpha, each (n,).
+        """Log P(t|i) of the captions t, log P(t) without an image, and log P(t|i) / P(t)^alpha, each (n,).
 
         Args:
             name: of the captioner; begins the names of the scores.

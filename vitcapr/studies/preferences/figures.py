@@ -45,7 +45,7 @@ def draw_agreement(agreements: Agreement) -> Figure:
 
 @styled
 def draw_foils(accuracies: pd.DataFrame) -> Figure:
-    """The accuracy of each scorer on each split in percent, with the 95 % intervals; a line at chance."""
+    """Return the accuracy of each scorer on each split in percent, with the 95 % intervals; a line at chance."""
     names = list(dict.fromkeys(accuracies["split"]))[::-1]
     frame = accuracies.rename(columns={"accuracy": "value"})
     series = {str(scorer): rows.set_index("split") for scorer, rows in frame.groupby("scorer", sort=False)}
@@ -57,7 +57,7 @@ def draw_foils(accuracies: pd.DataFrame) -> Figure:
 
 
 def _rows(names: Sequence[str], series: Mapping[str, pd.DataFrame]) -> tuple[Figure, Axes]:
-    """A row a name from below; frames have ``value, low, high`` by name."""
+    """Return a row a name from below; frames have ``value, low, high`` by name."""
     height = 0.9 + max(_LEAST, _EACH * len(series)) * len(names)
     figure = new_figure(1.5 * COLUMN_WIDTH, height)
     axes = figure.subplots()

@@ -1,4 +1,4 @@
-"""How well metrics agree with human judgments of captions: Kendall's tau, with intervals over the images.
+"""Agreement of metrics with human judgments of captions: Kendall's tau, with intervals over the images.
 
 The judgments are those of Flickr8k (Hodosh et al., Framing Image Description as a Ranking Task, 2013).
 """
@@ -13,21 +13,18 @@ import pandas as pd
 from scipy.stats import kendalltau
 
 from vitcapr.data.flickr8k import parse_token_file
-from vitcapr.encoders.sentence_vectors import SentenceVectors
 from vitcapr.errors import UserError
 from vitcapr.files import read_text
 from vitcapr.formats.records import reading
 from vitcapr.metrics.bootstrap import NOT_TESTED, Array, percentiles, verdict
-from vitcapr.metrics.similarity import CaptionSimilarity, clip_scores
+from vitcapr.metrics.similarity import clip_scores
 from vitcapr.studies.preferences.compositional import Embed, embed_once
 
 VARIANTS = ("b", "c")
-COMBINED = ("retriever", "sentence_similarity", "bert_score_f1")
-"""Scores by vectors, which are trained on no judgment; that of the retriever reads no reference."""
 
 
 class Judgment(NamedTuple):
-    """What people said about a candidate caption of an image; the caption may be another image's.
+    """Human judgment of a candidate caption of an image; the caption may be another image's.
 
     Attributes:
         image_id: the image that was shown.
@@ -130,8 +127,9 @@ def drop_candidates(judgments: Sequence[Judgment], corpus: Corpus) -> JudgedCapt
 
 
 def drop_references(judgments: Sequence[Judgment], corpus: Corpus) -> JudgedCaptions:
-    """Keep all candidates, and take those that are judged out of the references of their image: the protocol of
-    Flickr8k-CF.
+    """Keep all candidates, and remove judged captions from the references of their image.
+
+    This is the protocol of Flickr8k-CF.
 
     A caption that was judged for an image is no reference of this image, for any of its candidates. Source: Hessel et
     al. 2021, CLIPScore, the code of appendix A.
@@ -161,10 +159,12 @@ def _judged(
 
 
 class Agreement(NamedTuple):
-    """Attributes:
-    taus: a row for each metric and variant: ``metric, variant, tau, low, high, n``.
-    differences: a row for each variant and two metrics, of ``metric`` less ``other``: ``variant, metric, other,
-        difference, low, high, p_value, verdict``.
+    """Agreement of metrics with people.
+
+    Attributes:
+        taus: a row for each metric and variant: ``metric, variant, tau, low, high, n``.
+        differences: a row for each variant and two metrics, of ``metric`` less ``other``: ``variant, metric, other,
+            difference, low, high, p_value, verdict``.
     """
 
     taus: pd.DataFrame
@@ -181,6 +181,9 @@ def agreement(scores: Mapping[str, Array], judgments: Sequence[Judgment], sample
     plus one sample.
     """
     ratings = np.concatenate([one.ratings for one in judgments])
+    if (ratings == ratings[0]).all():
+        what = f"the {len(ratings)} ratings are all {ratings[0]:g}, so no metric can agree with them"
+        raise UserError(what, remedy="give ratings that differ")
     candidate = np.repeat(np.arange(len(judgments)), [len(one.ratings) for one in judgments])
     images = pd.factorize(np.array([one.image_id for one in judgments]))[0][candidate]
     by_image = np.split(np.argsort(images, kind="stable"), np.cumsum(np.bincount(images))[:-1])
@@ -214,16 +217,8 @@ def _p_value(differences: Array) -> float:
     return min(1.0, 2 * (1 + fewer) / (1 + len(differences)))
 
 
-def encoder_scores(judged: JudgedCaptions, encoder: SentenceVectors, pool: str) -> tuple[dict[str, Array], list[str]]:
-    """``sentence_similarity`` and ``bert_score_f1`` of each candidate, (N,); and their protocol."""
-    compared = CaptionSimilarity(list(judged.captions.values()), list(judged.references.values()))
-    compared.by_sentences(encoder, pool)
-    compared.by_tokens(encoder, layer=None, idf=False)
-    return {name: compared.measures[name].per_image for name in COMBINED[1:]}, compared.protocol
-
-
 def retriever_scores(judged: JudgedCaptions, embed_texts: Embed, embed_images: Embed) -> dict[str, Array]:
-    """``retriever`` and ``ref_retriever``, both (N,): CLIPScore and RefCLIPScore with the retriever's vectors."""
+    """Return ``retriever`` and ``ref_retriever``, (N,): CLIPScore and RefCLIPScore by the retriever."""
     counts = [len(texts) for texts in judged.references.values()]
     references = [text for texts in judged.references.values() for text in texts]
     # Candidates share images and references: each is embedded once.
@@ -232,9 +227,3 @@ def retriever_scores(judged: JudgedCaptions, embed_texts: Embed, embed_images: E
     captions, others = np.split(texts, [len(counts)])
     scores = clip_scores(images, captions, others, np.repeat(np.arange(len(counts)), counts))
     return {"retriever": scores["clip_score"].per_image, "ref_retriever": scores["ref_clip_score"].per_image}
-
-
-def combined(scores: Mapping[str, Array]) -> Array:
-    """The mean of :data:`COMBINED`, each with mean 0 and deviation 1 over the candidates: (N,)."""
-    parts = [(scores[name] - scores[name].mean()) / scores[name].std() for name in COMBINED]
-    return np.asarray(np.mean(parts, axis=0))

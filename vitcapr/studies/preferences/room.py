@@ -1,4 +1,4 @@
-"""Preferences: do scores rank captions as people do, and true captions above foils?"""
+"""Preferences of scores: captions ranked as people rank them, true captions above foils."""
 
 from vitcapr.rooms import Room
 

@@ -75,7 +75,7 @@ def main(
 
 
 def _write(result: "StudyResult", output: Path) -> None:
-    """The tables as CSV and Markdown, and ``recall`` as PDF and PNG if there is a curve; print the tables."""
+    """Print the tables; write them as CSV and Markdown, and the curve ``recall`` as PDF and PNG if there is one."""
     from vitcapr.files import write_text
     from vitcapr.formats.terminal import print_listing
     from vitcapr.report.figures.style import save_figure

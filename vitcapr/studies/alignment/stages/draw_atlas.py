@@ -12,7 +12,7 @@ _FEWEST = 3
 
 
 def _alignments(experiment: Experiment) -> dict[str, str]:
-    """The alignments by their encoders, if no two have the same ones and they compare several inputs."""
+    """Return the alignments by their encoders, if no two have the same ones and they compare several inputs."""
     alignments = listed(experiment.config, "alignments")
     named = {f"{one.image}/{one.text}": name for name, one in alignments.items()}
     several = sum(len(one.inputs) for one in alignments.values()) >= _FEWEST
@@ -20,7 +20,7 @@ def _alignments(experiment: Experiment) -> dict[str, str]:
 
 
 def _captioners(experiment: Experiment) -> dict[str, str]:
-    """The captioners by the input that they read; of those of one input, the first."""
+    """Return the captioners by the input that they read; of those of one input, the first."""
     named: dict[str, str] = {}
     scored = "test" in experiment.models.splits and "cider" in experiment.config.metrics.caption
     for name in experiment.models.trained("captioners") if scored else ():

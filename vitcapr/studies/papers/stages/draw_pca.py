@@ -20,7 +20,7 @@ class SpaceSettings(StageSettings):
 
 
 def _before_training(experiment: Any, folder: str) -> Callable[..., list[str]]:
-    """The features of images or captions that a retriever reads, if it reads features of both."""
+    """Return the features of images or captions that a retriever reads, if it reads features of both."""
 
     def sealed(wildcards: Any) -> list[str]:
         retriever = experiment.config.retrievers.get(wildcards.retriever)

@@ -14,8 +14,10 @@ def measure_information(
     before: In[kinds.EmbeddingsFile] | None = None,
     model: ModelName = "",
 ) -> None:
-    """Measure entropy and mutual information of the embeddings of a split. With ``before``, also of the initial model,
-    whose scores end in _before."""
+    """Measure entropy and mutual information of the embeddings of a split.
+
+    With ``before``, the initial model is measured too; its scores end in _before.
+    """
     from vitcapr.formats.embeddings import read_embeddings
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.scores import write_metrics

@@ -36,7 +36,9 @@ def main(
         Path | None, typer.Option(help="Folder for accuracy.csv, differences.csv and the figure.")
     ] = None,
 ) -> None:
-    """The share of pairs whose caption scores higher than its foil, by split, with 95 % intervals over the images.
+    """Print the share of pairs whose caption scores higher than its foil, by split.
+
+    Intervals of 95 % are over the images.
 
     With --photographs, only pairs whose photograph is there count, for the blind model as well. Chance is 50 %.
     """
@@ -81,8 +83,10 @@ def main(
 
 
 def _check_different(names: list[str], what: str) -> None:
-    """Raises:
-    UserError: two of the names are equal.
+    """Check that no two names are equal.
+
+    Raises:
+        UserError: two of the names are equal.
     """
     for name, number in Counter(names).items():
         if number > 1:
@@ -90,7 +94,7 @@ def _check_different(names: list[str], what: str) -> None:
 
 
 def _label(folder: Path, times: Mapping[str, int]) -> str:
-    """The name of a model; with its experiment and kind if another has this name, too."""
+    """Return the name of a model; with its experiment and kind if another has this name, too."""
     return folder.name if times[folder.name] == 1 else "/".join(folder.resolve().parts[-3:])
 
 

@@ -10,8 +10,7 @@ from vitcapr.errors import UserError
 from vitcapr.progress import print_lines
 
 if TYPE_CHECKING:
-    from vitcapr.metrics.bootstrap import Array
-    from vitcapr.studies.preferences.judgments import Agreement, JudgedCaptions
+    from vitcapr.studies.preferences.judgments import Agreement
 
 
 def main(
@@ -19,9 +18,6 @@ def main(
     expert: Annotated[Path | None, typer.Option(help="ExpertAnnotations.txt of Flickr8k.")] = None,
     crowdflower: Annotated[Path | None, typer.Option(help="CrowdFlowerAnnotations.txt of Flickr8k.")] = None,
     metrics: Annotated[str, typer.Option(help="Metrics, separated by commas.")] = "bleu,meteor,rouge_l,cider",
-    encoder: Annotated[
-        str | None, typer.Option(help="Text encoder for sentence similarity and BERTScore: a hub id or a folder.")
-    ] = None,
     retriever: Annotated[
         Path | None, typer.Option(help="Folder of a trained retriever for the cosine of caption and photograph.")
     ] = None,
@@ -57,47 +53,30 @@ def main(
     evaluation = evaluate(judged.captions, judged.references, metrics=split_commas(metrics), samples=0)
     per_image = evaluation.per_image.set_index("image_id").loc[list(judged.captions)]
     scores = {name: per_image[name].to_numpy() for name in evaluation.scores["metric"] if name in per_image}
-    vectors, protocol = _by_vectors(judged, encoder, retriever, photographs)
-    agreements = agreement({**scores, **vectors}, judged.judgments, samples, seed=0)
-    _print(agreements, "c" if expert is not None else "b")
-    print_lines(f"\n{len(judged.judgments)} candidates; {judged.changed}")
-    print_lines(f"Protocol: {'|'.join([evaluation.protocol, *protocol])}")
-    if output is not None:
-        write_tables(output, taus=agreements.taus, differences=agreements.differences)
-        write_figure(draw_agreement(agreements), output / "taus")
-
-
-def _by_vectors(
-    judged: "JudgedCaptions", encoder: str | None, retriever: Path | None, photographs: Path | None
-) -> "tuple[dict[str, Array], list[str]]":
-    """The scores of the encoder and of the retriever that are given, and their combination if both are; their
-    protocol."""
-    from vitcapr.studies.preferences.judgments import COMBINED, combined, encoder_scores, retriever_scores
-
-    scores: dict[str, Array] = {}
-    protocol: list[str] = []
-    if encoder is not None:
-        from vitcapr.config.features import TextEncoderConfig
-        from vitcapr.encoders.sentence_vectors import SentenceVectors
-
-        config = TextEncoderConfig(source=encoder)
-        vectors = SentenceVectors(**config.values("store_dtype"), device="auto")
-        scores, protocol = encoder_scores(judged, vectors, vectors.pool)
+    protocol = [evaluation.protocol]
     if retriever is not None and photographs is not None:
         from vitcapr.api.retriever import load_retriever
+        from vitcapr.studies.preferences.judgments import retriever_scores
 
         model, folder = load_retriever(retriever), photographs
         scores |= retriever_scores(
             judged, model.embed_texts, lambda images: model.embed_images([folder / image for image in images])
         )
         protocol.append(f"retriever:{retriever.resolve().name}")
-    if set(COMBINED) <= scores.keys():
-        scores["combined"] = combined(scores)
-    return scores, protocol
+    agreements = agreement(scores, judged.judgments, samples, seed=0)
+    _print(agreements, "c" if expert is not None else "b")
+    print_lines(f"\n{len(judged.judgments)} candidates; {judged.changed}")
+    print_lines(f"Protocol: {'|'.join(protocol)}")
+    if output is not None:
+        write_tables(output, taus=agreements.taus, differences=agreements.differences)
+        write_figure(draw_agreement(agreements), output / "taus")
 
 
 def _print(agreements: "Agreement", variant: str) -> None:
-    """The correlations, and the difference of each metric from the one with the highest tau of the variant."""
+    """Print the correlations, and the difference of each metric from the best one of the variant.
+
+    The best one has the highest tau.
+    """
     from vitcapr.formats.tables import NOTHING, Table, number, row
     from vitcapr.formats.terminal import print_listing
     from vitcapr.metrics.labels import COLUMNS
