@@ -7,7 +7,8 @@ from pathlib import Path
 
 from snakemake.utils import min_version
 
-from vitcapr.errors import UserError
+from vitcapr.errors import UserError, as_user_error
+from vitcapr.experiment.checks import lacks
 from vitcapr.experiment.experiment import Experiment, source_of_configuration
 from vitcapr.experiment.targets import run_again
 from vitcapr.pipeline.paths import RESULTS, extend_path
@@ -40,6 +41,11 @@ try:
         results=results,
         on_cluster=partition is not None,
     )
+    # Only a run needs a GPU and the hub: neither a plan nor a report nor --unlock does, which have no cores.
+    runs = workflow.resource_settings.cores or workflow.resource_settings.nodes
+    if workflow.is_main_process and runs and not workflow.output_settings.dryrun:
+        if problems := list(lacks(experiment)):
+            raise as_user_error(problems)
 except UserError as error:
     sys.exit(f"error: {error}")
 

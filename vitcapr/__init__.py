@@ -6,7 +6,7 @@ The Python interface is documented in docs/python-api.md. ``__init__.pyi`` tells
 from importlib import import_module
 from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 _HOMES = {
     "UserError": "vitcapr.errors",

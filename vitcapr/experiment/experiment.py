@@ -1,5 +1,6 @@
 """The interface of the rules to an experiment: its validated configuration, its stages and their files."""
 
+import shutil
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -102,7 +103,8 @@ def load_experiment(*configfiles: Path) -> Experiment:
 
     Without files, the experiment of ``config.yaml``.
     """
-    return Experiment.from_config(read_merged(*configfiles), where=names_of(configfiles))
+    on_cluster = shutil.which("sbatch") is not None
+    return Experiment.from_config(read_merged(*configfiles), where=names_of(configfiles), on_cluster=on_cluster)
 
 
 def read_config(*configfiles: Path) -> ExperimentConfig:

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from vitcapr.stages.draw_gpu import GPU
+from vitcapr.pipeline.paths import gpu_exists
 
 REPOSITORY = Path(__file__).parents[3]
 PAPERS = ("vitcap-r", "blip2-flickr30k", "bert-vit")
-WITHOUT_GPU = set() if GPU.exists() else {"figure 4"}
+WITHOUT_GPU = set() if gpu_exists() else {"figure 4"}
 """The use of the GPU in ViTCap-R, on a machine without one."""
 
 
