@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from vitcapr.explorer.results import Numbers, Space, System
 from vitcapr.explorer.spaces import Written
 from vitcapr.formats.captions import DecodedCaption
-from vitcapr.metrics.labels import COLUMNS, GROUPS
+from vitcapr.metrics.labels import COLUMNS, GROUPS, ScoreColumn
 
 Floats = NDArray[np.float64]
 _FINER = 1
@@ -53,7 +53,7 @@ def system_columns(name: str, system: System, base: System | None, numbers: Mapp
     for key in filter(COLUMNS.__contains__, per_image.columns):
         known, values = COLUMNS[key], _spread(numbers, per_image[key].to_dict())
         better = "high" if known.group is GROUPS["references"] else ""
-        yield column(key, known.label, better, values * known.scale, known.places + _FINER)
+        yield column(key, known.label, better, values * known.scale, _places(known, values))
     if base:
         before_of = base.captions
         changed = per_caption(lambda image, one: float(image in before_of and one.tokens != before_of[image].tokens))
@@ -93,6 +93,12 @@ def audit_columns(name: str, audit: pd.DataFrame, numbers: Mapping[str, int]) ->
     for key, label in labels.items():
         values = _spread(numbers, audit.groupby("image_id")[key].max().to_dict())
         yield Column(f"{name}:{key}", label, name, "low", values, 2)
+
+
+def _places(score: ScoreColumn, values: Floats) -> int:
+    """Return the decimals of a column: none where a score that counts is whole for every image, as words are."""
+    counts = score.scale == 1 and np.array_equal(values, np.rint(values), equal_nan=True)
+    return 0 if counts else score.places + _FINER
 
 
 def _spread(numbers: Mapping[str, int], values: Mapping[Any, float]) -> Floats:

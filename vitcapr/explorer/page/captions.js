@@ -48,63 +48,37 @@ const detailsKey = (place, number) => `details-${place}-${Math.floor(number / ex
 const words = (system, number, details) => {
   const { make, image } = explorer;
   const [added, wrong] = [explorer.addedWords(system, number), explorer.wrongWords(system, number)];
-  const { attention } = details;
+  const attention = details.attention && attended.decoded(details.attention);
   const look = (place) => {
     if (place === null) return clear();
-    const weights = attention ? attended.decoded(attention.weights[place]) : null;
-    if (weights) attended.draw(image.canvas, attention.grid, weights);
+    if (attention) attended.draw(image.canvas, attention, place);
     else attended.clear(image.canvas);
     const truth = wrong.has(place) ? `${wrong.get(place)}; ` : "";
-    const seen = weights
-      ? attended.described(attention.grid, weights, attention.peaks[place])
+    const seen = attention
+      ? attended.described(attention, place)
       : "the experiment did not store its attention";
     const probability = explorer.shown(Math.exp(details.log_probs[place]), 2);
-    image.said.textContent = `“${details.tokens[place]}”: ${truth}probability ${probability}; ${seen}.`;
+    image.said.textContent = `“${details.tokens[place]}”: ${truth}probability ${probability}; ${seen}. `;
+    if (attention) image.said.append(attended.legend(attention));
   };
   const buttons = details.tokens.map((token, place) => {
     const marks = [attention && "attended", added.has(place) && "added", wrong.has(place) && "false"];
-    const attributes = {
-      class: ["word", ...marks.filter(Boolean)].join(" "),
-      tabindex: place ? -1 : 0,
-      "data-truth": wrong.get(place),
-      focus: () => look(place),
-      pointerenter: () => look(place),
-      pointerleave: leave,
-    };
-    return make("button", attributes, token);
+    return make("button", { class: ["word", ...marks.filter(Boolean)].join(" "), "data-truth": wrong.get(place) }, token);
   });
+  attended.words(buttons, look);
   const play = make("button", { class: "play" });
   if (attention) attended.player(play, buttons, look);
-  const line = make(
+  return make(
     "p",
-    { class: "words", role: "group", "aria-label": `Words of ${system.name}`, keydown: moveAmongWords },
+    { class: "words", role: "group", "aria-label": `Words of ${system.name}` },
     buttons.map((button) => [button, " "]),
     attention ? play : null,
   );
-  line.addEventListener("focusout", (event) => line.contains(event.relatedTarget) || clear());
-  return line;
 };
 
 const clear = () => {
   attended.clear(explorer.image.canvas);
   explorer.image.said.textContent = explorer.INVITATION;
-};
-
-const leave = () => {
-  if (document.activeElement?.classList.contains("word")) document.activeElement.dispatchEvent(new Event("focus"));
-  else clear();
-};
-
-const moveAmongWords = (event) => {
-  const buttons = [...event.currentTarget.querySelectorAll(".word")];
-  const at = buttons.indexOf(document.activeElement);
-  const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: buttons.length - 1 }[event.key];
-  if (to === undefined || !buttons[to]) return;
-  event.preventDefault();
-  event.stopPropagation();
-  buttons[at].tabIndex = -1;
-  buttons[to].tabIndex = 0;
-  buttons[to].focus();
 };
 
 const claims = ({ claims: made }) => {
