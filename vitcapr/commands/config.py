@@ -26,7 +26,7 @@ from vitcapr.config.base import Section, conditions
 from vitcapr.config.contradictions import missing_languages
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.errors import UserError, as_user_error
-from vitcapr.experiment.checks import empty_splits, endless_warm_ups, too_many_pairs
+from vitcapr.experiment.checks import empty_splits, endless_warm_ups, missing_packages, too_many_pairs
 from vitcapr.experiment.experiment import Experiment, load_experiment, names_of, read_config
 from vitcapr.formats.tables import Table, row, to_markdown
 from vitcapr.metrics.bootstrap import few_images
@@ -51,6 +51,7 @@ def check(
     experiment = load_experiment(*files)
     sizes, languages, captions = splits_and_languages(experiment)
     errors = [UserError(what, where=where) for what in missing_languages(experiment.config, languages)]
+    errors += missing_packages(experiment)
     errors += too_many_pairs(experiment, captions) if captions else ()
     errors += () if experiment.config.data.dataset == "pairs" else empty_splits(experiment, sizes)
     if errors:

@@ -4,6 +4,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from importlib.util import find_spec
 from math import isqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from vitcapr.config.base import find_backbone
 from vitcapr.config.captioner import LanguageModelCaptionerConfig
 from vitcapr.config.training import CaptionerPhaseConfig
-from vitcapr.encoders.kinds import check_image_encoder, check_image_tower, check_text_encoder
+from vitcapr.encoders.kinds import check_image_encoder, check_image_tower, check_text_encoder, library
 from vitcapr.errors import UserError
 from vitcapr.experiment.models import TRAIN, VALIDATION
 from vitcapr.formats.store_manifest import arrays_of_layer, read_sealed
@@ -176,6 +177,30 @@ def _checkpoints(experiment: "Experiment") -> Iterator[tuple[str, str, Callable[
             if tower.source is not None:
                 checked = partial(check_text_encoder, output="hidden", max_length=tower.max_length)
                 yield f"finetuned_dual_encoders.{name}.text.{part}", tower.source, checked
+
+
+def missing_packages(experiment: "Experiment") -> Iterator[UserError]:
+    """Yield the packages that stages of an experiment need and that are not installed in this environment."""
+    config = experiment.config
+    needed: list[tuple[str, str, str]] = []
+    for key, source, _ in _checkpoints(experiment):
+        encoder = config.text_encoders.get(key.removeprefix("text_encoders."))
+        pooled = encoder is not None and (encoder.output, encoder.pool) == ("hidden", "auto")
+        if (folder := find_backbone(source)).is_dir():
+            package = library(folder, pooled)
+            if package and " " not in package:  # An installed one has its version.
+                needed.append((key, package, package.removesuffix("-torch")))
+        elif source.startswith("timm:") and find_spec("timm") is None:
+            needed.append((key, "timm", "timm"))
+    for name in experiment.models.trained_captioners:
+        captioner = config.captioners[name]
+        adapted = isinstance(captioner, LanguageModelCaptionerConfig) and captioner.train == "lora"
+        if adapted and find_spec("peft") is None:
+            needed.append((f"captioners.{name}", "peft", "language-model"))
+    for key, package, extra in needed:
+        yield UserError(
+            f"{key} needs the package {package}, which is not installed", remedy=f"pip install 'vitcapr[{extra}]'"
+        )
 
 
 def too_many_pairs(experiment: "Experiment", captions: int) -> Iterator[UserError]:
