@@ -180,8 +180,8 @@ class CaptionRecipes:
                 yield f"arithmetic in {dtype}", self._compute(recipe.load())
 
     def _by_modules(self, rows: np.ndarray) -> Arrays:
-        modules = load_modules(self._folder, self._encoder.dtype, self._device, 0)
-        return self._compute(_changed(self._encoder, pool=modules))(rows)
+        own: Any = self._encoder
+        return self._compute(_changed(own, pool=load_modules(self._folder, own.dtype, self._device, 0)))(rows)
 
 
 def _changed(encoder: TextEncoder, **values: Any) -> TextEncoder:
