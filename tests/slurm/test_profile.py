@@ -71,7 +71,7 @@ def test_gpu_use_is_planned_where_jobs_have_gpus(
 ) -> None:
     """On a login node, which has none; not on such a machine itself, nor with device: cpu."""
     assert "draw_gpu" in jobs
-    monkeypatch.setattr("vitcapr.stages.draw_gpu.GPU", tmp_path / "nvidiactl")
+    monkeypatch.setattr("vitcapr.pipeline.paths._GPUS", ())
     monkeypatch.chdir(tmp_path)
     on_cpu = {**CONFIG, "device": "cpu"}
     for values, on_cluster, planned in ((CONFIG, True, True), (CONFIG, False, False), (on_cpu, True, False)):
@@ -101,7 +101,10 @@ def test_memory_and_time_grow_with_the_attempts() -> None:
 
 def gpu_rules() -> set[str]:
     """The rules that may ask for a GPU; one that another rule is made from has the same needs."""
-    text = "\n".join(path.read_text(encoding="utf-8") for path in (REPOSITORY / "rules").glob("*.smk"))
+    text = "\n".join(
+        path.read_text(encoding="utf-8")
+        for path in [*REPOSITORY.glob("rules/*.smk"), *REPOSITORY.glob("vitcapr/extensions/*/rules.smk")]
+    )
     rules = re.findall(r"^use rule (\w+) as (\w+) with:\n((?: +.*\n|\n)*)", text, re.MULTILINE)
     asking = {name for _, name, body in rules if re.search(r"^        (?:gpu=|.*\.on_gpu\()", body, re.MULTILINE)}
     return asking | {name for parent, name, _ in rules if parent in asking}

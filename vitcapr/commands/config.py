@@ -15,7 +15,6 @@ import yaml
 from vitcapr.commands.estimate import (
     backbone_lines,
     missing_lines,
-    models_of,
     obtainable_table,
     splits_and_languages,
     text_encoder_lines,
@@ -27,7 +26,7 @@ from vitcapr.config.contradictions import missing_languages
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.reading import read_yaml
 from vitcapr.errors import UserError, as_user_error
-from vitcapr.experiment.checks import empty_splits, endless_warm_ups, missing_packages, too_many_pairs
+from vitcapr.experiment.checks import empty_splits, endless_warm_ups, lacks, too_many_pairs
 from vitcapr.experiment.experiment import Experiment, load_experiment, names_of, read_config
 from vitcapr.formats.tables import Table, row, to_markdown
 from vitcapr.metrics.bootstrap import few_images
@@ -53,9 +52,10 @@ def check(
     where = names_of(files)
     print_lines(*missing_lines(Experiment(read_config(*files))))
     experiment = load_experiment(*files)
+    if problems := list(lacks(experiment)):
+        raise as_user_error(problems)
     sizes, languages, captions = splits_and_languages(experiment)
     errors = [UserError(what, where=where) for what in missing_languages(experiment.config, languages)]
-    errors += missing_packages(experiment)
     errors += () if profile is None else _refused_jobs(profile, files)
     errors += too_many_pairs(experiment, captions) if captions else ()
     errors += () if experiment.config.data.dataset == "pairs" else empty_splits(experiment, sizes)
@@ -119,7 +119,7 @@ def files() -> None:
     needed = {}
     for path in sorted(Path("experiments").glob("*.yaml")):
         experiment = Experiment(read_config(path))
-        needed[path.stem] = [*map(str, experiment.user_files.values()), *models_of(experiment)]
+        needed[path.stem] = [*map(str, experiment.user_files.values()), *experiment.models.checkpoints]
     print(to_markdown(obtainable_table(needed)), end="")
 
 

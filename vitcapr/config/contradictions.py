@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from vitcapr.config.experiment import ExperimentConfig
 
 V = TypeVar("V")
-_OUTPUTS = {"sentence_similarity": ("hidden", "aligned"), "bert_score": ("hidden",), "clip_score": ("aligned",)}
-"""The outputs of a text encoder that a metric can use."""
 
 
 def contradictions(config: "ExperimentConfig") -> Iterator[str]:
@@ -154,15 +152,12 @@ def _check_metrics(config: "ExperimentConfig") -> Iterator[str]:
         yield f"metrics.caption has no metric for '{language}': {', '.join(config.metrics.caption)} read English alone"
     if ("chair" in config.metrics.caption) != bool(config.metrics.instances):
         yield "metrics.instances: name COCO's instances_*.json for the metric chair, and only for it"
-    for key, outputs in _OUTPUTS.items():
-        used = getattr(config.metrics, key)
-        encoder = None if used is None else config.text_encoders.get(used.text_encoder)
-        if encoder is not None and encoder.is_adopted:
-            yield f"metrics.{key}.text_encoder: generated captions need an encoder, and {encoder.source} holds features"
-        elif encoder is not None and encoder.output not in outputs:
-            named = " or ".join(outputs)
-            yield f"metrics.{key}.text_encoder: its output is '{encoder.output}'; name one with output: {named}"
-    clip = config.metrics.clip_score
+    clip, key = config.metrics.clip_score, "metrics.clip_score.text_encoder"
+    encoder = None if clip is None else config.text_encoders.get(clip.text_encoder)
+    if encoder is not None and encoder.is_adopted:
+        yield f"{key}: generated captions need an encoder, and {encoder.source} holds features"
+    elif encoder is not None and encoder.output != "aligned":
+        yield f"{key}: its output is '{encoder.output}'; name one with output: aligned"
     image = None if clip is None else config.backbones.get(clip.backbone)
     if (
         image is not None and not image.is_adopted and image.output != "aligned"

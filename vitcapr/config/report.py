@@ -31,24 +31,6 @@ class ClipScoreConfig(Section):
     """The text half: a text encoder of the same checkpoint with output: aligned."""
 
 
-class SentenceSimilarityConfig(Section):
-    """The similarity of sentences."""
-
-    text_encoder: Annotated[str, Entry("text_encoders")]
-    """A text encoder of sentences, for example a Sentence-BERT model with pool: mean."""
-
-
-class BertScoreConfig(Section):
-    """BERTScore, without rescaling by a baseline."""
-
-    text_encoder: Annotated[str, Entry("text_encoders")]
-    """A text encoder with output: hidden, for example BERT or RoBERTa."""
-    layer: int | None = Field(None, ge=1)
-    """The hidden layer whose vectors are compared, counted from 1; null: the last one."""
-    idf: bool = False
-    """Weigh tokens by their inverse document frequency in the references of the split."""
-
-
 class Resampling(TypedDict):
     """Bootstrap samples over images."""
 
@@ -64,10 +46,6 @@ class MetricsConfig(Section):
     """instances_*.json files of COCO (looked up under VITCAPR_DATA first), which the metric chair needs."""
     clip_score: ClipScoreConfig | None = None
     """null: no CLIPScore."""
-    sentence_similarity: SentenceSimilarityConfig | None = None
-    """null: no similarity of sentences."""
-    bert_score: BertScoreConfig | None = None
-    """null: no BERTScore."""
     sampled_images: dict[Literal["train", "validation", "test"], Annotated[int, Field(ge=1)]] = {}
     """Number of images of a split whose captions are scored; other splits are scored whole. Training, validation and
     retrieval do not use the sample."""
@@ -83,8 +61,8 @@ class MetricsConfig(Section):
         return {"samples": self.bootstrap_samples, "seed": 0}
 
 
-ENCODERS = frozenset({"metrics.clip_score", "metrics.sentence_similarity", "metrics.bert_score"})
-"""Settings that only score_similarity needs."""
+ENCODERS = frozenset({"metrics.clip_score"})
+"""The setting that only score_similarity needs."""
 
 
 SCORERS = ENCODERS | {"metrics.caption", "metrics.instances", "metrics.sampled_images"}
@@ -122,18 +100,13 @@ class IntervalSettings(StageSettings):
 class SimilaritySettings(ScoreSettings):
     """The settings of the stage ``score_similarity``."""
 
-    clip: TextEncoderConfig | None = None
+    clip: TextEncoderConfig
     """The text half of the model whose image half made the features."""
-    sentences: TextEncoderConfig | None = None
-    bert: TextEncoderConfig | None = None
-    """The encoder of BERTScore."""
 
     @classmethod
     def from_config(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
-        metrics = config.metrics
-        settings = {"clip": metrics.clip_score, "sentences": metrics.sentence_similarity, "bert": metrics.bert_score}
-        encoders = {name: config.text_encoders[by.text_encoder] for name, by in settings.items() if by is not None}
-        return cls(metrics=metrics, language=config.text.language, **encoders)
+        clip = config.text_encoders[config.metrics.clip_score.text_encoder]
+        return cls(metrics=config.metrics, language=config.text.language, clip=clip)
 
 
 def _distinct(names: list[str]) -> list[str]:

@@ -23,6 +23,26 @@ class Models(ScoredModels):
         return f"{RESULTS}/{self.config.experiment}"
 
     @property
+    def checkpoints(self) -> dict[str, str]:
+        """The checkpoints that the experiment starts from, hub ids and names of folders, and the revision of each."""
+        config = self.config
+        names = dict.fromkeys([*self.extracted, *self.pixel_backbones])
+        backbones = (config.backbones[name] for name in names if not self.is_trained(name))
+        models = {backbone.source: backbone.revision for backbone in backbones}
+        users = [config.captioners[name] for name in self.trained_captioners]
+        for user in (*users, *(config.rerankings[name].weighing for name in self.rerankings)):
+            if (model := getattr(user, "language_model", None)) is not None:
+                models[model.source] = model.revision
+        for name in [*self.extracted_texts, *(self.scoring_encoders if self.captioners else [])]:
+            if (encoder := config.text_encoders[name]).output != "word_vectors":
+                models[encoder.source] = encoder.revision
+        for name in self.needed_dual_encoders:
+            for tower in config.finetuned_dual_encoders[name].text.values():
+                if tower.source is not None:
+                    models[tower.source] = tower.revision
+        return models
+
+    @property
     def splits(self) -> list[str]:
         """The splits that are captioned and scored."""
         return unique(self.config.run.splits)
@@ -129,9 +149,8 @@ class Models(ScoredModels):
     @property
     def scoring_encoders(self) -> list[str]:
         """The text encoders that score captions."""
-        metrics = self.config.metrics
-        used = (metrics.clip_score, metrics.sentence_similarity, metrics.bert_score)
-        return [each.text_encoder for each in used if each is not None]
+        clip_score = self.config.metrics.clip_score
+        return [clip_score.text_encoder] if clip_score else []
 
     @property
     def word_vectors(self) -> list[str]:

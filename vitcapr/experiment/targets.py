@@ -108,6 +108,7 @@ class Targets(Part):
             "attention": {name: f"{root}/captions/{name}/{split}/attention.npz" for name in attention[:1]},
             "embeddings": {name: self.experiment.retrieval.embeddings(name, split) for name in ranked},
             "ranks": self.compared_ranks,
+            "cards": {m: f"{root}/{m}/card.json" for m in histories if not m.startswith("backbones/")},
             "histories": {model: f"{root}/{model}/history.csv" for model in histories},
         }
 
