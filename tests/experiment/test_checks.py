@@ -250,6 +250,11 @@ def test_what_this_machine_lacks_is_one_line(study: Path, monkeypatch: pytest.Mo
     assert lora.startswith("the library peft is not installed (captioners.a.train: lora); pip install 'vitcapr[lang")
     experiment.on_cluster = True
     assert list(map(str, lacks(experiment))) == [lora]
+    (study / "bert/modules.json").write_text("[]")
+    values = with_encoder("bert", max_length=16)
+    (pooled,) = map(str, lacks(load_experiment(write(study, **values))))
+    assert pooled.startswith("the library sentence_transformers is not installed (text_encoders.t.source); pip install")
+    assert pooled.endswith("'vitcapr[sentence-transformers]'")
 
 
 @pytest.mark.parametrize(
