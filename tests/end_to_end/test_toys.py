@@ -57,7 +57,7 @@ def test_every_file_that_a_stage_opens_counts(toys: Path) -> None:
         noted = json.loads(notes.read_text(encoding="utf-8"))
         arguments = noted["arguments"]
         run = read_run(record_of_log(toys / arguments[arguments.index("--log") + 1]))
-        users = [toys / name for name in ("vit", "bert", "llama", "vectors.txt")] if run.files else []
+        users = [toys / name for name in ("vit", "bert", "clip", "llama", "vectors.txt")] if run.files else []
         if run.stage == "decode":
             users = [toys / "llama"]  # The card of the captioner has its digest, and it is compared.
         known = {toys / path for path in (*run.inputs, *run.outputs)} | {results / "summary.csv"}
