@@ -9,15 +9,14 @@ import yaml
 from pydantic import Field, model_validator
 
 from vitcapr.config.base import ADOPTED, CHECKPOINT, DATA, Name, Only, Section, StageSettings, UserPath, find_data
-from vitcapr.plugins import plugins
-from vitcapr.rooms import rooms
+from vitcapr.loader import files_of_extensions, parts
 
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
 
 if TYPE_CHECKING:
     Kind = str
 else:
-    Kind = Literal[("auto", "vit", "cnn", "timm", "image-text", "blip-2", "open-clip", *plugins("ENCODER"))]
+    Kind = Literal[("auto", "vit", "cnn", "timm", "image-text", "blip-2", "open-clip", *parts("ENCODER"))]
 
 CHUNK = 64
 """Images per chunk of a store with patches or decoded pictures, by default."""
@@ -124,8 +123,8 @@ class Terms(Section):
 
 @cache
 def _known_terms() -> Any:
-    files = (folder / "terms.yaml" for folder in (Path(__file__).parent, *rooms().values()))
-    texts = (file.read_text(encoding="utf-8") for file in files if file.is_file())
+    files = (Path(__file__).with_name("terms.yaml"), *files_of_extensions("terms.yaml"))
+    texts = (file.read_text(encoding="utf-8") for file in files)
     return {name: terms for text in texts for name, terms in yaml.safe_load(text).items()}
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from vitcapr.errors import UserError
-from vitcapr.plugins import plugins
+from vitcapr.loader import parts
 
 Kind = str
 """``auto``, a key of :data:`OUTPUTS`, or the name of a plugin."""
@@ -120,7 +120,7 @@ def check_image_encoder(
         UserError: the checkpoint is of another kind or no image encoder, its weights are no safetensors, or it has no
             such output, layer or size.
     """
-    if kind in plugins("ENCODER"):
+    if kind in parts("ENCODER"):
         return kind
     config, actual = read_model_config(folder), image_kind(folder)
     model = config.get("model_type", "no model_type")
