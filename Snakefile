@@ -7,7 +7,8 @@ from pathlib import Path
 
 from snakemake.utils import min_version
 
-from vitcapr.errors import UserError
+from vitcapr.errors import UserError, as_user_error
+from vitcapr.experiment.checks import lacks
 from vitcapr.experiment.experiment import Experiment, source_of_configuration
 from vitcapr.experiment.targets import run_again
 from vitcapr.pipeline.paths import RESULTS, extend_path
@@ -19,6 +20,8 @@ from vitcapr.pipeline.rule import (
     list_files,
     one_of,
 )
+from vitcapr.rooms import rooms
+from vitcapr.pipeline.staleness import let_records_decide
 
 min_version("9.19")
 
@@ -39,6 +42,11 @@ try:
         results=results,
         on_cluster=partition is not None,
     )
+    # Only a run needs a GPU and the hub: neither a plan nor a report nor --unlock does, which have no cores.
+    runs = workflow.resource_settings.cores or workflow.resource_settings.nodes
+    if workflow.is_main_process and runs and not workflow.output_settings.dryrun:
+        if problems := list(lacks(experiment)):
+            raise as_user_error(problems)
 except UserError as error:
     sys.exit(f"error: {error}")
 
@@ -58,13 +66,19 @@ report: "workflow/report/workflow.rst"
 include: "rules/common.smk"
 
 
-# A file of rules in the folder is enough: rules/NAME.smk has those of the room NAME.
+# A file of rules in the folder is enough. An extension has its own in rules.smk.
 for rules_file in sorted(
     Path(workflow.current_basedir.get_path_or_uri(False), "rules").glob("*.smk")
 ):
     if rules_file.name != "common.smk":
 
         include: rules_file
+
+
+for extension in rooms().values():
+    if (extension / "rules.smk").exists():
+
+        include: extension / "rules.smk"
 
 
 rule all:
@@ -75,6 +89,7 @@ rule all:
         targets.tables,
 
 
+let_records_decide(workflow, results)
 try:
     check_rules(workflow.rules)
 except UserError as error:

@@ -16,10 +16,10 @@ from vitcapr.commands.config import app
 from vitcapr.commands.estimate import backbone_lines, missing_lines, splits_and_languages, text_encoder_lines
 from vitcapr.commands.forecast import FIRST_RUN
 from vitcapr.config.experiment import ExperimentConfig
-from vitcapr.demo.stages.data_scenes import data_scenes
 from vitcapr.errors import UserError
 from vitcapr.experiment.checks import problems
 from vitcapr.experiment.experiment import Experiment
+from vitcapr.extensions.demo.stages.data_scenes import data_scenes
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.pipeline.run import run_stage
 
@@ -77,9 +77,10 @@ def test_images_and_bytes_of_features_are_counted(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"1 of 3 captioned images cannot be used, '9\.png' first: 1 x no such file"):
         config("check", "--configfile", file)
     file = write(tmp_path / "mine.yaml", **{**values, "data": {**values["data"], "max_rejected": 1}})
-    data, backbone, contents, _, last = config("check", "--configfile", file).splitlines()
+    data, backbone, contents, few, _, last = config("check", "--configfile", file).splitlines()
     assert data == "data: table, 2 images: 1 train, 1 validation"
     assert backbone == f"backbone small: {tmp_path}/vit; 151.3 kB of features"  # 2 x 197 x 192 x 2 bytes
+    assert few.startswith("validation: One image tells nothing of a model")
     assert last == f"{file}: no mistakes"
     assert contents == "not_yet_run: data set table; backbones: 1, captioners: 1, retrievers: 0, sets of captions: 2"
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from tests.end_to_end.conftest import Snakemake
+from tests.extensions.papers.maps import WITHOUT_GPU, drawn
 from tests.forks import Forks
-from tests.studies.papers.maps import WITHOUT_GPU, drawn
+from vitcapr.pipeline.paths import gpu_exists
 from vitcapr.pipeline.records import read_run, record_of_log
-from vitcapr.stages.draw_gpu import GPU
 
 pytestmark = pytest.mark.timeout(1800)
 
@@ -27,7 +27,7 @@ SECTIONS = {
 }
 TOYS = sorted(file.stem for file in (Path(__file__).parent / "toys").glob("*.yaml"))
 TARGETS = {"all", "features", "captioners", "captions", "retrievers", "metrics", "figures"}
-UNUSED = {"cpu_job", "gpu_job"} | (set() if GPU.exists() else {"draw_gpu"})
+UNUSED = {"cpu_job", "gpu_job"} | (set() if gpu_exists() else {"draw_gpu"})
 """Templates of other rules, and the figure of GPU use on a machine without one."""
 
 

@@ -1,9 +1,10 @@
 """A copy of the whole project in which everything counts as computed, to be edited and dry-run."""
 
 import ast
+import contextlib
 import json
 import os
-import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
@@ -18,10 +19,12 @@ from tests.checkouts import copy_checkout
 from tests.forks import Forks, planning_forks, snakemake_forks
 from tests.plans.dry_runs import DryJob, dry_run
 from tests.run_records import RECORD
+from vitcapr.commands.stage import read_job
 from vitcapr.files import write_json
 from vitcapr.pipeline.code import job_code
-from vitcapr.pipeline.records import record_of_log
-from vitcapr.pipeline.stage import find_stage
+from vitcapr.pipeline.records import file_facts, record_of_log
+from vitcapr.pipeline.run import Job
+from vitcapr.pipeline.stage import Role, find_stage
 
 
 @dataclass(frozen=True)
@@ -89,13 +92,17 @@ class Project:
             json.loads(path.read_text()) for path in (self.root / ".snakemake/metadata").rglob("*") if path.is_file()
         ]
         params = {note["log"][0]: note["params"] for note in notes if note["log"]}
-        for job in jobs:
-            stage = find_stage(re.findall(r"vitcapr stage (\w+)", str(job.shellcmd))[0])
-            texts = (ast.literal_eval(each) for each in params[job.log[0]])
-            made = json.loads(next(text for text in texts if text.startswith('{"code":')))
-            code = job_code(stage.module, made["settings"])
-            content = {**RECORD, **made, "stage": stage.name, "code": code}
-            write_json(self.root / str(record_of_log(Path(job.log[0]))), content)
+        with contextlib.chdir(self.root):
+            for job in jobs:
+                words = shlex.split(str(job.shellcmd))
+                stage = find_stage(words[words.index("stage") + 1])
+                texts = (ast.literal_eval(each) for each in params[job.log[0]])
+                made = json.loads(next(text for text in texts if text.startswith('{"code":')))
+                code = job_code(stage.module, made["settings"])
+                run = Job(stage, read_job(words[words.index("--job") + 1]))
+                facts = {"inputs": file_facts(run.files(Role.INPUT)), "outputs": file_facts(run.files(Role.OUTPUT))}
+                content = {**RECORD, **made, **facts, "stage": stage.name, "code": code}
+                write_json(self.root / str(record_of_log(Path(job.log[0]))), content)
 
     def copy(self, target: Path) -> "Project":
         shutil.copytree(self.root, target, symlinks=True)

@@ -14,7 +14,7 @@ from typing import Any
 PAGE = Path(__file__).parents[2] / "docs" / "edits.md"
 
 RERANKING = frozenset({"tune_reranking", "rerank", "draw_reranked"})
-PAGED = frozenset({"summary", "first_page"})
+PAGED = frozenset({"summary", "differences", "first_page"})
 COMPARED = PAGED | {"score", "compare"}
 AFTER_CAPTIONS = COMPARED | RERANKING | {"rerank_oracle", "draw_captions", "check_claims"}
 AFTER_ATTENTION = frozenset({"score_grounding", "draw_attention"})
@@ -44,7 +44,8 @@ ORDER = (
     *("data", "train_backbone", "extract", "seal", "feature_statistics", "vocabulary", "word_vectors"),
     "train_captioner",
     *("decode", "train_retriever", "embed", "tune_reranking", "rerank", "rerank_oracle"),
-    *("paraphrases", "score", "score_grounding", "check_claims", "score_retrieval", "compare", "summary", "first_page"),
+    *("paraphrases", "score", "score_grounding", "check_claims", "score_retrieval", "compare"),
+    *("differences", "summary", "first_page"),
 )
 
 
@@ -117,7 +118,7 @@ EDITS = (
     ),
     Edit("an output touched", touch("results/two/data/manifest.json", 2_000_000_000), ()),
     Edit("code of the manifest", append("vitcapr/formats/manifest.py"), ALL),
-    Edit("the words of rendered scenes, in YAML", append("vitcapr/demo/lexicon.yaml", "MORE: 1\n"), ALL),
+    Edit("the words of rendered scenes, in YAML", append("vitcapr/extensions/demo/lexicon.yaml", "MORE: 1\n"), ALL),
     Edit("code of the training loop", append("vitcapr/training/loop.py"), TRAINING),
     Edit("code of the contrastive loss", append("vitcapr/training/contrastive.py"), RETRIEVAL),
     Edit("code of the beam search", append(BEAM), DECODING),

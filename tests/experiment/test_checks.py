@@ -2,18 +2,21 @@
 
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import yaml
+from huggingface_hub.errors import HFValidationError
 
 from vitcapr.api.model_files import ModelFiles
 from vitcapr.commands.config import check
 from vitcapr.config.captioner import PatchAttentionConfig
 from vitcapr.config.training import CaptionerPhaseConfig
 from vitcapr.errors import UserError
+from vitcapr.experiment.checks import lacks
 from vitcapr.experiment.experiment import Experiment, load_experiment
 from vitcapr.store.exchange import import_features
 from vitcapr.store.foreign_files import open_foreign
@@ -57,7 +60,7 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         arrays: dict[str, Any] = {array: np.zeros((3, *shape), np.float32) for array, shape in shapes.items()}
         np.savez(tmp_path / f"{name}.npz", image_id=np.array(["a.png", "b.png", "c.png"]), **arrays)
         with open_foreign(tmp_path / f"{name}.npz") as foreign:
-            settings: dict[str, Any] = {"ids": None, "identity": "image_id", "grid": (0, 0)}
+            settings: dict[str, Any] = {"names": (), "identity": "image_id", "grid": (0, 0)}
             sealed = import_features(foreign, tmp_path / "stores", name, **settings, advance=print, say=print)
         sealed.parent.rename(tmp_path / "stores" / name)
     return tmp_path
@@ -228,6 +231,58 @@ def test_a_folder_that_cannot_be_written_is_one_line(study: Path, monkeypatch: p
     monkeypatch.setattr(os, "access", lambda path, mode: path != study / "results" and writable(path, mode))
     with pytest.raises(UserError, match=r"the results cannot be written .*results.; make this folder writable"):
         load_experiment(file)
+
+
+def test_a_file_without_models_makes_the_data_set_alone(study: Path) -> None:
+    experiment = load_experiment(write(study))
+    assert "only the data set is made" in experiment.contents
+    assert (experiment.targets.tables, experiment.figure_rules) == (["results/x/data/manifest.json"], [])
+    assert experiment.targets.metrics == []
+
+
+def test_what_this_machine_lacks_is_one_line(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    experiment = load_experiment(write(study, **reading(prefix(0)), device="cuda"))
+    monkeypatch.setattr("vitcapr.pipeline.paths._GPUS", ())
+    monkeypatch.setattr("vitcapr.experiment.checks.find_spec", lambda _: None)
+    monkeypatch.setattr("vitcapr.experiment.checks._missing_checkpoints", lambda _: ())
+    gpu, lora = map(str, lacks(experiment))
+    assert gpu == "no GPU is on this machine (device: cuda); set device to auto or cpu"
+    assert lora.startswith("the library peft is not installed (captioners.a.train: lora); pip install 'vitcapr[lang")
+    experiment.on_cluster = True
+    assert list(map(str, lacks(experiment))) == [lora]
+    (study / "bert/modules.json").write_text("[]")
+    values = with_encoder("bert", max_length=16)
+    (pooled,) = map(str, lacks(load_experiment(write(study, **values))))
+    assert pooled.startswith("the library sentence_transformers is not installed (text_encoders.t.source); pip install")
+    assert pooled.endswith("'vitcapr[sentence-transformers]'")
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (OSError("no route"), "the hub cannot be reached (OSError)"),
+        (HFValidationError("odd"), "the hub has no such model"),
+        (None, None),
+        (1.0, "the hub does not answer in 0.1 s"),
+    ],
+)
+def test_the_hub_is_asked_for_a_checkpoint_and_not_waited_for(
+    study: Path, monkeypatch: pytest.MonkeyPatch, answer: Any, message: str | None
+) -> None:
+    def model_info(*_: Any, **__: Any) -> None:
+        if isinstance(answer, Exception):
+            raise answer
+        time.sleep(answer or 0)
+
+    experiment = load_experiment(write(study, **with_backbone("org/name")))
+    (offline,) = lacks(experiment)
+    assert "checkpoint 'org/name': HF_HUB_OFFLINE is set, and the cache of the hub does not hold it" in str(offline)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setattr("vitcapr.experiment.checks.PATIENCE", 0.1 if answer == 1.0 else 5.0)
+    monkeypatch.setattr("huggingface_hub.HfApi.model_info", model_info)
+    problems = list(map(str, lacks(experiment)))
+    assert len(problems) == (message is not None)
+    assert (message or "") in "".join(problems)
 
 
 def test_where_the_scores_of_alignments_are_is_said(study: Path) -> None:

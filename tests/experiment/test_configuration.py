@@ -9,7 +9,7 @@ import pytest
 
 from tests.experiment.conftest import rules_of
 from vitcapr.commands.config import files
-from vitcapr.commands.estimate import missing_lines, models_of, read_obtainable
+from vitcapr.commands.estimate import missing_lines, read_obtainable
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.grid import expand_grid
 from vitcapr.config.reading import parse, read_yaml
@@ -54,8 +54,8 @@ def experiment(name: str, **values: Any) -> Experiment:
 def test_every_file_and_model_is_to_be_had_and_a_hub_id_has_the_commit_of_the_table(name: str) -> None:
     sources = {spelled: one.source for one in read_obtainable() for spelled in one.names}
     wanted = experiment(name)
-    assert {str(path) for path in wanted.user_files.values()} | set(models_of(wanted)) <= sources.keys()
-    for model, revision in models_of(wanted).items():
+    assert {str(path) for path in wanted.user_files.values()} | set(wanted.models.checkpoints) <= sources.keys()
+    for model, revision in wanted.models.checkpoints.items():
         if "/" in model:
             assert re.fullmatch("[0-9a-f]{40}", revision), model
             assert sources[model] == f"https://huggingface.co/{model}/tree/{revision}"

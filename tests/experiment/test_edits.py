@@ -1,5 +1,6 @@
 """For every kind of edit, exactly the rules that Snakemake runs again."""
 
+import shutil
 from typing import Any
 
 import pytest
@@ -20,8 +21,12 @@ def _case(edit: Edit) -> object:
 
 
 @pytest.mark.parametrize("edit", [_case(edit) for edit in EDITS])
-def test_exactly_these_rules_run_again(edit: Edit, request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize("metadata", [pytest.param(True, marks=pytest.mark.slow), False])
+def test_exactly_these_rules_run_again(edit: Edit, metadata: bool, request: pytest.FixtureRequest) -> None:
+    """The records decide, with Snakemake's metadata and without."""
     project = request.getfixturevalue(edit.of)
+    if not metadata:
+        shutil.rmtree(project.root / ".snakemake")
     edit.make(project)
     assert project.stale_rules() == set(edit.reruns)
 

@@ -4,7 +4,9 @@ Edits by rule: test_edits.py.
 """
 
 import base64
+import os
 import re
+import shutil
 from typing import Any
 
 import numpy as np
@@ -26,7 +28,14 @@ def test_one_captioners_learning_rate_concerns_only_that_captioner(two: Any) -> 
         *("tune_reranking plain/reranked", "rerank plain/reranked/test", "rerank_oracle plain/oracle/test"),
         *(f"{stage} plain/{captions}" for stage in ("score", "check_claims") for captions in scored),
         *(f"compare plain/{captions}" for captions in scored[2:]),
-        *("draw_captions test", "draw_reranked plain/reranked/test", "draw_curves", "summary", "first_page"),
+        *(
+            "draw_captions test",
+            "draw_reranked plain/reranked/test",
+            "draw_curves",
+            "summary",
+            "differences",
+            "first_page",
+        ),
     }
 
 
@@ -55,10 +64,34 @@ def test_status_says_what_is_up_to_date_and_which_job_runs(two: Any) -> None:
     (two.root / summary).unlink()
     marker = two.root / ".snakemake/incomplete" / base64.b64encode(summary.encode(), b"-_").decode()
     marker.write_text('{"external_jobid": null}')
-    assert re.search(r"summary +not computed yet\n", two.status())
+    assert re.search(r"summary +summary.csv is gone\n", two.status())
     (two.root / ".snakemake/locks/0.output.lock").write_text(f"{summary}\n")
     assert re.search(r"summary +runs now\n", two.status())
     assert "snakemake --unlock" in two.status()
+
+
+def test_the_records_decide_without_snakemakes_metadata(two: Any) -> None:
+    """A copy by rsync, git or a zip has no hidden folder, and times of its own."""
+    shutil.rmtree(two.root / ".snakemake")
+    for path in (two.root / "results").rglob("*"):
+        os.utime(path)
+    assert two.status() == "two: everything is up to date\n"
+    two.configure(captioners__plain__hidden_dim=24)
+    changed = two.status()
+    assert re.search(r"train_captioner plain +captioner.hidden_dim \d+ -> 24\n", changed)
+    two.snakemake("--touch", "--cores", "1")
+    assert two.status() == changed
+
+
+def test_results_that_are_gone_or_changed_are_made_again_though_what_was_made_of_them_stands(two: Any) -> None:
+    folder = two.root / "results/two/embeddings"
+    (embeddings,) = folder.rglob("paper/test/embeddings.npz")
+    embeddings.unlink()
+    assert re.search(r"embed paper/test +embeddings.npz is gone\n", two.status())
+    embeddings.write_text("another")
+    assert re.search(r"embed paper/test +embeddings.npz is not as it was made\n", two.status())
+    (two.root / "results/two/runs/vocabulary.json").unlink()
+    assert re.search(r"vocabulary +no record says how it was made\n", two.status())
 
 
 def test_the_store_root_comes_from_one_place_and_re_runs_nothing(two: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -107,32 +107,12 @@ def read_obtainable() -> list[Obtainable]:
     return TypeAdapter(list[Obtainable]).validate_python(yaml.safe_load(text))
 
 
-def models_of(experiment: Experiment) -> dict[str, str]:
-    """Return the checkpoints that an experiment starts from, hub ids and names of folders, and the revision of each."""
-    config, used = experiment.config, experiment.models
-    names = dict.fromkeys([*used.extracted, *used.pixel_backbones])
-    backbones = (config.backbones[name] for name in names if not used.is_trained(name))
-    models = {backbone.source: backbone.revision for backbone in backbones}
-    users = [config.captioners[name] for name in used.trained_captioners]
-    for user in (*users, *(config.rerankings[name].weighing for name in used.rerankings)):
-        if (model := getattr(user, "language_model", None)) is not None:
-            models[model.source] = model.revision
-    for name in [*used.extracted_texts, *(used.scoring_encoders if used.captioners else [])]:
-        if (encoder := config.text_encoders[name]).output != "word_vectors":
-            models[encoder.source] = encoder.revision
-    for name in used.needed_dual_encoders:
-        for tower in config.finetuned_dual_encoders[name].text.values():
-            if tower.source is not None:
-                models[tower.source] = tower.revision
-    return models
-
-
 def missing_lines(experiment: Experiment) -> list[str]:
     """Return a line for every file and every checkpoint that is not on this machine, with its source."""
     known = {name: one for one in read_obtainable() for name in one.names}
     missing = {key: path for key, path in experiment.user_files.items() if not path.exists()}
     lines = [f"missing: {key}: {path}{_whence(known.get(str(path)))}" for key, path in missing.items()]
-    for source in models_of(experiment):
+    for source in experiment.models.checkpoints:
         if not find_backbone(source).is_dir():
             if can_only_be_a_folder(source):
                 lines.append(f"missing: {source}: no such folder")

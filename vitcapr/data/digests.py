@@ -47,18 +47,48 @@ def content_digest(sources: Path | Iterable[Path], cache: Path, *, key: str | No
     """
     remembered = _load(cache)
     digest = hashlib.sha256()
-    before = canonical_json(remembered)
+    before = dict(remembered)
     for source in [sources] if isinstance(sources, Path) else sources:
         try:
             digest.update(_encoded(_hashes(source, remembered)))
         except OSError as error:
             where, what = error.filename or source, error.strerror or error
             raise UserError(f"{key}: {what}" if key else str(what), where=where) from error
-    if canonical_json(remembered) != before:
-        # The cache only saves time: a read-only or full disk must not stop the run.
-        with suppress(OSError, UserError):
-            write_bytes(cache, _encoded({"format": FORMAT, "folders": remembered}))
+    if remembered != before:
+        _save(cache, remembered)
     return digest.hexdigest()
+
+
+class FileDigests:
+    """Digests of single files, remembered in a cache of :func:`content_digest` until :meth:`save`.
+
+    Args:
+        cache: as in :func:`content_digest`; read at the first question.
+    """
+
+    def __init__(self, cache: Path) -> None:
+        self._cache, self._remembered, self._changed = cache, dict[str, Remembered](), False
+
+    def of(self, path: Path) -> str:
+        """Return the sha256 of a file.
+
+        Raises:
+            OSError: the file cannot be read.
+        """
+        self._remembered = self._remembered or _load(self._cache)
+        # The slash keeps single files apart from a folder of the user's, whose entry lists all its files.
+        known = self._remembered.setdefault(f"{path.parent.absolute()}/", {})
+        times = _times(path.stat())
+        if (seen := known.get(path.name, []))[:3] != times:
+            seen = [*times, sha256_file(path)]
+            if max(times[1:]) < time.time_ns() - AT_REST_NS:
+                known[path.name], self._changed = seen, True
+        return str(seen[3])
+
+    def save(self) -> None:
+        """Write the cache if it has changed."""
+        if self._changed:
+            _save(self._cache, _load(self._cache) | self._remembered)
 
 
 def _hashes(source: Path, remembered: dict[str, Remembered]) -> list[tuple[str, str]]:
@@ -102,6 +132,12 @@ def _regular(entry: "os.DirEntry[str]") -> os.stat_result | None:
     except OSError:
         return None
     return status if stat.S_ISREG(status.st_mode) else None
+
+
+def _save(cache: Path, remembered: dict[str, Remembered]) -> None:
+    """Write the cache. It only saves time: a read-only or full disk must not stop the run."""
+    with suppress(OSError, UserError):
+        write_bytes(cache, _encoded({"format": FORMAT, "folders": remembered}))
 
 
 def _encoded(value: object) -> bytes:

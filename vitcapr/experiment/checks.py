@@ -1,21 +1,27 @@
 """Problems that would end a run of an experiment, reported before it starts."""
 
 import os
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
+from importlib.util import find_spec
 from math import isqrt
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from vitcapr.config.base import find_backbone
 from vitcapr.config.captioner import LanguageModelCaptionerConfig
+from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.training import CaptionerPhaseConfig
-from vitcapr.encoders.kinds import check_image_encoder, check_image_tower, check_text_encoder
+from vitcapr.encoders import kinds
+from vitcapr.encoders.kinds import OPEN_CLIP_CONFIG, check_image_encoder, check_image_tower, check_text_encoder
 from vitcapr.errors import UserError
 from vitcapr.experiment.models import TRAIN, VALIDATION
 from vitcapr.formats.store_manifest import arrays_of_layer, read_sealed
-from vitcapr.pipeline.paths import stores_root
+from vitcapr.pipeline.paths import can_only_be_a_folder, gpu_exists, stores_root
 from vitcapr.rooms import ask, sections_to_run
 from vitcapr.training.phases import images_in_batch, warmup_steps
 
@@ -23,11 +29,19 @@ if TYPE_CHECKING:
     from vitcapr.experiment.experiment import Experiment
 
 
+PATIENCE = 5.0
+"""Seconds that the hub has to answer."""
+CONFIGURATIONS = ("config.json", OPEN_CLIP_CONFIG)
+LORA = "lora"
+_EXTRAS = {"peft": "language-model"}
+"""The extra of vitcapr that installs a library of another name."""
+
+
 def problems(experiment: "Experiment") -> Iterator[UserError]:
     """Yield the problems of the files and checkpoints that an experiment names."""
     config, run, models = experiment.config, experiment.config.run, experiment.models
     sections = ["captioners", "retrievers", "finetuned_dual_encoders", *sections_to_run()]
-    if not any(getattr(run, section) for section in [*sections, "loss_curves"]):
+    if not models.data_alone and not any(getattr(run, section) for section in [*sections, "loss_curves"]):
         yield UserError(
             "the experiment names nothing to run",
             where=config.experiment,
@@ -61,6 +75,88 @@ def problems(experiment: "Experiment") -> Iterator[UserError]:
         yield from unsound or _unreadable_features(experiment)
     except UserError as error:
         yield error
+
+
+def lacks(experiment: "Experiment") -> Iterator[UserError]:
+    """Yield the problems of this machine, which a plan does not need to solve: GPU, libraries and checkpoints."""
+    if experiment.config.device == "cuda" and not (experiment.on_cluster or gpu_exists()):
+        yield UserError("no GPU is on this machine", where="device: cuda", remedy="set device to auto or cpu")
+    yield from _missing_libraries(experiment)
+    yield from _missing_checkpoints(experiment)
+
+
+def _missing_checkpoints(experiment: "Experiment") -> Iterator[UserError]:
+    """Yield the checkpoints that neither a folder nor the cache of the hub has and that the hub does not offer.
+
+    The hub is asked for all of them at once, for at most ``PATIENCE`` seconds. Features that are sealed need none.
+    """
+    models, features = experiment.models, experiment.results / experiment.name / "features"
+    sealed = [features / name / "manifest.json" for name in models.extracted]
+    spared = {read_sealed(path)["attributes"].get("backbone") for path in sealed if path.is_file()}
+    revisions = {
+        source: revision
+        for source, revision in models.checkpoints.items()
+        if source not in spared and not find_backbone(source).is_dir()
+        if not can_only_be_a_folder(source) and not source.startswith("timm:")
+    }
+    answers: dict[str, str | None] = {}
+
+    def ask_hub(source: str) -> None:
+        answers[source] = _answer_of_the_hub(source, revisions[source])
+
+    threads = [Thread(target=ask_hub, args=(source,), daemon=True) for source in revisions]
+    for thread in threads:
+        thread.start()
+    end = time.monotonic() + PATIENCE
+    for thread in threads:
+        thread.join(max(0.0, end - time.monotonic()))
+    for source, revision in revisions.items():
+        if (what := answers.get(source, f"the hub does not answer in {PATIENCE:g} s")) is not None:
+            remedy = "put the checkpoint's folder under VITCAPR_BACKBONES, or fetch it where the hub can be reached"
+            yield UserError(f"checkpoint '{source}': {what}", where=f"revision {revision}", remedy=remedy)
+
+
+def _answer_of_the_hub(source: str, revision: str) -> str | None:
+    """Return why a checkpoint cannot be had; None if it can. Nothing is downloaded."""
+    from huggingface_hub import HfApi, constants, errors, snapshot_download
+
+    with suppress(errors.LocalEntryNotFoundError, errors.HFValidationError):
+        folder = snapshot_download(source, revision=revision, local_files_only=True)
+        if any(path.name in CONFIGURATIONS for path in Path(folder).iterdir()):
+            return None
+    if constants.HF_HUB_OFFLINE:
+        return "HF_HUB_OFFLINE is set, and the cache of the hub does not hold it"
+    try:
+        HfApi().model_info(source, revision=revision, timeout=PATIENCE)
+    except errors.GatedRepoError:
+        return "its owner asks for your agreement on the hub, then for hf auth login"
+    except (errors.RepositoryNotFoundError, errors.RevisionNotFoundError, errors.HFValidationError):
+        return "the hub has no such model, or not this revision"
+    except Exception as error:  # The client of the hub has many errors for a network that fails.
+        return f"the hub cannot be reached ({type(error).__name__})"
+    return None
+
+
+def _missing_libraries(experiment: "Experiment") -> Iterator[UserError]:
+    """Yield the optional libraries that the experiment needs and this environment lacks."""
+    config, models = experiment.config, experiment.models
+    needed = {f"captioners.{name}.train: {LORA}": "peft" for name in models.trained_captioners if _adapts(config, name)}
+    sources = {f"backbones.{name}.source": config.backbones[name].source for name in models.extracted}
+    needed |= {key: "timm" for key, source in sources.items() if source.startswith("timm:")}
+    for key, source, _ in _checkpoints(experiment):
+        encoder = config.text_encoders.get(key.removeprefix("text_encoders."))
+        pooled = encoder is not None and (encoder.output, encoder.pool) == ("hidden", "auto")
+        if (folder := find_backbone(source)).is_dir() and (package := kinds.library(folder, pooled)):
+            needed[f"{key}.source"] = package.partition(" ")[0].removesuffix("-torch").replace("-", "_")
+    for key, library in needed.items():
+        if find_spec(library) is None:
+            remedy = f"pip install 'vitcapr[{_EXTRAS.get(library, library.replace('_', '-'))}]'"
+            yield UserError(f"the library {library} is not installed", where=key, remedy=remedy)
+
+
+def _adapts(config: ExperimentConfig, name: str) -> bool:
+    captioner = config.captioners[name]
+    return isinstance(captioner, LanguageModelCaptionerConfig) and captioner.train == LORA
 
 
 def _read_only_folders(experiment: "Experiment") -> Iterator[UserError]:
@@ -133,6 +229,8 @@ def _at_layer(arrays: Sequence[str], layer: int | None) -> list[str]:
 def not_done(experiment: "Experiment") -> Iterator[str]:
     """Yield a line for what the experiment names and a run does not do."""
     config, models, places = experiment.config, experiment.models, experiment.captioning.attentive_captioners
+    if models.data_alone:
+        yield "the file has no section of models: only the data set is made"
     yield from ask("notes", experiment)
     for name in models.captioners if models.attentive_decodings else ():
         if config.captioners[name].attends and name not in places:

@@ -7,10 +7,11 @@ from vitcapr.config.base import Section
 from vitcapr.config.experiment import ExperimentConfig, ScoredModels, unique
 from vitcapr.config.features import TRAINED
 from vitcapr.pipeline.paths import RESULTS
-from vitcapr.rooms import ask
+from vitcapr.rooms import ask, sections_to_run
 
 TRAIN, VALIDATION, TEST = "train", "validation", "test"
 """All tuning is on the validation split."""
+_SECTIONS = ("text_encoders", "captioners", "retrievers", "finetuned_dual_encoders", "rerankings")
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,31 @@ class Models(ScoredModels):
     def root(self) -> str:
         """The folder of the experiment, as the rules write it."""
         return f"{RESULTS}/{self.config.experiment}"
+
+    @property
+    def data_alone(self) -> bool:
+        """Whether the file has no section of models: a run then makes the data set, for features to import."""
+        return not self.config.model_fields_set & {*_SECTIONS, *sections_to_run()}
+
+    @property
+    def checkpoints(self) -> dict[str, str]:
+        """The checkpoints that the experiment starts from, hub ids and names of folders, and the revision of each."""
+        config = self.config
+        names = dict.fromkeys([*self.extracted, *self.pixel_backbones])
+        backbones = (config.backbones[name] for name in names if not self.is_trained(name))
+        models = {backbone.source: backbone.revision for backbone in backbones}
+        users = [config.captioners[name] for name in self.trained_captioners]
+        for user in (*users, *(config.rerankings[name].weighing for name in self.rerankings)):
+            if (model := getattr(user, "language_model", None)) is not None:
+                models[model.source] = model.revision
+        for name in [*self.extracted_texts, *(self.scoring_encoders if self.captioners else [])]:
+            if (encoder := config.text_encoders[name]).output != "word_vectors":
+                models[encoder.source] = encoder.revision
+        for name in self.needed_dual_encoders:
+            for tower in config.finetuned_dual_encoders[name].text.values():
+                if tower.source is not None:
+                    models[tower.source] = tower.revision
+        return models
 
     @property
     def splits(self) -> list[str]:

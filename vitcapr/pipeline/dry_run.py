@@ -1,6 +1,5 @@
 """Planned jobs of a run and their reasons, from Snakemake's Python interface and the run records."""
 
-import json
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -8,10 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from vitcapr.errors import UserError
-from vitcapr.pipeline.code import job_code
-from vitcapr.pipeline.fingerprint import changes
-from vitcapr.pipeline.records import read_run, record_of_log
-from vitcapr.pipeline.stage import find_stage
 
 RUNS_NOW = "runs now"
 """The reason of a job that Snakemake has started already."""
@@ -62,32 +57,5 @@ def _reasons(dag: Any, job: Any) -> list[str]:
     started = persistence._filter_incomplete_keys([persistence._get_key(file) for file in job.output])
     if started and persistence.locked:
         return [RUNS_NOW]
-    newer = ", ".join(sorted(map(str, reason.updated_input - reason.updated_input_run)))
-    causes = {
-        "not computed yet": reason.missing_output,
-        "was interrupted": reason.forced and started,
-        f"newer input: {newer}": newer,
-        "it reads other files than before": reason.input_changed,
-        "its environment changed": reason.software_stack_changed,
-        "its rule changed": reason.code_changed,
-    }
-    return [*(cause for cause, is_one in causes.items() if is_one), *(_changes(job) if reason.params_changed else ())]
-
-
-def _changes(job: Any) -> Iterator[str]:
-    """Yield the differences between the record of a job and its present fingerprint."""
-    now, record = json.loads(job.params.fingerprint), record_of_log(Path(str(job.log[0])))
-    try:
-        assert record is not None
-        run = read_run(record)
-        stage = find_stage(run.stage)
-    except UserError:
-        yield "its code, settings or files changed"
-        return
-    before = {
-        "code": run.code,
-        "settings": stage.result_settings(run.settings),
-        "values": {name: run.values.get(name, value) for name, value in now["values"].items()},
-        "files": run.files,
-    }
-    yield from changes(before, now | {"code": job_code(stage.module, now["settings"])})
+    follows = reason.updated_input_run and not reason.missing_output
+    return [] if follows else list(persistence.params_changed(job))

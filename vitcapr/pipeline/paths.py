@@ -13,6 +13,15 @@ package, or the checkout."""
 SNAKEFILE = str(WORKFLOW / "Snakefile")
 
 
+_GPUS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
+"""Devices of NVIDIA's driver, of AMD's, and of both under Windows."""
+
+
+def gpu_exists() -> bool:
+    """Whether this machine has the driver of a GPU. It does not import torch."""
+    return any(Path(device).exists() for device in _GPUS)
+
+
 def can_only_be_a_folder(source: str) -> bool:
     """Return whether the source of a model is no hub id, which is a name or two with a slash between."""
     return Path(source).is_absolute() or source.startswith((".", "~")) or source.count("/") > 1

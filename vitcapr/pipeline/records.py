@@ -60,6 +60,7 @@ class Run(BaseModel):
         path: of the record.
         code: see :func:`~vitcapr.pipeline.code.job_code`.
         files: the digests of the user's files, by their keys in the settings.
+        names: the names of the inputs that have names, by their parameters.
         inputs, outputs: by the paths of the files.
     """
 
@@ -72,6 +73,7 @@ class Run(BaseModel):
     settings: dict[str, Any]
     values: dict[str, Any]
     files: dict[str, str]
+    names: dict[str, list[str]] = {}
     inputs: dict[str, FileFacts]
     outputs: dict[str, FileFacts]
     made: Made

@@ -96,8 +96,8 @@ class RuleStage:
 
     def fingerprint(self, wildcards: Wildcards) -> str:
         """Everything that determines the outputs of a job except its declared inputs; of these, the names count."""
-        named = {each.name for each in self.stage.of_role(Role.INPUT)} & self.bound.keys()
-        names = {name: [each for each, _ in _each(self._value(name, wildcards))] for name in named}
+        inputs = [(each, self._value(each.name, wildcards)) for each in self.stage.of_role(Role.INPUT)]
+        names = {each.name: names for each, value in inputs if (names := each.names(value))}
         made_of = fingerprint(self.stage, self._settings(wildcards), self._values(wildcards), self.results)
         return canonical_json({**made_of, "names": names})
 
@@ -179,7 +179,7 @@ def one_of(names: Sequence[str]) -> str:
 
 
 def in_report(path: str, caption: str, category: str, **labels: str) -> Any:
-    """Return a file of the experiment for Snakemake's report, with ``workflow/report/CAPTION.rst``.
+    """Return a file of the experiment for Snakemake's report; ``caption`` is a path from the file of the rule.
 
     Of tables in Markdown, the same in HTML is a second file: the report shows it where it only offers ``.md``.
     """
@@ -188,7 +188,7 @@ def in_report(path: str, caption: str, category: str, **labels: str) -> Any:
     file = f"{EXPERIMENT}/{path}"
     shown = report(
         file.removesuffix(".md") + ".html" if file.endswith(".md") else file,
-        caption=f"../workflow/report/{caption}.rst",
+        caption=caption,
         category=category,
         labels=labels,
     )

@@ -148,7 +148,8 @@ def _run_recorded(job: Job, record: Path, inputs: records.Files, waited: bool) -
     made_of = fingerprint(stage, settings, job.plain, results)
     code, targets = job_code(stage.module, made_of["settings"]), find_targets(job)
     expected: dict[str, Any] = {"code": code, "settings": job.settings, "values": stage.values_of(job.plain)}
-    expected |= {"files": made_of["files"], "inputs": inputs}
+    names = {each.name: names for each in stage.of_role(Role.INPUT) if (names := each.names(job.values[each.name]))}
+    expected |= {"files": made_of["files"], "names": names, "inputs": inputs}
     if waited and (maker := _finished_by(record, expected, targets)):
         _say(job, f"finished meanwhile by {maker}")
         return

@@ -90,6 +90,11 @@ class Parameter:
             return [path for one in value for path in self.paths(one)]
         return [] if value is None else [value / file for file in self.files] or [value]
 
+    def names(self, value: Any) -> list[str]:
+        """Return the name of every file in a value of this parameter, if files have names; a name may have several."""
+        named = value or {} if self.holds is dict else {}
+        return [name for name, each in named.items() for _ in (each if isinstance(each, list) else [each])]
+
 
 @dataclass(frozen=True)
 class Stage:

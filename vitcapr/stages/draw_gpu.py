@@ -1,10 +1,9 @@
 from pathlib import Path
 
 from vitcapr.formats import kinds
+from vitcapr.pipeline.paths import gpu_exists
 from vitcapr.pipeline.stage import In
 from vitcapr.stages._drawing import Drawing, Experiment, Pictures
-
-GPU = Path("/dev/nvidiactl")
 
 
 def _trained(experiment: Experiment) -> list[str]:
@@ -16,7 +15,7 @@ def _trained(experiment: Experiment) -> list[str]:
 def _on_gpu(experiment: Experiment) -> bool:
     """Return whether models train on a GPU: on a cluster, on this machine, or in a run whose results are here."""
     uses = [Path(experiment.root) / model / "gpu.csv" for model in _trained(experiment)]
-    here = experiment.on_cluster or GPU.exists() or any(path.is_file() and _has_samples(path) for path in uses)
+    here = experiment.on_cluster or gpu_exists() or any(path.is_file() and _has_samples(path) for path in uses)
     return here and experiment.config.device != "cpu"
 
 

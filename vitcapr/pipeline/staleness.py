@@ -1,0 +1,157 @@
+"""Stale jobs: the run record of a job decides, wherever the results lie.
+
+Snakemake keeps what it knows of finished jobs in a hidden folder that does not travel, and takes a job without such
+metadata for up to date. :func:`let_records_decide` makes it ask the run records instead, for every rule that runs a
+stage: neither the metadata, nor the times of files, nor ``--touch`` count.
+"""
+
+import atexit
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from vitcapr.data.digests import FileDigests
+from vitcapr.errors import UserError
+from vitcapr.pipeline.code import code_hash, job_code
+from vitcapr.pipeline.fingerprint import FILE_DIGESTS, changes
+from vitcapr.pipeline.records import Run, find_experiment_folder, read_run, record_of_log
+from vitcapr.pipeline.rule import RuleStage
+from vitcapr.pipeline.stage import Role, Stage
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Reasons why a job is stale, in the place of Snakemake's changes of params."""
+
+    reasons: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.reasons)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.reasons)
+
+    def __str__(self) -> str:
+        return "; ".join(self.reasons)
+
+
+@dataclass
+class RecordedJobs:
+    """The jobs of a DAG by their records.
+
+    Args:
+        digests: sha256 of files that have not changed since it was computed.
+    """
+
+    digests: FileDigests
+    known: dict[Any, Changes] = field(default_factory=dict)
+
+    def changes(self, job: Any) -> Changes:
+        """Return the reasons why a job of Snakemake, whose rule runs a stage, is stale."""
+        if job not in self.known:
+            self.known[job] = Changes(tuple(self._reasons(rule_stage(job.rule), job)))
+        return self.known[job]
+
+    def _reasons(self, rule: Any, job: Any) -> Iterator[str]:
+        outputs = [Path(str(file)) for file in job.output]
+        missing = [file for file in outputs if not file.is_file()]
+        record = record_of_log(Path(str(job.log[0])))
+        if record is None or not record.is_file():
+            yield "not computed yet" if missing else "no record says how it was made"
+            return
+        try:
+            run = read_run(record)
+        except UserError as error:
+            yield str(error)
+            return
+        yield from (f"{file.name} is gone" for file in missing)
+        recorded = {path: facts["sha256"] for path, facts in run.outputs.items()}
+        root = find_experiment_folder(str(outputs[0]))
+        for file in outputs:
+            digest = recorded.get(f"{run.folder}/{str(file).removeprefix(f'{root}/')}")
+            if file not in missing and digest != self.digests.of(file):
+                yield f"{file.name} is not as it was made" if digest else f"no record of {file.name}"
+        now = json.loads(rule.fingerprint(job.wildcards))
+        before = recorded_fingerprint(run, rule.stage)
+        if now != before:
+            code = job_code(rule.stage.module, now["settings"])
+            yield from changes({**before, "code": run.code}, {**now, "code": code})
+            if now["names"] != before["names"]:
+                yield "it reads other files than before"
+        yield from self._changed_inputs(rule.stage, job, run)
+
+    def _changed_inputs(self, stage: Stage, job: Any, run: Run) -> Iterator[str]:
+        """Yield the inputs with other content than when the job ran. Paths do not count: a copy may lie elsewhere."""
+        for parameter in stage.of_role(Role.INPUT):
+            given = job.input.get(parameter.name) or []
+            files = [Path(str(file)) for file in ([given] if isinstance(given, str) else given)]
+            if all(file.is_file() for file in files):
+                read = sorted(facts["sha256"] for facts in run.inputs.values() if facts["option"] == parameter.name)
+                if read != sorted(map(self.digests.of, files)):
+                    yield f"new input: {parameter.name}"
+
+
+def recorded_fingerprint(run: Run, stage: Stage) -> dict[str, Any]:
+    """Return the fingerprint of a job when it ran, from its record."""
+    return {
+        "code": code_hash(run.code),
+        "settings": stage.result_settings(run.settings),
+        "values": {name: value for name, value in run.values.items() if name not in stage.execution_only},
+        "files": run.files,
+        "names": run.names,
+    }
+
+
+def rule_stage(rule: Any) -> RuleStage | None:
+    """Return the stage that a rule of Snakemake runs; None if it runs none."""
+    return getattr(dict(rule.params.items()).get("command"), "__self__", None)
+
+
+def let_records_decide(workflow: Any, results: Path) -> None:
+    """Make Snakemake ask the run records which jobs are stale.
+
+    Snakemake has no interface for that. Two places of Snakemake 9 are replaced for rules that run a stage: the object
+    that says whether anything of a job has changed, and the oldest time of its outputs, with which the times of its
+    inputs are compared.
+
+    Args:
+        results: the folder of all results, where digests are cached.
+    """
+    import snakemake.jobs
+    import snakemake.workflow
+
+    if not workflow.is_main_process:
+        return
+    jobs = RecordedJobs(FileDigests(results / FILE_DIGESTS))
+    atexit.register(jobs.digests.save)
+    oldest = snakemake.jobs.Job.output_mintime.fget
+
+    async def output_mintime(job: Any) -> Any:
+        return await oldest(job) if rule_stage(job.rule) is None else None
+
+    class Persistence(snakemake.workflow.FilePersistence):
+        def has_metadata(self, job: Any) -> Any:
+            return rule_stage(job.rule) is not None or super().has_metadata(job)
+
+        def has_outdated_metadata(self, job: Any) -> Any:
+            return rule_stage(job.rule) is None and super().has_outdated_metadata(job)
+
+        def params_changed(self, job: Any, file: Any = None) -> Any:
+            return super().params_changed(job, file) if rule_stage(job.rule) is None else jobs.changes(job)
+
+        def _input_changed(self, job: Any, file: Any = None) -> Any:
+            return rule_stage(job.rule) is None and super()._input_changed(job, file)
+
+        def _code_changed(self, job: Any, file: Any = None) -> Any:
+            return rule_stage(job.rule) is None and super()._code_changed(job, file)
+
+        def _software_stack_changed(self, job: Any, file: Any = None) -> Any:
+            return rule_stage(job.rule) is None and super()._software_stack_changed(job, file)
+
+        async def incomplete(self, job: Any) -> Any:
+            return await super().incomplete(job) if rule_stage(job.rule) is None else []
+
+    snakemake.jobs.Job.output_mintime = property(output_mintime)
+    snakemake.workflow.FilePersistence = Persistence
