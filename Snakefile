@@ -20,6 +20,7 @@ from vitcapr.pipeline.rule import (
     list_files,
     one_of,
 )
+from vitcapr.rooms import rooms
 from vitcapr.pipeline.staleness import let_records_decide
 
 min_version("9.19")
@@ -65,13 +66,19 @@ report: "workflow/report/workflow.rst"
 include: "rules/common.smk"
 
 
-# A file of rules in the folder is enough: rules/NAME.smk has those of the room NAME.
+# A file of rules in the folder is enough. An extension has its own in rules.smk.
 for rules_file in sorted(
     Path(workflow.current_basedir.get_path_or_uri(False), "rules").glob("*.smk")
 ):
     if rules_file.name != "common.smk":
 
         include: rules_file
+
+
+for extension in rooms().values():
+    if (extension / "rules.smk").exists():
+
+        include: extension / "rules.smk"
 
 
 rule all:

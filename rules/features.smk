@@ -71,7 +71,7 @@ use rule cpu_job as feature_statistics with:
         statistics="results/{experiment}/features/statistics.json",
         table=in_report(
             "tables/feature_statistics.md",
-            "feature_statistics",
+            "../workflow/report/feature_statistics.rst",
             "Data",
             table="statistics of the feature stores",
         ),

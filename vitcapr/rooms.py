@@ -1,6 +1,6 @@
 """Rooms: parts of the package that can be taken out. The core names none of them.
 
-A room is a package with a module ``room``: ``vitcapr/NAME/`` or ``vitcapr/studies/NAME/``. What else lies in it is
+A room is a package with a module ``room``: ``vitcapr/NAME/`` or ``vitcapr/extensions/NAME/``. What else lies in it is
 found by its place:
 
 - ``room.py`` defines ``ROOM``, a :class:`Room`: what the experiment asks of the room; and classes whose keys belong to
@@ -8,7 +8,7 @@ found by its place:
   definition of a section is run as ``run`` lists it, under the name of the section; by default all are;
 - each module of ``stages/`` is a stage, each module of ``commands/`` a command.
 
-Its rules are in ``rules/NAME.smk``.
+Its rules are in ``rules.smk``.
 """
 
 import importlib
@@ -74,8 +74,8 @@ def ask(hook: str, of: Any) -> Iterator[Any]:
 @cache
 def rooms() -> Mapping[str, Path]:
     """Return the folder of each room by the name of its package."""
-    files = sorted([*_PACKAGE.glob("*/room.py"), *_PACKAGE.glob("studies/*/room.py")])
-    return {".".join(("vitcapr", *file.parent.relative_to(_PACKAGE).parts)): file.parent for file in files}
+    files = sorted(_PACKAGE.glob("extensions/*/room.py"))
+    return {f"vitcapr.extensions.{file.parent.name}": file.parent for file in files}
 
 
 @cache

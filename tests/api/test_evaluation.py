@@ -255,7 +255,7 @@ def test_references_as_captions_are_noticed() -> None:
         (np.ones((2, 2)), np.ones((2, 2)), {"image_of_text": [0, 0]}, "an image has no caption"),
         ("absent.npy", np.ones((2, 2)), {}, "no such file"),
         ([[1, 0], [1]], np.ones((2, 2)), {}, "not numbers: .*the image embeddings"),
-        (np.ones((2, 2)), np.ones((2, 2)), {"captions_per_image": 0}, "captions_per_image is wrong: int 0: "),
+        (np.ones((2, 2)), np.ones((2, 2)), {"captions_per_image": 0}, "2 texts are not 0 for each of 2 images"),
     ],
 )
 def test_embeddings_that_do_not_fit(images: Any, texts: Any, options: dict[str, Any], message: str) -> None:

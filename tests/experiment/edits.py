@@ -118,7 +118,7 @@ EDITS = (
     ),
     Edit("an output touched", touch("results/two/data/manifest.json", 2_000_000_000), ()),
     Edit("code of the manifest", append("vitcapr/formats/manifest.py"), ALL),
-    Edit("the words of rendered scenes, in YAML", append("vitcapr/demo/lexicon.yaml", "MORE: 1\n"), ALL),
+    Edit("the words of rendered scenes, in YAML", append("vitcapr/extensions/demo/lexicon.yaml", "MORE: 1\n"), ALL),
     Edit("code of the training loop", append("vitcapr/training/loop.py"), TRAINING),
     Edit("code of the contrastive loss", append("vitcapr/training/contrastive.py"), RETRIEVAL),
     Edit("code of the beam search", append(BEAM), DECODING),

@@ -22,7 +22,6 @@ def without(request: pytest.FixtureRequest, tmp_path: Path) -> Project:
     root, package = tmp_path / "project", request.param.split(".")
     copy_checkout(root, "vitcapr")
     shutil.rmtree(root.joinpath(*package))
-    (root / f"rules/{package[-1]}.smk").unlink(missing_ok=True)
     values = dict(SMALL)
     if package[-1] == "demo":
         del values["trained_backbone"]

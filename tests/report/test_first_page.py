@@ -23,13 +23,13 @@ from vitcapr.progress import format_seconds
 from vitcapr.report.answers import Answer, answers
 from vitcapr.report.direction import Match, image_to_text, text_to_image
 from vitcapr.report.figures.examples import Choice, Run, open_images
-from vitcapr.report.first_page import Noted, Picture, cost, cost_table, to_html
+from vitcapr.report.first_page import Noted, Picture, cost, cost_table, data_line, to_html
 from vitcapr.report.first_page_examples import (
     Query,
-    attention_picture,
     best_and_worst,
     captioned,
     highest_recall,
+    looked,
     query,
 )
 
@@ -50,7 +50,12 @@ def test_no_section_has_markup_from_outside():
     query = Query(NASTY, [(picture, Match(0, 0.9, False), 1), (picture, Match(1, 0.25, True), 17)])
     text = page(
         answers=[Answer(NASTY, NASTY, NASTY, [NASTY])],
-        attention=picture,
+        looked={
+            "picture": picture,
+            "words": [NASTY],
+            "attention": {"grid": [1, 1], "weights": [NASTY], "peaks": [1]},
+            "note": NASTY,
+        },
         beside=Noted([SCORES], NASTY),
         captioned=Noted(
             [{"picture": picture, "captions": captions, "reference": NASTY, "attention": {NASTY: {"weights": NASTY}}}],
@@ -65,7 +70,7 @@ def test_no_section_has_markup_from_outside():
     )
     assert text.count("<script") == 1  # its own
     assert NASTY not in text
-    assert text.count('width="30" height="20"') == 8  # seven pictures and a canvas
+    assert text.count('width="30" height="20"') == 9  # seven pictures and two canvases
     assert "loading=" not in text
     assert [unescape(alt) for alt in re.findall('alt="([^"]*)"', text)] == [NASTY] * 7
     assert '<ins class="word">new</ins>' in text
@@ -123,7 +128,7 @@ def test_the_answers_of_the_page():
     ]
     captions, retrieval, shown = answers(summary, "test", pd.DataFrame(rows, columns=DIFFERENCES))
     sentence = "a, beam, the highest of 2 systems, the oracle left out."
-    assert captions == ("Captions", "CIDEr 70.0", "69.0-71.0", [sentence, "true captions: 80.0 (79.0-81.0)."])
+    assert captions == ("Captions", "CIDEr 70.0", "69.0-71.0", [sentence, "True captions: 80.0 (79.0-81.0)."])
     assert retrieval[1:3] == ("T→I R@1 25.0", "24.0-26.0")
     assert retrieval.sentences == ["r, the only system.", "I→T R@1: 20.0 (19.0-21.0)."]
     assert shown == (
@@ -131,19 +136,40 @@ def test_the_answers_of_the_page():
         "1 of 2 shown",
         "corrected for 2 paired tests",
         [
-            "Shown: true captions +2.00 (+1.00 to +4.00), a, reranked against a, beam (corrected p 0.008).",
+            "True captions +2.00 (+1.00 to +4.00), a, reranked against a, beam (corrected p 0.008).",
             "No difference shown: CIDEr +2.00 (-1.00 to +5.00), a, reranked against a, beam (corrected p 0.300).",
         ],
     )
     assert answers(summary[:0], "test", None) == []
 
 
-def test_a_picture_with_attention(dataset, tmp_path):
-    files = {"captions": {"m/beam": tmp_path / "captions.json"}, "attention": {"m/beam": tmp_path / "attention.npz"}}
-    picture = attention_picture(read_manifest(dataset), "test", **files)
-    assert picture.alt.startswith("Attention of m/beam at each word of the caption: word0")
-    assert picture.content.startswith(b"\x89PNG")
-    assert attention_picture(read_manifest(dataset), "test", {}, {}) is None
+def test_the_picture_at_the_head_has_a_typical_caption_and_loops_are_counted(dataset, tmp_path):
+    """The captions of i0 to i5 have 2 to 6 and 13 words; the caption of median length becomes a loop."""
+    entries = json.loads((tmp_path / "captions.json").read_text())
+    data, files = (
+        read_manifest(dataset),
+        [{"m/beam": tmp_path / f"{name}"} for name in ("captions.json", "attention.npz")],
+    )
+    with open_images(data) as read:
+        found = looked(data, "test", *files, read)
+        assert len(found["words"]) == 5
+        assert "a caption of about the median length. None of its 6 captions loop." in found["note"]
+        looping = ["word0", "word1", "word0", "word1", "word2"]
+        entries[3]["tokens"] = entries[3]["candidates"][0]["tokens"] = looping
+        (tmp_path / "captions.json").write_text(json.dumps(entries))
+        found = looked(data, "test", *files, read)
+        assert found["words"] != looping
+        assert "1 of its 6 captions loops." in found["note"]
+        assert looked(data, "test", {}, {}, read) is None
+
+
+def test_the_captions_in_use_are_counted(dataset):
+    data = read_manifest(dataset)
+    assert data_line(data, "en").endswith(f", {len(data.captions)} captions")
+    both = pd.concat([data.captions, data.captions.assign(language="zh")])
+    vars(data)["captions"] = both
+    line = data_line(data, "en")
+    assert line.endswith(f", {len(both) // 2} captions in use (of {len(both)}: those in en)")
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ import numpy as np
 
 from vitcapr.api.model_files import ModelFiles, choose_decoding
 from vitcapr.api.published_model import find_model
-from vitcapr.arguments import checked
 from vitcapr.config.captioner import DecodingConfig
 from vitcapr.data.photographs import ImageLike, as_list, name_of, open_image
 from vitcapr.errors import UserError
@@ -88,7 +87,6 @@ class TrainedCaptioner:
     def folder(self) -> Path:
         return self.files.folder
 
-    @checked
     def caption(self, images: ImageLike, *, attention: bool = False) -> list[CaptionedImage]:
         """Return the captions of photographs of any size, in their order.
 

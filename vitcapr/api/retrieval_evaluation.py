@@ -1,13 +1,12 @@
 """Scores of embeddings for retrieval, of any system."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from pydantic import Field
 
-from vitcapr.api.evaluation import Evaluation, Samples, Seed, score_frame
+from vitcapr.api.evaluation import Evaluation, check_resampling, score_frame
 from vitcapr.errors import UserError
 from vitcapr.formats.embeddings import Embeddings, read_embeddings
 from vitcapr.formats.records import reading
@@ -23,10 +22,10 @@ def evaluate_retrieval(
     images: Array,
     texts: Array | None = None,
     *,
-    captions_per_image: Annotated[int, Field(ge=1)] | None = None,
+    captions_per_image: int | None = None,
     image_of_text: Array | None = None,
-    samples: Samples = 1000,
-    seed: Seed = 0,
+    samples: int = 1000,
+    seed: int = 0,
 ) -> Evaluation:
     """Recall@K, ranks and mAP@R of embeddings, in both directions, by cosine, with 95 % intervals over the images.
 
@@ -43,6 +42,7 @@ def evaluate_retrieval(
     Raises:
         UserError: the shapes do not fit, a row is zero or not finite, or an image has no text.
     """
+    check_resampling(samples, seed)
     if texts is None and isinstance(images, str | Path):
         if captions_per_image is not None or image_of_text is not None:
             what = "the file of embed says which image each text has"
@@ -110,8 +110,8 @@ def _owners(images: int, texts: int, captions_per_image: int | None, image_of_te
         if len(outside):
             raise UserError(f"a text belongs to image {outside[0]}", remedy=f"the images are 0 to {images - 1}")
         return owner.astype(np.int64)
-    each = captions_per_image or 1
-    if images * each != texts:
+    each = 1 if captions_per_image is None else captions_per_image
+    if each < 1 or images * each != texts:
         raise UserError(
             f"{texts} texts are not {each} for each of {images} images",
             remedy=f"give --captions-per-image {texts // images}" if texts % images == 0 else "give --image-of-text",

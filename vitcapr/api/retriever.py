@@ -7,15 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from pydantic import Field
 
 from vitcapr.api.captioner import BATCH, Device
 from vitcapr.api.model_files import ModelFiles
 from vitcapr.api.published_model import find_model
-from vitcapr.arguments import checked
 from vitcapr.data.photographs import ImageLike, as_list, open_image
 from vitcapr.errors import UserError
 from vitcapr.files import read_json, sha256_file
@@ -58,7 +56,6 @@ class TrainedRetriever:
     def folder(self) -> Path:
         return self.files.folder
 
-    @checked
     def embed_images(self, images: ImageLike) -> np.ndarray:
         """Photographs of any size in the space that images and texts share: (n, E) float32, unit length.
 
@@ -82,18 +79,16 @@ class TrainedRetriever:
                 vectors.append(np.asarray(model.embed_augmented_views(by_view).cpu()))
         return np.concatenate(vectors)
 
-    @checked
     def embed_texts(self, texts: str | Sequence[str]) -> np.ndarray:
         """Sentences in the space that images and texts share: (n, E) float32, unit length."""
         return self._opened.text_embedder.embed([texts] if isinstance(texts, str) else list(texts))
 
-    @checked
     def search(
         self,
         text: str | None = None,
         *,
         image: ImageLike | None = None,
-        k: Annotated[int, Field(ge=1)] = 10,
+        k: int = 10,
         split: str | None = None,
     ) -> "pd.DataFrame":
         """Return the ``k`` images of the data set nearest to a sentence or an image, one a row, the nearest first.
@@ -107,6 +102,8 @@ class TrainedRetriever:
         Raises:
             UserError: the query is missing, or the split does not exist.
         """
+        if k < 1:
+            raise UserError(f"k is {k}", remedy="ask for at least 1 image")
         return self.nearest("images", self.query(text, image), k, split)
 
     def unknown_words(self, text: str) -> list[str]:

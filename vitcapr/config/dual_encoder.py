@@ -272,5 +272,5 @@ class EmbedFinetunedSettings(StageSettings):
         return cls(training=FinetuneSettings.from_config(config, wildcards))
 
 
-EXECUTION_ONLY = ("checkpoint_layers", "chunk", "processes")
+EXECUTION_ONLY = ("chunk", "processes")
 """Execution-only keys of a fine-tuned dual encoder's training. They change the result by rounding only."""

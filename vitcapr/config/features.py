@@ -40,9 +40,6 @@ class BackboneConfig(Section):
     output: Literal["hidden", "aligned", "qformer"] = "hidden"
     """hidden: cls and patches; aligned: the vector of the joint image-text space (CLIP, SigLIP and others, BLIP-2 with
     contrastive projections); qformer: the query tokens of BLIP-2, which have no position in the picture."""
-    cls: Annotated[Literal["auto", "pooled", "mean"] | Annotated[int, Field(ge=0)], Only("output", "hidden")] = "auto"
-    """The vector cls: the number of a token before the patches (RADIO and TIPSv2 have several); pooled: the network's
-    pooled output; mean: that of the patches. auto: token 0, else the pooled output, else the mean."""
     pool: Annotated[Literal["mean", "max", "first"], Only("output", "qformer")] = "mean"
     """Pooling of the query tokens into one vector."""
     dtype: Dtype = "auto"
@@ -61,9 +58,6 @@ class BackboneConfig(Section):
     """Interpolation for resizing; null: the checkpoint's."""
     mirror: bool = False
     """Mirror the pictures, as an augmented view for a retriever. Captions that say left or right become wrong."""
-    scaled_decoding: bool = False
-    """Decode JPEG files at a half, a quarter or an eighth of their size where they stay as large as the resized image.
-    It changes the features a little (docs/performance.md) and takes less of a core for each photograph."""
 
     @model_validator(mode="after")
     def _keys_fit_the_source_and_the_output(self) -> Self:
@@ -92,7 +86,7 @@ class BackboneConfig(Section):
         """
         if self.is_adopted or other.is_adopted:
             return self.is_adopted and other.is_adopted
-        keys = ("source", "revision", "output", "cls", "pool", "image_size", "patches")
+        keys = ("source", "revision", "output", "pool", "image_size", "patches")
         return all(getattr(self, key) == getattr(other, key) for key in keys)
 
 
@@ -166,8 +160,6 @@ class TextEncoderConfig(Section):
     prompt: Annotated[str | None, Only("output", "hidden", "aligned")] = None
     """Text before each caption, such as "query: ", or the name of a prompt of the checkpoint; null: its default prompt,
     else none."""
-    language: Annotated[str | None, Only("output", "hidden")] = None
-    """Source language of a translation model such as NLLB, as in its tokenizer (fra_Latn); null: the tokenizer's."""
     dtype: Annotated[Dtype, Only("output", "hidden", "aligned")] = "auto"
     """Data type of the forward pass; auto: bfloat16 if the hardware supports it, else float32."""
     store_dtype: Literal["float16", "float32"] = "float16"

@@ -22,7 +22,6 @@ Kind = str
 """``auto``, a key of :data:`OUTPUTS`, or the name of a plugin."""
 Output = Literal["hidden", "aligned", "qformer"]
 Pool = Literal["mean", "max", "first"]
-Cls = Literal["auto", "pooled", "mean"] | int
 Patches = Literal["all", "none"] | int
 
 OUTPUTS: Mapping[str, tuple[Output, ...]] = {

@@ -77,6 +77,8 @@ class Targets(Part):
     def tables(self) -> list[str]:
         """Everything but metrics and figures."""
         root, run, stores = self.root, self.config.run, self.experiment.features.sealed_stores
+        if self.models.data_alone:
+            return [f"{root}/data/manifest.json"]
         return [
             *(f"{root}/{file}" for file in ("summary.csv", "tables/scores.md", "index.html")),
             *self.comparisons,
@@ -108,6 +110,7 @@ class Targets(Part):
             "attention": {name: f"{root}/captions/{name}/{split}/attention.npz" for name in attention[:1]},
             "embeddings": {name: self.experiment.retrieval.embeddings(name, split) for name in ranked},
             "ranks": self.compared_ranks,
+            "cards": {m: f"{root}/{m}/card.json" for m in histories if not m.startswith("backbones/")},
             "histories": {model: f"{root}/{model}/history.csv" for model in histories},
         }
 

@@ -54,6 +54,11 @@ class ScoreColumn(NamedTuple):
         """The label in the group's own table."""
         return self.label.removeprefix(self.group.prefix) if self.group else self.label
 
+    @property
+    def named(self) -> str:
+        """The label, and for a number that is not times 100 its unit, where scores of several units share a column."""
+        return self.label if self.scale == 100 else f"{self.label} ({'mean' if self.places else 'count'})"
+
     def cell(self, score: Mapping[Any, Any]) -> Cell:
         """Return the score (``value, low, high``) and its interval."""
         return number(score["value"], score["low"], score["high"], scale=self.scale, places=self.places)

@@ -11,8 +11,8 @@ from vitcapr.metrics.labels import COLUMNS
 
 _CAPTION_SCORES = ("cider", "meteor", "rouge_l", "bleu_4")
 _RECALLS = ("t2i_recall_1", "i2t_recall_1")
-_LISTED = 4
-"""Differences in a sentence; the table has all."""
+_LISTED = 3
+"""Differences in sentences; the table has all."""
 
 
 class Answer(NamedTuple):
@@ -46,7 +46,7 @@ def _captions(summary: pd.DataFrame) -> Answer | None:
             oracle = ", the oracle left out" if len(every) > len(scores) else ""
             own = summary[(summary["model"] == first["model"]) & (summary["decoding"] == first["decoding"])]
             others = [
-                f"{COLUMNS[one['metric']].label}: {COLUMNS[one['metric']].cell(one).shown}."
+                _capital(f"{COLUMNS[one['metric']].label}: {COLUMNS[one['metric']].cell(one).shown}.")
                 for one in own.to_dict("records")
                 if one["metric"] != name and one["metric"] in COLUMNS and COLUMNS[one["metric"]].main
             ]
@@ -82,12 +82,18 @@ def _shown(differences: pd.DataFrame) -> Answer:
     shown = differences[differences["verdict"] != NOT_SHOWN]
     others = differences.drop(shown.index).sort_values("adjusted", kind="stable")
     tests = f"{len(differences)} paired tests" if len(differences) > 1 else "1 paired test"
-    sentences = [f"Shown: {_sentence(one)}." for one in shown.to_dict("records")[:_LISTED]]
-    sentences += [f"{NOT_SHOWN.capitalize()}: {_sentence(one)}." for one in others.to_dict("records")[:_LISTED]]
-    left = len(shown[_LISTED:]) + len(others[_LISTED:])
-    if left:
+    sentences = [_capital(f"{_sentence(one)}.") for one in shown.to_dict("records")[:_LISTED]]
+    if len(others):
+        near = "; ".join(map(_sentence, others.to_dict("records")[: _LISTED - len(sentences)]))
+        sentences.append(f"{NOT_SHOWN.capitalize()}{': ' if near else ''}{near}.")
+    left = len(differences) - _LISTED
+    if left > 0:
         sentences.append(f"{left} more in the table of paired differences.")
     return Answer("Differences", f"{len(shown)} of {len(differences)} shown", f"corrected for {tests}", sentences)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _sentence(one: Mapping[Hashable, Any]) -> str:

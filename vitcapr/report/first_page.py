@@ -71,11 +71,17 @@ def _git(*arguments: str) -> str:
         return ""
 
 
-def data_line(data: Manifest) -> str:
-    """Return the name of a data set, and how many pictures and captions it has."""
+def data_line(data: Manifest, language: str) -> str:
+    """Return the name of a data set, and how many pictures and captions it has, and how many of those are used.
+
+    Args:
+        language: of the captions that the experiment uses.
+    """
     counts = data.images["split"].value_counts()
     splits = ", ".join(f"{counts[split]:,} {split}" for split in SPLITS if split in counts)
-    return f"{data.dataset}: {len(data.images):,} pictures ({splits}), {len(data.captions):,} captions"
+    used, others = int((data.captions["language"] == language).sum()), len(data.captions)
+    captions = f"{used:,} captions" + (f" in use (of {others:,}: those in {language})" if used < others else "")
+    return f"{data.dataset}: {len(data.images):,} pictures ({splits}), {captions}"
 
 
 def to_html(*, title: str, facts: Sequence[tuple[str, str]], folder: str, again: str, **sections: Any) -> str:

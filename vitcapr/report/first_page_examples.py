@@ -19,19 +19,18 @@ from vitcapr.formats.embeddings import read_embeddings
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.scores import RankFile
 from vitcapr.formats.tables import Table
+from vitcapr.metrics.captions.diversity import loops
 from vitcapr.metrics.spread import Seeded, paired, spread
 from vitcapr.report.attended import encoded
 from vitcapr.report.direction import Direction, Match, Show, image_to_text, text_to_image
-from vitcapr.report.figures.attention import attended_words
 from vitcapr.report.figures.captions import read_captioned
 from vitcapr.report.figures.curves import draw_histories
-from vitcapr.report.figures.examples import Choice, choose_attended, open_images, rows_of_split
+from vitcapr.report.figures.examples import Choice, choose_attended, rows_of_split
 from vitcapr.report.figures.style import png_bytes
 from vitcapr.report.first_page import Noted, Picture, small
 from vitcapr.report.score_tables import spread_tables
 
-_CURVE_DPI, _DPI = 140, 110
-"""Of training curves, and of the picture with attention."""
+_CURVE_DPI = 140
 _KINDS = {"finetuned_dual_encoders": "fine-tuned dual encoders", "backbones": "backbone"}
 QUERIES = 2
 """Shown of each kind."""
@@ -51,25 +50,30 @@ def seed_tables(summary: pd.DataFrame, models: Mapping[str, Seeded]) -> list[Tab
     return spread_tables(spread(summary, models), paired(summary, models)) if models else []
 
 
-def attention_picture(
-    data: Manifest, split: str, captions: Mapping[str, Path], attention: Mapping[str, Path]
-) -> Picture | None:
-    """Return an image under the attention of the first system that stored it, for every word of its caption."""
+def looked(
+    data: Manifest,
+    split: str,
+    captions: Mapping[str, Path],
+    attention: Mapping[str, Path],
+    read: Callable[[int], Image.Image],
+) -> dict[str, Any] | None:
+    """Return an image, and where the first system with stored attention looked at each word of its caption."""
     name = next((name for name in attention if name in captions), None)
     if name is None:
         return None
-    table = read_attention(attention[name])
-    row, caption, weights = choose_attended(data, split, captions[name], table, Choice(1))[0]
-    with open_images(data) as read:
-        image = read(row)
-    return Picture(
-        png_bytes(attended_words(image, caption.tokens, weights), _DPI),
-        f"Attention of {name} at each word of the caption: {caption.caption}",
-        "png",
-    )
+    row, caption, weights = choose_attended(data, split, captions[name], read_attention(attention[name]), Choice(1))[0]
+    written = read_captions(captions[name]).values()
+    looping = sum(loops(each.tokens) for each in written)
+    return {
+        "picture": small(read(row), f"image {caption.image_id}", caption.image_id),
+        "words": caption.tokens,
+        "attention": encoded(weights),
+        "note": f"Where {name} looked at each word of “{caption.caption}”, a caption of about the median length. "
+        f"{looping or 'None'} of its {len(written):,} captions {'loops' if looping == 1 else 'loop'}.",
+    }
 
 
-def training_pictures(histories: Mapping[str, Path]) -> list[Picture]:
+def training_pictures(histories: Mapping[str, Path], cards: Mapping[str, Path]) -> list[Picture]:
     """Return the training curves of each kind of model.
 
     Args:
@@ -77,7 +81,7 @@ def training_pictures(histories: Mapping[str, Path]) -> list[Picture]:
     """
     return [
         Picture(png_bytes(figure, _CURVE_DPI), f"Training curves of the {_KINDS.get(kind, kind)}", "png")
-        for kind, figure in draw_histories(histories).items()
+        for kind, figure in draw_histories(histories, cards).items()
     ]
 
 
@@ -122,6 +126,7 @@ def captioned(
         note += " A red wave underlines wrong words: point at one, or reach it with the Tab key, to read what is true."
     if tables:
         note += ' Point at a word of a caption with a button "play" to see where the captioner looked.'
+        note += " The brighter, the more attention; the line encloses half of it."
     read_examples = read_captioned(data, split, language, systems, chosen, read, bases, claims)
     examples = []
     for row, one in zip(chosen, read_examples, strict=True):

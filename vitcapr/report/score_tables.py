@@ -116,7 +116,7 @@ def comparison_rows(metrics: Mapping[str, Mapping[str, Any]]) -> list[tuple[Cell
         p_value = NOTHING if one["p_value"] is None else f"{one['p_value']:.3f}"
         scores = column.exact(one["before"]), column.exact(one["after"])
         interval = difference.interval or NOTHING
-        rows.append(row(column.label, *scores, difference.text, interval, p_value, one["verdict"]))
+        rows.append(row(column.named, *scores, difference.text, interval, p_value, one["verdict"]))
     return rows
 
 

@@ -70,6 +70,7 @@ def first_page(
     embeddings: dict[str, In[kinds.EmbeddingsFile]] | None = None,
     ranks: dict[str, In[kinds.RanksFile]] | None = None,
     histories: dict[str, In[kinds.HistoryFile]] | None = None,
+    cards: dict[str, In[kinds.CardFile]] | None = None,
     sections: list[In[kinds.PageSectionFile]] | None = None,
     command: Annotated[str, "Command that runs the experiment, for the page"] = "",
 ) -> None:
@@ -101,6 +102,7 @@ def first_page(
     tables = [difference_table(compared)] if compared is not None else []
     with open_images(data) as read:
         pictured = {
+            "looked": examples.looked(data, split, captions, attention, read),
             "captioned": examples.captioned(
                 data, split, settings.language, captions, bases, choice, read, attention, checked
             ),
@@ -110,11 +112,10 @@ def first_page(
         title=page.parent.name,
         folder=str(page.parent),
         again=command,
-        facts=[("data", data_line(data)), *settings.facts.items()],
+        facts=[("data", data_line(data, settings.language)), *settings.facts.items()],
         answers=answers(scores, split, compared),
-        attention=examples.attention_picture(data, split, captions, attention),
         scores=[*score_tables(scores), *tables, *examples.seed_tables(scores, settings.seeded)],
-        curves=examples.training_pictures(histories or {}),
+        curves=examples.training_pictures(histories or {}, cards or {}),
         cost=cost(page, [summary, manifest, *captions.values(), *embeddings.values()]),
         has_oracle=settings.has_oracle,
         split=split,

@@ -41,7 +41,7 @@ def vocabulary(
     built.write(vocabulary)
     table.write(tokens)
     report.line(
-        f"{built.signature}: {len(built)} entries from {corpus.counted} captions, "
+        f"{built.signature}: {len(built)} entries (words and signs) from {corpus.counted} captions, "
         f"{built.token_coverage:.2%} of running words; {sum(built.rare.values())} rarer words omitted"
     )
     if len(table) < corpus.captions:

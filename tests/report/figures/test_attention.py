@@ -2,24 +2,19 @@ import json
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from matplotlib import colormaps
 from matplotlib.image import BboxImage
 from PIL import Image
-from torch.nn import functional
 
 from tests.report.conftest import check_layout, packed, texts_of
 from vitcapr.errors import UserError
 from vitcapr.formats.captions import read_attention
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.formats.vocabulary import Vocabulary
-from vitcapr.report.figures.attention import (
-    attended_words,
-    heated,
-)
+from vitcapr.report.attended import DUSK, FINE, half_level, lit, smooth
+from vitcapr.report.figures.attention import attended_words
 from vitcapr.report.figures.examples import Choice, choose_attended
 from vitcapr.stages.draw_attention import draw_attention
 
@@ -30,11 +25,24 @@ from vitcapr.stages.draw_attention import draw_attention
     st.integers(5, 17),
     st.integers(5, 17),
 )
-def test_heat_is_bilinear_between_patch_centres_over_a_grey_image(weights, width, height):
-    values = functional.interpolate(torch.from_numpy(weights)[None, None], (height, width), mode="bilinear")[0, 0]
-    colors = colormaps["inferno"](values.numpy())[..., :3]
-    drawn = np.asarray(heated(Image.new("RGB", (width, height), "red"), weights))
-    assert drawn / 255 == pytest.approx(0.45 * 76 / 255 + 0.55 * colors, abs=0.02)
+def test_the_photograph_keeps_its_colours_under_a_light_that_never_hides_it(weights, width, height):
+    image = Image.new("RGB", (width, height), (200, 100, 50))
+    drawn = np.asarray(lit(image, weights, 1.0)).astype(float) / [200, 100, 50]
+    line = (np.ptp(drawn, axis=2) > 0.02) | (drawn.max(axis=2) == 0)  # white and black, around half of the light
+    assert drawn[~line].min(initial=1) >= 1 - DUSK - 0.02
+    assert drawn[~line].max(initial=0) <= 1.02
+
+
+def test_light_is_smooth_and_half_of_it_is_inside_the_line():
+    weights = np.zeros((4, 6))
+    weights[1, 2], weights[3, 5] = 6, 2
+    light = smooth(weights)
+    assert light[FINE + FINE // 2, 2 * FINE + FINE // 2] == pytest.approx(6, rel=0.05)
+    assert (light.min(), light.max() <= 6) == (0, True)
+    assert np.abs(np.diff(light, axis=1)).max() < 6 / FINE * 1.6
+    level = half_level(light)
+    assert light[light >= level].sum() == pytest.approx(light.sum() / 2, rel=0.05)
+    assert half_level(np.full((8, 8), 2.0)) == 2
 
 
 def one_hot(*places, grid=(3, 4)):
@@ -57,7 +65,8 @@ def panels(figure):
 
 def hottest(panel, picture):
     """The patch whose colour is the furthest from that of no attention."""
-    plain = np.asarray(heated(picture, np.zeros((3, 4))))
+    enlarged = picture.resize(panel.shape[1::-1], Image.Resampling.BICUBIC)
+    plain = np.asarray(lit(enlarged, np.zeros((3, 4)), 1.0))
     change = np.abs(panel - plain.astype(float)).sum(axis=2)
     y, x = np.unravel_index(change.argmax(), change.shape)
     return int(y / change.shape[0] * 3), int(x / change.shape[1] * 4)
@@ -71,8 +80,11 @@ def test_one_stated_scale_for_all_words(picture):
     least, most = bar.get_xlim()
     assert least == 0
     # The first word has one times an even spread everywhere.
-    assert np.array_equal(panels(figure)[1], heated(picture, np.full((3, 4), 1 / most)))
-    assert bar.get_xlabel() == "attention, in multiples of an even spread over the 3 x 4 patches"
+    panel = panels(figure)[1]
+    enlarged = picture.resize(panel.shape[1::-1], Image.Resampling.BICUBIC)
+    assert np.array_equal(panel, lit(enlarged, np.ones((3, 4)), most))
+    label = "attention, in multiples of the even share of the 3 x 4 patches; the line encloses half of it"
+    assert (most, bar.get_xlabel()) == (12, label)
     (even,) = attended_words(picture, ["a"], np.full((1, 3, 4), 1 / 12)).axes
     assert even.get_xlim() == (0, 3)
 
@@ -148,4 +160,9 @@ def test_captions_and_attention_of_two_decodings_are_a_mistake(draw, attended, t
     entries[5]["candidates"][0] |= words
     (tmp_path / "other.json").write_text(json.dumps(entries))
     with pytest.raises(UserError, match="attention for 13 words for the 14 words of image i5"):
-        draw(draw_attention, "attention-1", **{**attended, "captions": tmp_path / "other.json"})
+        draw(
+            draw_attention,
+            "attention-1",
+            settings={"figures": {"attention_first": ["i5"]}},
+            **{**attended, "captions": tmp_path / "other.json"},
+        )

@@ -33,14 +33,19 @@ def legend(figure):
 
 
 def test_a_panel_for_each_quantity_with_the_values_of_the_history():
-    figure = training_curves({"attention": history()})
+    figure = training_curves({"attention": history()}, best={"attention": ("validation_cider", 2)})
     assert titles(figure) == ["loss (nats per token)", "CIDEr on validation", "learning rate, end of epoch"]
     losses = [line.get_ydata().tolist() for line in figure.axes[0].get_lines()[:2]]
     assert losses == [[4, 2.5, 1], [3, 2, 2.5]]
     assert figure.axes[2].get_lines()[0].get_ydata().tolist() == [1e-3, 1e-3, 1e-4]
-    assert legend(figure) == {"attention", "training, mean of the epoch", "validation", "best by this score"}
+    assert legend(figure) == {
+        "attention",
+        "training, mean of the epoch",
+        "validation",
+        "the epoch whose weights are used",
+    }
     assert all(axes.get_xlabel() == "epoch" for axes in figure.axes)
-    assert [stars(axes) for axes in figure.axes] == [[(2, 2.0)], [(2, 40)], []]
+    assert [stars(axes) for axes in figure.axes] == [[], [(2, 40)], []]  # CIDEr chose the weights
     # A phase begins between two epochs.
     assert [line.get_xdata()[0] for line in figure.axes[0].get_lines() if line.get_linestyle() == ":"] == [2]
 
@@ -51,12 +56,13 @@ def test_models_without_cider_have_no_panel_and_missing_epochs_are_skipped():
         "loss (nats per token)",
         "learning rate, end of epoch",
     ]
-    figure = training_curves({"a": history(cider=nothing), "b": history(cider=(np.nan, 0.2, np.nan))})
-    assert stars(figure.axes[1]) == [(2, 20)]
+    best = {"a": ("validation_loss", 2), "b": ("validation_cider", 2)}
+    figure = training_curves({"a": history(cider=nothing), "b": history(cider=(np.nan, 0.2, np.nan))}, best=best)
+    assert [stars(axes) for axes in figure.axes[:2]] == [[(2, 2.0)], [(2, 20)]]
 
 
 def test_one_epoch_can_be_drawn():
-    figure = training_curves({"a": history((2.0,), (0.1,), (1e-3,), (1,))})
+    figure = training_curves({"a": history((2.0,), (0.1,), (1e-3,), (1,))}, best={"a": ("validation_loss", 1)})
     assert stars(figure.axes[0]) == [(1, 2.0)]
     assert all(line.get_marker() != "None" for axes in figure.axes for line in axes.get_lines())
 
@@ -65,7 +71,7 @@ def test_legend_and_panels_share_the_page_without_overlap():
     models = 12
     figure = training_curves({f"a-rather-long-name-of-a-model-{n}": history() for n in range(models)})
     check_layout(figure)
-    assert len(legend(figure)) == models + 3
+    assert len(legend(figure)) == models + 2
 
 
 def test_the_backbones_scores_are_drawn_by_name():
@@ -96,13 +102,16 @@ def test_a_self_critical_phase_has_a_reward_and_no_loss():
 
 def test_retrievers_have_their_loss_and_their_recalls():
     table = history().drop(columns="validation_cider").assign(validation_rsum=[100, 300.5, 290])
-    figure = training_curves({"paper": table}, "retrievers")
-    assert titles(figure) == ["contrastive loss", "recalls on validation, summed", "learning rate, end of epoch"]
-    assert stars(figure.axes[0]) == [(2, 2.0)]
-    assert stars(figure.axes[1]) == [(2, 300.5)]
-
-
-def test_equal_curves_all_show():
-    figure = training_curves({"a": history(), "b": history()})
-    lines = [line for line in figure.axes[0].get_lines() if line.get_marker() in ("o", "s")]
-    assert [line.get_linewidth() for line in lines] == pytest.approx([2.9, 1.3])
+    larger = table.assign(train_loss=10 * table["train_loss"], validation_loss=10 * table["validation_loss"])
+    best = {"paper": ("validation_rsum", 2)}
+    figure = training_curves({"paper": table, "larger": larger}, "retrievers", best)
+    assert titles(figure) == [
+        "loss (validation after epoch 1: 1)",
+        "recalls on validation, summed",
+        "learning rate, end of epoch",
+    ]
+    assert [stars(axes) for axes in figure.axes] == [[], [(2, 300.5)], []]
+    # Losses of different size are compared by their share of the first one; no line is wider than another.
+    lines = [line for line in figure.axes[0].get_lines() if line.get_linestyle() == "-"]
+    assert [line.get_ydata().tolist() for line in lines] == [pytest.approx([1, 2 / 3, 2.5 / 3])] * 2
+    assert len({line.get_linewidth() for line in lines}) == 1

@@ -14,7 +14,7 @@ def test_words_by_rank_with_the_rare_ones_after_the_threshold():
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
     labels = [text.get_text() for text in axes.get_legend().get_texts()]
     assert labels == [
-        "in the vocabulary: 3 words,\n87.7% of running words",
+        "in the vocabulary: 3 words and its signs,\n87.7% of running words",
         "too rare: 4 words,\n12.3% of running words",
     ]
 

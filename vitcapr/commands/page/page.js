@@ -25,17 +25,18 @@ function show(result) {
   const { words } = result;
   const canvas = find("#picture canvas");
   const explained = words.length > 0 && words[0].attention !== null;
+  const attention = explained && attended.scaled(
+    [words[0].attention.length, words[0].attention[0].length],
+    words.map((word) => word.attention.flat().map((weight) => weight * word.attention.flat().length)),
+  );
   const invitation = explained ? "Hover over a word, or tap it, to see where the captioner looked." : "This captioner does not say where it looked.";
   const look = (place) => {
     find("#hint").textContent = place === null ? invitation : likelihood(words[place]);
     if (!explained) return;
     attended.clear(canvas);
     if (place === null) return;
-    const { attention } = words[place];
-    const [grid, weights] = [[attention.length, attention[0].length], attention.flat()];
-    const most = Math.max(...weights);
-    attended.draw(canvas, grid, weights.map((weight) => weight / most));
-    find("#hint").textContent += `; ${attended.described(grid, weights, most * weights.length)}`;
+    attended.draw(canvas, attention, place);
+    find("#hint").append(`; ${attended.described(attention, place)}. `, attended.legend(attention));
   };
   const pin = (place) => {
     pinned = place;
@@ -45,11 +46,10 @@ function show(result) {
   const buttons = words.map((word, place) => {
     const button = element("button", word.word);
     button.type = "button";
-    for (const enters of ["mouseenter", "focus"]) button.addEventListener(enters, () => look(place));
-    for (const leaves of ["mouseleave", "blur"]) button.addEventListener(leaves, () => look(pinned));
     button.addEventListener("click", () => pin(pinned === place ? null : place));
     return button;
   });
+  attended.words(buttons, (place) => look(place ?? pinned));
   find("#caption").replaceChildren(...buttons.flatMap((button) => [button, " "]));
   if (words.length === 0) find("#caption").textContent = "(the captioner wrote no word)";
   find("#picture img").src = result.picture;

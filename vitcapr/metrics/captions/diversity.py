@@ -69,20 +69,25 @@ def dangling_share(captions: Sequence[Sequence[str]]) -> Measure:
     return mean_measure([words[-1] in FUNCTION_WORDS for words in captions])
 
 
-def loop_share(captions: Sequence[Sequence[str]]) -> Measure:
-    """Return the share of captions that loop: two or more words twice in a row, or one word three times.
+def loops(words: Sequence[str]) -> bool:
+    """Say whether a caption has two or more words twice in a row, or one word three times.
 
     'a red and black and black' loops.
     """
 
-    def loops(words: Sequence[str], size: int) -> bool:
+    def repeats(size: int) -> bool:
         length = max(2 * size, 3)
         return any(
             words[start : start + length - size] == words[start + size : start + length]
             for start in range(len(words) - length + 1)
         )
 
-    return mean_measure([any(loops(words, size) for size in range(1, len(words) // 2 + 1)) for words in captions])
+    return any(map(repeats, range(1, len(words) // 2 + 1)))
+
+
+def loop_share(captions: Sequence[Sequence[str]]) -> Measure:
+    """Return the share of captions that loop (:func:`loops`)."""
+    return mean_measure([loops(words) for words in captions])
 
 
 def _diversity(captions: TokenisedCaptions) -> dict[str, Measure | float]:

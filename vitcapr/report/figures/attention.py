@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from matplotlib import colormaps
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import Normalize
+from matplotlib.colors import LinearSegmentedColormap, PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.offsetbox import OffsetBox
 from numpy.typing import NDArray
@@ -15,6 +14,7 @@ from PIL import Image
 from vitcapr.formats.captions import read_attention
 from vitcapr.formats.manifest import Manifest
 from vitcapr.progress import Reporter
+from vitcapr.report.attended import DUSK, full_light, lit
 from vitcapr.report.figures.examples import Choice, choose_attended, open_images
 from vitcapr.report.figures.page import (
     WIDTH,
@@ -27,16 +27,12 @@ from vitcapr.report.figures.page import (
     print_size,
     space,
 )
-from vitcapr.report.figures.style import SMALL_TEXT_SIZE, TEXT_SIZE, styled
+from vitcapr.report.figures.style import DPI, SMALL_TEXT_SIZE, TEXT_SIZE, styled
 
 COLUMNS = 6
-_LEAST_SCALE = 3.0
-_PEAK = 0.995
-"""The quantile of the weights at the end of a scale."""
 _GAP, _SCALE = 0.08, 0.5
 """Inches between pictures, and those of the scale below them."""
-_COLORS, _OPACITY = colormaps["inferno"], 0.55
-"""Of the heat: perceptually uniform, and dark to light in print without colour."""
+_LIGHT = LinearSegmentedColormap.from_list("light", [str(1 - DUSK), "1"])
 
 
 def draw_attended(
@@ -67,9 +63,7 @@ def attended_words(image: Image.Image, words: Sequence[str], weights: NDArray[np
 
     The word stands above its image. The note may be the caption.
 
-    One colour scale serves all words, from no attention to the 99.5th percentile of all weights, in multiples
-    of an attention spread evenly over the patches; it reaches at least to three times that, so that a captioner
-    that looks everywhere does not seem to look somewhere.
+    One scale serves all words, from no attention to the largest, in multiples of the even share of the patches.
 
     Args:
         image: RGB, any size.
@@ -77,44 +71,37 @@ def attended_words(image: Image.Image, words: Sequence[str], weights: NDArray[np
         weights: (L, h, w) attention over the grid of patches; each word's sums to 1.
     """
     _, rows, columns = weights.shape
-    relative = np.asarray(weights, dtype=np.float32) * (rows * columns)
-    most = max(float(np.quantile(relative, _PEAK)), _LEAST_SCALE) if relative.size else _LEAST_SCALE
+    multiples = np.asarray(weights, dtype=np.float32) * (rows * columns)
+    full = full_light(multiples)
     width = cell_width(COLUMNS, _GAP)
     titles = [_title(title, width) for title in ("image", *words)]
-    panels = [_panel(image, width), *(_panel(image, width, heat / most) for heat in relative)]
+    panels = [_panel(image, width), *(_panel(image, width, (each, full)) for each in multiples)]
     blocks = [grid(titles, COLUMNS, _GAP, _GAP, panels), space(_GAP)]
     if note:
         blocks += [paragraph(note, WIDTH), space(_GAP)]
     if not len(words):
         return page(*blocks)
-    return _with_scale(blocks, f"attention, in multiples of an even spread over the {rows} x {columns} patches", most)
+    label = f"attention, in multiples of the even share of the {rows} x {columns} patches; the line encloses half of it"
+    return _with_scale(blocks, label, full)
 
 
 def _title(title: str, width: float) -> OffsetBox:
     return paragraph(title, width, bold=True, size=TEXT_SIZE)
 
 
-def _panel(image: Image.Image, width: float, heat: NDArray[np.floating] | None = None) -> OffsetBox:
+def _panel(image: Image.Image, width: float, light: tuple[NDArray[np.floating], float] | None = None) -> OffsetBox:
     plain = print_size(image, width)
-    return picture(plain if heat is None else heated(plain, heat), width, 1.4 * width)
-
-
-def heated(image: Image.Image, heat: NDArray[np.floating]) -> Image.Image:
-    """``image`` in grey under the colours of attention (h, w) over the patches that tile it; 1 is the end of the scale.
-
-    Attention is bilinear between the centres of the patches; beyond the outermost centres it is that of the patch.
-    """
-    patches = Image.fromarray(np.ascontiguousarray(heat, dtype=np.float32))
-    colors = _COLORS(np.asarray(patches.resize(image.size, Image.Resampling.BILINEAR)), bytes=True)[..., :3]
-    return Image.blend(image.convert("L").convert("RGB"), Image.fromarray(colors), _OPACITY)
+    if light is not None:  # a line needs more pixels than a small photograph has
+        finer = max(1, round(width * DPI / plain.width))
+        plain = lit(plain.resize((finer * plain.width, finer * plain.height), Image.Resampling.BICUBIC), *light)
+    return picture(plain, width, 1.4 * width)
 
 
 def _with_scale(blocks: Sequence[OffsetBox], label: str, most: float) -> Figure:
-    """Return a page with the colour bar of the attention at its end."""
+    """Return a page with the bar of the light at its end."""
     figure = page(*blocks, space(_SCALE))
     height = figure.get_size_inches()[1]
     bar = figure.add_axes((0.3, (_SCALE - 0.1) / height, 0.4, 0.09 / height))
-    colors = ScalarMappable(Normalize(0, most), _COLORS)
-    figure.colorbar(colors, cax=bar, orientation="horizontal", extend="max", alpha=_OPACITY)
+    figure.colorbar(ScalarMappable(PowerNorm(0.5, 0, most), _LIGHT), cax=bar, orientation="horizontal")
     bar.set_xlabel(label, fontsize=SMALL_TEXT_SIZE, labelpad=2)
     return figure

@@ -1,8 +1,9 @@
 """Training curves: loss, scores and learning rate by epoch. Scores are times 100."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from vitcapr.errors import UserError
+from vitcapr.formats.model import read_card
 from vitcapr.formats.training import read_history
 from vitcapr.report.figures import style
 
@@ -30,13 +32,13 @@ _MIDDLE = -0.5
 class _Panel:
     """Columns of a history that share a panel: ``trained`` with a dashed and ``validated`` with a solid line.
 
-    ``best`` finds the epoch that is best by ``validated``.
+    ``relative``: each model's values are divided by its first validated value, for losses of different sizes.
     """
 
     title: str
     trained: str = ""
     validated: str = ""
-    best: Callable[[NDArray[np.floating]], np.integer] | None = None
+    relative: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -50,50 +52,67 @@ _TIMES_100 = ("train_reward", "validation_cider")
 """Recalls are in percent in the history; these scores are not."""
 PANELS = {
     "captioners": (
-        _Panel("loss (nats per token)", "train_loss", "validation_loss", np.nanargmin),
+        _Panel("loss (nats per token)", "train_loss", "validation_loss"),
         _Panel("reward in training (CIDEr-D)", "train_reward"),
-        _Panel("CIDEr on validation", "", "validation_cider", np.nanargmax),
+        _Panel("CIDEr on validation", "", "validation_cider"),
         _Panel("learning rate, end of epoch", "", _RATE),
     ),
     "retrievers": (
-        _Panel("contrastive loss", "train_loss", "validation_loss", np.nanargmin),
-        _Panel("recalls on validation, summed", "", "validation_rsum", np.nanargmax),
+        _Panel("loss (validation after epoch 1: 1)", "train_loss", "validation_loss", relative=True),
+        _Panel("recalls on validation, summed", "", "validation_rsum"),
         _Panel("learning rate, end of epoch", "", _RATE),
     ),
     "finetuned_dual_encoders": (
         _Panel("training loss", "train_loss"),
-        _Panel("validation loss", "", "validation_loss", np.nanargmin),
+        _Panel("validation loss", "", "validation_loss"),
     ),
 }
-"""The panels of each kind of model. Losses of different objectives of retrievers are compared by their slope alone."""
+"""The panels of each kind of model. The losses of retrievers differ in size with their objective."""
+Best = tuple[str, int]
+"""The column of the history that chose the weights of a model, and the epoch."""
 
 
-def draw_histories(histories: Mapping[str, Path]) -> dict[str, Figure]:
+def read_best(cards: Mapping[str, Path]) -> dict[str, Best]:
+    """Read from their cards which score chose the weights of models, and of which epoch they are."""
+    read = {name: read_card(path) for name, path in cards.items()}
+    return {name: (score, card["best_epoch"]) for name, card in read.items() for score in card["best_score"]}
+
+
+def draw_histories(histories: Mapping[str, Path], cards: Mapping[str, Path]) -> dict[str, Figure]:
     """Return a figure for each kind of model, by its kind.
 
     Args:
         histories: the histories by the kind and the name of the model, such as ``captioners/plain``.
+        cards: the cards of models, by the same names.
     """
+    best = read_best(cards)
     kinds: dict[str, dict[str, pd.DataFrame]] = {}
     for model, path in histories.items():
         kind, _, name = model.partition("/")
         kinds.setdefault(kind, {})[name] = read_history(path)
     return {
-        kind: training_curves(models, kind) if kind in PANELS else backbone_curves(*models.values())
+        kind: training_curves(models, kind, {name: best[key] for name in models if (key := f"{kind}/{name}") in best})
+        if kind in PANELS
+        else backbone_curves(*models.values())
         for kind, models in kinds.items()
     }
 
 
 @style.styled
-def training_curves(histories: Mapping[str, pd.DataFrame], kind: str = "captioners") -> Figure:
+def training_curves(
+    histories: Mapping[str, pd.DataFrame],
+    kind: str = "captioners",
+    best: Mapping[str, Best] = MappingProxyType({}),
+) -> Figure:
     """Training curves: one line style per quantity, one colour per model, one panel per group of columns.
 
-    The paper's figure 3; figures 11 and 12 of Peng 2025. The best epoch by the score of a panel wears a star. Thin
-    vertical lines stand where a phase of training begins.
+    The paper's figure 3; figures 11 and 12 of Peng 2025. A star marks the epoch whose weights are used,
+    on the score that chose it. Thin vertical lines stand where a phase of training begins.
 
     Args:
         histories: the rows of a history.csv by the model's name, with ``epoch`` and what :data:`PANELS` names.
         kind: of the models; a key of :data:`PANELS`.
+        best: of the models whose best epoch is known.
 
     Raises:
         UserError: there is nothing to draw.
@@ -101,15 +120,15 @@ def training_curves(histories: Mapping[str, pd.DataFrame], kind: str = "captione
     panels = [panel for panel in PANELS[kind] if any(_has(h, c) for h in histories.values() for c in panel.columns)]
     if not panels:
         raise UserError("no history has a column that can be drawn")
-    handles = _handles(list(histories), any(panel.trained for panel in panels))
+    handles = _handles(list(histories), any(panel.trained for panel in panels), bool(best))
     columns = style.legend_columns([str(handle.get_label()) for handle in handles])
     legend_rows = -(-len(handles) // columns)
     across = 2 if len(panels) == 4 else len(panels)
     rows = -(-len(panels) // across)
     figure = style.new_figure(style.PAGE_WIDTH, 2.3 * rows + style.LEGEND_ROW * legend_rows)
     for panel, axes in zip(panels, figure.subplots(rows, across, sharex=True, squeeze=False).flat, strict=True):
-        for number, history in enumerate(histories.values()):
-            _draw_panel(axes, panel, history, _look(number, len(histories)))
+        for number, (name, history) in enumerate(histories.items()):
+            _draw_panel(axes, panel, history, style.series(number), best.get(name))
         if panel.validated == _RATE:
             axes.set_ylim(bottom=0)
         _label(axes, panel.title)
@@ -119,11 +138,14 @@ def training_curves(histories: Mapping[str, pd.DataFrame], kind: str = "captione
     return figure
 
 
-def _draw_panel(axes: Axes, panel: _Panel, history: pd.DataFrame, look: dict[str, Any]) -> None:
+def _draw_panel(axes: Axes, panel: _Panel, history: pd.DataFrame, look: dict[str, Any], best: Best | None) -> None:
+    if panel.relative and _has(history, panel.validated):
+        first = history[panel.validated].dropna().iloc[0]
+        history = history.assign(**{column: history[column] / first for column in panel.columns if column in history})
     _draw(axes, history, panel.trained, _MIDDLE, color=look["color"], linestyle=_DASHES, linewidth=1.0)
     _draw(axes, history, panel.validated, **look)
-    if panel.best is not None:
-        _mark(axes, history, panel.validated, panel.best, look["color"])
+    if best is not None and best[0] == panel.validated:
+        _mark(axes, history, *best, look["color"])
     if panel.trained and any(_has(history, column) for column in panel.columns):
         _phases(axes, history)
 
@@ -144,7 +166,7 @@ def backbone_curves(history: pd.DataFrame) -> Figure:
     _draw(losses, history, "validation_loss", label="validation", color=style.INK)
     losses.legend()
     for number, score in enumerate(scores):
-        _draw(accuracies, history, score, label=_NAMES.get(score, style.in_print(score)), **_look(number, len(scores)))
+        _draw(accuracies, history, score, label=_NAMES.get(score, style.in_print(score)), **style.series(number))
     accuracies.set_ylim(0, 102)
     # Beside the panel, because a score may be anywhere in it; in the order in which the lines end.
     lines = sorted(accuracies.get_lines(), key=lambda line: -float(np.asarray(line.get_ydata())[-1]))
@@ -152,14 +174,6 @@ def backbone_curves(history: pd.DataFrame) -> Figure:
     _label(losses, "loss")
     _label(accuracies, "scores on validation (%)")
     return figure
-
-
-def _look(number: int, count: int) -> dict[str, Any]:
-    """Return the style of line ``number``.
-
-    Later lines are thinner, so that lines with equal values stay visible.
-    """
-    return {**style.series(number), "linewidth": 1.3 + 1.6 * (count - 1 - number) / max(count - 1, 1)}
 
 
 def _label(axes: Axes, title: str) -> None:
@@ -186,12 +200,10 @@ def _values(history: pd.DataFrame, column: str) -> NDArray[np.floating]:
     return history[column].to_numpy(dtype=float) * (100 if column in _TIMES_100 else 1)
 
 
-def _mark(axes: Axes, history: pd.DataFrame, column: str, choose: Any, color: str) -> None:
-    if _has(history, column):
-        values = _values(history, column)
-        best = int(choose(np.where(np.isfinite(values), values, np.nan)))
-        star: dict[str, Any] = {"marker": "*", "markersize": 9, "markeredgewidth": 0.6, "markeredgecolor": "white"}
-        axes.plot(history["epoch"].to_numpy()[best], values[best], color=color, linestyle="none", zorder=5, **star)
+def _mark(axes: Axes, history: pd.DataFrame, column: str, epoch: int, color: str) -> None:
+    at = history["epoch"].to_numpy() == epoch
+    star: dict[str, Any] = {"marker": "*", "markersize": 10, "markeredgewidth": 0.6, "markeredgecolor": "white"}
+    axes.plot(history["epoch"].to_numpy()[at], _values(history, column)[at], color=color, ls="none", zorder=5, **star)
 
 
 def _phases(axes: Axes, history: pd.DataFrame) -> None:
@@ -201,14 +213,14 @@ def _phases(axes: Axes, history: pd.DataFrame) -> None:
             axes.axvline(float(epoch) - 1, color=style.FAINT, linewidth=0.6, linestyle=":", zorder=0)
 
 
-def _handles(names: list[str], with_training: bool) -> list[Line2D]:
+def _handles(names: list[str], with_training: bool, with_star: bool) -> list[Line2D]:
     handles = [Line2D([], [], label=style.in_print(name), **style.series(number)) for number, name in enumerate(names)]
     if with_training:
         handles += [
             Line2D([], [], **_TRAINING),
             Line2D([], [], color=style.INK, label="validation"),
         ]
-    return [
-        *handles,
-        Line2D([], [], color=style.INK, marker="*", markersize=8, linestyle="none", label="best by this score"),
-    ]
+    if with_star:
+        star: dict[str, Any] = {"color": style.INK, "marker": "*", "markersize": 8, "linestyle": "none"}
+        handles.append(Line2D([], [], label="the epoch whose weights are used", **star))
+    return handles

@@ -21,6 +21,7 @@ from vitcapr.formats.captions import AttentionTable, DecodedCaption, read_captio
 from vitcapr.formats.claims import Claim
 from vitcapr.formats.identity import match_images
 from vitcapr.formats.manifest import Manifest
+from vitcapr.metrics.captions.diversity import loops
 
 _SEED = 0
 
@@ -125,7 +126,7 @@ def choose_attended(
     All named images are returned if there are more.
 
     With words, each next image is one whose caption holds the most of those words that no image before it has; without,
-    it is from the quarter with the longest captions.
+    it is from the quarter whose captions are the nearest to the median length; captions that loop come last.
     """
     written = read_captions(captions)
     image_ids = manifest.images["image_id"].tolist()
@@ -143,9 +144,9 @@ def choose_attended(
             missing -= {*tokens[best]}
             chosen.append(best)
     else:
-        # Of captions of one length the earlier counts as the longer.
-        longest = sorted(others, key=lambda row: -len(tokens[row]))
-        chosen += choose(longest[: max(left, len(longest) // 4)], left)
+        middle = sorted(len(tokens[row]) for row in rows)[len(rows) // 2]
+        typical = sorted(others, key=lambda row: (loops(tokens[row]), abs(len(tokens[row]) - middle)))
+        chosen += choose(typical[: max(left, len(typical) // 4)], left)
     captioned = [(row, written[image_ids[row]]) for row in chosen]
     return [Attended(row, caption, table.of_caption(row, caption, captions)) for row, caption in captioned]
 

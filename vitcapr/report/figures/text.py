@@ -31,7 +31,7 @@ def rank_frequency(kept: Sequence[int], rare: Mapping[int, int]) -> Figure:
     tokens = int(inside.sum() + outside.sum())
     figure = style.new_figure(style.COLUMN_WIDTH, 2.5)
     axes = figure.subplots()
-    label = f"in the vocabulary: {len(inside):,} words,\n{inside.sum() / tokens:.1%} of running words"
+    label = f"in the vocabulary: {len(inside):,} words and its signs,\n{inside.sum() / tokens:.1%} of running words"
     axes.loglog(np.arange(1, len(inside) + 1), inside, color=style.BLUE, linewidth=2, label=label)
     if len(outside):
         ranks, counts = np.arange(len(inside), len(inside) + len(outside) + 1), np.concatenate((inside[-1:], outside))
