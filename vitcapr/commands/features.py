@@ -180,6 +180,10 @@ def pull(
         Path | None, typer.Argument(metavar="[DEST]", help="Folder to write (default: its folder among the stores).")
     ] = None,
     arrays: Arrays = None,
+    data: Annotated[
+        Path | None, typer.Option("--data", help="The data set of the store: compares the rows with its photographs.")
+    ] = None,
+    without_content_check: WithoutContentCheck = False,
 ) -> None:
     """Copy a store from a remote folder. When repeated, it fetches only missing files."""
     place = RemoteFolder(url)
@@ -190,6 +194,13 @@ def pull(
         sealed = transfer.pull(place, manifest, to, reporter, split_commas(arrays) if arrays else None)
     with open_features(sealed) as store:
         print_lines(str(store))
+        if data is not None:
+            from vitcapr.formats.manifest import read_manifest
+            from vitcapr.store.content import check_store_content
+
+            listed = read_manifest(data)
+            store.check_rows(store.identity, listed)
+            check_store_content(store, listed, not without_content_check, print_lines)
     print_lines(f"sealed: {sealed}")
 
 

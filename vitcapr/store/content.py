@@ -8,13 +8,14 @@ import numpy as np
 from PIL import Image
 
 from vitcapr import joints
-from vitcapr.data.images import BadImage, ImageSource, decode
+from vitcapr.data.images import BadImage, ImageSource, decode_small
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import Manifest
 from vitcapr.store.layout import TEXT
+from vitcapr.store.reader import FeatureStore
 
 WITHOUT = "the content of the rows is not compared, as the user says (without content check)"
-_LEAST_CAPTIONS = 200
+_LEAST_CAPTIONS, _ROWS_OF_PATCHES = 200, 160
 
 
 def check_features(
@@ -47,6 +48,16 @@ def check_features(
     stop_if_wrong(verdicts, say, where)
 
 
+def check_store_content(store: FeatureStore, data: Manifest, content_check: bool, say: Callable[[str], None]) -> None:
+    """Compare a store with the data set that has its rows, unless the user says that they belong together."""
+    if not content_check:
+        say(WITHOUT)
+    elif not store.attributes.get("imported", {}).get("content_check", True):
+        say("the content of the rows was not compared when they were imported, as the user said")
+    else:
+        check_features(store.arrays, store.identity, store.grid, data, say, store.manifest_path)
+
+
 def stop_if_wrong(verdicts: Sequence[joints.Verdict], say: Callable[[str], None], where: object) -> None:
     """Say each verdict; raise an error of the first that is wrong.
 
@@ -71,7 +82,7 @@ def thumbnails(data: Manifest, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray
     table = data.image_table.rows(rows, "path", "width", "height")
     with ImageSource(data.image_root) as source:
         for path, width, height in table.itertuples(index=False, name=None):
-            picture = decode(source.read(path), width * height, 4 * joints.THUMBNAIL)
+            picture = decode_small(source.read(path), width * height, 2 * joints.THUMBNAIL)
             side = min(picture.size)
             left, top = (picture.width - side) / 2, (picture.height - side) / 2
             whole.append(np.asarray(picture.resize(size, Image.Resampling.BOX)))
@@ -89,7 +100,10 @@ def _photographs(arrays: Mapping[str, Any], grid: tuple[int, int], data: Manifes
     orders = joints.row_orders(data.image_table.column("image_id").tolist())
     verdicts = []
     for name, array in arrays.items():
-        verdict = joints.related(f"'{name}' and photographs", inputs, array, rows, orders)
+        if len(array.shape) not in (2, 3):
+            continue  # Decoded pixels.
+        part = slice(None) if len(array.shape) == 2 else slice(_ROWS_OF_PATCHES)
+        verdict = joints.related(f"'{name}' and photographs", inputs[part], array, rows[part], orders)
         verdicts.append(verdict)
         if len(array.shape) == 3 and verdict.outcome != "wrong":
             powered = verdict.strength >= joints.CLEAR
@@ -99,11 +113,17 @@ def _photographs(arrays: Mapping[str, Any], grid: tuple[int, int], data: Manifes
 
 
 def _captions(arrays: Mapping[str, Any], data: Manifest) -> list[joints.Verdict]:
-    """Compare one array of images with their captions."""
-    name, array = next(iter(arrays.items()))
-    captions = data.captions
+    """Compare one array of images with their captions, vectors rather than patches."""
+    usable = [name for name in arrays if len(arrays[name].shape) in (2, 3)]
+    if not usable:
+        return []
+    name = min(usable, key=lambda name: len(arrays[name].shape))
+    array, image = arrays[name], data.caption_table.column("image_row").to_numpy()
+    images = np.unique(image)
+    size = joints.SAMPLE if len(array.shape) == 2 else _LEAST_CAPTIONS
+    rows = images[joints.sample_rows(len(images), size)]
+    captions = data.caption_table.rows(np.flatnonzero(np.isin(image, rows)), "image_row", "text")
     texts = captions.groupby("image_row")["text"].agg(" ".join)
-    rows = texts.index.to_numpy()[joints.sample_rows(len(texts), 2 * joints.SAMPLE)]
     orders = joints.row_orders(data.image_table.column("image_id").tolist())
     words = joints.bags_of_words(texts[rows].tolist())
     return [joints.related(f"captions and '{name}'", words, array, rows, orders, _LEAST_CAPTIONS, predict_first=True)]
