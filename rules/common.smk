@@ -58,15 +58,13 @@ rule figures:
 
 
 # The templates of the rules: use rule cpu_job as NAME with: ...
-# A rule of an extension lies in another folder, to which Snakemake would relate a relative path.
-environments = workflow.current_basedir.join("../envs")
 
 
 rule cpu_job:
     log:
         "results/{experiment}/logs/cpu_job.log",
     conda:
-        environments.join("cpu.yaml").get_path_or_uri(secret_free=True)
+        conda_environment("cpu")
     threads: 1
     resources:
         **growing(runtime=60),
@@ -76,5 +74,5 @@ rule cpu_job:
 
 use rule cpu_job as gpu_job with:
     conda:
-        environments.join("gpu.yaml").get_path_or_uri(secret_free=True)
+        conda_environment("gpu")
     threads: 8
