@@ -42,6 +42,9 @@ NBest = Annotated[int | None, typer.Option("--n-best", "-n", min=1, help="Captio
 BeamSize = Annotated[int | None, typer.Option(min=1, help="Number of hypotheses; 1 is greedy decoding.")]
 LengthPenalty = Annotated[float | None, typer.Option(min=0, help="Replaces the length penalty of the decoding.")]
 Sealed = Annotated[Path, typer.Argument(help="A sealed manifest.json, or the folder that holds it.")]
+WithoutContentCheck = Annotated[
+    bool, typer.Option("--without-content-check", help="The rows are right, whatever their content says; recorded.")
+]
 Arrays = Annotated[str | None, typer.Option(help="Only these arrays, separated by commas.")]
 
 DEBUG = "VITCAPR_DEBUG"

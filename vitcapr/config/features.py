@@ -20,7 +20,7 @@ else:
 
 CHUNK = 64
 """Images per chunk of a store with patches or decoded pictures, by default."""
-EXECUTION_ONLY = frozenset({"features.tasks", "features.batch", "features.reuse"})
+EXECUTION_ONLY = frozenset({"features.tasks", "features.batch", "features.reuse", "features.content_check"})
 """The settings of extraction that do not change a store."""
 TRAINED = "trained"
 """The source and the name of the backbone that the experiment trains."""
@@ -102,6 +102,9 @@ class FeaturesConfig(Section):
     reuse: bool = True
     """Copy the features of pictures and captions that another store holds, if weights, preprocessing, arithmetic and
     code are the same. false: compute all."""
+    content_check: bool = True
+    """Compare features that are extracted or adopted with the photographs, and with the captions. false: they belong
+    together, whatever their content says."""
 
 
 class Terms(Section):

@@ -91,8 +91,10 @@ def _missing_checkpoints(experiment: "Experiment") -> Iterator[UserError]:
     The hub is asked for all of them at once, for at most ``PATIENCE`` seconds. Features that are sealed need none.
     """
     models, features = experiment.models, experiment.results / experiment.name / "features"
-    sealed = [features / name / "manifest.json" for name in models.extracted]
-    spared = {read_sealed(path)["attributes"].get("backbone") for path in sealed if path.is_file()}
+    spared = set[Any]()
+    for name in models.extracted:
+        with suppress(UserError):  # Not extracted yet, or a damaged file that the run makes again.
+            spared.add(read_sealed(features / name / "manifest.json")["attributes"].get("backbone"))
     revisions = {
         source: revision
         for source, revision in models.checkpoints.items()

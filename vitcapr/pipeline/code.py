@@ -26,8 +26,12 @@ if TYPE_CHECKING:
     import grimp
 
 PACKAGE = "vitcapr"
-HARMLESS: dict[str, str] = yaml.safe_load(Path(__file__).with_name("libraries.yaml").read_text(encoding="utf-8"))
-"""Import name -> the reason why the version of this library does not affect results. All other versions count."""
+HARMLESS: dict[str, dict[str, str]] = yaml.safe_load(
+    Path(__file__).with_name("libraries.yaml").read_text(encoding="utf-8")
+)
+"""Names of ``libraries``, of ``modules`` of the package and of libraries whose ``patches`` do not affect results -> the
+reason. All others count."""
+_UNCOUNTED = HARMLESS["libraries"].keys() | {f"{name.replace('.', '/')}.py" for name in HARMLESS["modules"]}
 KNOWN_DIGESTS = Path(importlib.util.cache_from_source(__file__)).with_name(f"{sha256_file(Path(__file__))[:16]}.json")
 """Digests of Python files by this code, in Python's own cache. Deleting the file costs only time."""
 NOT_INSTALLED = "not installed"
@@ -58,8 +62,21 @@ def job_code(module: str, settings: Mapping[str, Any]) -> dict[str, str]:
 
 
 def code_hash(code: Mapping[str, str]) -> str:
-    """Hash a :func:`job_code`."""
-    return sha256_bytes("\n".join(f"{name} {value}" for name, value in code.items()).encode())
+    """Hash what counts of a :func:`job_code`."""
+    return sha256_bytes("\n".join(f"{name} {value}" for name, value in counted(code).items()).encode())
+
+
+def counted(code: Mapping[str, str]) -> dict[str, str]:
+    """Return what may change results, of a :func:`job_code` of today or of a record.
+
+    >>> counted({"vitcapr/progress.py": "a1", "vitcapr/files.py": "b2", "numpy": "2.1.3", "yaml": "6.0"})
+    {'vitcapr/files.py': 'b2', 'numpy': '2.1'}
+    """
+    return {
+        name: value.rpartition(".")[0] if name in HARMLESS["patches"] and value.count(".") > 1 else value
+        for name, value in code.items()
+        if name not in _UNCOUNTED
+    }
 
 
 @cache
@@ -68,7 +85,9 @@ def module_code(module: str, *packages: str) -> dict[str, str]:
     graph = _import_graph(packages or (PACKAGE,))
     reached = {module, *graph.find_upstream_modules(module)} - {PACKAGE, LOCAL}
     inside = {name for name in reached if not graph.is_module_squashed(name)}
-    roots = {name.partition(".")[0] for name in reached - inside} - sys.stdlib_module_names - HARMLESS.keys()
+    roots = (
+        {name.partition(".")[0] for name in reached - inside} - sys.stdlib_module_names - HARMLESS["libraries"].keys()
+    )
     libraries = {root: release(root) for root in roots}
     for root, version in libraries.items():
         if version == NOT_INSTALLED and not module.startswith(f"{PACKAGE}."):
