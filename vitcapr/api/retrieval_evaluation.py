@@ -84,8 +84,8 @@ def _differences(before: Embeddings, after: Embeddings, samples: int, seed: int)
     owners, sides = CaptionOwners.of(after.caption_image, len(after.images)), []
     for one in (before, after):
         sides.append(measures(rank_matches(one.images, one.captions, owners.caption_image, lambda _: None), owners))
-    rows = [(name, measure, sides[1][name]) for name, measure in sides[0].items() if name in COLUMNS]
-    return {name: compared_measures(*both, samples, seed) for name, *both in rows}
+    old, new = sides
+    return {name: compared_measures(old[name], new[name], samples, seed) for name in old if name in COLUMNS}
 
 
 def _order_remarks(embedded: Embeddings) -> list[str]:
