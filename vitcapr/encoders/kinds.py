@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from vitcapr.errors import UserError
-from vitcapr.plugins import plugins
+from vitcapr.loader import parts
 
 Kind = str
 """``auto``, a key of :data:`OUTPUTS`, or the name of a plugin."""
@@ -40,6 +40,7 @@ T5 = ("t5", "mt5", "umt5")
 """Model types of encoders with a decoder; only the encoder is loaded."""
 _STAGES = {"depths", "hidden_sizes", "num_block_repeats", "layer_depths", "depth_multiplier"}
 _WITHOUT_CLS = ("siglip", "aimv2", "ijepa", "pixtral", "radio")
+ADAPTER = "adapter_config.json"
 WEIGHTS = ["model.safetensors", "model.safetensors.index.json", "model-*-of-*.safetensors"]
 PROCESSORS = ("preprocessor_config.json", "processor_config.json")
 """Files of the preprocessing of a checkpoint; the newer file has it under ``image_processor``."""
@@ -130,7 +131,7 @@ def check_image_encoder(
         UserError: the checkpoint is of another kind or no image encoder, its weights are no safetensors, or it has no
             such output, layer or size.
     """
-    if kind in plugins("ENCODER"):
+    if kind in parts("ENCODER"):
         return kind
     config, actual = read_model_config(folder), image_kind(folder)
     model = config.get("model_type", "no model_type")
@@ -207,6 +208,9 @@ def weight_files(folder: Path) -> list[Path]:
     Raises:
         UserError: there are no safetensors.
     """
+    if (adapter := folder / ADAPTER).is_file():
+        what = "an adapter lies beside the weights and would change them"
+        raise UserError(what, where=adapter, remedy="merge it (merge_and_unload of peft) or take its files away")
     patterns = WEIGHTS if (folder / "config.json").is_file() else [OPEN_CLIP_WEIGHTS]
     weights = sorted({path for pattern in patterns for path in folder.glob(pattern)})
     if not any(path.suffix == ".safetensors" for path in weights):

@@ -21,8 +21,8 @@ from vitcapr.encoders.kinds import OPEN_CLIP_CONFIG, check_image_encoder, check_
 from vitcapr.errors import UserError
 from vitcapr.experiment.models import TRAIN, VALIDATION
 from vitcapr.formats.store_manifest import arrays_of_layer, read_sealed
+from vitcapr.loader import ask, sections_to_run
 from vitcapr.pipeline.paths import can_only_be_a_folder, gpu_exists, stores_root
-from vitcapr.rooms import ask, sections_to_run
 from vitcapr.training.phases import images_in_batch, warmup_steps
 
 if TYPE_CHECKING:

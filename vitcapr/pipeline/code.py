@@ -1,7 +1,7 @@
 """The code of a job: the modules that it imports with their data, its plugins, and the versions of libraries.
 
 The import graph comes from grimp, which reads the sources and imports nothing. What a stage looks up by name, such as a
-metric or the architecture of a captioner, counts where the settings name it (:mod:`vitcapr.plugins`).
+metric or the architecture of a captioner, counts where the settings name it (:mod:`vitcapr.loader`).
 """
 
 import ast
@@ -20,8 +20,7 @@ import yaml
 
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_bytes, sha256_file, write_json
-from vitcapr.plugins import FOLDER, LOCAL, component_modules, is_installed
-from vitcapr.rooms import rooms
+from vitcapr.loader import LOCAL, extensions, is_installed, part_modules
 
 if TYPE_CHECKING:
     import grimp
@@ -41,8 +40,7 @@ NOT_INSTALLED = "not installed"
 def job_code(module: str, settings: Mapping[str, Any]) -> dict[str, str]:
     """Return the digest of each file of a job's code, by path, and the version of each library.
 
-    What a room or a study adds to a YAML file of the package, as to the labels of scores, is in the folder of the room
-    or of plugins.
+    An extension adds to a YAML file of the package, as to the labels of scores, by the file of this name in its folder.
 
     Args:
         module: of the stage, for instance ``vitcapr.stages.decode``.
@@ -51,12 +49,15 @@ def job_code(module: str, settings: Mapping[str, Any]) -> dict[str, str]:
     Raises:
         UserError: a plugin is not Python, or imports what is not installed.
     """
-    modules = [module, *component_modules(settings)]
+    modules = [module, *part_modules(settings)]
     packages = sorted({PACKAGE, *(name.partition(".")[0] for name in modules if "." in name)})
     code = {name: value for each in modules for name, value in module_code(each, *packages).items()}
     tables = {Path(name).name for name in code if name.startswith(PACKAGE) and name.endswith(".yaml")}
-    folders = {FOLDER: Path(FOLDER), **{room.replace(".", "/"): folder for room, folder in rooms().items()}}
-    added = {f"{name}/{table}": folder / table for table in tables for name, folder in folders.items()}
+    added = {
+        f"{'plugins' if package == LOCAL else package.replace('.', '/')}/{table}": folder / table
+        for table in tables
+        for package, folder in extensions().items()
+    }
     return dict(sorted({**code, **digests({name: path for name, path in added.items() if path.is_file()})}.items()))
 
 
@@ -100,7 +101,7 @@ def _import_graph(packages: tuple[str, ...]) -> "grimp.ImportGraph":
     """Return the graph of imports, in which a module also imports its package.
 
     Two parts are left out: the late imports of ``vitcapr/__init__.py``, which concern no stage, and the configuration
-    of the package and of rooms, whose values are in the settings of a job.
+    of the package and of extensions, whose values are in the settings of a job.
     """
     import grimp
 
@@ -113,7 +114,7 @@ def _import_graph(packages: tuple[str, ...]) -> "grimp.ImportGraph":
     for imported in graph.find_modules_directly_imported_by(PACKAGE):
         graph.remove_import(importer=PACKAGE, imported=imported)
     for name in graph.modules:
-        if name.endswith((".config", ".room")) and name.startswith(f"{PACKAGE}."):
+        if name.endswith((".config", ".settings")):
             graph.remove_module(name)  # What lies in it goes, too.
     modules = graph.modules
     for name in modules:
