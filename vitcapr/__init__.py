@@ -6,7 +6,7 @@ The Python interface is documented in docs/python-api.md. ``__init__.pyi`` tells
 from importlib import import_module
 from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 _HOMES = {
     "UserError": "vitcapr.errors",
@@ -26,13 +26,7 @@ __all__ = ["__version__", *_HOMES]
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'vitcapr' has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
-    if not isinstance(value, type):
-        from vitcapr.arguments import checked
-
-        value = checked(value)
-        value.__module__ = __name__  # Pickle, as of dask, finds it by this name.
-    return globals().setdefault(name, value)
+    return globals().setdefault(name, getattr(import_module(_HOMES[name]), name))
 
 
 def __dir__() -> list[str]:

@@ -28,37 +28,31 @@ ALIGNMENT = "alignments: {few: {image: vit, text: bert, %s}}"
 UNKNOWN = {
     "sed: 1": ("sed", "seed"),
     "zzz: 1": ("zzz", None),
-    CAPTIONER % "droput: 0.1": ("captioners.a.droput", "captioners.a.dropout"),
-    PHASE % "max_len: 3": ("captioners.a.training.phases[0].max_len", "captioners.a.training.phases[0].max_length"),
-    PHASE % "lr: 0.1": ("captioners.a.training.phases[0].lr", "captioners.a.training.phases[0].learning_rate"),
-    CAPTIONER % "training: {epochs: 3}": ("captioners.a.training.epochs", "captioners.a.training.phases[0].epochs"),
-    PAIR_PHASE % "patience: 2": ("retrievers.r.training.phases[0].patience", "retrievers.r.training.patience"),
-    "data: {flickr8k: {imgs: here}}": ("data.flickr8k.imgs", "data.flickr8k.images"),
-    "data: {dataset: flickr8k, flickr8k: {images: a, text: b}, limit: 9}": ("data.limit", "data.flickr8k.limit"),
-    "{beam_size: 3, decodings: {wide: {}}}": ("beam_size", "decodings.greedy.beam_size"),
+    CAPTIONER % "droput: 0.1": ("captioners.a.droput", "dropout"),
+    PHASE % "max_len: 3": ("captioners.a.training.phases[0].max_len", "max_length"),
+    PHASE % "lr: 0.1": ("captioners.a.training.phases[0].lr", "learning_rate"),
+    CAPTIONER % "training: {epochs: 3}": ("captioners.a.training.epochs", None),
+    "data: {flickr8k: {imgs: here}}": ("data.flickr8k.imgs", "images"),
     "backbone: {v: {source: s}}": ("backbone", "backbones"),
     "captionrs: {a: {backbone: vit}}": ("captionrs", "captioners"),
     "decodings: {a: {beam_size: 3, zzz: 1}}": ("decodings.a.zzz", None),
     # A key of this name in another section means something else.
-    "decodings: {a: {samples: 3}}": ("decodings.a.samples", "decodings.a.sampling"),
-    "text: {batch: 3}": ("text.batch", None),
-    CAPTIONER % "batch: 3": ("captioners.a.batch", "captioners.a.training.phases[0].batch_images"),
+    "decodings: {a: {samples: 3}}": ("decodings.a.samples", "sampling"),
+    PHASE % "batch: 3": ("captioners.a.training.phases[0].batch", "batch_images"),
 }
 
 WRONG = {
-    "captioners: {backbone: vit, training: {}}": "'captioners' holds a definition without a name (x.yaml); give it",
     "backbones: {mine: folder}": "'backbones.mine': it must be a section, with keys of its own (x.yaml); it was",
     "captioners: {a: {}}": "configuration key 'captioners.a.backbone': it must be given (x.yaml); add it",
     PHASE.replace("1", "ten") % "": 'a.training.phases[0].epochs\': it must be a whole number (x.yaml); it was "ten"',
     # YAML reads yes and on as true, no and off as false.
-    PHASE.replace("1", "yes") % "": 'a.training.phases[0].epochs\': it must be a whole number (x.yaml); it was "true"',
-    CAPTIONER % "dropout: no": 'captioners.a.dropout\': it must be a number (x.yaml); it was "false"',
+    PHASE.replace("1", "yes") % "": "a.training.phases[0]': epochs must be a number, not true or false",
+    CAPTIONER % "dropout: no": "'captioners.a': dropout must be a number, not true or false",
     "trained_backbone: {heads: 3}": "hidden_size 128 must be a multiple of heads, 3",
-    "seed: on": "'seed': it must be a whole number",
-    "backbones: {b: {source: vit, layers: [yes]}}": "'backbones.b.layers[0]': it must be a whole number",
-    ALIGNMENT % "sizes: [yes]": "alignments.few.sizes[0]': it must be a whole number",
-    RETRIEVER % "training: {sweep: {learning_rate: [yes]}}": "sweep.learning_rate[0]': it must be a number",
-    "{captioners: {a: {backbone: vit}}, grid: [{captioners: [a], vary: {hidden_dim: [yes]}}]}": "be a whole number",
+    "seed: on": "seed must be a number, not true or false",
+    "backbones: {b: {source: vit, layers: [yes]}}": "'backbones.b': layers must be a number, not true or false",
+    RETRIEVER % "training: {sweep: {learning_rate: [yes]}}": "learning_rate must be a number",
+    "{captioners: {a: {backbone: vit}}, grid: [{captioners: [a], vary: {hidden_dim: [yes]}}]}": "must be a number",
     "decodings: {beam: {beam_size: 0}}": "beam_size': Input should be greater than or equal to 1 (x.yaml); it was 0",
     "experiment: ../up": "String should match pattern",
     "experiment: stores": "reserved name",
@@ -191,8 +185,3 @@ def test_a_wrong_value(text: str) -> None:
 @pytest.mark.parametrize("text", WITHOUT_EFFECT)
 def test_a_setting_without_effect(text: str) -> None:
     assert WITHOUT_EFFECT[text] in refused(text)
-
-
-def test_a_value_of_several_kinds_is_refused_at_its_key() -> None:
-    with pytest.raises(UserError, match=r"'backbones\.vit\.patches': it must be a whole number .*it was \"false\""):
-        parse(ExperimentConfig, {"experiment": "x", "backbones": {"vit": {"source": "v", "patches": False}}}, "x.yaml")

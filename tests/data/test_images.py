@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from tests.data_sets import encoded
-from vitcapr.data.images import BadImage, ImageSource, decode, inspect_all, thumbnail
+from vitcapr.data.images import BadImage, ImageSource, _decode, decode, inspect_all, thumbnail
 from vitcapr.data.photographs import find_photographs, open_photograph
 from vitcapr.progress import Reporter
 
@@ -240,7 +240,7 @@ def test_damage_of_any_kind_gives_a_picture_or_a_reason(content, edits, cut):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                image = decode(bytes(damaged[: round(cut * len(damaged))]), 10_000, side)
+                image, _ = _decode(bytes(damaged[: round(cut * len(damaged))]), 10_000, side)
             except BadImage as bad:
                 reasons.append(bad.reason)
             else:

@@ -1,14 +1,16 @@
 """The files for the people who host and join the repository."""
 
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 import yaml
 
+import vitcapr
 from tests.docs.blocks import REPOSITORY
 
-GITHUB = REPOSITORY / ".github"
+GITHUB, DOCS = REPOSITORY / ".github", REPOSITORY / "docs"
 
 
 def test_hooks_run_what_make_lint_runs() -> None:
@@ -32,3 +34,11 @@ def test_issue_templates(path: Path) -> None:
     _, front, body = path.read_text().split("---\n", 2)
     assert yaml.safe_load(front).keys() == {"name", "about", "labels"}
     assert body.strip()
+
+
+def test_the_wheel_the_citation_the_changelog_and_the_docs_have_one_version() -> None:
+    citation = yaml.safe_load((REPOSITORY / "CITATION.cff").read_text(encoding="utf-8"))
+    changelog = (REPOSITORY / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert citation["version"] == vitcapr.__version__ == re.findall(r"^## (\S+)", changelog, re.MULTILINE)[0]
+    wheels = [re.findall(r"vitcapr-([\d.]+)-py3", page.read_text(encoding="utf-8")) for page in DOCS.rglob("*.md")]
+    assert {version for versions in wheels for version in versions} == {vitcapr.__version__}

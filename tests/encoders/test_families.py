@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from transformers import AutoConfig, AutoModel, AutoTokenizer, GemmaTokenizer, NllbTokenizer
+from transformers import AutoConfig, AutoModel, AutoTokenizer, GemmaTokenizer
 from transformers.models.siglip2.image_processing_pil_siglip2 import Siglip2ImageProcessorPil
 
 from tests.encoders.two_towers import bert_tokenizer
@@ -174,28 +174,6 @@ def test_the_patches_of_mae_are_in_order(tmp_path: Path) -> None:
     torch.testing.assert_close(encoder.features(pixels)["patches"], hidden[:, 1:], rtol=0, atol=1e-4)
 
 
-@pytest.mark.parametrize(
-    ("family", "cls", "meaning"),
-    [
-        ("radio", 1, "token 1 of 8"),
-        ("tipsv2", 1, "token 1 of 2"),
-        ("clip", "pooled", "the pooled"),
-        ("vit", "mean", "the mean"),
-    ],
-)
-def test_the_user_chooses_what_cls_is(tmp_path: Path, family: str, cls: Any, meaning: str) -> None:
-    model = save(family, tmp_path)
-    encoder, pixels = load(tmp_path, cls=cls), torch.randn(2, 3, SIDE, SIDE)
-    assert encoder.cls_is.startswith(meaning)
-    with torch.inference_mode():
-        output = getattr(model, "vision_model", model)(pixels)
-    vectors = {"pooled": getattr(output, "pooler_output", None), "mean": output.last_hidden_state[:, 1:].mean(1)}
-    expected = output.last_hidden_state[:, cls] if isinstance(cls, int) else vectors[cls]
-    torch.testing.assert_close(encoder.features(pixels)["cls"], expected, rtol=0, atol=1e-5)
-    with pytest.raises(UserError, match="cls: 9"):
-        load(tmp_path, cls=9)
-
-
 def test_naflex_reads_a_square_picture_as_its_processor_cuts_it(tmp_path: Path) -> None:
     model = save("siglip2", tmp_path)
     processor = Siglip2ImageProcessorPil(patch_size=16, max_num_patches=16)
@@ -227,25 +205,3 @@ def test_siglip_2_reads_lower_case_filled_to_its_length(tmp_path: Path, family: 
     np.testing.assert_allclose(aligned.encode(capitals), whole.pooler_output, atol=1e-4)
     shared = {"revision": "main", "output": "hidden", "pool": "auto", "dtype": "float32", "max_length": 24}
     assert TextRecipe(str(tmp_path), CPU, **shared).attributes["lowercase"] is True
-
-
-def test_the_source_language_of_a_translation_model(tmp_path: Path) -> None:
-    """NLLB marks it by the first token, English by default."""
-    model = save("m2m_100", tmp_path)
-    pieces = ["<s>", "<pad>", "</s>", "<unk>", "\u2581", *string.ascii_lowercase, "eng_Latn", "fra_Latn"]
-    tokenizer = NllbTokenizer(
-        vocab={piece: row for row, piece in enumerate(pieces)}, merges=[], extra_special_tokens=["eng_Latn", "fra_Latn"]
-    )
-    tokenizer.save_pretrained(tmp_path)
-    english, french = (sentences(tmp_path, language=language) for language in (None, "fra_Latn"))
-    tokens = torch.tensor([french.tokenize(["un chien"])[0]])
-    assert tokens[0, 0] == tokenizer.convert_tokens_to_ids("fra_Latn")
-    with torch.inference_mode():
-        own = model.get_encoder()(input_ids=tokens).last_hidden_state.mean(1)
-    np.testing.assert_allclose(french.encode(["un chien"]), own, atol=1e-4)
-    assert np.abs(english.encode(["un chien"]) - french.encode(["un chien"])).max() > 1e-2
-    with pytest.raises(UserError, match="does not know language 'French'"):
-        sentences(tmp_path, language="French")
-    bert_tokenizer().save_pretrained(tmp_path)
-    with pytest.raises(UserError, match="has no source language"):
-        sentences(tmp_path, language="fra_Latn")

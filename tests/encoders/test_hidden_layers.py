@@ -121,19 +121,6 @@ def test_patches_are_pooled_or_left_out(experiment: Any) -> None:
         experiment.run("three", patches=3)
 
 
-def test_the_store_says_what_cls_is(experiment: Any) -> None:
-    plain, mean = (
-        experiment.run("plain", store_dtype="float32"),
-        experiment.run("mean", store_dtype="float32", cls="mean"),
-    )
-    assert "cls_is" not in plain.attributes, "a CLS token alone needs no word, and old stores have none"
-    assert (mean.attributes["cls"], mean.attributes["cls_is"]) == ("mean", "the mean of the patches")
-    np.testing.assert_allclose(mean["cls"][:], plain["patches"][:].mean(1), atol=1e-5)
-    picture = Image.open(experiment.root / "data/pictures/bild_3_ä.png").convert("RGB")
-    alone = open_like(mean.attributes, torch.device("cpu"), str(experiment.backbone)).encode([picture])
-    np.testing.assert_allclose(alone["cls"][0], mean["cls"][3], atol=1e-5)
-
-
 def test_a_layer_that_is_not_there_is_one_line(experiment: Any) -> None:
     with pytest.raises(UserError, match=r"no layer 9 .*it has 1, 2$"):
         experiment.run(layers=[1, 2]).at_layer(9)

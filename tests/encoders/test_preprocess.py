@@ -17,8 +17,6 @@ from transformers.models.mobilevit.image_processing_pil_mobilevit import MobileV
 from transformers.models.siglip.image_processing_pil_siglip import SiglipImageProcessorPil
 from transformers.models.vit.image_processing_pil_vit import ViTImageProcessorPil
 
-from tests.data_sets import encoded
-from vitcapr.data.images import decode
 from vitcapr.encoders.preprocess import Preprocessing, read_preprocessing
 from vitcapr.errors import UserError
 
@@ -107,28 +105,6 @@ def test_a_mirrored_picture_is_the_flipped_one(tmp_path: Path) -> None:
         assert not torch.equal(ours(mirrored, image), ours(plain, image))
     assert plain.describe().keys() == {"resize", "crop", "interpolation", "scale", "mean", "std"}
     assert mirrored.describe() == {**plain.describe(), "mirror": True}
-
-
-@pytest.mark.parametrize(
-    ("size", "format_", "decoded"),
-    [
-        ((640, 480), "JPEG", (320, 240)),
-        ((1800, 1000), "JPEG", (450, 250)),
-        ((447, 640), "JPEG", (447, 640)),  # A half would be smaller than the resized image.
-        ((640, 480), "PNG", (640, 480)),
-    ],
-)
-def test_large_jpeg_files_are_decoded_at_a_fraction_of_their_size(
-    tmp_path: Path, size: tuple[int, int], format_: str, decoded: tuple[int, int]
-) -> None:
-    write(tmp_path, {"size": 224, "image_mean": [0.5] * 3, "image_std": [0.5] * 3})
-    plain, scaled = (read_preprocessing(tmp_path, (99, 99), scaled_decoding=scaled)[0] for scaled in (False, True))
-    smooth = np.random.default_rng(3).integers(0, 256, (5, 6, 3), dtype=np.uint8)
-    content = encoded(Image.fromarray(smooth).resize(size, Image.Resampling.BICUBIC), format_)
-    whole, part = (decode(content, 10**7, side) for side in (None, max(scaled.resize)))
-    assert (whole.size, part.size) == (size, decoded)
-    assert np.abs(plain.prepared(whole).astype(int) - scaled.prepared(part)).max() <= 4
-    assert scaled.describe() == {**plain.describe(), "scaled_decoding": True}
 
 
 @pytest.mark.parametrize(

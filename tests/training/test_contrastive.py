@@ -17,8 +17,10 @@ from torch import Tensor
 from vitcapr.training.contrastive import (
     hinge_rank,
     info_nce,
+    least_shift,
     max_hinge,
     mined_loss,
+    own_captions,
     pooled_loss,
     sigmoid,
     structure_loss,
@@ -90,8 +92,7 @@ TAU = torch.tensor(0.1)
         (info_nce, (TAU,)),
         (max_hinge, (0.2,)),
         (mined_loss, (TAU, "second")),
-        (pooled_loss, (TAU, None)),
-        (pooled_loss, (TAU, 0.25)),
+        (pooled_loss, (TAU,)),
     ],
 )
 def test_a_single_image_has_nothing_to_learn_from(loss: Callable[..., Tensor], options: tuple[Any, ...]) -> None:
@@ -114,15 +115,16 @@ def test_pooled_is_equation_4_of_peng_without_negatives_of_one_image() -> None:
     similarity = torch.tensor([[0.9, 0.8, 0.1], [-0.2, 0.3, 0.5]])
     true = sum(math.exp(10 * value) for value in (0.9, 0.8, 0.5))
     wrong = sum(math.exp(10 * value) for value in (0.1, -0.2, 0.3))
-    loss = pooled_loss(similarity, torch.tensor([0, 0, 1]), TAU, 0.25)
-    assert float(loss) == pytest.approx(0.25 - math.log(true / wrong), rel=1e-5)
+    index = torch.tensor([0, 0, 1])
+    rho = least_shift(own_captions(index, 2), float(TAU))
+    assert float(pooled_loss(similarity, index, TAU)) == pytest.approx(rho - math.log(true / wrong), rel=1e-5)
 
 
 def test_the_least_shift_makes_the_best_batch_zero() -> None:
     best = 2 * torch.eye(20) - 1
     index = torch.arange(20)
     assert float(pooled_loss(best, index, TAU)) == pytest.approx(0, abs=1e-4)
-    assert float(pooled_loss(best, index, TAU, 0.0)) == pytest.approx(math.log(19) - 20, rel=1e-5)
+    assert least_shift(own_captions(index, 20), float(TAU)) == pytest.approx(20 - math.log(19), rel=1e-5)
 
 
 ROWS = 5

@@ -139,10 +139,10 @@ def test_an_untrained_matcher_is_where_training_starts(folder: Path, tmp_path: P
     np.testing.assert_allclose(untrained, trained, atol=1e-4)
 
 
-def test_chunks_and_layers_computed_again_change_nothing(folder: Path, tmp_path: Path) -> None:
+def test_chunks_change_nothing(folder: Path, tmp_path: Path) -> None:
     text = {**TEXT, "dropout": 0.0}
     weights = []
-    for name, training in (("whole", {}), ("chunks", {"chunk": 3}), ("layers", {"checkpoint_layers": True})):
+    for name, training in (("whole", {}), ("chunks", {"chunk": 3})):
         values = settings(phases={"epochs": 1, "batch_images": 4, "learning_rate": 0.003}, **training)
         values["finetuned"]["text"] = {"both": text}
         weights.append(load_file(train(folder, tmp_path / name, values) / "best.safetensors"))

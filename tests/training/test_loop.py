@@ -131,18 +131,10 @@ def test_a_finished_training_is_not_repeated(tmp_path: Path) -> None:
     assert again.seen == 0
 
 
-def test_patience_and_the_best_epoch(tmp_path: Path) -> None:
-    recipe = RECIPE.model_copy(update={"patience": 2})
-    task = Line(scores=[3.0, 1.0, 2.0, 1.5])
-    end = trainer(task, tmp_path, recipe).run()
+def test_the_best_epoch(tmp_path: Path) -> None:
+    end = trainer(Line(scores=[3.0, 1.0, 2.0, 1.5]), tmp_path).run()
     assert end.best_epoch == 2
     assert len(end.history) == 4
-    recipe = recipe.model_copy(update={"patience": 1})
-    end = trainer(Line(scores=[3.0, 1.0, 2.0]), tmp_path / "early", recipe).run()
-    assert len(end.history) == 3
-    resumed = Line()
-    assert trainer(resumed, tmp_path / "early", recipe).run() == end
-    assert resumed.seen == 0
 
 
 def test_a_score_that_is_no_number_is_one_line_and_never_the_best(tmp_path: Path) -> None:

@@ -1,13 +1,13 @@
 """Scores of captions against references, of any system."""
 
+import string
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import pandas as pd
-from pydantic import Field
 
 from vitcapr.config.report import FOR_ENGLISH
 from vitcapr.data.marks import marks_remark
@@ -18,6 +18,7 @@ from vitcapr.formats.scores import Score
 from vitcapr.metrics.base import ENGLISH, ORACLE, is_oracle, one_line
 from vitcapr.metrics.comparison import compare_systems, scored_system
 from vitcapr.metrics.scoring import score_captions, select_metrics
+from vitcapr.text.normalise import units_of
 
 METRICS = ("bleu", "meteor", "rouge_l", "cider")
 
@@ -26,8 +27,7 @@ Captions = Any
 caption is this caption."""
 References = Any
 """An annotations file of COCO; or the references of each image by its id. A text is one reference."""
-Samples = Annotated[int, Field(ge=0, le=1_000_000)]
-Seed = Annotated[int, Field(ge=0)]
+_MOST_SAMPLES = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,8 @@ def evaluate(
     metrics: Sequence[str] = METRICS,
     instances: str | Path | Sequence[str | Path] = (),
     language: str = "en",
-    samples: Samples = 1000,
-    seed: Seed = 0,
+    samples: int = 1000,
+    seed: int = 0,
 ) -> Evaluation:
     """Score captions as COCO's evaluation does, with 95 % intervals over the images.
 
@@ -87,10 +87,11 @@ def evaluate(
         UserError: a file is not of COCO's form, an image has no reference or no caption, a caption is empty, or the
             two systems are not of the same images.
     """
+    check_resampling(samples, seed)
     files = [instances] if isinstance(instances, str | Path) else instances
     if files and language != ENGLISH:
         raise UserError(f"CHAIR reads English, not '{language}'", remedy="leave out the instances")
-    names = [*metrics, *(["chair"] if files else [])]
+    names = [*([metrics] if isinstance(metrics, str) else metrics), *(["chair"] if files else [])]
     chosen = select_metrics([name for name in names if language == ENGLISH or name not in FOR_ENGLISH])
     objects = read_instances([Path(file) for file in files])
     texts, files_of_images = read_references(references)
@@ -134,12 +135,39 @@ def evaluate(
         }.items()
         if (remark := marks_remark(each))
     ]
+    remarks += _unknown_words([one.caption for one in written.values()], [*chain(*texts.values())], language)
     copies = sum(one.caption in texts[image] for image, one in written.items())
     if copies > len(written) / 2:
         remedy = "to score people, take each caption out of its references"
         remarks.append(f"{copies} of {len(written)} captions are references of their image, word for word; {remedy}")
     missing = len(texts) - len(scored_texts)
     return Evaluation(score_frame(scores), table, report["protocol"], differences, missing, remarks)
+
+
+def check_resampling(samples: int, seed: int) -> None:
+    """Check the number of bootstrap samples and their seed.
+
+    Raises:
+        UserError: one of them is not a whole number of a usable size.
+    """
+    for name, value, most in (("samples", samples, _MOST_SAMPLES), ("seed", seed, 2**63)):
+        if not hasattr(value, "__index__") or not 0 <= value <= most:
+            raise UserError(f"{name} is {value!r}", remedy=f"give a whole number from 0 to {most:,}")
+
+
+def _unknown_words(captions: Sequence[str], references: Sequence[str], language: str) -> list[str]:
+    """Return a remark if most words of the captions are in no reference: another language, or a tokenizer's marks."""
+
+    def words(text: str) -> list[str]:
+        units = text.lower().split() if language == ENGLISH else units_of(text)
+        return [word for unit in units if (word := unit.strip(string.punctuation))]
+
+    known = {word for text in references for word in words(text)}
+    written = [word for text in captions for word in words(text)]
+    unknown = [word for word in written if word not in known]
+    if 2 * len(unknown) <= len(written):
+        return []
+    return [f"{len(unknown)} of {len(written)} words of the captions are in no reference, '{unknown[0]}' first"]
 
 
 def read_captions(

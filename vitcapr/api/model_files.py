@@ -63,7 +63,6 @@ class _TextEncoder(_Pretrained):
     output: Literal["hidden", "aligned", "word_vectors"]
     pool: Literal["modules.json", "mean", "cls", "last"] | None
     prompt: str | None = None
-    language: str | None = None
     max_length: Annotated[int, Field(ge=1)] | None
     dtype: str
 
@@ -116,7 +115,11 @@ class ModelFiles:
         if kind is None or kind != (expected or kind):
             what = f"this is no {expected or 'captioner or retriever'}"
             raise UserError(what, where=folder, remedy=f"it is a {kind or 'fine-tuned dual encoder'}")
-        settings = parse(_SETTINGS[kind], card.settings, path)
+        trained = card.settings[kind]
+        if isinstance(trained, dict):  # How it was trained does not decide how it is opened; versions differ in keys.
+            untrained = isinstance(how := trained.get("training"), dict) and how.get("phases") == []
+            trained = {**trained, "training": {"phases": []} if untrained else {}}
+        settings = parse(_SETTINGS[kind], {**card.settings, kind: trained}, path)
         return cls(folder, card.model_dump(), getattr(settings, kind), kind)
 
     @property

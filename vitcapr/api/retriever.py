@@ -4,19 +4,18 @@ The module does not import torch: a mistake is found without it.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from pydantic import Field
 
 from vitcapr.api.captioner import BATCH, Device
 from vitcapr.api.model_files import ModelFiles
 from vitcapr.api.published_model import find_model
-from vitcapr.arguments import checked
 from vitcapr.data.photographs import ImageLike, as_list, open_image
+from vitcapr.encoders.loading import one_at_a_time
 from vitcapr.errors import UserError
 from vitcapr.files import read_json, sha256_file
 from vitcapr.formats.store_manifest import read_sealed
@@ -54,11 +53,15 @@ class TrainedRetriever:
     backbone: str | None
     reporter: "Reporter | None"
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle what names the files. The models are loaded again."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
     @property
     def folder(self) -> Path:
         return self.files.folder
 
-    @checked
+    @one_at_a_time
     def embed_images(self, images: ImageLike) -> np.ndarray:
         """Photographs of any size in the space that images and texts share: (n, E) float32, unit length.
 
@@ -82,18 +85,17 @@ class TrainedRetriever:
                 vectors.append(np.asarray(model.embed_augmented_views(by_view).cpu()))
         return np.concatenate(vectors)
 
-    @checked
+    @one_at_a_time
     def embed_texts(self, texts: str | Sequence[str]) -> np.ndarray:
         """Sentences in the space that images and texts share: (n, E) float32, unit length."""
         return self._opened.text_embedder.embed([texts] if isinstance(texts, str) else list(texts))
 
-    @checked
     def search(
         self,
         text: str | None = None,
         *,
         image: ImageLike | None = None,
-        k: Annotated[int, Field(ge=1)] = 10,
+        k: int = 10,
         split: str | None = None,
     ) -> "pd.DataFrame":
         """Return the ``k`` images of the data set nearest to a sentence or an image, one a row, the nearest first.
@@ -107,6 +109,8 @@ class TrainedRetriever:
         Raises:
             UserError: the query is missing, or the split does not exist.
         """
+        if k < 1:
+            raise UserError(f"k is {k}", remedy="ask for at least 1 image")
         return self.nearest("images", self.query(text, image), k, split)
 
     def unknown_words(self, text: str) -> list[str]:
@@ -134,6 +138,7 @@ class TrainedRetriever:
         return (self.manifest.parent / str(read_json(self.manifest)["image_root"])).resolve()
 
     @cached_property
+    @one_at_a_time
     def _opened(self) -> "Retriever":
         from vitcapr.encoders.precision import resolve_device
         from vitcapr.retrieval.embedder import open_retriever
@@ -143,10 +148,12 @@ class TrainedRetriever:
         return open_retriever(self.folder, vocabulary=self.vocabulary, device=device, text_encoder=self.text_encoder)
 
     @cached_property
+    @one_at_a_time
     def _encoders(self) -> "list[PhotographEncoder]":
         """Encoders, one for each view of a photograph."""
         return self.files.encoders(self.stores, self._opened.device, self.backbone)
 
+    @one_at_a_time
     def nearest(self, part: Part, query: np.ndarray, k: int, split: str | None = None) -> "pd.DataFrame":
         """Return the ``k`` images or captions nearest to a query (1, E), with ``rank`` and ``cosine``."""
         import pandas as pd

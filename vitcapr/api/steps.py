@@ -3,9 +3,9 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import Field, TypeAdapter
+from pydantic import TypeAdapter
 
 from vitcapr.api.captioner import Device
 from vitcapr.config.base import find_backbone
@@ -62,8 +62,8 @@ def extract(
     device: Device = "auto",
     batch: int = 32,
     chunk: int | None = None,
-    rank: Annotated[int, Field(ge=0)] = 0,
-    of: Annotated[int, Field(ge=1)] = 1,
+    rank: int = 0,
+    of: int = 1,
     **settings: Any,
 ) -> Path:
     """Compute the features of every image of a data set with a frozen backbone.
@@ -85,8 +85,8 @@ def extract(
     Raises:
         UserError: the checkpoint is not found or not supported.
     """
-    if rank >= of:
-        raise UserError(f"rank {rank} is not below {of}, the number of shares", remedy="ranks are counted from 0")
+    if rank not in range(of):
+        raise UserError(f"rank {rank} is not one of the {of} shares", remedy="ranks are counted from 0")
     folder, sealed = find_backbone(backbone), _manifest(out)
     files = {"manifest": data, "stores": str(stores_root(sealed.parent.parent))}
     part = sealed.parent / "parts" / f"{rank}.json"

@@ -11,6 +11,7 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    ModelWrapValidatorHandler,
     SerializerFunctionWrapHandler,
     model_serializer,
     model_validator,
@@ -110,17 +111,16 @@ class Section(BaseModel):
         """Return the keys whose condition does not hold, with the condition."""
         return {name: mark for name, marks in conditions(type(self)).items() for mark in marks if not mark.holds(self)}
 
-    @model_validator(mode="before")
+    @model_validator(mode="wrap")
     @classmethod
-    def _a_truth_value_is_no_number(cls, values: Any) -> Any:
-        """Else ``epochs: yes``, which is true in YAML, would be one epoch; as a text it is refused with its place."""
-        if not isinstance(values, Mapping):
-            return values
-        fields = {name: str(field.annotation) for name, field in cls.model_fields.items()}
-        numbers = {
-            name for name, kinds in fields.items() if re.search(r"\b(int|float)\b", kinds) and "bool" not in kinds
-        }
-        return {key: _as_texts(value) if key in numbers else value for key, value in values.items()}
+    def _a_truth_value_is_no_number(cls, values: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """Refuse ``epochs: yes``, which is true in YAML and would be one epoch."""
+        section = handler(values)
+        for key, value in values.items() if isinstance(values, Mapping) else ():
+            given, parsed = (each if isinstance(each, list) else [each] for each in (value, getattr(section, key)))
+            if any(isinstance(one, bool) and one is not other for one, other in zip(given, parsed, strict=False)):
+                raise ValueError(f"{key} must be a number, not true or false")
+        return section
 
     @model_validator(mode="after")
     def _keys_belong_together(self) -> Self:
@@ -166,13 +166,6 @@ class Section(BaseModel):
         """Return a dataclass of the library, each field with the value of this section's key of the same name."""
         names = {field.name for field in fields(kind)} & type(self).model_fields.keys()  # type: ignore[arg-type]
         return kind(**{name: getattr(self, name) for name in names})
-
-
-def _as_texts(value: Any) -> Any:
-    """Truth values as texts, and lists of them."""
-    if isinstance(value, list):
-        return [_as_texts(each) for each in value]
-    return str(value).lower() if isinstance(value, bool) else value
 
 
 class StageSettings(Section):

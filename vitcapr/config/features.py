@@ -9,19 +9,18 @@ import yaml
 from pydantic import Field, model_validator
 
 from vitcapr.config.base import ADOPTED, CHECKPOINT, DATA, Name, Only, Section, StageSettings, UserPath, find_data
-from vitcapr.plugins import plugins
-from vitcapr.rooms import rooms
+from vitcapr.loader import files_of_extensions, parts
 
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
 
 if TYPE_CHECKING:
     Kind = str
 else:
-    Kind = Literal[("auto", "vit", "cnn", "timm", "image-text", "blip-2", "open-clip", *plugins("ENCODER"))]
+    Kind = Literal[("auto", "vit", "cnn", "timm", "image-text", "blip-2", "open-clip", *parts("ENCODER"))]
 
 CHUNK = 64
 """Images per chunk of a store with patches or decoded pictures, by default."""
-EXECUTION_ONLY = frozenset({"features.tasks", "features.batch", "features.reuse"})
+EXECUTION_ONLY = frozenset({"features.tasks", "features.batch", "features.reuse", "features.content_check"})
 """The settings of extraction that do not change a store."""
 TRAINED = "trained"
 """The source and the name of the backbone that the experiment trains."""
@@ -40,9 +39,6 @@ class BackboneConfig(Section):
     output: Literal["hidden", "aligned", "qformer"] = "hidden"
     """hidden: cls and patches; aligned: the vector of the joint image-text space (CLIP, SigLIP and others, BLIP-2 with
     contrastive projections); qformer: the query tokens of BLIP-2, which have no position in the picture."""
-    cls: Annotated[Literal["auto", "pooled", "mean"] | Annotated[int, Field(ge=0)], Only("output", "hidden")] = "auto"
-    """The vector cls: the number of a token before the patches (RADIO and TIPSv2 have several); pooled: the network's
-    pooled output; mean: that of the patches. auto: token 0, else the pooled output, else the mean."""
     pool: Annotated[Literal["mean", "max", "first"], Only("output", "qformer")] = "mean"
     """Pooling of the query tokens into one vector."""
     dtype: Dtype = "auto"
@@ -61,9 +57,6 @@ class BackboneConfig(Section):
     """Interpolation for resizing; null: the checkpoint's."""
     mirror: bool = False
     """Mirror the pictures, as an augmented view for a retriever. Captions that say left or right become wrong."""
-    scaled_decoding: bool = False
-    """Decode JPEG files at a half, a quarter or an eighth of their size where they stay as large as the resized image.
-    It changes the features a little (docs/performance.md) and takes less of a core for each photograph."""
 
     @model_validator(mode="after")
     def _keys_fit_the_source_and_the_output(self) -> Self:
@@ -92,7 +85,7 @@ class BackboneConfig(Section):
         """
         if self.is_adopted or other.is_adopted:
             return self.is_adopted and other.is_adopted
-        keys = ("source", "revision", "output", "cls", "pool", "image_size", "patches")
+        keys = ("source", "revision", "output", "pool", "image_size", "patches")
         return all(getattr(self, key) == getattr(other, key) for key in keys)
 
 
@@ -109,6 +102,9 @@ class FeaturesConfig(Section):
     reuse: bool = True
     """Copy the features of pictures and captions that another store holds, if weights, preprocessing, arithmetic and
     code are the same. false: compute all."""
+    content_check: bool = True
+    """Compare features that are extracted or adopted with the photographs, and with the captions. false: they belong
+    together, whatever their content says."""
 
 
 class Terms(Section):
@@ -130,8 +126,8 @@ class Terms(Section):
 
 @cache
 def _known_terms() -> Any:
-    files = (folder / "terms.yaml" for folder in (Path(__file__).parent, *rooms().values()))
-    texts = (file.read_text(encoding="utf-8") for file in files if file.is_file())
+    files = (Path(__file__).with_name("terms.yaml"), *files_of_extensions("terms.yaml"))
+    texts = (file.read_text(encoding="utf-8") for file in files)
     return {name: terms for text in texts for name, terms in yaml.safe_load(text).items()}
 
 
@@ -166,8 +162,6 @@ class TextEncoderConfig(Section):
     prompt: Annotated[str | None, Only("output", "hidden", "aligned")] = None
     """Text before each caption, such as "query: ", or the name of a prompt of the checkpoint; null: its default prompt,
     else none."""
-    language: Annotated[str | None, Only("output", "hidden")] = None
-    """Source language of a translation model such as NLLB, as in its tokenizer (fra_Latn); null: the tokenizer's."""
     dtype: Annotated[Dtype, Only("output", "hidden", "aligned")] = "auto"
     """Data type of the forward pass; auto: bfloat16 if the hardware supports it, else float32."""
     store_dtype: Literal["float16", "float32"] = "float16"

@@ -17,7 +17,7 @@ Schedule = Literal["constant", "cosine", "linear"]
 class TrainedConfig(Section):
     """A model that is trained."""
 
-    seed: int | None = Field(None, ge=0)
+    seed: int | None = Field(None, ge=0, lt=2**32)
     """Seed of the initial weights and of the training; null: the seed of the experiment."""
 
     def seeded(self, experiment: int) -> tuple[Self, int]:
@@ -31,7 +31,7 @@ class TrainedConfig(Section):
 class TrainedSettings(StageSettings):
     """The settings of a stage that trains a model. Its only other field has the name of the wildcard of the model."""
 
-    seed: int = Field(0, ge=0)
+    seed: int = Field(0, ge=0, lt=2**32)
     """The seed of the model, or that of the experiment if the model sets none."""
 
     @classmethod
@@ -81,8 +81,6 @@ class TrainingConfig(Section):
     """Data type of the matrix products; auto: bfloat16 if the hardware supports it. Weights stay float32."""
     ema_decay: float = Field(0.0, ge=0, lt=1)
     """Decay of the moving average of the weights. The average is validated and kept; 0: the weights themselves."""
-    patience: int | None = Field(None, ge=1)
-    """Stop after this many epochs without a better validation score; null: never stop early."""
     processes: int = Field(1, ge=1)
     """Number of processes that share every batch (torchrun); on GPUs one process per GPU. Does not trigger a re-run."""
     select_by: str = "loss"
@@ -117,7 +115,7 @@ class CaptionerPhaseConfig(PhaseConfig):
     """self_critical maximises the CIDEr-D of sampled captions; use it in a late phase with a small learning rate."""
     samples: Annotated[int, Only("objective", "self_critical")] = Field(5, ge=2)
     """Captions sampled per image."""
-    temperature: Annotated[float, Only("objective", "self_critical")] = Field(1.0, gt=0)
+    temperature: Annotated[float, Only("objective", "self_critical")] = Field(1.0, ge=1e-6, le=1e6)
     """Sampling temperature. Below 1, samples are closer to the captions of beam search."""
 
 
@@ -162,8 +160,6 @@ class DualEncoderPhaseConfig(PhaseConfig):
     """info_nce: contrastive loss in both directions; max_hinge: hinge loss on the hardest negative (VSE++); sigmoid:
     binary classification of every pair (SigLIP); hinge_rank: hinge loss on every negative caption, where captions have
     length 1 and images keep their length (DeViSE); pooled: equation 4 of the BERT-ViT paper."""
-    shift: Annotated[float | None, Only("objective", "pooled")] = None
-    """rho of equation 4; null: the smallest value with which the loss of such a batch is never negative."""
     margin: Annotated[float, Only("objective", "max_hinge", "hinge_rank")] = Field(0.2, gt=0)
     """Margin of the hinge."""
     hard_negatives: Literal["second", "hardest"] | None = None
@@ -256,8 +252,6 @@ class FinetuningConfig(DualEncoderTrainingConfig):
     chunk: int | None = Field(None, ge=1)
     """Images, and captions, per forward pass of a tower (gradient caching); the loss is still over the whole batch. It
     saves memory and costs a second forward pass. null: the whole batch in one pass."""
-    checkpoint_layers: bool = False
-    """Gradient checkpointing: keep only the inputs of the layers and recompute the rest. Less memory, more time."""
     epoch_batches: int | None = Field(None, ge=1)
     """Batches per epoch, that is between two validations; null: the whole training split."""
     validation_images: int | None = Field(None, ge=2)

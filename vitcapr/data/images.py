@@ -91,7 +91,7 @@ class ImageSource(Archive):
         self._tables.close()
 
 
-def decode(content: bytes, max_pixels: int, side: int | None = None) -> Image.Image:
+def decode(content: bytes, max_pixels: int) -> Image.Image:
     """Decode a picture file as an upright 8-bit RGB picture.
 
     Upright by its EXIF orientation. Grey becomes three equal channels, 16 bits are scaled by 255/65535 and rounded,
@@ -102,17 +102,23 @@ def decode(content: bytes, max_pixels: int, side: int | None = None) -> Image.Im
         content: the bytes of the file.
         max_pixels: a picture whose header claims more is refused before anything is decoded. Pillow's own limit, ``2 *
             PIL.Image.MAX_IMAGE_PIXELS`` (179 million), holds as well.
-        side: a JPEG file is decoded at a half, a quarter or an eighth of its size where both sides stay at least so
-            long, in a fraction of the time; None decodes every pixel.
 
     Raises:
         BadImage: empty, not a picture, truncated or damaged, too large, or with pixels of unknown range.
     """
+    return _decode(content, max_pixels)[0]
+
+
+def decode_small(content: bytes, max_pixels: int, side: int) -> Image.Image:
+    """Decode a picture like :func:`decode`, but a JPEG file only as large as its sides need to be at least ``side``."""
     return _decode(content, max_pixels, side)[0]
 
 
-def _decode(content: bytes, max_pixels: int, side: int | None) -> tuple[Image.Image, tuple[int, int]]:
-    """Return the picture, and how wide and high it is when every pixel is decoded."""
+def _decode(content: bytes, max_pixels: int, side: int | None = None) -> tuple[Image.Image, tuple[int, int]]:
+    """Decode a picture, and return its width and height when every pixel is decoded.
+
+    ``side``: a JPEG file is decoded at the smallest eighth of its size whose sides are at least this long.
+    """
     if not content:
         raise BadImage("empty file")
     start = content[:512].lstrip(b"\xef\xbb\xbf \t\r\n").lower()

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import yaml
 
 from vitcapr.encoders.kinds import (
+    ADAPTER,
     OPEN_CLIP_CONFIG,
     OPEN_CLIP_WEIGHTS,
     PROCESSORS,
@@ -25,6 +26,7 @@ from vitcapr.encoders.kinds import (
     open_clip_config,
     weight_files,
 )
+from vitcapr.encoders.loading import quiet_loading
 from vitcapr.errors import UserError
 from vitcapr.files import read_json, sha256_bytes, sha256_file
 
@@ -68,7 +70,7 @@ def locate(source: str, revision: str) -> Checkpoint:
 
     try:
         fetch = partial(snapshot_download, source, revision=revision)
-        described = [MODEL_CARD, "config.json", OPEN_CLIP_CONFIG, *PROCESSORS, *TOKENIZER, *SENTENCE_MODULES]
+        described = [MODEL_CARD, "config.json", ADAPTER, OPEN_CLIP_CONFIG, *PROCESSORS, *TOKENIZER, *SENTENCE_MODULES]
         folder = fetch(allow_patterns=[*described, *WEIGHTS])
         if not (Path(folder) / "config.json").is_file():
             folder = fetch(allow_patterns=[OPEN_CLIP_WEIGHTS])
@@ -197,23 +199,21 @@ def load_part(
     Raises:
         UserError: the checkpoint lacks weights of the part, or its weights are damaged.
     """
-    import transformers
     from safetensors import SafetensorError
 
-    transformers.utils.logging.set_verbosity_error()
-    transformers.utils.logging.disable_progress_bar()
     renamed: Mapping[str, str] | None = None if strip is None else {rf"^{strip}\.": ""}
     try:
-        model, report = part.from_pretrained(
-            folder,
-            config=config,
-            use_safetensors=True,
-            dtype=dtype,
-            key_mapping=renamed,
-            output_loading_info=True,
-            ignore_mismatched_sizes=True,  # They are reported, and refused below.
-            **LOCAL,
-        )
+        with quiet_loading():
+            model, report = part.from_pretrained(
+                folder,
+                config=config,
+                use_safetensors=True,
+                dtype=dtype,
+                key_mapping=renamed,
+                output_loading_info=True,
+                ignore_mismatched_sizes=True,  # They are reported, and refused below.
+                **LOCAL,
+            )
     except SafetensorError as error:
         raise UserError(f"the weights cannot be read: {error}", where=folder, remedy=remedy) from error
     for name, given, expected in report["mismatched_keys"]:
@@ -254,7 +254,8 @@ def open_clip_checkpoint(folder: Path, dtype: "torch.dtype", device: "torch.devi
             "there are pickled weights, which may run code", where=folder, remedy="keep the safetensors only"
         )
     try:
-        model = open_clip.create_model(f"local-dir:{folder}", device="cpu", **options)
+        with quiet_loading():
+            model = open_clip.create_model(f"local-dir:{folder}", device="cpu", **options)
         tokenizer = open_clip.get_tokenizer(f"local-dir:{folder}")
     except Exception as error:  # A damaged checkpoint fails in many ways.
         what = f"open_clip {open_clip.__version__} does not read this checkpoint: {str(error)[:120]}"
@@ -278,10 +279,50 @@ def open_tokenizer(folder: Path) -> Any:
     from transformers import AutoTokenizer
 
     try:
-        return AutoTokenizer.from_pretrained(folder, **LOCAL)
+        with quiet_loading():
+            tokenizer = AutoTokenizer.from_pretrained(folder, **LOCAL)
+            _add_stated_tokens(tokenizer, folder)
+            return tokenizer
+    except UserError:
+        raise
     except Exception as error:  # Each tokenizer class has its own way to say that its files do not do.
         what = f"the tokenizer cannot be opened: {str(error)[:120]}"
         raise UserError(what, where=folder, remedy="fetch the checkpoint again") from error
+
+
+def _add_stated_tokens(tokenizer: Any, folder: Path) -> None:
+    """Let a tokenizer add the first and the last token that its configuration states and transformers 5 leaves out.
+
+    Raises:
+        UserError: it cannot be made to add them.
+    """
+    path = folder / "tokenizer_config.json"
+    stated = read_json(path) if path.is_file() else {}
+    if not any(stated.get(f"add_{name}_token") is True for name in ("bos", "eos")):
+        return
+    text = tokenizer("a", add_special_tokens=False)["input_ids"]
+    begin, end, missing = list[int](), list[int](), False
+    ids = tokenizer("a")["input_ids"]
+    place = next((at for at in range(len(ids)) if text and ids[at : at + len(text)] == text), None)
+    if place is not None:
+        begin, end = ids[:place], ids[place + len(text) :]
+    for name, tokens, at in (("bos", begin, 0), ("eos", end, -1)):
+        identity = getattr(tokenizer, f"{name}_token_id")
+        if stated.get(f"add_{name}_token") is True and identity is not None and identity not in tokens[at:][:1]:
+            tokens.insert(0 if name == "bos" else len(tokens), identity)
+            missing = True
+    if not missing:
+        return
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if place is None or backend is None:
+        remedy = "save a tokenizer that adds them, or remove the statement"
+        raise UserError("add_bos_token or add_eos_token is stated, and not done", where=path, remedy=remedy)
+    from tokenizers.processors import TemplateProcessing
+
+    before, after = map(tokenizer.convert_ids_to_tokens, (begin, end))
+    known = dict(zip([*before, *after], [*begin, *end], strict=True))
+    template = " ".join([*before, "$A", *after])
+    backend.post_processor = TemplateProcessing(single=template, special_tokens=list(known.items()))
 
 
 def by_length(tokens: Sequence[Sequence[int]], batch: int) -> Iterator[list[int]]:

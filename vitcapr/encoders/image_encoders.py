@@ -12,16 +12,16 @@ from torch.nn.functional import adaptive_avg_pool2d
 from vitcapr.encoders.base import NO_GRID, ImageEncoder, blocks, check_images
 from vitcapr.encoders.checkpoints import open_clip_checkpoint
 from vitcapr.encoders.image_towers import ModelEncoder, load_with_transformers, model_image_size
-from vitcapr.encoders.kinds import Cls, Kind, Output, Patches, Pool, check_image_encoder
+from vitcapr.encoders.kinds import Kind, Output, Patches, Pool, check_image_encoder
 from vitcapr.errors import UserError
 from vitcapr.formats.store_manifest import arrays_of_layer
-from vitcapr.plugins import plugins
+from vitcapr.loader import parts
 
 
 def configured_image_size(folder: Path, kind: Kind = "auto") -> tuple[int, int]:
     """Height and width in the model's configuration; of a plugin, its ``image_size``."""
-    if kind in plugins("ENCODER"):
-        size: tuple[int, int] = plugins("ENCODER")[kind].load().image_size
+    if kind in parts("ENCODER"):
+        size: tuple[int, int] = parts("ENCODER")[kind].load().image_size
         return size
     return model_image_size(folder)
 
@@ -32,7 +32,6 @@ def load_image_encoder(
     kind: Kind = "auto",
     output: Output = "hidden",
     pool: Pool = "mean",
-    cls: Cls = "auto",
     size: tuple[int, int],
     dtype: torch.dtype,
     device: torch.device,
@@ -43,7 +42,8 @@ def load_image_encoder(
 
     Arrays by kind and output:
 
-    - hidden: ``cls (D,)`` and ``patches (P, D)``, the tokens of the patches or the last feature map, row by row.
+    - hidden: ``patches (P, D)``, the tokens of the patches or the last feature map, row by row; and ``cls (D,)``:
+      token 0 before the patches, else the pooled output, else the mean of the patches.
     - aligned: only ``cls (E,)``, not normalised, as ``get_image_features`` returns it.
     - BLIP-2 qformer: ``patches (32, D)``, the query tokens, and ``cls (D,)``, the pooled query tokens.
     - BLIP-2 aligned: ``patches (32, E)``, the projected tokens of length 1, and ``cls (E,)``, their mean. BLIP-2 scores
@@ -51,19 +51,17 @@ def load_image_encoder(
 
     Args:
         pool: pooling of the query tokens; not used for other outputs.
-        cls: the vector ``cls`` of output ``hidden``: the number of a token before the patches, the ``pooled`` output,
-            the ``mean`` of the patches, or ``auto``: the first of token 0, pooled output and mean that there is.
         size: height and width of the images.
         layers: hidden layers of a ViT to return as well, counted from 1, increasing; output ``hidden`` only.
         patches: all of them, none, or the side of the grid that they are pooled to; output ``hidden`` only.
 
     Raises:
-        UserError: the checkpoint is of another kind, has no such output, ``cls`` or layer, lacks weights, does not run
+        UserError: the checkpoint is of another kind, has no such output or layer, lacks weights, does not run
             on this size, or the features of a picture depend on more than the picture.
     """
     actual = check_image_encoder(folder, kind, output, layers)
     encoder: ImageEncoder
-    if reader := plugins("ENCODER").get(actual):
+    if reader := parts("ENCODER").get(actual):
         encoder = reader.load()(folder, size=size, dtype=dtype, device=device)
     elif actual == "open-clip":
         clip, _ = open_clip_checkpoint(folder, dtype, device, force_image_size=size)
@@ -71,7 +69,7 @@ def load_image_encoder(
             clip, lambda pixels: {"cls": clip.encode_image(pixels, normalize=False)}, size, device, dtype
         )
     else:
-        encoder = load_with_transformers(folder, actual, output, pool, cls, size, dtype, device)
+        encoder = load_with_transformers(folder, actual, output, pool, size, dtype, device)
     check_images(encoder, size, folder)
     return StoredArrays(encoder, layers, patches, folder) if layers or patches != "all" else encoder
 

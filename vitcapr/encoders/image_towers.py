@@ -12,7 +12,7 @@ from transformers import Blip2VisionModel, Blip2VisionModelWithProjection
 
 from vitcapr.encoders.base import NO_GRID, ImageEncoder, PixelArguments, first_patch, pair, patch_size
 from vitcapr.encoders.checkpoints import load_half, load_part, read_config
-from vitcapr.encoders.kinds import ITC_REMEDY, VIT_REMEDY, Cls, Output, Pool, image_kind, open_clip_config, weight_files
+from vitcapr.encoders.kinds import ITC_REMEDY, VIT_REMEDY, Output, Pool, image_kind, open_clip_config, weight_files
 from vitcapr.errors import UserError
 
 _IMAGENET_SIZE = (224, 224)
@@ -61,7 +61,6 @@ class Backbone:
         size: tuple[int, int],
         dtype: torch.dtype,
         device: torch.device | None = None,
-        cls: Cls = "auto",
     ) -> None:
         """Load a checkpoint.
 
@@ -70,11 +69,9 @@ class Backbone:
             size: height and width of the images; if they differ from the checkpoint's, position embeddings are
                 interpolated.
             dtype: of weights and arithmetic.
-            cls: as in the configuration of a backbone.
 
         Raises:
-            UserError: the network does not run on images of this size, its patches are not row by row, or it has no
-                such ``cls``.
+            UserError: the network does not run on images of this size, or its patches are not row by row.
         """
         weight_files(folder)
         self.size, self.dtype, self.device, self._folder = size, dtype, device or torch.device("cpu"), folder
@@ -110,21 +107,12 @@ class Backbone:
             what = f"the {tokens} tokens of the output are not a prefix and then {cells}"
             raise UserError(what, where=folder, remedy=VIT_REMEDY)
         self._type = config.model_type
-        self._choose(cls, pooled is not None)
+        self.token = 0 if self.prefix else None
+        self._pools = self.token is None and pooled is not None
+        token = f"token 0 of {self.prefix} before the patches"
+        self.cls_is = "the pooled output" if self._pools else "the mean of the patches" if self.token is None else token
         arrays = self.features(probe)
         self.shapes = {name: tuple(array.shape[1:]) for name, array in arrays.items()}
-
-    def _choose(self, cls: Cls, has_pooled: bool) -> None:
-        self.token = cls if isinstance(cls, int) else 0 if cls == "auto" and self.prefix else None
-        self._pools = self.token is None and (cls == "pooled" or (cls == "auto" and has_pooled))
-        if (self.token or 0) >= max(1, self.prefix) or (isinstance(cls, int) and not self.prefix):
-            what = f"cls: {cls}, and the network has {self.prefix} tokens before its patches, counted from 0"
-            raise UserError(what, where=self._folder, remedy="set cls to auto, pooled, mean or a smaller number")
-        if cls == "pooled" and not has_pooled:
-            remedy = "set cls to auto or mean"
-            raise UserError("the checkpoint has no pooled output", where=self._folder, remedy=remedy)
-        token = f"token {self.token} of {self.prefix} before the patches"
-        self.cls_is = "the pooled output" if self._pools else "the mean of the patches" if self.token is None else token
 
     def require_cls(self) -> None:
         """Check that the network has a CLS token.
@@ -187,7 +175,6 @@ def load_with_transformers(
     kind: str,
     output: Output,
     pool: Pool,
-    cls: Cls,
     size: tuple[int, int],
     dtype: torch.dtype,
     device: torch.device,
@@ -197,7 +184,7 @@ def load_with_transformers(
     See :func:`~vitcapr.encoders.image_encoders.load_image_encoder`.
     """
     if output == "hidden":
-        return Backbone(folder, size, dtype, device, cls)
+        return Backbone(folder, size, dtype, device)
     config = read_config(folder)
     vision = _vision(config)
     patch = patch_size(vision, size, folder)

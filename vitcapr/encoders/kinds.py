@@ -16,13 +16,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from vitcapr.errors import UserError
-from vitcapr.plugins import plugins
+from vitcapr.loader import parts
 
 Kind = str
 """``auto``, a key of :data:`OUTPUTS`, or the name of a plugin."""
 Output = Literal["hidden", "aligned", "qformer"]
 Pool = Literal["mean", "max", "first"]
-Cls = Literal["auto", "pooled", "mean"] | int
 Patches = Literal["all", "none"] | int
 
 OUTPUTS: Mapping[str, tuple[Output, ...]] = {
@@ -41,6 +40,7 @@ T5 = ("t5", "mt5", "umt5")
 """Model types of encoders with a decoder; only the encoder is loaded."""
 _STAGES = {"depths", "hidden_sizes", "num_block_repeats", "layer_depths", "depth_multiplier"}
 _WITHOUT_CLS = ("siglip", "aimv2", "ijepa", "pixtral", "radio")
+ADAPTER = "adapter_config.json"
 WEIGHTS = ["model.safetensors", "model.safetensors.index.json", "model-*-of-*.safetensors"]
 PROCESSORS = ("preprocessor_config.json", "processor_config.json")
 """Files of the preprocessing of a checkpoint; the newer file has it under ``image_processor``."""
@@ -94,9 +94,19 @@ def library(folder: Path, pooled: bool = True) -> str | None:
     name = {"timm": "timm", "open-clip": "open-clip-torch"}.get(image_kind(folder))
     if name is None and pooled and (folder / MODULES).is_file():
         name = "sentence-transformers"
+    return name and installed(name)
+
+
+def installed(distribution: str) -> str:
+    """Return the name of a distribution, with its version if it is installed."""
     with suppress(PackageNotFoundError):
-        return name and f"{name} {version(name)}"
-    return name
+        return f"{distribution} {version(distribution)}"
+    return distribution
+
+
+def is_checkpoint(path: Path) -> bool:
+    """Return whether a path is the folder of a checkpoint, by the files of its configuration."""
+    return any((path / name).is_file() for name in ("config.json", OPEN_CLIP_CONFIG, MODULES))
 
 
 def has_cls_token(folder: Path, kind: Kind) -> bool:
@@ -121,7 +131,7 @@ def check_image_encoder(
         UserError: the checkpoint is of another kind or no image encoder, its weights are no safetensors, or it has no
             such output, layer or size.
     """
-    if kind in plugins("ENCODER"):
+    if kind in parts("ENCODER"):
         return kind
     config, actual = read_model_config(folder), image_kind(folder)
     model = config.get("model_type", "no model_type")
@@ -198,6 +208,9 @@ def weight_files(folder: Path) -> list[Path]:
     Raises:
         UserError: there are no safetensors.
     """
+    if (adapter := folder / ADAPTER).is_file():
+        what = "an adapter lies beside the weights and would change them"
+        raise UserError(what, where=adapter, remedy="merge it (merge_and_unload of peft) or take its files away")
     patterns = WEIGHTS if (folder / "config.json").is_file() else [OPEN_CLIP_WEIGHTS]
     weights = sorted({path for pattern in patterns for path in folder.glob(pattern)})
     if not any(path.suffix == ".safetensors" for path in weights):

@@ -14,14 +14,14 @@ from torch import Tensor
 from vitcapr.encoders.base import ImageEncoder
 from vitcapr.encoders.checkpoints import locate, source_name, weights_digest
 from vitcapr.encoders.image_encoders import configured_image_size, load_image_encoder
-from vitcapr.encoders.kinds import Cls, Kind, Output, Patches, Pool, check_image_encoder, library
+from vitcapr.encoders.kinds import Kind, Output, Patches, Pool, check_image_encoder, library
 from vitcapr.encoders.precision import DTYPES, dtype_name, resolve_dtype
 from vitcapr.encoders.preprocess import Preprocessing, read_preprocessing
 from vitcapr.encoders.staging import to_device
 from vitcapr.errors import UserError
 from vitcapr.formats.int8 import dequantise, quantise, stored_dtype
 from vitcapr.formats.store_manifest import arrays_of_layer
-from vitcapr.plugins import plugins
+from vitcapr.loader import parts
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,6 @@ def image_recipe(
     store_dtype: str,
     layers: Sequence[int] | None,
     patches: Patches,
-    cls: Cls = "auto",
     **changes: Any,
 ) -> ImageRecipe:
     """Find a backbone, and collect what decides the features that it computes.
@@ -63,7 +62,7 @@ def image_recipe(
     Args:
         source: where its checkpoint is.
         name: its name in the attributes.
-        revision, kind, output, pool, dtype, store_dtype, layers, patches, cls: as in the configuration of a backbone.
+        revision, kind, output, pool, dtype, store_dtype, layers, patches: as in the configuration of a backbone.
         changes: those of its preprocessing, as there; see :func:`read_preprocessing`.
     """
     checkpoint = locate(source, revision)
@@ -83,9 +82,7 @@ def image_recipe(
     }
     if reader := library(checkpoint.folder, pooled=False):
         attributes["library"] = reader
-    if cls != "auto":
-        attributes["cls"] = cls
-    if kind in plugins("ENCODER"):
+    if kind in parts("ENCODER"):
         attributes["reader"] = kind
     if layers:
         attributes["layers"] = list(layers)
@@ -114,7 +111,6 @@ def load_described(
         kind=attributes.get("reader", "auto"),
         output=attributes.get("output", "hidden"),
         pool=attributes.get("query_pool") or "mean",
-        cls=attributes.get("cls", "auto"),
         size=preprocessing.size,
         dtype=DTYPES[attributes["dtype"]],
         device=device,

@@ -17,6 +17,7 @@ from PIL import Image
 
 from vitcapr.encoders.checkpoints import LOCAL
 from vitcapr.encoders.kinds import OPEN_CLIP_CONFIG, PROCESSORS, image_kind, open_clip_config, read_model_config
+from vitcapr.encoders.loading import quiet_loading
 from vitcapr.encoders.staging import to_device
 from vitcapr.errors import UserError
 from vitcapr.files import read_json
@@ -54,7 +55,6 @@ class Preprocessing:
         mean, std: mean and standard deviation of the three channels.
         mirror: flip left to right before all other steps.
         rounded_crop: half a pixel of the crop's offset is rounded to even, as torchvision does, and not down.
-        scaled_decoding: JPEG files of a data set are decoded at a fraction of their size, where it is large enough.
         bgr: the channels are blue, green, red; ``mean`` and ``std`` are in this order.
     """
 
@@ -65,7 +65,6 @@ class Preprocessing:
     mean: tuple[float, float, float]
     std: tuple[float, float, float]
     mirror: bool = False
-    scaled_decoding: bool = False
     rounded_crop: bool = False
     bgr: bool = False
 
@@ -149,7 +148,6 @@ def read_preprocessing(
     image_size: int | None = None,
     interpolation: str | None = None,
     mirror: bool = False,
-    scaled_decoding: bool = False,
 ) -> tuple[Preprocessing, str | None]:
     """Return the preprocessing of the checkpoint in ``folder``, with the changes of the configuration.
 
@@ -168,7 +166,7 @@ def read_preprocessing(
         note = f"no preprocessor_config.json in {folder}: pictures are stretched to {shape}, mean 0.5, std 0.5"
     stated = _parse(content, model_size, path)
     interpolation = interpolation or stated.interpolation
-    changed = replace(stated, mirror=mirror, interpolation=interpolation, scaled_decoding=scaled_decoding)
+    changed = replace(stated, mirror=mirror, interpolation=interpolation)
     if image_size is not None:
         square, crop = (image_size, image_size), stated.crop
         resize = square if crop is None else tuple(round(edge * image_size / crop[0]) for edge in stated.resize)
@@ -190,7 +188,8 @@ def _described(folder: Path, model_size: tuple[int, int]) -> tuple[Mapping[str, 
     from transformers import AutoImageProcessor
 
     try:
-        content = AutoImageProcessor.from_pretrained(folder, backend="pil", **LOCAL).to_dict()
+        with quiet_loading():
+            content = AutoImageProcessor.from_pretrained(folder, backend="pil", **LOCAL).to_dict()
     except Exception:  # It has this processor for torchvision alone, or not at all, or the file is damaged.
         with reading(path, "a description of an image processor", "fetch the checkpoint again"):
             stated = read_json(path)

@@ -153,7 +153,6 @@ class TextRecipe:
         dtype: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
         max_length: maximum number of tokens of a sentence, special tokens included; longer sentences are cut.
         prompt: precedes each sentence: a text, or the name of a prompt of the checkpoint; None: its default prompt.
-        language: the source language of a translation model such as NLLB; None: its tokenizer's.
     """
 
     source: str
@@ -164,7 +163,6 @@ class TextRecipe:
     dtype: str
     max_length: int
     prompt: str | None = None
-    language: str | None = None
 
     @cached_property
     def checkpoint(self) -> Checkpoint:
@@ -206,8 +204,8 @@ class TextRecipe:
         }
         if not words:
             published = read_published(folder)
-            more: dict[str, Any] = {"prompt": published.prompt(self.prompt), "language": self.language}
-            more |= {"lowercase": reads_lowercase(folder), "library": library(folder, modules)}
+            more: dict[str, Any] = {"prompt": published.prompt(self.prompt), "lowercase": reads_lowercase(folder)}
+            more["library"] = library(folder, modules)
             default = published.default
             attributes |= {name: value for name, value in more.items() if value or (name == "prompt" and default)}
         return attributes
@@ -238,7 +236,6 @@ class TextRecipe:
             tokenizer, tower = open_tokenizer(folder), load_text_model(folder, self.output, dtype, device)
             if tokenizer.pad_token is None:
                 raise UserError("the tokenizer has no padding token", where=folder, remedy="use a model like BERT")
-            _set_language(tokenizer, self.language, folder)
         check_room(folder, longest, tower.room)
         if self.pooling == MODULES:
             pool = load_modules(folder, dtype, device, len(tokenizer(prompt)["input_ids"]) - 1 if prompt else 0)
@@ -251,18 +248,6 @@ class TextRecipe:
             raise UserError(what, where=folder, remedy="use a text encoder such as BERT, E5 or CLIP") from error
         check_sentences(encoder.encode, dtype, folder)
         return encoder
-
-
-def _set_language(tokenizer: Any, language: str | None, folder: Path) -> None:
-    if language is None:
-        return
-    if not hasattr(tokenizer, "src_lang"):
-        raise UserError("the tokenizer has no source language", where=folder, remedy="leave out language")
-    if tokenizer.convert_tokens_to_ids(language) in (None, tokenizer.unk_token_id):
-        raise UserError(
-            f"the tokenizer does not know language '{language}'", where=folder, remedy="use a code like fra_Latn"
-        )
-    tokenizer.src_lang = language
 
 
 def reads_lowercase(folder: Path) -> bool:

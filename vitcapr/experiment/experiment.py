@@ -81,7 +81,7 @@ class Experiment:
     @cached_property
     def figure_rules(self) -> list[FigureRule]:
         """A rule for every stage that declares a figure; none without a format."""
-        if not self.config.figures.formats:
+        if not self.config.figures.formats or self.models.data_alone:
             return []
         return [FigureRule(stage, stage.figure, self) for stage in each_stage() if stage.figure is not None]
 
@@ -125,8 +125,7 @@ def source_of_configuration(workflow: Any) -> str:
     """Name the files and options that a workflow of Snakemake has its configuration from, for messages.
 
     Raises:
-        UserError: a file has what Snakemake's own reader passes over, such as a key that stands twice; or the workflow
-            is a module without a configuration.
+        UserError: the workflow is a module without a configuration.
     """
     module, outer = workflow.modifier, workflow.modifier.parent_modifier
     if outer is not None and not module.skip_configfile:
@@ -135,9 +134,7 @@ def source_of_configuration(workflow: Any) -> str:
     if outer is not None and outer.globals["config"] is not module.globals["config"]:
         source = f"config of the module {module.namespace}"
     else:
-        for path in (configfiles := [Path(file) for file in workflow.configfiles]):
-            read_yaml(path)
-        source = names_of(configfiles)
+        source = names_of([Path(file) for file in workflow.configfiles])
     given = ", ".join(f"{key}={value}" for key, value in workflow.config_settings.config.items())
     return f"{source} with --config {given}" if given else source
 

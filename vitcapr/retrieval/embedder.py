@@ -228,7 +228,7 @@ class Retriever:
             remedy = "search with --image, or train on features of vitcapr stage extract_text"
             raise UserError("its text features were imported: no encoder is known", where=self.folder, remedy=remedy)
         source, revision = self.text_encoder or made["source"], made["revision"] or "main"
-        options = {name: made.get(name) for name in ("pool", "dtype", "max_length", "prompt", "language")}
+        options = {name: made.get(name) for name in ("pool", "dtype", "max_length", "prompt")}
         recipe = TextRecipe(source, self.device, revision=revision, output=made.get("output", "hidden"), **options)
         if recipe.attributes["weights_sha256"] != made["weights_sha256"]:
             what = "this is not the text encoder that the retriever was trained with"

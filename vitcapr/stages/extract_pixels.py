@@ -33,7 +33,7 @@ def extract_pixels(
     config, cut, data = settings.backbone, settings.features, read_manifest(manifest)
     chunk = cut.chunk or CHUNK
     folder = locate(config.source if backbone is None else str(backbone), config.revision).folder
-    changes = config.model_dump(include={"image_size", "interpolation", "mirror", "scaled_decoding"})
+    changes = config.model_dump(include={"image_size", "interpolation", "mirror"})
     preprocessing, note = read_preprocessing(folder, model_image_size(folder), **changes)
     if note:
         report.line(note)

@@ -43,12 +43,11 @@ _Facts = tuple[str, int, int, str]
 """Path, width, height and sha256 of an image."""
 
 
-def read_image(source: ImageSource, path: str, pixels: int, sha256: str, side: int | None = None) -> Image.Image:
+def read_image(source: ImageSource, path: str, pixels: int, sha256: str) -> Image.Image:
     """Return an image of a data set, RGB.
 
     Args:
         pixels: width times height.
-        side: as in :func:`decode`.
 
     Raises:
         UserError: it is damaged, or not what it was when the manifest was made.
@@ -58,7 +57,7 @@ def read_image(source: ImageSource, path: str, pixels: int, sha256: str, side: i
         if hashlib.sha256(content).hexdigest() != sha256:
             what, remedy = "the image is not the file it was when the manifest was made", "run the data stage again"
             raise UserError(what, where=path, remedy=remedy)
-        return decode(content, pixels, side)
+        return decode(content, pixels)
     except BadImage as error:
         what, remedy = f"the image cannot be read any more: {error.reason}", "run the data stage again, without it"
         raise UserError(what, where=path, remedy=remedy) from error
@@ -114,11 +113,10 @@ class Pixels:
         shape = (largest, *self.preprocessing.size, 3)
         # Memory of this process and of those that it forks.
         blocks = [np.frombuffer(mmap.mmap(-1, math.prod(shape)), np.uint8).reshape(shape) for _ in range(ahead + 1)]
-        side = max(self.preprocessing.resize) if self.preprocessing.scaled_decoding else None
 
         def decode(block: int, first: int, facts: Iterable[_Facts]) -> None:
             for (path, width, height, sha256), out in zip(facts, blocks[block][first:], strict=False):
-                self.preprocessing.prepare(read_image(self._source, path, width * height, sha256, side), out)
+                self.preprocessing.prepare(read_image(self._source, path, width * height, sha256), out)
 
         pool: Executor
         if on_gpu:

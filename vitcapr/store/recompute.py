@@ -128,8 +128,6 @@ def _preprocessings(own: Preprocessing) -> Iterator[tuple[str, Preprocessing]]:
         yield f"{name} mean and standard deviation", replace(own, mean=mean, std=std)
     yield "pixels not normalised", replace(own, mean=(0.0, 0.0, 0.0), std=(1.0, 1.0, 1.0))
     yield "pixels from 0 to 255", replace(own, scale=1.0)
-    decoding = "whole" if own.scaled_decoding else "at a fraction of their size"
-    yield f"JPEG files decoded {decoding}", replace(own, scaled_decoding=not own.scaled_decoding)
 
 
 class CaptionRecipes:
@@ -138,7 +136,7 @@ class CaptionRecipes:
     def __init__(self, attributes: Mapping[str, Any], captions: TableFile, source: str, device: torch.device) -> None:
         self._captions, self._store_dtype = captions, DTYPES[attributes["store_dtype"]]
         stated = {name: attributes[name] for name in ("output", "dtype", "max_length")}
-        stated |= {name: attributes.get(name) for name in ("prompt", "language")}
+        stated |= {name: attributes.get(name) for name in ("prompt",)}
         stated |= {"revision": attributes["revision"] or "main", "pool": attributes["pool"] or "auto"}
         self._stated, self._source, self._device = stated, source, device
         recipe = TextRecipe(source, device, **stated)
@@ -173,12 +171,15 @@ class CaptionRecipes:
             for pool in ("mean", "cls", "last"):
                 yield f"pool: {pool}", self._compute(_changed(own, pool=POOLS[pool]))
             if (self._folder / MODULES).is_file():
-                modules = load_modules(self._folder, own.dtype, self._device, 0)
-                yield f"pool: {MODULES}", self._compute(_changed(own, pool=modules))
+                yield f"pool: {MODULES}", self._by_modules
         for dtype in DTYPES:
             if dtype != self._stated["dtype"]:
                 recipe = TextRecipe(self._source, self._device, **{**self._stated, "dtype": dtype})
                 yield f"arithmetic in {dtype}", self._compute(recipe.load())
+
+    def _by_modules(self, rows: np.ndarray) -> Arrays:
+        own: Any = self._encoder
+        return self._compute(_changed(own, pool=load_modules(self._folder, own.dtype, self._device, 0)))(rows)
 
 
 def _changed(encoder: TextEncoder, **values: Any) -> TextEncoder:

@@ -127,19 +127,19 @@ def mined_loss(
     return torch.where(has_hard, torch.nn.functional.softplus(gap / temperature), 0.0).mean()
 
 
-def pooled_loss(similarity: Tensor, image_index: Tensor, temperature: Tensor, shift: float | None = None) -> Tensor:
+def pooled_loss(similarity: Tensor, image_index: Tensor, temperature: Tensor) -> Tensor:
     r"""``-ln(sum of exp(positives / tau) / sum of exp(negatives / tau)) + rho``: Peng 2025, equation 4.
 
     It differs from InfoNCE in three points. Positives are added up *inside* the logarithm, so that the gradient goes to
     those that already match best, in proportion to exp(sim / tau). Negatives are one pool: no caption chooses among
     images, and no image among captions. And the positives are missing from the denominator, so that the value is
-    bounded not by 0 but by ``ln(N - 1) - 2 / tau`` for N pairs: rho only lifts it above 0 and has no gradient.
+    bounded not by 0 but by ``ln(N - 1) - 2 / tau`` for N pairs. rho has no gradient; it is the least with which no
+    batch of this size can be negative.
 
     Args:
         similarity: (B, M) float32, cosines.
         image_index: (M,) int64, the image of each caption. Captions of the same image are no wrong pairs.
         temperature: tau, a scalar.
-        shift: rho; None takes the least with which no batch of this size can be negative.
 
     Returns:
         A scalar; 0 for the captions of a single image, which have no negatives.
@@ -150,7 +150,7 @@ def pooled_loss(similarity: Tensor, image_index: Tensor, temperature: Tensor, sh
         return 0.0 * logits.sum()
     true = true_pairs(logits, image_index).logsumexp(0)
     wrong = logits[~own].logsumexp(0)
-    rho = torch.as_tensor(least_shift(own, float(temperature.detach())) if shift is None else shift)
+    rho = torch.as_tensor(least_shift(own, float(temperature.detach())))
     return wrong - true + rho.to(logits)
 
 

@@ -59,9 +59,6 @@ def finetune(
         encoder = untrained().model
         for tower in finetuned_towers(encoder):  # How the towers are computed changes nothing of what they compute.
             tower.chunk = training.chunk
-            if training.checkpoint_layers:
-                network: Any = tower.encoder
-                network.gradient_checkpointing_enable({"use_reentrant": False})
         return encoder
 
     preprocessing = preprocessing_of(store.attributes)

@@ -143,12 +143,8 @@ class Trainer(Generic[Batch]):
         return self.position
 
     def _epochs(self, tracker: Tracker, stop: StopRequest) -> None:
-        patience = math.inf if self.training.patience is None else self.training.patience
         for phase in range(self.position.phase, len(self.training.phases)):
             for epoch in range(self.position.epoch, self.training.phases[phase].epochs):
-                if len(self.position.history) - self.position.best_epoch >= patience:
-                    self.reporter.line(f"stopped early: no better epoch since epoch {self.position.best_epoch}")
-                    return
                 if distributed.any_of(time.monotonic() - self._saved > _SECONDS):
                     self._save()
                 self._epoch(phase, epoch, tracker, stop)

@@ -266,7 +266,7 @@ def describe_text_encoder(store: FeatureStore) -> dict[str, Any]:
     made = store.attributes
     described = {"source": made.get("backbone", "unknown"), "output": made.get("output", "hidden")}
     described |= {name: made.get(name) for name in ("revision", "weights_sha256", "pool", "max_length", "dtype")}
-    return described | {name: made[name] for name in ("prompt", "language") if name in made}
+    return described | {name: made[name] for name in ("prompt",) if name in made}
 
 
 def texts_of(text: AnyTextConfig, table: TokenTable, sentences: FeatureStore | None) -> Texts:

@@ -134,7 +134,7 @@ class RetrieverTask:
             elif phase.objective == "hinge_rank":
                 loss = hinge_rank(similarity, index, phase.margin)
             elif phase.objective == "pooled":
-                loss = pooled_loss(similarity, index, temperature, phase.shift)
+                loss = pooled_loss(similarity, index, temperature)
             else:
                 assert encoder.bias is not None
                 loss = sigmoid(similarity, index, temperature, encoder.bias)
@@ -172,7 +172,7 @@ class RetrieverTask:
             with torch.autocast(self._device.type, enabled=False):
                 for encoder, mine, its in zip(members, of_images, of_captions, strict=True):
                     if last.objective == "pooled":
-                        loss = pooled_loss(mine @ its.T, index, encoder.temperature(), last.shift)
+                        loss = pooled_loss(mine @ its.T, index, encoder.temperature())
                     else:
                         loss = info_nce(mine @ its.T, index, encoder.temperature())
                     total += float(loss) * len(index) / len(members)
