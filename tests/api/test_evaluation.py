@@ -236,6 +236,14 @@ def test_recall_by_hand(tmp_path: Path) -> None:
     turned = np.array([2, 2, 1, 1, 0, 0])
     again = vitcapr.evaluate_retrieval(images, texts[::-1], image_of_text=turned)
     assert again.scores.equals(found.scores)
+    worse = texts[[2, 3, 0, 1, 4, 5]]  # Images 0 and 1 have each other's texts.
+    compared = vitcapr.evaluate_retrieval(images, texts, captions_per_image=2, against=(images, worse)).differences
+    assert compared is not None
+    row = compared.set_index("metric").loc["t2i_recall_1"]
+    assert (row["before"], row["after"]) == (0, pytest.approx(4 / 6))
+    assert row["difference"] == pytest.approx(4 / 6)
+    with pytest.raises(UserError, match="the systems have 3 images and 6 texts and 1 images and 2 texts"):
+        vitcapr.evaluate_retrieval(images, texts, captions_per_image=2, against=(images[:1], texts[:2]))
 
 
 def test_texts_in_the_order_of_another_layout_are_noticed() -> None:
