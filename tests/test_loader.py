@@ -24,7 +24,7 @@ LIBRARIES = """
 torch torch._dynamo transformers.models.blip_2.modeling_blip_2 matplotlib.backends.backend_pdf pandas pyarrow.parquet
 scipy.stats PIL.Image zarr safetensors.torch pydantic typer rich
 """
-EXAMPLES = ("losses/dcl", "exact_match", "gru", "means")
+EXAMPLES = ("losses/dcl", "exact_match", "stages/count_lengths", "gru", "means")
 """The plugins that docs/extend.md shows; a script of a figure follows."""
 BLOCKS = list(blocks_of(REPOSITORY / "docs/extend.md"))
 RULE = next(block.text for block in BLOCKS if block.text.startswith("rule lengths:"))
@@ -43,12 +43,15 @@ run: {captioners: [mine], retrievers: [pairs]}
 
 @pytest.fixture
 def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "plugins/losses").mkdir(parents=True)
-    shown = [block.text for block in BLOCKS if block.language == "python"][:5]
+    for kind in ("losses", "stages"):
+        (tmp_path / "plugins" / kind).mkdir(parents=True)
+    shown = [block.text for block in BLOCKS if block.language == "python"][:6]
     for name, text in zip([*(f"plugins/{name}" for name in EXAMPLES), "lengths"], shown, strict=True):
         (tmp_path / f"{name}.py").write_text(text)
     labels = next(block.text for block in BLOCKS if block.text.startswith("scores: {exact_m"))
     (tmp_path / "plugins" / "labels.yaml").write_text(labels)
+    rules = next(block.text for block in BLOCKS if block.text.startswith("use rule cpu_job"))
+    (tmp_path / "plugins" / "rules.smk").write_text(rules)
     (tmp_path / "plugins" / "_counting.py").touch()
     with (tmp_path / "plugins" / "exact_match.py").open("a") as metric:
         metric.write("\nfrom . import _counting\n")
@@ -92,7 +95,10 @@ def test_they_work_as_a_user_runs_them(study: Path) -> None:
     (study / "mine/mine.yaml").write_text(CONFIG)
     with (study / "mine/Snakefile").open("a") as rules:
         rules.write(f"\n\n{RULE}")
-    run("snakemake", "all", "lengths", "--cores", "1", "--configfile", "mine.yaml")
+    counts = "results/mine/lengths/mine/beam/test/counts.json"
+    run("snakemake", "all", "lengths", counts, "--cores", "1", "--configfile", "mine.yaml")
+    assert sum(json.loads((study / "mine" / counts).read_text()).values()) == 2
+    assert "count_lengths" in run("vitcapr", "why", counts)
     assert (study / "mine/results/mine/figures/lengths.png").stat().st_size
     assert "exact match" in run("vitcapr", "table", "--markdown", "results/mine/summary.csv")
     run("vitcapr", "caption", "photographs/3.png", "--captioner", "results/mine/captioners/mine")
