@@ -11,7 +11,7 @@ from vitcapr.errors import UserError, as_user_error
 from vitcapr.experiment.checks import lacks
 from vitcapr.experiment.experiment import Experiment, source_of_configuration
 from vitcapr.experiment.targets import run_again
-from vitcapr.pipeline.paths import RESULTS, extend_path
+from vitcapr.pipeline.paths import RESULTS, conda_environment, extend_path
 from vitcapr.pipeline.rule import (
     check_rules,
     growing,

@@ -233,6 +233,13 @@ def test_a_folder_that_cannot_be_written_is_one_line(study: Path, monkeypatch: p
         load_experiment(file)
 
 
+def test_a_file_without_models_makes_the_data_set_alone(study: Path) -> None:
+    experiment = load_experiment(write(study))
+    assert "only the data set is made" in experiment.contents
+    assert (experiment.targets.tables, experiment.figure_rules) == (["results/x/data/manifest.json"], [])
+    assert experiment.targets.metrics == []
+
+
 def test_what_this_machine_lacks_is_one_line(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     experiment = load_experiment(write(study, **reading(prefix(0)), device="cuda"))
     monkeypatch.setattr("vitcapr.pipeline.paths._GPUS", ())

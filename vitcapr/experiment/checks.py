@@ -41,7 +41,7 @@ def problems(experiment: "Experiment") -> Iterator[UserError]:
     """Yield the problems of the files and checkpoints that an experiment names."""
     config, run, models = experiment.config, experiment.config.run, experiment.models
     sections = ["captioners", "retrievers", "finetuned_dual_encoders", *sections_to_run()]
-    if not any(getattr(run, section) for section in [*sections, "loss_curves"]):
+    if not models.data_alone and not any(getattr(run, section) for section in [*sections, "loss_curves"]):
         yield UserError(
             "the experiment names nothing to run",
             where=config.experiment,
@@ -229,6 +229,8 @@ def _at_layer(arrays: Sequence[str], layer: int | None) -> list[str]:
 def not_done(experiment: "Experiment") -> Iterator[str]:
     """Yield a line for what the experiment names and a run does not do."""
     config, models, places = experiment.config, experiment.models, experiment.captioning.attentive_captioners
+    if models.data_alone:
+        yield "the file has no section of models: only the data set is made"
     yield from ask("notes", experiment)
     for name in models.captioners if models.attentive_decodings else ():
         if config.captioners[name].attends and name not in places:

@@ -7,10 +7,11 @@ from vitcapr.config.base import Section
 from vitcapr.config.experiment import ExperimentConfig, ScoredModels, unique
 from vitcapr.config.features import TRAINED
 from vitcapr.pipeline.paths import RESULTS
-from vitcapr.rooms import ask
+from vitcapr.rooms import ask, sections_to_run
 
 TRAIN, VALIDATION, TEST = "train", "validation", "test"
 """All tuning is on the validation split."""
+_SECTIONS = ("text_encoders", "captioners", "retrievers", "finetuned_dual_encoders", "rerankings")
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,11 @@ class Models(ScoredModels):
     def root(self) -> str:
         """The folder of the experiment, as the rules write it."""
         return f"{RESULTS}/{self.config.experiment}"
+
+    @property
+    def data_alone(self) -> bool:
+        """Whether the file has no section of models: a run then makes the data set, for features to import."""
+        return not self.config.model_fields_set & {*_SECTIONS, *sections_to_run()}
 
     @property
     def checkpoints(self) -> dict[str, str]:

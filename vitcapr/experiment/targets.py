@@ -77,6 +77,8 @@ class Targets(Part):
     def tables(self) -> list[str]:
         """Everything but metrics and figures."""
         root, run, stores = self.root, self.config.run, self.experiment.features.sealed_stores
+        if self.models.data_alone:
+            return [f"{root}/data/manifest.json"]
         return [
             *(f"{root}/{file}" for file in ("summary.csv", "tables/scores.md", "index.html")),
             *self.comparisons,
