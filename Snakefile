@@ -11,6 +11,7 @@ from vitcapr.errors import UserError, as_user_error
 from vitcapr.experiment.checks import lacks
 from vitcapr.experiment.experiment import Experiment, source_of_configuration
 from vitcapr.experiment.targets import run_again
+from vitcapr.loader import files_of_extensions
 from vitcapr.pipeline.paths import RESULTS, conda_environment, extend_path
 from vitcapr.pipeline.rule import (
     check_rules,
@@ -20,7 +21,6 @@ from vitcapr.pipeline.rule import (
     list_files,
     one_of,
 )
-from vitcapr.rooms import rooms
 from vitcapr.pipeline.staleness import let_records_decide
 
 min_version("9.19")
@@ -75,10 +75,9 @@ for rules_file in sorted(
         include: rules_file
 
 
-for extension in rooms().values():
-    if (extension / "rules.smk").exists():
+for rules_file in files_of_extensions("rules.smk"):
 
-        include: extension / "rules.smk"
+    include: rules_file
 
 
 rule all:

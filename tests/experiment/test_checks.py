@@ -60,7 +60,7 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         arrays: dict[str, Any] = {array: np.zeros((3, *shape), np.float32) for array, shape in shapes.items()}
         np.savez(tmp_path / f"{name}.npz", image_id=np.array(["a.png", "b.png", "c.png"]), **arrays)
         with open_foreign(tmp_path / f"{name}.npz") as foreign:
-            settings: dict[str, Any] = {"names": (), "identity": "image_id", "grid": (0, 0)}
+            settings: dict[str, Any] = {"data": None, "identity": "image_id", "grid": (0, 0)}
             sealed = import_features(foreign, tmp_path / "stores", name, **settings, advance=print, say=print)
         sealed.parent.rename(tmp_path / "stores" / name)
     return tmp_path

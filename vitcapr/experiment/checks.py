@@ -21,8 +21,8 @@ from vitcapr.encoders.kinds import OPEN_CLIP_CONFIG, check_image_encoder, check_
 from vitcapr.errors import UserError
 from vitcapr.experiment.models import TRAIN, VALIDATION
 from vitcapr.formats.store_manifest import arrays_of_layer, read_sealed
+from vitcapr.loader import ask, sections_to_run
 from vitcapr.pipeline.paths import can_only_be_a_folder, gpu_exists, stores_root
-from vitcapr.rooms import ask, sections_to_run
 from vitcapr.training.phases import images_in_batch, warmup_steps
 
 if TYPE_CHECKING:
@@ -91,8 +91,10 @@ def _missing_checkpoints(experiment: "Experiment") -> Iterator[UserError]:
     The hub is asked for all of them at once, for at most ``PATIENCE`` seconds. Features that are sealed need none.
     """
     models, features = experiment.models, experiment.results / experiment.name / "features"
-    sealed = [features / name / "manifest.json" for name in models.extracted]
-    spared = {read_sealed(path)["attributes"].get("backbone") for path in sealed if path.is_file()}
+    spared = set[Any]()
+    for name in models.extracted:
+        with suppress(UserError):  # Not extracted yet, or a damaged file that the run makes again.
+            spared.add(read_sealed(features / name / "manifest.json")["attributes"].get("backbone"))
     revisions = {
         source: revision
         for source, revision in models.checkpoints.items()

@@ -26,7 +26,7 @@ from vitcapr.extensions.alignment.closed_forms import (
     weighted_cosine,
 )
 from vitcapr.extensions.alignment.heads import HEADS, configured, start_from_cca
-from vitcapr.extensions.alignment.room import FAMILIES as NAMES
+from vitcapr.extensions.alignment.settings import FAMILIES as NAMES
 from vitcapr.extensions.alignment.similarity import (
     calibrate,
     linear_cka,

@@ -22,7 +22,7 @@ from vitcapr.extensions.demo.backbone_targets import (
     surroundings,
 )
 from vitcapr.extensions.demo.dataset import write_scenes
-from vitcapr.extensions.demo.room import ScenesConfig
+from vitcapr.extensions.demo.settings import ScenesConfig
 from vitcapr.extensions.demo.stages.train_backbone import train_backbone
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.pipeline.run import run_stage

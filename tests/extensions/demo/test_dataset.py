@@ -21,8 +21,8 @@ from vitcapr.extensions.demo import dataset
 from vitcapr.extensions.demo.dataset import DRAWING, make_scene, original_of, split_of, write_scenes
 from vitcapr.extensions.demo.lexicon import COLORS
 from vitcapr.extensions.demo.render import render
-from vitcapr.extensions.demo.room import ScenesConfig
 from vitcapr.extensions.demo.scene import DEPTHS, Scene, stream
+from vitcapr.extensions.demo.settings import ScenesConfig
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.progress import Reporter
 
@@ -134,7 +134,7 @@ def test_every_second_held_out_picture_is_a_near_duplicate_of_one_of_its_split()
 RENDERING = """
 import sys
 from pathlib import Path
-from vitcapr.extensions.demo.room import ScenesConfig
+from vitcapr.extensions.demo.settings import ScenesConfig
 from vitcapr.extensions.demo.dataset import write_scenes
 from vitcapr.errors import UserError
 from vitcapr.progress import Reporter

@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from vitcapr.extensions.demo.dataset import write_scenes
-from vitcapr.extensions.demo.room import ScenesConfig
+from vitcapr.extensions.demo.settings import ScenesConfig
 from vitcapr.extensions.demo.stages.data_scene_pairs import data_scene_pairs
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.pipeline.run import run_stage

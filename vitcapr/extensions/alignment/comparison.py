@@ -9,7 +9,7 @@ import pandas as pd
 
 from vitcapr.batches.pairing import Pairing
 from vitcapr.extensions.alignment.inputs import WORDS, Features, image_inputs, pairs_of, word_features
-from vitcapr.extensions.alignment.room import StudyConfig
+from vitcapr.extensions.alignment.settings import StudyConfig
 from vitcapr.extensions.alignment.similarity import PERMUTATIONS, similarity
 from vitcapr.extensions.alignment.study import (
     COMPARED,

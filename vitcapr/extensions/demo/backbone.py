@@ -19,7 +19,7 @@ from transformers import ViTConfig, ViTModel
 
 from vitcapr.encoders.precision import autocast, resolve_dtype
 from vitcapr.extensions.demo.backbone_targets import AROUND, IGNORED, ObjectNames, Pixels, Targets
-from vitcapr.extensions.demo.room import TrainedBackboneConfig
+from vitcapr.extensions.demo.settings import TrainedBackboneConfig
 from vitcapr.files import atomic_path, write_json
 from vitcapr.progress import Reporter
 

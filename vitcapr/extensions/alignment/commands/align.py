@@ -7,7 +7,7 @@ import typer
 
 from vitcapr.commands.config import described
 from vitcapr.commands.main import Log, split_commas, typer_app
-from vitcapr.extensions.alignment.room import StudyConfig
+from vitcapr.extensions.alignment.settings import StudyConfig
 from vitcapr.progress import print_lines
 
 if TYPE_CHECKING:

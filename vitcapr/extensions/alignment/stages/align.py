@@ -1,7 +1,7 @@
 from typing import Annotated
 
 from vitcapr.config.base import StageSettings
-from vitcapr.extensions.alignment.room import AlignmentConfig
+from vitcapr.extensions.alignment.settings import AlignmentConfig
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Language, Out, stage
 from vitcapr.progress import Reporter

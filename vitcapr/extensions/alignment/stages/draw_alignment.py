@@ -1,8 +1,8 @@
 from typing import Annotated
 
 from vitcapr.formats import kinds
+from vitcapr.loader import run_entries
 from vitcapr.pipeline.stage import In
-from vitcapr.rooms import listed
 from vitcapr.stages._drawing import Drawing, Pictures
 
 
@@ -11,7 +11,7 @@ from vitcapr.stages._drawing import Drawing, Pictures
     inputs=lambda _: {"scores": "results/{experiment}/alignments/{alignment}/scores.csv"},
     # With one number of pairs, the table says it.
     each=lambda experiment: [
-        {"alignment": name} for name, one in listed(experiment.config, "alignments").items() if len(one.sizes) != 1
+        {"alignment": name} for name, one in run_entries(experiment.config, "alignments").items() if len(one.sizes) != 1
     ],
     caption="Recall@1 of the alignments {alignment} on the test split over the number of training pairs, on a "
     "logarithmic axis: the mean over the seeds, a standard deviation each way as a band, and every fit as a dot.",

@@ -1,8 +1,8 @@
 from typing import Annotated
 
 from vitcapr.formats import kinds
+from vitcapr.loader import run_entries
 from vitcapr.pipeline.stage import In, Out
-from vitcapr.rooms import listed
 from vitcapr.stages._drawing import Drawing, Experiment, Pictures
 
 _ROOT = "results/{experiment}"
@@ -13,7 +13,7 @@ _FEWEST = 3
 
 def _alignments(experiment: Experiment) -> dict[str, str]:
     """Return the alignments by their encoders, if no two have the same ones and they compare several inputs."""
-    alignments = listed(experiment.config, "alignments")
+    alignments = run_entries(experiment.config, "alignments")
     named = {f"{one.image}/{one.text}": name for name, one in alignments.items()}
     several = sum(len(one.inputs) for one in alignments.values()) >= _FEWEST
     return named if len(named) == len(alignments) and several else {}

@@ -1,7 +1,7 @@
 import os
 
 from vitcapr.config.data import DataSettings
-from vitcapr.extensions.demo.room import ScenesConfig
+from vitcapr.extensions.demo.settings import ScenesConfig
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import Out, stage
 from vitcapr.progress import Reporter

@@ -1,6 +1,6 @@
 from vitcapr.config.base import StageSettings
 from vitcapr.errors import UserError
-from vitcapr.extensions.demo.room import TrainedBackboneConfig
+from vitcapr.extensions.demo.settings import TrainedBackboneConfig
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import Device, In, Out, stage
 from vitcapr.progress import Reporter

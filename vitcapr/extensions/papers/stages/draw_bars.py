@@ -1,4 +1,4 @@
-from vitcapr.extensions.papers.room import followed_paper
+from vitcapr.extensions.papers.settings import followed_paper
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In
 from vitcapr.stages._drawing import Drawing, Pictures

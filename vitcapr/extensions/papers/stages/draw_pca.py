@@ -3,7 +3,7 @@ from typing import Any
 
 from vitcapr.config.base import StageSettings
 from vitcapr.config.training import Layer
-from vitcapr.extensions.papers.room import followed_paper
+from vitcapr.extensions.papers.settings import followed_paper
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In
 from vitcapr.stages._drawing import MANIFEST, Drawing, Pictures

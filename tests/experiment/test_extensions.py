@@ -1,4 +1,4 @@
-"""Each room can be taken out: the rest parses, plans and runs the small workflow of ``.test/``."""
+"""Each extension can be taken out: the rest parses, plans and runs the small workflow of ``.test/``."""
 
 import shutil
 from pathlib import Path
@@ -10,15 +10,15 @@ from PIL import Image
 
 from tests.checkouts import REPOSITORY, copy_checkout
 from tests.experiment.conftest import Project, rules_of
-from vitcapr.rooms import rooms
+from vitcapr.loader import extensions
 
-ROOMS = list(rooms())
+EXTENSIONS = list(extensions())
 SMALL: dict[str, Any] = yaml.safe_load((REPOSITORY / ".test/config.yaml").read_text(encoding="utf-8"))
 
 
-@pytest.fixture(params=ROOMS)
+@pytest.fixture(params=EXTENSIONS)
 def without(request: pytest.FixtureRequest, tmp_path: Path) -> Project:
-    """A checkout without one room, with the small experiment."""
+    """A checkout without one extension, with the small experiment."""
     root, package = tmp_path / "project", request.param.split(".")
     copy_checkout(root, "vitcapr")
     shutil.rmtree(root.joinpath(*package))

@@ -3,7 +3,7 @@
 from typing import Any, Literal
 
 from vitcapr.config.base import Section
-from vitcapr.rooms import Room
+from vitcapr.loader import Hooks
 
 
 class Run(Section):
@@ -41,4 +41,4 @@ def _page(experiment: Any) -> list[str]:
     return _in_folder_of_paper(experiment, "page_section.json")
 
 
-ROOM = Room(scores=_information, tables=_tables, page=_page)
+HOOKS = Hooks(scores=_information, tables=_tables, page=_page)

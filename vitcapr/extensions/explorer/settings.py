@@ -1,5 +1,5 @@
 """The explorer: every image of an experiment in a browser."""
 
-from vitcapr.rooms import Room
+from vitcapr.loader import Hooks
 
-ROOM = Room()
+HOOKS = Hooks()

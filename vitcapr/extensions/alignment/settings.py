@@ -7,7 +7,7 @@ from typing import Annotated, Any, Self
 from pydantic import Field, model_validator
 
 from vitcapr.config.base import Entry, Name, Section
-from vitcapr.rooms import Room, listed
+from vitcapr.loader import Hooks, run_entries
 
 FAMILIES = (
     *("linear", "mlp", "residual", "fusemix", "sail", "structure", "residuals", "cca_head", "cca_heads"),
@@ -89,7 +89,7 @@ class Run(Section):
 
 
 def _run(config: Any) -> Iterable[tuple[str, AlignmentConfig]]:
-    return listed(config, "alignments").items()
+    return run_entries(config, "alignments").items()
 
 
 def _contradictions(config: Any) -> Iterator[str]:
@@ -115,7 +115,7 @@ def _notes(experiment: Any) -> Iterator[str]:
         yield f"{what}; those of alignments are in {', '.join(folders)}"
 
 
-ROOM = Room(
+HOOKS = Hooks(
     contradictions=_contradictions,
     facts=lambda config: [("alignments", [f"{name} ({one.image} and {one.text})" for name, one in _run(config)])],
     backbones=lambda config: [name for _, one in _run(config) for name in (one.image, *one.views)],

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from vitcapr.config.base import Section
 from vitcapr.config.data import DatasetConfig, DataSetName, PairsConfig
-from vitcapr.rooms import Room
+from vitcapr.loader import Hooks
 
 
 class ScenesConfig(DatasetConfig):
@@ -101,4 +101,4 @@ def _trained_backbone(config: Any) -> list[tuple[str, Any]]:
     return [*config.trained_backbone.model_dump().items(), ("image_size", config.data.scenes.size)]
 
 
-ROOM = Room(scores=_scores, checks_claims=_checks_claims, trained_backbone=_trained_backbone)
+HOOKS = Hooks(scores=_scores, checks_claims=_checks_claims, trained_backbone=_trained_backbone)

@@ -3,7 +3,7 @@
 from typing import Annotated, Any
 
 from vitcapr.config.base import Entry, Name, Section
-from vitcapr.rooms import Room, listed
+from vitcapr.loader import Hooks, run_entries
 
 
 class AuditConfig(Section):
@@ -28,12 +28,12 @@ def _files(experiment: Any, file: str) -> list[str]:
     return [f"{experiment.root}/audits/{name}/{file}" for name in experiment.config.run.audits]
 
 
-ROOM = Room(
+HOOKS = Hooks(
     facts=lambda config: [("audits", list(config.run.audits))],
-    backbones=lambda config: [each.image for each in listed(config, "audits").values()],
-    text_encoders=lambda config: [each.text for each in listed(config, "audits").values()],
+    backbones=lambda config: [each.image for each in run_entries(config, "audits").values()],
+    text_encoders=lambda config: [each.text for each in run_entries(config, "audits").values()],
     arrays=lambda experiment: [
-        (f"audits.{name}", [each.image], ["cls"]) for name, each in listed(experiment.config, "audits").items()
+        (f"audits.{name}", [each.image], ["cls"]) for name, each in run_entries(experiment.config, "audits").items()
     ],
     tables=lambda experiment: _files(experiment, "tables.md"),
     page=lambda experiment: _files(experiment, "page_section.json"),

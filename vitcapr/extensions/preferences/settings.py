@@ -1,5 +1,5 @@
 """Preferences of scores: captions ranked as people rank them, true captions above foils."""
 
-from vitcapr.rooms import Room
+from vitcapr.loader import Hooks
 
-ROOM = Room()
+HOOKS = Hooks()
