@@ -161,7 +161,7 @@ def test_a_text_is_one_reference(language: str) -> None:
         ({139: " "}, REFERENCES, "an empty caption cannot be scored .*image 139"),
         ({139: "..."}, REFERENCES, "no word in it .*image 139"),
         ({139: "a"}, {139: []}, "no reference of an image has a word .*image 139"),
-        ({139: "a"}, {139: ["b", ""]}, "an empty caption cannot be scored .*image 139"),
+        ({139: "a"}, {139: ["", " "]}, "no reference of an image has a word .*image 139"),
     ],
 )
 def test_a_mistake_is_one_line(captions: Any, references: Any, message: str, tmp_path: Path) -> None:
@@ -171,6 +171,29 @@ def test_a_mistake_is_one_line(captions: Any, references: Any, message: str, tmp
     with pytest.raises(UserError, match=message) as caught:
         vitcapr.evaluate(captions, references, metrics=["bleu"], samples=0)
     assert "\n" not in str(caught.value)
+
+
+def test_references_in_other_forms_and_that_do_not_count(tmp_path: Path) -> None:
+    rows = [(image, text) for image, texts in REFERENCES.items() for text in texts]
+    objects = [{"image_id": image, "caption": text} for image, text in rows]
+    odd = [
+        {"image_id": 7, "caption": "Severe.", "is_rejected": True},
+        {**objects[0], "caption": "x", "is_precanned": True},
+    ]
+    contents = {
+        "lists.json": json.dumps({str(image): texts for image, texts in REFERENCES.items()}),
+        "lines.jsonl": "\n".join(map(json.dumps, objects)),
+        "list.json": json.dumps(objects),
+        "table.tsv": "image_id\tcaption\n" + "\n".join(f"{image}\t{text.strip()}" for image, text in rows),
+        "marked.json": json.dumps({"annotations": [*objects, *odd]}),
+    }
+    plain = vitcapr.evaluate(CAPTIONS, REFERENCES, metrics=["bleu"], samples=0)
+    for name, content in contents.items():
+        (tmp_path / name).write_text(content)
+        captions = {**CAPTIONS, 7: "a dog"} if name == "marked.json" else CAPTIONS
+        scored = vitcapr.evaluate(captions, tmp_path / name, metrics=["bleu"], samples=0)
+        assert scored.scores.equals(plain.scores), name
+        assert any("1 images are not scored" in remark for remark in scored.remarks) == (name == "marked.json")
 
 
 def test_one_id_of_two_images_is_refused(tmp_path: Path) -> None:
@@ -213,6 +236,14 @@ def test_recall_by_hand(tmp_path: Path) -> None:
     turned = np.array([2, 2, 1, 1, 0, 0])
     again = vitcapr.evaluate_retrieval(images, texts[::-1], image_of_text=turned)
     assert again.scores.equals(found.scores)
+    worse = texts[[2, 3, 0, 1, 4, 5]]  # Images 0 and 1 have each other's texts.
+    compared = vitcapr.evaluate_retrieval(images, texts, captions_per_image=2, against=(images, worse)).differences
+    assert compared is not None
+    row = compared.set_index("metric").loc["t2i_recall_1"]
+    assert (row["before"], row["after"]) == (0, pytest.approx(4 / 6))
+    assert row["difference"] == pytest.approx(4 / 6)
+    with pytest.raises(UserError, match="the systems have 3 images and 6 texts and 1 images and 2 texts"):
+        vitcapr.evaluate_retrieval(images, texts, captions_per_image=2, against=(images[:1], texts[:2]))
 
 
 def test_texts_in_the_order_of_another_layout_are_noticed() -> None:
@@ -233,6 +264,11 @@ def test_marks_of_a_tokenizer_are_noticed() -> None:
     scored = vitcapr.evaluate(marked, REFERENCES, against=CAPTIONS, metrics=["bleu"], samples=0)
     what = "have marks of a tokenizer or of HTML, which count as words; '<start>' is the first"
     assert scored.remarks == [f"captions: 1 of 3 captions {what}"]
+    # By what they are: every word of SentencePiece is new to the references.
+    pieces = {image: "▁" + text.replace(" ", " ▁") for image, text in CAPTIONS.items()}
+    marks, words = vitcapr.evaluate(pieces, REFERENCES, metrics=["bleu"], samples=0).remarks
+    assert marks.startswith("captions: 3 of 3 captions have marks of a tokenizer")
+    assert words.endswith("words of the captions are in no reference, '▁a' first")
 
 
 def test_references_as_captions_are_noticed() -> None:
@@ -253,6 +289,7 @@ def test_references_as_captions_are_noticed() -> None:
         (np.ones((2, 2)), np.ones((2, 2)), {"image_of_text": [0, 2]}, "belongs to image 2; the images are 0 to 1"),
         (np.ones((2, 2)), np.ones((2, 2)), {"image_of_text": [0.0, 1.0]}, "give 2 whole numbers"),
         (np.ones((2, 2)), np.ones((2, 2)), {"image_of_text": [0, 0]}, "an image has no caption"),
+        (np.ma.masked_less(np.eye(2), 1), np.eye(2), {}, "the image embeddings are a masked array"),
         ("absent.npy", np.ones((2, 2)), {}, "no such file"),
         ([[1, 0], [1]], np.ones((2, 2)), {}, "not numbers: .*the image embeddings"),
         (np.ones((2, 2)), np.ones((2, 2)), {"captions_per_image": 0}, "2 texts are not 0 for each of 2 images"),
