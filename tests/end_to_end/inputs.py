@@ -21,7 +21,7 @@ LETTERS = [chr(code) for code in range(ord("a"), ord("z") + 1)]
 
 
 def write_inputs(folder: Path) -> None:
-    """Write the folders ``vit``, ``bert``, ``clip`` and ``llama``, and ``vectors.txt`` in GloVe's format, 8 numbers a word."""
+    """Write the folders ``vit``, ``bert``, ``clip``, ``llama``, and ``vectors.txt`` in GloVe's format, 8 numbers."""
     vit = tiny_vit(**SHAPE, image_size=56, patch_size=14, initializer_range=0.02)
     save_checkpoint(vit, folder / "vit", PROCESSOR)
     pieces = dict.fromkeys([*WORDS.split(), *LETTERS, *(f"##{letter}" for letter in LETTERS)])
