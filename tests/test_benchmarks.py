@@ -40,6 +40,7 @@ SLOW = {
 }
 NEEDS_MORE = {
     "explorer": "tested below",
+    "joints": "needs Flickr8k and two checkpoints; tests/test_joints.py has its verdicts",
     "rehearsal": "tested below",
     "scale_peers": "needs the packages of make bench-peers",
 }

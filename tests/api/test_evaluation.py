@@ -2,6 +2,7 @@
 
 import json
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -246,17 +247,44 @@ def test_recall_by_hand(tmp_path: Path) -> None:
         vitcapr.evaluate_retrieval(images, texts, captions_per_image=2, against=(images[:1], texts[:2]))
 
 
-def test_texts_in_the_order_of_another_layout_are_noticed() -> None:
-    images = np.random.default_rng(0).normal(size=(8, 16))
-    texts = np.repeat(images, 3, axis=0) + np.random.default_rng(1).normal(size=(24, 16))
-    assert vitcapr.evaluate_retrieval(images, texts, captions_per_image=3, samples=0).remarks == []
-    by_number = texts.reshape(8, 3, 16).swapaxes(0, 1).reshape(24, 16)
-    assert value(vitcapr.evaluate_retrieval(images, by_number, captions_per_image=3, samples=0), "i2t_recall_1") < 0.5
-    (remark,) = vitcapr.evaluate_retrieval(images, by_number, captions_per_image=3, samples=0).remarks
-    assert "numpy.tile(range(8), 3)" in remark
-    right = vitcapr.evaluate_retrieval(images, by_number, image_of_text=np.tile(range(8), 3), samples=0)
-    assert right.remarks == []
-    assert value(right, "i2t_recall_1") == 1
+def test_embeddings_of_other_images_stop() -> None:
+    images = np.random.default_rng(0).normal(size=(60, 16))
+    texts = np.repeat(images, 3, axis=0) + np.random.default_rng(1).normal(size=(180, 16))
+    right = vitcapr.evaluate_retrieval(images, texts, captions_per_image=3, samples=0)
+    assert right.content.startswith("embeddings belong together, by 180 rows")
+    by_number = texts.reshape(60, 3, 16).swapaxes(0, 1).reshape(180, 16)
+    wrong = {
+        r"they fit text 1 of each image, text 2 of each image, .*numpy.tile\(range\(60\), 3\)": (images, by_number),
+        "they fit shifted by one": (np.roll(images, 1, axis=0), texts),
+        "no better than chance": (np.random.default_rng(2).permutation(images), texts),
+    }
+    for words, (one, other) in wrong.items():
+        with pytest.raises(UserError, match=words):
+            vitcapr.evaluate_retrieval(one, other, captions_per_image=3, samples=0)
+    unchecked = vitcapr.evaluate_retrieval(images, by_number, captions_per_image=3, samples=0, content_check=False)
+    assert unchecked.protocol.endswith("|content:unchecked")
+    with pytest.raises(UserError, match=r"each image stands in 3 equal rows.*images\[::3\]"):
+        vitcapr.evaluate_retrieval(images.repeat(3, axis=0), texts, samples=0)
+    untrained = vitcapr.evaluate_retrieval(images, np.random.default_rng(3).normal(size=(60, 16)), samples=0)
+    assert "are not decided" in untrained.content
+
+
+def test_captions_of_other_images_stop() -> None:
+    drawn = np.random.default_rng(0)
+    words = [[f"w{word}" for word in drawn.integers(0, 200, 6)] for _ in range(60)]
+    texts = {f"{row:02d}": [" ".join(drawn.permutation(six)[:5]) for _ in range(4)] for row, six in enumerate(words)}
+    references = {image: three[1:] for image, three in texts.items()}
+    captions = [four[0] for four in texts.values()]
+    score = partial(vitcapr.evaluate, references=references, metrics=["bleu"], samples=0)
+    assert "belong together, by 60 rows" in score(dict(zip(texts, captions, strict=True))).content
+    with pytest.raises(UserError, match="they fit shifted by one "):
+        score(dict(zip(texts, captions[1:] + captions[:1], strict=True)))
+    shuffled = dict(zip(texts, drawn.permutation(captions).tolist(), strict=True))
+    with pytest.raises(UserError, match="no better than chance"):
+        score(shuffled)
+    assert "content:unchecked" in score(shuffled, content_check=False).protocol
+    collapsed = score(dict.fromkeys(texts, "w1 w2"))  # One caption for all is a bad model, and no wrong order.
+    assert "belong" in collapsed.content or "not decided" in collapsed.content
 
 
 def test_marks_of_a_tokenizer_are_noticed() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from vitcapr.api.pairs_check import UNCHECKED, check_captions
 from vitcapr.config.report import FOR_ENGLISH
 from vitcapr.data.archive import Rejected
 from vitcapr.data.marks import marks_remark
@@ -56,6 +57,7 @@ class Evaluation:
             ``after`` (this one), ``difference``, ``low``, ``high``, ``p_value``, ``verdict``.
         without_captions: images of the references that have no caption and are not scored.
         remarks: lines on what in the input may make the scores other than they should be.
+        content: whether captions and references, or images and texts, belong together by their content.
     """
 
     scores: pd.DataFrame
@@ -64,6 +66,7 @@ class Evaluation:
     differences: pd.DataFrame | None = None
     without_captions: int = 0
     remarks: Sequence[str] = ()
+    content: str = UNCHECKED
 
 
 def evaluate(
@@ -76,6 +79,7 @@ def evaluate(
     language: str = "en",
     samples: int = 1000,
     seed: int = 0,
+    content_check: bool = True,
 ) -> Evaluation:
     """Score captions as COCO's evaluation does, with 95 % intervals over the images.
 
@@ -95,6 +99,8 @@ def evaluate(
             digits, and the metrics that read English alone (chair, meteor, spice) are left out.
         samples: bootstrap samples of the images; 0 for no intervals.
         seed: of these samples.
+        content_check: compare the words of the captions with the references of their own and of other images. False:
+            they are right, whatever their words say; the protocol says so.
 
     Raises:
         UserError: a file is not of COCO's form, an image has no reference or no caption, a caption is empty, or the
@@ -116,6 +122,9 @@ def evaluate(
     texts = {image: of_image for image, of_image in texts.items() if image not in uncounted}
     scored_texts = {image: texts[image] for image in texts if image in written}
     name = Path(references).stem if isinstance(references, str | Path) else "references"
+    content = UNCHECKED
+    if content_check:
+        content = check_captions({image: one.caption for image, one in written.items()}, texts, "the captions")
 
     def score(system: Mapping[str, CocoCaption]) -> tuple[dict[str, Any], pd.DataFrame]:
         scored = score_captions(
@@ -129,6 +138,7 @@ def evaluate(
             instances=objects,
         )
         protocol = (ORACLE if is_oracle(system.values()) else "") + scored.protocol
+        protocol += "" if content_check else f"|{UNCHECKED}"
         place = {"dataset": name, "split": name, "model": "", "decoding": ""}
         return {**place, "metrics": scored.scores, "protocol": protocol}, scored.per_image
 
@@ -163,7 +173,7 @@ def evaluate(
         remedy = "to score people, take each caption out of its references"
         remarks.append(f"{copies} of {len(written)} captions are references of their image, word for word; {remedy}")
     missing = len(texts) - len(scored_texts)
-    return Evaluation(score_frame(scores), table, report["protocol"], differences, missing, remarks)
+    return Evaluation(score_frame(scores), table, report["protocol"], differences, missing, remarks, content)
 
 
 def check_resampling(samples: int, seed: int) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from vitcapr.api.evaluation import Evaluation, check_resampling, score_frame
+from vitcapr.api.pairs_check import UNCHECKED, check_embeddings
 from vitcapr.errors import UserError
 from vitcapr.formats.embeddings import Embeddings, read_embeddings
 from vitcapr.formats.records import reading
@@ -16,8 +17,6 @@ from vitcapr.metrics.ranks import CaptionOwners, rank_matches
 from vitcapr.metrics.retrieval import measures
 from vitcapr.metrics.retrieval_scoring import score_embeddings
 
-_CLEARLY = 5
-"""Standard errors by which a mean difference of cosines is not chance."""
 Array = Any
 """An array of numpy, torch or another library, or the path of a ``.npy`` file."""
 
@@ -31,6 +30,7 @@ def evaluate_retrieval(
     against: tuple[Array, Array] | None = None,
     samples: int = 1000,
     seed: int = 0,
+    content_check: bool = True,
 ) -> Evaluation:
     """Recall@K, ranks and mAP@R of embeddings, in both directions, by cosine, with 95 % intervals over the images.
 
@@ -44,9 +44,12 @@ def evaluate_retrieval(
         image_of_text: (M,) the row in ``images`` of each text, or a path. Neither: text i belongs to image i.
         against: images and texts of another system, in the same rows, for paired differences over the images.
         samples, seed: as for :func:`evaluate`.
+        content_check: compare the texts with their own and with other images. False: the pairs are right, whatever
+            their embeddings say; the protocol says so.
 
     Raises:
-        UserError: the shapes do not fit, a row is zero or not finite, or an image has no text.
+        UserError: the shapes do not fit, a row is zero or not finite, an image has no text, or the
+            texts belong to other images by their content.
     """
     check_resampling(samples, seed)
     other = None
@@ -59,11 +62,14 @@ def evaluate_retrieval(
         embedded = read_embeddings(Path(images))
     else:
         embedded = _embedded(images, texts, captions_per_image, image_of_text)
+    content = UNCHECKED
+    if content_check:
+        content = check_embeddings(embedded.images, embedded.captions, embedded.caption_image)
     scored = score_embeddings(embedded, split="all", languages=["any"], samples=samples, seed=seed)
     ranks = pd.DataFrame({"image": np.arange(len(embedded.images)), "i2t_rank": scored.ranks.ranks.i2t})
     differences = None if other is None else score_frame(_differences(other, embedded, samples, seed))
-    remarks = _order_remarks(embedded)
-    return Evaluation(score_frame(scored.scores), ranks, scored.protocol, differences, remarks=remarks)
+    protocol = scored.protocol if content_check else f"{scored.protocol}|{UNCHECKED}"
+    return Evaluation(score_frame(scored.scores), ranks, protocol, differences, content=content)
 
 
 def _embedded(images: Array, texts: Array, captions_per_image: int | None, image_of_text: Array | None) -> Embeddings:
@@ -86,23 +92,6 @@ def _differences(before: Embeddings, after: Embeddings, samples: int, seed: int)
         sides.append(measures(rank_matches(one.images, one.captions, owners.caption_image, lambda _: None), owners))
     old, new = sides
     return {name: compared_measures(old[name], new[name], samples, seed) for name in old if name in COLUMNS}
-
-
-def _order_remarks(embedded: Embeddings) -> list[str]:
-    """Return a line if the other usual order of texts fits the images better.
-
-    That order is the first text of every image, then the second of every image.
-    """
-    images, each = len(embedded.images), len(embedded.captions) // len(embedded.images)
-    given = embedded.caption_image[np.argsort(embedded.caption_row)]
-    if each == 1 or not np.array_equal(given, np.repeat(np.arange(images), each)):
-        return []
-    other = np.tile(np.arange(images), each)
-    gain = np.einsum("te,te->t", embedded.captions, embedded.images[other] - embedded.images[given])
-    if gain.mean() <= _CLEARLY * gain.std() / len(gain) ** 0.5:
-        return []
-    remedy = f"if that is their order, give --image-of-text the saved numpy.tile(range({images}), {each})"
-    return [f"the texts fit the images better in the order: text 1 of each image, text 2 of each image, ...; {remedy}"]
 
 
 def _vectors(values: Array, what: str) -> np.ndarray:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vitcapr.commands.main import split_commas, typer_app
+from vitcapr.commands.main import WithoutContentCheck, split_commas, typer_app
 from vitcapr.config.report import CAPTION_METRICS, FOR_ENGLISH
 from vitcapr.errors import UserError
 from vitcapr.progress import print_lines
@@ -57,6 +57,7 @@ def main(
     samples: Annotated[int, typer.Option(min=0, help="Bootstrap samples for the intervals; 0 for none.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 0,
     per_image: Annotated[Path | None, typer.Option(help="A CSV file for the scores of every image.")] = None,
+    without_content_check: WithoutContentCheck = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
 ) -> None:
@@ -94,6 +95,7 @@ def main(
         assert results is not None
         assert references is not None
         how: dict[str, Any] = {"metrics": split_commas(metrics), "instances": instances or [], "language": language}
+        how["content_check"] = not without_content_check
         scored = evaluate(results, references, against=against, **how, samples=samples, seed=seed)
     else:
         scored = evaluate_retrieval(
@@ -103,13 +105,14 @@ def main(
             against=other,
             samples=samples,
             seed=seed,
+            content_check=not without_content_check,
         )
     if per_image is not None:
         write_text(per_image, frame_to_csv(scored.per_image))
     if as_json:
         content: dict[str, Any] = {"metrics": _by_name(scored.scores), "protocol": scored.protocol}
         content["without_captions"] = scored.without_captions
-        content["remarks"] = list(scored.remarks)
+        content["remarks"], content["content"] = list(scored.remarks), scored.content
         if scored.differences is not None:
             content["differences"] = _by_name(scored.differences)
         print(json.dumps(content, indent=2, ensure_ascii=False))
@@ -119,7 +122,7 @@ def main(
         print_scores(scored, str(results or "embeddings"), against)
     if as_csv and scored.without_captions:
         print_lines(_coverage(scored), stream=sys.stderr)
-    for remark in scored.remarks:
+    for remark in (scored.content, *scored.remarks):
         print_lines(remark, stream=sys.stderr)
     if left_out := [name for name in split_commas(metrics) if name in FOR_ENGLISH and language != "en"]:
         print_lines(f"not scored: {', '.join(left_out)}, for English only", stream=sys.stderr)

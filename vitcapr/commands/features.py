@@ -105,6 +105,13 @@ def audit_store(
 
     data = data / "manifest.json" if data.is_dir() else data
     with Reporter() as reporter, open_features(sealed) as store:
+        if not store.attributes.get("weights_sha256"):  # Imported: the photographs alone can tell.
+            from vitcapr.store.content import check_features
+
+            listed = read_manifest(data)
+            store.check_rows(store.identity, listed)
+            check_features(store.arrays, store.identity, store.grid, listed, print_lines, sealed)
+            return
         seed = secrets.randbits(32) if seed is None else seed
         stated = audit(store, read_manifest(data), sample, seed, backbone, resolve_device("auto"), reporter.line)
         stated.write(store.path.parent / AUDIT)

@@ -4,7 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, SerializeAsAny, ValidationError
+from pydantic import (
+    BeforeValidator,
+    SerializeAsAny,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+)
 
 from vitcapr.config.base import Section
 from vitcapr.errors import UserError
@@ -46,6 +52,12 @@ class Loss(Section):
     """Whether the validation loss is this loss; by default it is InfoNCE."""
 
     kind: str
+
+    @model_serializer(mode="wrap")
+    def _name_alone(self, serialise: SerializerFunctionWrapHandler) -> Any:
+        """Return the plain settings; the name alone, if the loss has no others."""
+        values = {name: value for name, value in serialise(self).items() if name not in self._excluded()}
+        return values if len(values) > 1 else self.kind
 
     def loss(self, pairs: Pairs) -> "Tensor":
         """Return the mean loss of a true pair, a scalar."""

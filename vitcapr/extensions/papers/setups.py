@@ -11,7 +11,7 @@ from vitcapr.extensions.papers.side_by_side import BUILD
 from vitcapr.formats.model import read_card
 from vitcapr.formats.tables import NOTHING, Table, row
 
-_PHASE, _CAPTIONER = "model.training.phases.*", "captioner.training.phases.*"
+_PHASE = "model.training.phases.*"
 _COLUMNS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "epochs": ("epochs", {f"{_PHASE}.epochs": "{}"}),
     "batch": (
@@ -28,8 +28,7 @@ _COLUMNS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "objective": (
         "objective",
         {
-            f"{_CAPTIONER}.objective": "{}",
-            f"{_PHASE}.objective.kind": "{}",
+            f"{_PHASE}.objective": "{}",
             "model.temperature": "temperature {}",
             f"{_PHASE}.hard_negatives": "hard negatives: {}",
         },
@@ -113,6 +112,8 @@ def _cell(settings: Mapping[str, Any], keys: Mapping[str, str]) -> str:
 def _shown(value: Any) -> str:
     if value is None:
         return NOTHING
+    if isinstance(value, Mapping):  # a loss with settings
+        value = value["kind"]
     return f"{value:,}" if isinstance(value, int) else str(value).replace("_", "-")
 
 

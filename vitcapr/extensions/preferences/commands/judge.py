@@ -1,11 +1,11 @@
 """Compare caption metrics with human judgments."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vitcapr.commands.main import split_commas, typer_app
+from vitcapr.commands.main import WithoutContentCheck, split_commas, typer_app
 from vitcapr.errors import UserError
 from vitcapr.progress import print_lines
 
@@ -23,6 +23,7 @@ def main(
     ] = None,
     photographs: Annotated[Path | None, typer.Option(help="Folder of the judged photographs, for --retriever.")] = None,
     samples: Annotated[int, typer.Option(min=0, help="Bootstrap samples for the intervals; 0 for none.")] = 200,
+    without_content_check: WithoutContentCheck = False,
     output: Annotated[Path | None, typer.Option(help="Folder for taus.csv, differences.csv and the figure.")] = None,
 ) -> None:
     """Kendall's tau-b and tau-c, times 100, of each metric and the people's ratings, with paired differences.
@@ -50,7 +51,8 @@ def main(
         judged = drop_candidates(read_expert(expert), corpus)
     else:
         judged = drop_references(read_crowdflower(crowdflower), corpus)  # type: ignore[arg-type]
-    evaluation = evaluate(judged.captions, judged.references, metrics=split_commas(metrics), samples=0)
+    how: dict[str, Any] = {"metrics": split_commas(metrics), "content_check": not without_content_check}
+    evaluation = evaluate(judged.captions, judged.references, **how, samples=0)
     per_image = evaluation.per_image.set_index("image_id").loc[list(judged.captions)]
     scores = {name: per_image[name].to_numpy() for name in evaluation.scores["metric"] if name in per_image}
     protocol = [evaluation.protocol]
@@ -66,6 +68,7 @@ def main(
     agreements = agreement(scores, judged.judgments, samples, seed=0)
     _print(agreements, "c" if expert is not None else "b")
     print_lines(f"\n{len(judged.judgments)} candidates; {judged.changed}")
+    print_lines(evaluation.content)
     print_lines(f"Protocol: {'|'.join(protocol)}")
     if output is not None:
         write_tables(output, taus=agreements.taus, differences=agreements.differences)
