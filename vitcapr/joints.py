@@ -36,7 +36,7 @@ CHANCE, CLEAR, BETTER = 4.0, 6.0, 5.0
 """Below the first strength rows are at chance; another arrangement fits with the second one, better by the third."""
 LEAST_ROWS = 150
 """Right rows are clearly above chance from here on, so that rows at chance are wrong; fewer leave it undecided."""
-LEAST_PAIRS, LEAST_IMAGES = 50, 32
+LEAST_PAIRS, LEAST_IMAGES, LEAST_PLACES = 50, 32, 20
 _PERMUTATIONS = 99
 _MOST_SORTED = 200_000
 _RIDGE = 10.0
@@ -136,6 +136,8 @@ def places(
             each = [_place_scores(values, colour(*shape)) for colour in colours]
             scores[name] = max(each, key=lambda score: float(score.mean()))
     strengths = {GIVEN: 0.0} | {name: _standard_errors(score) for name, score in scores.items()}
+    if len(patches) < LEAST_PLACES:
+        return Verdict(joint, "undecided", len(patches), strengths[GIVEN], f"fewer than {LEAST_PLACES} images")
     powered = powered and grid != (0, 0) and GIVEN in scores and len(patches) >= LEAST_IMAGES
     return _decide(joint, strengths, len(patches), powered, unit="images")
 

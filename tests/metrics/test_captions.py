@@ -129,7 +129,7 @@ def entries(fake_java: Callable[[str], None], tmp_path: Path) -> Callable[[str],
     def give(text: str, *, cut: int | None = None) -> None:
         stored = tmp_path / "stored.gz"
         stored.write_bytes(gzip.compress(text.encode())[:cut])
-        fake_java(f'cp {stored} "$6"')
+        fake_java(f'cp {stored} "$8"')
 
     return give
 

@@ -148,7 +148,7 @@ def test_a_job_gives_every_value(tmp_path: Path) -> None:
         ({"one": None}, "'one': it must be given"),
         ({"several": "a"}, "'several': it must be a list"),
         ({"named": {"x": ["a"]}}, "'named.x': Input is not a valid path"),
-        ({"settings": {"training": {"rat": 1}}}, "did you mean 'settings.training.rate'"),
+        ({"settings": {"training": {"rat": 1}}}, "did you mean 'rate'"),
         ({"settings": {"training": {"rate": float("inf")}}}, "finite number"),
     ],
 )

@@ -37,7 +37,7 @@ def print_tables(console: Console, tables: Iterable[Table]) -> None:
     """Each with its title and caption, after an empty line."""
     for table in tables:
         console.print()
-        console.print(Text("\n".join(filter(None, (table.title, table.caption)))), soft_wrap=True)
+        console.print(Text("\n".join(filter(None, (table.title, table.caption)))))
         console.print(to_rich(table))
 
 
