@@ -36,7 +36,7 @@ CHANCE, CLEAR, BETTER = 4.0, 6.0, 5.0
 """Below the first strength rows are at chance; another arrangement fits with the second one, better by the third."""
 LEAST_ROWS = 150
 """Right rows are clearly above chance from here on, so that rows at chance are wrong; fewer leave it undecided."""
-LEAST_PAIRS, LEAST_IMAGES = 50, 32
+LEAST_PAIRS, LEAST_IMAGES, FEWEST_IMAGES = 50, 32, 16
 _PERMUTATIONS = 99
 _MOST_SORTED = 200_000
 _RIDGE = 10.0
@@ -130,6 +130,8 @@ def places(
         powered: the images belong to the patches, so that places at chance are wrong if the grid is known: regions
             that a detector draws have no grid.
     """
+    if len(patches) < FEWEST_IMAGES:
+        return Verdict(joint, "undecided", len(patches), 0.0, f"fewer than {FEWEST_IMAGES} images")
     scores = {}
     for name, (values, shape) in _readings(patches, grid).items():
         if values.shape[1] == shape[0] * shape[1] > 3 and not _constant(values.reshape(len(values), -1)):

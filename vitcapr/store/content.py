@@ -25,6 +25,7 @@ def check_features(
     data: Manifest,
     say: Callable[[str], None],
     where: object,
+    mirrored: bool = False,
 ) -> None:
     """Compare arrays with the images or captions of a data set, and say or raise what the content says.
 
@@ -33,6 +34,7 @@ def check_features(
         identity: ``image_id`` or ``caption_id``.
         grid: rows and columns of patches; (0, 0) if nobody knows.
         say: receives a line for each joint.
+        mirrored: the features are of mirrored photographs, as the recipe of their store says.
 
     Raises:
         UserError: rows or patches do not belong to their images or captions.
@@ -41,7 +43,7 @@ def check_features(
         verdicts = _texts(arrays, data)
     else:
         try:
-            verdicts = [*_photographs(arrays, grid, data), *_captions(arrays, data)]
+            verdicts = [*_photographs(arrays, grid, data, mirrored), *_captions(arrays, data)]
         except (BadImage, UserError, OSError) as error:
             say(f"features and photographs are not compared: {error}")
             verdicts = _captions(arrays, data)
@@ -55,7 +57,8 @@ def check_store_content(store: FeatureStore, data: Manifest, content_check: bool
     elif not store.attributes.get("imported", {}).get("content_check", True):
         say("the content of the rows was not compared when they were imported, as the user said")
     else:
-        check_features(store.arrays, store.identity, store.grid, data, say, store.manifest_path)
+        mirrored = bool(store.attributes.get("preprocessing", {}).get("mirror", False))
+        check_features(store.arrays, store.identity, store.grid, data, say, store.manifest_path, mirrored)
 
 
 def stop_if_wrong(verdicts: Sequence[joints.Verdict], say: Callable[[str], None], where: object) -> None:
@@ -90,11 +93,13 @@ def thumbnails(data: Manifest, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return np.stack(whole), np.stack(square)
 
 
-def _photographs(arrays: Mapping[str, Any], grid: tuple[int, int], data: Manifest) -> list[joints.Verdict]:
+def _photographs(
+    arrays: Mapping[str, Any], grid: tuple[int, int], data: Manifest, mirrored: bool
+) -> list[joints.Verdict]:
     count = len(data.image_table)
     rows, few = joints.sample_rows(count), joints.sample_rows(count, joints.IMAGES_OF_PATCHES)
     every = np.union1d(rows, few)
-    whole, square = thumbnails(data, every)
+    whole, square = (part[:, :, :: -1 if mirrored else 1] for part in thumbnails(data, every))
     seen, near = np.searchsorted(every, rows), np.searchsorted(every, few)
     inputs, crops = joints.photograph_inputs(whole[seen]), [joints.colours_of(part[near]) for part in (whole, square)]
     orders = joints.row_orders(data.image_table.column("image_id").tolist())
