@@ -80,6 +80,11 @@ def test_places_of_patches(pictures: np.ndarray, patches: np.ndarray, change, fi
     assert fits is None or fits in str(verdict)
 
 
+def test_few_images_do_not_decide_places(pictures: np.ndarray, patches: np.ndarray) -> None:
+    verdict = joints.places("joint", np.roll(patches[:5], 1, axis=1), [joints.colours_of(pictures[:5])], (8, 8), True)
+    assert verdict.outcome == "undecided"
+
+
 def test_pairs_of_embeddings() -> None:
     drawn = np.random.default_rng(0)
     images = drawn.normal(size=(120, 16))

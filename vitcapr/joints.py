@@ -36,7 +36,7 @@ CHANCE, CLEAR, BETTER = 4.0, 6.0, 5.0
 """Below the first strength rows are at chance; another arrangement fits with the second one, better by the third."""
 LEAST_ROWS = 150
 """Right rows are clearly above chance from here on, so that rows at chance are wrong; fewer leave it undecided."""
-LEAST_PAIRS, LEAST_IMAGES, LEAST_PLACES = 50, 32, 20
+LEAST_PAIRS, LEAST_IMAGES, FEWEST_IMAGES = 50, 32, 16
 _PERMUTATIONS = 99
 _MOST_SORTED = 200_000
 _RIDGE = 10.0
@@ -53,6 +53,7 @@ class Verdict:
         rows: of the sample.
         strength: of the arrangement that was given.
         reason: the finding, in words.
+        fits: the other arrangement that the content fits, or nothing.
     """
 
     joint: str
@@ -60,6 +61,7 @@ class Verdict:
     rows: int
     strength: float
     reason: str
+    fits: str = ""
 
     def __str__(self) -> str:
         start = {"belongs": "belong together", "wrong": "do not belong together", "undecided": "are not decided"}
@@ -130,14 +132,14 @@ def places(
         powered: the images belong to the patches, so that places at chance are wrong if the grid is known: regions
             that a detector draws have no grid.
     """
+    if len(patches) < FEWEST_IMAGES:
+        return Verdict(joint, "undecided", len(patches), 0.0, f"fewer than {FEWEST_IMAGES} images")
     scores = {}
     for name, (values, shape) in _readings(patches, grid).items():
         if values.shape[1] == shape[0] * shape[1] > 3 and not _constant(values.reshape(len(values), -1)):
             each = [_place_scores(values, colour(*shape)) for colour in colours]
             scores[name] = max(each, key=lambda score: float(score.mean()))
     strengths = {GIVEN: 0.0} | {name: _standard_errors(score) for name, score in scores.items()}
-    if len(patches) < LEAST_PLACES:
-        return Verdict(joint, "undecided", len(patches), strengths[GIVEN], f"fewer than {LEAST_PLACES} images")
     powered = powered and grid != (0, 0) and GIVEN in scores and len(patches) >= LEAST_IMAGES
     return _decide(joint, strengths, len(patches), powered, unit="images")
 
@@ -232,7 +234,7 @@ def _decide(joint: str, strengths: Mapping[str, float], rows: int, powered: bool
     stated = f"as given z = {own:.1f}"
     if best != GIVEN and others[best] >= CLEAR and others[best] - own >= max(BETTER, 0.25 * others[best]):
         reason = f"{stated}, {best} z = {others[best]:.1f}; they fit {best}"
-        return Verdict(joint, "wrong", rows, own, reason)
+        return Verdict(joint, "wrong", rows, own, reason, best)
     if own >= CHANCE:
         return Verdict(joint, "belongs", rows, own, stated)
     if powered:

@@ -25,6 +25,6 @@ def seal(
     data = read_manifest(manifest)
     written = seal_parts(parts, Path(stores), Rows.of_images(data), sealed)
     with open_features(sealed) as features:
-        check_store_content(features, data, content_check, report.line)
+        check_store_content(features, data, content_check, report.line, computed_here=True)
     arrays = [f"{name} {' x '.join(map(str, array['shape']))}" for name, array in written["arrays"].items()]
     report.line(f"sealed {', '.join(arrays)}, store {written['store']}")

@@ -25,7 +25,8 @@ def check_features(
     data: Manifest,
     say: Callable[[str], None],
     where: object,
-    mirror: bool = False,
+    mirrored: bool = False,
+    computed_here: bool = False,
 ) -> None:
     """Compare arrays with the images or captions of a data set, and say or raise what the content says.
 
@@ -34,7 +35,9 @@ def check_features(
         identity: ``image_id`` or ``caption_id``.
         grid: rows and columns of patches; (0, 0) if nobody knows.
         say: receives a line for each joint.
-        mirror: the arrays are of the images flipped left to right.
+        mirrored: the features are of mirrored photographs, as the recipe of their store says.
+        computed_here: the rows were computed from these images in their order. Rows at chance are then those of an
+            encoder that sees little, such as one with random weights: only another arrangement that fits stops.
 
     Raises:
         UserError: rows or patches do not belong to their images or captions.
@@ -43,22 +46,34 @@ def check_features(
         verdicts = _texts(arrays, data)
     else:
         try:
-            verdicts = [*_photographs(arrays, grid, data, mirror), *_captions(arrays, data)]
+            verdicts = [*_photographs(arrays, grid, data, mirrored), *_captions(arrays, data)]
         except (BadImage, UserError, OSError) as error:
             say(f"features and photographs are not compared: {error}")
             verdicts = _captions(arrays, data)
-    stop_if_wrong(verdicts, say, where)
+    wrong = [verdict for verdict in verdicts if verdict.fits or not computed_here]
+    stop_if_wrong(wrong, say, where)
+    for verdict in verdicts:
+        if verdict not in wrong:
+            say(str(verdict))
 
 
-def check_store_content(store: FeatureStore, data: Manifest, content_check: bool, say: Callable[[str], None]) -> None:
+def check_store_content(
+    store: FeatureStore,
+    data: Manifest,
+    content_check: bool,
+    say: Callable[[str], None],
+    computed_here: bool = False,
+) -> None:
     """Compare a store with the data set that has its rows, unless the user says that they belong together."""
     if not content_check:
         say(WITHOUT)
     elif not store.attributes.get("imported", {}).get("content_check", True):
         say("the content of the rows was not compared when they were imported, as the user said")
     else:
-        mirror = bool(store.attributes.get("preprocessing", {}).get("mirror"))
-        check_features(store.arrays, store.identity, store.grid, data, say, store.manifest_path, mirror)
+        mirrored = bool(store.attributes.get("preprocessing", {}).get("mirror", False))
+        check_features(
+            store.arrays, store.identity, store.grid, data, say, store.manifest_path, mirrored, computed_here
+        )
 
 
 def stop_if_wrong(verdicts: Sequence[joints.Verdict], say: Callable[[str], None], where: object) -> None:
@@ -94,12 +109,12 @@ def thumbnails(data: Manifest, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 def _photographs(
-    arrays: Mapping[str, Any], grid: tuple[int, int], data: Manifest, mirror: bool
+    arrays: Mapping[str, Any], grid: tuple[int, int], data: Manifest, mirrored: bool
 ) -> list[joints.Verdict]:
     count = len(data.image_table)
     rows, few = joints.sample_rows(count), joints.sample_rows(count, joints.IMAGES_OF_PATCHES)
     every = np.union1d(rows, few)
-    whole, square = (each[:, :, ::-1] if mirror else each for each in thumbnails(data, every))
+    whole, square = (part[:, :, :: -1 if mirrored else 1] for part in thumbnails(data, every))
     seen, near = np.searchsorted(every, rows), np.searchsorted(every, few)
     inputs, crops = joints.photograph_inputs(whole[seen]), [joints.colours_of(part[near]) for part in (whole, square)]
     orders = joints.row_orders(data.image_table.column("image_id").tolist())
