@@ -57,8 +57,9 @@ def own_files(project: Path) -> None:
         entries = [{"image_id": image, "caption": caption} for image in range(4)]
         (project / f"{name}.json").write_text(json.dumps(entries))
     images = np.random.default_rng(0).normal(size=(12, 4))
-    np.save(project / "images.npy", images)
-    np.save(project / "texts.npy", np.repeat(images, 5, axis=0))
+    for of_images, of_texts in (("images", "texts"), ("others", "other_texts")):
+        np.save(project / f"{of_images}.npy", images)
+        np.save(project / f"{of_texts}.npy", np.repeat(images, 5, axis=0))
 
 
 def small(command: str) -> str:

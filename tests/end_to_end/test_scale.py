@@ -84,4 +84,4 @@ def test_a_rank_of_an_array_is_told_by_the_scheduler(monkeypatch: pytest.MonkeyP
     assert extract("--of", "1", "--rank", "0", "--settings", '{"patches": "none"}') == ""
     assert "patches" not in vitcapr.open_features("study/features/dino")
     monkeypatch.setenv("SLURM_ARRAY_TASK_COUNT", "3")
-    assert "rank 3 is not below 3" in extract("--rank", "3")
+    assert "rank 3 is not one of the 3 shares" in extract("--rank", "3")
