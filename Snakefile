@@ -11,7 +11,8 @@ from vitcapr.errors import UserError, as_user_error
 from vitcapr.experiment.checks import lacks
 from vitcapr.experiment.experiment import Experiment, source_of_configuration
 from vitcapr.experiment.targets import run_again
-from vitcapr.pipeline.paths import RESULTS, extend_path
+from vitcapr.loader import files_of_extensions
+from vitcapr.pipeline.paths import RESULTS, conda_environment, extend_path
 from vitcapr.pipeline.rule import (
     check_rules,
     growing,
@@ -65,13 +66,18 @@ report: "workflow/report/workflow.rst"
 include: "rules/common.smk"
 
 
-# A file of rules in the folder is enough: rules/NAME.smk has those of the room NAME.
+# A file of rules in the folder is enough. An extension has its own in rules.smk.
 for rules_file in sorted(
     Path(workflow.current_basedir.get_path_or_uri(False), "rules").glob("*.smk")
 ):
     if rules_file.name != "common.smk":
 
         include: rules_file
+
+
+for rules_file in files_of_extensions("rules.smk"):
+
+    include: rules_file
 
 
 rule all:

@@ -30,11 +30,11 @@ from vitcapr.batches.pairing import pair_by_file
 from vitcapr.batches.sources import feature_dims
 from vitcapr.batches.texts import FeatureTexts
 from vitcapr.config.dual_encoder import RetrieverConfig
+from vitcapr.extensions.audit.suspicion import PairedStores, measure, probability_wrong, wrong_share
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.progress import Reporter
 from vitcapr.retrieval.embedder import embed_texts, open_retriever, rows_of
 from vitcapr.store.reader import open_features
-from vitcapr.studies.audit.suspicion import PairedStores, measure, probability_wrong, wrong_share
 from vitcapr.training.retriever import architecture_of, describe_text_encoder, train_dual_encoder
 
 CAPTIONS, WIDTHS, BATCH = 5, (192, 384), 256

@@ -23,10 +23,10 @@ import numpy as np
 import pandas as pd
 from PIL import Image
 
-from vitcapr.explorer.commands.explore import load_embedder
-from vitcapr.explorer.contents import Contents
-from vitcapr.explorer.results import Results, Space, System, read_experiment
-from vitcapr.explorer.writing import write_explorer
+from vitcapr.extensions.explorer.commands.explore import load_embedder
+from vitcapr.extensions.explorer.contents import Contents
+from vitcapr.extensions.explorer.results import Results, Space, System, read_experiment
+from vitcapr.extensions.explorer.writing import write_explorer
 from vitcapr.formats.captions import AttentionTable
 from vitcapr.formats.embeddings import Embeddings
 from vitcapr.formats.manifest import Manifest, read_manifest, write_manifest

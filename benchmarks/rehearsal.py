@@ -21,12 +21,12 @@ import numpy as np
 from PIL import Image
 
 from benchmarks import results
-from vitcapr.demo.captions import english
-from vitcapr.demo.claims import claim_accuracy, read_caption
-from vitcapr.demo.dataset import DRAWING, ENGLISH, make_scene, mapped
-from vitcapr.demo.lexicon import KINDS
-from vitcapr.demo.render import render
-from vitcapr.demo.scene import stream
+from vitcapr.extensions.demo.captions import english
+from vitcapr.extensions.demo.claims import claim_accuracy, read_caption
+from vitcapr.extensions.demo.dataset import DRAWING, ENGLISH, make_scene, mapped
+from vitcapr.extensions.demo.lexicon import KINDS
+from vitcapr.extensions.demo.render import render
+from vitcapr.extensions.demo.scene import stream
 from vitcapr.files import atomic_path, read_json, write_json
 from vitcapr.formats.captions import read_coco_references, read_results
 from vitcapr.pipeline.records import Run, read_runs
@@ -54,7 +54,7 @@ def write(folder: Path, shrink: int, processes: int) -> None:
     ids = sorted(random.Random(SEED).sample(range(1, LARGEST_ID), total))
     random.Random(SEED + 1).shuffle(ids)
     parts = [range(start, min(start + PART, total)) for start in range(0, total, PART)]
-    for name in (*counts, "annotations", "parts"):
+    for name in (*counts, "annotations", ".parts"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     tables: dict[str, Rows] = {name: {"images": [], "captions": [], "objects": []} for name in counts}
     with (
@@ -74,7 +74,7 @@ def write(folder: Path, shrink: int, processes: int) -> None:
 
 def _write_part(folder: Path, ids: list[int], train: int, numbers: range) -> Rows:
     """Write some images; their rows, also of those that an interrupted run has written."""
-    done = folder / "parts" / f"{numbers.start:06d}.json"
+    done = folder / ".parts" / f"{numbers.start:06d}.json"
     if done.exists():
         return read_json(done)  # type: ignore[no-any-return]
     rows: Rows = {"images": [], "captions": [], "objects": []}

@@ -34,8 +34,7 @@ PARTS = (
     ("stages",),
     ("experiment", "pipeline", "config", ""),
     ("report",),
-    ("studies",),
-    ("demo",),
+    ("extensions",),
     ("store",),
     ("data",),
     ("formats",),
@@ -107,7 +106,7 @@ def _circle(graph: grimp.ImportGraph, module: str) -> set[str]:
 
 def _rules() -> tuple[int, int]:
     """The number of rules, one of them the template of all figures, and the lines of what serves them alone."""
-    rules = [Path("Snakefile"), *Path("rules").glob("*.smk")]
+    rules = [Path("Snakefile"), *Path("rules").glob("*.smk"), *PACKAGE.glob("extensions/*/rules.smk")]
     number = sum(
         len(re.findall(r"^ *(?:use )?rule ", path.read_text(encoding="utf-8"), re.MULTILINE)) for path in rules
     )

@@ -64,7 +64,7 @@ rule cpu_job:
     log:
         "results/{experiment}/logs/cpu_job.log",
     conda:
-        "../envs/cpu.yaml"
+        conda_environment("cpu")
     threads: 1
     resources:
         **growing(runtime=60),
@@ -74,5 +74,5 @@ rule cpu_job:
 
 use rule cpu_job as gpu_job with:
     conda:
-        "../envs/gpu.yaml"
+        conda_environment("gpu")
     threads: 8

@@ -33,7 +33,7 @@ use rule cpu_job as adopt with:
     wildcard_constraints:
         backbone=one_of(models.adopted),
     params:
-        **stages.adopt(),
+        **stages.adopt(content_check=experiment.config.features.content_check),
 
 
 use rule adopt as adopt_text with:
@@ -61,7 +61,10 @@ use rule cpu_job as seal with:
     wildcard_constraints:
         backbone=one_of(models.extracted),
     params:
-        **stages.seal(stores=features.stores),
+        **stages.seal(
+            stores=features.stores,
+            content_check=experiment.config.features.content_check,
+        ),
 
 
 use rule cpu_job as feature_statistics with:
@@ -71,7 +74,7 @@ use rule cpu_job as feature_statistics with:
         statistics="results/{experiment}/features/statistics.json",
         table=in_report(
             "tables/feature_statistics.md",
-            "feature_statistics",
+            "../workflow/report/feature_statistics.rst",
             "Data",
             table="statistics of the feature stores",
         ),

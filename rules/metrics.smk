@@ -52,8 +52,18 @@ use rule cpu_job as summary with:
     input:
         metrics=targets.metrics,
     output:
-        summary=in_report("summary.csv", "summary", "Scores", table="all scores, tidy"),
-        table=in_report("tables/scores.md", "scores", "Scores", table="scores"),
+        summary=in_report(
+            "summary.csv",
+            "../workflow/report/summary.rst",
+            "Scores",
+            table="all scores, tidy",
+        ),
+        table=in_report(
+            "tables/scores.md",
+            "../workflow/report/scores.rst",
+            "Scores",
+            table="scores",
+        ),
     log:
         "results/{experiment}/logs/summary.log",
     params:
@@ -66,7 +76,12 @@ use rule cpu_job as spread with:
     output:
         spread="results/{experiment}/tables/spread.csv",
         pairs="results/{experiment}/tables/spread_pairs.csv",
-        table=in_report("tables/spread.md", "spread", "Scores", table="over seeds"),
+        table=in_report(
+            "tables/spread.md",
+            "../workflow/report/spread.rst",
+            "Scores",
+            table="over seeds",
+        ),
     log:
         "results/{experiment}/logs/spread.log",
     params:
@@ -85,7 +100,7 @@ use rule cpu_job as compare with:
         comparison="results/{experiment}/comparisons/{captioner}/{decoding}/{split}/comparison.json",
         table=in_report(
             "comparisons/{captioner}/{decoding}/{split}/comparison.md",
-            "comparison",
+            "../workflow/report/comparison.rst",
             "Scores",
             table="before and after",
             system="{captioner} {decoding}",
@@ -103,7 +118,7 @@ use rule cpu_job as differences with:
         differences="results/{experiment}/tables/differences.csv",
         table=in_report(
             "tables/differences.md",
-            "differences",
+            "../workflow/report/differences.rst",
             "Scores",
             table="paired differences",
         ),
@@ -118,7 +133,12 @@ use rule cpu_job as ablate with:
         ranks=retrieval.ablated_ranks,
     output:
         numbers="results/{experiment}/tables/ablations.csv",
-        table=in_report("tables/ablations.md", "ablations", "Scores", table="ablations"),
+        table=in_report(
+            "tables/ablations.md",
+            "../workflow/report/ablations.rst",
+            "Scores",
+            table="ablations",
+        ),
     log:
         "results/{experiment}/logs/ablate.log",
     params:

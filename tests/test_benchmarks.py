@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks import rehearsal, results
 from benchmarks.inputs import VIT_TINY, render, render_jpegs, write_vit
-from tests.explorer.experiment import write_experiment
+from tests.extensions.explorer.experiment import write_experiment
 from vitcapr.data.coco import list_coco, list_karpathy
 from vitcapr.files import sha256_file
 from vitcapr.formats.manifest import read_manifest

@@ -14,6 +14,7 @@ from tests.checkpoints import printed_by
 from vitcapr.api.model_files import choose_decoding
 from vitcapr.commands import caption
 from vitcapr.config.captioner import DecodingConfig
+from vitcapr.data.digests import content_digest
 from vitcapr.errors import UserError
 from vitcapr.files import write_text
 from vitcapr.pipeline.run import run_stage
@@ -120,14 +121,19 @@ def test_bad_images_are_a_line_each_and_the_others_are_captioned(
     assert "bad: absent.png: no such file" in printed.err
 
 
-def test_explained_beside_the_photograph(tmp_path: Path) -> None:
-    shutil.copy("photos/photo 04.png", tmp_path / "a.png")
-    first = json.loads(run(tmp_path, "--explain", "--json"))
-    assert first[0]["attention"] == str(tmp_path / "a.png.attention.png")
-    with Image.open(tmp_path / "a.png.attention.png") as figure:
+def test_explained_in_a_folder_that_the_data_stage_leaves_out(tmp_path: Path) -> None:
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        shutil.copy("photos/photo 04.png", tmp_path / folder / "a.png")
+    before = content_digest(tmp_path, tmp_path.with_name("cache"))
+    rows = json.loads(run(tmp_path / "one", tmp_path / "two", "--explain", tmp_path / "drawn", "--json"))
+    names = ["a.png.attention.png", "a.png-2.attention.png"]
+    assert [row["attention"] for row in rows] == [str(tmp_path / "drawn" / name) for name in names]
+    with Image.open(tmp_path / "drawn" / names[1]) as figure:
         assert figure.width > 1000
+    assert content_digest(tmp_path, tmp_path.with_name("cache")) == before
     with pytest.raises(UserError, match="does not attend"):
-        run(tmp_path, "--explain", captioner="results/toy/captioners/baseline")
+        run(tmp_path / "one", "--explain", tmp_path, captioner="results/toy/captioners/baseline")
 
 
 @pytest.mark.usefixtures("records")

@@ -16,10 +16,10 @@ from vitcapr.commands.config import app
 from vitcapr.commands.estimate import backbone_lines, missing_lines, splits_and_languages, text_encoder_lines
 from vitcapr.commands.forecast import FIRST_RUN
 from vitcapr.config.experiment import ExperimentConfig
-from vitcapr.demo.stages.data_scenes import data_scenes
 from vitcapr.errors import UserError
 from vitcapr.experiment.checks import problems
 from vitcapr.experiment.experiment import Experiment
+from vitcapr.extensions.demo.stages.data_scenes import data_scenes
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.pipeline.run import run_stage
 

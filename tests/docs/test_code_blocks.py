@@ -118,8 +118,8 @@ OF_READERS = {
     "instances_val2017_mini",
 }
 """The stems of files that a reader or another program makes."""
-OF_OTHER_PROGRAMS = {"--gpus", "--gres", "--signal", "--no-deps", "--strict"}
-"""Options of sbatch, pip and twine."""
+OF_OTHER_PROGRAMS = {"--gpus", "--gres", "--signal", "--test-only", "--me", "--Format", "--no-deps", "--strict"}
+"""Options of sbatch, squeue, pip and twine."""
 
 
 def code_in_prose() -> Iterator[tuple[str, str]]:

@@ -15,7 +15,7 @@ from tests.checkouts import copy_checkout
 from tests.commands.stores import write_store
 from tests.docs.blocks import REPOSITORY, blocks_of
 from tests.end_to_end import paper_inputs
-from tests.studies.papers.maps import WITHOUT_GPU, drawn
+from tests.extensions.papers.maps import WITHOUT_GPU, drawn
 from vitcapr.formats.manifest import read_manifest
 
 

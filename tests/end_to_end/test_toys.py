@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.end_to_end.conftest import Snakemake
+from tests.extensions.papers.maps import WITHOUT_GPU, drawn
 from tests.forks import Forks
-from tests.studies.papers.maps import WITHOUT_GPU, drawn
 from vitcapr.pipeline.paths import gpu_exists
 from vitcapr.pipeline.records import read_run, record_of_log
 

@@ -55,6 +55,6 @@ def test_the_tutorial(tmp_path: Path, forks: Forks) -> None:
             write_data(study)
             (study / "experiments/backbones.yaml").write_text(other, encoding="utf-8")
     assert (study / "results/template/index.html").is_file()
-    assert (study / "new.jpg.attention.png").is_file()
+    assert (study / "explained/new.jpg.attention.png").is_file()
     assert "epochs 12 -> 20" in printed["vitcapr status --configfile experiments/template.yaml"]
     assert "on-dinov2" in printed["vitcapr table results/backbones/summary.csv"]

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
+from importlib.metadata import version
 from operator import methodcaller
 from pathlib import Path
 from typing import Any
@@ -74,15 +75,28 @@ def touch(file: str, time: int) -> Callable[[Any], None]:
     return lambda project: os.utime(project.root / file, (time, time))
 
 
-def release(distribution: str) -> Callable[[Any], None]:
+def release(distribution: str, number: str = "99.0") -> Callable[[Any], None]:
     """Another installed version: a folder of metadata that Python finds first."""
 
     def install(project: Any) -> None:
-        folder = project.root / f"{distribution.replace('-', '_')}-99.0.dist-info"
-        folder.mkdir()
-        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 99.0\n")
+        folder = project.root / f"{distribution.replace('-', '_')}-{number}.dist-info"
+        folder.mkdir(exist_ok=True)
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {number}\n")
 
     return install
+
+
+def patch_release(distribution: str) -> Callable[[Any], None]:
+    """A later patch release than the installed one."""
+    return release(distribution, f"{version(distribution).rpartition('.')[0]}.99")
+
+
+def together(*edits: Callable[[Any], None]) -> Callable[[Any], None]:
+    def make(project: Any) -> None:
+        for edit in edits:
+            edit(project)
+
+    return make
 
 
 def replace_image(project: Any) -> None:
@@ -104,6 +118,7 @@ def delete(file: str) -> Callable[[Any], None]:
     return lambda project: (project.root / file).unlink()
 
 
+PROGRESS, ERRORS = "vitcapr/progress.py", "vitcapr/errors.py"
 BEAM, GENERATE = "vitcapr/decoding/beam.py", "vitcapr/decoding/generate.py"
 PLAIN = {"phases": [{"epochs": 10, "learning_rate": 0.5}]}
 
@@ -118,7 +133,7 @@ EDITS = (
     ),
     Edit("an output touched", touch("results/two/data/manifest.json", 2_000_000_000), ()),
     Edit("code of the manifest", append("vitcapr/formats/manifest.py"), ALL),
-    Edit("the words of rendered scenes, in YAML", append("vitcapr/demo/lexicon.yaml", "MORE: 1\n"), ALL),
+    Edit("the words of rendered scenes, in YAML", append("vitcapr/extensions/demo/lexicon.yaml", "MORE: 1\n"), ALL),
     Edit("code of the training loop", append("vitcapr/training/loop.py"), TRAINING),
     Edit("code of the contrastive loss", append("vitcapr/training/contrastive.py"), RETRIEVAL),
     Edit("code of the beam search", append(BEAM), DECODING),
@@ -143,6 +158,8 @@ EDITS = (
     ),
     Edit("another release of scikit-learn", release("scikit-learn"), {"draw_embeddings"}),
     Edit("another release of pandas, which only carries tables", release("pandas"), ()),
+    Edit("code of progress messages and of errors", together(append(PROGRESS), append(ERRORS)), ()),
+    Edit("another patch release of numpy", patch_release("numpy"), ()),
     Edit("the licence of the data set", configure(data__licence="CC BY 4.0"), set()),
     Edit("the rule that a word is rare", configure(text={"vocabulary": {"min_count": 4}}), TEXT),
     Edit("the seed", configure(seed=1), TRAINING),
@@ -167,6 +184,14 @@ EDITS = (
         of="photographs",
     ),
     Edit("a photograph touched", touch("photographs/1.jpg", 2_000_000_000), (), of="photographs"),
+    Edit("a README or a licence beside the weights", add("weights/README.md", "# A model\n"), (), of="photographs"),
+    Edit("the extra heic, for photographs in JPEG", release("pillow-heif"), (), of="photographs"),
+    Edit(
+        "the extra heic, for a photograph in HEIC",
+        together(add("photographs/3.heic", "third"), release("pillow-heif")),
+        PHOTOGRAPHS,
+        of="photographs",
+    ),
     Edit("a photograph changed", append("photographs/2.jpg", "another"), PHOTOGRAPHS, of="photographs"),
     Edit("a photograph replaced: same size, older time", replace_image, PHOTOGRAPHS, of="photographs"),
     Edit("the captions' file changed", append("text/Flickr8k.token.txt", "another"), PHOTOGRAPHS, of="photographs"),

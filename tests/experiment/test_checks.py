@@ -60,7 +60,7 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         arrays: dict[str, Any] = {array: np.zeros((3, *shape), np.float32) for array, shape in shapes.items()}
         np.savez(tmp_path / f"{name}.npz", image_id=np.array(["a.png", "b.png", "c.png"]), **arrays)
         with open_foreign(tmp_path / f"{name}.npz") as foreign:
-            settings: dict[str, Any] = {"names": (), "identity": "image_id", "grid": (0, 0)}
+            settings: dict[str, Any] = {"data": None, "identity": "image_id", "grid": (0, 0)}
             sealed = import_features(foreign, tmp_path / "stores", name, **settings, advance=print, say=print)
         sealed.parent.rename(tmp_path / "stores" / name)
     return tmp_path
@@ -233,6 +233,13 @@ def test_a_folder_that_cannot_be_written_is_one_line(study: Path, monkeypatch: p
         load_experiment(file)
 
 
+def test_a_file_without_models_makes_the_data_set_alone(study: Path) -> None:
+    experiment = load_experiment(write(study))
+    assert "only the data set is made" in experiment.contents
+    assert (experiment.targets.tables, experiment.figure_rules) == (["results/x/data/manifest.json"], [])
+    assert experiment.targets.metrics == []
+
+
 def test_what_this_machine_lacks_is_one_line(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     experiment = load_experiment(write(study, **reading(prefix(0)), device="cuda"))
     monkeypatch.setattr("vitcapr.pipeline.paths._GPUS", ())
@@ -243,6 +250,11 @@ def test_what_this_machine_lacks_is_one_line(study: Path, monkeypatch: pytest.Mo
     assert lora.startswith("the library peft is not installed (captioners.a.train: lora); pip install 'vitcapr[lang")
     experiment.on_cluster = True
     assert list(map(str, lacks(experiment))) == [lora]
+    (study / "bert/modules.json").write_text("[]")
+    values = with_encoder("bert", max_length=16)
+    (pooled,) = map(str, lacks(load_experiment(write(study, **values))))
+    assert pooled.startswith("the library sentence_transformers is not installed (text_encoders.t.source); pip install")
+    assert pooled.endswith("'vitcapr[sentence-transformers]'")
 
 
 @pytest.mark.parametrize(

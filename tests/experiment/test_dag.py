@@ -81,7 +81,7 @@ def test_a_fixed_weight_is_not_tuned(fresh: Any) -> None:
     assert "captions/attention/beam/validation" not in commands(plan)
 
 
-RULES = [REPOSITORY / "Snakefile", *sorted((REPOSITORY / "rules").glob("*.smk"))]
+RULES = [REPOSITORY / "Snakefile", *(REPOSITORY / "rules").glob("*.smk"), *(REPOSITORY / "vitcapr").rglob("rules.smk")]
 
 
 def test_rules_run_only_the_quoted_commands_of_stages() -> None:

@@ -9,8 +9,8 @@ from torch import Tensor
 from tests.models.untrained import configured, untrained
 from vitcapr.config.experiment import AnyCaptionerConfig
 from vitcapr.config.reading import choices_of, sections_in
+from vitcapr.loader import modules_in
 from vitcapr.models.interface import Captioner
-from vitcapr.plugins import modules_in
 
 VOCABULARY, FEATURES, PATCHES = 11, 8, 4
 LSTM = {"embedding_dim": 5, "hidden_dim": 6}

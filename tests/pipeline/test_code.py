@@ -7,26 +7,38 @@ import grimp
 import pytest
 
 from vitcapr.pipeline import code as hashing
-from vitcapr.pipeline.code import HARMLESS, NOT_INSTALLED, digests, job_code, module_code, release, tree_digest
+from vitcapr.pipeline.code import (
+    HARMLESS,
+    NOT_INSTALLED,
+    code_hash,
+    digests,
+    job_code,
+    module_code,
+    release,
+    tree_digest,
+)
+from vitcapr.pipeline.fingerprint import code_changes
 
 
 def test_a_stage_reaches_what_it_imports_and_no_more() -> None:
     decode, score, curves = (module_code(f"vitcapr.stages.{name}") for name in ("decode", "score", "draw_curves"))
     assert {"vitcapr/decoding/beam.py", "vitcapr/models/captioners.py", "torch"} <= decode.keys()
-    assert {"vitcapr/metrics/java.py", "vitcapr/errors.py", "vitcapr/progress.py", "pycocoevalcap"} <= score.keys()
+    assert {"vitcapr/metrics/java.py", "vitcapr/files.py", "pycocoevalcap"} <= score.keys()
     assert "matplotlib" in curves
     assert "torch" not in score.keys() | curves.keys()
     assert not any(name.startswith(("vitcapr/training", "vitcapr/metrics")) for name in decode)
     assert not any(name.startswith("vitcapr/config") for name in decode)  # The values are in the settings.
-    assert {"vitcapr/__init__.py", "vitcapr/pipeline/run.py", *HARMLESS, "json"}.isdisjoint(decode)
+    assert {"vitcapr/__init__.py", "vitcapr/pipeline/run.py", *HARMLESS["libraries"], "json"}.isdisjoint(decode)
 
 
 def test_the_data_of_a_module_count() -> None:
-    assert "vitcapr/demo/lexicon.yaml" in module_code("vitcapr.demo.stages.data_scenes")
+    assert "vitcapr/extensions/demo/lexicon.yaml" in module_code("vitcapr.extensions.demo.stages.data_scenes")
     assert "vitcapr/report/first_page.html" in module_code("vitcapr.stages.first_page")
-    tables = module_code("vitcapr.studies.papers.stages.paper_tables")
-    assert "vitcapr/studies/papers/numbers/vitcap-r.yaml" in tables
-    assert {"vitcapr/metrics/labels.yaml", "vitcapr/demo/labels.yaml"} <= job_code("vitcapr.stages.summary", {}).keys()
+    tables = module_code("vitcapr.extensions.papers.stages.paper_tables")
+    assert "vitcapr/extensions/papers/numbers/vitcap-r.yaml" in tables
+    assert {"vitcapr/metrics/labels.yaml", "vitcapr/extensions/demo/labels.yaml"} <= job_code(
+        "vitcapr.stages.summary", {}
+    ).keys()
 
 
 @pytest.mark.parametrize("stage", ["score", "compare"])
@@ -143,6 +155,13 @@ def test_known_digests_that_cannot_be_read_or_written_cost_only_time(
     assert digests({"a": module}) == {"a": tree_digest(SOURCE.encode())}
 
 
-def test_every_harmless_library_is_imported() -> None:
+def test_what_cannot_change_a_result_is_imported_and_not_hashed() -> None:
     graph = grimp.build_graph("vitcapr", include_external_packages=True, cache_dir=None)
-    assert HARMLESS.keys() <= graph.modules
+    assert {name for part in HARMLESS.values() for name in part} <= graph.modules
+    code = {"vitcapr/files.py": "0", "numpy": "2.1.3", "torch": "2.9.1"}
+    harmless = {"vitcapr/progress.py": "1", "pandas": "2.3.3", "numpy": "2.1.9"}
+    assert code_hash(code) == code_hash({**code, **harmless})
+    assert list(code_changes(code, {**code, **harmless})) == []
+    for change in ({"numpy": "2.2.0"}, {"torch": "2.9.2"}, {"vitcapr/files.py": "1"}):
+        assert code_hash(code) != code_hash({**code, **change})
+        assert len(list(code_changes(code, {**code, **change}))) == 1

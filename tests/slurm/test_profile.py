@@ -13,6 +13,7 @@ from tests.forks import planning_forks
 from tests.plans.dry_runs import DryJob, dry_run
 from vitcapr.experiment.experiment import Experiment
 from vitcapr.pipeline.rule import growing
+from vitcapr.pipeline.slurm import refusals
 
 PROFILE = yaml.safe_load((REPOSITORY / "profiles/slurm/profile.yaml").read_text(encoding="utf-8"))
 CONFIG = {
@@ -100,7 +101,10 @@ def test_memory_and_time_grow_with_the_attempts() -> None:
 
 def gpu_rules() -> set[str]:
     """The rules that may ask for a GPU; one that another rule is made from has the same needs."""
-    text = "\n".join(path.read_text(encoding="utf-8") for path in (REPOSITORY / "rules").glob("*.smk"))
+    text = "\n".join(
+        path.read_text(encoding="utf-8")
+        for path in [*REPOSITORY.glob("rules/*.smk"), *REPOSITORY.glob("vitcapr/extensions/*/rules.smk")]
+    )
     rules = re.findall(r"^use rule (\w+) as (\w+) with:\n((?: +.*\n|\n)*)", text, re.MULTILINE)
     asking = {name for _, name, body in rules if re.search(r"^        (?:gpu=|.*\.on_gpu\()", body, re.MULTILINE)}
     return asking | {name for parent, name, _ in rules if parent in asking}
@@ -136,3 +140,37 @@ def test_a_job_over_the_limit_of_submitted_jobs_waits(tmp_path: Path, refusal: s
     assert (done.returncode, done.stdout) == (code, "" if code else "7 --parsable --wrap=a 'b c'\n")
     assert len((tmp_path / "tries").read_text().split()) == tries
     assert code == 0 or done.stderr == f"{refusal}\n"
+
+
+def test_what_slurm_would_refuse_is_said_before_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    programs = {
+        "sinfo": "echo cpu; echo gpu-l40s",
+        "sacctmgr": "echo ours",
+        "sbatch": f'echo "$@" >> {tmp_path}/asked; case "$*" in *gpus=4*) echo "no node has 4 GPUs" >&2; exit 1;; esac',
+    }
+    for name, lines in programs.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{lines}\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['MACHINE_PATH']}")
+    need = {"threads": 8, "mem_mb": 8000, "runtime": 60}
+    needs = {
+        "data": need,
+        "extract": need | {"gpu": 1},
+        "embed": need | {"gpu": 0},
+        "train_captioner": need | {"gpu": 4},
+    }
+    (refused,) = refusals(PROFILE, needs, Path("profile.yaml"))
+    assert str(refused).startswith("Slurm would refuse rule train_captioner: no node has 4 GPUs (profile.yaml)")
+    asked = (tmp_path / "asked").read_text().splitlines()
+    cpu = "--test-only --partition=cpu --nodes=1 --cpus-per-task=8 --mem=8000 --time=60"
+    assert asked[:2] == [
+        f"{cpu} --wrap=true",
+        f"{cpu} --gpus=1 --wrap=true".replace("=cpu ", "=gpu-l40s ").replace("k=8", "k=32"),
+    ]
+    assert len(asked) == 3, "embed on the CPU asks for what data asks for"
+    other = PROFILE | {"default-resources": {"slurm_partition": "cpu", "slurm_account": "theirs"}}
+    (refused,) = refusals(other, needs, Path("profile.yaml"))
+    assert (
+        "rule data asks for the account 'theirs', which Slurm does not have (profile.yaml); write one of ours"
+        in str(refused)
+    )

@@ -185,8 +185,12 @@ def test_parts_that_do_not_fit_are_not_sealed(experiment: Any) -> None:
     with pytest.raises(UserError, match="chunk 1 is missing or cut short"):
         experiment.seal(parts)
     other = experiment.extract("b", 2, 3, store_dtype="float32")
-    with pytest.raises(UserError, match="different settings"):
+    stored = r"0.json and 2.json come from different stores: .*store_dtype float16 and float32"
+    with pytest.raises(UserError, match=stored):
         experiment.seal([*parts[:2], other])
+    arithmetic = r"dtype float32 and bfloat16 \(.*set dtype of the backbone to one of them, for all machines"
+    with pytest.raises(UserError, match=arithmetic):
+        experiment.seal([*parts[:2], experiment.extract("b", 2, 3, dtype="bfloat16")])
     with pytest.raises(UserError, match="tasks are counted from 0"):
         experiment.extract("c", 1, 1)
 

@@ -8,6 +8,7 @@ import h5py
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 from typer.testing import CliRunner
 
 import vitcapr
@@ -142,7 +143,7 @@ def test_what_does_not_fit_is_one_line(tmp_path: Path, data: Path) -> None:
     with pytest.raises(UserError, match=r"features of 'b.jpg' are of shape \(1, 3, 4\)"):
         imported(tmp_path / "odd.npz", "--data", data)
     np.savez(tmp_path / "nan.npz", **{name: np.full(4, np.nan) for name in IDS})
-    with pytest.raises(UserError, match=r"features of 'a.jpg' are not finite"):
+    with pytest.raises(UserError, match=r"'cls': 3 of 3 rows are not finite, 'a.jpg' first"):
         imported(tmp_path / "nan.npz", "--data", data)
     for ids, words in ((np.ones((3, 2)), r"not float64 of shape \(3, 2\)"), ([0.5, 1, 2], "a text or a whole number")):
         np.savez(tmp_path / "ids.npz", image_id=ids, cls=VECTORS)
@@ -370,3 +371,43 @@ def test_pickles_are_not_opened_and_the_line_says_what_to_do(tmp_path: Path) -> 
     (tmp_path / "folder/a.pt").write_bytes(b"x")
     with pytest.raises(UserError, match=r"the folder has .pt files .* torch.load\(FILE, weights_only=True\)"):
         imported(tmp_path / "folder")
+
+
+def test_rows_that_cannot_be_and_axes_of_length_one(tmp_path: Path, data: Path) -> None:
+    values = np.stack([VECTORS[0], VECTORS[0], np.zeros(4, np.float32)])[:, None]  # As of model(picture[None]).
+    np.savez(tmp_path / "v.npz", **dict(zip(IDS, values, strict=True)))
+    printed = CliRunner().invoke(features.app, ["import", str(tmp_path / "v.npz"), "--data", str(data)]).stderr
+    assert "'cls': 1 of 3 rows are zeros, 'c.jpg' first" in printed
+    assert "'cls': 1 of 3 rows equal an earlier row, 'b.jpg' first" in printed
+
+
+def test_channels_first_are_asked_for(tmp_path: Path, data: Path) -> None:
+    maps = np.random.default_rng(0).normal(size=(3, 6, 2, 2))
+    np.savez(tmp_path / "m.npz", **dict(zip(IDS, maps, strict=True)))
+    with pytest.raises(UserError, match="give --grid 2x2 for 6 channels, or --grid 6x2 for 2"):
+        imported(tmp_path / "m.npz", "--data", data)
+    with open_features(imported(tmp_path / "m.npz", "--data", data, "--grid", "2x2")) as store:
+        expected = np.moveaxis(maps, 1, 3).reshape(3, 4, 6)[[1, 0, 2]].astype(np.float32)
+        np.testing.assert_array_equal(store["patches"][:], expected)
+        assert store.grid == (2, 2)
+
+
+def test_content_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VITCAPR_STORES", str(tmp_path / "stores"))
+    names = [f"{row:03d}.png" for row in range(60)]
+    written = write_data_set(tmp_path / "data", dict.fromkeys(names, "train"), [(i, "en", "a") for i in names])
+    data, drawn = vitcapr.read_manifest(written), np.random.default_rng(0)
+    small = drawn.integers(0, 255, (60, 3)).astype(np.uint8)
+    for path, colour in zip(data.images["path"], small, strict=True):
+        Image.new("RGB", tuple(data.images.loc[0, ["width", "height"]]), tuple(colour.tolist())).save(
+            data.image_root / path
+        )
+    vectors = small @ drawn.normal(size=(3, 8))
+    np.savez(tmp_path / "right.npz", image_id=np.array(names), cls=vectors)
+    np.savez(tmp_path / "wrong.npz", image_id=np.array(names), cls=np.roll(vectors, 1, axis=0))
+    done = CliRunner().invoke(features.app, ["import", str(tmp_path / "right.npz"), "--data", str(written)])
+    assert "'cls' and photographs belong together, by 60 rows" in done.stderr
+    with pytest.raises(UserError, match="they fit shifted by one"):
+        imported(tmp_path / "wrong.npz", "--data", written)
+    with open_features(imported(tmp_path / "wrong.npz", "--data", written, "--without-content-check")) as store:
+        assert store.attributes["imported"]["content_check"] is False

@@ -51,6 +51,13 @@ def sweep(
     )
 
 
+@pytest.mark.parametrize("part", ["architecture", "settings", "inputs", "code", "language_model"])
+def test_every_ingredient_of_a_training_decides_its_state(tmp_path: Path, part: str) -> None:
+    one = outcome._state_folder(tmp_path, {**CARD, "language_model": {"weights_sha256": "a"}}, torch.float32)
+    other = {**CARD, "language_model": {"weights_sha256": "a"}, part: {"weights_sha256": "b"}}
+    assert outcome._state_folder(tmp_path, other, torch.float32) != one
+
+
 def test_other_phases_keep_their_ratio() -> None:
     phases = [PhaseConfig(epochs=1, learning_rate=0.2), PhaseConfig(epochs=3, learning_rate=0.1, schedule="cosine")]
     scaled = with_rate(TrainingConfig(phases=phases), 0.02).phases

@@ -5,7 +5,7 @@ The module does not import torch: a mistake is found without it.
 
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,6 +16,7 @@ from vitcapr.api.model_files import ModelFiles, choose_decoding
 from vitcapr.api.published_model import find_model
 from vitcapr.config.captioner import DecodingConfig
 from vitcapr.data.photographs import ImageLike, as_list, name_of, open_image
+from vitcapr.encoders.loading import one_at_a_time
 from vitcapr.errors import UserError
 from vitcapr.formats.vocabulary import Vocabulary
 
@@ -83,10 +84,15 @@ class TrainedCaptioner:
     decoding: DecodingConfig
     device: Device
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle what names the files. The models are loaded again."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
     @property
     def folder(self) -> Path:
         return self.files.folder
 
+    @one_at_a_time
     def caption(self, images: ImageLike, *, attention: bool = False) -> list[CaptionedImage]:
         """Return the captions of photographs of any size, in their order.
 
@@ -155,6 +161,7 @@ class TrainedCaptioner:
         return CaptionedImage(name, best.caption, best.log_prob, best.score, tuple(candidates), attention)
 
     @cached_property
+    @one_at_a_time
     def _model(self) -> "Captioner":
         from vitcapr.decoding.generate import open_captioner
         from vitcapr.encoders.precision import resolve_device, resolve_dtype
@@ -165,6 +172,7 @@ class TrainedCaptioner:
         return open_captioner(self.folder, self._words, dtype).to(device).eval()
 
     @cached_property
+    @one_at_a_time
     def _encoder(self) -> "PhotographEncoder":
         from vitcapr.encoders.precision import resolve_device
 

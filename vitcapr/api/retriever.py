@@ -4,7 +4,7 @@ The module does not import torch: a mistake is found without it.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,6 +15,7 @@ from vitcapr.api.captioner import BATCH, Device
 from vitcapr.api.model_files import ModelFiles
 from vitcapr.api.published_model import find_model
 from vitcapr.data.photographs import ImageLike, as_list, open_image
+from vitcapr.encoders.loading import one_at_a_time
 from vitcapr.errors import UserError
 from vitcapr.files import read_json, sha256_file
 from vitcapr.formats.store_manifest import read_sealed
@@ -52,10 +53,15 @@ class TrainedRetriever:
     backbone: str | None
     reporter: "Reporter | None"
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle what names the files. The models are loaded again."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
     @property
     def folder(self) -> Path:
         return self.files.folder
 
+    @one_at_a_time
     def embed_images(self, images: ImageLike) -> np.ndarray:
         """Photographs of any size in the space that images and texts share: (n, E) float32, unit length.
 
@@ -79,6 +85,7 @@ class TrainedRetriever:
                 vectors.append(np.asarray(model.embed_augmented_views(by_view).cpu()))
         return np.concatenate(vectors)
 
+    @one_at_a_time
     def embed_texts(self, texts: str | Sequence[str]) -> np.ndarray:
         """Sentences in the space that images and texts share: (n, E) float32, unit length."""
         return self._opened.text_embedder.embed([texts] if isinstance(texts, str) else list(texts))
@@ -131,6 +138,7 @@ class TrainedRetriever:
         return (self.manifest.parent / str(read_json(self.manifest)["image_root"])).resolve()
 
     @cached_property
+    @one_at_a_time
     def _opened(self) -> "Retriever":
         from vitcapr.encoders.precision import resolve_device
         from vitcapr.retrieval.embedder import open_retriever
@@ -140,10 +148,12 @@ class TrainedRetriever:
         return open_retriever(self.folder, vocabulary=self.vocabulary, device=device, text_encoder=self.text_encoder)
 
     @cached_property
+    @one_at_a_time
     def _encoders(self) -> "list[PhotographEncoder]":
         """Encoders, one for each view of a photograph."""
         return self.files.encoders(self.stores, self._opened.device, self.backbone)
 
+    @one_at_a_time
     def nearest(self, part: Part, query: np.ndarray, k: int, split: str | None = None) -> "pd.DataFrame":
         """Return the ``k`` images or captions nearest to a query (1, E), with ``rank`` and ``cosine``."""
         import pandas as pd

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +11,8 @@ import typer
 
 from vitcapr.api.captioner import BATCH, load_captioner
 from vitcapr.commands.main import Backbone, BeamSize, Decoding, Device, LengthPenalty, NBest, typer_app
-from vitcapr.data.photographs import FIGURE_SUFFIX, find_photographs
+from vitcapr.data.archive import FIGURE_SUFFIX
+from vitcapr.data.photographs import find_photographs
 from vitcapr.errors import UserError
 from vitcapr.progress import print_lines
 
@@ -33,8 +35,11 @@ def main(
     device: Device = "auto",
     backbone: Backbone = None,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Draw beside each photograph where the captioner looked for each word.")
-    ] = False,
+        Path | None,
+        typer.Option(
+            "--explain", file_okay=False, help="Folder for pictures of where the captioner looked for each word."
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Caption photographs of any size with a trained captioner.
@@ -67,14 +72,14 @@ def main(
 
 
 def _captions(
-    captioner: "TrainedCaptioner", paths: Sequence[Path], bad: dict[str, str], explain: bool
+    captioner: "TrainedCaptioner", paths: Sequence[Path], bad: dict[str, str], explain: Path | None
 ) -> list[dict[str, Any]]:
     """Return a row for each readable photograph; the others are added to ``bad`` with the reason."""
     from vitcapr.data.images import BadImage
     from vitcapr.data.photographs import open_photograph
     from vitcapr.progress import Reporter
 
-    if explain:
+    if explain is not None:
         from vitcapr.report.figures.attention import attended_words
         from vitcapr.report.figures.style import save_figure
 
@@ -82,7 +87,7 @@ def _captions(
     reporter, decoding = Reporter(), captioner.decoding
     penalty = f", length penalty {decoding.length_penalty:g}" if decoding.length_penalty else ""
     reporter.line(f"decoding {captioner.decoding_name or '(defaults)'}: {decoding.method}{penalty}")
-    rows = []
+    rows, drawn = [], Counter[str]()
     with reporter.track("caption", len(paths), "photographs") as tracker:
         for first in range(0, len(paths), BATCH):
             batch = paths[first : first + BATCH]
@@ -92,12 +97,15 @@ def _captions(
                     images[path] = open_photograph(path)
                 except BadImage as error:
                     bad[str(path)] = error.reason
-            captioned = captioner.caption(list(images.values()), attention=explain)
+            captioned = captioner.caption(list(images.values()), attention=explain is not None)
             for (path, image), best in zip(images.items(), captioned, strict=True):
                 candidates = best.rounded(6)
                 row = {"path": str(path), **candidates[0], "candidates": candidates}
-                if best.attention is not None:
-                    figure = path.with_name(path.name + FIGURE_SUFFIX)
+                if explain is not None:
+                    assert best.attention is not None
+                    drawn[path.name] += 1
+                    name = path.name if drawn[path.name] == 1 else f"{path.name}-{drawn[path.name]}"
+                    figure = explain / (name + FIGURE_SUFFIX)
                     save_figure(
                         attended_words(captioner.seen(image), best.candidates[0].tokens, best.attention), figure
                     )

@@ -24,11 +24,14 @@ from vitcapr.commands.main import Configfiles
 from vitcapr.config.base import Section, conditions
 from vitcapr.config.contradictions import missing_languages
 from vitcapr.config.experiment import ExperimentConfig
+from vitcapr.config.reading import read_yaml
 from vitcapr.errors import UserError, as_user_error
 from vitcapr.experiment.checks import empty_splits, endless_warm_ups, lacks, too_many_pairs
 from vitcapr.experiment.experiment import Experiment, load_experiment, names_of, read_config
 from vitcapr.formats.tables import Table, row, to_markdown
 from vitcapr.metrics.bootstrap import few_images
+from vitcapr.pipeline.dry_run import planned_dag
+from vitcapr.pipeline.slurm import ask, refusals
 from vitcapr.progress import print_lines
 
 SPLITS = ("train", "validation", "test", "none")
@@ -42,6 +45,7 @@ def check(
     measure: Annotated[
         bool, typer.Option("--measure", help="First run the experiment on a few hundred images, for the forecast.")
     ] = False,
+    profile: Annotated[str | None, typer.Option(help="A profile, such as slurm: ask Slurm about its jobs.")] = None,
 ) -> None:
     """Check a configuration: its keys, its values, its files and models; count images, bytes, minutes and memory."""
     files = configfile or []
@@ -52,6 +56,7 @@ def check(
         raise as_user_error(problems)
     sizes, languages, captions = splits_and_languages(experiment)
     errors = [UserError(what, where=where) for what in missing_languages(experiment.config, languages)]
+    errors += () if profile is None else _refused_jobs(profile, files)
     errors += too_many_pairs(experiment, captions) if captions else ()
     errors += () if experiment.config.data.dataset == "pairs" else empty_splits(experiment, sizes)
     if errors:
@@ -66,6 +71,22 @@ def check(
         run_trials(experiment, sizes.total(), files)
     print_lines(*forecast(Path(experiment.root), sizes, files))
     print_lines(*endless_warm_ups(experiment, sizes["train"]), f"{where}: no mistakes")
+
+
+def _refused_jobs(profile: str, configfiles: list[Path]) -> Iterator[UserError]:
+    """Yield what Slurm would refuse of a run of these files with a profile."""
+    places = [Path(profile), Path(profile) / "profile.yaml", Path("profiles") / profile / "profile.yaml"]
+    file = next((place for place in places if place.is_file()), None)
+    if file is None:
+        raise UserError(f"no profile '{profile}'", where="--profile", remedy="name its folder or its file")
+    if ask("sinfo", "--version") is None:
+        print_lines(f"{file}: Slurm is not on this machine, so partitions and accounts are not checked")
+        return
+    with planned_dag(configfiles) as dag:
+        needs = {
+            job.rule.name: {**dict(job.resources.items()), "threads": job.threads} for job in dag.jobs if job.output
+        }
+    yield from refusals(read_yaml(file), needs, file)
 
 
 @app.command()

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from vitcapr.commands.main import Arrays, Sealed, split_commas
+from vitcapr.commands.main import Arrays, Sealed, WithoutContentCheck, split_commas
 from vitcapr.errors import UserError
 from vitcapr.files import DigestedFile, remove_remains, write_json
 from vitcapr.formats.audit import AUDIT, find_audit
@@ -180,6 +180,10 @@ def pull(
         Path | None, typer.Argument(metavar="[DEST]", help="Folder to write (default: its folder among the stores).")
     ] = None,
     arrays: Arrays = None,
+    data: Annotated[
+        Path | None, typer.Option("--data", help="The data set of the store: compares the rows with its photographs.")
+    ] = None,
+    without_content_check: WithoutContentCheck = False,
 ) -> None:
     """Copy a store from a remote folder. When repeated, it fetches only missing files."""
     place = RemoteFolder(url)
@@ -190,6 +194,13 @@ def pull(
         sealed = transfer.pull(place, manifest, to, reporter, split_commas(arrays) if arrays else None)
     with open_features(sealed) as store:
         print_lines(str(store))
+        if data is not None:
+            from vitcapr.formats.manifest import read_manifest
+            from vitcapr.store.content import check_store_content
+
+            listed = read_manifest(data)
+            store.check_rows(store.identity, listed)
+            check_store_content(store, listed, not without_content_check, print_lines)
     print_lines(f"sealed: {sealed}")
 
 
@@ -215,30 +226,28 @@ def import_store(
     stores: Annotated[
         Path | None, typer.Option("--stores", help="Folder of the stores (default: VITCAPR_STORES or results/stores).")
     ] = None,
+    without_content_check: WithoutContentCheck = False,
 ) -> None:
     """Convert features of another program into a sealed store."""
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.store.exchange import import_features
     from vitcapr.store.foreign_files import open_foreign, read_ids
 
-    identity = "image_id" if of == "images" else "caption_id"
-    names = []
-    if data is not None:
-        manifest = read_manifest(data)
-        table = manifest.image_table if of == "images" else manifest.caption_table
-        names = [table.column(column).tolist() for column in (identity, *(["path"] if of == "images" else []))]
+    manifest = read_manifest(data) if data is not None else None
     given = read_ids(ids) if ids is not None else None
     with Reporter() as reporter, open_foreign(source, given, of) as foreign:
         if array is not None:
             foreign = foreign.only(array)
-        with reporter.track(f"import {source.name}", len(names[0] if names else foreign.ids), "rows") as tracker:
+        table = None if manifest is None else manifest.image_table if of == "images" else manifest.caption_table
+        with reporter.track(f"import {source.name}", len(foreign.ids if table is None else table), "rows") as tracker:
             sealed = import_features(
                 foreign,
                 stores or stores_root(),
                 name or source.stem,
-                names=names,
-                identity=identity,
+                data=manifest,
+                identity="image_id" if of == "images" else "caption_id",
                 grid=_grid(grid),
+                content_check=not without_content_check,
                 advance=tracker.advance,
                 say=reporter.line,
             )

@@ -42,6 +42,9 @@ NBest = Annotated[int | None, typer.Option("--n-best", "-n", min=1, help="Captio
 BeamSize = Annotated[int | None, typer.Option(min=1, help="Number of hypotheses; 1 is greedy decoding.")]
 LengthPenalty = Annotated[float | None, typer.Option(min=0, help="Replaces the length penalty of the decoding.")]
 Sealed = Annotated[Path, typer.Argument(help="A sealed manifest.json, or the folder that holds it.")]
+WithoutContentCheck = Annotated[
+    bool, typer.Option("--without-content-check", help="The rows are right, whatever their content says; recorded.")
+]
 Arrays = Annotated[str | None, typer.Option(help="Only these arrays, separated by commas.")]
 
 DEBUG = "VITCAPR_DEBUG"
@@ -92,22 +95,22 @@ def _main() -> None:
 def command_modules(command: str = "") -> dict[str, str]:
     """Return the module of each command; its docstring is the command's line in the help.
 
-    Modules of rooms are left out if ``command`` is not one of theirs.
+    Modules of extensions are left out if ``command`` is not one of theirs.
     """
     own = {name: f"vitcapr.commands.{name.replace('-', '_')}" for name in _OWN}
     if command in own:
         return own
-    from vitcapr.rooms import modules_of_rooms
+    from vitcapr.loader import modules_of_extensions
 
-    return own | {name.replace("_", "-"): module for name, module in modules_of_rooms("commands").items()}
+    return own | {name.replace("_", "-"): module for name, (module, _) in modules_of_extensions("commands").items()}
 
 
 def usage() -> str:
     """Return the text of ``vitcapr --help``. No command is imported."""
-    package = Path(__file__).parents[1]
-    files = {
-        name: package.joinpath(*module.split(".")[1:]).with_suffix(".py") for name, module in command_modules().items()
-    }
+    from vitcapr.loader import modules_of_extensions
+
+    files = {name: Path(__file__).with_name(f"{name.replace('-', '_')}.py") for name in _OWN}
+    files |= {name.replace("_", "-"): file for name, (_, file) in modules_of_extensions("commands").items()}
     sources = {name: file.read_bytes() for name, file in files.items()}
     lines = "\n".join(f"  {name:14}{ast.get_docstring(ast.parse(source))}" for name, source in sources.items())
     return (

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, TypeVar
 
 from vitcapr.config.base import Entry, Section
-from vitcapr.rooms import ask, sections_to_run
+from vitcapr.loader import ask, sections_to_run
 
 if TYPE_CHECKING:
     from vitcapr.config.experiment import ExperimentConfig

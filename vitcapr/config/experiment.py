@@ -30,15 +30,14 @@ from vitcapr.config.features import (
 )
 from vitcapr.config.grid import GridConfig, VariantConfig, complete
 from vitcapr.config.report import FiguresConfig, FiguresOrNone, MetricsConfig
-from vitcapr.plugins import plugins
-from vitcapr.rooms import furnished
+from vitcapr.loader import extend_section, parts
 
 _CONFIGS = (PatchAttentionConfig, BaselineConfig, TransformerConfig, LanguageModelCaptionerConfig)
 if TYPE_CHECKING:
     AnyCaptionerConfig = CaptionerConfig
 else:  # The section of a plugin is read here, once the plugin is complete: it imports the module of captioners.
     AnyCaptionerConfig = Annotated[
-        Union[(*_CONFIGS, *(plugin.load("Config") for plugin in plugins("CAPTIONER").values()))],
+        Union[(*_CONFIGS, *(plugin.load("Config") for plugin in parts("CAPTIONER").values()))],
         Field(discriminator="architecture"),
         with_default("architecture", "patch_attention"),
     ]
@@ -74,7 +73,7 @@ class RunConfig(Section):
 
 
 if not TYPE_CHECKING:
-    DataConfig, RunConfig = furnished("Data", DataConfig), furnished("Run", RunConfig)
+    DataConfig, RunConfig = extend_section("Data", DataConfig), extend_section("Run", RunConfig)
 
 
 class ExperimentConfig(Section):
@@ -153,7 +152,7 @@ class ExperimentConfig(Section):
 
 
 if not TYPE_CHECKING:
-    ExperimentConfig = furnished("Experiment", ExperimentConfig)
+    ExperimentConfig = extend_section("Experiment", ExperimentConfig)
 
 
 RANKED = ("retrievers", "finetuned_dual_encoders")

@@ -9,19 +9,18 @@ import yaml
 from pydantic import Field, model_validator
 
 from vitcapr.config.base import ADOPTED, CHECKPOINT, DATA, Name, Only, Section, StageSettings, UserPath, find_data
-from vitcapr.plugins import plugins
-from vitcapr.rooms import rooms
+from vitcapr.loader import files_of_extensions, parts
 
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
 
 if TYPE_CHECKING:
     Kind = str
 else:
-    Kind = Literal[("auto", "vit", "cnn", "timm", "image-text", "blip-2", "open-clip", *plugins("ENCODER"))]
+    Kind = Literal[("auto", "vit", "cnn", "timm", "image-text", "blip-2", "open-clip", *parts("ENCODER"))]
 
 CHUNK = 64
 """Images per chunk of a store with patches or decoded pictures, by default."""
-EXECUTION_ONLY = frozenset({"features.tasks", "features.batch", "features.reuse"})
+EXECUTION_ONLY = frozenset({"features.tasks", "features.batch", "features.reuse", "features.content_check"})
 """The settings of extraction that do not change a store."""
 TRAINED = "trained"
 """The source and the name of the backbone that the experiment trains."""
@@ -103,6 +102,9 @@ class FeaturesConfig(Section):
     reuse: bool = True
     """Copy the features of pictures and captions that another store holds, if weights, preprocessing, arithmetic and
     code are the same. false: compute all."""
+    content_check: bool = True
+    """Compare features that are extracted or adopted with the photographs, and with the captions. false: they belong
+    together, whatever their content says."""
 
 
 class Terms(Section):
@@ -124,8 +126,8 @@ class Terms(Section):
 
 @cache
 def _known_terms() -> Any:
-    files = (folder / "terms.yaml" for folder in (Path(__file__).parent, *rooms().values()))
-    texts = (file.read_text(encoding="utf-8") for file in files if file.is_file())
+    files = (Path(__file__).with_name("terms.yaml"), *files_of_extensions("terms.yaml"))
+    texts = (file.read_text(encoding="utf-8") for file in files)
     return {name: terms for text in texts for name, terms in yaml.safe_load(text).items()}
 
 

@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from vitcapr.config.base import Name, Section, check_name
 from vitcapr.config.reading import parse
 from vitcapr.errors import UserError, did_you_mean
-from vitcapr.rooms import sections_to_run
+from vitcapr.loader import sections_to_run
 
 Scalar = bool | int | float | str | None
 

@@ -6,10 +6,10 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from vitcapr.config.base import DATA, Entry, Section, StageSettings, UserPath
 from vitcapr.config.features import TextEncoderConfig
-from vitcapr.plugins import modules_in, plugins
+from vitcapr.loader import part_names
 
-CAPTION_METRICS = tuple(sorted([*modules_in("vitcapr.metrics.captions"), *plugins("METRIC")]))
-"""The names of all metrics of captions, plugins included."""
+CAPTION_METRICS = tuple(part_names("METRIC"))
+"""The names of all metrics of captions, those of extensions included."""
 
 
 if TYPE_CHECKING:

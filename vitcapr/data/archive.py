@@ -35,9 +35,13 @@ class OddRow(str):
     __slots__ = ()
 
 
+FIGURE_SUFFIX = ".attention.png"
+"""Ends the names of the pictures that ``vitcapr caption --explain`` draws of photographs."""
+
+
 def is_junk(name: str) -> bool:
-    """Return whether a file belongs to the operating system: a hidden file, or a Mac's shadow tree."""
-    return name.startswith(".") or name == "__MACOSX"
+    """Return whether a file is not the user's: a hidden file, a Mac's shadow tree, or a picture that we drew."""
+    return name.startswith(".") or name == "__MACOSX" or name.lower().endswith(FIGURE_SUFFIX)
 
 
 def scan(folder: Path) -> Iterator[tuple[str, "os.DirEntry[str]"]]:

@@ -10,6 +10,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import stat
 import sys
 import time
@@ -34,7 +35,9 @@ NO_FILE = "no file"
 Remembered = dict[str, list[int | str]]
 
 
-def content_digest(sources: Path | Iterable[Path], cache: Path, *, key: str | None = None) -> str:
+def content_digest(
+    sources: Path | Iterable[Path], cache: Path, *, key: str | None = None, without: re.Pattern[str] | None = None
+) -> str:
     """Return the sha256 of every file's relative name and content below ``sources``.
 
     Where the files lie, their times and their order on disk do not matter. Hidden files do not count.
@@ -44,13 +47,15 @@ def content_digest(sources: Path | Iterable[Path], cache: Path, *, key: str | No
         cache: a file that remembers the hash of each file; made if absent, replaced if unreadable, and shared by
             any number of calls. Deleting it costs time only.
         key: the configuration key that names the sources, for the error message.
+        without: matches the relative names of files that do not count.
     """
     remembered = _load(cache)
     digest = hashlib.sha256()
     before = dict(remembered)
     for source in [sources] if isinstance(sources, Path) else sources:
         try:
-            digest.update(_encoded(_hashes(source, remembered)))
+            hashes = _hashes(source, remembered)
+            digest.update(_encoded([each for each in hashes if without is None or not without.fullmatch(each[0])]))
         except OSError as error:
             where, what = error.filename or source, error.strerror or error
             raise UserError(f"{key}: {what}" if key else str(what), where=where) from error

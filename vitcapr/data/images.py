@@ -109,6 +109,11 @@ def decode(content: bytes, max_pixels: int) -> Image.Image:
     return _decode(content, max_pixels)[0]
 
 
+def decode_small(content: bytes, max_pixels: int, side: int) -> Image.Image:
+    """Decode a picture like :func:`decode`, but a JPEG file only as large as its sides need to be at least ``side``."""
+    return _decode(content, max_pixels, side)[0]
+
+
 def _decode(content: bytes, max_pixels: int, side: int | None = None) -> tuple[Image.Image, tuple[int, int]]:
     """Decode a picture, and return its width and height when every pixel is decoded.
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vitcapr.data.archive import is_junk
 from vitcapr.errors import UserError
 from vitcapr.files import read_untrusted
 
@@ -15,8 +16,6 @@ ImageLike = Any
 """The path of an image, a picture of Pillow, the bytes of a file or an open file, or an RGB array (H, W, 3) of uint8;
 :func:`open_image` refuses everything else. Some functions take several of them."""
 
-FIGURE_SUFFIX = ".attention.png"
-"""What is drawn beside a photograph ends so, and is not a photograph the next time its folder is read."""
 MAX_PIXELS = 100_000_000
 """Of a picture that is decoded: 300 MB."""
 
@@ -36,7 +35,7 @@ def find_photographs(arguments: Sequence[str]) -> tuple[list[Path], dict[str, st
     for argument in arguments:
         path = Path(argument).expanduser()
         if path.is_dir():
-            inside = [file for file in path.iterdir() if file.is_file() and not _is_ours_or_hidden(file)]
+            inside = [file for file in path.iterdir() if file.is_file() and not is_junk(file.name)]
             files, reason = [file for file in inside if _is_picture(file)], "no picture in this folder"
             if len(files) < len(inside):
                 skipped[argument] = len(inside) - len(files)
@@ -117,8 +116,4 @@ def name_of(image: ImageLike) -> str:
 def _is_picture(path: Path) -> bool:
     from vitcapr.data.images import SUFFIXES  # numpy and Pillow load for a mistake in a path otherwise
 
-    return path.name.lower().endswith(SUFFIXES) and not _is_ours_or_hidden(path) and path.is_file()
-
-
-def _is_ours_or_hidden(path: Path) -> bool:
-    return path.name.startswith(".") or path.name.lower().endswith(FIGURE_SUFFIX)
+    return path.name.lower().endswith(SUFFIXES) and not is_junk(path.name) and path.is_file()

@@ -53,11 +53,11 @@ def _network(card: Mapping[str, Any], words: Vocabulary, dtype: torch.dtype) -> 
     source = given if Path(given).is_dir() else trained_with["source"]
     # By name: the code of language models concerns no other captioner.
     networks = import_module("vitcapr.encoders.networks.language_model")
-    network, described = networks.open_network(source, trained_with["revision"] or "main", words, dtype)
-    if described["weights_sha256"] != trained_with["weights_sha256"]:
+    checkpoint = networks.find_language_model(source, trained_with["revision"] or "main")
+    if checkpoint.card["weights_sha256"] != trained_with["weights_sha256"]:
         what, remedy = "the captioner was trained with other weights of its language model", "give the same checkpoint"
         raise UserError(what, where=source, remedy=remedy)
-    return network
+    return checkpoint.open(words, dtype)
 
 
 def search_arguments(decoding: DecodingConfig) -> dict[str, Any]:

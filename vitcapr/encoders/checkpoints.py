@@ -25,6 +25,7 @@ from vitcapr.encoders.kinds import (
     open_clip_config,
     weight_files,
 )
+from vitcapr.encoders.loading import quiet_loading
 from vitcapr.errors import UserError
 from vitcapr.files import read_json, sha256_bytes, sha256_file
 
@@ -197,23 +198,21 @@ def load_part(
     Raises:
         UserError: the checkpoint lacks weights of the part, or its weights are damaged.
     """
-    import transformers
     from safetensors import SafetensorError
 
-    transformers.utils.logging.set_verbosity_error()
-    transformers.utils.logging.disable_progress_bar()
     renamed: Mapping[str, str] | None = None if strip is None else {rf"^{strip}\.": ""}
     try:
-        model, report = part.from_pretrained(
-            folder,
-            config=config,
-            use_safetensors=True,
-            dtype=dtype,
-            key_mapping=renamed,
-            output_loading_info=True,
-            ignore_mismatched_sizes=True,  # They are reported, and refused below.
-            **LOCAL,
-        )
+        with quiet_loading():
+            model, report = part.from_pretrained(
+                folder,
+                config=config,
+                use_safetensors=True,
+                dtype=dtype,
+                key_mapping=renamed,
+                output_loading_info=True,
+                ignore_mismatched_sizes=True,  # They are reported, and refused below.
+                **LOCAL,
+            )
     except SafetensorError as error:
         raise UserError(f"the weights cannot be read: {error}", where=folder, remedy=remedy) from error
     for name, given, expected in report["mismatched_keys"]:
@@ -254,7 +253,8 @@ def open_clip_checkpoint(folder: Path, dtype: "torch.dtype", device: "torch.devi
             "there are pickled weights, which may run code", where=folder, remedy="keep the safetensors only"
         )
     try:
-        model = open_clip.create_model(f"local-dir:{folder}", device="cpu", **options)
+        with quiet_loading():
+            model = open_clip.create_model(f"local-dir:{folder}", device="cpu", **options)
         tokenizer = open_clip.get_tokenizer(f"local-dir:{folder}")
     except Exception as error:  # A damaged checkpoint fails in many ways.
         what = f"open_clip {open_clip.__version__} does not read this checkpoint: {str(error)[:120]}"
@@ -278,7 +278,8 @@ def open_tokenizer(folder: Path) -> Any:
     from transformers import AutoTokenizer
 
     try:
-        return AutoTokenizer.from_pretrained(folder, **LOCAL)
+        with quiet_loading():
+            return AutoTokenizer.from_pretrained(folder, **LOCAL)
     except Exception as error:  # Each tokenizer class has its own way to say that its files do not do.
         what = f"the tokenizer cannot be opened: {str(error)[:120]}"
         raise UserError(what, where=folder, remedy="fetch the checkpoint again") from error

@@ -15,13 +15,13 @@ from vitcapr.encoders.image_towers import ModelEncoder, load_with_transformers, 
 from vitcapr.encoders.kinds import Kind, Output, Patches, Pool, check_image_encoder
 from vitcapr.errors import UserError
 from vitcapr.formats.store_manifest import arrays_of_layer
-from vitcapr.plugins import plugins
+from vitcapr.loader import parts
 
 
 def configured_image_size(folder: Path, kind: Kind = "auto") -> tuple[int, int]:
     """Height and width in the model's configuration; of a plugin, its ``image_size``."""
-    if kind in plugins("ENCODER"):
-        size: tuple[int, int] = plugins("ENCODER")[kind].load().image_size
+    if kind in parts("ENCODER"):
+        size: tuple[int, int] = parts("ENCODER")[kind].load().image_size
         return size
     return model_image_size(folder)
 
@@ -61,7 +61,7 @@ def load_image_encoder(
     """
     actual = check_image_encoder(folder, kind, output, layers)
     encoder: ImageEncoder
-    if reader := plugins("ENCODER").get(actual):
+    if reader := parts("ENCODER").get(actual):
         encoder = reader.load()(folder, size=size, dtype=dtype, device=device)
     elif actual == "open-clip":
         clip, _ = open_clip_checkpoint(folder, dtype, device, force_image_size=size)

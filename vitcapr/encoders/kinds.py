@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from vitcapr.errors import UserError
-from vitcapr.plugins import plugins
+from vitcapr.loader import parts
 
 Kind = str
 """``auto``, a key of :data:`OUTPUTS`, or the name of a plugin."""
@@ -93,9 +93,19 @@ def library(folder: Path, pooled: bool = True) -> str | None:
     name = {"timm": "timm", "open-clip": "open-clip-torch"}.get(image_kind(folder))
     if name is None and pooled and (folder / MODULES).is_file():
         name = "sentence-transformers"
+    return name and installed(name)
+
+
+def installed(distribution: str) -> str:
+    """Return the name of a distribution, with its version if it is installed."""
     with suppress(PackageNotFoundError):
-        return name and f"{name} {version(name)}"
-    return name
+        return f"{distribution} {version(distribution)}"
+    return distribution
+
+
+def is_checkpoint(path: Path) -> bool:
+    """Return whether a path is the folder of a checkpoint, by the files of its configuration."""
+    return any((path / name).is_file() for name in ("config.json", OPEN_CLIP_CONFIG, MODULES))
 
 
 def has_cls_token(folder: Path, kind: Kind) -> bool:
@@ -120,7 +130,7 @@ def check_image_encoder(
         UserError: the checkpoint is of another kind or no image encoder, its weights are no safetensors, or it has no
             such output, layer or size.
     """
-    if kind in plugins("ENCODER"):
+    if kind in parts("ENCODER"):
         return kind
     config, actual = read_model_config(folder), image_kind(folder)
     model = config.get("model_type", "no model_type")

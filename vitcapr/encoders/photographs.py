@@ -21,7 +21,7 @@ from vitcapr.encoders.staging import to_device
 from vitcapr.errors import UserError
 from vitcapr.formats.int8 import dequantise, quantise, stored_dtype
 from vitcapr.formats.store_manifest import arrays_of_layer
-from vitcapr.plugins import plugins
+from vitcapr.loader import parts
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def image_recipe(
     }
     if reader := library(checkpoint.folder, pooled=False):
         attributes["library"] = reader
-    if kind in plugins("ENCODER"):
+    if kind in parts("ENCODER"):
         attributes["reader"] = kind
     if layers:
         attributes["layers"] = list(layers)

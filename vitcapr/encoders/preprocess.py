@@ -17,6 +17,7 @@ from PIL import Image
 
 from vitcapr.encoders.checkpoints import LOCAL
 from vitcapr.encoders.kinds import OPEN_CLIP_CONFIG, PROCESSORS, image_kind, open_clip_config, read_model_config
+from vitcapr.encoders.loading import quiet_loading
 from vitcapr.encoders.staging import to_device
 from vitcapr.errors import UserError
 from vitcapr.files import read_json
@@ -187,7 +188,8 @@ def _described(folder: Path, model_size: tuple[int, int]) -> tuple[Mapping[str, 
     from transformers import AutoImageProcessor
 
     try:
-        content = AutoImageProcessor.from_pretrained(folder, backend="pil", **LOCAL).to_dict()
+        with quiet_loading():
+            content = AutoImageProcessor.from_pretrained(folder, backend="pil", **LOCAL).to_dict()
     except Exception:  # It has this processor for torchvision alone, or not at all, or the file is damaged.
         with reading(path, "a description of an image processor", "fetch the checkpoint again"):
             stated = read_json(path)

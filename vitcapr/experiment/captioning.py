@@ -8,8 +8,8 @@ from vitcapr.config.dual_encoder import RetrieverConfig
 from vitcapr.experiment.features import NO_GRID, Features
 from vitcapr.experiment.models import Part
 from vitcapr.formats.kinds import MODEL_FILES
+from vitcapr.loader import ask
 from vitcapr.pipeline.rule import Wildcards
-from vitcapr.rooms import ask
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Captioning(Part):
         return {name: f"{self.root}/captions/{name}/{{split}}/captions.json" for name in names}
 
     def claims(self, captions: Mapping[str, str]) -> dict[str, str]:
-        """Return the claims of captions beside the captions, where a room checks them."""
+        """Return the claims of captions beside the captions, where an extension checks them."""
         checked = any(ask("checks_claims", self.config))
         return {name: path.replace("captions.json", "claims.json") for name, path in captions.items() if checked}
 

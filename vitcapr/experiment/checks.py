@@ -16,12 +16,13 @@ from vitcapr.config.base import find_backbone
 from vitcapr.config.captioner import LanguageModelCaptionerConfig
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.training import CaptionerPhaseConfig
+from vitcapr.encoders import kinds
 from vitcapr.encoders.kinds import OPEN_CLIP_CONFIG, check_image_encoder, check_image_tower, check_text_encoder
 from vitcapr.errors import UserError
 from vitcapr.experiment.models import TRAIN, VALIDATION
 from vitcapr.formats.store_manifest import arrays_of_layer, read_sealed
+from vitcapr.loader import ask, sections_to_run
 from vitcapr.pipeline.paths import can_only_be_a_folder, gpu_exists, stores_root
-from vitcapr.rooms import ask, sections_to_run
 from vitcapr.training.phases import images_in_batch, warmup_steps
 
 if TYPE_CHECKING:
@@ -32,15 +33,15 @@ PATIENCE = 5.0
 """Seconds that the hub has to answer."""
 CONFIGURATIONS = ("config.json", OPEN_CLIP_CONFIG)
 LORA = "lora"
-_EXTRAS = {"peft": "language-model", "timm": "timm"}
-"""The extra of vitcapr that installs each optional library."""
+_EXTRAS = {"peft": "language-model"}
+"""The extra of vitcapr that installs a library of another name."""
 
 
 def problems(experiment: "Experiment") -> Iterator[UserError]:
     """Yield the problems of the files and checkpoints that an experiment names."""
     config, run, models = experiment.config, experiment.config.run, experiment.models
     sections = ["captioners", "retrievers", "finetuned_dual_encoders", *sections_to_run()]
-    if not any(getattr(run, section) for section in [*sections, "loss_curves"]):
+    if not models.data_alone and not any(getattr(run, section) for section in [*sections, "loss_curves"]):
         yield UserError(
             "the experiment names nothing to run",
             where=config.experiment,
@@ -90,8 +91,10 @@ def _missing_checkpoints(experiment: "Experiment") -> Iterator[UserError]:
     The hub is asked for all of them at once, for at most ``PATIENCE`` seconds. Features that are sealed need none.
     """
     models, features = experiment.models, experiment.results / experiment.name / "features"
-    sealed = [features / name / "manifest.json" for name in models.extracted]
-    spared = {read_sealed(path)["attributes"].get("backbone") for path in sealed if path.is_file()}
+    spared = set[Any]()
+    for name in models.extracted:
+        with suppress(UserError):  # Not extracted yet, or a damaged file that the run makes again.
+            spared.add(read_sealed(features / name / "manifest.json")["attributes"].get("backbone"))
     revisions = {
         source: revision
         for source, revision in models.checkpoints.items()
@@ -142,9 +145,14 @@ def _missing_libraries(experiment: "Experiment") -> Iterator[UserError]:
     needed = {f"captioners.{name}.train: {LORA}": "peft" for name in models.trained_captioners if _adapts(config, name)}
     sources = {f"backbones.{name}.source": config.backbones[name].source for name in models.extracted}
     needed |= {key: "timm" for key, source in sources.items() if source.startswith("timm:")}
+    for key, source, _ in _checkpoints(experiment):
+        encoder = config.text_encoders.get(key.removeprefix("text_encoders."))
+        pooled = encoder is not None and (encoder.output, encoder.pool) == ("hidden", "auto")
+        if (folder := find_backbone(source)).is_dir() and (package := kinds.library(folder, pooled)):
+            needed[f"{key}.source"] = package.partition(" ")[0].removesuffix("-torch").replace("-", "_")
     for key, library in needed.items():
         if find_spec(library) is None:
-            remedy = f"pip install 'vitcapr[{_EXTRAS[library]}]'"
+            remedy = f"pip install 'vitcapr[{_EXTRAS.get(library, library.replace('_', '-'))}]'"
             yield UserError(f"the library {library} is not installed", where=key, remedy=remedy)
 
 
@@ -223,6 +231,8 @@ def _at_layer(arrays: Sequence[str], layer: int | None) -> list[str]:
 def not_done(experiment: "Experiment") -> Iterator[str]:
     """Yield a line for what the experiment names and a run does not do."""
     config, models, places = experiment.config, experiment.models, experiment.captioning.attentive_captioners
+    if models.data_alone:
+        yield "the file has no section of models: only the data set is made"
     yield from ask("notes", experiment)
     for name in models.captioners if models.attentive_decodings else ():
         if config.captioners[name].attends and name not in places:

@@ -81,7 +81,7 @@ class Experiment:
     @cached_property
     def figure_rules(self) -> list[FigureRule]:
         """A rule for every stage that declares a figure; none without a format."""
-        if not self.config.figures.formats:
+        if not self.config.figures.formats or self.models.data_alone:
             return []
         return [FigureRule(stage, stage.figure, self) for stage in each_stage() if stage.figure is not None]
 

@@ -14,9 +14,9 @@ from vitcapr.errors import UserError
 from vitcapr.experiment.models import Part
 from vitcapr.formats.kinds import BACKBONE_FILES
 from vitcapr.formats.store_manifest import SCALE, arrays_of_layer, read_sealed
+from vitcapr.loader import ask
 from vitcapr.pipeline.paths import RESULTS, find_store, stores_root
 from vitcapr.pipeline.rule import Wildcards
-from vitcapr.rooms import ask
 
 NO_GRID = (0, 0)
 

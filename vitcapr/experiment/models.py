@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from vitcapr.config.base import Section
 from vitcapr.config.experiment import ExperimentConfig, ScoredModels, unique
 from vitcapr.config.features import TRAINED
+from vitcapr.loader import ask, sections_to_run
 from vitcapr.pipeline.paths import RESULTS
-from vitcapr.rooms import ask
 
 TRAIN, VALIDATION, TEST = "train", "validation", "test"
 """All tuning is on the validation split."""
+_SECTIONS = ("text_encoders", "captioners", "retrievers", "finetuned_dual_encoders", "rerankings")
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,11 @@ class Models(ScoredModels):
     def root(self) -> str:
         """The folder of the experiment, as the rules write it."""
         return f"{RESULTS}/{self.config.experiment}"
+
+    @property
+    def data_alone(self) -> bool:
+        """Whether the file has no section of models: a run then makes the data set, for features to import."""
+        return not self.config.model_fields_set & {*_SECTIONS, *sections_to_run()}
 
     @property
     def checkpoints(self) -> dict[str, str]:
@@ -101,7 +107,7 @@ class Models(ScoredModels):
 
     @property
     def backbones(self) -> list[str]:
-        """The backbones of all models to train on stored features, those of rooms, and that of CLIPScore."""
+        """The backbones of all models to train on stored features, those of extensions, and that of CLIPScore."""
         retrievers = [self.config.retrievers[name] for name in self.needed_retrievers]
         clip = self.config.metrics.clip_score
         return unique(
@@ -133,7 +139,7 @@ class Models(ScoredModels):
 
     @property
     def text_encoders(self) -> list[str]:
-        """The text encoders of the retrievers to train and of rooms."""
+        """The text encoders of the retrievers to train and of extensions."""
         encoders = [self.config.retrievers[name].text.text_encoder for name in self.needed_retrievers]
         return unique([*(name for name in encoders if name is not None), *ask("text_encoders", self.config)])
 

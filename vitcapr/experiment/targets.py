@@ -11,8 +11,8 @@ from vitcapr.config.base import from_here
 from vitcapr.config.experiment import RANKED
 from vitcapr.experiment.models import TEST, Part
 from vitcapr.files import canonical_json
+from vitcapr.loader import ask
 from vitcapr.pipeline.rule import list_files
-from vitcapr.rooms import ask
 
 if TYPE_CHECKING:
     from vitcapr.experiment.experiment import Experiment
@@ -23,7 +23,7 @@ class Targets(Part):
     """The targets of the rules ``all``, ``captions``, ``metrics`` and others.
 
     Attributes:
-        experiment: whose other files these are; rooms are asked about it.
+        experiment: whose other files these are; extensions are asked about it.
     """
 
     experiment: "Experiment"
@@ -77,6 +77,8 @@ class Targets(Part):
     def tables(self) -> list[str]:
         """Everything but metrics and figures."""
         root, run, stores = self.root, self.config.run, self.experiment.features.sealed_stores
+        if self.models.data_alone:
+            return [f"{root}/data/manifest.json"]
         return [
             *(f"{root}/{file}" for file in ("summary.csv", "tables/scores.md", "index.html")),
             *self.comparisons,

@@ -1,6 +1,6 @@
 """Label, group, unit and decimals of each score in tables.
 
-They are in ``labels.yaml``, and those of a room and of plugins in the file of this name in their folder.
+They are in ``labels.yaml``, and those of an extension in the file of this name in its folder.
 """
 
 import math
@@ -12,8 +12,7 @@ import yaml
 
 from vitcapr.errors import UserError
 from vitcapr.formats.tables import Cell, number
-from vitcapr.plugins import FOLDER
-from vitcapr.rooms import rooms
+from vitcapr.loader import files_of_extensions
 
 
 class ScoreGroup(NamedTuple):
@@ -88,20 +87,17 @@ class ScoreColumn(NamedTuple):
 
 
 def _read() -> tuple[dict[str, ScoreGroup], dict[str, ScoreColumn]]:
-    groups, scores = dict[str, ScoreGroup](), dict[str, Any]()
-    for file in (Path(__file__).with_suffix(".yaml"), *(folder / "labels.yaml" for folder in rooms().values())):
-        content = yaml.safe_load(file.read_text(encoding="utf-8")) if file.is_file() else {}
-        groups |= {name: ScoreGroup(name, **values) for name, values in content.get("groups", {}).items()}
-        scores |= content.get("scores", {})
-    own = Path(FOLDER, "labels.yaml")
-    try:
-        scores |= yaml.safe_load(own.read_text(encoding="utf-8")) if own.is_file() else {}
-        columns = {
-            name: ScoreColumn(name=name, **{**values, "group": groups.get(values.get("group"))})
-            for name, values in scores.items()
-        }
-    except (AttributeError, TypeError, ValueError, yaml.YAMLError) as error:
-        raise UserError(f"not labels of scores: {error}", where=own, remedy="correct the file") from error
+    groups, columns = dict[str, ScoreGroup](), dict[str, ScoreColumn]()
+    for file in (Path(__file__).with_suffix(".yaml"), *files_of_extensions("labels.yaml")):
+        try:
+            content = yaml.safe_load(file.read_text(encoding="utf-8"))
+            groups |= {name: ScoreGroup(name, **values) for name, values in content.get("groups", {}).items()}
+            columns |= {
+                name: ScoreColumn(name=name, **{**values, "group": groups.get(values.get("group"))})
+                for name, values in content.get("scores", {}).items()
+            }
+        except (AttributeError, TypeError, ValueError, yaml.YAMLError) as error:
+            raise UserError(f"not labels of scores: {error}", where=file, remedy="correct the file") from error
     return groups, columns
 
 

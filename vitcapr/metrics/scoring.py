@@ -9,10 +9,10 @@ import pandas as pd
 
 from vitcapr.errors import UserError
 from vitcapr.formats.scores import Score
+from vitcapr.loader import load_part, part_names
 from vitcapr.metrics.base import Caption, CaptionMetric, TokenisedCaptions
 from vitcapr.metrics.bootstrap import Measure, interval_protocol, plain_score, score_of
 from vitcapr.metrics.java import tokenize_all, tokenizer_name
-from vitcapr.plugins import KINDS, load_component, modules_in, plugins
 
 _FIRST = ("bleu", "meteor", "rouge_l", "cider", "spice", "diversity")
 """Others follow by name."""
@@ -21,14 +21,13 @@ _FIRST = ("bleu", "meteor", "rouge_l", "cider", "spice", "diversity")
 @cache
 def caption_metrics() -> dict[str, CaptionMetric]:
     """Return every metric of captions of the package, and every plugin, by its name."""
-    return {name: load_component("METRIC", name) for name in metric_names()}
+    return {name: load_part("METRIC", name) for name in metric_names()}
 
 
 def metric_names() -> list[str]:
     """Return the names of the metrics, in the order of their scores."""
-    (package,) = KINDS["METRIC"].packages
-    own = sorted(modules_in(package), key=lambda name: (_FIRST.index(name) if name in _FIRST else len(_FIRST), name))
-    return list(dict.fromkeys([*own, *plugins("METRIC")]))
+    names = part_names("METRIC")
+    return sorted(names, key=lambda name: (_FIRST.index(name) if name in _FIRST else len(_FIRST), name))
 
 
 class ScoredCaptions(NamedTuple):
@@ -49,7 +48,7 @@ def select_metrics(names: Sequence[str]) -> list[CaptionMetric]:
         raise UserError(f"no metric is called '{min(unknown)}'", remedy=f"there are {', '.join(metric_names())}")
     if not names:
         raise UserError("there is no metric to score by", remedy="chair, meteor and spice score English only")
-    metrics = [load_component("METRIC", name) for name in metric_names() if name in names]
+    metrics = [load_part("METRIC", name) for name in metric_names() if name in names]
     for metric in metrics:
         metric.check()
     return metrics

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from vitcapr.loader import load_part
 from vitcapr.models.interface import Captioner
-from vitcapr.plugins import load_component
 
 
 def build_captioner(architecture: dict[str, Any], **network: Any) -> Captioner:
@@ -16,5 +16,5 @@ def build_captioner(architecture: dict[str, Any], **network: Any) -> Captioner:
         UserError: there is no such architecture, or it is of a plugin that is not here.
     """
     arguments = dict(architecture)
-    captioner: Captioner = load_component("CAPTIONER", arguments.pop("kind"))(**arguments, **network)
+    captioner: Captioner = load_part("CAPTIONER", arguments.pop("kind"))(**arguments, **network)
     return captioner

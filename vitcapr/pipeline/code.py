@@ -1,7 +1,7 @@
 """The code of a job: the modules that it imports with their data, its plugins, and the versions of libraries.
 
 The import graph comes from grimp, which reads the sources and imports nothing. What a stage looks up by name, such as a
-metric or the architecture of a captioner, counts where the settings name it (:mod:`vitcapr.plugins`).
+metric or the architecture of a captioner, counts where the settings name it (:mod:`vitcapr.loader`).
 """
 
 import ast
@@ -20,15 +20,18 @@ import yaml
 
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_bytes, sha256_file, write_json
-from vitcapr.plugins import FOLDER, LOCAL, component_modules, is_installed
-from vitcapr.rooms import rooms
+from vitcapr.loader import LOCAL, extensions, is_installed, part_modules
 
 if TYPE_CHECKING:
     import grimp
 
 PACKAGE = "vitcapr"
-HARMLESS: dict[str, str] = yaml.safe_load(Path(__file__).with_name("libraries.yaml").read_text(encoding="utf-8"))
-"""Import name -> the reason why the version of this library does not affect results. All other versions count."""
+HARMLESS: dict[str, dict[str, str]] = yaml.safe_load(
+    Path(__file__).with_name("libraries.yaml").read_text(encoding="utf-8")
+)
+"""Names of ``libraries``, of ``modules`` of the package and of libraries whose ``patches`` do not affect results -> the
+reason. All others count."""
+_UNCOUNTED = HARMLESS["libraries"].keys() | {f"{name.replace('.', '/')}.py" for name in HARMLESS["modules"]}
 KNOWN_DIGESTS = Path(importlib.util.cache_from_source(__file__)).with_name(f"{sha256_file(Path(__file__))[:16]}.json")
 """Digests of Python files by this code, in Python's own cache. Deleting the file costs only time."""
 NOT_INSTALLED = "not installed"
@@ -37,8 +40,7 @@ NOT_INSTALLED = "not installed"
 def job_code(module: str, settings: Mapping[str, Any]) -> dict[str, str]:
     """Return the digest of each file of a job's code, by path, and the version of each library.
 
-    What a room or a study adds to a YAML file of the package, as to the labels of scores, is in the folder of the room
-    or of plugins.
+    An extension adds to a YAML file of the package, as to the labels of scores, by the file of this name in its folder.
 
     Args:
         module: of the stage, for instance ``vitcapr.stages.decode``.
@@ -47,18 +49,34 @@ def job_code(module: str, settings: Mapping[str, Any]) -> dict[str, str]:
     Raises:
         UserError: a plugin is not Python, or imports what is not installed.
     """
-    modules = [module, *component_modules(settings)]
+    modules = [module, *part_modules(settings)]
     packages = sorted({PACKAGE, *(name.partition(".")[0] for name in modules if "." in name)})
     code = {name: value for each in modules for name, value in module_code(each, *packages).items()}
     tables = {Path(name).name for name in code if name.startswith(PACKAGE) and name.endswith(".yaml")}
-    folders = {FOLDER: Path(FOLDER), **{room.replace(".", "/"): folder for room, folder in rooms().items()}}
-    added = {f"{name}/{table}": folder / table for table in tables for name, folder in folders.items()}
+    added = {
+        f"{'plugins' if package == LOCAL else package.replace('.', '/')}/{table}": folder / table
+        for table in tables
+        for package, folder in extensions().items()
+    }
     return dict(sorted({**code, **digests({name: path for name, path in added.items() if path.is_file()})}.items()))
 
 
 def code_hash(code: Mapping[str, str]) -> str:
-    """Hash a :func:`job_code`."""
-    return sha256_bytes("\n".join(f"{name} {value}" for name, value in code.items()).encode())
+    """Hash what counts of a :func:`job_code`."""
+    return sha256_bytes("\n".join(f"{name} {value}" for name, value in counted(code).items()).encode())
+
+
+def counted(code: Mapping[str, str]) -> dict[str, str]:
+    """Return what may change results, of a :func:`job_code` of today or of a record.
+
+    >>> counted({"vitcapr/progress.py": "a1", "vitcapr/files.py": "b2", "numpy": "2.1.3", "yaml": "6.0"})
+    {'vitcapr/files.py': 'b2', 'numpy': '2.1'}
+    """
+    return {
+        name: value.rpartition(".")[0] if name in HARMLESS["patches"] and value.count(".") > 1 else value
+        for name, value in code.items()
+        if name not in _UNCOUNTED
+    }
 
 
 @cache
@@ -67,7 +85,9 @@ def module_code(module: str, *packages: str) -> dict[str, str]:
     graph = _import_graph(packages or (PACKAGE,))
     reached = {module, *graph.find_upstream_modules(module)} - {PACKAGE, LOCAL}
     inside = {name for name in reached if not graph.is_module_squashed(name)}
-    roots = {name.partition(".")[0] for name in reached - inside} - sys.stdlib_module_names - HARMLESS.keys()
+    roots = (
+        {name.partition(".")[0] for name in reached - inside} - sys.stdlib_module_names - HARMLESS["libraries"].keys()
+    )
     libraries = {root: release(root) for root in roots}
     for root, version in libraries.items():
         if version == NOT_INSTALLED and not module.startswith(f"{PACKAGE}."):
@@ -81,7 +101,7 @@ def _import_graph(packages: tuple[str, ...]) -> "grimp.ImportGraph":
     """Return the graph of imports, in which a module also imports its package.
 
     Two parts are left out: the late imports of ``vitcapr/__init__.py``, which concern no stage, and the configuration
-    of the package and of rooms, whose values are in the settings of a job.
+    of the package and of extensions, whose values are in the settings of a job.
     """
     import grimp
 
@@ -94,7 +114,7 @@ def _import_graph(packages: tuple[str, ...]) -> "grimp.ImportGraph":
     for imported in graph.find_modules_directly_imported_by(PACKAGE):
         graph.remove_import(importer=PACKAGE, imported=imported)
     for name in graph.modules:
-        if name.endswith((".config", ".room")) and name.startswith(f"{PACKAGE}."):
+        if name.endswith((".config", ".settings")):
             graph.remove_module(name)  # What lies in it goes, too.
     modules = graph.modules
     for name in modules:

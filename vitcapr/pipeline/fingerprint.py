@@ -4,17 +4,24 @@ It decides which jobs run again, and is a part of the key in the result cache.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+import re
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from vitcapr.config.base import StageSettings, find_checkpoint
+from vitcapr.data.archive import scan
 from vitcapr.data.digests import content_digest
-from vitcapr.encoders.kinds import MODULES, library
-from vitcapr.pipeline.code import code_hash, job_code
+from vitcapr.encoders.kinds import MODULES, installed, is_checkpoint, library
+from vitcapr.pipeline.code import code_hash, counted, job_code
 from vitcapr.pipeline.records import find_experiment_folder
 from vitcapr.pipeline.stage import SOURCE, Stage
 
+_DOCUMENTS = re.compile(r"README.*|LICEN[CS]E.*|NOTICE.*|.*\.md", re.IGNORECASE)
+"""Files of a checkpoint that people read and no encoder does. Licences of a store decide no features."""
+_HEIC = (".heic", ".heif", ".hif")
 _SHOWN = 3
 """Files of code that one line names."""
 FILE_DIGESTS = ".digests.json"
@@ -25,7 +32,7 @@ def fingerprint(stage: Stage, settings: StageSettings | None, job: Mapping[str, 
     """Return everything that determines the result of a job except its declared inputs.
 
     That is the hash of its code, its settings and values, and the digests of the user's files that it reads; for a
-    checkpoint also the version of the optional library that reads it.
+    checkpoint and for HEIC images also the version of the optional library that reads them.
 
     Args:
         job: its plain values.
@@ -36,22 +43,39 @@ def fingerprint(stage: Stage, settings: StageSettings | None, job: Mapping[str, 
     """
     plain = {} if settings is None else stage.result_settings(settings.canonical())
     files = user_files(stage, settings, job)
-    readers = [(key, _reader(plain, key, path)) for key, path in files.items() if path.is_dir()]
+    readers = [(key, _reader(plain, key, path)) for key, path in files.items()]
     return {
         "code": code_hash(job_code(stage.module, plain)),
         "settings": plain,
         "values": {name: value for name, value in stage.values_of(job).items() if name not in stage.execution_only},
-        "files": {key: content_digest(path, results / FILE_DIGESTS, key=key) for key, path in files.items()}
+        "files": {key: _digest(path, results / FILE_DIGESTS, key) for key, path in files.items()}
         | {f"the reader of {key}": name for key, name in readers if name},
     }
 
 
-def _reader(settings: Mapping[str, Any], key: str, folder: Path) -> str | None:
-    """Return the optional library that reads the checkpoint under ``key``, unless its section sets ``pool``."""
+def _digest(path: Path, cache: Path, key: str) -> str:
+    return content_digest(path, cache, key=key, without=_DOCUMENTS if is_checkpoint(path) else None)
+
+
+def _reader(settings: Mapping[str, Any], key: str, path: Path) -> str | None:
+    """Return the optional library that reads the images or the checkpoint under ``key``, with its version.
+
+    A checkpoint has none if its section sets ``pool``.
+    """
+    names: Iterable[str] = ()
+    if path.is_dir():
+        names = (name for name, _ in scan(path))
+    elif path.suffix.lower() == ".zip":
+        with suppress(OSError, zipfile.BadZipFile), zipfile.ZipFile(path) as packed:
+            names = packed.namelist()
+    if any(name.lower().endswith(_HEIC) for name in names):
+        return installed("pillow-heif")
+    if not is_checkpoint(path):
+        return None
     section: Any = settings
     for name in key.split(".")[:-1]:
         section = section.get(name, {}) if isinstance(section, Mapping) else {}
-    return library(folder, isinstance(section, Mapping) and section.get("pool") in ("auto", MODULES))
+    return library(path, isinstance(section, Mapping) and section.get("pool") in ("auto", MODULES))
 
 
 def user_files(stage: Stage, settings: StageSettings | None, job: Mapping[str, Any]) -> dict[str, Path]:
@@ -87,7 +111,8 @@ def differences(before: Any, now: Any, key: str = "") -> Iterator[tuple[str, str
 
 
 def code_changes(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
-    """Yield the files and libraries that differ between two :func:`vitcapr.pipeline.code.job_code`."""
+    """Yield the files and libraries that differ and count, of two :func:`vitcapr.pipeline.code.job_code`."""
+    before, now = counted(before), counted(now)
     changed = [name for name in sorted(before.keys() | now.keys()) if before.get(name) != now.get(name)]
     files = [name for name in changed if not name.isidentifier()]
     if edited := [name for name in files if name in before and name in now] or files:

@@ -22,6 +22,11 @@ def gpu_exists() -> bool:
     return any(Path(device).exists() for device in _GPUS)
 
 
+def conda_environment(name: str) -> str:
+    """Return the path of ``envs/NAME.yaml``: Snakemake would look for a relative path beside the rules that use it."""
+    return str(WORKFLOW / "envs" / f"{name}.yaml")
+
+
 def can_only_be_a_folder(source: str) -> bool:
     """Return whether the source of a model is no hub id, which is a name or two with a slash between."""
     return Path(source).is_absolute() or source.startswith((".", "~")) or source.count("/") > 1

@@ -179,7 +179,7 @@ def one_of(names: Sequence[str]) -> str:
 
 
 def in_report(path: str, caption: str, category: str, **labels: str) -> Any:
-    """Return a file of the experiment for Snakemake's report, with ``workflow/report/CAPTION.rst``.
+    """Return a file of the experiment for Snakemake's report; ``caption`` is a path from the file of the rule.
 
     Of tables in Markdown, the same in HTML is a second file: the report shows it where it only offers ``.md``.
     """
@@ -188,7 +188,7 @@ def in_report(path: str, caption: str, category: str, **labels: str) -> Any:
     file = f"{EXPERIMENT}/{path}"
     shown = report(
         file.removesuffix(".md") + ".html" if file.endswith(".md") else file,
-        caption=f"../workflow/report/{caption}.rst",
+        caption=caption,
         category=category,
         labels=labels,
     )

@@ -140,7 +140,6 @@ def _run_recorded(job: Job, record: Path, inputs: records.Files, waited: bool) -
     from vitcapr.pipeline.code import job_code
     from vitcapr.pipeline.fingerprint import fingerprint, user_files
     from vitcapr.pipeline.result_cache import cache_key, open_result_cache
-    from vitcapr.plugins import check_reads
 
     stage, settings = job.stage, job.values.get("settings")
     results = next(folder.parent.parent for folder in record.parents if folder.name == records.RUNS)
@@ -172,7 +171,6 @@ def _run_recorded(job: Job, record: Path, inputs: records.Files, waited: bool) -
         if changed:
             what = f"the file changed while {stage.name} ran"
             raise UserError(what, where=changed[0], remedy="run the same command again")
-        check_reads(code, [*map(Path, inputs), *targets.values(), *own_files.values()])
         if cache is not None:
             try:
                 cache.store(key, _existing(targets), made)

@@ -23,8 +23,8 @@ from typing_extensions import TypeAliasType
 
 from vitcapr.config.base import Section, StageSettings
 from vitcapr.errors import UserError, as_user_error, did_you_mean
+from vitcapr.loader import modules_of_extensions
 from vitcapr.progress import Reporter
-from vitcapr.rooms import modules_of_rooms
 
 STAGES = "vitcapr.stages"
 COMMAND = ("python", "-m", "vitcapr", "stage")
@@ -237,9 +237,9 @@ def stage_names() -> tuple[str, ...]:
 
 @cache
 def _modules() -> dict[str, str]:
-    """Return the module of each stage, by its name: in ``vitcapr/stages/``, and in rooms."""
+    """Return the module of each stage, by its name: in ``vitcapr/stages/``, and in extensions."""
     core = {path.stem: f"{STAGES}.{path.stem}" for path in Path(__file__).parents[1].glob("stages/[!_]*.py")}
-    return core | {**modules_of_rooms("stages")}
+    return core | {name: module for name, (module, _) in modules_of_extensions("stages", "figures").items()}
 
 
 def _parameter(parameter: inspect.Parameter, module: str) -> Parameter:

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 import torch
-import transformers
 from tokenizers import Tokenizer
 from torch import nn
 from transformers import AutoConfig, AutoModel, BertConfig, BertModel
@@ -16,6 +15,7 @@ from vitcapr.batches.tokenised import TowerCaptions, TowerReader
 from vitcapr.config.dual_encoder import FinetunedTextConfig, FinetuneSettings
 from vitcapr.encoders.checkpoints import locate, weights_digest
 from vitcapr.encoders.image_towers import Backbone
+from vitcapr.encoders.loading import quiet_loading
 from vitcapr.encoders.photographs import preprocessing_of
 from vitcapr.encoders.text_encoders import TextEncoder, TextRecipe
 from vitcapr.errors import UserError
@@ -192,9 +192,9 @@ def _config_of(model: Any) -> dict[str, Any]:
 
 
 def _from_config(values: Mapping[str, Any]) -> nn.Module:
-    transformers.utils.logging.set_verbosity_error()
     values = dict(values)
-    model = AutoModel.from_config(AutoConfig.for_model(values.pop("model_type"), **values))
+    with quiet_loading():
+        model = AutoModel.from_config(AutoConfig.for_model(values.pop("model_type"), **values))
     return _without_pooler(getattr(model, "vision_model", getattr(model, "text_model", model)))
 
 

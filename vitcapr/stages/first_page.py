@@ -3,9 +3,9 @@ from typing import Annotated, Any, Self
 from vitcapr.config.base import StageSettings
 from vitcapr.config.experiment import ScoredModels, SeededModel
 from vitcapr.formats import kinds
+from vitcapr.loader import ask
 from vitcapr.pipeline.stage import In, Out, Split, stage
 from vitcapr.progress import Reporter
-from vitcapr.rooms import ask
 
 PICTURES = 12
 """Pictures with captions."""
@@ -119,7 +119,7 @@ def first_page(
         cost=cost(page, [summary, manifest, *captions.values(), *embeddings.values()]),
         has_oracle=settings.has_oracle,
         split=split,
-        of_rooms=[read_page_section(path) for path in sections or []],
+        of_extensions=[read_page_section(path) for path in sections or []],
         **pictured,
     )
     write_text(page, text)

@@ -1,4 +1,5 @@
 from pathlib import Path
+from typing import Annotated
 
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import In, Out, StoreRoot, stage
@@ -12,12 +13,18 @@ def seal(
     stores: StoreRoot,
     report: Reporter,
     sealed: Out[kinds.FeaturesFile],
+    content_check: Annotated[bool, "Compare the features with the photographs and the captions"] = True,
 ) -> None:
     """Check that the chunks of every task exist, and write the manifest that seals the feature store."""
     from vitcapr.formats.manifest import read_manifest
+    from vitcapr.store.content import check_store_content
     from vitcapr.store.layout import Rows
+    from vitcapr.store.reader import open_features
     from vitcapr.store.seal import seal as seal_parts
 
-    written = seal_parts(parts, Path(stores), Rows.of_images(read_manifest(manifest)), sealed)
+    data = read_manifest(manifest)
+    written = seal_parts(parts, Path(stores), Rows.of_images(data), sealed)
+    with open_features(sealed) as features:
+        check_store_content(features, data, content_check, report.line)
     arrays = [f"{name} {' x '.join(map(str, array['shape']))}" for name, array in written["arrays"].items()]
     report.line(f"sealed {', '.join(arrays)}, store {written['store']}")

@@ -141,8 +141,12 @@ def _explain(
     far_by_own = distance(own)
     best, least = None, far_by_own / 2
     for name, compute in chain(_rounded(own), recipes.others()):
-        with suppress(UserError, RuntimeError, KeyError):  # This encoder has no such layer or arithmetic.
-            far = distance(compute(rows[probes]))
+        with suppress(RuntimeError, KeyError):  # This encoder has no such layer or arithmetic.
+            try:
+                far = distance(compute(rows[probes]))
+            except UserError as error:
+                say(f"{name}: not tried, {error}")
+                continue
             say(f"{name}: {far:.1e}")
             if far < least:
                 best, least = name, far

@@ -7,6 +7,7 @@ import math
 import re
 import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,9 @@ import pandas as pd
 from vitcapr.errors import UserError
 from vitcapr.files import atomic_path, canonical_json, sha256_bytes, sha256_file
 from vitcapr.formats.identity import in_one_folder, match_images
+from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.store_manifest import FORMAT
+from vitcapr.store.content import WITHOUT, OddRows, check_features
 from vitcapr.store.foreign_files import ForeignFeatures, Row
 from vitcapr.store.layout import ArrayLayout
 from vitcapr.store.reader import FeatureStore
@@ -37,9 +40,10 @@ def import_features(
     stores: Path,
     name: str,
     *,
-    names: Sequence[Sequence[str]],
+    data: Manifest | None,
     identity: str,
     grid: tuple[int, int],
+    content_check: bool = True,
     advance: Advance,
     say: Callable[[str], None],
 ) -> Path:
@@ -51,13 +55,22 @@ def import_features(
 
     Args:
         name: name of the backbone in the attributes.
-        names: the ids of the data set in row order, and other names of its images; empty to keep the source's order.
+        data: the data set whose order the rows get, and whose photographs or captions they have to fit; None: neither.
+        identity: ``image_id`` or ``caption_id``.
         grid: rows and columns of patches, where the source has them in one axis; with (0, 0) those that its file says.
-        say: receives a line about rows and arrays that are not imported.
+        content_check: False is an answer of the user, which the attributes keep: the rows are right, whatever their
+            content says.
+        say: receives a line about rows and arrays that are not imported, about rows that cannot be, and on whether the
+            content fits.
+
+    Raises:
+        UserError: the rows have no ids of the data set, another shape, a number that is not finite, or a content that
+            does not belong to the photographs or captions.
 
     Returns:
         The path of the sealed manifest.
     """
+    names = _names(data, identity) if data is not None else []
     order = _order(source, names) if names else range(len(source.ids))
     ids = list(names[0] if names else source.ids)
     unused = sorted(set(range(len(source.ids))) - set(order))
@@ -70,6 +83,11 @@ def import_features(
         raise UserError(what, where=source.files[0], remedy="leave out --grid")
     grid = source.grid if grid == (0, 0) else grid
     arrays, shapes, grid = _arrays(source, order[0], grid, identity)
+    if data is not None and content_check:
+        rows = {array: ForeignRows(source.rows[name], order, ids, shapes[array][0]) for array, name in arrays.items()}
+        check_features(rows, identity, grid, data, say, source.files[0])
+    elif not content_check:
+        say(WITHOUT)
     chunk = _CHUNK_OF_GRIDS if any(name.startswith("patches") for name in arrays) else _CHUNK_OF_VECTORS
     axis = identity.removesuffix("_id")
     layouts = {
@@ -89,24 +107,40 @@ def import_features(
         },
         f"{axis}s_sha256": sha256_bytes(canonical_json(ids).encode("utf-8")),
     }
+    if not content_check:
+        origin["imported"]["content_check"] = False
     if grid != (0, 0):
         origin["grid"] = list(grid)
     layout_facts = {array: [list(layout.shape), layout.dtype] for array, layout in layouts.items()}
     fingerprint = fingerprint_of({**origin, "arrays": layout_facts, "chunk": chunk, "format": FORMAT})
     writer = StoreWriter(store_folder(stores, fingerprint), layouts)
+    odd = {array: OddRows(array) for array in arrays}
     with claimed(writer.folder, writer.chunks, say):
         writer.begin({**origin, "fingerprint": fingerprint})
         for index in writer.chunks:
-            rows = range(index * chunk, min((index + 1) * chunk, len(ids)))
-            if writer.checksums(index) is None:
-                chunks = {
-                    array: _chunk(source.rows[name], layouts[array], order, rows, ids) for array, name in arrays.items()
-                }
+            part = np.arange(index * chunk, min((index + 1) * chunk, len(ids)))
+            chunks = {}
+            for array, name in arrays.items():
+                layout = layouts[array]
+                chunks[array] = np.zeros((chunk, *layout.shape[1:]), layout.dtype)
+                values = ForeignRows(source.rows[name], order, ids, layout.shape[1:])[part]
+                odd[array].look(values.astype(layout.dtype), [ids[row] for row in part])
+                chunks[array][: len(part)] = values
+            if writer.checksums(index) is None and not any(rows.infinite for rows in odd.values()):
                 writer.write(index, chunks)
-            advance(len(rows))
+            advance(len(part))
+    for rows_of_array in odd.values():
+        for line in rows_of_array.lines():
+            say(line)
     sealed = writer.folder / "manifest.json"
     write_sealed(writer, [ids], identity, sealed)
     return sealed
+
+
+def _names(data: Manifest, identity: str) -> list[list[str]]:
+    """Return the ids of the data set in row order, and the paths of images."""
+    table = data.image_table if identity == "image_id" else data.caption_table
+    return [table.column(column).tolist() for column in (identity, *(["path"] if identity == "image_id" else []))]
 
 
 def _order(source: ForeignFeatures, names: Sequence[Sequence[str]]) -> list[int]:
@@ -135,6 +169,8 @@ def _arrays(
     where = source.files[0]
     for name, row in source.rows.items():
         first = row(first_row)
+        if first.ndim > 1 and first.size == max(first.shape) and not _OURS.fullmatch(name):
+            first = first.reshape(-1)  # A batch of one picture, or a single token, is a vector.
         if first.dtype.kind != "f" or first.ndim not in (1, 2, 3):
             raise UserError(f"'{name}' is {first.dtype} of shape {first.shape}, not features", where=where)
         vectors = "text" if identity == "caption_id" else "cls"
@@ -142,7 +178,16 @@ def _arrays(
         if ours in names:
             raise UserError(f"'{name}' is a second array of {ours}", where=where, remedy="choose one with --array")
         shape = first.shape
-        if first.ndim == 3:
+        if first.ndim == 3 and first.shape[0] > first.shape[2] and grid != first.shape[:2]:
+            high, wide, width = first.shape
+            if grid != (wide, width):
+                what = (
+                    f"'{name}' of shape {high} x {wide} x {width} has its channels first, or a grid of {high} x {wide}"
+                )
+                remedy = f"give --grid {wide}x{width} for {high} channels, or --grid {high}x{wide} for {width}"
+                raise UserError(what, where=where, remedy=remedy)
+            shape = (wide * width, high)
+        elif first.ndim == 3:
             grid, shape = (first.shape[0], first.shape[1]), (first.shape[0] * first.shape[1], first.shape[2])
         if ours.startswith("patches") and grid != (0, 0) and grid[0] * grid[1] != shape[0]:
             raise UserError(f"{shape[0]} patches are not {grid[0]} x {grid[1]}", where=where, remedy="correct --grid")
@@ -153,18 +198,41 @@ def _arrays(
     return names, shapes, grid
 
 
-def _chunk(row: Row, layout: ArrayLayout, order: Sequence[int], rows: range, ids: Sequence[str]) -> np.ndarray:
-    """Rows of the store as a whole chunk, filled up with zeros."""
-    chunk = np.zeros((layout.chunk, *layout.shape[1:]), layout.dtype)
-    for place, number in enumerate(rows):
-        values = np.asarray(row(order[number]))
-        if values.size != chunk[place].size or values.shape[-1] != layout.shape[-1]:
-            what = f"the features of '{ids[number]}' are of shape {values.shape}, those before of {layout.shape[1:]}"
-            raise UserError(what, remedy="every image has to have as many vectors")
-        chunk[place] = values.reshape(layout.shape[1:])
-        if not np.isfinite(chunk[place]).all():
-            raise UserError(f"the features of '{ids[number]}' are not finite")
-    return chunk
+@dataclass(frozen=True)
+class ForeignRows:
+    """Rows of a file in the order of the data set, read when they are asked for by an array of numbers."""
+
+    row: Row
+    order: Sequence[int]
+    ids: Sequence[str]
+    row_shape: tuple[int, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (len(self.order), *self.row_shape)
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def __getitem__(self, numbers: np.ndarray) -> np.ndarray:
+        """Return the rows: (n, ...) of the file's dtype.
+
+        Raises:
+            UserError: a row has another shape.
+        """
+        values = []
+        for number in numbers.tolist():
+            row = np.asarray(self.row(self.order[number]))
+            if row.ndim == 3 and row.shape[2] != self.row_shape[-1] == row.shape[0]:
+                row = np.moveaxis(row, 0, -1)
+            size, width = int(np.prod(self.row_shape)), self.row_shape[-1]
+            if row.size != size or (row.shape[-1] != width and max(row.shape) != size):
+                what = (
+                    f"the features of '{self.ids[number]}' are of shape {row.shape}, those before of {self.row_shape}"
+                )
+                raise UserError(what, remedy="every image has to have as many vectors")
+            values.append(row.reshape(self.row_shape))
+        return np.stack(values)
 
 
 def to_h5(store: FeatureStore, path: Path, advance: Advance) -> None:

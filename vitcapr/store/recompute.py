@@ -171,12 +171,15 @@ class CaptionRecipes:
             for pool in ("mean", "cls", "last"):
                 yield f"pool: {pool}", self._compute(_changed(own, pool=POOLS[pool]))
             if (self._folder / MODULES).is_file():
-                modules = load_modules(self._folder, own.dtype, self._device, 0)
-                yield f"pool: {MODULES}", self._compute(_changed(own, pool=modules))
+                yield f"pool: {MODULES}", self._by_modules
         for dtype in DTYPES:
             if dtype != self._stated["dtype"]:
                 recipe = TextRecipe(self._source, self._device, **{**self._stated, "dtype": dtype})
                 yield f"arithmetic in {dtype}", self._compute(recipe.load())
+
+    def _by_modules(self, rows: np.ndarray) -> Arrays:
+        own: Any = self._encoder
+        return self._compute(_changed(own, pool=load_modules(self._folder, own.dtype, self._device, 0)))(rows)
 
 
 def _changed(encoder: TextEncoder, **values: Any) -> TextEncoder:

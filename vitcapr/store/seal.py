@@ -1,9 +1,9 @@
 """Sealing of a store: proof that every chunk is there, and one manifest from the parts of the tasks."""
 
 import os
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_bytes, write_json
@@ -35,8 +35,9 @@ def seal(parts: Sequence[Path], stores: Path, images: Rows, output: Path) -> dic
     if not contents:
         raise UserError("no part to seal", remedy="run the stage extract first")
     fingerprint = contents[0].fingerprint
-    if any(part.fingerprint != fingerprint for part in contents):
-        raise UserError("the parts come from different settings, code or images", where=parts[0], remedy=_REMEDY)
+    for path, part in zip(parts, contents, strict=True):
+        if part.fingerprint != fingerprint:
+            _refuse_parts(stores, {parts[0]: fingerprint, path: part.fingerprint})
     folder = store_folder(stores, fingerprint)
     writer = StoreWriter(folder, read_layouts(folder))
     if not writer.layouts or writer.attributes.get("fingerprint") != fingerprint:
@@ -47,6 +48,21 @@ def seal(parts: Sequence[Path], stores: Path, images: Rows, output: Path) -> dic
         if writer.checksums(index) is None:
             raise UserError(f"chunk {index} is missing or cut short", where=folder, remedy=_REMEDY)
     return write_sealed(writer, images.id_parts(), "image_id", output)
+
+
+def _refuse_parts(stores: Path, fingerprints: Mapping[Path, str]) -> NoReturn:
+    """Raise a UserError with the attributes in which the stores of two parts differ."""
+    (first, one), (second, other) = (
+        (path, StoreWriter(store_folder(stores, fingerprint), {}).attributes)
+        for path, fingerprint in fingerprints.items()
+    )
+    names = [name for name in sorted({*one, *other} - {"fingerprint"}) if one.get(name) != other.get(name)]
+    differences = ", ".join(f"{name} {str(one.get(name))[:40]} and {str(other.get(name))[:40]}" for name in names)
+    remedy = _REMEDY
+    if "dtype" in names:  # auto is another arithmetic on each generation of machines.
+        remedy = "set dtype of the backbone to one of them, for all machines, and run the same command"
+    what = f"the parts {first.name} and {second.name} come from different stores: {differences or 'one is gone'}"
+    raise UserError(what, where=first, remedy=remedy)
 
 
 def write_sealed(writer: StoreWriter, ids: Iterable[Collection[str]], identity: str, output: Path) -> dict[str, Any]:

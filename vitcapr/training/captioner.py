@@ -60,7 +60,6 @@ def train_captioner(
         start: folder of a captioner of the same architecture, from whose weights training starts.
     """
     training = captioner.training
-    dtype = training_dtype(training.precision, device, folder, card, reporter)
     architecture = {
         "kind": captioner.architecture,
         "vocabulary": len(words),
@@ -68,13 +67,15 @@ def train_captioner(
         **model_arguments(captioner),
     }
     network: dict[str, Any] = {}
-    described: dict[str, Any] = {}
+    card = {**card, "architecture": architecture, "backbone": captioner.backbone}
     if isinstance(captioner, LanguageModelCaptionerConfig):
-        kept = torch.float32 if captioner.train == "all" else dtype
-        source, revision = captioner.language_model.source, captioner.language_model.revision
         # By name: the code of language models concerns no other captioner.
         networks = import_module("vitcapr.encoders.networks.language_model")
-        network["network"], described["language_model"] = networks.open_network(source, revision, words, kept)
+        checkpoint = networks.find_language_model(captioner.language_model.source, captioner.language_model.revision)
+        card["language_model"] = checkpoint.card
+    dtype = training_dtype(training.precision, device, folder, card, reporter)
+    if isinstance(captioner, LanguageModelCaptionerConfig):
+        network["network"] = checkpoint.open(words, torch.float32 if captioner.train == "all" else dtype)
     torch.manual_seed(seed)
     model = build_captioner(architecture, **network)
     assert {*model.arrays} == {*captioner.arrays}, "the section of an architecture declares other arrays than its model"
@@ -96,7 +97,7 @@ def train_captioner(
         folder,
         lambda: task,
         training,
-        card={**card, **described, "architecture": architecture, "backbone": captioner.backbone},
+        card=card,
         device=device,
         dtype=dtype,
         reporter=reporter,

@@ -53,9 +53,8 @@ def digests(data: Manifest, **files: Path | None) -> dict[str, str | None]:
 
 
 def _ingredients(card: Mapping[str, Any], dtype: torch.dtype) -> dict[str, Any]:
-    """Return everything that a training depends on."""
-    parts = {name: card[name] for name in ("settings", "inputs", "code")}
-    return {**parts, "precision": dtype_name(dtype), "processes": distributed.processes()}
+    """Return everything that a training depends on: what its card says before it begins, and its arithmetic."""
+    return {**card, "precision": dtype_name(dtype), "processes": distributed.processes()}
 
 
 def _state_folder(folder: Path, card: Mapping[str, Any], dtype: torch.dtype) -> Path:
@@ -112,9 +111,9 @@ def train_into(
 
     Args:
         make_task: a task with an untrained model, the same every time.
-        card: what the model is and what it is made from; ``settings``, ``inputs`` and ``code`` say which unfinished
-            training in ``folder/checkpoint`` may be continued. The outcome is added to it. The caller removes that
-            folder when nothing can be lost any more.
+        card: what the model is and everything that it is made from: an unfinished training in ``folder/checkpoint``
+            is continued only if its card was the same. The outcome is added to it. The caller removes that folder when
+            nothing can be lost any more.
         sweep: learning rates of the first phase. One training for each; the best one on the validation split is left,
             and ``sweep.csv`` has the best epoch of each, or none where training diverged. Empty: the rate of the
             training; None: no ``sweep.csv``.

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -17,19 +17,30 @@ _PLAIN = ("llama", "mistral", "qwen2", "qwen3", "smollm3")
 """Types of models whose attention is softmax(q k^T + mask) v and nothing more."""
 
 
-def open_network(source: str, revision: str, words: Vocabulary, dtype: torch.dtype) -> tuple[Any, dict[str, Any]]:
-    """Return the network of a language model, reduced to its pieces ``words``, and what a captioner's card says of it.
+class LanguageModel(NamedTuple):
+    """A checkpoint, and its entry in the card of a captioner: name, revision, digest of weights and tokenizer."""
 
-    Raises:
-        UserError: it is not found, or no captioner can be made of it.
-    """
+    folder: Path
+    card: dict[str, Any]
+
+    def open(self, words: Vocabulary, dtype: torch.dtype) -> Any:
+        """Load the network, reduced to its pieces ``words``.
+
+        Raises:
+            UserError: no captioner can be made of it.
+        """
+        if not words.rows:
+            what, remedy = "the vocabulary has words, not pieces", "give text/pieces/CAPTIONER/vocabulary.json"
+            raise UserError(what, where=self.folder, remedy=remedy)
+        return load_language_model(self.folder, words.rows, dtype)
+
+
+def find_language_model(source: str, revision: str) -> LanguageModel:
+    """Find a language model and read the digest of its files, before it is loaded."""
     checkpoint = locate(source, revision)
-    if not words.rows:
-        what, remedy = "the vocabulary has words, not pieces", "give text/pieces/CAPTIONER/vocabulary.json"
-        raise UserError(what, where=source, remedy=remedy)
-    digest = digest_with_tokenizer(checkpoint.folder)
-    card = {"source": source_name(source), "revision": checkpoint.revision, "weights_sha256": digest}
-    return load_language_model(checkpoint.folder, words.rows, dtype), card
+    folder, commit = checkpoint.folder, checkpoint.revision
+    card = {"source": source_name(source), "revision": commit, "weights_sha256": digest_with_tokenizer(folder)}
+    return LanguageModel(folder, card)
 
 
 def load_language_model(folder: Path, rows: Sequence[int], dtype: torch.dtype) -> Any:

@@ -1,0 +1,188 @@
+"""The metric, the captioner and the backbone reader of docs/adding-a-part.md work as those of the package do."""
+
+import importlib.metadata
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from tests.data_sets import write_noise
+from tests.docs.blocks import blocks_of
+from tests.forks import SNAKEMAKE, Forks
+from vitcapr.errors import UserError
+from vitcapr.loader import GROUP, LOCAL, _found, parts
+from vitcapr.pipeline import code as hashing
+from vitcapr.pipeline.code import job_code
+
+REPOSITORY = Path(__file__).parents[1]
+LIBRARIES = """
+torch torch._dynamo transformers.models.blip_2.modeling_blip_2 matplotlib.backends.backend_pdf pandas pyarrow.parquet
+scipy.stats PIL.Image zarr safetensors.torch pydantic typer rich
+"""
+EXAMPLES = ("exact_match", "gru", "means")
+"""The plugins that docs/adding-a-part.md shows; a script of a figure follows."""
+BLOCKS = list(blocks_of(REPOSITORY / "docs/adding-a-part.md"))
+RULE = next(block.text for block in BLOCKS if block.text.startswith("rule lengths:"))
+CONFIG = """
+experiment: mine
+data: {dataset: table, table: {images: photographs, captions: captions.csv}}
+text: {vocabulary: {min_count: 1}}
+backbones: {means: {source: colours, kind: means, dtype: float32}}
+captioners: {mine: {backbone: means, architecture: gru, layers: 2, training: {phases: {epochs: 1}}}}
+metrics: {caption: [bleu, exact_match], bootstrap_samples: 10}
+figures: none
+run: {captioners: [mine]}
+"""
+
+
+@pytest.fixture
+def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "plugins").mkdir()
+    shown = [block.text for block in BLOCKS if block.language == "python"][:4]
+    for name, text in zip([*(f"plugins/{name}" for name in EXAMPLES), "lengths"], shown, strict=True):
+        (tmp_path / f"{name}.py").write_text(text)
+    labels = next(block.text for block in BLOCKS if block.text.startswith("scores: {exact_m"))
+    (tmp_path / "plugins" / "labels.yaml").write_text(labels)
+    (tmp_path / "plugins" / "_counting.py").touch()
+    with (tmp_path / "plugins" / "exact_match.py").open("a") as metric:
+        metric.write("\nfrom . import _counting\n")
+    (tmp_path / "plugins" / "no_plugin.py").write_text("raise RuntimeError('this file is not run')\n")
+    monkeypatch.chdir(tmp_path)
+    forget()
+    return tmp_path
+
+
+def forget() -> None:
+    for cached in (_found, hashing.module_code, hashing._import_graph, hashing._files, hashing.release):
+        cached.cache_clear()
+    for name in [name for name in sys.modules if name == "beside" or name.startswith(f"{LOCAL}.")]:
+        del sys.modules[name]
+
+
+def write_data(study: Path) -> None:
+    names, things, splits = [f"{number}.png" for number in range(8)], ("dog", "cat"), ("train", "train", "val", "test")
+    write_noise(study / "photographs", names)
+    rows = [f"{name},A {thing}.,{split}" for name, thing, split in zip(names, 4 * things, 2 * splits, strict=True)]
+    (study / "captions.csv").write_text("\n".join(["image,caption,split", *rows]))
+    (study / "colours").mkdir()
+    (study / "colours" / "config.json").write_text("{}")
+    save_file({"nothing": np.zeros(1, np.float32)}, study / "colours" / "model.safetensors")
+
+
+def test_they_work_as_a_user_runs_them(study: Path) -> None:
+    """Every command is a process of its own, as typed: one process that imports in another order hides a circle. Only
+    libraries are imported before."""
+    forks = Forks(*SNAKEMAKE, *LIBRARIES.split())
+
+    def run(*arguments: str, folder: Path = study / "mine", code: int = 0) -> str:
+        done = forks.run("-m", *arguments, folder=folder)
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    run("vitcapr", "init", "mine", folder=study)
+    for name in ("plugins", "lengths.py"):
+        shutil.move(study / name, study / "mine" / name)
+    write_data(study / "mine")
+    (study / "mine/mine.yaml").write_text(CONFIG)
+    with (study / "mine/Snakefile").open("a") as rules:
+        rules.write(f"\n\n{RULE}")
+    run("snakemake", "all", "lengths", "--cores", "1", "--configfile", "mine.yaml")
+    assert (study / "mine/results/mine/figures/lengths.png").stat().st_size
+    assert "exact match" in run("vitcapr", "table", "--markdown", "results/mine/summary.csv")
+    run("vitcapr", "caption", "photographs/3.png", "--captioner", "results/mine/captioners/mine")
+    captions = "results/mine/captions/mine/beam/test/captions.json"
+    entries = [{"image_id": f"{number}.png", "caption": "a dog"} for number in (3, 7)]
+    (study / "mine/references.json").write_text(json.dumps({"annotations": entries}))
+    run(
+        "vitcapr", "evaluate", captions, "--references", "references.json", "--metrics", "exact_match", "--samples", "0"
+    )
+    assert "Number of layers of the GRU." in run("vitcapr", "config", "parameters")
+    (study / "mine/wrong.yaml").write_text(CONFIG.replace("exact_match", "exact_macth").replace("layers", "leyers"))
+    mistakes = run("vitcapr", "config", "check", "--configfile", "wrong.yaml", code=2)
+    assert "exact_match" in mistakes
+    assert "did you mean 'layers'" in mistakes
+
+
+@pytest.mark.usefixtures("study")
+def test_the_code_of_a_job_counts_the_plugins_that_it_uses() -> None:
+    metric = {"plugins/exact_match.py", "plugins/_counting.py", "plugins/labels.yaml"}
+    for stage, settings, counted in (
+        ("score", {"metrics": {"caption": ["bleu", "exact_match"]}}, metric),
+        ("summary", {}, {"plugins/labels.yaml"}),
+        ("decode", {"metrics": {"caption": ["bleu"]}}, set()),
+        ("train_captioner", {"captioner": {"architecture": "gru"}}, {"plugins/gru.py"}),
+        ("train_captioner", {"captioner": {"architecture": "baseline"}}, set()),
+        ("extract", {"backbone": {"kind": "means"}}, {"plugins/means.py"}),
+        ("extract", {"backbone": {"kind": "auto", "source": "means"}}, set()),
+    ):
+        code = job_code(f"vitcapr.stages.{stage}", settings)
+        assert {name for name in code if name.startswith("plugins/")} == counted, stage
+
+
+METRIC_JOB = ("vitcapr.stages.score", {"metrics": {"caption": ["exact_match"]}})
+IMPORTS = {
+    "plugins/_pkg/__init__.py": "from ._pkg import V",
+    "plugins/_pkg/deep.py": "from ._pkg.deep import V",
+    "plugins/_helper.py": "from vitcapr_plugins._helper import V",
+    "plugins/means.py": "from .means import Means",
+    "beside.py": "import beside",
+    "package/part.py": "from package.part import V",
+    "plugins/exact_match.txt": "",
+    "plugins/exact_match/table.csv": "",
+}
+"""A file -> how the plugin imports it; data with its name count in any case."""
+
+
+def test_an_edit_of_what_a_plugin_uses_counts(study: Path) -> None:
+    for name, imported in IMPORTS.items():
+        path = study / name
+        path.parent.mkdir(exist_ok=True)
+        if not path.exists():
+            path.write_text("V = 1\n")
+        with (study / "plugins/exact_match.py").open("a") as metric:
+            metric.write(f"\n{imported}\n")
+    before = job_code(*METRIC_JOB)
+    for name in IMPORTS:
+        (study / name).write_text((study / name).read_text() + "V = 2\n")
+        hashing.module_code.cache_clear(), hashing.release.cache_clear()
+        after = job_code(*METRIC_JOB)
+        part = name if name.startswith("plugins/") else name.removesuffix(".py").partition("/")[0]
+        assert [key for key, value in after.items() if before[key] != value] == [part]
+        before = after
+
+
+def test_an_import_of_nothing_known_is_refused(study: Path) -> None:
+    with (study / "plugins/exact_match.py").open("a") as metric:
+        metric.write("\nimport nowhere_at_all\n")
+    with pytest.raises(UserError, match="imports 'nowhere_at_all', which is neither a file of the study nor installed"):
+        job_code(*METRIC_JOB)
+
+
+def test_the_release_of_a_library_is_that_of_its_distribution(study: Path) -> None:
+    path = study / "plugins" / "exact_match.py"
+    path.write_text("import dateutil\n" + path.read_text())
+    code = job_code("vitcapr.stages.score", {"metrics": {"caption": ["exact_match"]}})
+    assert code["dateutil"] == importlib.metadata.version("python-dateutil")
+
+
+def test_an_entry_point_is_a_plugin(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.move(study / "plugins" / "means.py", study / "their_encoder.py")
+    monkeypatch.syspath_prepend(study)
+    point = importlib.metadata.EntryPoint("colour", "their_encoder", GROUP)
+    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: [point] if group == point.group else [])
+    assert set(parts("ENCODER")) == {"colour"}
+    assert parts("ENCODER")["colour"].load().image_size == (224, 224)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("METRIC = (", "SyntaxError"), ("METRIC = 1\nimport nothing_here", "No module named 'nothing_here'")],
+)
+def test_a_wrong_file_is_one_line(study: Path, text: str, message: str) -> None:
+    (study / "plugins" / "wrong.py").write_text(text)
+    with pytest.raises(UserError, match=message):
+        parts("METRIC")["wrong"].load()

@@ -1,0 +1,44 @@
+"""Papers: their published numbers beside the scores, and their figures."""
+
+from typing import Any, Literal
+
+from vitcapr.config.base import Section
+from vitcapr.loader import Hooks
+
+
+class Run(Section):
+    information: bool = False
+    """Measure entropy and mutual information of the embeddings of retrievers and fine-tuned dual encoders; of the
+    latter before training, too. Not on the training split."""
+    paper: Literal["vitcap-r", "blip2-flickr30k", "bert-vit"] | None = None
+    """The paper whose published numbers the tables show beside the scores."""
+
+
+def _information(experiment: Any) -> list[str]:
+    used, folder = experiment.models, f"{experiment.root}/metrics/information"
+    models = [*used.retrievers, *used.finetuned_dual_encoders] if experiment.config.run.information else []
+    splits = [split for split in used.splits if split != "train"]
+    return [f"{folder}/{model}/{split}/metrics.json" for model in models for split in splits]
+
+
+def followed_paper(config: Any) -> str | None:
+    """Return the paper that an experiment follows."""
+    paper: str | None = config.run.paper
+    return paper
+
+
+def _in_folder_of_paper(experiment: Any, file: str) -> list[str]:
+    paper = followed_paper(experiment.config)
+    return [f"{experiment.root}/tables/{paper}/{file.format(paper=paper)}"] if paper else []
+
+
+def _tables(experiment: Any) -> list[str]:
+    claims = [f"{experiment.root}/tables/claims.md"] if experiment.config.data.dataset == "pairs" else []
+    return [*_in_folder_of_paper(experiment, "{paper}.md"), *claims]
+
+
+def _page(experiment: Any) -> list[str]:
+    return _in_folder_of_paper(experiment, "page_section.json")
+
+
+HOOKS = Hooks(scores=_information, tables=_tables, page=_page)

@@ -1,0 +1,5 @@
+"""Preferences of scores: captions ranked as people rank them, true captions above foils."""
+
+from vitcapr.loader import Hooks
+
+HOOKS = Hooks()
