@@ -161,7 +161,7 @@ def test_a_text_is_one_reference(language: str) -> None:
         ({139: " "}, REFERENCES, "an empty caption cannot be scored .*image 139"),
         ({139: "..."}, REFERENCES, "no word in it .*image 139"),
         ({139: "a"}, {139: []}, "no reference of an image has a word .*image 139"),
-        ({139: "a"}, {139: ["b", ""]}, "an empty caption cannot be scored .*image 139"),
+        ({139: "a"}, {139: ["", " "]}, "no reference of an image has a word .*image 139"),
     ],
 )
 def test_a_mistake_is_one_line(captions: Any, references: Any, message: str, tmp_path: Path) -> None:
@@ -213,6 +213,14 @@ def test_recall_by_hand(tmp_path: Path) -> None:
     turned = np.array([2, 2, 1, 1, 0, 0])
     again = vitcapr.evaluate_retrieval(images, texts[::-1], image_of_text=turned)
     assert again.scores.equals(found.scores)
+    worse = texts[[2, 3, 0, 1, 4, 5]]  # Images 0 and 1 have each other's texts.
+    compared = vitcapr.evaluate_retrieval(images, texts, captions_per_image=2, against=(images, worse)).differences
+    assert compared is not None
+    row = compared.set_index("metric").loc["t2i_recall_1"]
+    assert (row["before"], row["after"]) == (0, pytest.approx(4 / 6))
+    assert row["difference"] == pytest.approx(4 / 6)
+    with pytest.raises(UserError, match="the systems have 3 images and 6 texts and 1 images and 2 texts"):
+        vitcapr.evaluate_retrieval(images, texts, captions_per_image=2, against=(images[:1], texts[:2]))
 
 
 def test_texts_in_the_order_of_another_layout_are_noticed() -> None:
@@ -233,6 +241,11 @@ def test_marks_of_a_tokenizer_are_noticed() -> None:
     scored = vitcapr.evaluate(marked, REFERENCES, against=CAPTIONS, metrics=["bleu"], samples=0)
     what = "have marks of a tokenizer or of HTML, which count as words; '<start>' is the first"
     assert scored.remarks == [f"captions: 1 of 3 captions {what}"]
+    # By what they are: every word of SentencePiece is new to the references.
+    pieces = {image: "▁" + text.replace(" ", " ▁") for image, text in CAPTIONS.items()}
+    marks, words = vitcapr.evaluate(pieces, REFERENCES, metrics=["bleu"], samples=0).remarks
+    assert marks.startswith("captions: 3 of 3 captions have marks of a tokenizer")
+    assert words.endswith("words of the captions are in no reference, '▁a' first")
 
 
 def test_references_as_captions_are_noticed() -> None:

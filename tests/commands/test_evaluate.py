@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vitcapr.commands.evaluate import main
+from vitcapr.commands.evaluate import app, main
 from vitcapr.errors import UserError
 
 
@@ -80,6 +80,9 @@ def test_retrieval(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         np.save(tmp_path / f"{name}.npy", np.eye(3))
     main(embeddings=(tmp_path / "images.npy", tmp_path / "texts.npy"), samples=10)
     assert capsys.readouterr().out.splitlines()[2].split() == ["I→T", "R@1", "100.0", "100.0-100.0"]
+    images, texts = (str(tmp_path / f"{name}.npy") for name in ("images", "texts"))
+    app(["--embeddings", images, texts, "--against", images, texts, "--samples", "10"], standalone_mode=False)
+    assert capsys.readouterr().out.splitlines()[2].split()[:4] == ["I→T", "R@1", "100.00", "100.00"]
 
 
 def test_options_that_do_not_go_together(files: dict[str, Path]) -> None:
@@ -90,6 +93,7 @@ def test_options_that_do_not_go_together(files: dict[str, Path]) -> None:
         ({"results": results}, "give --references"),
         ({"results": results, "references": references, "embeddings": pair}, "captions or of embeddings"),
         ({"embeddings": pair, "references": references}, "leave out --references"),
+        ({"embeddings": pair, "against": results}, "give --against IMAGES.npy TEXTS.npy"),
         ({"results": results, "references": references, "as_json": True, "as_csv": True}, "give --json or --csv"),
         ({"results": results, "references": references, "captions_per_image": 5}, "leave out --captions-per-image"),
         ({"results": results, "references": Path("absent.json")}, "no such file"),

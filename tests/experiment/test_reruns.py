@@ -4,6 +4,7 @@ Edits by rule: test_edits.py.
 """
 
 import base64
+import json
 import os
 import re
 import shutil
@@ -92,6 +93,25 @@ def test_results_that_are_gone_or_changed_are_made_again_though_what_was_made_of
     assert re.search(r"embed paper/test +embeddings.npz is not as it was made\n", two.status())
     (two.root / "results/two/runs/vocabulary.json").unlink()
     assert re.search(r"vocabulary +no record says how it was made\n", two.status())
+
+
+def test_accepted_results_are_up_to_date_and_say_what_differed(two: Any) -> None:
+    two.append(BEAM, "\nMORE = 1\n")
+    two.configure(captioners__plain__hidden_dim=24)
+    (two.root / "results/two/embeddings/paper/test/embeddings.npz").unlink()
+    stale, accept = two.status(), ("vitcapr", "accept")
+    assert "results can be accepted: repeat with --yes" in two.command(program=accept).stdout
+    assert two.status() == stale  # Without --yes nothing changes.
+    printed = two.command("--yes", program=accept).stdout
+    assert re.search(r"embed paper/test +embeddings.npz is gone +\(not accepted: a file is gone\)", printed)
+    left = two.status()
+    assert re.search(r"^ +embed paper/test", left, re.MULTILINE)
+    assert not re.search(r"^ +(decode|train_captioner)", left, re.MULTILINE)
+    assert re.search(r"\d+ results were accepted as they are", left)
+    record = json.loads((two.root / "results/two/runs/train_captioner/plain.json").read_text())
+    assert re.fullmatch(r"captioner.hidden_dim \d+ -> 24", record["accepted"][0]["differed"][0])
+    two.configure(captioners__plain__hidden_dim=16)
+    assert re.search(r"train_captioner plain +captioner.hidden_dim 24 -> 16\n", two.status())
 
 
 def test_the_store_root_comes_from_one_place_and_re_runs_nothing(two: Any, monkeypatch: pytest.MonkeyPatch) -> None:

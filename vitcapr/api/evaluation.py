@@ -1,5 +1,6 @@
 """Scores of captions against references, of any system."""
 
+import string
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -17,6 +18,7 @@ from vitcapr.formats.scores import Score
 from vitcapr.metrics.base import ENGLISH, ORACLE, is_oracle, one_line
 from vitcapr.metrics.comparison import compare_systems, scored_system
 from vitcapr.metrics.scoring import score_captions, select_metrics
+from vitcapr.text.normalise import units_of
 
 METRICS = ("bleu", "meteor", "rouge_l", "cider")
 
@@ -133,6 +135,7 @@ def evaluate(
         }.items()
         if (remark := marks_remark(each))
     ]
+    remarks += _unknown_words([one.caption for one in written.values()], [*chain(*texts.values())], language)
     copies = sum(one.caption in texts[image] for image, one in written.items())
     if copies > len(written) / 2:
         remedy = "to score people, take each caption out of its references"
@@ -150,6 +153,21 @@ def check_resampling(samples: int, seed: int) -> None:
     for name, value, most in (("samples", samples, _MOST_SAMPLES), ("seed", seed, 2**63)):
         if not hasattr(value, "__index__") or not 0 <= value <= most:
             raise UserError(f"{name} is {value!r}", remedy=f"give a whole number from 0 to {most:,}")
+
+
+def _unknown_words(captions: Sequence[str], references: Sequence[str], language: str) -> list[str]:
+    """Return a remark if most words of the captions are in no reference: another language, or a tokenizer's marks."""
+
+    def words(text: str) -> list[str]:
+        units = text.lower().split() if language == ENGLISH else units_of(text)
+        return [word for unit in units if (word := unit.strip(string.punctuation))]
+
+    known = {word for text in references for word in words(text)}
+    written = [word for text in captions for word in words(text)]
+    unknown = [word for word in written if word not in known]
+    if 2 * len(unknown) <= len(written):
+        return []
+    return [f"{len(unknown)} of {len(written)} words of the captions are in no reference, '{unknown[0]}' first"]
 
 
 def read_captions(

@@ -10,6 +10,10 @@ from vitcapr.api.evaluation import Evaluation, check_resampling, score_frame
 from vitcapr.errors import UserError
 from vitcapr.formats.embeddings import Embeddings, read_embeddings
 from vitcapr.formats.records import reading
+from vitcapr.metrics.comparison import compared_measures
+from vitcapr.metrics.labels import COLUMNS
+from vitcapr.metrics.ranks import CaptionOwners, rank_matches
+from vitcapr.metrics.retrieval import measures
 from vitcapr.metrics.retrieval_scoring import score_embeddings
 
 _CLEARLY = 5
@@ -24,6 +28,7 @@ def evaluate_retrieval(
     *,
     captions_per_image: int | None = None,
     image_of_text: Array | None = None,
+    against: tuple[Array, Array] | None = None,
     samples: int = 1000,
     seed: int = 0,
 ) -> Evaluation:
@@ -37,28 +42,50 @@ def evaluate_retrieval(
         texts: (M, E) or a path.
         captions_per_image: the texts are in the order of the images, so many for each.
         image_of_text: (M,) the row in ``images`` of each text, or a path. Neither: text i belongs to image i.
+        against: images and texts of another system, in the same rows, for paired differences over the images.
         samples, seed: as for :func:`evaluate`.
 
     Raises:
         UserError: the shapes do not fit, a row is zero or not finite, or an image has no text.
     """
     check_resampling(samples, seed)
+    other = None
+    if against is not None:
+        other = _embedded(*against, captions_per_image, image_of_text)
     if texts is None and isinstance(images, str | Path):
         if captions_per_image is not None or image_of_text is not None:
             what = "the file of embed says which image each text has"
             raise UserError(what, where=images, remedy="give nothing else")
         embedded = read_embeddings(Path(images))
     else:
-        pictures, sentences = _vectors(images, "the image embeddings"), _vectors(texts, "the text embeddings")
-        if pictures.shape[1] != sentences.shape[1]:
-            what = f"the images have {pictures.shape[1]} dimensions and the texts {sentences.shape[1]}"
-            raise UserError(what, remedy="give embeddings of one space")
-        owner = _owners(len(pictures), len(sentences), captions_per_image, image_of_text)
-        order, rows = np.argsort(owner, kind="stable").astype(np.int32), np.arange(len(pictures), dtype=np.int32)
-        embedded = Embeddings(pictures, sentences[order], rows, order, owner[order].astype(np.int32))
+        embedded = _embedded(images, texts, captions_per_image, image_of_text)
     scored = score_embeddings(embedded, split="all", languages=["any"], samples=samples, seed=seed)
     ranks = pd.DataFrame({"image": np.arange(len(embedded.images)), "i2t_rank": scored.ranks.ranks.i2t})
-    return Evaluation(score_frame(scored.scores), ranks, scored.protocol, remarks=_order_remarks(embedded))
+    differences = None if other is None else score_frame(_differences(other, embedded, samples, seed))
+    remarks = _order_remarks(embedded)
+    return Evaluation(score_frame(scored.scores), ranks, scored.protocol, differences, remarks=remarks)
+
+
+def _embedded(images: Array, texts: Array, captions_per_image: int | None, image_of_text: Array | None) -> Embeddings:
+    pictures, sentences = _vectors(images, "the image embeddings"), _vectors(texts, "the text embeddings")
+    if pictures.shape[1] != sentences.shape[1]:
+        what = f"the images have {pictures.shape[1]} dimensions and the texts {sentences.shape[1]}"
+        raise UserError(what, remedy="give embeddings of one space")
+    owner = _owners(len(pictures), len(sentences), captions_per_image, image_of_text)
+    order, rows = np.argsort(owner, kind="stable").astype(np.int32), np.arange(len(pictures), dtype=np.int32)
+    return Embeddings(pictures, sentences[order], rows, order, owner[order].astype(np.int32))
+
+
+def _differences(before: Embeddings, after: Embeddings, samples: int, seed: int) -> dict[str, dict[str, Any]]:
+    """Return each score of two systems and its paired difference, as the comparison of two sets of captions does."""
+    if len(before.images) != len(after.images) or not np.array_equal(before.caption_image, after.caption_image):
+        counts = [f"{len(one.images)} images and {len(one.captions)} texts" for one in (after, before)]
+        raise UserError(f"the systems have {' and '.join(counts)}", remedy="give embeddings of the same rows")
+    owners, sides = CaptionOwners.of(after.caption_image, len(after.images)), []
+    for one in (before, after):
+        sides.append(measures(rank_matches(one.images, one.captions, owners.caption_image, lambda _: None), owners))
+    old, new = sides
+    return {name: compared_measures(old[name], new[name], samples, seed) for name in old if name in COLUMNS}
 
 
 def _order_remarks(embedded: Embeddings) -> list[str]:

@@ -26,7 +26,11 @@ def main(
         Path | None, typer.Option(help="Annotations of COCO's form, such as captions_val2017.json.")
     ] = None,
     against: Annotated[
-        Path | None, typer.Option(help="Results of another system for the same images: prints the differences.")
+        Path | None,
+        typer.Option(
+            help="Results of another system for the same images, or, after --embeddings, its IMAGES TEXTS: prints the "
+            "differences."
+        ),
     ] = None,
     instances: Annotated[
         list[Path] | None,
@@ -60,19 +64,23 @@ def main(
 
     Needs no vocabulary, no photographs and no Java of your own.
     """
+    other = None
+    if embeddings is not None and against is not None and results is not None:
+        other, results = (against, results), None
     if (results is None) == (embeddings is None):
         remedy = "give RESULTS.json --references ANNOTATIONS.json, or --embeddings images.npy texts.npy"
         raise UserError("an evaluation is of captions or of embeddings", remedy=remedy)
     if results is not None and references is None:
         raise UserError("captions are scored against references", remedy="give --references ANNOTATIONS.json")
-    if embeddings is not None and (references is not None or against is not None or instances):
-        remedy = "leave out --references, --against and --instances"
-        raise UserError("embeddings are scored without references", remedy=remedy)
+    if embeddings is not None and (references is not None or instances):
+        raise UserError("embeddings are scored without references", remedy="leave out --references and --instances")
+    if embeddings is not None and against is not None and other is None:
+        raise UserError("embeddings are compared with two files", remedy="give --against IMAGES.npy TEXTS.npy")
     if embeddings is None and (captions_per_image is not None or image_of_text is not None):
         raise UserError("captions name their images", remedy="leave out --captions-per-image and --image-of-text")
     if as_json and as_csv:
         raise UserError("the scores are printed in one form", remedy="give --json or --csv")
-    given = [results, references, against, *(instances or ()), *(embeddings or ()), image_of_text]
+    given = [results, references, against, *(instances or ()), *(embeddings or ()), *(other or ()), image_of_text]
     for path in given:
         if path is not None and not path.is_file():
             raise UserError("no such file", where=path)
@@ -92,6 +100,7 @@ def main(
             *embeddings,
             captions_per_image=captions_per_image,
             image_of_text=image_of_text,
+            against=other,
             samples=samples,
             seed=seed,
         )

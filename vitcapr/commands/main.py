@@ -23,7 +23,7 @@ from vitcapr.progress import is_first_process, print_lines
 
 _OWN = (
     *("init", "caption", "search", "serve", "evaluate", "extract", "models"),
-    *("features", "config", "table", "status", "why", "gc", "stage"),
+    *("features", "config", "table", "status", "why", "accept", "gc", "stage"),
 )
 Log = Annotated[Path | None, typer.Option("--log", help="A file that receives every line of progress.")]
 Configfiles = Annotated[

@@ -6,6 +6,7 @@ from pathlib import Path
 from vitcapr.commands.main import Configfiles, typer_app
 from vitcapr.experiment.experiment import load_experiment
 from vitcapr.pipeline.dry_run import RUNS_NOW, planned_jobs
+from vitcapr.pipeline.records import read_runs
 from vitcapr.progress import print_lines
 from vitcapr.store.check import lost_stores
 
@@ -16,6 +17,8 @@ def main(configfile: Configfiles = None) -> None:
     experiment = load_experiment(*files)
     jobs, lost = planned_jobs(files), list(lost_stores(Path(experiment.root)))
     lines = list(describe(experiment.name, jobs)) if jobs or not lost else []
+    if accepted := sum(bool(each.accepted) for each in read_runs(Path(experiment.root), quiet=True)):
+        lines.append(f"{accepted} results were accepted as they are; vitcapr why FILE says what differed")
     run = " ".join(["snakemake --cores 2", *(f"--configfile {file}" for file in files)])
     for sealed, forced in lost:
         again = f"pull it again, or run\n  {run} {forced}" if forced else "import it again"

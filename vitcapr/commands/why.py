@@ -58,6 +58,8 @@ def explain(records: Records, run: Run, settings: bool = False) -> Iterator[str]
     yield f"            {took}, {cpu} of CPU in {made['threads']} threads, {made['peak_memory_mb']} MB at most"
     if cache and cache["restored"]:
         yield f"            restored from the result cache on {cache['restored']}: {cache['key']}"
+    for act in run.accepted:
+        yield f"  accepted  by {act['user']} on {act['host']}, {act['time']}, although {'; '.join(act['differed'])}"
     yield f"  code      {code_hash(run.code)[:16]}, of {files} files, {_now(run)}"
     if not settings and values:
         values = [f"{len(values)} values (--settings lists them)"]

@@ -120,13 +120,13 @@ class LanguageModelCaptionerConfig(CaptionerConfig):
 
 
 class SamplingConfig(Section):
-    temperature: float = Field(1.0, gt=0)
+    temperature: float = Field(1.0, ge=1e-6, le=1e6)
     """What the logits are divided by. Below 1, samples are closer to the captions of beam search."""
     top_k: int | None = Field(None, ge=1)
     """Draw from the top_k most probable words; null: from all."""
     top_p: float = Field(1.0, gt=0, le=1)
     """Draw from the fewest words that hold this share of the probability; 1: from all."""
-    seed: int = Field(0, ge=0)
+    seed: int = Field(0, ge=0, lt=2**32)
     """Seed of the samples. Those of an image depend on it and on the image's row, not on the other images."""
 
 
@@ -139,7 +139,7 @@ class DecodingConfig(Section):
     """Maximum number of words in a caption; the end token is not counted."""
     min_length: int = Field(1, ge=1)
     """Minimum number of words before the end token is allowed."""
-    length_penalty: float = Field(0.0, ge=0)
+    length_penalty: float = Field(0.0, ge=0, le=10)
     """Hypotheses are ranked by log-probability / length ** length_penalty; 0: no length normalisation."""
     block_ngram: int = Field(0, ge=0)
     """Size of the n-grams that may occur only once in a caption; 0: no blocking."""
@@ -172,7 +172,7 @@ class WeighingConfig(Section):
     tolerance: float = Field(0.0, ge=0)
     """How far below the best score the selected weight may lie. The largest such weight is selected: it
     gives captions of more different words, which differ more from image to image. 0: the weight of the best score."""
-    length_penalty: float = Field(0.0, ge=0)
+    length_penalty: float = Field(0.0, ge=0, le=10)
     """The likelihood term is log-probability / length ** length_penalty, as in a decoding. With the decoding's own
     length_penalty, weight 0 keeps the order of the decoding."""
     grid_steps: int = Field(20, ge=1)
@@ -205,7 +205,7 @@ class RerankSettings(StageSettings):
     """The settings of the stage ``rerank``. A chosen weight stands in its file, with what it was chosen with."""
 
     weight: float | None = Field(None, ge=0, le=1)
-    length_penalty: float = Field(1.0, ge=0)
+    length_penalty: float = Field(1.0, ge=0, le=10)
     """Of the likelihood; with a fixed weight only."""
 
     @classmethod

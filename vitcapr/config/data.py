@@ -107,7 +107,7 @@ class Flickr8kConfig(PhotographsConfig):
     """Path of the folder Flickr8k_text (official captions and splits), or of Kaggle's captions.txt."""
     splits: Literal["official", "random"] = "official"
     """official: 6,000 / 1,000 / 1,000 by the lists in the text folder; random: the same sizes, drawn with seed."""
-    seed: int = Field(0, ge=0)
+    seed: int = Field(0, ge=0, lt=2**32)
     """Seed of the random split."""
 
     def user_files(self) -> Iterator[tuple[str, Path]]:
@@ -130,7 +130,7 @@ class Flickr30kConfig(PhotographsConfig):
     splits: Literal["karpathy", "paper", "random", "whole"] = "karpathy"
     """karpathy: 29,000 / 1,014 / 1,000 from the files or the lists; paper: the same with one caption per image (the
     BLIP-2 report); random: the same sizes, drawn with seed; whole: all images in the test split, one caption each."""
-    seed: int = Field(0, ge=0)
+    seed: int = Field(0, ge=0, lt=2**32)
     """Seed of the random split."""
 
 
@@ -182,7 +182,7 @@ class TableConfig(PhotographsConfig):
     """Share of the validation split (hash and seeded)."""
     test: float = Field(0.1, ge=0, lt=0.5)
     """Share of the test split (hash and seeded)."""
-    seed: int = Field(0, ge=0)
+    seed: int = Field(0, ge=0, lt=2**32)
     """Seed of the hash and of the random sample."""
 
     @property
@@ -235,7 +235,7 @@ class PairsConfig(DatasetConfig):
     distractors. All true matches of the queries are among them."""
     distractors: list[Literal["validation", "train"]] = []
     """Splits that fill up the candidates after the test set, in this order; they hold no true match of a query."""
-    seed: int = Field(0, ge=0)
+    seed: int = Field(0, ge=0, lt=2**32)
     """Seed of all sampling."""
 
     def missing(self) -> list[str]:

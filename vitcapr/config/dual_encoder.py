@@ -250,7 +250,7 @@ class FinetuneSettings(StageSettings):
     """The settings of an untrained dual encoder and of its training."""
 
     finetuned: FinetunedDualEncoderConfig
-    seed: int = Field(0, ge=0)
+    seed: int = Field(0, ge=0, lt=2**32)
     """The seed of the fine-tuned dual encoder, or that of the experiment if the fine-tuned dual encoder sets none."""
     revision: str = "main"
     """Hub revision of the image tower's checkpoint."""

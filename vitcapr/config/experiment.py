@@ -81,7 +81,7 @@ class ExperimentConfig(Section):
 
     experiment: ExperimentName = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")
     """Name of the experiment; its results are under results/<experiment>/."""
-    seed: int = Field(0, ge=0)
+    seed: int = Field(0, ge=0, lt=2**32)
     """Seed of every training, unless a model sets one."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Device of all computation with torch; auto: the GPU if there is one."""

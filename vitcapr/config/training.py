@@ -17,7 +17,7 @@ Schedule = Literal["constant", "cosine", "linear"]
 class TrainedConfig(Section):
     """A model that is trained."""
 
-    seed: int | None = Field(None, ge=0)
+    seed: int | None = Field(None, ge=0, lt=2**32)
     """Seed of the initial weights and of the training; null: the seed of the experiment."""
 
     def seeded(self, experiment: int) -> tuple[Self, int]:
@@ -31,7 +31,7 @@ class TrainedConfig(Section):
 class TrainedSettings(StageSettings):
     """The settings of a stage that trains a model. Its only other field has the name of the wildcard of the model."""
 
-    seed: int = Field(0, ge=0)
+    seed: int = Field(0, ge=0, lt=2**32)
     """The seed of the model, or that of the experiment if the model sets none."""
 
     @classmethod
@@ -115,7 +115,7 @@ class CaptionerPhaseConfig(PhaseConfig):
     """self_critical maximises the CIDEr-D of sampled captions; use it in a late phase with a small learning rate."""
     samples: Annotated[int, Only("objective", "self_critical")] = Field(5, ge=2)
     """Captions sampled per image."""
-    temperature: Annotated[float, Only("objective", "self_critical")] = Field(1.0, gt=0)
+    temperature: Annotated[float, Only("objective", "self_critical")] = Field(1.0, ge=1e-6, le=1e6)
     """Sampling temperature. Below 1, samples are closer to the captions of beam search."""
 
 

@@ -14,6 +14,7 @@ _WRITTEN = {"true": True, "1": True, "false": False, "0": False}
 
 _TOKENS = (
     r"</?(?:s|start|end|bos|sos|eos|pad|unk|mask|cls|sep|\|\w+\|)>|\[(?:CLS|SEP|PAD|UNK|MASK)\]|\b(?:start|end)seq\b"
+    r"|[\u2581\u0120\u010a]|(?:^|\s)##\w+|\w@@(?=\s|$)|</w>|<0x[0-9A-F]{2}>"
 )
 _HTML = r"&(?:amp|lt|gt|quot|apos|nbsp|#\w+);|</?(?:a|b|br|div|em|i|p|span)\b[^>]*>"
 _MARK = f"(?i)(?:{_TOKENS}|{_HTML})"

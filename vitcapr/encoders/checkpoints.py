@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import yaml
 
 from vitcapr.encoders.kinds import (
+    ADAPTER,
     OPEN_CLIP_CONFIG,
     OPEN_CLIP_WEIGHTS,
     PROCESSORS,
@@ -69,7 +70,7 @@ def locate(source: str, revision: str) -> Checkpoint:
 
     try:
         fetch = partial(snapshot_download, source, revision=revision)
-        described = [MODEL_CARD, "config.json", OPEN_CLIP_CONFIG, *PROCESSORS, *TOKENIZER, *SENTENCE_MODULES]
+        described = [MODEL_CARD, "config.json", ADAPTER, OPEN_CLIP_CONFIG, *PROCESSORS, *TOKENIZER, *SENTENCE_MODULES]
         folder = fetch(allow_patterns=[*described, *WEIGHTS])
         if not (Path(folder) / "config.json").is_file():
             folder = fetch(allow_patterns=[OPEN_CLIP_WEIGHTS])
@@ -279,10 +280,49 @@ def open_tokenizer(folder: Path) -> Any:
 
     try:
         with quiet_loading():
-            return AutoTokenizer.from_pretrained(folder, **LOCAL)
+            tokenizer = AutoTokenizer.from_pretrained(folder, **LOCAL)
+            _add_stated_tokens(tokenizer, folder)
+            return tokenizer
+    except UserError:
+        raise
     except Exception as error:  # Each tokenizer class has its own way to say that its files do not do.
         what = f"the tokenizer cannot be opened: {str(error)[:120]}"
         raise UserError(what, where=folder, remedy="fetch the checkpoint again") from error
+
+
+def _add_stated_tokens(tokenizer: Any, folder: Path) -> None:
+    """Let a tokenizer add the first and the last token that its configuration states and transformers 5 leaves out.
+
+    Raises:
+        UserError: it cannot be made to add them.
+    """
+    path = folder / "tokenizer_config.json"
+    stated = read_json(path) if path.is_file() else {}
+    if not any(stated.get(f"add_{name}_token") is True for name in ("bos", "eos")):
+        return
+    text = tokenizer("a", add_special_tokens=False)["input_ids"]
+    begin, end, missing = list[int](), list[int](), False
+    ids = tokenizer("a")["input_ids"]
+    place = next((at for at in range(len(ids)) if text and ids[at : at + len(text)] == text), None)
+    if place is not None:
+        begin, end = ids[:place], ids[place + len(text) :]
+    for name, tokens, at in (("bos", begin, 0), ("eos", end, -1)):
+        identity = getattr(tokenizer, f"{name}_token_id")
+        if stated.get(f"add_{name}_token") is True and identity is not None and identity not in tokens[at:][:1]:
+            tokens.insert(0 if name == "bos" else len(tokens), identity)
+            missing = True
+    if not missing:
+        return
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if place is None or backend is None:
+        remedy = "save a tokenizer that adds them, or remove the statement"
+        raise UserError("add_bos_token or add_eos_token is stated, and not done", where=path, remedy=remedy)
+    from tokenizers.processors import TemplateProcessing
+
+    before, after = map(tokenizer.convert_ids_to_tokens, (begin, end))
+    known = dict(zip([*before, *after], [*begin, *end], strict=True))
+    template = " ".join([*before, "$A", *after])
+    backend.post_processor = TemplateProcessing(single=template, special_tokens=list(known.items()))
 
 
 def by_length(tokens: Sequence[Sequence[int]], batch: int) -> Iterator[list[int]]:

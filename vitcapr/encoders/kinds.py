@@ -40,6 +40,7 @@ T5 = ("t5", "mt5", "umt5")
 """Model types of encoders with a decoder; only the encoder is loaded."""
 _STAGES = {"depths", "hidden_sizes", "num_block_repeats", "layer_depths", "depth_multiplier"}
 _WITHOUT_CLS = ("siglip", "aimv2", "ijepa", "pixtral", "radio")
+ADAPTER = "adapter_config.json"
 WEIGHTS = ["model.safetensors", "model.safetensors.index.json", "model-*-of-*.safetensors"]
 PROCESSORS = ("preprocessor_config.json", "processor_config.json")
 """Files of the preprocessing of a checkpoint; the newer file has it under ``image_processor``."""
@@ -207,6 +208,9 @@ def weight_files(folder: Path) -> list[Path]:
     Raises:
         UserError: there are no safetensors.
     """
+    if (adapter := folder / ADAPTER).is_file():
+        what = "an adapter lies beside the weights and would change them"
+        raise UserError(what, where=adapter, remedy="merge it (merge_and_unload of peft) or take its files away")
     patterns = WEIGHTS if (folder / "config.json").is_file() else [OPEN_CLIP_WEIGHTS]
     weights = sorted({path for pattern in patterns for path in folder.glob(pattern)})
     if not any(path.suffix == ".safetensors" for path in weights):

@@ -77,6 +77,21 @@ def scored_system(report: Mapping[str, Any], table: pd.DataFrame) -> Scored:
     return Scored(report, dict(zip(table["image_id"], table["caption"], strict=True)), measures)
 
 
+def compared_measures(before: Measure, after: Measure, samples: int, seed: int) -> dict[str, Any]:
+    """Return the values of a score for two systems, and the tested difference after - before."""
+    values = {side: float(one.value) for side, one in (("before", before), ("after", after))}
+    difference = round(values["after"] - values["before"], _DECIMALS)
+    return {**values, "difference": difference, **_tested(before, after, samples, seed)}
+
+
+def _tested(before: Measure | None, after: Measure | None, samples: int, seed: int) -> dict[str, Any]:
+    if not samples or before is None or after is None:
+        return {"low": None, "high": None, "p_value": None, "verdict": NOT_TESTED}
+    tested = compare(after, before, samples, seed)
+    row = {key: round(getattr(tested, key), _DECIMALS) for key in ("low", "high", "p_value")}
+    return {**row, "verdict": verdict(row["low"], row["high"])}
+
+
 def claim_measures(claims: Iterable[Sequence[Claim]], kinds: Iterable[str] = ()) -> dict[str, Measure]:
     """Score the checked claims of each caption.
 
@@ -121,14 +136,9 @@ def compare_systems(before: Scored, after: Scored, samples: int, seed: int) -> d
         values = [system.report["metrics"].get(name, {}).get("value") for system in (before, after)]
         if None in values:
             continue
-        row: dict[str, Any] = {"before": values[0], "after": values[1]}
-        row["difference"] = round(values[1] - values[0], _DECIMALS)
-        row |= {"low": None, "high": None, "p_value": None, "verdict": NOT_TESTED}
-        if samples and name in before.measures and name in after.measures:
-            tested = compare(after.measures[name], before.measures[name], samples, seed)
-            row |= {key: round(getattr(tested, key), _DECIMALS) for key in ("low", "high", "p_value")}
-            row["verdict"] = verdict(row["low"], row["high"])
-        rows[name] = row
+        row = {"before": values[0], "after": values[1], "difference": round(values[1] - values[0], _DECIMALS)}
+        tested = before.measures.get(name), after.measures.get(name)
+        rows[name] = row | _tested(*tested, samples, seed)
     return {
         "dataset": before.report["dataset"],
         "split": before.report["split"],

@@ -68,7 +68,8 @@ def run_java(arguments: Sequence[str], given: str, output: str = "answer.txt") -
         source, answers, errors = folder / "given.txt", folder / "answer.txt", folder / "errors.txt"
         source.write_text(given, encoding="utf-8", newline="\n")
         with source.open("rb") as stdin, answers.open("wb") as stdout, errors.open("wb") as stderr:
-            command = [JAVA, "-Dfile.encoding=UTF-8", *arguments]
+            # By default, the machine's own warnings stand between the answers.
+            command = [JAVA, "-Xlog:disable", "-Xlog:all=warning:stderr", "-Dfile.encoding=UTF-8", *arguments]
             # Java reads file names by the locale: in C, it does not find a jar below /home/josé.
             locale = {**os.environ, "LC_ALL": "C.UTF-8"}
             process = subprocess.Popen(
@@ -91,7 +92,8 @@ def run_java(arguments: Sequence[str], given: str, output: str = "answer.txt") -
         answer = folder / output
         text = answer.read_text(encoding="utf-8", errors="replace") if answer.is_file() else ""
         lines = errors.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-        message = next((line for line in lines if not line.startswith("WARNING:")), "")  # Java warns as it starts.
+        # Java says first which options it has picked up, and warns as it starts.
+        message = next((line for line in lines if not line.startswith(("WARNING:", "Picked up "))), "")
         remedy = f"it said '{message[:200]}'" if message else "if it was only slow, try again on an idle machine"
         return JavaRun(text, problem, remedy)
 
@@ -114,9 +116,13 @@ def tokenize_all(
     English: in one call of the PTB tokenizer. Other languages: Chinese characters, and runs of other letters and digits
     (:func:`vitcapr.text.normalise.units_of`).
     """
-    flat = [*candidates, *(Caption(image, text) for image, texts in references.items() for text in texts)]
-    for caption in flat:
-        check_text(caption)
+    for candidate in candidates:
+        check_text(candidate)
+    # A blank reference counts as an empty one, as in COCO's evaluation.
+    given = [Caption(image, text if text.strip() else ".") for image, texts in references.items() for text in texts]
+    for reference in given:
+        check_text(reference)
+    flat = [*candidates, *given]
     texts = tokenize(flat) if language == ENGLISH else [" ".join(units_of(each.text)) for each in flat]
     tokens = iter(texts)
     words = [next(tokens) for _ in candidates]

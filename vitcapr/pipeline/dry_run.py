@@ -44,10 +44,11 @@ def planned_jobs(configfiles: Sequence[Path]) -> list[tuple[str, list[str]]]:
     with planned_dag(configfiles) as dag:
         needed = set(dag.needrun_jobs(exclude_finished=False))
         levels = ([job for job in level if job in needed and job.output] for level in dag.toposorted())
-        return [each for level in levels for each in sorted((_name(job), _reasons(dag, job)) for job in level)]
+        return [each for level in levels for each in sorted((job_name(job), _reasons(dag, job)) for job in level)]
 
 
-def _name(job: Any) -> str:
+def job_name(job: Any) -> str:
+    """Return the rule and the wildcards of a job, such as ``decode attention/beam/test``."""
     rule, wildcards = job.rule.name.removesuffix("_attentively"), list(job.wildcards_dict.values())
     return f"{rule} {'/'.join(wildcards[1:])}".strip()  # The first is the experiment, which all jobs share.
 

@@ -53,6 +53,15 @@ class CacheUse(TypedDict):
     restored: str | None
 
 
+class Accepted(TypedDict):
+    """Who accepted a stale result as it is, where and when, and what differed from the job that made it."""
+
+    user: str
+    host: str
+    time: str
+    differed: list[str]
+
+
 class Run(BaseModel):
     """The record of one finished job.
 
@@ -62,6 +71,7 @@ class Run(BaseModel):
         files: the digests of the user's files, by their keys in the settings.
         names: the names of the inputs that have names, by their parameters.
         inputs, outputs: by the paths of the files.
+        accepted: what a person has accepted; code, settings and digests are then those of the last acceptance.
     """
 
     model_config = ConfigDict(frozen=True, strict=True)
@@ -78,6 +88,7 @@ class Run(BaseModel):
     outputs: dict[str, FileFacts]
     made: Made
     result_cache: CacheUse | None
+    accepted: list[Accepted] = []
 
     @property
     def name(self) -> str:

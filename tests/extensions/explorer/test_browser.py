@@ -166,6 +166,28 @@ def test_filter_by_numbers_and_link_to_it(page: Page) -> None:
     page.shows(*shown)
 
 
+def test_a_histogram_counts_the_images_that_the_other_filters_leave(page: Page) -> None:
+    """Six images; CIDEr of beam is 25 to 400. Equal heights are equal counts, and an axis says how many."""
+    bars = """
+        const canvas = document.querySelector(".histogram"), { width, height } = canvas;
+        const copy = Object.assign(document.createElement("canvas"), { width, height });
+        const brush = copy.getContext("2d", { willReadFrequently: true });
+        brush.drawImage(canvas, 0, 0);
+        return [...Array(40).keys()].map((bar) => [...Array(height).keys()].filter(
+            (y) => brush.getImageData((bar + 0.5) * width / 40, y, 1, 1).data[3]).length);
+    """
+    page.run("explorer.refine({ conditions: [{ name: 'attention, beam:cider', low: null, high: null }] })")
+    page.until(lambda: page.one(".axis").text.split("\n")[0] == "25.00")
+    assert page.one(".axis").text.splitlines() == ["25.00", "highest bar: 1 of 6 images", "400.00"]
+    heights = page.run(bars)
+    assert (sum(map(bool, heights)), len(set(heights))) == (6, 2)
+    page.run("explorer.refine({ words: 'wat' })")
+    page.until(lambda: "of 2 images" in page.one(".axis").text)
+    assert sum(map(bool, page.run(bars))) == 2
+    page.run("explorer.refine({ words: '', conditions: [{ name: 'attention, beam:cider', low: 300, high: null }] })")
+    page.until(lambda: "of 6 images" in page.one(".axis").text)
+
+
 def test_sort_by_a_score_and_by_the_difference_of_two_systems(page: Page) -> None:
     page.choose("Sort by", "attention, beam:cider")
     page.shows("i4", "i3", "i0", "i1", "i2", IDS[5])

@@ -170,6 +170,8 @@ def test_the_gains_of_peng_are_computed_from_the_validation_split() -> None:
         ["I(text; match) over before training", "28.3 %", "+20.0 %"],
         ["I(image; match) over before training", "31.5 %", "-"],
     ]
+    zeros = built(system("fine_tuned", dict.fromkeys([*recalls, *information], 0.0), split="validation"))
+    assert {one[-1] for one in lines(gains(read_published("bert-vit"), zeros), "gain", "paper", "this build")} == {"-"}
 
 
 CHANGED = ("system", "I→T R@1", "I→T median rank")

@@ -187,7 +187,8 @@ def gains(published: Published, builds: Sequence[BuildRow]) -> Table:
         at = COLUMNS[metric].label.split()[-1]
         lines.append(row(f"{at} over DeViSE", f"{printed} %", "abstract", _signed(points, "points")))
     for metric, printed in published.gains["of_information"].items():
-        share = 100 * (mean("fine_tuned", metric) / mean("fine_tuned", metric, variant=BEFORE_TRAINING) - 1)
+        before = mean("fine_tuned", metric, variant=BEFORE_TRAINING)
+        share = 100 * (mean("fine_tuned", metric) / before - 1) if before else np.nan
         label = f"{COLUMNS[metric].label} over before training"
         lines.append(row(label, f"{printed} %", "section 2.3", _signed(share, "%")))
     return Table(

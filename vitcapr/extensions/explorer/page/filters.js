@@ -176,6 +176,7 @@ const conditionBlock = (name, number) => {
     role: "img",
     "aria-label": `Histogram of ${title}; drag to choose a range`,
   });
+  const axis = make("p", { class: "axis" });
   const remove = () =>
     explorer.refine({ conditions: explorer.state.conditions.filter((_, place) => place !== number) });
   const block = make(
@@ -183,7 +184,7 @@ const conditionBlock = (name, number) => {
     {},
     make("legend", {}, column ? [column.label, make("small", {}, ` ${column.group}`)] : "not in this explorer"),
     make("button", { class: "remove", "aria-label": `Remove ${title}`, click: remove }, "×"),
-    column ? bars : null,
+    column ? [bars, axis] : null,
     explorer.minusMenu(name, (other) => change({ name: other, low: null, high: null }), `Minus, ${title}`),
     make("div", { class: "bounds" }, low, "–", high),
   );
@@ -194,11 +195,16 @@ const conditionBlock = (name, number) => {
   block.follow = (condition) => {
     if (document.activeElement !== low) low.value = condition.low ?? "";
     if (document.activeElement !== high) high.value = condition.high ?? "";
-    if (column) drawBars(bars, values, least, most, condition);
+    if (!column) return;
+    const others = explorer.fitting(number).map((image) => column.values[image]).filter((value) => value !== null);
+    const tallest = drawBars(bars, others, least, most, condition);
+    const ends = [least, most].map((value) => make("span", {}, Number.isFinite(value) ? explorer.shown(value, column.places) : ""));
+    axis.replaceChildren(ends[0], make("span", {}, `highest bar: ${explorer.shown(tallest)} of ${explorer.shown(others.length)} images`), ends[1]);
   };
   return block;
 };
 
+/** Draw the images that fit all other filters; equal heights are equal counts. Returns the count of the highest bar. */
 const drawBars = (canvas, values, least, most, { low, high }) => {
   const counts = new Array(BARS).fill(0);
   const width = (most - least) / BARS || 1;
@@ -212,9 +218,10 @@ const drawBars = (canvas, values, least, most, { low, high }) => {
     const [from, to] = [least + bar * width, least + (bar + 1) * width];
     const inside = (low === null || to > low || bar === BARS - 1) && (high === null || from <= high);
     brush.fillStyle = style.getPropertyValue(inside ? "--accent" : "--line");
-    const height = count ? Math.max(2, Math.sqrt(count / tallest) * canvas.height) : 0;
+    const height = count ? Math.max(1, (count / tallest) * canvas.height) : 0;
     brush.fillRect(bar * each + 1, canvas.height - height, each - 2, height);
   });
+  return tallest;
 };
 
 const dragRange = (canvas, least, most, choose) => {

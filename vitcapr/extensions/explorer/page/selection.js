@@ -34,15 +34,7 @@ explorer.selection = () => {
   }
   const key = JSON.stringify([words, where, conditions, sort, down, lasso, stars, hidden]);
   if (key === last.key) return last.found;
-  const terms = explorer.terms(words);
-  const found = [];
-  for (let number = 0; number < explorer.data.images.ids.length; number++)
-    if (
-      explorer.lasso.has(number) &&
-      conditions.every((condition) => meets(condition, number)) &&
-      hasTerms(terms, where, number)
-    )
-      found.push(number);
+  const found = fitting();
   const column = explorer.column(sort);
   if (column) {
     const { values } = column;
@@ -55,6 +47,19 @@ explorer.selection = () => {
   last = { key, found };
   return found;
 };
+
+/** The numbers of the images that fit all filters but the condition at a place. */
+const fitting = (but = -1) => {
+  const { words, where, conditions } = explorer.state;
+  const [terms, others] = [explorer.terms(words), conditions.filter((_, place) => place !== but)];
+  return [...explorer.data.images.ids.keys()].filter(
+    (number) =>
+      explorer.lasso.has(number) &&
+      others.every((condition) => meets(condition, number)) &&
+      hasTerms(terms, where, number),
+  );
+};
+explorer.fitting = fitting;
 
 const meets = ({ name, low, high }, number) => {
   const column = explorer.column(name);
