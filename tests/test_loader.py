@@ -1,4 +1,4 @@
-"""The metric, the captioner and the backbone reader of docs/adding-a-part.md work as those of the package do."""
+"""The metric, the captioner and the backbone reader of docs/extend.md work as those of the package do."""
 
 import importlib.metadata
 import json
@@ -13,6 +13,7 @@ from safetensors.numpy import save_file
 from tests.data_sets import write_noise
 from tests.docs.blocks import blocks_of
 from tests.forks import SNAKEMAKE, Forks
+from vitcapr.config.objective import read_loss
 from vitcapr.errors import UserError
 from vitcapr.loader import GROUP, LOCAL, _found, parts
 from vitcapr.pipeline import code as hashing
@@ -23,9 +24,9 @@ LIBRARIES = """
 torch torch._dynamo transformers.models.blip_2.modeling_blip_2 matplotlib.backends.backend_pdf pandas pyarrow.parquet
 scipy.stats PIL.Image zarr safetensors.torch pydantic typer rich
 """
-EXAMPLES = ("exact_match", "gru", "means")
-"""The plugins that docs/adding-a-part.md shows; a script of a figure follows."""
-BLOCKS = list(blocks_of(REPOSITORY / "docs/adding-a-part.md"))
+EXAMPLES = ("losses/dcl", "exact_match", "stages/count_lengths", "gru", "means")
+"""The plugins that docs/extend.md shows; a script of a figure follows."""
+BLOCKS = list(blocks_of(REPOSITORY / "docs/extend.md"))
 RULE = next(block.text for block in BLOCKS if block.text.startswith("rule lengths:"))
 CONFIG = """
 experiment: mine
@@ -34,19 +35,23 @@ text: {vocabulary: {min_count: 1}}
 backbones: {means: {source: colours, kind: means, dtype: float32}}
 captioners: {mine: {backbone: means, architecture: gru, layers: 2, training: {phases: {epochs: 1}}}}
 metrics: {caption: [bleu, exact_match], bootstrap_samples: 10}
+retrievers: {pairs: {backbone: means, training: {phases: {epochs: 1, objective: {kind: dcl, weight: 0.5}}}}}
 figures: none
-run: {captioners: [mine]}
+run: {captioners: [mine], retrievers: [pairs]}
 """
 
 
 @pytest.fixture
 def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "plugins").mkdir()
-    shown = [block.text for block in BLOCKS if block.language == "python"][:4]
+    for kind in ("losses", "stages"):
+        (tmp_path / "plugins" / kind).mkdir(parents=True)
+    shown = [block.text for block in BLOCKS if block.language == "python"][:6]
     for name, text in zip([*(f"plugins/{name}" for name in EXAMPLES), "lengths"], shown, strict=True):
         (tmp_path / f"{name}.py").write_text(text)
     labels = next(block.text for block in BLOCKS if block.text.startswith("scores: {exact_m"))
     (tmp_path / "plugins" / "labels.yaml").write_text(labels)
+    rules = next(block.text for block in BLOCKS if block.text.startswith("use rule cpu_job"))
+    (tmp_path / "plugins" / "rules.smk").write_text(rules)
     (tmp_path / "plugins" / "_counting.py").touch()
     with (tmp_path / "plugins" / "exact_match.py").open("a") as metric:
         metric.write("\nfrom . import _counting\n")
@@ -90,7 +95,10 @@ def test_they_work_as_a_user_runs_them(study: Path) -> None:
     (study / "mine/mine.yaml").write_text(CONFIG)
     with (study / "mine/Snakefile").open("a") as rules:
         rules.write(f"\n\n{RULE}")
-    run("snakemake", "all", "lengths", "--cores", "1", "--configfile", "mine.yaml")
+    counts = "results/mine/lengths/mine/beam/test/counts.json"
+    run("snakemake", "all", "lengths", counts, "--cores", "1", "--configfile", "mine.yaml")
+    assert sum(json.loads((study / "mine" / counts).read_text()).values()) == 2
+    assert "count_lengths" in run("vitcapr", "why", counts)
     assert (study / "mine/results/mine/figures/lengths.png").stat().st_size
     assert "exact match" in run("vitcapr", "table", "--markdown", "results/mine/summary.csv")
     run("vitcapr", "caption", "photographs/3.png", "--captioner", "results/mine/captioners/mine")
@@ -116,6 +124,11 @@ def test_the_code_of_a_job_counts_the_plugins_that_it_uses() -> None:
         ("decode", {"metrics": {"caption": ["bleu"]}}, set()),
         ("train_captioner", {"captioner": {"architecture": "gru"}}, {"plugins/gru.py"}),
         ("train_captioner", {"captioner": {"architecture": "baseline"}}, set()),
+        (
+            "train_retriever",
+            {"retriever": {"training": {"phases": [{"objective": {"kind": "dcl", "weight": 1.0}}]}}},
+            {"plugins/losses/dcl.py"},
+        ),
         ("extract", {"backbone": {"kind": "means"}}, {"plugins/means.py"}),
         ("extract", {"backbone": {"kind": "auto", "source": "means"}}, set()),
     ):
@@ -179,10 +192,17 @@ def test_an_entry_point_is_a_plugin(study: Path, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
-    [("METRIC = (", "SyntaxError"), ("METRIC = 1\nimport nothing_here", "No module named 'nothing_here'")],
+    ("file", "text", "message"),
+    [
+        ("wrong.py", "LOSS = (", "SyntaxError"),
+        ("wrong.py", "LOSS = 1\nimport nothing_here", "No module named 'nothing_here'"),
+        ("losses/wrong.py", "", "has no attribute 'LOSS'"),
+        ("wrong.py", "LOSS = 1", "must be a subclass of vitcapr.config.objective.Loss"),
+        ("losses/exact_match.py", "LOSS = 1", "it must be one of"),
+        ("losses/sigmoid.py", "LOSS = 1", "two parts are the loss 'sigmoid'"),
+    ],
 )
-def test_a_wrong_file_is_one_line(study: Path, text: str, message: str) -> None:
-    (study / "plugins" / "wrong.py").write_text(text)
-    with pytest.raises(UserError, match=message):
-        parts("METRIC")["wrong"].load()
+def test_a_wrong_file_is_one_line(study: Path, file: str, text: str, message: str) -> None:
+    (study / "plugins" / file).write_text(text)
+    with pytest.raises((UserError, ValueError), match=message):
+        read_loss("wrong")

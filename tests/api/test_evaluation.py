@@ -173,6 +173,29 @@ def test_a_mistake_is_one_line(captions: Any, references: Any, message: str, tmp
     assert "\n" not in str(caught.value)
 
 
+def test_references_in_other_forms_and_that_do_not_count(tmp_path: Path) -> None:
+    rows = [(image, text) for image, texts in REFERENCES.items() for text in texts]
+    objects = [{"image_id": image, "caption": text} for image, text in rows]
+    odd = [
+        {"image_id": 7, "caption": "Severe.", "is_rejected": True},
+        {**objects[0], "caption": "x", "is_precanned": True},
+    ]
+    contents = {
+        "lists.json": json.dumps({str(image): texts for image, texts in REFERENCES.items()}),
+        "lines.jsonl": "\n".join(map(json.dumps, objects)),
+        "list.json": json.dumps(objects),
+        "table.tsv": "image_id\tcaption\n" + "\n".join(f"{image}\t{text.strip()}" for image, text in rows),
+        "marked.json": json.dumps({"annotations": [*objects, *odd]}),
+    }
+    plain = vitcapr.evaluate(CAPTIONS, REFERENCES, metrics=["bleu"], samples=0)
+    for name, content in contents.items():
+        (tmp_path / name).write_text(content)
+        captions = {**CAPTIONS, 7: "a dog"} if name == "marked.json" else CAPTIONS
+        scored = vitcapr.evaluate(captions, tmp_path / name, metrics=["bleu"], samples=0)
+        assert scored.scores.equals(plain.scores), name
+        assert any("1 images are not scored" in remark for remark in scored.remarks) == (name == "marked.json")
+
+
 def test_one_id_of_two_images_is_refused(tmp_path: Path) -> None:
     category = {"categories": [{"id": 1, "name": "dog"}], "annotations": [{"image_id": 139, "category_id": 1}]}
     for name in ("train", "val"):
@@ -266,6 +289,7 @@ def test_references_as_captions_are_noticed() -> None:
         (np.ones((2, 2)), np.ones((2, 2)), {"image_of_text": [0, 2]}, "belongs to image 2; the images are 0 to 1"),
         (np.ones((2, 2)), np.ones((2, 2)), {"image_of_text": [0.0, 1.0]}, "give 2 whole numbers"),
         (np.ones((2, 2)), np.ones((2, 2)), {"image_of_text": [0, 0]}, "an image has no caption"),
+        (np.ma.masked_less(np.eye(2), 1), np.eye(2), {}, "the image embeddings are a masked array"),
         ("absent.npy", np.ones((2, 2)), {}, "no such file"),
         ([[1, 0], [1]], np.ones((2, 2)), {}, "not numbers: .*the image embeddings"),
         (np.ones((2, 2)), np.ones((2, 2)), {"captions_per_image": 0}, "2 texts are not 0 for each of 2 images"),

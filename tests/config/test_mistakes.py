@@ -139,7 +139,7 @@ WITHOUT_EFFECT = {
     PHASE % "schedule: constant, final_fraction: 0": "final_fraction needs schedule cosine or linear, not constant",
     PAIR_PHASE % "step_epochs: 2": "step_epochs needs schedule step, not cosine",
     PHASE % "batch_pairs: 8, batch_images: 4": "batch_images needs batch_pairs null",
-    PAIR_PHASE % "margin: 0.2": "margin needs objective max_hinge or hinge_rank",
+    PAIR_PHASE % "objective: {kind: sigmoid, margin: 0.2}": "'margin' is not a key of this loss; it has kind",
     PAIR_PHASE % "batch_pairs: 8, captions_per_image: 4": "captions_per_image needs batch_pairs null",
     RETRIEVER % "image: {standardise: true}": "standardise needs pool cls",
     RETRIEVER % "image: {head: mlp, depth: 2}": "depth needs head residual",

@@ -66,13 +66,14 @@ TAKEN_AS_DEFINED = {
 }
 """Definitions that a block of YAML takes for granted."""
 STANDS_FOR = {
-    ("docs/adding-a-part.md", 0): ("exact_match", "rouge_l"),
-    ("docs/adding-a-part.md", 1): ("architecture: gru, layers: 2", "architecture: baseline"),
-    ("docs/adding-a-part.md", 2): ("kind: means", "kind: vit"),
+    ("docs/extend.md", 0): ("kind: dcl, weight: 0.5", "kind: max_hinge, margin: 0.1"),
+    ("docs/extend.md", 1): ("exact_match", "rouge_l"),
+    ("docs/extend.md", 2): ("architecture: gru, layers: 2", "architecture: baseline"),
+    ("docs/extend.md", 3): ("kind: means", "kind: vit"),
 }
 """What a page adds, and what exists."""
 BEFORE = {
-    "docs/adding-a-part.md": "from vitcapr.config.data import *",
+    "docs/extend.md": "from vitcapr.config.data import *",
     "docs/architecture.md": "from vitcapr.stages.decode import *",
 }
 """What the Python of a page takes for granted."""
@@ -271,7 +272,7 @@ def test_python(page: str, tmp_path: Path) -> None:
 
 def check_imports(tree: ast.Module, page: str) -> None:
     own = {
-        "docs/adding-a-part.md": "vitcapr.report.figures.lengths",
+        "docs/extend.md": "vitcapr.report.figures.lengths",
     }
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module != own.get(page):
@@ -309,14 +310,14 @@ def annotations(function: ast.FunctionDef) -> dict[str, str]:
 
 
 def test_what_the_pages_add_does_what_they_say(tmp_path: Path) -> None:
-    metric = run_block("docs/adding-a-part.md", "METRIC")
+    metric = run_block("docs/extend.md", "METRIC")
     captions = TokenisedCaptions(["a dog", "a cat", "a man"], {"1": ["a dog", "dogs"], "2": ["cats"], "3": ["a man"]})
     assert metric.measure(captions)["exact_match"].value == pytest.approx(2 / 3)
-    figure = run_block("docs/adding-a-part.md", "caption_lengths_histogram")([2, 2, 4])
+    figure = run_block("docs/extend.md", "caption_lengths_histogram")([2, 2, 4])
     assert [bar.get_height() for bar in figure.axes[0].patches] == [0, 0, 2, 0, 1]
     table = tmp_path / "captions.tsv"
     table.write_text("a.jpg\ttrain\tA dog.\nbroken\nb.jpg\ttest\tA cat.\n", encoding="utf-8")
-    listing = run_block("docs/adding-a-part.md", "list_images")(None, ["a.jpg"], table=str(table))
+    listing = run_block("docs/extend.md", "list_images")(None, ["a.jpg"], table=str(table))
     assert listing.images["path"].fillna("").tolist() == ["a.jpg", ""]
     assert listing.images["split"].tolist() == ["train", "test"]
     assert listing.captions["text"].tolist() == ["A dog.", "A cat."]

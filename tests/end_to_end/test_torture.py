@@ -31,6 +31,7 @@ def test_a_sample_of_the_campaign_ends_well(project: Path, tmp_path: Path) -> No
     faults.close_the_output(project, tally)
     for job in jobs:
         kills.kill_and_finish(job, box, draw, tally)
+        kills.run_twice(job, box, draw, tally)
         faults.suffer_and_finish(job, box, ("an error once", {"fault_at": draw.randrange(1, 20), "errno": 28}), tally)
     for new in grown(VALUES, ROUNDS, 0):
         artefacts.read_damaged(draw.choice(jobs), box, new, draw, tally, by_hand=True)
@@ -81,6 +82,7 @@ def attacks(project: Path, jobs: list[Job], first: int) -> list[Attack]:
         lambda box, draw, tally: foreign.pull_hostile(project, box, draw.choice(values), draw, tally),
         layouts.read_layout,
         lambda box, draw, tally: kills.kill_among_writers(draw.choice(stores), box, draw, tally),
+        lambda box, draw, tally: kills.run_twice(draw.choice(quick), box, draw, tally),
         foreign.import_corrected,
         lambda box, draw, tally: foreign.pull_over(project, box, draw, tally),
         lambda box, draw, tally: foreign.extract_beside_damaged(

@@ -232,12 +232,14 @@ def test_a_job_has_one_owner(toys: Toys, monkeypatch: pytest.MonkeyPatch, capsys
     os.waitpid(child, 0)
     toys.run(0.25)
     monkeypatch.setenv("SLURM_JOB_ID", "7")
-    monkeypatch.setenv("SLURM_RESTART_COUNT", "1")
+    monkeypatch.setattr(owner, "_EMPTY_SECONDS", 0.2)
+    lock.touch()  # A process was killed between two operations.
+    toys.run(0.125)
     lock.write_text("a process of another machine")
-    lock.with_suffix(".owner").write_text("Slurm job 7, start 0, process 1 on elsewhere")
+    lock.with_suffix(".owner").write_text("Slurm job 7, process 1 on elsewhere")
     toys.run(0.5)
-    assert toys.trainings == 2
-    assert "waiting" not in capsys.readouterr().err
+    assert toys.trainings == 3
+    assert capsys.readouterr().err.count("waiting") == 1
     assert not lock.exists()
 
 

@@ -67,7 +67,7 @@ THREADS = {
     **dict.fromkeys(("embed", "feature_statistics", "tune_reranking", "rerank", "score_retrieval"), 1),
 }
 """As many on Slurm as without: another number may add up in another order."""
-OF_ITS_RUN = {"logs", "benchmarks", "runs", "gpu.csv", "gpu", "checksums", "index.html"}
+OF_ITS_RUN = {".digests.json", "logs", "benchmarks", "runs", "gpu.csv", "gpu", "checksums", "index.html"}
 """What says when, where, how and at what cost a file was made; and the figure of GPU use, of a cluster alone."""
 # Slurm's plugin looks at its jobs ten seconds later each time that none has ended; here it looks every two.
 HEAD = """
@@ -95,10 +95,10 @@ def project(folder: Path, like: Path = REPOSITORY) -> Path:
 CHANGES = {
     # The state is saved so often that a kill comes between two steps.
     "vitcapr/training/loop.py": ("_SAVE_STEPS = 200", "_SAVE_STEPS = 5"),
-    # Slurm starts a job again on a machine of another generation.
+    # Slurm starts a job again on a machine of another generation, while there is this file.
     "vitcapr/encoders/precision.py": (
         "else cpu_has_bfloat16()",
-        'else __import__("os").environ.get("SLURM_RESTART_COUNT", "0") == "0"',
+        'else not Path("older").exists()',
     ),
     # The first attempt has too little memory.
     "rules/text.smk": ("**stages.vocabulary(),", "**stages.vocabulary(),\n    resources:\n        **growing(60, 300),"),
@@ -232,6 +232,7 @@ class Story:
             with Run(self.folder, *site) as run:
                 self._until = run.until
                 self._until(lambda: all("waiting for its end" in self.watch.log(log) for log in LOGS.values()))
+                (self.folder / "older").unlink()
                 for process in held.values():
                     process.resume()
                 self._reach_a_time_limit()
@@ -258,6 +259,7 @@ class Story:
         """A job of a higher partition takes all GPUs. Slurm waits two minutes before it starts the others again."""
         cluster.ask("scontrol", "update", "PartitionName=gpu-l40s", f"GraceTime={grace}")
         self._hold_trainings(*TRAINED)
+        (self.folder / "older").touch()
         self.preempted = {kind: self.watch.running(f"train_{kind}") for kind in TRAINED}
         urgent = ("--partition=urgent", "--gpus=4", "--mem=100", "--comment=urgent", "--output=/dev/null")
         cluster.ask("sbatch", *urgent, "--wrap=sleep 1")
@@ -406,7 +408,7 @@ def test_jobs_that_outlive_snakemake_finish_their_work(story: Story) -> None:
     for kind, job in story.alive.items():
         log = story.watch.log(LOGS[kind])
         assert story.watch.jobs[job]["JobState"] == "COMPLETED"
-        assert f"Slurm job {job}, start" in log
+        assert f"Slurm job {job}, process" in log
         assert "finished meanwhile by" in log
 
 

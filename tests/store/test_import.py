@@ -1,4 +1,5 @@
 import json
+import pickle
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -78,7 +79,14 @@ def test_grids_take_the_order_of_the_data_set(tmp_path: Path, data: Path, name: 
     with open_features(sealed) as store:
         assert store.image_ids == ["a.jpg", "b.jpg", "c.jpg"]
         assert store.grid == (2, 3)
-        np.testing.assert_array_equal(store["patches"][:], GRIDS.reshape(3, 6, 4)[[1, 0, 2]])
+        array, expected = store["patches"], GRIDS.reshape(3, 6, 4)[[1, 0, 2]]
+        np.testing.assert_array_equal(array[:], expected)
+        for key in ([True, False, True], (1, [0, 2]), (slice(1, 3), [0, 2]), ([2, 0], 1), ([1, 2], ..., 0)):
+            np.testing.assert_array_equal(array[key], expected[key])
+        for key in (([1, 2], [0, 1]), True, ([1, 2], True)):
+            with pytest.raises(IndexError):
+                array[key]
+        np.testing.assert_array_equal(pickle.loads(pickle.dumps(array))[1], expected[1])  # noqa: S301
         assert store.attributes["weights_sha256"] is None
         assert store.attributes["imported"]["kind"] in name or name in ("folder",)
     assert "imported.kind" in run_features("info", sealed)

@@ -8,8 +8,11 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 from tests.torture.runs import attempt
 from tests.torture.sandbox import Job, files_below, leftovers, link
@@ -77,6 +80,17 @@ def kill_among_writers(job: Job, box: Path, draw: random.Random, tally: Tally) -
     shutil.rmtree(box)
 
 
+def run_twice(job: Job, box: Path, draw: random.Random, tally: Tally) -> None:
+    """Two runs make the same result at once, and one of them may be killed; afterwards a third finds or finishes it."""
+    job.sandbox(box)
+    kill = {"kill_at": draw.randrange(1, 60)} if draw.random() < 0.5 else {}
+    run = attempt(box, job.arguments, beside=[job.arguments], **kill)
+    end = attempt(box, job.arguments)
+    problem = run.end if run.hung or run.traced or (run.code and not run.killed) else end.end if end.code else None
+    tally.add("kills, of one of two runs" if kill else "runs, two at once", job.name, problem or job.damage(box))
+    shutil.rmtree(box)
+
+
 TARGETS = (
     "results/tiny/captions/attention/greedy/test/captions.json",
     "results/tiny/text/word_vectors/glove/word_vectors.npz",
@@ -109,6 +123,9 @@ def kill_snakemake(project: Path, box: Path, draw: random.Random, tally: Tally) 
     )
     time.sleep(draw.uniform(2, 15))
     died = run.poll() is None
+    begun = (
+        [job for job in psutil.Process(run.pid).children(recursive=True) if "stage" in job.cmdline()] if died else []
+    )
     if died and how in ("its whole group", "Ctrl-C"):
         os.killpg(run.pid, signal.SIGINT if how == "Ctrl-C" else signal.SIGKILL)
     elif died:
@@ -119,6 +136,7 @@ def kill_snakemake(project: Path, box: Path, draw: random.Random, tally: Tally) 
     except subprocess.TimeoutExpired:
         os.killpg(run.pid, signal.SIGKILL)
         problem = "Snakemake does not end"
+    alive = any(is_alive(job) for job in begun)
     subprocess.run([*command, "--unlock"], cwd=box, capture_output=True, check=False)
     finishing = [*command, "--cores", "2", "--rerun-incomplete", "--", *targets]
     again = subprocess.run(finishing, cwd=box, capture_output=True, text=True, check=False)
@@ -130,4 +148,11 @@ def kill_snakemake(project: Path, box: Path, draw: random.Random, tally: Tally) 
         if not same and not {"runs", "logs", "benchmarks"} & set(name.parts):
             problem = problem or f"{name} is missing or has other bytes"
     tally.add("kills, of Snakemake", how, problem, int(died))
+    tally.add("kills, of Snakemake whose jobs live on", how, None, int(alive))
     shutil.rmtree(box)
+
+
+def is_alive(process: psutil.Process) -> bool:
+    with suppress(psutil.Error):
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    return False

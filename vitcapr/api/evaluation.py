@@ -10,10 +10,22 @@ from typing import Any
 import pandas as pd
 
 from vitcapr.config.report import FOR_ENGLISH
+from vitcapr.data.archive import Rejected
 from vitcapr.data.marks import marks_remark
+from vitcapr.data.rows import Columns, captions_of, read_rows
+from vitcapr.data.table import USUAL
 from vitcapr.errors import UserError
-from vitcapr.formats.captions import CocoCaption, read_coco_references, read_instances, read_results
+from vitcapr.files import read_json
+from vitcapr.formats.captions import (
+    ENTRY_MARKS,
+    CocoCaption,
+    not_counted,
+    read_coco_references,
+    read_instances,
+    read_results,
+)
 from vitcapr.formats.identity import match_images
+from vitcapr.formats.records import reading
 from vitcapr.formats.scores import Score
 from vitcapr.metrics.base import ENGLISH, ORACLE, is_oracle, one_line
 from vitcapr.metrics.comparison import compare_systems, scored_system
@@ -26,7 +38,8 @@ Captions = Any
 """A results file of COCO; or the caption of each image by its id, as a mapping or a series of pandas. A list of one
 caption is this caption."""
 References = Any
-"""An annotations file of COCO; or the references of each image by its id. A text is one reference."""
+"""An annotations file of COCO, a JSON object of lists by image, or a table that ``data.table`` reads; or the
+references of each image by its id. A text is one reference."""
 _MOST_SAMPLES = 1_000_000
 
 
@@ -96,6 +109,11 @@ def evaluate(
     objects = read_instances([Path(file) for file in files])
     texts, files_of_images = read_references(references)
     written = read_captions(captions, texts, files_of_images, "the captions")
+    uncounted = {image for image, of_image in texts.items() if not of_image and isinstance(references, str | Path)}
+    written = {image: one for image, one in written.items() if image not in uncounted}
+    if not written:
+        raise UserError("no image of the captions has a reference that counts", remedy="give other references")
+    texts = {image: of_image for image, of_image in texts.items() if image not in uncounted}
     scored_texts = {image: texts[image] for image in texts if image in written}
     name = Path(references).stem if isinstance(references, str | Path) else "references"
 
@@ -117,7 +135,9 @@ def evaluate(
     report, per_image = score(written)
     differences, other = None, dict[str, CocoCaption]()
     if against is not None:
-        other = read_captions(against, texts, files_of_images, "the other captions")
+        known = {**texts, **{image: [] for image in uncounted}}
+        other = read_captions(against, known, files_of_images, "the other captions")
+        other = {image: one for image, one in other.items() if image not in uncounted}
         if other.keys() != written.keys():
             image = min(other.keys() ^ written.keys())
             what = "the two systems captioned different images"
@@ -135,6 +155,8 @@ def evaluate(
         }.items()
         if (remark := marks_remark(each))
     ]
+    if uncounted:
+        remarks.append(f"{len(uncounted)} images are not scored: their file says that no reference of them counts")
     remarks += _unknown_words([one.caption for one in written.values()], [*chain(*texts.values())], language)
     copies = sum(one.caption in texts[image] for image, one in written.items())
     if copies > len(written) / 2:
@@ -207,10 +229,34 @@ def read_captions(
 def read_references(references: References) -> tuple[dict[str, list[str]], dict[str, str]]:
     """Return references by image id, without line breaks, and the file name of each image id."""
     if isinstance(references, str | Path):
-        by_image, files = read_coco_references(Path(references))
+        by_image, files = _read_reference_file(Path(references))
     else:
         by_image, files = _texts_by_image(references, "the references"), {}
     return {image: [one_line(text) for text in texts] for image, texts in by_image.items()}, files
+
+
+def _read_reference_file(path: Path) -> tuple[dict[str, list[str]], dict[str, str]]:
+    """Read annotations of COCO, a JSON object of lists by image, or a table in a form of ``data.table.captions``."""
+    if path.suffix.lower() == ".json":
+        with reading(path, "references", "write JSON"):
+            content = read_json(path)
+        if isinstance(content, dict) and not {"annotations", "images", "categories"} & content.keys():
+            return _texts_by_image(content, str(path)), {}
+        if isinstance(content, dict):
+            return read_coco_references(path)
+    rejected: Rejected = []
+    names = {"image": ("image_id", *USUAL["image"]), "caption": ("references", *USUAL["caption"])}
+    columns = Columns({**names, **{mark: (mark,) for mark in ENTRY_MARKS}}, tuple(names))
+    by_image: dict[str, list[str]] = {}
+    for row in read_rows(path, columns, rejected, key="the references"):
+        if not row.name("image"):
+            rejected.append((row.place, "row without an image"))
+        texts = captions_of(row.cells.get("caption"), row.place, rejected)
+        by_image.setdefault(row.name("image"), []).extend([] if not_counted(row.cells) else texts)
+    if rejected:
+        what = f"{len(rejected)} rows of references cannot be read, {rejected[0][0]} first: {rejected[0][1]}"
+        raise UserError(what, where=path, remedy="correct them")
+    return by_image, {}
 
 
 def _texts_by_image(given: Any, what: str) -> dict[str, list[str]]:

@@ -147,6 +147,8 @@ def _owners(images: int, texts: int, captions_per_image: int | None, image_of_te
 
 
 def _array(values: Array, what: str) -> np.ndarray:
+    if isinstance(values, np.ma.MaskedArray):
+        raise UserError(f"{what} are a masked array", remedy="leave out the rows, or fill them")
     if not isinstance(values, str | Path):
         with reading(what, "numbers", "give an array"):
             if hasattr(values, "detach"):  # numpy knows neither the gradients of torch nor its bfloat16.

@@ -23,7 +23,7 @@ def main(
         Path | None, typer.Argument(help='Results of COCO\'s form: [{"image_id": 139, "caption": "a cat"}, ...].')
     ] = None,
     references: Annotated[
-        Path | None, typer.Option(help="Annotations of COCO's form, such as captions_val2017.json.")
+        Path | None, typer.Option(help="Annotations of COCO, {image: [captions]}, or a table of images and captions.")
     ] = None,
     against: Annotated[
         Path | None,

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from vitcapr.config.base import Only, Section, StageSettings
+from vitcapr.config.objective import AnyLoss
 
 Layer = Annotated[int | None, Field(ge=1, exclude_if=lambda layer: layer is None)]
 """A hidden layer, counted from 1. None is left out of the plain settings, so that it does not change a fingerprint."""
@@ -156,20 +157,20 @@ class DualEncoderPhaseConfig(PhaseConfig):
     """Images per batch. Each image is compared with the captions of all images of the batch."""
     captions_per_image: Annotated[int | None, Only("batch_pairs", None)] = Field(None, ge=1)
     """Captions sampled per image; null: all captions."""
-    objective: Literal["info_nce", "max_hinge", "sigmoid", "hinge_rank", "pooled"] = "info_nce"
+    objective: AnyLoss = Field("info_nce", validate_default=True)
     """info_nce: contrastive loss in both directions; max_hinge: hinge loss on the hardest negative (VSE++); sigmoid:
     binary classification of every pair (SigLIP); hinge_rank: hinge loss on every negative caption, where captions have
-    length 1 and images keep their length (DeViSE); pooled: equation 4 of the BERT-ViT paper."""
-    margin: Annotated[float, Only("objective", "max_hinge", "hinge_rank")] = Field(0.2, gt=0)
-    """Margin of the hinge."""
+    length 1 and images keep their length (DeViSE); pooled: equation 4 of the BERT-ViT paper; or a loss of your own
+    (docs/extend.md). A section gives settings: {kind: max_hinge, margin: 0.1}; margin is 0.2 by default."""
     hard_negatives: Literal["second", "hardest"] | None = None
     """Negatives with an additional loss, which is added to the objective. second: the second of the two most similar
     captions (the paper); hardest: the most similar negative caption; null: none."""
 
     @model_validator(mode="after")
     def _mines_by_cosine(self) -> Self:
-        if self.objective == "hinge_rank" and self.hard_negatives is not None:
-            raise ValueError("hard_negatives are mined by cosine, but hinge_rank uses dot products; remove one")
+        if not self.objective.unit_images and self.hard_negatives is not None:
+            what = f"hard_negatives are mined by cosine, but {self.objective.kind} uses dot products; remove one"
+            raise ValueError(what)
         return self
 
 
@@ -191,6 +192,11 @@ class DualEncoderTrainingConfig(TrainingConfig):
     sweep: SweepConfig | None = None
     select_by: Literal["loss", "rsum"] = "rsum"
     """Select the best epoch by validation loss, or by the sum of Recall@1, 5 and 10 of both directions."""
+
+    @property
+    def start_bias(self) -> float | None:
+        """The initial value of the bias that a loss learns; None: no loss learns one."""
+        return next((bias for phase in self.phases if (bias := phase.objective.start_bias) is not None), None)
 
     @model_validator(mode="after")
     def _a_sweep_is_trained(self) -> Self:

@@ -19,10 +19,10 @@ from typing import Any
 from vitcapr.data.archive import OddRow, Rejected
 from vitcapr.data.collect import ListedCaption, ListedImage, Listing
 from vitcapr.data.images import ImageSource
-from vitcapr.data.marks import not_counted
 from vitcapr.data.splits import parse_split, split_in
 from vitcapr.errors import UserError
 from vitcapr.files import read_field, read_json
+from vitcapr.formats.captions import not_counted
 from vitcapr.formats.identity import names_one_photograph
 
 EXPECTED = "name the folder that holds train2014/, val2014/, train2017/ or val2017/, or one of these"

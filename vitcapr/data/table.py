@@ -16,12 +16,12 @@ from vitcapr.data.beside import CaptionTable, find_tables, holds_rows
 from vitcapr.data.coco import list_coco
 from vitcapr.data.collect import ListedImage, Listing, one_line
 from vitcapr.data.images import SUFFIXES, ImageSource
-from vitcapr.data.marks import ENTRY_MARKS, not_counted
 from vitcapr.data.rows import Columns, captions_of, read_rows
 from vitcapr.data.splits import Splits, make_splits, parse_split, put_in_split, splits_in
 from vitcapr.data.tables import split_table_path
 from vitcapr.errors import UserError
 from vitcapr.files import open_text
+from vitcapr.formats.captions import ENTRY_MARKS, not_counted
 from vitcapr.formats.containers import take_rows, text_columns
 
 EXPECTED = f"name the folder or zip of the images with {IMAGES_KEY}; the paths in a table are relative to it"

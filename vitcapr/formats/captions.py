@@ -3,7 +3,7 @@
 Image ids in COCO's files may be numbers or words. They are compared as text, so that 139 and "139" are the same image.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -19,6 +19,25 @@ from vitcapr.formats.records import read_record, reading
 
 DECIMALS = 6
 """Beyond these, the arithmetic of a device may show: scores are compared and written so far."""
+
+
+_NOT_COUNTED = ("rejected", "precanned", "ignored", "ignore", "deleted", "discarded", "excluded", "invalid", "spam")
+_COUNTED = ("valid", "accepted", "approved")
+ENTRY_MARKS = {f"{begin}{word}": word in _NOT_COUNTED for word in (*_NOT_COUNTED, *_COUNTED) for begin in ("is_", "")}
+"""Field -> its value if the entry does not count. VizWiz writes ``is_rejected`` and ``is_precanned``."""
+_WRITTEN = {"true": True, "1": True, "false": False, "0": False}
+
+
+def not_counted(entry: Mapping[str, Any]) -> str:
+    """Return the reason why an entry does not count, as its own fields say; else an empty text.
+
+    >>> not_counted({"caption": "a dog", "is_rejected": True})
+    'its file says is_rejected: true'
+    """
+    for field, value in ENTRY_MARKS.items():
+        if field in entry and _WRITTEN.get(str(entry[field]).strip().lower()) is value:
+            return f"its file says {field}: {str(value).lower()}"
+    return ""
 
 
 class _Record(BaseModel):
@@ -79,6 +98,8 @@ class _NamedImage(_Record):
 
 
 class _Reference(_Record):
+    model_config = ConfigDict(frozen=True, strict=True, extra="allow")
+
     image_id: Id
     caption: str
 
@@ -160,13 +181,15 @@ def read_coco_references(path: Path) -> tuple[dict[str, list[str]], dict[str, st
     """Return the references of every image of an annotations file, and the file name of each image id.
 
     The format is ``{"annotations": [{"image_id", "caption"}, ...]}``. File names are known where the file has
-    ``images``.
+    ``images``. An image whose captions do not count, as the file says, has none.
     """
     what = 'an annotations file of COCO, {"annotations": [{"image_id": 139, "caption": "a cat"}]}'
     references: dict[str, list[str]] = {}
-    content = read_record(path, _ANNOTATIONS, what, "fetch the annotations")
+    content = read_record(path, _ANNOTATIONS, what, "give such a file, or one that data.table.captions reads")
     for entry in content.annotations:
-        references.setdefault(entry.image_id, []).append(entry.caption)
+        of_image = references.setdefault(entry.image_id, [])
+        if not not_counted(entry.model_extra or {}):
+            of_image.append(entry.caption)
     return references, _file_names(content.images, path, {})
 
 

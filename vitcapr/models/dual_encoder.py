@@ -14,8 +14,6 @@ TextBatch = Tensor | tuple[Tensor, Tensor] | Sequence[TowerTokens]
 """The input of a text tower: token ids, (M, T) int64, padded with 0, with start and end; or features, (M, D) float32;
 or both, features first; or the tokens of each fine-tuned tower."""
 
-SIGMOID_BIAS = -10.0
-"""Of the sigmoid loss at the start (Zhai et al. 2023, section 3.2)."""
 _LARGEST_LOG_SCALE = math.log(100)
 
 

@@ -7,8 +7,9 @@ The lock is a lease of filelock: a file that its owner touches. It holds on netw
 import os
 import socket
 import sys
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from filelock import SoftFileLease, Timeout
@@ -18,6 +19,7 @@ from vitcapr.files import write_text
 
 LEASE_SECONDS = 120.0
 """An owner that has touched its lock for so long is dead. NFS shows the time of a file up to 60 seconds late."""
+_EMPTY_SECONDS = 10.0
 _PATIENCE = 2.0
 """Seconds in which the lock of a dead process of this machine is taken over."""
 
@@ -31,26 +33,38 @@ def owned(record: Path, say: Callable[[str], None]) -> Iterator[bool]:
     """
     record.parent.mkdir(parents=True, exist_ok=True)
     lock, name = record.with_suffix(".lock"), record.with_suffix(".owner")
-    job, start = (os.environ.get(variable, "0") for variable in ("SLURM_JOB_ID", "SLURM_RESTART_COUNT"))
-    of_job, of_start = f"Slurm job {job}, ", f"Slurm job {job}, start {start}, "
-    other = _read(name)
-    if other.startswith(of_job) and not other.startswith(of_start):
-        lock.unlink(missing_ok=True)  # Slurm starts a job again only after its earlier start has ended.
+    job, host, other = os.environ.get("SLURM_JOB_ID"), socket.gethostname(), _read(name)
+    of_job = "" if job is None else f"Slurm job {job}, "
+    if job and other.startswith(of_job) and not other.endswith(f" on {host}"):
+        lock.unlink(missing_ok=True)  # Slurm has ended a job of one node before it starts it on another.
     lease = SoftFileLease(lock, lease_duration=LEASE_SECONDS, on_compromise=lambda _: _end(record))
     waited = False
-    try:
-        lease.acquire(timeout=_PATIENCE, poll_interval=0.2)
-    except Timeout:
-        say(f"{_read(name) or 'another process'} works on this job: waiting for its end ({lock})")
-        lease.acquire(poll_interval=1)
+    while not _acquire(lease):
+        if not waited:
+            say(f"{_read(name) or 'another process'} works on this job: waiting for its end ({lock})")
         waited = True
+        _remove_empty(lock)
     try:
-        process = f"process {os.getpid()} on {socket.gethostname()}"
-        write_text(name, process if job == "0" else of_start + process)
+        write_text(name, f"{of_job}process {os.getpid()} on {host}")
         yield waited
     finally:
         name.unlink(missing_ok=True)
         lease.release()
+
+
+def _acquire(lease: SoftFileLease) -> bool:
+    with suppress(Timeout):
+        lease.acquire(timeout=_PATIENCE, poll_interval=0.2)
+        return True
+    return False
+
+
+def _remove_empty(lock: Path) -> None:
+    """Remove a lock that a process made and did not live to write into. filelock does not know whether it lives."""
+    with suppress(FileNotFoundError):
+        state = lock.stat()
+        if not state.st_size and time.time() - state.st_mtime > _EMPTY_SECONDS:
+            lock.unlink()
 
 
 def _read(name: Path) -> str:

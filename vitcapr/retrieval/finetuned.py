@@ -25,7 +25,7 @@ from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.model import READERS, read_model, read_tower_readers, rebuild
 from vitcapr.formats.pairs import read_pair_table
 from vitcapr.formats.tokens import TAGS, TagTable, read_tokenizer
-from vitcapr.models.dual_encoder import SIGMOID_BIAS, DualEncoder
+from vitcapr.models.dual_encoder import DualEncoder
 from vitcapr.models.finetuned_towers import FinetunedImageTower, FinetunedTextTower, LanguageTowers, finetuned_towers
 from vitcapr.progress import Reporter
 from vitcapr.retrieval.embedder import embed_rows, embed_split, embed_texts
@@ -102,7 +102,7 @@ def untrained_finetuned(
         "embedding_dim": config.embedding_dim,
         "temperature": config.temperature,
         "learn_temperature": config.learn_temperature,
-        **({"bias": SIGMOID_BIAS} if any(phase.objective == "sigmoid" for phase in config.training.phases) else {}),
+        **({} if config.training.start_bias is None else {"bias": config.training.start_bias}),
         "image": described,
         "texts": texts,
     }

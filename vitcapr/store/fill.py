@@ -27,7 +27,7 @@ from vitcapr.errors import UserError
 from vitcapr.formats.int8 import quantise, stored_dtype
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.store_manifest import FORMAT, SCALE
-from vitcapr.progress import Reporter
+from vitcapr.progress import Reporter, format_bytes
 from vitcapr.store.known_rows import KnownRows, read_row_digests, write_row_digests
 from vitcapr.store.layout import ArrayLayout, Rows, checksum_path, row_ranges
 from vitcapr.store.writer import TERMS, StoreWriter, claimed, fingerprint_of, read_layouts, store_folder
@@ -141,7 +141,8 @@ def fill(
         report.line(f"{encoder.summary}, {left} of {total} {kind}s to do; store {plan.folder}")
         if copied:
             names = ", ".join(source.folder.name for source in known.sources)
-            report.line(f"{copied} {kind}s copied from other stores ({names}), {left} to compute")
+            size = format_bytes(copied * sum(layout.chunk_bytes for layout in writer.layouts.values()) // plan.chunk)
+            report.line(f"{copied} {kind}s copied from other stores ({names}, {size}), {left} to compute")
         for index in pending:
             if not len(known.missing(index)):
                 _write(writer, known, index, _chunk(writer.layouts, encoder.device))

@@ -32,7 +32,8 @@ _MOST_MAPS = 16_384
 class FeatureArray:
     """One array of a store, ``(N, ...)``, read from its chunk files as rows are asked for.
 
-    ``array[3]``, ``array[10:20]`` and ``array[[5, 2, 2]]`` give NumPy arrays; ``np.asarray(array)`` reads it all.
+    ``array[3]``, ``array[10:20]`` and ``array[[5, 2, 2]]`` give NumPy arrays, as NumPy would; ``np.asarray(array)``
+    reads it all. Lists for two axes at once are refused.
     """
 
     def __init__(self, directory: Path, layout: ArrayLayout) -> None:
@@ -46,6 +47,13 @@ class FeatureArray:
         self.chunks = layout.chunks
         self._tensor = lru_cache(_MOST_MAPS)(self._map)
         self._mapped = lru_cache(_MOST_MAPS)(self._read_only)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_mapped"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._mapped = lru_cache(_MOST_MAPS)(self._map)
 
     @property
     def ndim(self) -> int:
@@ -117,6 +125,12 @@ class FeatureArray:
 
     def __getitem__(self, key: Any) -> np.ndarray:
         first, *rest = key if isinstance(key, tuple) else (key,)
+        if any(isinstance(one, bool | np.bool_) for one in (first, *rest)):
+            raise IndexError("an index is a number, a slice or a list, not True or False")
+        lists = [one for one in (first, *rest) if np.ndim(one) and not isinstance(one, slice)]
+        if len(lists) > 1:
+            what = "NumPy reads lists for two axes in pairs, and h5py as a grid"
+            raise IndexError(f"{what}: give one, and index the result, array[rows][:, columns]")
         if first is Ellipsis:
             return np.asarray(np.asarray(self)[key])
         whole = range(len(self)) if isinstance(first, int) else np.arange(len(self))

@@ -23,7 +23,7 @@ from vitcapr.encoders.precision import dtype_name
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.tokens import TokenTable
-from vitcapr.models.dual_encoder import SIGMOID_BIAS, DualEncoder, DualEncoders, build_dual_encoder
+from vitcapr.models.dual_encoder import DualEncoder, DualEncoders, build_dual_encoder
 from vitcapr.models.towers import ImageTower
 from vitcapr.progress import Reporter
 from vitcapr.store.reader import FeatureStore, open_features
@@ -63,7 +63,7 @@ def architecture_of(
         "embedding_dim": text_dim if raw else retriever.embedding_dim,
         "temperature": retriever.temperature,
         "learn_temperature": retriever.learn_temperature and learns,
-        **({"bias": SIGMOID_BIAS} if any(phase.objective == "sigmoid" for phase in retriever.training.phases) else {}),
+        **({} if retriever.training.start_bias is None else {"bias": retriever.training.start_bias}),
         "image": {**image_dims, **retriever.image.canonical()},
         "text": text,
     }

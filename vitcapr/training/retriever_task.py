@@ -13,21 +13,15 @@ from vitcapr.batches.augment import PixelInput
 from vitcapr.batches.loader import Batch, Batches
 from vitcapr.batches.sources import FeatureSource, draw_augmented_views
 from vitcapr.batches.texts import Texts
+from vitcapr.config.objective import Pairs
 from vitcapr.config.training import DualEncoderPhaseConfig, RetrieverPhaseConfig
 from vitcapr.encoders.staging import to_device
+from vitcapr.errors import UserError
 from vitcapr.metrics.ranks import rank_matches
 from vitcapr.models.dual_encoder import DualEncoder, DualEncoders, side_by_side
 from vitcapr.retrieval.embedder import place_texts
 from vitcapr.training import distributed
-from vitcapr.training.contrastive import (
-    hinge_rank,
-    info_nce,
-    max_hinge,
-    mined_loss,
-    pooled_loss,
-    sigmoid,
-    structure_loss,
-)
+from vitcapr.training.contrastive import info_nce, mined_loss, structure_loss
 
 Step = tuple[DualEncoderPhaseConfig, Batch]
 
@@ -98,13 +92,13 @@ class RetrieverTask:
             features = self._pixels(features, batch.rows.tolist(), epoch)
         return replace(batch, features=features, texts=place_texts(batch.texts, self._device))
 
-    def _embed(self, encoder: DualEncoder, batch: Batch, hinge_ranked: bool) -> tuple[Tensor, Tensor]:
-        """Images (B, E) and captions (M, E) of length 1; ``hinge_ranked`` images keep their length."""
+    def _embed(self, encoder: DualEncoder, batch: Batch, keep_length: bool) -> tuple[Tensor, Tensor]:
+        """Images (B, E) and captions (M, E) of length 1; with ``keep_length``, images keep theirs."""
         if not len(batch.rows):
             # Gradients flow back through the embeddings of an empty share as through any other.
             empty = distributed.zero_loss(self.model).expand(0, encoder.embedding_dim)
             return empty, empty
-        images = encoder.image(batch.features).float() if hinge_ranked else encoder.embed_images(batch.features)
+        images = encoder.image(batch.features).float() if keep_length else encoder.embed_images(batch.features)
         return images, encoder.embed_texts(batch.texts)
 
     def loss(self, batch: Step) -> tuple[Tensor, int]:
@@ -122,22 +116,15 @@ class RetrieverTask:
         return torch.stack(losses).mean(), len(pairs.image_index)
 
     def _member_loss(self, encoder: DualEncoder, phase: DualEncoderPhaseConfig, batch: Batch, index: Tensor) -> Tensor:
-        embedded = self._embed(encoder, batch, phase.objective == "hinge_rank")
+        embedded = self._embed(encoder, batch, not phase.objective.unit_images)
         images, captions = map(distributed.gather, embedded)
         with torch.autocast(self._device.type, enabled=False):
             similarity = images @ captions.T
             temperature = encoder.temperature()
-            if phase.objective == "info_nce":
-                loss = info_nce(similarity, index, temperature)
-            elif phase.objective == "max_hinge":
-                loss = max_hinge(similarity, index, phase.margin)
-            elif phase.objective == "hinge_rank":
-                loss = hinge_rank(similarity, index, phase.margin)
-            elif phase.objective == "pooled":
-                loss = pooled_loss(similarity, index, temperature)
-            else:
-                assert encoder.bias is not None
-                loss = sigmoid(similarity, index, temperature, encoder.bias)
+            loss = phase.objective.loss(Pairs(images, captions, similarity, index, temperature, encoder.bias))
+            if loss.ndim:
+                what = f"the loss '{phase.objective.kind}' has the shape {tuple(loss.shape)}; it must be a scalar"
+                raise UserError(what, remedy="return the mean over the true pairs")
             if phase.hard_negatives is not None:
                 mined = mined_loss(similarity, index, temperature, phase.hard_negatives)
                 loss = loss + mined
@@ -151,7 +138,7 @@ class RetrieverTask:
     def validate(self) -> dict[str, float]:
         """Return the mean loss a pair, and Recall@K.
 
-        The loss is InfoNCE, or the pooled loss if it is the last phase's objective, without that of mined captions.
+        The loss is InfoNCE, or the objective of the last phase if it ``validates``, without that of mined captions.
         A batch has ``batch_images`` images of the last phase (64 where training counts pairs) with all captions.
         The loss of an ensemble is the mean over its members; the recalls are those of their mean cosines.
         The batches stand in the order of the rows, with all captions, so the loss is the same for the same weights.
@@ -171,10 +158,11 @@ class RetrieverTask:
             of_captions = [encoder.embed_texts(batch.texts) for encoder in members]
             with torch.autocast(self._device.type, enabled=False):
                 for encoder, mine, its in zip(members, of_images, of_captions, strict=True):
-                    if last.objective == "pooled":
-                        loss = pooled_loss(mine @ its.T, index, encoder.temperature())
+                    pairs = Pairs(mine, its, mine @ its.T, index, encoder.temperature(), encoder.bias)
+                    if last.objective.validates:
+                        loss = last.objective.loss(pairs)
                     else:
-                        loss = info_nce(mine @ its.T, index, encoder.temperature())
+                        loss = info_nce(pairs.similarity, index, pairs.temperature)
                     total += float(loss) * len(index) / len(members)
             images.append(side_by_side(of_images).cpu().numpy())
             captions.append(side_by_side(of_captions).cpu().numpy())

@@ -11,7 +11,7 @@ from vitcapr.extensions.papers.side_by_side import BUILD
 from vitcapr.formats.model import read_card
 from vitcapr.formats.tables import NOTHING, Table, row
 
-_PHASE = "model.training.phases.*"
+_PHASE, _CAPTIONER = "model.training.phases.*", "captioner.training.phases.*"
 _COLUMNS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "epochs": ("epochs", {f"{_PHASE}.epochs": "{}"}),
     "batch": (
@@ -28,7 +28,8 @@ _COLUMNS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "objective": (
         "objective",
         {
-            f"{_PHASE}.objective": "{}",
+            f"{_CAPTIONER}.objective": "{}",
+            f"{_PHASE}.objective.kind": "{}",
             "model.temperature": "temperature {}",
             f"{_PHASE}.hard_negatives": "hard negatives: {}",
         },
