@@ -45,15 +45,18 @@ class FeatureArray:
         self.dtype = self.stored = np.dtype(layout.dtype).newbyteorder("<")
         self.row_bytes = layout.chunk_bytes // layout.chunk
         self.chunks = layout.chunks
+        self._keep_maps()
+
+    def _keep_maps(self) -> None:
         self._tensor = lru_cache(_MOST_MAPS)(self._map)
         self._mapped = lru_cache(_MOST_MAPS)(self._read_only)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_mapped"}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_tensor", "_mapped")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._mapped = lru_cache(_MOST_MAPS)(self._map)
+        self._keep_maps()
 
     @property
     def ndim(self) -> int:
