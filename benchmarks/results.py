@@ -21,7 +21,14 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 FILE = Path(__file__).with_name("results.json")
-PAGES = ("README.md", "docs/performance.md", "docs/scale.md", "docs/language-model.md", "docs/moving-stores.md")
+PAGES = (
+    "README.md",
+    "docs/performance.md",
+    "docs/scale.md",
+    "docs/language-model.md",
+    "docs/moving-stores.md",
+    "docs/pytorch.md",
+)
 SLOWER = 1.1
 Table = dict[str, Any]
 """``columns``: the headers; ``rows``: the values of each row by its name; and whence, see :func:`write`."""

@@ -191,7 +191,8 @@ def run(batches: int = 2, batch_images: int = 64, turns: int = 3) -> dict[str, f
     images = batches * batch_images
     device = resolve_device("auto")
     with tempfile.TemporaryDirectory() as folder:
-        array, _ = make(Path(folder), (images, 196, 192), 64)
+        store, _ = make(Path(folder), (images, 196, 192), 64)
+        array = store["patches"]
         model = build_captioner(architecture_of(attention_dim=128, scoring="tanh")).to(device)
         task = task_of(model, array, batch_images, smoothing=0.1)
         small = task_of(model, make_eight_bits(Path(folder), array), batch_images, smoothing=0.1)

@@ -16,6 +16,7 @@ _HOMES = {
     "load_retriever": "vitcapr.api.retriever",
     "open_features": "vitcapr.store.reader",
     "read_manifest": "vitcapr.formats.manifest",
+    "to_datasets": "vitcapr.api.arrow",
     **dict.fromkeys(("extract", "run", "seal"), "vitcapr.api.steps"),
 }
 """Name -> module. A module is imported when its name is first used, and the code hash of no stage follows it."""

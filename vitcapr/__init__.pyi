@@ -1,3 +1,4 @@
+from vitcapr.api.arrow import to_datasets as to_datasets
 from vitcapr.api.captioner import load_captioner as load_captioner
 from vitcapr.api.evaluation import evaluate as evaluate
 from vitcapr.api.retrieval_evaluation import evaluate_retrieval as evaluate_retrieval

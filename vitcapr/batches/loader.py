@@ -5,7 +5,7 @@ batches in preparation are in memory, for any size of the store.
 """
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
@@ -111,6 +111,10 @@ class Batches:
         """Batches in the whole epoch, those before ``start_batch`` included."""
         return -(-len(self._order) // self._batch_size)
 
+    def smallest(self) -> int:
+        """Return the entries of the last batch."""
+        return len(self._order) - (len(self) - 1) * self._batch_size
+
     def batch(self, index: int) -> Batch:
         """Read batch ``index`` of the epoch now, in this thread."""
         parts, rank = self._parts(index), self._share[0]
@@ -159,7 +163,11 @@ class Batches:
         return own
 
     def __iter__(self) -> Iterator[Batch]:
-        numbers = iter(range(self._start_batch, len(self)))
+        return self.read(range(self._start_batch, len(self)))
+
+    def read(self, numbers: Iterable[int]) -> Iterator[Batch]:
+        """Yield the batches with these numbers; a thread prepares the next ones."""
+        numbers = iter(numbers)
         with ThreadPoolExecutor(1, thread_name_prefix="batches") as pool:
             ahead = deque(pool.submit(self.batch, index) for index in islice(numbers, self._depth))
             try:

@@ -20,6 +20,8 @@ from vitcapr.store.check import check_store, read_ids, repair
 from vitcapr.store.layout import ArrayLayout, Rows, chunk_path, identity_in, layouts_in
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from vitcapr.formats.manifest import Manifest
 
 _OF_A_LAYER = re.compile(r"(?:cls|patches)_([1-9][0-9]*)")
@@ -43,14 +45,18 @@ class FeatureArray:
         self.dtype = self.stored = np.dtype(layout.dtype).newbyteorder("<")
         self.row_bytes = layout.chunk_bytes // layout.chunk
         self.chunks = layout.chunks
-        self._mapped = lru_cache(_MOST_MAPS)(self._map)
+        self._keep_maps()
+
+    def _keep_maps(self) -> None:
+        self._tensor = lru_cache(_MOST_MAPS)(self._map)
+        self._mapped = lru_cache(_MOST_MAPS)(self._read_only)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_mapped"}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_tensor", "_mapped")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._mapped = lru_cache(_MOST_MAPS)(self._map)
+        self._keep_maps()
 
     @property
     def ndim(self) -> int:
@@ -94,8 +100,21 @@ class FeatureArray:
             out[at] = self._mapped(row // self.chunk)[row % self.chunk]
         return out
 
-    def _map(self, index: int) -> np.ndarray:
-        """Return a chunk, mapped and read-only."""
+    def view(self, row: int) -> "Tensor":
+        """Return a row as a tensor in the memory map of its chunk. It is not a copy: do not write to it."""
+        return self._tensor(row // self.chunk)[row % self.chunk]
+
+    def chunk_view(self, index: int) -> np.ndarray:
+        """Return the stored rows of a chunk in the memory map of its file, read-only."""
+        return self._mapped(index)[: len(self) - index * self.chunk]
+
+    def _read_only(self, index: int) -> np.ndarray:
+        content = self._tensor(index).numpy()
+        content.flags.writeable = False
+        return content
+
+    def _map(self, index: int) -> "Tensor":
+        """Return a chunk, mapped."""
         import torch
 
         path, size = self.chunk_path(index), self.layout.chunk_bytes
@@ -104,9 +123,8 @@ class FeatureArray:
             what = f"a chunk of the feature store is {state}"
             raise UserError(what, where=path, remedy=repair([self.directory.name]))
         # Python's mmap and numpy.memmap keep a descriptor for each map; a process may have 1,024 of them.
-        content = torch.from_file(str(path), shared=False, size=size, dtype=torch.uint8).numpy()
-        content.flags.writeable = False
-        return content.view(self.stored).reshape(self.chunk, *self.shape[1:])
+        content = torch.from_file(str(path), shared=False, size=size, dtype=torch.uint8)
+        return content.view(getattr(torch, self.layout.dtype)).view(self.chunk, *self.shape[1:])
 
     def __getitem__(self, key: Any) -> np.ndarray:
         first, *rest = key if isinstance(key, tuple) else (key,)
@@ -131,6 +149,7 @@ class FeatureArray:
     def close(self) -> None:
         """Let go of the files: they are unmapped once no thread reads from them. The array can be read again."""
         self._mapped.cache_clear()
+        self._tensor.cache_clear()
 
 
 class QuantisedArray(FeatureArray):
@@ -148,6 +167,12 @@ class QuantisedArray(FeatureArray):
 
         steps, scale = torch.from_numpy(super().gather(rows)), torch.from_numpy(self._scale.gather(rows))
         return np.asarray(dequantise(steps, scale).numpy())
+
+    def view(self, row: int) -> "Tensor":
+        """Return a row as a tensor of its own; the stored numbers are not the features."""
+        import torch
+
+        return torch.from_numpy(self.gather(np.array([row]))[0])
 
     def close(self) -> None:
         super().close()
