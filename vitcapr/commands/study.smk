@@ -1,7 +1,6 @@
 # The rules are part of the package vitcapr. Settings: config.yaml and experiments/.
 from vitcapr.pipeline.paths import SNAKEFILE
 
-
 # The file of an experiment replaces config.yaml.
 if not workflow.overwrite_configfiles:
 
