@@ -45,7 +45,7 @@ _PATCH_WIDTH = 1024
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the content says.
+    """Verdict of the content on a joint.
 
     Attributes:
         joint: what was compared, such as "features and photographs".

@@ -39,7 +39,7 @@ class ImageTowerConfig(HeadConfig):
 
     @property
     def needed_arrays(self) -> tuple[str, ...]:
-        """Those that the store must have."""
+        """Arrays that the store must have."""
         return ("patches",) if self.pool in ("attention", "attention_mean") else self.arrays
 
 

@@ -21,7 +21,7 @@ INDEXES = 64
 """Tars whose members are in memory. CC12M has 1,242 tars and LAION 41,000, more than the files a process may open."""
 
 _MOST_NAMES = 64
-"""Of one folder: links between many folders would give them more names than there are files."""
+"""Most names of one folder: links between many folders would give them more names than there are files."""
 _PIECE = 2**20
 """Bytes between two members that are read at a time."""
 

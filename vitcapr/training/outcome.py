@@ -28,7 +28,7 @@ Batch = TypeVar("Batch")
 Rates = Iterable[tuple[list[nn.Parameter], float]]
 
 _INGREDIENTS = "ingredients.json"
-"""What decides an unfinished training, beside its state."""
+"""Facts that identify an unfinished training, beside its state."""
 
 
 @dataclass(frozen=True)
