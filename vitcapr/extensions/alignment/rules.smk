@@ -42,6 +42,7 @@ use rule cpu_job as align with:
         **stages.align(
             name=lambda job: job.alignment,
             language=experiment.config.text.language,
+            content_check=experiment.config.features.content_check,
         ),
 
 
