@@ -3,11 +3,13 @@
 
 import signal
 import sys
+from functools import partial
 from pathlib import Path
 
 from snakemake.utils import min_version
 
 from vitcapr.errors import UserError, as_user_error
+from vitcapr.experiment import figures, paths
 from vitcapr.experiment.checks import lacks
 from vitcapr.experiment.experiment import Experiment, source_of_configuration
 from vitcapr.experiment.targets import run_again

@@ -54,7 +54,7 @@ rule metrics:
 
 rule figures:
     input:
-        [target for figure in experiment.figure_rules for target in figure.targets],
+        figures.targets(experiment),
 
 
 # The templates of the rules: use rule cpu_job as NAME with: ...
@@ -62,7 +62,7 @@ rule figures:
 
 rule cpu_job:
     log:
-        "results/{experiment}/logs/cpu_job.log",
+        paths.log("cpu_job"),
     conda:
         conda_environment("cpu")
     threads: 1

@@ -6,9 +6,9 @@ dataset = getattr(stages, experiment.dataset.stage)
 
 use rule cpu_job as data with:
     output:
-        folder=dataset.folder("folder", "data"),
+        folder=dataset.folder("folder", paths.DATA),
     log:
-        "results/{experiment}/logs/data.log",
+        paths.log("data"),
     threads: 4
     resources:
         **growing(runtime=120, mem_mb=8000),

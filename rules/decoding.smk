@@ -4,13 +4,13 @@
 use rule gpu_job as decode with:
     input:
         features=captioning.features,
-        manifest="results/{experiment}/data/manifest.json",
+        manifest=paths.MANIFEST,
         vocabulary=captioning.vocabulary,
-        captioner=stages.decode.folder("captioner", "captioners/{captioner}"),
+        captioner=stages.decode.folder("captioner", paths.CAPTIONER),
     output:
-        captions="results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
+        captions=paths.CAPTIONS,
     log:
-        "results/{experiment}/logs/decode/{captioner}.{decoding}.{split}.log",
+        paths.log("decode", "captioner", "decoding", "split"),
     wildcard_constraints:
         decoding=one_of(models.needed_decodings),
     priority: 20
@@ -22,8 +22,8 @@ use rule gpu_job as decode with:
 
 use rule decode as decode_attentively with:
     output:
-        captions="results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
-        attention="results/{experiment}/captions/{captioner}/{decoding}/{split}/attention.npz",
+        captions=paths.CAPTIONS,
+        attention=paths.ATTENTION,
     wildcard_constraints:
         captioner=one_of(captioning.attentive_captioners),
         decoding=one_of(models.attentive_decodings),

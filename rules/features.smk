@@ -4,12 +4,12 @@
 
 use rule gpu_job as extract with:
     input:
-        manifest="results/{experiment}/data/manifest.json",
+        manifest=paths.MANIFEST,
         backbone=lambda job: features.trained_backbone(job.backbone),
     output:
-        part="results/{experiment}/features/{backbone}/parts/{task}.json",
+        part=paths.PART,
     log:
-        "results/{experiment}/logs/extract/{backbone}.{task}.log",
+        paths.log("extract", "backbone", "task"),
     priority: 20
     resources:
         **stages.extract.on_gpu(runtime=480),
@@ -25,11 +25,11 @@ use rule cpu_job as adopt with:
         store=lambda job: features.adopted_store(
             experiment.config.backbones[job.backbone]
         ),
-        manifest="results/{experiment}/data/manifest.json",
+        manifest=paths.MANIFEST,
     output:
-        sealed="results/{experiment}/features/{backbone}/manifest.json",
+        sealed=paths.FEATURES,
     log:
-        "results/{experiment}/logs/adopt/{backbone}.log",
+        paths.log("adopt", "backbone"),
     wildcard_constraints:
         backbone=one_of(models.adopted),
     params:
@@ -41,23 +41,23 @@ use rule adopt as adopt_text with:
         store=lambda job: features.adopted_store(
             experiment.config.text_encoders[job.encoder]
         ),
-        manifest="results/{experiment}/data/manifest.json",
+        manifest=paths.MANIFEST,
     output:
-        sealed="results/{experiment}/text_features/{encoder}/manifest.json",
+        sealed=paths.TEXT_FEATURES,
     log:
-        "results/{experiment}/logs/adopt_text/{encoder}.log",
+        paths.log("adopt_text", "encoder"),
     wildcard_constraints:
         encoder=one_of(models.adopted_texts),
 
 
 use rule cpu_job as seal with:
     input:
-        manifest="results/{experiment}/data/manifest.json",
+        manifest=paths.MANIFEST,
         parts=features.parts,
     output:
-        sealed="results/{experiment}/features/{backbone}/manifest.json",
+        sealed=paths.FEATURES,
     log:
-        "results/{experiment}/logs/seal/{backbone}.log",
+        paths.log("seal", "backbone"),
     wildcard_constraints:
         backbone=one_of(models.extracted),
     params:
@@ -71,15 +71,15 @@ use rule cpu_job as feature_statistics with:
     input:
         sealed=list_files(features.sealed_stores),
     output:
-        statistics="results/{experiment}/features/statistics.json",
+        statistics=paths.STATISTICS,
         table=in_report(
-            "tables/feature_statistics.md",
+            paths.STATISTICS_TABLE,
             "../workflow/report/feature_statistics.rst",
             "Data",
             table="statistics of the feature stores",
         ),
     log:
-        "results/{experiment}/logs/feature_statistics.log",
+        paths.log("feature_statistics"),
     threads: 4
     resources:
         **growing(runtime=240, mem_mb=8000),

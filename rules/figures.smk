@@ -1,29 +1,346 @@
-# One rule for each stage that declares a figure: vitcapr/stages/draw_*.py.
+# Figures. Every rule runs a stage vitcapr/stages/draw_*.py; vitcapr/experiment/figures.py lists the pictures of a run.
 
-for figure in experiment.figure_rules:
 
-    rule:
-        name:
-            figure.stage.name
-        input:
-            **figure.inputs,
-        output:
-            **{
-                name: report(table, **figure.in_report)
-                for name, table in figure.tables.items()
+histories = figures.model_files(paths.HISTORY, figures.with_history(experiment))
+cards = figures.model_files(paths.CARD, figures.with_card(experiment))
+uses = figures.model_files(paths.GPU_USE, figures.trained_models(experiment))
+loss_histories = partial(figures.loss_curve_files, experiment, paths.HISTORY)
+loss_cards = partial(figures.loss_curve_files, experiment, paths.CARD)
+family_cards = figures.family_files(experiment, paths.CARD)
+family_scores = figures.family_files(experiment, paths.RETRIEVAL_SCORES)
+recall_scores = figures.recall_scores(experiment)
+compared_embeddings = partial(figures.compared_embeddings, experiment)
+drawn_captions = captioning.captions()
+drawn_claims = captioning.claims(drawn_captions)
+
+
+use rule cpu_job as draw_attention with:
+    input:
+        captions=paths.CAPTIONS,
+        attention=paths.ATTENTION,
+        manifest=paths.MANIFEST,
+        vocabulary=paths.VOCABULARY,
+    output:
+        pictures=report(
+            figures.in_formats(experiment, figures.attended(experiment)),
+            caption=figures.CAPTION,
+            category="Attention",
+            labels={
+                "figure": "attention by word",
+                "decoding": "{decoding}",
+                "split": "{split}",
             },
-            pictures=report(figure.pictures, **figure.in_report),
-        log:
-            figure.log,
-        wildcard_constraints:
-            **figure.constraints,
-        priority: figure.figure.priority
-        conda:
-            "../envs/cpu.yaml"
-        threads: 1
-        resources:
-            **growing(runtime=60),
-        params:
-            **figure.params,
-        shell:
-            "{params.command} --log {log:q}"
+        ),
+    log:
+        paths.log("draw_attention", "captioner", "decoding", "split"),
+    priority: 5
+    params:
+        **stages.draw_attention(),
+        caption="Where {captioner} looks when it writes a word: the attention over the patches, enlarged to the size "
+        "of the image. Brighter is more.",
+
+
+use rule cpu_job as draw_caption_lengths with:
+    input:
+        tokens=paths.TOKENS,
+        manifest=paths.MANIFEST,
+    output:
+        pictures=report(
+            figures.in_formats(experiment, paths.CAPTION_LENGTHS),
+            caption=figures.CAPTION,
+            category="Data",
+            labels={"figure": "caption lengths"},
+        ),
+    log:
+        paths.log("draw_caption_lengths"),
+    params:
+        **stages.draw_caption_lengths(),
+        caption="How long the captions of each split are, in words.",
+
+
+use rule cpu_job as draw_word_frequencies with:
+    input:
+        vocabulary=paths.VOCABULARY,
+    output:
+        pictures=report(
+            figures.in_formats(experiment, paths.WORD_FREQUENCIES),
+            caption=figures.CAPTION,
+            category="Data",
+            labels={"figure": "word frequencies"},
+        ),
+    log:
+        paths.log("draw_word_frequencies"),
+    params:
+        **stages.draw_word_frequencies(),
+        caption="How often each word of the training captions occurs, by rank. The rarer words, which are outside the "
+        "vocabulary, are marked.",
+
+
+use rule cpu_job as draw_captions with:
+    input:
+        captions=list_files(drawn_captions),
+        claims=list_files(drawn_claims),
+        manifest=paths.MANIFEST,
+    output:
+        pictures=report(
+            figures.in_formats(experiment, paths.CAPTION_SHEET),
+            caption=figures.CAPTION,
+            category="Captions",
+            labels={"figure": "captioned images", "split": "{split}"},
+        ),
+    log:
+        paths.log("draw_captions", "split"),
+    params:
+        **stages.draw_captions(
+            captions=drawn_captions,
+            claims=drawn_claims,
+            language=experiment.config.text.language,
+        ),
+        caption="Images of the {split} split, chosen at random, with the caption that every model and decoding wrote.",
+
+
+use rule cpu_job as draw_reranked with:
+    input:
+        before=captioning.candidates,
+        after=paths.RERANKED,
+        manifest=paths.MANIFEST,
+    output:
+        pictures=report(
+            figures.in_formats(experiment, paths.RERANKED_SHEET),
+            caption=figures.CAPTION,
+            category="Captions",
+            labels={"figure": "before and after reranking", "split": "{split}"},
+        ),
+    log:
+        paths.log("draw_reranked", "captioner", "reranking", "split"),
+    priority: 5
+    params:
+        **stages.draw_reranked(language=experiment.config.text.language),
+        caption="Captions of {captioner} before and after {reranking}, of images whose caption changed, with the CIDEr "
+        "of both. Struck through: removed words; underlined: added words.",
+
+
+# Training.
+
+
+use rule cpu_job as draw_curves with:
+    input:
+        histories=list_files(histories),
+        cards=list_files(cards),
+    output:
+        pictures=report(
+            figures.in_formats(experiment, figures.curve_patterns(experiment)),
+            caption=figures.CAPTION,
+            category="Training",
+            labels={"figure": "training curves"},
+        ),
+    log:
+        paths.log("draw_curves"),
+    params:
+        **stages.draw_curves(
+            histories=histories,
+            cards=cards,
+        ),
+        caption="Loss on the training and the validation split after every epoch, and the validation score where it was "
+        "measured; for self-critical phases, the reward in training. A star marks the epoch whose weights are used, on "
+        "the score that chose it. A dotted line marks the start of a phase.",
+
+
+use rule cpu_job as draw_loss_curves with:
+    input:
+        histories=list_files(loss_histories),
+        cards=list_files(loss_cards),
+    output:
+        pictures=report(
+            figures.in_formats(experiment, paths.LOSS_CURVES),
+            caption=figures.CAPTION,
+            category="Training",
+            labels={
+                "figure": "losses of finetuned_dual_encoders",
+                "compared": "{loss_curves}",
+            },
+        ),
+    log:
+        paths.log("draw_loss_curves", "loss_curves"),
+    params:
+        **stages.draw_loss_curves(
+            histories=loss_histories,
+            cards=loss_cards,
+        ),
+        caption="Losses after every epoch, of models that differ in one setting. A star marks the epoch whose weights "
+        "are used.",
+
+
+use rule cpu_job as draw_gpu with:
+    input:
+        uses=list_files(uses),
+    output:
+        pictures=report(
+            figures.in_formats(experiment, paths.GPU_CURVES),
+            caption=figures.CAPTION,
+            category="Training",
+            labels={"figure": "GPU use and memory"},
+        ),
+    log:
+        paths.log("draw_gpu"),
+    params:
+        **stages.draw_gpu(uses=uses),
+        caption="GPU use and GPU memory while each model trained, sampled every two seconds; a training that was "
+        "continued goes on where it stopped. Trainings on a CPU are left out.",
+
+
+use rule cpu_job as draw_pixels with:
+    input:
+        pixels=paths.PIXELS,
+        manifest=paths.MANIFEST,
+    output:
+        pictures=report(
+            figures.in_formats(experiment, paths.PIXEL_SHEETS),
+            caption=figures.CAPTION,
+            category="Data",
+            labels={"figure": "augmentation and Base64"},
+        ),
+    log:
+        paths.log("draw_pixels", "backbone"),
+    wildcard_constraints:
+        backbone=one_of(models.pixel_backbones),
+    params:
+        **stages.draw_pixels(),
+        caption="Pictures in training: each random change of the experiment on its own, at its limit, and a picture's "
+        "file in Base64. Base64 makes a file a third longer. It is shorter than the raw pixels because the file is a "
+        "JPEG.",
+
+
+# Retrieval.
+
+
+use rule cpu_job as draw_embeddings with:
+    input:
+        embeddings=paths.fill(paths.EMBEDDINGS, embedded="{retriever}"),
+        manifest=paths.MANIFEST,
+    output:
+        pictures=report(
+            figures.in_formats(experiment, paths.SPACES),
+            caption=figures.CAPTION,
+            category="Retrieval",
+            labels={"figure": "the shared space", "split": "{split}"},
+        ),
+    log:
+        paths.log("draw_embeddings", "retriever", "split"),
+    wildcard_constraints:
+        retriever=one_of(models.ranked),
+    params:
+        **stages.draw_embeddings(),
+        caption="The space of {retriever} with the images and captions of the {split} split. `tsne`: the first 300 "
+        "images, each joined to its first caption by a line. `cosines`: positive pairs against the hardest wrong caption "
+        "of each image and against random wrong pairs, with the share of area that they have in common.",
+
+
+use rule cpu_job as draw_retrieved with:
+    input:
+        embeddings=paths.fill(paths.EMBEDDINGS, embedded="{retriever}"),
+        ranks=paths.fill(paths.RANKS, scored="{retriever}"),
+        manifest=paths.MANIFEST,
+    output:
+        pictures=report(
+            figures.in_formats(experiment, paths.FAILURES),
+            caption=figures.CAPTION,
+            category="Retrieval",
+            labels={"figure": "failures", "split": "{split}"},
+        ),
+    log:
+        paths.log("draw_retrieved", "retriever", "split"),
+    wildcard_constraints:
+        retriever=one_of(models.ranked),
+    params:
+        **stages.draw_retrieved(),
+        caption="Where {retriever} fails on the {split} split, drawn at random from all failures: the wrong match that "
+        "came first beside the true one, with cosine and rank. Some wrong matches fit the picture well; the data set "
+        "still counts them as wrong.",
+
+
+use rule cpu_job as draw_recall with:
+    input:
+        metrics=list_files(recall_scores),
+    output:
+        pictures=report(
+            figures.in_formats(experiment, paths.RECALL),
+            caption=figures.CAPTION,
+            category="Retrieval",
+            labels={"figure": "recall of all retrievers", "split": "{split}"},
+        ),
+    log:
+        paths.log("draw_recall", "split"),
+    params:
+        **stages.draw_recall(metrics=recall_scores),
+        caption="Recall@1, 5 and 10 of all retrievers on the {split} split, with 95 % intervals; for a retriever that "
+        "was trained with several seeds the mean, with a standard deviation over them each way. From image to text, "
+        "any of an image's captions is a hit. Each panel has a scale of its own.",
+
+
+use rule cpu_job as draw_learning_curve with:
+    input:
+        cards=list_files(family_cards),
+        metrics=list_files(family_scores),
+        manifest=paths.MANIFEST,
+    output:
+        pictures=report(
+            figures.in_formats(experiment, paths.LEARNING_CURVE),
+            caption=figures.CAPTION,
+            category="Retrieval",
+            labels={"figure": "recall over training pairs", "split": "{split}"},
+        ),
+    log:
+        paths.log("draw_learning_curve", "split"),
+    params:
+        **stages.draw_learning_curve(
+            cards=family_cards,
+            metrics=family_scores,
+            language=experiment.config.text.language,
+        ),
+        caption="Recall@1 on the {split} split over the number of training pairs, on a logarithmic axis: the mean over "
+        "the seeds, a standard deviation each way as a band, and every training as a dot.",
+
+
+use rule cpu_job as draw_side_by_side with:
+    input:
+        embeddings=list_files(compared_embeddings),
+        manifest=paths.MANIFEST,
+        pools=lambda job: (
+            [paths.fill(paths.POOLS, experiment=job.experiment)]
+            if job.split == figures.POOLS
+            else []
+        ),
+    output:
+        found=report(
+            paths.SIDE_BY_SIDE_TABLE,
+            caption=figures.CAPTION,
+            category="Retrieval",
+            labels={
+                "figure": "models side by side",
+                "language": "{language}",
+                "split": "{split}",
+            },
+        ),
+        pictures=report(
+            figures.in_formats(experiment, paths.SIDE_BY_SIDE),
+            caption=figures.CAPTION,
+            category="Retrieval",
+            labels={
+                "figure": "models side by side",
+                "language": "{language}",
+                "split": "{split}",
+            },
+        ),
+    log:
+        paths.log("draw_side_by_side", "language", "split"),
+    wildcard_constraints:
+        language=one_of(list(retrieval.compared)),
+        split=one_of([*models.splits, figures.POOLS]),
+    params:
+        **stages.draw_side_by_side(embeddings=compared_embeddings),
+        caption="Models side by side on the {split} split, with captions in the language {language}. `top_captions`: the "
+        "first five captions that each retrieves for one image. `top_images`: the first five images that each retrieves "
+        "for one caption. Correct matches are marked; queries are random. `spaces`: the images and captions on the two "
+        "main directions of each model's space, on the same axes. `found.md` has the same matches as text, for languages "
+        "that no font of the machine can show.",

@@ -4,11 +4,11 @@
 
 use rule cpu_job as train_tokenizer with:
     input:
-        manifest="results/{experiment}/data/manifest.json",
+        manifest=paths.MANIFEST,
     output:
-        tokenizer="results/{experiment}/tokenizers/{tokenizer}/tokenizer.json",
+        tokenizer=paths.TOKENIZER,
     log:
-        "results/{experiment}/logs/train_tokenizer/{tokenizer}.log",
+        paths.log("train_tokenizer", "tokenizer"),
     params:
         **stages.train_tokenizer(),
 
@@ -17,16 +17,14 @@ use rule gpu_job as finetune with:
     input:
         backbone=finetuning.backbone,
         pixels=finetuning.pixels,
-        manifest="results/{experiment}/data/manifest.json",
+        manifest=paths.MANIFEST,
         tokenizers=list_files(finetuning.tokenizers),
         tags=finetuning.tags,
         pairs=finetuning.pairs,
     output:
-        finetuned=stages.finetune.folder(
-            "finetuned", "finetuned_dual_encoders/{finetuned}"
-        ),
+        finetuned=stages.finetune.folder("finetuned", paths.FINETUNED),
     log:
-        "results/{experiment}/logs/finetune/{finetuned}.log",
+        paths.log("finetune", "finetuned"),
     resources:
         **stages.finetune.on_gpu(runtime=1440, mem_mb=16000),
     params:
@@ -39,16 +37,14 @@ use rule gpu_job as finetune with:
 use rule gpu_job as embed_finetuned with:
     input:
         pixels=finetuning.pixels,
-        manifest="results/{experiment}/data/manifest.json",
-        finetuned=stages.embed_finetuned.folder(
-            "finetuned", "finetuned_dual_encoders/{finetuned}"
-        ),
+        manifest=paths.MANIFEST,
+        finetuned=stages.embed_finetuned.folder("finetuned", paths.FINETUNED),
         tags=finetuning.tags,
         pairs=finetuning.pairs,
     output:
-        embeddings="results/{experiment}/embeddings/{finetuned}/{split}/embeddings.npz",
+        embeddings=paths.fill(paths.EMBEDDINGS, embedded="{finetuned}"),
     log:
-        "results/{experiment}/logs/embed_finetuned/{finetuned}.{split}.log",
+        paths.log("embed_finetuned", "finetuned", "split"),
     resources:
         **stages.embed_finetuned.on_gpu(runtime=120),
     params:
@@ -59,14 +55,14 @@ use rule embed_finetuned as embed_untrained with:
     input:
         backbone=finetuning.backbone,
         pixels=finetuning.pixels,
-        manifest="results/{experiment}/data/manifest.json",
+        manifest=paths.MANIFEST,
         tokenizers=list_files(finetuning.tokenizers),
         tags=finetuning.tags,
         pairs=finetuning.pairs,
     output:
-        embeddings="results/{experiment}/embeddings/untrained/{finetuned}/{split}/embeddings.npz",
+        embeddings=paths.fill(paths.EMBEDDINGS, embedded="untrained/{finetuned}"),
     log:
-        "results/{experiment}/logs/embed_untrained/{finetuned}.{split}.log",
+        paths.log("embed_untrained", "finetuned", "split"),
     params:
         **stages.embed_finetuned(
             source=finetuning.source,
@@ -76,24 +72,24 @@ use rule embed_finetuned as embed_untrained with:
 
 use rule cpu_job as select_language with:
     input:
-        all_languages="results/{experiment}/embeddings/{finetuned}/{split}/embeddings.npz",
-        manifest="results/{experiment}/data/manifest.json",
+        all_languages=paths.fill(paths.EMBEDDINGS, embedded="{finetuned}"),
+        manifest=paths.MANIFEST,
     output:
-        embeddings="results/{experiment}/embeddings/{finetuned}-{language}/{split}/embeddings.npz",
+        embeddings=paths.fill(paths.EMBEDDINGS, embedded="{finetuned}-{language}"),
     log:
-        "results/{experiment}/logs/select_language/{finetuned}-{language}.{split}.log",
+        paths.log("select_language", "finetuned", "language", "split"),
     params:
         **stages.select_language(),
 
 
 use rule cpu_job as score_languages with:
     input:
-        embeddings="results/{experiment}/embeddings/{finetuned}/{split}/embeddings.npz",
-        manifest="results/{experiment}/data/manifest.json",
+        embeddings=paths.fill(paths.EMBEDDINGS, embedded="{finetuned}"),
+        manifest=paths.MANIFEST,
     output:
-        metrics="results/{experiment}/metrics/languages/{finetuned}/{split}/metrics.json",
+        metrics=paths.LANGUAGE_SCORES,
     log:
-        "results/{experiment}/logs/score_languages/{finetuned}.{split}.log",
+        paths.log("score_languages", "finetuned", "split"),
     threads: 4
     params:
         **stages.score_languages(model=lambda wildcards: wildcards.finetuned),

@@ -4,12 +4,12 @@
 use rule cpu_job as first_page with:
     input:
         **targets.page_inputs,
-        summary="results/{experiment}/summary.csv",
-        manifest="results/{experiment}/data/manifest.json",
+        summary=paths.SUMMARY,
+        manifest=paths.MANIFEST,
     output:
-        page="results/{experiment}/index.html",
+        page=paths.PAGE,
     log:
-        "results/{experiment}/logs/first_page.log",
+        paths.log("first_page"),
     params:
         **stages.first_page(
             split=targets.page_split,

@@ -3,26 +3,26 @@
 
 use rule cpu_job as paraphrases with:
     input:
-        manifest="results/{experiment}/data/manifest.json",
+        manifest=paths.MANIFEST,
     output:
-        paraphrases=stages.paraphrases.folder("paraphrases", "text/paraphrases/{split}"),
+        paraphrases=stages.paraphrases.folder("paraphrases", paths.PARAPHRASES),
     log:
-        "results/{experiment}/logs/paraphrases/{split}.log",
+        paths.log("paraphrases", "split"),
     params:
         **stages.paraphrases(),
 
 
 use rule cpu_job as score with:
     input:
-        captions="results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
-        manifest="results/{experiment}/data/manifest.json",
+        captions=paths.CAPTIONS,
+        manifest=paths.MANIFEST,
         vocabulary=captioning.vocabulary,
         paraphrases=captioning.paraphrases,
     output:
-        metrics="results/{experiment}/metrics/{captioner}/{decoding}/{split}/metrics.json",
-        per_image="results/{experiment}/metrics/{captioner}/{decoding}/{split}/per_image.parquet",
+        metrics=paths.CAPTION_SCORES,
+        per_image=paths.PER_IMAGE,
     log:
-        "results/{experiment}/logs/score/{captioner}.{decoding}.{split}.log",
+        paths.log("score", "captioner", "decoding", "split"),
     priority: 10
     params:
         **stages.score(
@@ -32,13 +32,13 @@ use rule cpu_job as score with:
 
 use rule gpu_job as score_similarity with:
     input:
-        captions="results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
-        manifest="results/{experiment}/data/manifest.json",
+        captions=paths.CAPTIONS,
+        manifest=paths.MANIFEST,
         features=features.clip_features,
     output:
-        metrics="results/{experiment}/metrics/{captioner}/{decoding}/{split}/similarity.json",
+        metrics=paths.SIMILARITY,
     log:
-        "results/{experiment}/logs/score_similarity/{captioner}.{decoding}.{split}.log",
+        paths.log("score_similarity", "captioner", "decoding", "split"),
     threads: 4
     resources:
         **stages.score_similarity.on_gpu(runtime=60),
@@ -53,37 +53,37 @@ use rule cpu_job as summary with:
         metrics=targets.metrics,
     output:
         summary=in_report(
-            "summary.csv",
+            paths.SUMMARY,
             "../workflow/report/summary.rst",
             "Scores",
             table="all scores, tidy",
         ),
         table=in_report(
-            "tables/scores.md",
+            paths.SCORE_TABLE,
             "../workflow/report/scores.rst",
             "Scores",
             table="scores",
         ),
     log:
-        "results/{experiment}/logs/summary.log",
+        paths.log("summary"),
     params:
         **stages.summary(),
 
 
 use rule cpu_job as spread with:
     input:
-        summary="results/{experiment}/summary.csv",
+        summary=paths.SUMMARY,
     output:
-        spread="results/{experiment}/tables/spread.csv",
-        pairs="results/{experiment}/tables/spread_pairs.csv",
+        spread=paths.SPREAD,
+        pairs=paths.SPREAD_PAIRS,
         table=in_report(
-            "tables/spread.md",
+            paths.SPREAD_TABLE,
             "../workflow/report/spread.rst",
             "Scores",
             table="over seeds",
         ),
     log:
-        "results/{experiment}/logs/spread.log",
+        paths.log("spread"),
     params:
         **stages.spread(),
 
@@ -92,21 +92,21 @@ use rule cpu_job as compare with:
     input:
         before=captioning.compared("metrics.json"),
         before_images=captioning.compared("per_image.parquet"),
-        after="results/{experiment}/metrics/{captioner}/{decoding}/{split}/metrics.json",
-        after_images="results/{experiment}/metrics/{captioner}/{decoding}/{split}/per_image.parquet",
+        after=paths.CAPTION_SCORES,
+        after_images=paths.PER_IMAGE,
         before_claims=captioning.compared_claims,
         after_claims=captioning.checked_claims,
     output:
-        comparison="results/{experiment}/comparisons/{captioner}/{decoding}/{split}/comparison.json",
+        comparison=paths.COMPARISON,
         table=in_report(
-            "comparisons/{captioner}/{decoding}/{split}/comparison.md",
+            paths.COMPARISON_TABLE,
             "../workflow/report/comparison.rst",
             "Scores",
             table="before and after",
             system="{captioner} {decoding}",
         ),
     log:
-        "results/{experiment}/logs/compare/{captioner}.{decoding}.{split}.log",
+        paths.log("compare", "captioner", "decoding", "split"),
     params:
         **stages.compare(),
 
@@ -115,15 +115,15 @@ use rule cpu_job as differences with:
     input:
         **targets.compared,
     output:
-        differences="results/{experiment}/tables/differences.csv",
+        differences=paths.DIFFERENCES,
         table=in_report(
-            "tables/differences.md",
+            paths.DIFFERENCE_TABLE,
             "../workflow/report/differences.rst",
             "Scores",
             table="paired differences",
         ),
     log:
-        "results/{experiment}/logs/differences.log",
+        paths.log("differences"),
     params:
         **stages.differences(ranks=targets.compared_ranks),
 
@@ -132,14 +132,14 @@ use rule cpu_job as ablate with:
     input:
         ranks=retrieval.ablated_ranks,
     output:
-        numbers="results/{experiment}/tables/ablations.csv",
+        numbers=paths.ABLATIONS,
         table=in_report(
-            "tables/ablations.md",
+            paths.ABLATION_TABLE,
             "../workflow/report/ablations.rst",
             "Scores",
             table="ablations",
         ),
     log:
-        "results/{experiment}/logs/ablate.log",
+        paths.log("ablate"),
     params:
         **stages.ablate(),

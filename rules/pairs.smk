@@ -3,12 +3,12 @@
 
 use rule cpu_job as extract_pixels with:
     input:
-        manifest="results/{experiment}/data/manifest.json",
+        manifest=paths.MANIFEST,
         backbone=lambda job: features.trained_backbone(job.backbone),
     output:
-        sealed="results/{experiment}/pixels/{backbone}/manifest.json",
+        sealed=paths.PIXELS,
     log:
-        "results/{experiment}/logs/extract_pixels/{backbone}.log",
+        paths.log("extract_pixels", "backbone"),
     wildcard_constraints:
         backbone=one_of(list(experiment.config.backbones)),
     threads: 8
@@ -20,11 +20,11 @@ use rule cpu_job as extract_pixels with:
 
 use rule cpu_job as tag_words with:
     input:
-        manifest="results/{experiment}/data/manifest.json",
+        manifest=paths.MANIFEST,
     output:
-        tags="results/{experiment}/text/tags/tags.npz",
-        card="results/{experiment}/text/tags/tags.json",
+        tags=paths.TAGS,
+        card=paths.TAGS_CARD,
     log:
-        "results/{experiment}/logs/tag_words.log",
+        paths.log("tag_words"),
     params:
         **stages.tag_words(),

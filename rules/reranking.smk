@@ -8,13 +8,13 @@ use rule gpu_job as tune_reranking with:
         augmented_views=lambda job: features.sealed_views(
             captioning.reranker(job).augmented_views
         ),
-        manifest="results/{experiment}/data/manifest.json",
-        vocabulary="results/{experiment}/text/vocabulary.json",
+        manifest=paths.MANIFEST,
+        vocabulary=paths.VOCABULARY,
         retriever=captioning.reranking_retriever,
     output:
-        weight="results/{experiment}/reranking/{captioner}/{reranking}/weight.json",
+        weight=paths.RERANKING_WEIGHT,
     log:
-        "results/{experiment}/logs/tune_reranking/{captioner}.{reranking}.log",
+        paths.log("tune_reranking", "captioner", "reranking"),
     priority: 20
     threads: 4
     resources:
@@ -31,13 +31,13 @@ use rule gpu_job as rerank with:
         augmented_views=lambda job: features.sealed_views(
             captioning.reranker(job).augmented_views
         ),
-        manifest="results/{experiment}/data/manifest.json",
-        vocabulary="results/{experiment}/text/vocabulary.json",
+        manifest=paths.MANIFEST,
+        vocabulary=paths.VOCABULARY,
         retriever=captioning.reranking_retriever,
     output:
-        captions="results/{experiment}/captions/{captioner}/{reranking}/{split}/captions.json",
+        captions=paths.RERANKED,
     log:
-        "results/{experiment}/logs/rerank/{captioner}.{reranking}.{split}.log",
+        paths.log("rerank", "captioner", "reranking", "split"),
     wildcard_constraints:
         reranking=one_of(models.rerankings_by("retriever")),
     priority: 20
@@ -51,11 +51,11 @@ use rule gpu_job as rerank with:
 use rule cpu_job as rerank_oracle with:
     input:
         candidates=captioning.candidates,
-        manifest="results/{experiment}/data/manifest.json",
+        manifest=paths.MANIFEST,
     output:
-        captions="results/{experiment}/captions/{captioner}/{reranking}/{split}/captions.json",
+        captions=paths.RERANKED,
     log:
-        "results/{experiment}/logs/rerank/{captioner}.{reranking}.{split}.log",
+        paths.log("rerank", "captioner", "reranking", "split"),
     wildcard_constraints:
         reranking=one_of(models.rerankings_by("oracle")),
     priority: 20

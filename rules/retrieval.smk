@@ -3,11 +3,11 @@
 
 use rule gpu_job as extract_text with:
     input:
-        manifest="results/{experiment}/data/manifest.json",
+        manifest=paths.MANIFEST,
     output:
-        sealed="results/{experiment}/text_features/{encoder}/manifest.json",
+        sealed=paths.TEXT_FEATURES,
     log:
-        "results/{experiment}/logs/extract_text/{encoder}.log",
+        paths.log("extract_text", "encoder"),
     wildcard_constraints:
         encoder=one_of(models.extracted_texts),
     resources:
@@ -23,14 +23,14 @@ use rule gpu_job as train_retriever with:
         features=retrieval.features,
         augmented_views=retrieval.augmented_views,
         text_features=retrieval.text_features,
-        manifest="results/{experiment}/data/manifest.json",
-        vocabulary="results/{experiment}/text/vocabulary.json",
-        tokens="results/{experiment}/text/tokens.npz",
+        manifest=paths.MANIFEST,
+        vocabulary=paths.VOCABULARY,
+        tokens=paths.TOKENS,
         word_vectors=retrieval.word_vectors,
     output:
-        retriever=stages.train_retriever.folder("retriever", "retrievers/{retriever}"),
+        retriever=stages.train_retriever.folder("retriever", paths.RETRIEVER),
     log:
-        "results/{experiment}/logs/train_retriever/{retriever}.log",
+        paths.log("train_retriever", "retriever"),
     priority: 7
     resources:
         **stages.train_retriever.on_gpu(runtime=720),
@@ -43,13 +43,13 @@ use rule gpu_job as embed with:
         features=retrieval.features,
         augmented_views=retrieval.augmented_views,
         text_features=retrieval.text_features,
-        manifest="results/{experiment}/data/manifest.json",
-        vocabulary="results/{experiment}/text/vocabulary.json",
-        retriever=stages.embed.folder("retriever", "retrievers/{retriever}"),
+        manifest=paths.MANIFEST,
+        vocabulary=paths.VOCABULARY,
+        retriever=stages.embed.folder("retriever", paths.RETRIEVER),
     output:
-        embeddings="results/{experiment}/embeddings/{retriever}/{split}/embeddings.npz",
+        embeddings=paths.fill(paths.EMBEDDINGS, embedded="{retriever}"),
     log:
-        "results/{experiment}/logs/embed/{retriever}.{split}.log",
+        paths.log("embed", "retriever", "split"),
     priority: 8
     resources:
         **stages.embed.on_gpu(runtime=60),
@@ -60,12 +60,16 @@ use rule gpu_job as embed with:
 # Selects the weight of a query bank, which corrects scores for hubness. The bank is the training split.
 use rule cpu_job as weigh_query_bank with:
     input:
-        embeddings="results/{experiment}/embeddings/{querybank_scores}/validation/embeddings.npz",
-        query_bank="results/{experiment}/embeddings/{querybank_scores}/train/embeddings.npz",
+        embeddings=paths.fill(
+            paths.EMBEDDINGS, embedded="{querybank_scores}", split="validation"
+        ),
+        query_bank=paths.fill(
+            paths.EMBEDDINGS, embedded="{querybank_scores}", split="train"
+        ),
     output:
-        weight="results/{experiment}/query_banks/{querybank_scores}/weight.json",
+        weight=paths.QUERY_BANK_WEIGHT,
     log:
-        "results/{experiment}/logs/weigh_query_bank/{querybank_scores}.log",
+        paths.log("weigh_query_bank", "querybank_scores"),
     threads: 4
     params:
         **stages.weigh_query_bank(),
@@ -76,12 +80,12 @@ use rule cpu_job as score_retrieval with:
         embeddings=retrieval.scored_embeddings,
         query_bank=retrieval.query_bank,
         bank_weight=retrieval.bank_weight,
-        manifest="results/{experiment}/data/manifest.json",
+        manifest=paths.MANIFEST,
     output:
-        metrics="results/{experiment}/metrics/retrieval/{scored}/{split}/metrics.json",
-        ranks="results/{experiment}/metrics/retrieval/{scored}/{split}/ranks.npz",
+        metrics=paths.RETRIEVAL_SCORES,
+        ranks=paths.RANKS,
     log:
-        "results/{experiment}/logs/score_retrieval/{scored}.{split}.log",
+        paths.log("score_retrieval", "scored", "split"),
     threads: 4
     params:
         **stages.score_retrieval(model=lambda wildcards: wildcards.scored),
@@ -92,12 +96,12 @@ use rule cpu_job as score_pools with:
         embeddings=retrieval.pooled_embeddings,
         query_bank=retrieval.query_bank,
         bank_weight=retrieval.bank_weight,
-        manifest="results/{experiment}/data/manifest.json",
-        pools="results/{experiment}/data/pools.npz",
+        manifest=paths.MANIFEST,
+        pools=paths.POOLS,
     output:
-        metrics="results/{experiment}/metrics/retrieval/{scored}/pools/metrics.json",
+        metrics=paths.POOL_SCORES,
     log:
-        "results/{experiment}/logs/score_pools/{scored}.log",
+        paths.log("score_pools", "scored"),
     threads: 4
     params:
         **stages.score_pools(model=lambda wildcards: wildcards.scored),

@@ -3,35 +3,35 @@
 
 use rule cpu_job as vocabulary with:
     input:
-        manifest="results/{experiment}/data/manifest.json",
+        manifest=paths.MANIFEST,
     output:
-        vocabulary="results/{experiment}/text/vocabulary.json",
-        tokens="results/{experiment}/text/tokens.npz",
+        vocabulary=paths.VOCABULARY,
+        tokens=paths.TOKENS,
     log:
-        "results/{experiment}/logs/vocabulary.log",
+        paths.log("vocabulary"),
     params:
         **stages.vocabulary(),
 
 
 use rule cpu_job as pieces with:
     input:
-        manifest="results/{experiment}/data/manifest.json",
+        manifest=paths.MANIFEST,
     output:
-        vocabulary="results/{experiment}/text/pieces/{captioner}/vocabulary.json",
-        tokens="results/{experiment}/text/pieces/{captioner}/tokens.npz",
+        vocabulary=paths.PIECES_VOCABULARY,
+        tokens=paths.PIECES,
     log:
-        "results/{experiment}/logs/pieces/{captioner}.log",
+        paths.log("pieces", "captioner"),
     params:
         **stages.pieces(),
 
 
 use rule cpu_job as word_vectors with:
     input:
-        vocabulary="results/{experiment}/text/vocabulary.json",
+        vocabulary=paths.VOCABULARY,
     output:
-        vectors="results/{experiment}/text/word_vectors/{vectors}/vectors.npy",
-        coverage="results/{experiment}/text/word_vectors/{vectors}/coverage.json",
+        vectors=paths.WORD_VECTORS,
+        coverage=paths.COVERAGE,
     log:
-        "results/{experiment}/logs/word_vectors/{vectors}.log",
+        paths.log("word_vectors", "vectors"),
     params:
         **stages.word_vectors(),

@@ -5,15 +5,15 @@
 use rule gpu_job as train_captioner with:
     input:
         features=captioning.features,
-        manifest="results/{experiment}/data/manifest.json",
+        manifest=paths.MANIFEST,
         vocabulary=captioning.vocabulary,
         tokens=captioning.tokens,
         word_vectors=captioning.word_vectors,
         start=captioning.start,
     output:
-        captioner=stages.train_captioner.folder("captioner", "captioners/{captioner}"),
+        captioner=stages.train_captioner.folder("captioner", paths.CAPTIONER),
     log:
-        "results/{experiment}/logs/train_captioner/{captioner}.log",
+        paths.log("train_captioner", "captioner"),
     priority: 10
     resources:
         **stages.train_captioner.on_gpu(runtime=720),

@@ -98,6 +98,7 @@ class Hooks:
         arrays: of an experiment, (key, backbones, arrays) for everything that reads features of images.
         pairs: of a configuration, (key, number) for each number of training pairs that a key asks for.
         scores: of an experiment, the files that ``summary.csv`` joins.
+        figures: of an experiment, the patterns of each figure that a run draws, and the values of their wildcards.
         tables: of an experiment, further files that a run makes.
         page: of an experiment, the files with tables for the first page.
         notes: of an experiment, a line for everything that it names and that a run does not do.
@@ -113,6 +114,7 @@ class Hooks:
     arrays: Callable[[Any], Iterable[tuple[str, list[str], list[str]]]] = lambda _: ()
     pairs: Callable[[Any], Iterable[tuple[str, int]]] = lambda _: ()
     scores: Callable[[Any], Iterable[str]] = lambda _: ()
+    figures: Callable[[Any], Iterable[tuple[str, dict[str, str]]]] = lambda _: ()
     tables: Callable[[Any], Iterable[str]] = lambda _: ()
     page: Callable[[Any], Iterable[str]] = lambda _: ()
     notes: Callable[[Any], Iterable[str]] = lambda _: ()

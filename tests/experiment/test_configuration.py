@@ -13,6 +13,7 @@ from vitcapr.commands.estimate import missing_lines, read_obtainable
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.grid import expand_grid
 from vitcapr.config.reading import parse, read_yaml
+from vitcapr.experiment import figures
 from vitcapr.experiment.experiment import Experiment, load_experiment, read_merged
 
 REPOSITORY = Path(__file__).parents[2]
@@ -30,9 +31,9 @@ def test_config_yaml_changes_models_alone() -> None:
 def test_no_figures() -> None:
     values: dict[str, Any] = {"captioners": {"a": {"backbone": "vit"}}, "run": {"captioners": ["a"]}}
     values["experiment"] = "drawn"
-    assert Experiment(parse(ExperimentConfig, values, "")).figure_rules
+    assert figures.targets(Experiment(parse(ExperimentConfig, values, "")))
     for none in ("none", {"formats": []}):
-        assert not Experiment(parse(ExperimentConfig, {**values, "figures": none}, "")).figure_rules
+        assert not figures.targets(Experiment(parse(ExperimentConfig, {**values, "figures": none}, "")))
 
 
 NAMES = sorted(path.stem for path in (REPOSITORY / "experiments").glob("*.yaml"))

@@ -190,8 +190,8 @@ def test_a_job_of_thousands_of_files_is_a_file(tmp_path: Path, monkeypatch: pyte
 
 
 def test_the_report_shows_tables_in_html_beside_those_in_markdown() -> None:
-    table, shown = in_report("tables/scores.md", "scores.rst", "Scores", table="scores")
+    table, shown = in_report("results/{experiment}/tables/scores.md", "scores.rst", "Scores", table="scores")
     assert [table, str(shown)] == [f"results/{{experiment}}/tables/scores.{ending}" for ending in ("md", "html")]
     assert not hasattr(table, "flags")
     assert shown.flags["report"].caption == "scores.rst"
-    assert in_report("summary.csv", "summary.rst", "Scores").flags["report"].category == "Scores"
+    assert in_report("results/{experiment}/summary.csv", "summary.rst", "Scores").flags["report"].category == "Scores"

@@ -52,7 +52,7 @@ class Step(NamedTuple):
         Args:
             sizes: images by split; None without a data set.
         """
-        if sizes is None or find_stage(self.stage).figure is not None:
+        if sizes is None or find_stage(self.stage).draws:
             return 1.0
         epochs, split = sum(_named(self.settings, "epochs")), self.values.get("split")
         beams = max([1, *_named(self.settings, "beam_size", "n_best")])

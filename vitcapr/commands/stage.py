@@ -74,8 +74,8 @@ def stages_page() -> str:
     """Return the content of ``docs/stages.md``."""
     page = Path(__file__).with_suffix(".md").read_text(encoding="utf-8")
     stages = list(each_stage())
-    computing = [stage for stage in stages if stage.figure is None]
-    drawing = [stage for stage in stages if stage.figure is not None]
+    computing = [stage for stage in stages if not stage.draws]
+    drawing = [stage for stage in stages if stage.draws]
     return "\n".join([page, *_table(computing), "", "## Stages that draw", "", *_table(drawing), ""])
 
 

@@ -143,6 +143,16 @@ class FiguresConfig(Section):
     failures: int = Field(6, ge=1)
     """Number of images, and number of captions, drawn with a wrong first match."""
 
+    def examples_of(self, count: int) -> dict[str, Any]:
+        """Return the arguments of :class:`vitcapr.report.figures.examples.Choice` for ``count`` examples."""
+        return {"count": count, "images": self.examples_first, "words": self.examples_words}
+
+    @property
+    def attended(self) -> dict[str, Any]:
+        """The same for the images whose attention is drawn."""
+        count = max(self.attention_images, len(self.attention_first) + len(self.attention_words))
+        return {"count": count, "images": self.attention_first, "words": self.attention_words}
+
 
 FiguresOrNone = Annotated[FiguresConfig, BeforeValidator(_none, json_schema_input_type=FiguresConfig | Literal["none"])]
 """``none`` draws no figures."""

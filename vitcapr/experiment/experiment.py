@@ -2,7 +2,6 @@
 
 import shutil
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +14,12 @@ from vitcapr.errors import UserError, as_user_error
 from vitcapr.experiment.captioning import Captioning
 from vitcapr.experiment.checks import not_done, problems
 from vitcapr.experiment.features import Features
-from vitcapr.experiment.figure_rules import FigureRule
 from vitcapr.experiment.models import Models
 from vitcapr.experiment.retrieval import Finetuning, Retrieval
 from vitcapr.experiment.targets import Targets
 from vitcapr.pipeline.paths import RESULTS
 from vitcapr.pipeline.rule import Stages
-from vitcapr.pipeline.stage import each_stage, find_stage
+from vitcapr.pipeline.stage import find_stage
 
 
 class Experiment:
@@ -77,13 +75,6 @@ class Experiment:
             f"sets of captions: {len(self.captioning.caption_files('captions', 'captions.json'))}"
         )
         return "\n".join([line, *not_done(self)])
-
-    @cached_property
-    def figure_rules(self) -> list[FigureRule]:
-        """A rule for every stage that declares a figure; none without a format."""
-        if not self.config.figures.formats or self.models.data_alone:
-            return []
-        return [FigureRule(stage, stage.figure, self) for stage in each_stage() if stage.figure is not None]
 
     @property
     def user_files(self) -> dict[str, Path]:

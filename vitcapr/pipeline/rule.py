@@ -12,7 +12,6 @@ from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.errors import UserError
 from vitcapr.files import canonical_json, sha256_bytes, write_text
 from vitcapr.pipeline.fingerprint import fingerprint
-from vitcapr.pipeline.records import RESULTS
 from vitcapr.pipeline.stage import DEVICE, Parameter, Role, Stage, find_stage, get_dotted, stage_names
 
 LONGEST = 100_000
@@ -22,9 +21,6 @@ JOBS = ".jobs"
 
 _DAY = 1440
 """Minutes beyond which the time limit of a job does not grow: many partitions allow no more."""
-
-EXPERIMENT = f"{RESULTS}/{{experiment}}"
-"""The folder of an experiment, for the paths of rules."""
 
 Wildcards = Any
 """Snakemake's wildcards of a job: attributes that are strings."""
@@ -67,8 +63,8 @@ class RuleStage:
         return {"command": job.command, "fingerprint": job.fingerprint}
 
     def folder(self, parameter: str, path: str) -> list[str]:
-        """Return the files of a folder that the stage reads or writes, by its path below the experiment's."""
-        return [f"{EXPERIMENT}/{path}/{file}" for file in self.stage.parameters[parameter].files]
+        """Return the files of a folder that the stage reads or writes."""
+        return [f"{path}/{file}" for file in self.stage.parameters[parameter].files]
 
     def on_gpu(self, runtime: int, mem_mb: int = 8000) -> dict[str, Any]:
         """Return the resources of a job on GPUs: as many as training processes, none with ``device: cpu``."""
@@ -178,14 +174,13 @@ def one_of(names: Sequence[str]) -> str:
     return "|".join(map(re.escape, names)) if names else "(?!)"
 
 
-def in_report(path: str, caption: str, category: str, **labels: str) -> Any:
-    """Return a file of the experiment for Snakemake's report; ``caption`` is a path from the file of the rule.
+def in_report(file: str, caption: str, category: str, **labels: str) -> Any:
+    """Return a file for Snakemake's report; ``caption`` is a path from the file of the rule.
 
     Of tables in Markdown, the same in HTML is a second file: the report shows it where it only offers ``.md``.
     """
     from snakemake.io import report
 
-    file = f"{EXPERIMENT}/{path}"
     shown = report(
         file.removesuffix(".md") + ".html" if file.endswith(".md") else file,
         caption=caption,

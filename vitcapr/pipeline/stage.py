@@ -104,14 +104,12 @@ class Stage:
         cached: whether its results are stored in the result cache and restored from there.
         execution_only: dotted keys of the settings, and names of values, that do not change the result.
         processes: the setting that holds the number of training processes.
-        figure: the declaration of the figure that the stage draws, or None.
     """
 
     function: Callable[..., None]
     cached: bool
     execution_only: frozenset[str]
     processes: str | None
-    figure: Any
 
     def __call__(self, *args: Any, **values: Any) -> None:
         self.function(*args, **values)
@@ -123,6 +121,11 @@ class Stage:
     @property
     def module(self) -> str:
         return self.function.__module__
+
+    @property
+    def draws(self) -> bool:
+        """Whether it draws figures, as the name of its module says."""
+        return self.name.startswith("draw_")
 
     @property
     def summary(self) -> str:
@@ -198,19 +201,18 @@ def stage(
     cached: bool = False,
     execution_only: Collection[str] = (),
     processes: str | None = None,
-    figure: Any = None,
 ) -> Callable[[Callable[..., None]], Stage]:
     """Declare a function as a stage; its module's name is the stage's.
 
     Args:
-        cached, execution_only, processes, figure: see :class:`Stage`. The device and the number of processes are always
+        cached, execution_only, processes: see :class:`Stage`. The device and the number of processes are always
             execution only.
     """
     how = {*execution_only, *(() if processes is None else (processes,))}
 
     def declare(function: Callable[..., None]) -> Stage:
         device = {DEVICE} & inspect.signature(function).parameters.keys()
-        return Stage(function, cached, frozenset(how | device), processes, figure)
+        return Stage(function, cached, frozenset(how | device), processes)
 
     return declare
 
@@ -239,7 +241,7 @@ def stage_names() -> tuple[str, ...]:
 def _modules() -> dict[str, str]:
     """Return the module of each stage, by its name: in ``vitcapr/stages/``, and in extensions."""
     core = {path.stem: f"{STAGES}.{path.stem}" for path in Path(__file__).parents[1].glob("stages/[!_]*.py")}
-    return core | {name: module for name, (module, _) in modules_of_extensions("stages", "figures").items()}
+    return core | {name: module for name, (module, _) in modules_of_extensions("stages").items()}
 
 
 def _parameter(parameter: inspect.Parameter, module: str) -> Parameter:

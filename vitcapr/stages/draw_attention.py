@@ -1,28 +1,10 @@
 from vitcapr.config.report import FigureSettings
 from vitcapr.formats import kinds
-from vitcapr.pipeline.stage import In, Split
+from vitcapr.pipeline.stage import In, Out, Split, stage
 from vitcapr.progress import Reporter
-from vitcapr.stages._drawing import MANIFEST, Drawing, Pictures, attention_choice
 
 
-@Drawing(
-    files=lambda experiment: [
-        f"attention/{{captioner}}/{{decoding}}/{{split}}/attention-{number}"
-        for number in range(1, attention_choice(experiment.config.figures)["count"] + 1)
-    ],
-    inputs=lambda _: {
-        "captions": "results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
-        "attention": "results/{experiment}/captions/{captioner}/{decoding}/{split}/attention.npz",
-        "manifest": MANIFEST,
-        "vocabulary": "results/{experiment}/text/vocabulary.json",
-    },
-    each=lambda experiment: experiment.captioning.attention,
-    caption="Where {captioner} looks when it writes a word: the attention over the patches, enlarged to the "
-    "size of the image. Brighter is more.",
-    category="Attention",
-    labels={"figure": "attention by word", "decoding": "{decoding}", "split": "{split}"},
-    priority=5,
-)
+@stage()
 def draw_attention(
     captions: In[kinds.CaptionsFile],
     attention: In[kinds.AttentionFile],
@@ -31,7 +13,8 @@ def draw_attention(
     split: Split,
     settings: FigureSettings,
     report: Reporter,
-) -> Pictures:
+    pictures: list[Out[kinds.FigureFile]],
+) -> None:
     """Draw the attention at each word of a caption, or at chosen words, of some images.
 
     Images are named, or sampled from those with the longest captions.
@@ -40,7 +23,9 @@ def draw_attention(
     from vitcapr.formats.vocabulary import Vocabulary
     from vitcapr.report.figures.attention import draw_attended
     from vitcapr.report.figures.examples import Choice, check_words
+    from vitcapr.report.figures.style import save_pictures
 
-    choice = Choice(**attention_choice(settings.figures))
+    choice = Choice(**settings.figures.attended)
     check_words(choice.words, Vocabulary.read(vocabulary).words)
-    return draw_attended(read_manifest(manifest), split, captions, attention, choice, report)
+    drawn = draw_attended(read_manifest(manifest), split, captions, attention, choice, report)
+    save_pictures(drawn, pictures, report)

@@ -1,40 +1,29 @@
 from vitcapr.config.report import FigureSettings
 from vitcapr.formats import kinds
-from vitcapr.pipeline.stage import In, Language, Split
-from vitcapr.stages._drawing import MANIFEST, Drawing, Pictures, example_choice
+from vitcapr.pipeline.stage import In, Language, Out, Split, stage
+from vitcapr.progress import Reporter
 
 
-@Drawing(
-    files=lambda _: ["captions/{split}/captions"],
-    inputs=lambda experiment: {
-        "captions": experiment.captioning.captions(),
-        "claims": experiment.captioning.claims(experiment.captioning.captions()),
-        "manifest": MANIFEST,
-    },
-    values=lambda experiment: {"language": experiment.config.text.language},
-    each=lambda experiment: [
-        {"split": split} for split in experiment.models.splits if experiment.captioning.captions()
-    ],
-    caption="Images of the {split} split, chosen at random, with the caption that every model and decoding wrote.",
-    category="Captions",
-    labels={"figure": "captioned images", "split": "{split}"},
-)
+@stage()
 def draw_captions(
     captions: dict[str, In[kinds.CaptionsFile]],
     manifest: In[kinds.ManifestFile],
     split: Split,
     language: Language,
     settings: FigureSettings,
+    report: Reporter,
+    pictures: list[Out[kinds.FigureFile]],
     claims: dict[str, In[kinds.CheckedClaimsFile]] | None = None,
-) -> Pictures:
+) -> None:
     """Draw a sheet of captioned images, sampled at random, with one reference: figures 5, 6, 11, 12 of ViTCap-R."""
     from vitcapr.formats.captions import read_captions
     from vitcapr.formats.claims import read_claims
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.report.figures.captions import caption_sheet, read_captioned
     from vitcapr.report.figures.examples import Choice, open_images, rows_of_split
+    from vitcapr.report.figures.style import save_pictures
 
-    data, choice = read_manifest(manifest), Choice(**example_choice(settings.figures, settings.figures.examples))
+    data, choice = read_manifest(manifest), Choice(**settings.figures.examples_of(settings.figures.examples))
     systems = {name.replace("/", ", "): read_captions(path) for name, path in captions.items()}
     rows = rows_of_split(data, split, systems)
     checked = {name.replace("/", ", "): read_claims(path) for name, path in (claims or {}).items()}
@@ -44,4 +33,4 @@ def draw_captions(
     note = f"{len(examples)} of {len(rows):,} images of the {split} split, {choice.note}."
     if checked:
         note += " Underlined in red: wrong words."
-    return caption_sheet(examples, note)
+    save_pictures(caption_sheet(examples, note), pictures, report)

@@ -3,8 +3,8 @@ from typing import Any
 from vitcapr.config.report import FigureSettings
 from vitcapr.config.training import AugmentationConfig
 from vitcapr.formats import kinds
-from vitcapr.pipeline.stage import In
-from vitcapr.stages._drawing import MANIFEST, Drawing, Pictures
+from vitcapr.pipeline.stage import In, Out, stage
+from vitcapr.progress import Reporter
 
 PICTURES = 4
 """In the sheet of augmentations."""
@@ -21,24 +21,14 @@ class PixelFigureSettings(FigureSettings):
         return cls(figures=config.figures, augmentation=next(filter(None, used), None))
 
 
-@Drawing(
-    files=lambda _: ["pixels/{backbone}/augmentations", "pixels/{backbone}/encoding"],
-    inputs=lambda _: {
-        "pixels": "results/{experiment}/pixels/{backbone}/manifest.json",
-        "manifest": MANIFEST,
-    },
-    each=lambda experiment: [
-        {"backbone": name} for name in experiment.models.pixel_backbones if experiment.config.data.dataset == "pairs"
-    ],
-    caption="Pictures in training: each random change of the experiment on its own, at its limit, and a "
-    "picture's file in Base64. Base64 makes a file a third longer. It is shorter than the raw pixels because the "
-    "file is a JPEG.",
-    category="Data",
-    labels={"figure": "augmentation and Base64"},
-)
+@stage()
 def draw_pixels(
-    pixels: In[kinds.PixelsFile], manifest: In[kinds.ManifestFile], settings: PixelFigureSettings
-) -> Pictures:
+    pixels: In[kinds.PixelsFile],
+    manifest: In[kinds.ManifestFile],
+    settings: PixelFigureSettings,
+    report: Reporter,
+    pictures: list[Out[kinds.FigureFile]],
+) -> None:
     """Draw each augmentation of a few pictures, and one picture in Base64."""
     import numpy as np
 
@@ -46,6 +36,7 @@ def draw_pixels(
     from vitcapr.data.images import ImageSource
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.report.figures.augmented import augmentation_sheet, encoding_sheet
+    from vitcapr.report.figures.style import save_pictures
     from vitcapr.store.layout import PIXELS
     from vitcapr.store.reader import open_features
 
@@ -56,4 +47,4 @@ def draw_pixels(
     changed = single_changes(store[PIXELS].gather(rows), limits)
     with ImageSource(data.image_root) as source:
         encoding = encoding_sheet(source.read(data.images["path"].iloc[int(rows[0])]))
-    return {"augmentations": augmentation_sheet(changed), "encoding": encoding}
+    save_pictures({"augmentations": augmentation_sheet(changed), "encoding": encoding}, pictures, report)

@@ -1,33 +1,10 @@
-from itertools import product
-
 from vitcapr.config.report import FigureSettings
 from vitcapr.formats import kinds
-from vitcapr.pipeline.stage import In, Language, Split
+from vitcapr.pipeline.stage import In, Language, Out, Split, stage
 from vitcapr.progress import Reporter
-from vitcapr.stages._drawing import MANIFEST, Drawing, Experiment, Pictures, example_choice
 
 
-def _each(experiment: Experiment) -> list[dict[str, str]]:
-    models = experiment.models
-    every = product(models.captioners, models.rerankings_by("retriever"), models.splits)
-    return [{"captioner": captioner, "reranking": name, "split": split} for captioner, name, split in every]
-
-
-@Drawing(
-    files=lambda _: ["reranked/{captioner}/{reranking}/{split}/reranked"],
-    inputs=lambda experiment: {
-        "before": experiment.captioning.candidates,
-        "after": "results/{experiment}/captions/{captioner}/{reranking}/{split}/captions.json",
-        "manifest": MANIFEST,
-    },
-    values=lambda experiment: {"language": experiment.config.text.language},
-    each=_each,
-    caption="Captions of {captioner} before and after {reranking}, of images whose caption changed, with the CIDEr "
-    "of both. Struck through: removed words; underlined: added words.",
-    category="Captions",
-    labels={"figure": "before and after reranking", "split": "{split}"},
-    priority=5,
-)
+@stage()
 def draw_reranked(
     before: In[kinds.CaptionsFile],
     after: In[kinds.CaptionsFile],
@@ -36,7 +13,8 @@ def draw_reranked(
     language: Language,
     settings: FigureSettings,
     report: Reporter,
-) -> Pictures:
+    pictures: list[Out[kinds.FigureFile]],
+) -> None:
     """Draw images with their captions before and after reranking, and the CIDEr of both.
 
     Sampled from the images whose caption changed, so that changes for the worse appear as often as they occur.
@@ -44,6 +22,8 @@ def draw_reranked(
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.report.figures.captions import draw_changed
     from vitcapr.report.figures.examples import Choice
+    from vitcapr.report.figures.style import save_pictures
 
-    choice = Choice(**example_choice(settings.figures, settings.figures.examples))
-    return draw_changed(read_manifest(manifest), split, language, before, after, choice, report)
+    choice = Choice(**settings.figures.examples_of(settings.figures.examples))
+    figure = draw_changed(read_manifest(manifest), split, language, before, after, choice, report)
+    save_pictures(figure, pictures, report)

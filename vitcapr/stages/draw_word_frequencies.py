@@ -1,20 +1,18 @@
 from vitcapr.formats import kinds
-from vitcapr.pipeline.stage import In
-from vitcapr.stages._drawing import Drawing, Pictures
+from vitcapr.pipeline.stage import In, Out, stage
+from vitcapr.progress import Reporter
 
 
-@Drawing(
-    files=lambda _: ["text/vocabulary"],
-    inputs=lambda _: {"vocabulary": "results/{experiment}/text/vocabulary.json"},
-    caption="How often each word of the training captions occurs, by rank. The rarer words, which are outside the "
-    "vocabulary, are marked.",
-    category="Data",
-    labels={"figure": "word frequencies"},
-)
-def draw_word_frequencies(vocabulary: In[kinds.VocabularyFile]) -> Pictures:
+@stage()
+def draw_word_frequencies(
+    vocabulary: In[kinds.VocabularyFile],
+    report: Reporter,
+    pictures: list[Out[kinds.FigureFile]],
+) -> None:
     """Draw the frequency of each word over its frequency rank."""
     from vitcapr.formats.vocabulary import Vocabulary
+    from vitcapr.report.figures.style import save_pictures
     from vitcapr.report.figures.text import rank_frequency
 
     words = Vocabulary.read(vocabulary)
-    return rank_frequency(words.counts[words.first_word :], words.rare)
+    save_pictures(rank_frequency(words.counts[words.first_word :], words.rare), pictures, report)

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Self
 from pydantic import Field, model_validator
 
 from vitcapr.config.base import Entry, Name, Section
+from vitcapr.experiment.paths import FIGURES
 from vitcapr.loader import Hooks, run_entries
 
 FAMILIES = (
@@ -115,6 +116,39 @@ def _notes(experiment: Any) -> Iterator[str]:
         yield f"{what}; those of alignments are in {', '.join(folders)}"
 
 
+CURVE = f"{FIGURES}/alignments/{{alignment}}/recall"
+ATLAS = f"{FIGURES}/atlas/atlas"
+_FEWEST = 3
+"""Inputs for which there is something to compare."""
+
+
+def compared_inputs(config: Any) -> dict[str, str]:
+    """Return the alignments by their encoders, if no two have the same ones and they compare several inputs."""
+    alignments = run_entries(config, "alignments")
+    named = {f"{one.image}/{one.text}": name for name, one in alignments.items()}
+    several = sum(len(one.inputs) for one in alignments.values()) >= _FEWEST
+    return named if len(named) == len(alignments) and several else {}
+
+
+def captioners_by_input(experiment: Any) -> dict[str, str]:
+    """Return the captioners by the input that they read; of those of one input, the first."""
+    named: dict[str, str] = {}
+    scored = "test" in experiment.models.splits and "cider" in experiment.config.metrics.caption
+    for name in experiment.models.trained("captioners") if scored else ():
+        one = experiment.config.captioners[name]
+        layer = "" if one.layer is None else f"_{one.layer}"
+        named.setdefault(f"{one.backbone}/{'patches' if one.attends else 'cls'}{layer}", name)
+    return named
+
+
+def _figures(experiment: Any) -> Iterator[tuple[str, dict[str, str]]]:
+    for name, one in _run(experiment.config):
+        if len(one.sizes) != 1:  # With one number of pairs, the table says it.
+            yield CURVE, {"alignment": name}
+    if compared_inputs(experiment.config):
+        yield ATLAS, {}
+
+
 HOOKS = Hooks(
     contradictions=_contradictions,
     facts=lambda config: [("alignments", [f"{name} ({one.image} and {one.text})" for name, one in _run(config)])],
@@ -124,6 +158,7 @@ HOOKS = Hooks(
         (f"alignments.{name}", [one.image, *one.views], one.arrays) for name, one in _run(experiment.config)
     ],
     pairs=_pairs,
+    figures=_figures,
     tables=lambda experiment: _files(experiment, "tables.md"),
     page=lambda experiment: _files(experiment, "page_section.json"),
     notes=_notes,

@@ -4,14 +4,16 @@
 use rule cpu_job as audit_data with:
     input:
         features=lambda job: features.sealed(experiment.config.audits[job.audit].image),
-        text_features=lambda job: f"results/{job.experiment}/text_features/{experiment.config.audits[job.audit].text}/manifest.json",
-        manifest="results/{experiment}/data/manifest.json",
+        text_features=lambda job: features.text_features(
+            experiment.config.audits[job.audit].text
+        ),
+        manifest=paths.MANIFEST,
     output:
         captions="results/{experiment}/audits/{audit}/audit.parquet",
         leaks="results/{experiment}/audits/{audit}/leaks.csv",
         table="results/{experiment}/audits/{audit}/tables.md",
         pictures=in_report(
-            "audits/{audit}/index.html",
+            "results/{experiment}/audits/{audit}/index.html",
             "audit.rst",
             "Data",
             table="audit",
@@ -19,7 +21,7 @@ use rule cpu_job as audit_data with:
         ),
         page="results/{experiment}/audits/{audit}/page_section.json",
     log:
-        "results/{experiment}/logs/audit_data/{audit}.log",
+        paths.log("audit_data", "audit"),
     wildcard_constraints:
         audit=one_of(experiment.config.run.audits),
     threads: 4

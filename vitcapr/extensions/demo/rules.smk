@@ -3,11 +3,11 @@
 
 use rule gpu_job as train_backbone with:
     input:
-        manifest="results/{experiment}/data/manifest.json",
+        manifest=paths.MANIFEST,
     output:
-        backbone=stages.train_backbone.folder("backbone", "backbones/trained"),
+        backbone=stages.train_backbone.folder("backbone", paths.TRAINED_BACKBONE),
     log:
-        "results/{experiment}/logs/train_backbone.log",
+        paths.log("train_backbone"),
     priority: 20
     resources:
         **stages.train_backbone.on_gpu(runtime=120),
@@ -17,26 +17,26 @@ use rule gpu_job as train_backbone with:
 
 use rule cpu_job as score_grounding with:
     input:
-        captions="results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
-        attention="results/{experiment}/captions/{captioner}/{decoding}/{split}/attention.npz",
-        manifest="results/{experiment}/data/manifest.json",
+        captions=paths.CAPTIONS,
+        attention=paths.ATTENTION,
+        manifest=paths.MANIFEST,
         vocabulary=captioning.vocabulary,
     output:
         metrics="results/{experiment}/metrics/{captioner}/{decoding}/{split}/grounding.json",
     log:
-        "results/{experiment}/logs/score_grounding/{captioner}.{decoding}.{split}.log",
+        paths.log("score_grounding", "captioner", "decoding", "split"),
     params:
         **stages.score_grounding(model=lambda wildcards: wildcards.captioner),
 
 
 use rule cpu_job as check_claims with:
     input:
-        captions="results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
-        manifest="results/{experiment}/data/manifest.json",
+        captions=paths.CAPTIONS,
+        manifest=paths.MANIFEST,
     output:
         metrics="results/{experiment}/metrics/{captioner}/{decoding}/{split}/claims.json",
-        claims="results/{experiment}/captions/{captioner}/{decoding}/{split}/claims.json",
+        claims=paths.CLAIMS,
     log:
-        "results/{experiment}/logs/check_claims/{captioner}.{decoding}.{split}.log",
+        paths.log("check_claims", "captioner", "decoding", "split"),
     params:
         **stages.check_claims(model=lambda wildcards: wildcards.captioner),

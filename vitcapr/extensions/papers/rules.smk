@@ -1,5 +1,7 @@
 # The published numbers of a paper beside the scores, and what papers measure of embeddings.
 
+from vitcapr.extensions.papers import settings as papers
+
 
 use rule cpu_job as measure_information with:
     input:
@@ -8,12 +10,12 @@ use rule cpu_job as measure_information with:
             if job.embedded in models.finetuned_dual_encoders
             else []
         ),
-        after="results/{experiment}/embeddings/{embedded}/{split}/embeddings.npz",
-        manifest="results/{experiment}/data/manifest.json",
+        after=paths.EMBEDDINGS,
+        manifest=paths.MANIFEST,
     output:
         metrics="results/{experiment}/metrics/information/{embedded}/{split}/metrics.json",
     log:
-        "results/{experiment}/logs/measure_information/{embedded}.{split}.log",
+        paths.log("measure_information", "embedded", "split"),
     wildcard_constraints:
         embedded=one_of(models.retrievers + models.finetuned_dual_encoders),
     params:
@@ -22,31 +24,31 @@ use rule cpu_job as measure_information with:
 
 use rule cpu_job as paper_tables with:
     input:
-        summary="results/{experiment}/summary.csv",
+        summary=paths.SUMMARY,
         cards=targets.cards,
         ranks=retrieval.ranks,
     output:
         page=in_report(
-            "tables/{paper}/{paper}.md",
+            "results/{experiment}/tables/{paper}/{paper}.md",
             "paper_page.rst",
             "Beside the paper",
             table="paper, this build, literature",
         ),
         latex=in_report(
-            "tables/{paper}/{paper}.tex",
+            "results/{experiment}/tables/{paper}/{paper}.tex",
             "paper_latex.rst",
             "Beside the paper",
             table="the same for LaTeX",
         ),
         numbers=in_report(
-            "tables/{paper}/{paper}.csv",
+            "results/{experiment}/tables/{paper}/{paper}.csv",
             "paper_numbers.rst",
             "Beside the paper",
             table="the published numbers",
         ),
         section="results/{experiment}/tables/{paper}/page_section.json",
     log:
-        "results/{experiment}/logs/paper_tables/{paper}.log",
+        paths.log("paper_tables", "paper"),
     wildcard_constraints:
         paper=r"[a-z0-9-]+",
     params:
@@ -55,12 +57,82 @@ use rule cpu_job as paper_tables with:
 
 use rule cpu_job as pair_claims with:
     input:
-        manifest="results/{experiment}/data/manifest.json",
-        pairs="results/{experiment}/data/pairs.parquet",
-        cleaning="results/{experiment}/data/cleaning.json",
+        manifest=paths.MANIFEST,
+        pairs=paths.PAIRS,
+        cleaning=paths.CLEANING,
     output:
         table="results/{experiment}/tables/claims.md",
     log:
-        "results/{experiment}/logs/pair_claims.log",
+        paths.log("pair_claims"),
     params:
         **stages.pair_claims(),
+
+
+def features_before_training(job, folder):
+    """Return the features of images or captions that a retriever reads, if it reads features of both."""
+    retriever = experiment.config.retrievers.get(job.retriever)
+    if retriever is None or retriever.text.text_encoder is None:
+        return []
+    if folder == "features":
+        return features.sealed(retriever.backbone)
+    return features.text_features(retriever.text.text_encoder)
+
+
+use rule cpu_job as draw_pca with:
+    input:
+        embeddings=paths.fill(paths.EMBEDDINGS, embedded="{retriever}"),
+        manifest=paths.MANIFEST,
+        image_features=lambda job: features_before_training(job, "features"),
+        text_features=lambda job: features_before_training(job, "text_features"),
+    output:
+        pictures=report(
+            figures.in_formats(experiment, papers.PCA),
+            caption=figures.CAPTION,
+            category="Retrieval",
+            labels={"figure": "the shared space, PCA", "split": "{split}"},
+        ),
+    log:
+        paths.log("draw_pca", "retriever", "split"),
+    wildcard_constraints:
+        retriever=one_of(models.ranked),
+    params:
+        **stages.draw_pca(),
+        caption="The images and captions of the {split} split on the two main directions of the space of {retriever}; "
+        "where the retriever reads features of both, these as well, as they were before training.",
+
+
+use rule cpu_job as draw_bars with:
+    input:
+        metrics=list_files(figures.recall_scores(experiment)),
+    output:
+        pictures=report(
+            figures.in_formats(experiment, papers.BARS),
+            caption=figures.CAPTION,
+            category="Retrieval",
+            labels={"figure": "recall of all retrievers, bars", "split": "{split}"},
+        ),
+    log:
+        paths.log("draw_bars", "split"),
+    params:
+        **stages.draw_bars(metrics=figures.recall_scores(experiment)),
+        caption="Recall@1, 5 and 10 of all retrievers on the {split} split as bars from 0; for a retriever that was "
+        "trained with several seeds the mean.",
+
+
+use rule cpu_job as draw_pair_lengths with:
+    input:
+        pairs=paths.PAIRS,
+        manifest=paths.MANIFEST,
+    output:
+        pictures=report(
+            figures.in_formats(experiment, papers.PAIR_LENGTHS),
+            caption=figures.CAPTION,
+            category="Data",
+            labels={"figure": "text lengths by language"},
+        ),
+    log:
+        paths.log("draw_pair_lengths"),
+    params:
+        **stages.draw_pair_lengths(),
+        caption="How long the texts of the pairs are in each language, before and after cleaning: in words, for Chinese "
+        "in characters. Texts of which cleaning leaves nothing are not counted.",

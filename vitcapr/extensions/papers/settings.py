@@ -1,9 +1,15 @@
 """Papers: their published numbers beside the scores, and their figures."""
 
+from collections.abc import Iterator
 from typing import Any, Literal
 
 from vitcapr.config.base import Section
+from vitcapr.experiment.paths import FIGURES
 from vitcapr.loader import Hooks
+
+PCA = f"{FIGURES}/embeddings/{{retriever}}/{{split}}/pca"
+BARS = f"{FIGURES}/recall/{{split}}/bars"
+PAIR_LENGTHS = f"{FIGURES}/pairs/lengths"
 
 
 class Run(Section):
@@ -41,4 +47,15 @@ def _page(experiment: Any) -> list[str]:
     return _in_folder_of_paper(experiment, "page_section.json")
 
 
-HOOKS = Hooks(scores=_information, tables=_tables, page=_page)
+def _figures(experiment: Any) -> Iterator[tuple[str, dict[str, str]]]:
+    paper, retrieval = followed_paper(experiment.config), experiment.retrieval
+    # Two of many components show little: PCA is drawn for the papers, which print it.
+    for wildcards in retrieval.retrievals if paper else ():
+        yield PCA, wildcards
+    if paper == "blip2-flickr30k" and retrieval.recall_systems:
+        yield from ((BARS, {"split": split}) for split in experiment.models.splits)
+    if experiment.config.data.dataset == "pairs":
+        yield PAIR_LENGTHS, {}
+
+
+HOOKS = Hooks(scores=_information, figures=_figures, tables=_tables, page=_page)

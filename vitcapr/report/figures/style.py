@@ -174,9 +174,10 @@ def _save(figure: Figure, target: Path | IO[bytes] | PdfPages, format_: str, **o
         figure.savefig(target, format=format_, metadata=_METADATA[format_], **options)
 
 
-def save_pictures(figures: Mapping[str, Pages], paths: Iterable[Path], report: Reporter) -> None:
-    """Write every path with the figure of its name, without the ending, in the format of its ending."""
+def save_pictures(drawn: Pages | Mapping[str, Pages], paths: Iterable[Path], report: Reporter) -> None:
+    """Write a figure to every path in the format of its ending; of several, the one with the name of the path."""
     for path in paths:
+        figures = drawn if isinstance(drawn, Mapping) else {path.stem: drawn}
         if path.stem not in figures or path.suffix[1:] not in _METADATA:
             raise UserError(
                 "no figure of this name",

@@ -1,0 +1,119 @@
+"""The path of every result, with the wildcards of its job. Rules use the patterns as they are."""
+
+from vitcapr.pipeline.paths import RESULTS
+
+ROOT = f"{RESULTS}/{{experiment}}"
+"""The folder of an experiment."""
+
+# The data set and its texts.
+DATA = f"{ROOT}/data"
+MANIFEST = f"{DATA}/manifest.json"
+PAIRS = f"{DATA}/pairs.parquet"
+CLEANING = f"{DATA}/cleaning.json"
+POOLS = f"{DATA}/pools.npz"
+TEXT = f"{ROOT}/text"
+VOCABULARY = f"{TEXT}/vocabulary.json"
+TOKENS = f"{TEXT}/tokens.npz"
+PIECES_VOCABULARY = f"{TEXT}/pieces/{{captioner}}/vocabulary.json"
+PIECES = f"{TEXT}/pieces/{{captioner}}/tokens.npz"
+WORD_VECTORS = f"{TEXT}/word_vectors/{{vectors}}/vectors.npy"
+COVERAGE = f"{TEXT}/word_vectors/{{vectors}}/coverage.json"
+TAGS = f"{TEXT}/tags/tags.npz"
+TAGS_CARD = f"{TEXT}/tags/tags.json"
+PARAPHRASES = f"{TEXT}/paraphrases/{{split}}"
+TOKENIZER = f"{ROOT}/tokenizers/{{tokenizer}}/tokenizer.json"
+
+# Sealed stores. The chunks are in a folder that no rule declares.
+FEATURES = f"{ROOT}/features/{{backbone}}/manifest.json"
+PART = f"{ROOT}/features/{{backbone}}/parts/{{task}}.json"
+TEXT_FEATURES = f"{ROOT}/text_features/{{encoder}}/manifest.json"
+PIXELS = f"{ROOT}/pixels/{{backbone}}/manifest.json"
+STATISTICS = f"{ROOT}/features/statistics.json"
+STATISTICS_TABLE = f"{ROOT}/tables/feature_statistics.md"
+
+# Folders of trained models, and files of any of them.
+TRAINED_BACKBONE = f"{ROOT}/backbones/trained"
+CAPTIONER = f"{ROOT}/captioners/{{captioner}}"
+RETRIEVER = f"{ROOT}/retrievers/{{retriever}}"
+FINETUNED = f"{ROOT}/finetuned_dual_encoders/{{finetuned}}"
+MODEL = f"{ROOT}/{{section}}/{{model}}"
+WEIGHTS = f"{MODEL}/best.safetensors"
+CARD = f"{MODEL}/card.json"
+HISTORY = f"{MODEL}/history.csv"
+GPU_USE = f"{MODEL}/gpu.csv"
+
+# Captions, embeddings, and weights that the validation split selects. A reranking stands in the place of a decoding.
+CAPTIONS = f"{ROOT}/captions/{{captioner}}/{{decoding}}/{{split}}/captions.json"
+ATTENTION = f"{ROOT}/captions/{{captioner}}/{{decoding}}/{{split}}/attention.npz"
+CLAIMS = f"{ROOT}/captions/{{captioner}}/{{decoding}}/{{split}}/claims.json"
+RERANKED = f"{ROOT}/captions/{{captioner}}/{{reranking}}/{{split}}/captions.json"
+RERANKING_WEIGHT = f"{ROOT}/reranking/{{captioner}}/{{reranking}}/weight.json"
+EMBEDDINGS = f"{ROOT}/embeddings/{{embedded}}/{{split}}/embeddings.npz"
+QUERY_BANK_WEIGHT = f"{ROOT}/query_banks/{{querybank_scores}}/weight.json"
+
+# Scores.
+CAPTION_SCORES = f"{ROOT}/metrics/{{captioner}}/{{decoding}}/{{split}}/metrics.json"
+PER_IMAGE = f"{ROOT}/metrics/{{captioner}}/{{decoding}}/{{split}}/per_image.parquet"
+SIMILARITY = f"{ROOT}/metrics/{{captioner}}/{{decoding}}/{{split}}/similarity.json"
+RETRIEVAL_SCORES = f"{ROOT}/metrics/retrieval/{{scored}}/{{split}}/metrics.json"
+RANKS = f"{ROOT}/metrics/retrieval/{{scored}}/{{split}}/ranks.npz"
+POOL_SCORES = f"{ROOT}/metrics/retrieval/{{scored}}/pools/metrics.json"
+LANGUAGE_SCORES = f"{ROOT}/metrics/languages/{{finetuned}}/{{split}}/metrics.json"
+COMPARISON = f"{ROOT}/comparisons/{{captioner}}/{{decoding}}/{{split}}/comparison.json"
+COMPARISON_TABLE = f"{ROOT}/comparisons/{{captioner}}/{{decoding}}/{{split}}/comparison.md"
+
+# Tables and pages.
+SUMMARY = f"{ROOT}/summary.csv"
+SCORE_TABLE = f"{ROOT}/tables/scores.md"
+SPREAD = f"{ROOT}/tables/spread.csv"
+SPREAD_PAIRS = f"{ROOT}/tables/spread_pairs.csv"
+SPREAD_TABLE = f"{ROOT}/tables/spread.md"
+DIFFERENCES = f"{ROOT}/tables/differences.csv"
+DIFFERENCE_TABLE = f"{ROOT}/tables/differences.md"
+ABLATIONS = f"{ROOT}/tables/ablations.csv"
+ABLATION_TABLE = f"{ROOT}/tables/ablations.md"
+PAGE = f"{ROOT}/index.html"
+
+# Figures, without the ending of their format.
+FIGURES = f"{ROOT}/figures"
+ATTENDED = f"{FIGURES}/attention/{{captioner}}/{{decoding}}/{{split}}/attention-{{number}}"
+CAPTION_LENGTHS = f"{FIGURES}/text/lengths"
+WORD_FREQUENCIES = f"{FIGURES}/text/vocabulary"
+CAPTION_SHEET = f"{FIGURES}/captions/{{split}}/captions"
+CURVES = {
+    "captioners": f"{FIGURES}/curves/curves",
+    "retrievers": f"{FIGURES}/curves/retrievers",
+    "backbones": f"{FIGURES}/curves/backbone",
+}
+LOSS_CURVES = f"{FIGURES}/loss_curves/{{loss_curves}}"
+LEARNING_CURVE = f"{FIGURES}/learning_curve/{{split}}/learning_curve"
+GPU_CURVES = f"{FIGURES}/gpu/gpu"
+PIXEL_SHEETS = [f"{FIGURES}/pixels/{{backbone}}/{name}" for name in ("augmentations", "encoding")]
+SPACES = [f"{FIGURES}/embeddings/{{retriever}}/{{split}}/{name}" for name in ("tsne", "cosines")]
+RECALL = f"{FIGURES}/recall/{{split}}/recall"
+RERANKED_SHEET = f"{FIGURES}/reranked/{{captioner}}/{{reranking}}/{{split}}/reranked"
+FAILURES = [f"{FIGURES}/retrieved/{{retriever}}/{{split}}/{name}" for name in ("image_to_text", "text_to_image")]
+_TOGETHER = f"{FIGURES}/side_by_side/{{language}}/{{split}}"
+SIDE_BY_SIDE = [f"{_TOGETHER}/{name}" for name in ("top_captions", "top_images", "spaces")]
+SIDE_BY_SIDE_TABLE = f"{_TOGETHER}/found.md"
+
+
+def fill(pattern: str, **wildcards: object) -> str:
+    """Return a pattern with the values of some wildcards; others stay.
+
+    >>> fill(SPREAD, experiment="made")
+    'results/made/tables/spread.csv'
+    """
+    for name, value in wildcards.items():
+        pattern = pattern.replace(f"{{{name}}}", str(value))
+    return pattern
+
+
+def log(stage: str, *wildcards: str) -> str:
+    """Return the log of a job, which its wildcards name.
+
+    >>> log("decode", "captioner", "split")
+    'results/{experiment}/logs/decode/{captioner}.{split}.log'
+    """
+    job = ".".join(f"{{{name}}}" for name in wildcards)
+    return f"{ROOT}/logs/{stage}{f'/{job}' if job else ''}.log"
