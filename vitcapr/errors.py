@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 
 EXIT_BAD_INPUT = 2
 EXIT_PREEMPTED = 75
+EXIT_INTERRUPTED = 130
+"""As the shell reports a program that Ctrl-C ended."""
 EXIT_NOT_READ = 141
 """As the shell reports a program that SIGPIPE ended."""
 

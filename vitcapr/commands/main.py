@@ -18,12 +18,12 @@ from typing import Annotated, Any, Literal
 import typer
 
 from vitcapr import __version__
-from vitcapr.errors import EXIT_BAD_INPUT, EXIT_NOT_READ, Preempted, UserError, did_you_mean
+from vitcapr.errors import EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_NOT_READ, Preempted, UserError, did_you_mean
 from vitcapr.progress import is_first_process, print_lines
 
 _OWN = (
     *("init", "caption", "search", "serve", "evaluate", "extract", "models"),
-    *("features", "config", "table", "status", "why", "accept", "gc", "stage"),
+    *("features", "config", "table", "history", "status", "why", "accept", "gc", "stage"),
 )
 Log = Annotated[Path | None, typer.Option("--log", help="A file that receives every line of progress.")]
 Configfiles = Annotated[
@@ -146,6 +146,8 @@ def run_program(app: Callable[[], Any], debug: bool = False) -> None:
                 app(prog_name=sys.argv[0])
             else:
                 app()
+    except KeyboardInterrupt:
+        _end("stopped; the same command goes on", EXIT_INTERRUPTED)
     except Preempted as stop:
         _end(f"stopped: {stop}", stop.exit_code)
     except UserError as error:

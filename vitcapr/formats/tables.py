@@ -110,12 +110,14 @@ class PageSection:
 
     Attributes:
         name: the anchor of the section in the page.
+        look: sentences for the page's list "what to look at".
     """
 
     name: str
     heading: str
     note: str
     tables: Sequence[Table]
+    look: Sequence[str] = ()
 
 
 def write_page_section(path: Path, section: PageSection) -> None:

@@ -8,11 +8,12 @@ import pandas as pd
 from vitcapr.metrics.base import ORACLE
 from vitcapr.metrics.bootstrap import NOT_SHOWN
 from vitcapr.metrics.labels import COLUMNS
+from vitcapr.report.history import Entry, last_changes, main_scores
 
 _CAPTION_SCORES = ("cider", "meteor", "rouge_l", "bleu_4")
 _RECALLS = ("t2i_recall_1", "i2t_recall_1")
 _LISTED = 3
-"""Differences in sentences; the table has all."""
+"""Differences in sentences; the plot has all."""
 
 
 class Answer(NamedTuple):
@@ -78,18 +79,42 @@ def _among(count: int) -> str:
 
 
 def _shown(differences: pd.DataFrame) -> Answer:
-    """List the differences shown after the correction, whichever score shows them, then the others."""
+    """List the differences shown after the correction, whichever score shows them."""
     shown = differences[differences["verdict"] != NOT_SHOWN]
-    others = differences.drop(shown.index).sort_values("adjusted", kind="stable")
     tests = f"{len(differences)} paired tests" if len(differences) > 1 else "1 paired test"
     sentences = [_capital(f"{_sentence(one)}.") for one in shown.to_dict("records")[:_LISTED]]
-    if len(others):
-        near = "; ".join(map(_sentence, others.to_dict("records")[: _LISTED - len(sentences)]))
-        sentences.append(f"{NOT_SHOWN.capitalize()}{': ' if near else ''}{near}.")
-    left = len(differences) - _LISTED
-    if left > 0:
-        sentences.append(f"{left} more in the table of paired differences.")
+    if len(shown) > _LISTED:
+        sentences.append(f"{len(shown) - _LISTED} more below.")
+    if others := len(differences) - len(shown):
+        sentences.append(f"{NOT_SHOWN.capitalize()} by the other {others}." if len(shown) else "The plot has them.")
     return Answer("Differences", f"{len(shown)} of {len(differences)} shown", f"corrected for {tests}", sentences)
+
+
+def since_the_last_run(runs: Sequence[Entry], split: str) -> list[Answer]:
+    """Summarise the changes of the scores since the run before, and the keys that differ; empty for a first run."""
+    if len(runs) < 2:
+        return []
+    changes = last_changes(runs, split)
+    before, after = (main_scores(run, split).keys() for run in runs[-2:])
+    new, gone = ([system for system, _ in sorted(some)] for some in (after - before, before - after))
+    listed = [f"{name}: {', '.join(dict.fromkeys(some))}." for name, some in (("New", new), ("Gone", gone)) if some]
+    keys = [*runs[-1].changes[:_LISTED], *([f"{len(left)} more"] if (left := runs[-1].changes[_LISTED:]) else [])]
+    keys_changed = f"Changed: {'; '.join(keys) or 'nothing'}."
+    if not changes:
+        return [Answer("Since the last run", "No main score changed", "", [keys_changed, *listed])]
+    first, *others = changes
+    column = COLUMNS[first.metric]
+    pair = column.difference(*first.paired) if first.paired else None
+    interval = f"paired {pair.text}, {pair.interval}" if pair else "not paired"
+    rest = [f"{change}." for change in others[: _LISTED - 1]]
+    return [
+        Answer(
+            "Since the last run",
+            f"{column.label} {first.scores}",
+            interval,
+            [f"{first.system}.", *rest, keys_changed, *listed],
+        )
+    ]
 
 
 def _capital(text: str) -> str:

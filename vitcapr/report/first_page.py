@@ -101,14 +101,12 @@ def to_html(*, title: str, facts: Sequence[tuple[str, str]], folder: str, again:
     return environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(page | sections)
 
 
-def cost(page: Path, files: Iterable[Path]) -> Noted[Table] | None:
-    """Return the table of the jobs behind ``files``; None where no job of these is recorded beside ``page``."""
+def jobs_behind(page: Path, files: Iterable[Path]) -> list[Run]:
+    """Return the jobs behind ``files`` that are recorded beside ``page``."""
     folder = page.parent
     if not (folder / RUNS).is_dir():
-        return None
-    places = [path.relative_to(folder).as_posix() for path in files if path.is_relative_to(folder)]
-    jobs = Records(folder).behind(places)
-    return Noted(cost_table(jobs), cost_note(jobs)) if jobs else None
+        return []
+    return Records(folder).behind(path.relative_to(folder).as_posix() for path in files if path.is_relative_to(folder))
 
 
 def cost_table(runs: Sequence[Run]) -> Table:

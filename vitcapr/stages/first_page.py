@@ -23,6 +23,10 @@ class FirstPageSettings(StageSettings):
     bases: dict[str, str]
     """For each reranked system of captions, the one whose captions a retriever reorders."""
     has_oracle: bool
+    configuration: dict[str, Any]
+    """Of the whole experiment, for the history of its runs."""
+    resampling: dict[str, int]
+    """Bootstrap samples and seed of the paired differences from the run before."""
     facts: dict[str, str]
     """What the experiment consists of, for the head of the page."""
 
@@ -50,12 +54,14 @@ class FirstPageSettings(StageSettings):
                 if each.by == "retriever"
             },
             has_oracle=any(each.by == "oracle" for each in rerankings.values()),
+            configuration=config.model_dump(mode="json"),
+            resampling=dict(config.metrics.resampling),
             facts={name: ", ".join(of_kind) for name, of_kind in models.items() if of_kind}
             | {"seed": f"{config.seed}, unless a model sets one"},
         )
 
 
-@stage(execution_only={"command"})
+@stage(execution_only={"command", "configuration"})
 def first_page(
     summary: In[kinds.SummaryFile],
     manifest: In[kinds.ManifestFile],
@@ -85,9 +91,12 @@ def first_page(
     from vitcapr.formats.scores import read_differences, read_summary
     from vitcapr.formats.tables import read_page_section
     from vitcapr.report import first_page_examples as examples
-    from vitcapr.report.answers import answers
+    from vitcapr.report.answers import answers, since_the_last_run
     from vitcapr.report.figures.examples import Choice, open_images
-    from vitcapr.report.first_page import cost, data_line, to_html
+    from vitcapr.report.first_page import Noted, code_version, cost_note, cost_table, data_line, jobs_behind, to_html
+    from vitcapr.report.history import history_table, record_run
+    from vitcapr.report.look import what_to_look_at
+    from vitcapr.report.marks import difference_marks, history_marks
     from vitcapr.report.score_tables import difference_table, score_tables
 
     data, scores = read_manifest(manifest), read_summary(summary)
@@ -99,7 +108,6 @@ def first_page(
     bases = {name.replace("/", ", "): base.replace("/", ", ") for name, base in settings.bases.items()}
     checked = {name.replace("/", ", "): read_claims(path) for name, path in (claims or {}).items()}
     compared = read_differences(differences) if differences else None
-    tables = [difference_table(compared)] if compared is not None else []
     with open_images(data) as read:
         pictured = {
             "looked": examples.looked(data, split, captions, attention, read),
@@ -108,18 +116,29 @@ def first_page(
             ),
             "retrieved": examples.retrieved(data, split, scores, embeddings, ranks or {}, read),
         }
+    jobs = jobs_behind(page, [summary, manifest, *captions.values(), *embeddings.values()])
+    resampled, configuration = settings.resampling, settings.configuration
+    runs = (
+        record_run(page.parent, scores, split, manifest, jobs, configuration, code_version(), resampled) if jobs else []
+    )
+    extensions = [read_page_section(path) for path in sections or []]
     text = to_html(
         title=page.parent.name,
         folder=str(page.parent),
         again=command,
         facts=[("data", data_line(data, settings.language)), *settings.facts.items()],
-        answers=answers(scores, split, compared),
-        scores=[*score_tables(scores), *tables, *examples.seed_tables(scores, settings.seeded)],
+        answers=[*answers(scores, split, compared), *since_the_last_run(runs, split)],
+        look=what_to_look_at(data, split, captions, histories or {}, extensions),
+        differences=difference_marks(compared) if compared is not None else None,
+        difference_table=difference_table(compared) if compared is not None else None,
+        scores=[*score_tables(scores), *examples.seed_tables(scores, settings.seeded)],
         curves=examples.training_pictures(histories or {}, cards or {}),
-        cost=cost(page, [summary, manifest, *captions.values(), *embeddings.values()]),
+        cost=Noted(cost_table(jobs), cost_note(jobs)) if jobs else None,
+        history=history_table(runs, split) if len(runs) > 1 else None,
+        runs=history_marks(runs, split),
         has_oracle=settings.has_oracle,
         split=split,
-        of_extensions=[read_page_section(path) for path in sections or []],
+        of_extensions=extensions,
         **pictured,
     )
     write_text(page, text)

@@ -39,6 +39,12 @@ class Audit:
         write_text(table, to_page([self.counts]))
         write_text(page, self._page())
 
+    @property
+    def look(self) -> list[str]:
+        """Sentences for the list "what to look at" of the first page."""
+        near = (self.leaks["leak"] == NEAR).sum()
+        return [f"{near:,} held-out pictures are nearly equal to one of another split (audit)."] if near else []
+
     def _with_ids(self) -> Iterator[pd.DataFrame]:
         """Yield a row group at a time, with the ids and with the oddities as one text."""
         ids = {

@@ -27,4 +27,4 @@ def audit_data(
     result = audit(read_manifest(manifest), open_features(features), open_features(text_features), report)
     result.write(captions, leaks, table, pictures)
     note = f"The most suspicious captions are in audits/{name}/index.html."
-    write_page_section(page, PageSection(f"audit-{name}", f"Audit {name}", note, [result.counts]))
+    write_page_section(page, PageSection(f"audit-{name}", f"Audit {name}", note, [result.counts], result.look))
