@@ -39,7 +39,7 @@ rule captioners:
 
 rule captions:
     input:
-        captioning.caption_files("captions", "captions.json"),
+        captioning.caption_files(paths.CAPTIONS),
 
 
 rule retrievers:

@@ -90,8 +90,8 @@ use rule cpu_job as spread with:
 
 use rule cpu_job as compare with:
     input:
-        before=captioning.compared("metrics.json"),
-        before_images=captioning.compared("per_image.parquet"),
+        before=partial(captioning.compared, pattern=paths.CAPTION_SCORES),
+        before_images=partial(captioning.compared, pattern=paths.PER_IMAGE),
         after=paths.CAPTION_SCORES,
         after_images=paths.PER_IMAGE,
         before_claims=captioning.compared_claims,

@@ -11,6 +11,7 @@ from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.grid import expand_grid
 from vitcapr.config.reading import parse, read_yaml
 from vitcapr.errors import UserError, as_user_error
+from vitcapr.experiment import paths
 from vitcapr.experiment.captioning import Captioning
 from vitcapr.experiment.checks import not_done, problems
 from vitcapr.experiment.features import Features
@@ -72,7 +73,7 @@ class Experiment:
         line = (
             f"{self.name}: {images}; backbones: {len(self.models.backbones)}, "
             f"captioners: {len(self.models.captioners)}, retrievers: {len(self.models.retrievers)}, "
-            f"sets of captions: {len(self.captioning.caption_files('captions', 'captions.json'))}"
+            f"sets of captions: {len(self.captioning.caption_files(paths.CAPTIONS))}"
         )
         return "\n".join([line, *not_done(self)])
 

@@ -11,6 +11,7 @@ from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.features import TRAINED, BackboneConfig, TextEncoderConfig
 from vitcapr.encoders.kinds import OUTPUTS, image_kind, read_model_config
 from vitcapr.errors import UserError
+from vitcapr.experiment import paths
 from vitcapr.experiment.models import Part
 from vitcapr.formats.kinds import BACKBONE_FILES
 from vitcapr.formats.store_manifest import SCALE, arrays_of_layer, read_sealed
@@ -50,18 +51,18 @@ class Features(Part):
 
     def sealed(self, backbone: str) -> str:
         """Return the sealed image features of a backbone."""
-        return f"{self.root}/features/{backbone}/manifest.json"
+        return self.path(paths.FEATURES, backbone=backbone)
 
     def sealed_views(self, backbones: Iterable[str]) -> list[str]:
         return list(map(self.sealed, backbones))
 
     def text_features(self, encoder: str | None) -> list[str]:
-        return [] if encoder is None else [f"{self.root}/text_features/{encoder}/manifest.json"]
+        return [] if encoder is None else [self.path(paths.TEXT_FEATURES, encoder=encoder)]
 
     def parts(self, wildcards: Wildcards) -> list[str]:
         """Return the parts of an extraction that several jobs share."""
         tasks = range(self.config.features.tasks)
-        return [f"{self.root}/features/{wildcards.backbone}/parts/{task}.json" for task in tasks]
+        return [self.path(paths.PART, backbone=wildcards.backbone, task=task) for task in tasks]
 
     def adopted_store(self, encoder: BackboneConfig | TextEncoderConfig) -> str:
         """Return the sealed manifest of the store that is the source of an encoder."""
@@ -73,14 +74,13 @@ class Features(Part):
 
     def trained_backbone(self, name: str) -> list[str]:
         """Return the files of a backbone, if the experiment trains it."""
-        trained = self.models.is_trained(name)
-        return [f"{self.root}/backbones/{TRAINED}/{file}" for file in BACKBONE_FILES] if trained else []
+        folder = self.path(paths.TRAINED_BACKBONE)
+        return [f"{folder}/{file}" for file in BACKBONE_FILES] if self.models.is_trained(name) else []
 
     def backbone_source(self, name: str) -> str:
         """Return a hub id or a folder."""
-        return (
-            f"{self.root}/backbones/{TRAINED}" if self.models.is_trained(name) else self.config.backbones[name].source
-        )
+        trained = self.models.is_trained(name)
+        return self.path(paths.TRAINED_BACKBONE) if trained else self.config.backbones[name].source
 
     def clip_features(self, _: Wildcards) -> list[str]:
         """Return the image features of CLIPScore."""
@@ -90,9 +90,11 @@ class Features(Part):
     @property
     def sealed_stores(self) -> dict[str, str]:
         """The sealed feature stores of images and captions, by their folders below the experiment's."""
-        folders = [f"features/{name}" for name in self.models.backbones]
-        folders += [f"text_features/{name}" for name in self.models.text_encoders]
-        return {folder: f"{self.root}/{folder}/manifest.json" for folder in folders}
+        images = {f"features/{name}": self.sealed(name) for name in self.models.backbones}
+        texts = {
+            f"text_features/{name}": self.path(paths.TEXT_FEATURES, encoder=name) for name in self.models.text_encoders
+        }
+        return images | texts
 
 
 def stored_by(config: ExperimentConfig, name: str, results: Path) -> Stored:

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import product
 
 from vitcapr.config.base import Section
 from vitcapr.config.experiment import ExperimentConfig, ScoredModels, unique
 from vitcapr.config.features import TRAINED
+from vitcapr.experiment import paths
 from vitcapr.loader import ask, sections_to_run
-from vitcapr.pipeline.paths import RESULTS
 
 TRAIN, VALIDATION, TEST = "train", "validation", "test"
 """All tuning is on the validation split."""
@@ -21,7 +22,7 @@ class Models(ScoredModels):
     @property
     def root(self) -> str:
         """The folder of the experiment, as the rules write it."""
-        return f"{RESULTS}/{self.config.experiment}"
+        return paths.fill(paths.ROOT, experiment=self.config.experiment)
 
     @property
     def data_alone(self) -> bool:
@@ -217,6 +218,11 @@ class Part:
     def config(self) -> ExperimentConfig:
         return self.models.config
 
-    @property
-    def root(self) -> str:
-        return self.models.root
+    def path(self, pattern: str, **wildcards: object) -> str:
+        """Return a path of this experiment: a pattern with the values of its other wildcards."""
+        return paths.fill(pattern, **{**wildcards, "experiment": self.config.experiment})
+
+    def every(self, pattern: str, **wildcards: Iterable[str]) -> list[str]:
+        """Return the paths for all combinations of the values of the wildcards."""
+        chosen = product(*wildcards.values())
+        return [self.path(pattern, **dict(zip(wildcards, values, strict=True))) for values in chosen]

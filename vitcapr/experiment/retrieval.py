@@ -1,10 +1,10 @@
 """The files of retrievers and of fine-tuned dual encoders: what they read, their embeddings and scores."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from vitcapr.config.dual_encoder import FinetunedDualEncoderConfig
 from vitcapr.config.experiment import RANKED, unique
+from vitcapr.experiment import paths
 from vitcapr.experiment.features import Features
 from vitcapr.experiment.models import TRAIN, Part
 from vitcapr.pipeline.rule import Wildcards
@@ -33,7 +33,7 @@ class Retrieval(Part):
     def word_vectors(self, job: Wildcards) -> list[str]:
         """Return the word vectors that initialise the text tower of a retriever."""
         name = getattr(self.config.retrievers[job.retriever].text, "word_vectors", None)
-        return [] if name is None else [f"{self.root}/text/word_vectors/{name}/vectors.npy"]
+        return [] if name is None else [self.path(paths.WORD_VECTORS, vectors=name)]
 
     @property
     def retrievals(self) -> list[dict[str, str]]:
@@ -75,7 +75,7 @@ class Retrieval(Part):
 
     def embeddings(self, model: str, split: str) -> str:
         """Return a model's embeddings of a split."""
-        return f"{self.root}/embeddings/{model}/{split}/embeddings.npz"
+        return self.path(paths.EMBEDDINGS, embedded=model, split=split)
 
     def scored_embeddings(self, wildcards: Wildcards) -> str:
         """Return the embeddings that are scored under a name, with or without a query bank."""
@@ -91,24 +91,20 @@ class Retrieval(Part):
 
     def bank_weight(self, wildcards: Wildcards) -> list[str]:
         model = self.models.querybank_scores.get(wildcards.scored)
-        return [] if model is None else [f"{self.root}/query_banks/{model}/weight.json"]
+        return [] if model is None else [self.path(paths.QUERY_BANK_WEIGHT, querybank_scores=model)]
 
     def _embedded(self, wildcards: Wildcards) -> str:
         return self.models.querybank_scores.get(wildcards.scored, str(wildcards.scored))
 
     @property
     def ranks(self) -> list[str]:
-        return self.model_files("metrics/retrieval", self.models.ranked, "ranks.npz")
+        return self.every(paths.RANKS, scored=self.models.ranked, split=self.models.splits)
 
     @property
     def ablated_ranks(self) -> list[str]:
         """The ranks of the models of ablations."""
         names = unique(name for pair in self.models.ablations for name in pair)
-        return self.model_files("metrics/retrieval", names, "ranks.npz")
-
-    def model_files(self, folder: str, names: Iterable[str], file: str) -> list[str]:
-        """``file`` under ``folder`` for every model and split."""
-        return [f"{self.root}/{folder}/{name}/{split}/{file}" for name in names for split in self.models.splits]
+        return self.every(paths.RANKS, scored=names, split=self.models.splits)
 
 
 @dataclass(frozen=True)
@@ -126,21 +122,21 @@ class Finetuning(Part):
         return self.stores.backbone_source(self._model(job).image.backbone)
 
     def pixels(self, job: Wildcards) -> str:
-        return f"{self.root}/pixels/{self._model(job).image.backbone}/manifest.json"
+        return self.path(paths.PIXELS, backbone=self._model(job).image.backbone)
 
     def tokenizers(self, job: Wildcards) -> dict[str, str]:
         names = (tower.tokenizer for tower in self._model(job).text.values() if tower.tokenizer is not None)
-        return {name: f"{self.root}/tokenizers/{name}/tokenizer.json" for name in names}
+        return {name: self.path(paths.TOKENIZER, tokenizer=name) for name in names}
 
     def tags(self, job: Wildcards) -> list[str]:
         """Return the parts of speech, for a model that adds them."""
-        return [f"{self.root}/text/tags/tags.npz"] if any(each.tags for each in self._model(job).text.values()) else []
+        return [self.path(paths.TAGS)] if any(each.tags for each in self._model(job).text.values()) else []
 
     def pairs(self, job: Wildcards) -> list[str]:
         """Return the texts before cleaning, whose punctuation divides captions into segments."""
         segmented = any(tower.segments for tower in self._model(job).text.values())
         cleaned = self.config.data.dataset == "pairs"
-        return [f"{self.root}/data/pairs.parquet"] if segmented and cleaned else []
+        return [self.path(paths.PAIRS)] if segmented and cleaned else []
 
     def _model(self, job: Wildcards) -> FinetunedDualEncoderConfig:
         return self.config.finetuned_dual_encoders[job.finetuned]

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from vitcapr.config.base import from_here
 from vitcapr.config.experiment import RANKED
+from vitcapr.experiment import paths
+from vitcapr.experiment.figures import model_files
 from vitcapr.experiment.models import TEST, Part
 from vitcapr.files import canonical_json
 from vitcapr.loader import ask
@@ -29,32 +31,33 @@ class Targets(Part):
     experiment: "Experiment"
 
     def weights(self, section: str, names: Iterable[str]) -> list[str]:
-        return [f"{self.root}/{section}/{name}/best.safetensors" for name in names]
+        return self.every(paths.WEIGHTS, section=[section], model=names)
 
     @property
     def metrics(self) -> list[str]:
         """The scores that ``summary.csv`` joins."""
-        models, captions, scores = self.models, self.experiment.captioning, self.experiment.retrieval.model_files
-        encoders, folder = self.config.finetuned_dual_encoders, "metrics/retrieval"
+        models, captions, every = self.models, self.experiment.captioning.caption_files, self.every
+        encoders, splits = self.config.finetuned_dual_encoders, self.models.splits
         polyglots = [name for name in models.finetuned_dual_encoders if len(encoders[name].languages) > 1]
         pooled = models.scored if self.config.run.pools else []
         return [
-            *captions.caption_files("metrics", "metrics.json"),
+            *captions(paths.CAPTION_SCORES),
             *ask("scores", self.experiment),
-            *(captions.caption_files("metrics", "similarity.json") if models.scoring_encoders else []),
-            *scores(folder, models.ranked, "metrics.json"),
-            *(f"{self.root}/{folder}/{name}/pools/metrics.json" for name in pooled),
-            *scores("metrics/languages", polyglots, "metrics.json"),
-            *scores(folder, models.querybank_scores, "metrics.json"),
+            *(captions(paths.SIMILARITY) if models.scoring_encoders else []),
+            *every(paths.RETRIEVAL_SCORES, scored=models.ranked, split=splits),
+            *every(paths.POOL_SCORES, scored=pooled),
+            *every(paths.LANGUAGE_SCORES, finetuned=polyglots, split=splits),
+            *every(paths.RETRIEVAL_SCORES, scored=models.querybank_scores, split=splits),
         ]
 
     @property
     def cards(self) -> list[str]:
         models = self.models
-        trained = [f"captioners/{name}" for name in models.trained_captioners]
-        trained += [f"retrievers/{name}" for name in models.needed_retrievers]
-        trained += [f"finetuned_dual_encoders/{name}" for name in models.needed_dual_encoders]
-        return [f"{self.root}/{model}/card.json" for model in trained]
+        return [
+            *self.every(paths.CARD, section=["captioners"], model=models.trained_captioners),
+            *self.every(paths.CARD, section=["retrievers"], model=models.needed_retrievers),
+            *self.every(paths.CARD, section=["finetuned_dual_encoders"], model=models.needed_dual_encoders),
+        ]
 
     @property
     def comparisons(self) -> list[str]:
@@ -63,7 +66,7 @@ class Targets(Part):
         started = [name for name in captioners if self.config.captioners[name].start_from in captioners]
         pairs = [*product(captioners, models.rerankings), *product(started, models.decodings)]
         return [
-            f"{self.root}/comparisons/{captioner}/{source}/{split}/comparison.json"
+            self.path(paths.COMPARISON, captioner=captioner, decoding=source, split=split)
             for (captioner, source), split in product(pairs, models.splits)
         ]
 
@@ -71,29 +74,29 @@ class Targets(Part):
     def spreads(self) -> list[str]:
         """The table of scores over seeds, where models differ in their seed."""
         groups = [(model.of, model.vary) for model in self.models.seeded.values()]
-        return [f"{self.root}/tables/spread.md"] if len(set(groups)) < len(groups) else []
+        return [self.path(paths.SPREAD_TABLE)] if len(set(groups)) < len(groups) else []
 
     @property
     def tables(self) -> list[str]:
         """Everything but metrics and figures."""
-        root, run, stores = self.root, self.config.run, self.experiment.features.sealed_stores
+        run, stores = self.config.run, self.experiment.features.sealed_stores
         if self.models.data_alone:
-            return [f"{root}/data/manifest.json"]
+            return [self.path(paths.MANIFEST)]
         return [
-            *(f"{root}/{file}" for file in ("summary.csv", "tables/scores.md", "index.html")),
+            *map(self.path, (paths.SUMMARY, paths.SCORE_TABLE, paths.PAGE)),
             *self.comparisons,
-            *(path.replace(".csv", ".md") for path in self.differences),
+            *([self.path(paths.DIFFERENCE_TABLE)] if self.differences else []),
             *self.spreads,
-            *([f"{root}/tables/ablations.md"] if run.ablations else []),
+            *([self.path(paths.ABLATION_TABLE)] if run.ablations else []),
             *ask("tables", self.experiment),
-            *([f"{root}/text/tags/tags.npz"] if run.tags else []),
-            *([f"{root}/tables/feature_statistics.md"] if stores else []),
+            *([self.path(paths.TAGS)] if run.tags else []),
+            *([self.path(paths.STATISTICS_TABLE)] if stores else []),
         ]
 
     @property
     def page_files(self) -> dict[str, dict[str, str]]:
         """The files of the first page with names, by the stage's parameters."""
-        root, split, models, captioning = self.root, self.page_split, self.models, self.experiment.captioning
+        split, models, captioning = self.page_split, self.models, self.experiment.captioning
         captions = captioning.captions(models.needed_decodings)
         ranked, retrievers = models.representatives(models.ranked, *RANKED), self.config.retrievers
         trained = {
@@ -102,32 +105,31 @@ class Targets(Part):
             "finetuned_dual_encoders": models.representatives(models.finetuned_dual_encoders, RANKED[1]),
             "backbones": models.trained("backbones"),
         }
-        histories = [f"{section}/{name}" for section, names in trained.items() for name in names]
-        attention = [f"{each['captioner']}/{each['decoding']}" for each in captioning.attention]
+        histories = [(section, name) for section, names in trained.items() for name in names]
         return {
-            "captions": {name: path.format(split=split) for name, path in captions.items()},
-            "claims": {name: path.format(split=split) for name, path in captioning.claims(captions).items()},
-            "attention": {name: f"{root}/captions/{name}/{split}/attention.npz" for name in attention[:1]},
+            "captions": {name: paths.fill(path, split=split) for name, path in captions.items()},
+            "claims": {name: paths.fill(path, split=split) for name, path in captioning.claims(captions).items()},
+            "attention": {
+                f"{each['captioner']}/{each['decoding']}": self.path(paths.ATTENTION, **{**each, "split": split})
+                for each in captioning.attention[:1]
+            },
             "embeddings": {name: self.experiment.retrieval.embeddings(name, split) for name in ranked},
             "ranks": self.compared_ranks,
-            "cards": {m: f"{root}/{m}/card.json" for m in histories if not m.startswith("backbones/")},
-            "histories": {model: f"{root}/{model}/history.csv" for model in histories},
+            "cards": model_files(self.path(paths.CARD), [each for each in histories if each[0] != "backbones"]),
+            "histories": model_files(self.path(paths.HISTORY), histories),
         }
 
     @property
     def compared_ranks(self) -> dict[str, str]:
         """The ranks of the retrieval models of the first page."""
         ranked = self.models.representatives(self.models.ranked, *RANKED)
-        return {name: f"{self.root}/metrics/retrieval/{name}/{self.page_split}/ranks.npz" for name in ranked}
+        return {name: self.path(paths.RANKS, scored=name, split=self.page_split) for name in ranked}
 
     @property
     def differences(self) -> list[str]:
         """The paired differences, where there are any."""
-        return (
-            [f"{self.root}/tables/differences.csv"]
-            if self.compared["comparisons"] or len(self.compared_ranks) > 1
-            else []
-        )
+        some = self.compared["comparisons"] or len(self.compared_ranks) > 1
+        return [self.path(paths.DIFFERENCES)] if some else []
 
     @property
     def compared(self) -> dict[str, list[str]]:

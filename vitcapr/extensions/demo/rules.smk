@@ -1,5 +1,7 @@
 # The ViT that is trained on rendered scenes, and what captions and attention say of known scenes.
 
+from vitcapr.extensions.demo import settings as demo
+
 
 use rule gpu_job as train_backbone with:
     input:
@@ -22,7 +24,7 @@ use rule cpu_job as score_grounding with:
         manifest=paths.MANIFEST,
         vocabulary=captioning.vocabulary,
     output:
-        metrics="results/{experiment}/metrics/{captioner}/{decoding}/{split}/grounding.json",
+        metrics=demo.GROUNDING,
     log:
         paths.log("score_grounding", "captioner", "decoding", "split"),
     params:
@@ -34,7 +36,7 @@ use rule cpu_job as check_claims with:
         captions=paths.CAPTIONS,
         manifest=paths.MANIFEST,
     output:
-        metrics="results/{experiment}/metrics/{captioner}/{decoding}/{split}/claims.json",
+        metrics=demo.CLAIM_SCORES,
         claims=paths.CLAIMS,
     log:
         paths.log("check_claims", "captioner", "decoding", "split"),

@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from vitcapr.config.base import Section
 from vitcapr.config.data import DatasetConfig, DataSetName, PairsConfig
+from vitcapr.experiment.paths import ROOT
 from vitcapr.loader import Hooks
 
 
@@ -81,6 +82,10 @@ class Experiment(Section):
     trained_backbone: TrainedBackboneConfig = TrainedBackboneConfig()
 
 
+GROUNDING = f"{ROOT}/metrics/{{captioner}}/{{decoding}}/{{split}}/grounding.json"
+CLAIM_SCORES = f"{ROOT}/metrics/{{captioner}}/{{decoding}}/{{split}}/claims.json"
+
+
 def _is_on(config: Any) -> bool:
     return bool(config.data.dataset == "scenes")
 
@@ -92,9 +97,9 @@ def _checks_claims(config: Any) -> list[bool]:
 def _scores(experiment: Any) -> Iterator[str]:
     if _is_on(experiment.config):
         for one in experiment.captioning.attention:
-            yield f"{experiment.root}/metrics/{one['captioner']}/{one['decoding']}/{one['split']}/grounding.json"
+            yield experiment.captioning.path(GROUNDING, **one)
     if any(_checks_claims(experiment.config)):
-        yield from experiment.captioning.caption_files("metrics", "claims.json")
+        yield from experiment.captioning.caption_files(CLAIM_SCORES)
 
 
 def _trained_backbone(config: Any) -> list[tuple[str, Any]]:
