@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
+from vitcapr.config.parts import Part
 from vitcapr.config.training import TrainingConfig
 from vitcapr.encoders.precision import DTYPES, dtype_name, resolve_dtype
 from vitcapr.errors import UserError
@@ -90,6 +91,18 @@ def _begin(folder: Path, ingredients: Mapping[str, Any], reporter: Reporter) -> 
             )
             reporter.line(f"an unfinished training with {', '.join(words)} is kept until this one ends ({path.parent})")
     write_text(folder / _INGREDIENTS, text)
+
+
+def check_scalar(loss: Tensor, objective: Part) -> Tensor:
+    """Return the loss.
+
+    Raises:
+        UserError: the loss has a shape.
+    """
+    if loss.ndim:
+        what = f"the loss '{objective.kind}' has the shape {tuple(loss.shape)}; it must be a scalar"
+        raise UserError(what, remedy="return a mean")
+    return loss
 
 
 def train_into(
