@@ -62,13 +62,14 @@ def task_of(
     model: Captioner, patches: FeatureArray | MemoryArray, batch_images: int, smoothing: float
 ) -> CaptionerTask:
     """Training on random captions of every row of ``patches``."""
+    objective = {"kind": "cross_entropy", "label_smoothing": smoothing}
     model.train()
     return CaptionerTask(
         model,
         MemoryFeatures(patches=patches),  # type: ignore[arg-type]
         captions(len(patches)),
         CaptionerTrainingConfig(
-            phases=[CaptionerPhaseConfig(epochs=1, batch_images=batch_images)], label_smoothing=smoothing
+            phases=[CaptionerPhaseConfig(epochs=1, batch_images=batch_images, objective=objective)]
         ),
         train=np.arange(len(patches)),
         validation=np.arange(0),

@@ -13,7 +13,8 @@ from safetensors.numpy import save_file
 from tests.data_sets import write_noise
 from tests.docs.blocks import blocks_of
 from tests.forks import SNAKEMAKE, Forks
-from vitcapr.config.objective import read_loss
+from vitcapr.config.objective import Loss
+from vitcapr.config.parts import Names
 from vitcapr.errors import UserError
 from vitcapr.loader import GROUP, LOCAL, _found, parts
 from vitcapr.pipeline import code as hashing
@@ -205,4 +206,4 @@ def test_an_entry_point_is_a_plugin(study: Path, monkeypatch: pytest.MonkeyPatch
 def test_a_wrong_file_is_one_line(study: Path, file: str, text: str, message: str) -> None:
     (study / "plugins" / file).write_text(text)
     with pytest.raises((UserError, ValueError), match=message):
-        read_loss("wrong")
+        Names("LOSS", Loss).read("wrong")

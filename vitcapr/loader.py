@@ -49,14 +49,14 @@ class Kind:
     packages: tuple[str, ...] = ()
 
 
-_DUAL_ENCODERS, _OBJECTIVE = ("retriever", "finetuned", "training.finetuned"), "training.phases.*.objective"
+_TRAINED, _OBJECTIVE = ("captioner", "retriever", "finetuned", "training.finetuned"), "training.phases.*.objective"
 KINDS = {
     "METRIC": Kind("metrics", ("metrics.caption",), ("vitcapr.metrics.captions",)),
     "CAPTIONER": Kind(
         "captioners", ("captioner.architecture",), ("vitcapr.models.architectures", "vitcapr.encoders.networks")
     ),
     "ENCODER": Kind("encoders", ("backbone.kind",)),
-    "LOSS": Kind("losses", tuple(f"{model}.{_OBJECTIVE}" for model in _DUAL_ENCODERS), ("vitcapr.training.losses",)),
+    "LOSS": Kind("losses", tuple(f"{model}.{_OBJECTIVE}" for model in _TRAINED), ("vitcapr.training.losses",)),
 }
 """By the name that the module of a part defines."""
 

@@ -23,7 +23,7 @@ from vitcapr.stages.pieces import pieces
 TEXTS = [f"{start} {thing}" for start in ("a", "the big") for thing in ("dog", "cat", "boat", "man")]
 PHASES = [
     {"epochs": 2, "batch_images": 4, "learning_rate": 0.01, "warmup_steps": 0},
-    {"epochs": 1, "batch_images": 4, "learning_rate": 0.001, "objective": "self_critical", "samples": 2},
+    {"epochs": 1, "batch_images": 4, "learning_rate": 0.001, "objective": {"kind": "self_critical", "samples": 2}},
 ]
 
 

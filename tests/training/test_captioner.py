@@ -95,9 +95,11 @@ def test_validation_loss_is_the_mean_over_all_words(kind: str, max_length: int) 
 
 @torch.no_grad()
 def test_label_smoothing_spreads_a_share_over_the_vocabulary() -> None:
-    task = task_of(model_of("baseline"), label_smoothing=0.25)
+    phase = CaptionerPhaseConfig(epochs=1, objective={"kind": "cross_entropy", "label_smoothing": 0.25})
+    task = task_of(model_of("baseline"), CaptionerTrainingConfig(phases=[phase]))
     batch = next(iter(task.batches(0, 1, 0)))
-    logits, targets = task._logits(batch[1])
+    words = task._words(batch[2])
+    logits, targets = words.logits, words.targets
     log_probs = torch.log_softmax(logits, -1)
     target = log_probs[torch.arange(len(targets)), targets]
     expected = -(0.75 * target + 0.25 * log_probs.mean(-1)).mean()
@@ -105,11 +107,18 @@ def test_label_smoothing_spreads_a_share_over_the_vocabulary() -> None:
 
 
 PHASE = {"learning_rate": 0.01, "schedule": "constant", "warmup_steps": 0}
+DRAWN = {"kind": "self_critical", "samples": 4}
 TWO_PHASES = CaptionerTrainingConfig.model_validate(
     {
         "phases": [
             {**PHASE, "epochs": 1, "batch_images": 2},
-            {**PHASE, "epochs": 2, "batch_images": 1, "max_length": 6, "objective": "self_critical", "samples": 4},
+            {
+                **PHASE,
+                "epochs": 2,
+                "batch_images": 1,
+                "max_length": 6,
+                "objective": {"kind": "self_critical", "samples": 4},
+            },
         ],
         "select_by": "cider",
         "ema_decay": 0,
@@ -124,12 +133,12 @@ def two_phases() -> Stopped:
 def test_each_phase_has_its_objective() -> None:
     task = two_phases()
     (taught, *_), (drawn, *others) = list(task.batches(0, 1, 0)), list(task.batches(1, 2, 0))
-    assert taught[0] is None
-    assert isinstance(drawn[0], SelfCritical)
+    assert taught[1] is None
+    assert isinstance(drawn[1], SelfCritical)
     assert len(others) == task.steps(1) - 1 == 2
     surprise, words = task.loss(taught)
     assert float(surprise.detach()) > 0
-    assert words == int((taught[1].texts[:, 1:] != 0).sum())
+    assert words == int((taught[2].texts[:, 1:] != 0).sum())
     shortfall, captions = task.loss(drawn)
     assert -10 <= float(shortfall.detach()) <= 0
     assert captions == 4

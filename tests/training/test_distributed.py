@@ -38,6 +38,7 @@ from vitcapr.training.retriever_task import RetrieverTask
 from vitcapr.training.saved_state import read_tensors
 
 IMAGES, WIDTH, SPACE, WORDS = 14, 6, 4, 9
+SMOOTHED = {"kind": "cross_entropy", "label_smoothing": 0.1}
 TRAIN, VALIDATION = np.arange(9), np.arange(9, IMAGES)
 CPU = torch.device("cpu")
 PHASE = PhaseConfig(epochs=1, learning_rate=0.02, schedule="cosine", warmup_steps=2)
@@ -87,7 +88,7 @@ def captioner(dropout: float = 0.0) -> CaptionerTask:
         tokens(),
         # The last batch has one image: an empty share for the second process.
         CaptionerTrainingConfig(
-            phases=[CaptionerPhaseConfig(epochs=1, batch_images=4, max_length=20)] * 3, label_smoothing=0.1
+            phases=[CaptionerPhaseConfig(epochs=1, batch_images=4, max_length=20, objective=SMOOTHED)] * 3
         ),
         train=TRAIN,
         validation=VALIDATION,

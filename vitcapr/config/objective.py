@@ -1,23 +1,18 @@
-"""Losses of dual encoders: parts that a phase of training names, each with settings of its own."""
+"""Losses of dual encoders and of captioners: parts that a phase of training names."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from pydantic import (
-    BeforeValidator,
-    SerializeAsAny,
-    SerializerFunctionWrapHandler,
-    ValidationError,
-    model_serializer,
-)
+from pydantic import SerializeAsAny
 
-from vitcapr.config.base import Section
-from vitcapr.errors import UserError
-from vitcapr.loader import load_part, part_names
+from vitcapr.config.parts import Names, Part
 
 if TYPE_CHECKING:
+    import numpy as np
     from torch import Tensor
+
+    from vitcapr.formats.tokens import TokenTable
+    from vitcapr.formats.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
@@ -41,8 +36,8 @@ class Pairs:
     bias: "Tensor | None" = None
 
 
-class Loss(Section):
-    """A loss of dual encoders. Its fields are its keys in the configuration."""
+class Loss(Part):
+    """A loss of dual encoders."""
 
     unit_images: ClassVar[bool] = True
     """Whether images have length 1; captions always have."""
@@ -51,51 +46,63 @@ class Loss(Section):
     validates: ClassVar[bool] = False
     """Whether the validation loss is this loss; by default it is InfoNCE."""
 
-    kind: str
-
-    @model_serializer(mode="wrap")
-    def _name_alone(self, serialise: SerializerFunctionWrapHandler) -> Any:
-        """Return the plain settings; the name alone, if the loss has no others."""
-        values = {name: value for name, value in serialise(self).items() if name not in self._excluded()}
-        return values if len(values) > 1 else self.kind
-
     def loss(self, pairs: Pairs) -> "Tensor":
         """Return the mean loss of a true pair, a scalar."""
         raise NotImplementedError
 
 
-def read_loss(value: Any) -> Any:
-    """Return the loss of a name, or of a section with the name as ``kind`` and the settings of the loss.
+@dataclass(frozen=True)
+class Words:
+    """The words of a batch, as a loss compares them with the predictions of a captioner.
 
-    Raises:
-        ValueError: there is no such loss, it cannot be imported, or a setting is wrong.
+    Attributes:
+        logits: (n, V) float32, of the n words to predict, caption by caption.
+        targets: (n,) int64, these words; the end of a caption is one of them.
+        tokens: (M, T) int64, the words that the captioner has read, the start of a caption first, padded with 0.
+        mask: (M, T) bool, in host memory: the positions of ``tokens`` with a word to predict, in the order of the n.
     """
-    if isinstance(value, Loss):
-        return value
-    given = {"kind": value} if isinstance(value, str) else value
-    names = part_names("LOSS")
-    if not isinstance(given, Mapping) or given.get("kind") not in names:
-        raise ValueError(f"it must be one of {', '.join(names)}, or a section with one of them as kind")
-    try:
-        part = load_part("LOSS", given["kind"])
-        if not (isinstance(part, type) and issubclass(part, Loss)):
-            raise ValueError(f"LOSS of '{given['kind']}' must be a subclass of vitcapr.config.objective.Loss")
-        return part.model_validate(given)
-    except UserError as error:
-        raise ValueError(str(error)) from error
-    except ValidationError as error:
-        raise ValueError("\n".join(_mistake(each, part) for each in error.errors())) from error
+
+    logits: "Tensor"
+    targets: "Tensor"
+    tokens: "Tensor"
+    mask: "Tensor"
 
 
-def _mistake(error: Any, part: type[Loss]) -> str:
-    key = ".".join(map(str, error["loc"]))
-    if error["type"] == "extra_forbidden":
-        return f"'{key}' is not a key of this loss; it has {', '.join(part.model_fields)}"
-    return f"{key}: {error['msg'].removeprefix('Value error, ')}"
+@dataclass(frozen=True)
+class TrainingCaptions:
+    """The captions that a captioner is trained on.
+
+    Attributes:
+        tokens: the captions of all images, as numbers of ``vocabulary``.
+        rows: the training images.
+        max_length: most tokens of a caption in this phase, start and end included.
+    """
+
+    tokens: "TokenTable"
+    rows: "np.ndarray"
+    vocabulary: "Vocabulary"
+    max_length: int
 
 
-AnyLoss = Annotated[
-    SerializeAsAny[Loss],
-    BeforeValidator(read_loss, json_schema_input_type=Literal[tuple(part_names("LOSS"))] | dict[str, Any]),
-]
-"""The loss of a phase; the name of one is enough if its settings keep their defaults."""
+class CaptionerLoss(Part):
+    """A loss of captioners: of the captions of the data, or of captions that the captioner draws."""
+
+    rewards: ClassVar[bool] = False
+    """Whether it is minus a reward of drawn captions: then the validation loss cannot select an epoch."""
+
+    def loss(self, words: Words) -> "Tensor":
+        """Return the mean loss of a word, a scalar."""
+        raise NotImplementedError
+
+    def draw(self, captions: TrainingCaptions) -> Any:  # noqa: ARG002
+        """Return the loss of captions that the captioner draws, which replaces :meth:`loss`; None: there is none.
+
+        Its method ``loss(model, features, rows)`` returns the mean loss of a drawn caption and their number.
+        """
+        return None
+
+
+AnyLoss = Annotated[SerializeAsAny[Loss], Names("LOSS", Loss)]
+"""The loss of a phase of a dual encoder; the name is enough if all its settings keep their defaults."""
+AnyCaptionerLoss = Annotated[SerializeAsAny[CaptionerLoss], Names("LOSS", CaptionerLoss)]
+"""The loss of a phase of a captioner."""

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from vitcapr.config.base import Only, Section, StageSettings
-from vitcapr.config.objective import AnyLoss
+from vitcapr.config.objective import AnyCaptionerLoss, AnyLoss
 
 Layer = Annotated[int | None, Field(ge=1, exclude_if=lambda layer: layer is None)]
 """A hidden layer, counted from 1. None is left out of the plain settings, so that it does not change a fingerprint."""
@@ -112,12 +112,10 @@ class CaptionerPhaseConfig(PhaseConfig):
     schedule: Schedule = "cosine"
     max_length: int = Field(35, ge=3)
     """Maximum caption length in tokens, start and end included; longer captions are truncated."""
-    objective: Literal["cross_entropy", "self_critical"] = "cross_entropy"
-    """self_critical maximises the CIDEr-D of sampled captions; use it in a late phase with a small learning rate."""
-    samples: Annotated[int, Only("objective", "self_critical")] = Field(5, ge=2)
-    """Captions sampled per image."""
-    temperature: Annotated[float, Only("objective", "self_critical")] = Field(1.0, ge=1e-6, le=1e6)
-    """Sampling temperature. Below 1, samples are closer to the captions of beam search."""
+    objective: AnyCaptionerLoss = Field("cross_entropy", validate_default=True)
+    """cross_entropy: of the next word, with label_smoothing; self_critical: the CIDEr-D of drawn captions, with samples
+    and temperature, for a late phase with a small learning rate; or a loss of your own (docs/extend.md). A section
+    gives settings: {kind: cross_entropy, label_smoothing: 0.1}, {kind: self_critical, samples: 5, temperature: 1}."""
 
 
 class CaptionerTrainingConfig(TrainingConfig):
@@ -128,14 +126,12 @@ class CaptionerTrainingConfig(TrainingConfig):
     """Training phases, in order; one phase needs no list."""
     optimizer: Literal["adam", "adamw"] = "adam"
     ema_decay: float = Field(0.99, ge=0, lt=1)
-    label_smoothing: float = Field(0.0, ge=0, lt=1)
-    """Share of each target's probability that is spread over the vocabulary (cross_entropy only)."""
     select_by: Literal["loss", "cider"] = "loss"
     """Select the best epoch by validation loss, or by CIDEr of greedy captions on the validation split."""
 
     @model_validator(mode="after")
     def _the_best_epoch_can_be_any(self) -> Self:
-        if self.select_by == "loss" and any(phase.objective == "self_critical" for phase in self.phases):
+        if self.select_by == "loss" and any(phase.objective.rewards for phase in self.phases):
             raise ValueError(
                 "select_by loss would never select an epoch of a self_critical phase, which trades "
                 "cross-entropy for CIDEr; set select_by to cider"

@@ -1,4 +1,4 @@
-"""Training a captioner: teacher-forced cross-entropy over the captions of a split, or a reward for its own captions."""
+"""Training a captioner, by a loss of the captions of a split or of captions that it draws."""
 
 from collections.abc import Iterator, Sequence
 from importlib import import_module
@@ -13,6 +13,7 @@ from vitcapr.batches.image_batches import Batch, Batches
 from vitcapr.batches.sources import feature_dims, read_rows
 from vitcapr.batches.texts import PAD, WordTexts
 from vitcapr.config.captioner import CaptionerConfig, LanguageModelCaptionerConfig
+from vitcapr.config.objective import CaptionerLoss, TrainingCaptions, Words
 from vitcapr.config.training import CaptionerPhaseConfig, CaptionerTrainingConfig
 from vitcapr.encoders.precision import dtype_name
 from vitcapr.encoders.staging import to_device
@@ -25,10 +26,10 @@ from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.models.interface import Captioner, build_captioner
 from vitcapr.store.reader import FeatureStore
 from vitcapr.training import distributed
-from vitcapr.training.outcome import TrainingJob
+from vitcapr.training.outcome import TrainingJob, check_scalar
 from vitcapr.training.phases import images_in_batch
 from vitcapr.training.saved_state import start_embedding
-from vitcapr.training.self_critical import CiderReward, GreedyCider, SelfCritical
+from vitcapr.training.self_critical import GreedyCider
 
 _SAMPLE, _BLOCK = 2_000, 100
 """Images from which a projector starts, and how many of them are read at a time."""
@@ -95,8 +96,8 @@ def model_arguments(captioner: CaptionerConfig) -> dict[str, Any]:
     return captioner.model_dump(include=own - {"word_vectors", "language_model"})
 
 
-Step = tuple[SelfCritical | None, Batch]
-"""A batch and the objective of its phase; None is cross-entropy. Self-critical phases do not read the captions."""
+Step = tuple[CaptionerLoss, Any, Batch]
+"""The loss of a phase, the loss of the captions that it draws or None, and a batch."""
 
 
 class CaptionerTask:
@@ -104,7 +105,7 @@ class CaptionerTask:
 
     Args:
         train, validation: rows of the images of each split.
-        vocabulary: of the tokens; for self-critical phases and for CIDEr as the validation score.
+        vocabulary: of the tokens; for losses of drawn captions and for CIDEr as the validation score.
     """
 
     def __init__(
@@ -124,7 +125,11 @@ class CaptionerTask:
         self._store, self._tokens, self._training = store, tokens, training
         self._train, self._validation = train, validation
         self._seed, self._device = seed, device
-        self._objectives = _objectives(training, tokens, vocabulary, train)
+        losses = [(phase.objective, phase.max_length) for phase in training.phases]
+        self._losses: list[tuple[CaptionerLoss, Any]] = [
+            (loss, None if vocabulary is None else loss.draw(TrainingCaptions(tokens, train, vocabulary, longest)))
+            for loss, longest in losses
+        ]
         self._cider = None
         if training.select_by == "cider" and vocabulary is not None:
             self._cider = GreedyCider(store, tokens, vocabulary, validation, training, device)
@@ -142,7 +147,7 @@ class CaptionerTask:
 
     def batches(self, phase: int, epoch: int, start: int) -> Iterator[Step]:
         for batch in self._open_training(phase, epoch, start_batch=start, share=distributed.share()):
-            yield self._objectives[phase], batch
+            yield *self._losses[phase], batch
 
     def steps(self, phase: int) -> int:
         return len(self._open_training(phase, epoch=0))
@@ -155,57 +160,40 @@ class CaptionerTask:
     def _features(self, batch: Batch) -> dict[str, Tensor]:
         return {name: to_device(array, self._device).float() for name, array in batch.features.items()}
 
-    def _logits(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Logits (n, V) and targets (n,) of the n words to be predicted."""
+    def _words(self, batch: Batch) -> Words:
         mask = batch.texts[:, 1:] != PAD
         targets = to_device(batch.texts[:, 1:][mask], self._device)
         tokens = to_device(batch.texts[:, :-1], self._device)
-        return self.model(self.model.encode(self._features(batch)), tokens, mask, batch.image_index), targets
+        logits = self.model(self.model.encode(self._features(batch)), tokens, mask, batch.image_index)
+        return Words(logits, targets, tokens, mask)
 
     def loss(self, batch: Step) -> tuple[Tensor, int]:
-        """Mean cross-entropy a word or, in a self-critical phase, minus the mean reward of a caption.
+        """Return the mean loss of a word and the number of words, or of a drawn caption and the number of captions.
 
         Among several processes, a self-critical loss is a mean over the words that each has drawn, weighed by captions.
+
+        Raises:
+            UserError: the loss is not a scalar.
         """
-        objective, read = batch
+        objective, drawn, read = batch
         if not len(read.rows):
             return distributed.zero_loss(self.model), 0
-        if objective is not None:
-            return objective.loss(self.model, self._features(read), read.rows)
-        logits, targets = self._logits(read)
-        loss = nn.functional.cross_entropy(logits, targets, label_smoothing=self._training.label_smoothing)
-        return loss, len(targets)
+        if drawn is not None:
+            loss, items = drawn.loss(self.model, self._features(read), read.rows)
+        else:
+            words = self._words(read)
+            loss, items = objective.loss(words), len(words.targets)
+        return check_scalar(loss, objective), items
 
     def validate(self) -> dict[str, float]:
         """Mean cross-entropy a word in nats, without smoothing; and CIDEr if it selects the epoch."""
         total, words = 0.0, 0
         for batch in self._open(self._validation, self._training.phases[-1], seed=0, epoch=0, shuffle=False):
-            logits, targets = self._logits(batch)
-            total += float(nn.functional.cross_entropy(logits, targets, reduction="sum"))
-            words += len(targets)
+            read = self._words(batch)
+            total += float(nn.functional.cross_entropy(read.logits, read.targets, reduction="sum"))
+            words += len(read.targets)
         scores = {"validation_loss": total / words}
         return scores if self._cider is None else scores | {"validation_cider": self._cider.score(self.model)}
-
-
-def _objectives(
-    training: CaptionerTrainingConfig, tokens: TokenTable, vocabulary: Vocabulary | None, train: np.ndarray
-) -> list[SelfCritical | None]:
-    """Return the objective of each phase; None is cross-entropy. The references are counted once, if at all."""
-    if vocabulary is None or all(phase.objective == "cross_entropy" for phase in training.phases):
-        return [None] * len(training.phases)
-    reward = CiderReward(tokens, train, len(vocabulary))
-    return [
-        None
-        if phase.objective == "cross_entropy"
-        else SelfCritical(
-            reward,
-            samples=phase.samples,
-            temperature=phase.temperature,
-            max_length=phase.max_length,
-            **vocabulary.special_tokens(),
-        )
-        for phase in training.phases
-    ]
 
 
 def image_words(
@@ -250,15 +238,15 @@ def start_from(model: Captioner, architecture: dict[str, Any], folder: Path) -> 
 def history_with_rewards(history: History, phases: list[CaptionerPhaseConfig]) -> History:
     """Return a row an epoch.
 
-    In a self-critical phase, minus the loss is the mean reward and stands in ``train_reward``.
+    If the loss of a phase is minus a reward, the mean reward stands in ``train_reward``.
     """
-    if all(phase.objective == "cross_entropy" for phase in phases):
+    if not any(phase.objective.rewards for phase in phases):
         return history
     rows: list[dict[str, float | str]] = []
     for row in history:
         first: dict[str, float | str] = {name: row[name] for name in ("epoch", "phase", "train_loss")}
         first["train_reward"] = ""
-        if phases[int(row["phase"]) - 1].objective == "self_critical":
+        if phases[int(row["phase"]) - 1].objective.rewards:
             first |= {"train_loss": "", "train_reward": -float(row["train_loss"])}
         rows.append(first | {name: row[name] for name in row if name not in first})
     return rows

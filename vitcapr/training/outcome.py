@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 import torch
 from torch import Tensor, nn
 
+from vitcapr.config.parts import Part
 from vitcapr.config.training import TrainingConfig
 from vitcapr.encoders.precision import DTYPES, dtype_name, resolve_dtype
 from vitcapr.errors import UserError
@@ -43,6 +44,18 @@ def digests(data: Manifest, **files: Path | None) -> dict[str, str | None]:
     paths = {name: path / WEIGHTS if path is not None and path.is_dir() else path for name, path in files.items()}
     of_files = {name: None if path is None else sha256_file(path) for name, path in paths.items()}
     return {**of_files, "images": sha256_bytes("\n".join(data.image_table.column("split")).encode())}
+
+
+def check_scalar(loss: Tensor, objective: Part) -> Tensor:
+    """Return the loss.
+
+    Raises:
+        UserError: the loss has a shape.
+    """
+    if loss.ndim:
+        what = f"the loss '{objective.kind}' has the shape {tuple(loss.shape)}; it must be a scalar"
+        raise UserError(what, remedy="return a mean")
+    return loss
 
 
 @dataclass(frozen=True)

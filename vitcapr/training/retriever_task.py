@@ -16,12 +16,12 @@ from vitcapr.batches.texts import Texts
 from vitcapr.config.objective import Pairs
 from vitcapr.config.training import DualEncoderPhaseConfig, RetrieverPhaseConfig
 from vitcapr.encoders.staging import to_device
-from vitcapr.errors import UserError
 from vitcapr.metrics.ranks import rank_matches
 from vitcapr.models.dual_encoder import DualEncoder, DualEncoders, side_by_side
 from vitcapr.retrieval.embedder import place_texts
 from vitcapr.training import distributed
 from vitcapr.training.contrastive import info_nce, mined_loss, structure_loss
+from vitcapr.training.outcome import check_scalar
 
 Step = tuple[DualEncoderPhaseConfig, Batch]
 
@@ -122,9 +122,7 @@ class RetrieverTask:
             similarity = images @ captions.T
             temperature = encoder.temperature()
             loss = phase.objective.loss(Pairs(images, captions, similarity, index, temperature, encoder.bias))
-            if loss.ndim:
-                what = f"the loss '{phase.objective.kind}' has the shape {tuple(loss.shape)}; it must be a scalar"
-                raise UserError(what, remedy="return the mean over the true pairs")
+            check_scalar(loss, phase.objective)
             if phase.hard_negatives is not None:
                 mined = mined_loss(similarity, index, temperature, phase.hard_negatives)
                 loss = loss + mined

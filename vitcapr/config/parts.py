@@ -1,0 +1,89 @@
+"""Parts that the configuration names, each with settings of its own: losses, heads and rerankers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import (
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+)
+from pydantic_core import CoreSchema, core_schema
+
+from vitcapr.config.base import Section
+from vitcapr.errors import UserError, did_you_mean
+from vitcapr.loader import load_part, part_names, parts
+
+
+class Part(Section):
+    """The class that the module of a part defines. Its fields are its keys in the configuration."""
+
+    kind: str
+
+    @model_serializer(mode="wrap")
+    def _name_alone(self, serialise: SerializerFunctionWrapHandler) -> Any:
+        """Return the plain settings; the name alone, if the part has no others."""
+        values = {name: value for name, value in serialise(self).items() if name not in self._excluded()}
+        return values if len(values) > 1 else self.kind
+
+
+@dataclass(frozen=True)
+class Names:
+    """Marks a key that names a part: ``head: Annotated[SerializeAsAny[Head], Names("HEAD", Head)]``.
+
+    The value is the name, or a section with the name as ``kind`` and the settings of the part.
+
+    Attributes:
+        kind: the kind of part, a key of :data:`vitcapr.loader.KINDS`.
+        base: the class whose subclasses fit the key.
+    """
+
+    kind: str
+    base: type[Part]
+
+    def names(self) -> list[str]:
+        """Return the parts that fit, and those of extensions, which are not imported."""
+        own = parts(self.kind)
+        return [name for name in part_names(self.kind) if name in own or self._fits(load_part(self.kind, name))]
+
+    def read(self, value: Any) -> Any:
+        """Return the part with its settings.
+
+        Raises:
+            ValueError: there is no such part, it cannot be imported, or a setting is wrong.
+        """
+        if isinstance(value, self.base):
+            return value
+        given = {"kind": value} if isinstance(value, str) else value
+        if not isinstance(given, Mapping) or given.get("kind") not in part_names(self.kind):
+            raise ValueError(f"it must be one of {', '.join(self.names())}, or a section with one of them as kind")
+        name = given["kind"]
+        try:
+            part = load_part(self.kind, name)
+            if not self._fits(part):
+                needed = f"{self.base.__module__}.{self.base.__name__}"
+                raise ValueError(f"{self.kind} of '{name}' must be a subclass of {needed}; {', '.join(self.names())}")
+            return part.model_validate(given)
+        except UserError as error:
+            raise ValueError(str(error)) from error
+        except ValidationError as error:
+            raise ValueError("\n".join(self._mistake(each, part) for each in error.errors())) from error
+
+    def _fits(self, part: Any) -> bool:
+        return isinstance(part, type) and issubclass(part, self.base)
+
+    def _mistake(self, error: Any, part: type[Part]) -> str:
+        key = ".".join(map(str, error["loc"]))
+        if error["type"] == "extra_forbidden":
+            meant = did_you_mean(key, list(part.model_fields), f"it has {', '.join(part.model_fields)}")
+            return f"'{key}' is not a key of this {self.kind.lower()}; {meant}"
+        return f"{key}: {error['msg'].removeprefix('Value error, ')}".removeprefix(": ")
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(self.read, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {"anyOf": [{"enum": self.names(), "type": "string"}, {"additionalProperties": True, "type": "object"}]}
