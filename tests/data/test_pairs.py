@@ -69,7 +69,7 @@ def test_the_manifest_and_what_stands_beside_it(tmp_path: Path, table: Path) -> 
     rejected = (tmp_path / "data" / "rejected.csv").read_text().splitlines()[1:]
     assert rejected == [
         "pictures/bad.png,not an image in a known format",
-        "pictures/copy.png,the same image as pictures/03.png",
+        "pictures/copy.png,copy of an image: pictures/03.png",
         "pictures/gone.png,no such file",
         "row-26,caption of an image left out",
         "row-27,caption of an image left out",

@@ -79,6 +79,7 @@ def first_page(
     It is one file of at most about 2 MB that needs no network and no other file. The cost is that of the jobs behind
     the page, from the run records beside it.
     """
+    from vitcapr.data.left_out import left_out_line
     from vitcapr.files import write_text
     from vitcapr.formats.claims import read_claims
     from vitcapr.formats.manifest import read_manifest
@@ -112,7 +113,11 @@ def first_page(
         title=page.parent.name,
         folder=str(page.parent),
         again=command,
-        facts=[("data", data_line(data, settings.language)), *settings.facts.items()],
+        facts=[
+            ("data", data_line(data, settings.language)),
+            *([("left out", left_out)] if (left_out := left_out_line(manifest.parent)) else []),
+            *settings.facts.items(),
+        ],
         answers=answers(scores, split, compared),
         scores=[*score_tables(scores), *tables, *examples.seed_tables(scores, settings.seeded)],
         curves=examples.training_pictures(histories or {}, cards or {}),
