@@ -129,6 +129,7 @@ def test_flickr8k_in_two_languages(tmp_path: Path) -> None:
     lines = [f"{name}#zhc#0 一只狗。" for name in names] + ["x.jpg#zhc#0 无", "broken"]
     (tmp_path / "zh.txt").write_text("\n".join(lines), encoding="utf-8")
     settings = {
+        "max_rejected": 0.2,
         "pairs": {"source": "flickr8k", "chinese": str(tmp_path / "zh.txt")},
         "flickr8k": {"images": str(tmp_path / "images"), "text": str(text)},
     }
