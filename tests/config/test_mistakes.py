@@ -57,7 +57,7 @@ WRONG = {
     "experiment: ../up": "it must match pattern",
     "experiment: stores": "reserved name",
     "run: {captioners: [none]}": "run.captioners names 'none', which is not defined",
-    "captioners: {a: {backbone: x}}": "backbone names 'x', not defined; defined: clip, mirrored, plain, pulled, vit, wide (x.yaml)",
+    "captioners: {a: {backbone: x}}": "'x', which is not defined; defined: clip, mirrored, plain, pulled, vit, wide",
     CAPTIONER % "decodings: {greedy: {}}": "'captioners.a.decodings' (x.yaml); 'decodings' is a key of the top level",
     "{captioners: {a: {backbone: mirrored}}}": "'mirrored' mirrors its pictures",
     PHASE % "objective: self_critical": "'captioners.a.training': select_by loss would never select an epoch of",

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from pathlib import Path
 
 FILE = "rejected.csv"
 EMPTY_SPLIT = "use more images or other shares, or set run.splits to splits that have images"
@@ -17,11 +16,3 @@ def count_reasons(reasons: Iterable[str], most: int = 5) -> str:
     counts = Counter(reason.partition(": ")[0] for reason in reasons)
     more = f" and {len(counts) - most} more reasons" if len(counts) > most else ""
     return ", ".join(f"{number:,} x {reason}" for reason, number in counts.most_common(most)) + more
-
-
-def left_out_line(data: Path) -> str:
-    """Describe what the data set of this folder leaves out; empty if it leaves out nothing."""
-    import pandas as pd  # A plan of Snakemake reads this module.
-
-    reasons = pd.read_csv(data / FILE, keep_default_na=False)["reason"].tolist()
-    return f"{len(reasons):,} items ({count_reasons(reasons)}): data/{FILE}" if reasons else ""

@@ -79,7 +79,6 @@ def first_page(
     It is one file of at most about 2 MB that needs no network and no other file. The cost is that of the jobs behind
     the page, from the run records beside it.
     """
-    from vitcapr.data.left_out import left_out_line
     from vitcapr.files import write_text
     from vitcapr.formats.claims import read_claims
     from vitcapr.formats.manifest import read_manifest
@@ -88,7 +87,7 @@ def first_page(
     from vitcapr.report import first_page_examples as examples
     from vitcapr.report.answers import answers
     from vitcapr.report.figures.examples import Choice, open_images
-    from vitcapr.report.first_page import cost, data_line, to_html
+    from vitcapr.report.first_page import cost, data_line, left_out_line, to_html
     from vitcapr.report.score_tables import difference_table, score_tables
 
     data, scores = read_manifest(manifest), read_summary(summary)
