@@ -98,7 +98,7 @@ use rule cpu_job as draw_atlas with:
             category="Retrieval",
             labels={"figure": "atlas of the inputs"},
         ),
-        values=report(
+        numbers=report(
             f"{paths.FIGURES}/atlas/atlas.csv",
             caption=figures.CAPTION,
             category="Retrieval",

@@ -11,7 +11,7 @@ def draw_atlas(
     similarity: dict[str, In[kinds.TableFile]],
     seconds: dict[str, In[kinds.TableFile]],
     table: Annotated[Out[kinds.TableFile], "atlas.md: every input with intervals and processor seconds, for people"],
-    values: Annotated[Out[kinds.TableFile], "atlas.csv: the same numbers, a row for each input and family"],
+    numbers: Annotated[Out[kinds.TableFile], "atlas.csv: the same numbers, a row for each input and family"],
     report: Reporter,
     pictures: list[Out[kinds.FigureFile]],
     metrics: dict[str, In[kinds.MetricsFile]] | None = None,
@@ -24,6 +24,6 @@ def draw_atlas(
     from vitcapr.report.figures.style import save_pictures
 
     atlas, captioners = read_atlas(intervals, similarity, seconds), read_captioners(metrics or {})
-    write_text(values, frame_to_csv(atlas))
+    write_text(numbers, frame_to_csv(atlas))
     write_text(table, atlas_page(atlas, captioners))
     save_pictures(heat_map(atlas, captioners), pictures, report)
