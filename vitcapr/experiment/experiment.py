@@ -19,6 +19,7 @@ from vitcapr.experiment.figure_rules import FigureRule
 from vitcapr.experiment.models import Models
 from vitcapr.experiment.retrieval import Finetuning, Retrieval
 from vitcapr.experiment.targets import Targets
+from vitcapr.formats.image_root import LOCATION, write_location
 from vitcapr.pipeline.paths import RESULTS
 from vitcapr.pipeline.rule import Stages
 from vitcapr.pipeline.stage import each_stage, find_stage
@@ -77,6 +78,12 @@ class Experiment:
             f"sets of captions: {len(self.captioning.caption_files('captions', 'captions.json'))}"
         )
         return "\n".join([line, *not_done(self)])
+
+    def locate_images(self) -> None:
+        """Note where the photographs of a finished data stage lie now: they may have moved since."""
+        directory = self.results / self.name / "data"
+        if (directory / LOCATION).is_file() and (root := self.dataset.image_root(self.config.data)) is not None:
+            write_location(directory, root)
 
     @cached_property
     def figure_rules(self) -> list[FigureRule]:

@@ -105,6 +105,8 @@ class Stage:
         execution_only: dotted keys of the settings, and names of values, that do not change the result.
         processes: the setting that holds the number of training processes.
         figure: the declaration of the figure that the stage draws, or None.
+        shares: the output of jobs that share one result, or the input of the stage that joins them: neither their
+            number nor a missing one makes a finished result stale.
     """
 
     function: Callable[..., None]
@@ -112,6 +114,7 @@ class Stage:
     execution_only: frozenset[str]
     processes: str | None
     figure: Any
+    shares: str | None
 
     def __call__(self, *args: Any, **values: Any) -> None:
         self.function(*args, **values)
@@ -199,18 +202,19 @@ def stage(
     execution_only: Collection[str] = (),
     processes: str | None = None,
     figure: Any = None,
+    shares: str | None = None,
 ) -> Callable[[Callable[..., None]], Stage]:
     """Declare a function as a stage; its module's name is the stage's.
 
     Args:
-        cached, execution_only, processes, figure: see :class:`Stage`. The device and the number of processes are always
-            execution only.
+        cached, execution_only, processes, figure, shares: see :class:`Stage`. The device and the number of processes
+            are always execution only.
     """
     how = {*execution_only, *(() if processes is None else (processes,))}
 
     def declare(function: Callable[..., None]) -> Stage:
         device = {DEVICE} & inspect.signature(function).parameters.keys()
-        return Stage(function, cached, frozenset(how | device), processes, figure)
+        return Stage(function, cached, frozenset(how | device), processes, figure, shares)
 
     return declare
 
