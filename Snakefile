@@ -49,6 +49,7 @@ try:
     if workflow.is_main_process and runs and not workflow.output_settings.dryrun:
         if problems := list(lacks(experiment)):
             raise as_user_error(problems)
+        experiment.locate_images()
 except UserError as error:
     sys.exit(f"error: {error}")
 

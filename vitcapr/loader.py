@@ -192,12 +192,13 @@ def _named(values: Any, key: list[str]) -> Iterator[str]:
             yield from _named(values.get(name), key[1:])
 
 
-def modules_in(package: str) -> list[str]:
+@cache
+def modules_in(package: str) -> tuple[str, ...]:
     """Return the names of a package's modules, without importing them."""
     spec = importlib.util.find_spec(package)
     assert spec is not None
-    found = pkgutil.iter_modules(spec.submodule_search_locations)
-    return [module.name for module in found if not module.name.startswith("_")]
+    modules = pkgutil.iter_modules(spec.submodule_search_locations)
+    return tuple(module.name for module in modules if not module.name.startswith("_"))
 
 
 def modules_of_extensions(*folders: str) -> dict[str, tuple[str, Path]]:

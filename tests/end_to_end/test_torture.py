@@ -103,6 +103,8 @@ def work(project: Path, jobs: list[Job], first: int, until: float, tally: Tally)
             try:
                 kills.kill_and_finish(jobs[number % len(jobs)], box, draw, tally, cached=number % 4 == 3)
                 each[number % len(each)](box, draw, tally)
+                if number % 20 == 5:
+                    kills.copy_and_move(project, box, draw, tally)
                 if number % 40 == 10:
                     kills.kill_snakemake(project, box, draw, tally)
             except Exception:
@@ -132,4 +134,4 @@ def test_nothing_is_lost_and_nothing_is_let_in(toys: Path, pytestconfig: pytest.
     changed = [str(path) for path, content in whole.items() if not path.is_file() or path.read_bytes() != content]
     assert not changed, "the project itself was changed"
     assert not tally.problems
-    assert all(map(tally.count, ("kills", "faults", "inputs"))), "the time was up before everything was tried"
+    assert all(map(tally.count, ("kills", "copies", "faults", "inputs"))), "the time was up before everything was tried"

@@ -114,10 +114,33 @@ def respell(project: Any) -> None:
     )
 
 
+def touch_results(project: Any) -> None:
+    for path in (project.root / "results").rglob("*"):
+        os.utime(path)
+
+
+def rename(project: Any) -> None:
+    (project.root / "results/two").rename(project.root / "results/other")
+    project.configure(experiment="other")
+
+
+def move(name: str, **keys: str) -> Callable[[Any], None]:
+    """Move a file or folder of the user out of the project."""
+
+    def make(project: Any) -> None:
+        (elsewhere := project.root.parent / "elsewhere").mkdir(exist_ok=True)
+        (project.root / name).rename(elsewhere / name)
+        project.configure(**{key: str(elsewhere / value) for key, value in keys.items()})
+
+    return make
+
+
 def delete(file: str) -> Callable[[Any], None]:
     return lambda project: (project.root / file).unlink()
 
 
+OF_PLAIN = DECODING - AFTER_ATTENTION - {"decode_attentively", "tune_reranking"}
+"""After captions of the test images, by the captioner without attention."""
 PROGRESS, ERRORS = "vitcapr/progress.py", "vitcapr/errors.py"
 BEAM, GENERATE = "vitcapr/decoding/beam.py", "vitcapr/decoding/generate.py"
 PLAIN = {"phases": [{"epochs": 10, "learning_rate": 0.5}]}
@@ -205,6 +228,50 @@ EDITS = (
         "the weights of a local backbone",
         append("weights/model.safetensors", "another"),
         PHOTOGRAPHS - WORDS - {"data", "vocabulary", "word_vectors", "paraphrases"},
+        of="photographs",
+    ),
+    Edit("the number of jobs that share an extraction", configure(features={"tasks": 4}), ()),
+    Edit("a part of a finished extraction deleted", delete("results/two/features/vit/parts/0.json"), ()),
+    Edit("the cache of digests deleted", delete("results/.digests.json"), (), of="photographs"),
+    Edit("all results with new times, as a copy gives them", touch_results, ()),
+    Edit("a captioner left out", configure(run__captioners=["attention"]), PAGED | CURVES | {"draw_captions"}),
+    Edit("no figures", configure(figures="none"), ()),
+    Edit("code of extraction", append("vitcapr/store/fill.py"), FEATURES),
+    Edit("the size of the images", configure(backbones={"vit": {"image_size": 32}}), FEATURES),
+    Edit("the beam size", configure(decodings={"beam": {"beam_size": 7}}), DECODING),
+    Edit("captions edited by hand", append("results/two/captions/plain/beam/test/captions.json"), OF_PLAIN),
+    Edit(
+        "the deleted captions of a beam search", delete("results/two/captions/plain/beam/test/captions.json"), OF_PLAIN
+    ),
+    Edit("the deleted weights of a retriever", delete("results/two/retrievers/paper/best.safetensors"), RETRIEVAL),
+    Edit(
+        "the deleted run record of a training",
+        delete("results/two/runs/train_captioner/plain.json"),
+        OF_PLAIN | CURVES | {"train_captioner", "tune_reranking"},
+    ),
+    Edit("another release of torch", release("torch"), ALL - WORDS - {"data", "vocabulary", "paraphrases"}),
+    Edit("the largest number of images", configure(data__flickr8k__limit=1), PHOTOGRAPHS, of="photographs"),
+    Edit(
+        "the README of the photographs changed",
+        add("photographs/README.md", "# Photographs\n"),
+        PHOTOGRAPHS,
+        of="photographs",
+    ),
+    Edit("another name of the experiment and its folder, which two files print", rename, {"summary", "first_page"}),
+    Edit(
+        "the photographs in another folder",
+        move("photographs", data__flickr8k__images="photographs"),
+        (),
+        of="photographs",
+    ),
+    Edit(
+        "a backbone, word vectors and captions in other folders",
+        together(
+            move("weights", backbones__local__source="weights"),
+            move("text", data__flickr8k__text="text"),
+            move("vectors.txt", word_vectors__glove__path="vectors.txt"),
+        ),
+        (),
         of="photographs",
     ),
 )

@@ -12,6 +12,7 @@ TYPICAL = (
     "code of METEOR",
     "another release of pycocoevalcap",
     "a photograph replaced: same size, older time",
+    "the photographs in another folder",
 )
 """Asked of Snakemake by default; the others are slow, and test_reruns.py asks for settings job by job."""
 

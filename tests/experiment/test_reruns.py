@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shutil
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,9 @@ import pytest
 from tests.commands.stores import write_store
 from tests.experiment.conftest import rules_of
 from tests.plans.dry_runs import commands, options_of
+from vitcapr.config.experiment import ExperimentConfig
+from vitcapr.experiment.experiment import Experiment
+from vitcapr.formats.image_root import read_image_root, write_location
 
 BEAM = "vitcapr/decoding/beam.py"
 
@@ -120,6 +124,18 @@ def test_the_store_root_comes_from_one_place_and_re_runs_nothing(two: Any, monke
     jobs = two.dry_run("--forceall", "--", "features")
     assert [options_of(jobs, rule)[0]["stores"] for rule in ("extract", "seal")] == ["/group/stores"] * 2
     assert "results/stores" not in commands(jobs)
+
+
+def test_moved_photographs_are_found_where_the_configuration_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    data, keys = tmp_path / "results/study/data", {"images": "there/photographs", "captions": "captions.csv"}
+    write_location(data, tmp_path / "here")
+    values = {"experiment": "study", "data": {"dataset": "table", "table": keys}}
+    experiment = Experiment(ExperimentConfig.model_validate(values))
+    experiment.locate_images()
+    assert read_image_root(data, {}) == tmp_path / "there/photographs"
 
 
 def test_every_view_of_a_retriever_is_a_store_of_its_own(fresh: Any) -> None:

@@ -10,6 +10,7 @@ import pytest
 from tests.checkpoints import flip_bit
 from vitcapr.errors import UserError
 from vitcapr.files import canonical_json, sha256_bytes, sha256_file
+from vitcapr.formats.image_root import LOCATION
 from vitcapr.formats.manifest import read_manifest, write_manifest
 
 
@@ -126,14 +127,23 @@ def test_same_tables_same_bytes_whatever_their_types_and_index(tmp_path):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes(), name
 
 
-def test_pictures_inside_move_with_the_data_set_and_others_are_named_absolutely(tmp_path, monkeypatch):
+def test_the_place_of_the_pictures_changes_no_byte_and_follows_a_move(tmp_path, monkeypatch):
     write(tmp_path / "here")
     shutil.move(tmp_path / "here", tmp_path / "there")
     assert read_manifest(tmp_path / "there" / "manifest.json").image_root == tmp_path / "there" / "pictures"
-    monkeypatch.chdir(tmp_path)
-    path = write(Path("out"), image_root=Path("photographs.zip"))
+    (tmp_path / "study").mkdir()
+    monkeypatch.chdir(tmp_path / "study")
+    path = write(Path("out"), image_root=Path("photographs.zip")).resolve()
+    outside = write(Path("far"), image_root=tmp_path / "far.zip").resolve()
+    assert path.read_bytes() == outside.read_bytes()
     monkeypatch.chdir("/")
-    assert read_manifest(tmp_path / path).image_root == tmp_path / "photographs.zip"
+    assert read_manifest(outside).image_root == tmp_path / "far.zip"
+    shutil.move(tmp_path / "study", tmp_path / "elsewhere")
+    moved = tmp_path / "elsewhere" / "out"
+    assert read_manifest(moved).image_root == tmp_path / "elsewhere/photographs.zip"
+    (moved / LOCATION).unlink()
+    with pytest.raises(UserError, match="no file says where the images lie"):
+        read_manifest(moved)
 
 
 @pytest.mark.parametrize("name", ["images.parquet", "captions.parquet", "objects.parquet"])

@@ -152,6 +152,40 @@ def kill_snakemake(project: Path, box: Path, draw: random.Random, tally: Tally) 
     shutil.rmtree(box)
 
 
+def copy_and_move(project: Path, box: Path, draw: random.Random, tally: Tally) -> None:
+    """Copy a project without what Snakemake keeps, with new times, and move what its results were made of.
+
+    Nothing is stale but a result that is damaged or lost.
+    """
+    shutil.rmtree(box, ignore_errors=True)
+    shutil.copytree(project, box, symlinks=True, copy_function=shutil.copyfile, ignore=lambda *_: [".snakemake"])
+    elsewhere, environment = box / "elsewhere", dict(os.environ)
+    elsewhere.mkdir()
+    moved = draw.random() < 0.5
+    if moved:
+        (box / "results/stores").rename(elsewhere / "stores")
+        (box / "vectors.txt").rename(elsewhere / "vectors.txt")
+        settings = (box / "tiny.yaml").read_text()
+        (box / "tiny.yaml").write_text(settings.replace("vectors.txt", "elsewhere/vectors.txt"))
+        environment["VITCAPR_STORES"] = str(elsewhere / "stores")
+    status = [sys.executable, "-m", "vitcapr", "status", "--configfile", "tiny.yaml"]
+
+    def ask(what: str) -> str | None:
+        done = subprocess.run(status, cwd=box, env=environment, capture_output=True, text=True, check=False)
+        return None if what in done.stdout else f"no '{what}' in: {done.stdout[-300:]}{done.stderr[-200:]}"
+
+    problem = ask("everything is up to date")
+    lost = draw.choice([box / target for target in TARGETS if (box / target).exists()])
+    if draw.random() < 0.5:
+        lost.unlink()
+        problem = problem or ask(f"{lost.name} is gone")
+    else:
+        lost.write_bytes(lost.read_bytes() + b" ")
+        problem = problem or ask(f"{lost.name} is not as it was made")
+    tally.add("copies, with moved folders" if moved else "copies, without .snakemake", lost.name, problem)
+    shutil.rmtree(box)
+
+
 def is_alive(process: psutil.Process) -> bool:
     with suppress(psutil.Error):
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE

@@ -30,6 +30,6 @@ class Tally:
             self.notes[what] += 1
 
     def __str__(self) -> str:
-        totals = [f"{self.count(group)} {group}" for group in ("kills", "runs", "faults", "inputs")]
+        totals = [f"{self.count(group)} {group}" for group in ("kills", "runs", "copies", "faults", "inputs")]
         kinds = [f"  {what}: {number}" for what, number in sorted((self.done + self.notes).items())]
         return "\n".join([", ".join(totals), *kinds, *(f"  PROBLEM {problem}" for problem in self.problems)])

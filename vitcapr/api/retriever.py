@@ -18,6 +18,7 @@ from vitcapr.data.photographs import ImageLike, as_list, open_image
 from vitcapr.encoders.loading import one_at_a_time
 from vitcapr.errors import UserError
 from vitcapr.files import read_json, sha256_file
+from vitcapr.formats.image_root import read_image_root
 from vitcapr.formats.store_manifest import read_sealed
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ class TrainedRetriever:
     @property
     def image_root(self) -> Path:
         """The folder or zip that the paths of found images are relative to."""
-        return (self.manifest.parent / str(read_json(self.manifest)["image_root"])).resolve()
+        return read_image_root(self.manifest.parent, read_json(self.manifest))
 
     @cached_property
     @one_at_a_time

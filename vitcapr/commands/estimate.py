@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 from vitcapr.config.base import ADOPTED, find_backbone, find_data
 from vitcapr.experiment.experiment import Experiment
 from vitcapr.formats.audit import find_audit
-from vitcapr.formats.store_manifest import IDENTITIES, read_sealed
+from vitcapr.formats.store_manifest import IDENTITIES, read_sealed, store_group
 from vitcapr.formats.tables import Table, row
 from vitcapr.pipeline.paths import can_only_be_a_folder, find_store
 from vitcapr.progress import format_bytes, print_lines
@@ -85,7 +85,7 @@ def describe_store(experiment: Experiment, source: str) -> str:
     grid = f", grid {sealed['grid'][0]} x {sealed['grid'][1]}" if "grid" in sealed else ""
     by = "imported as" if "imported" in made else f"weights {(made.get('weights_sha256') or 'unknown')[:16]}, of"
     rows = f"{sealed[identity]['shape'][0]} {identity.removesuffix('_id')}s"
-    stated = find_audit((path.parent / sealed["store"]).parent, sealed)
+    stated = find_audit(store_group(path, sealed).parent, sealed)
     audited = f"; audited: {stated.summary()}" if stated else ""
     made_by = f"{by} {made.get('backbone', 'unknown')}"
     return f"the feature store {source}: {rows}, {', '.join(arrays)}{grid}; {made_by}{audited}"

@@ -13,7 +13,7 @@ from vitcapr.commands.main import Arrays, Sealed, WithoutContentCheck, split_com
 from vitcapr.errors import UserError
 from vitcapr.files import DigestedFile, remove_remains, write_json
 from vitcapr.formats.audit import AUDIT, find_audit
-from vitcapr.formats.store_manifest import read_sealed
+from vitcapr.formats.store_manifest import read_sealed, store_group
 from vitcapr.pipeline.fingerprint import leaves
 from vitcapr.pipeline.paths import stores_root
 from vitcapr.progress import Reporter, format_bytes, print_lines
@@ -58,7 +58,7 @@ def verify(
     sealed = Path(store)
     path = sealed / "manifest.json" if sealed.is_dir() else sealed
     manifest = read_sealed(path)
-    group = (path.parent / manifest["store"]).resolve()
+    group = store_group(path, manifest)
     files, damaged = sealed_files(manifest, group), 0
     for (array, index), file in files.items():
         if problem := file.problem():

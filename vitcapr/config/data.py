@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from vitcapr.config.base import DATA, Only, Section, StageSettings, UserPath, find_data, one_spelling
+from vitcapr.formats.image_root import IN_A_FOLDER
 
 
 class PictureChecks(Section):
@@ -71,6 +72,14 @@ class DatasetConfig(Section):
         fields = type(self).model_fields
         return self.values() | {name: locate(getattr(self, name)) for name in fields if DATA in fields[name].metadata}
 
+    def image_root(self, data: Any) -> Path | None:  # noqa: ARG002
+        """Return the folder or zip of the user's photographs on this machine; None if the stage makes the images.
+
+        Args:
+            data: the configuration of all data sets.
+        """
+        return None
+
 
 class DataSettings(StageSettings):
     """The settings of a data-set stage: sections of ``data``."""
@@ -90,6 +99,10 @@ class PhotographsConfig(DatasetConfig):
     """Folder or zip of the photographs."""
     limit: int | None = Field(None, ge=1)
     """Number of images to keep in all, for a trial run: the first of each split, in proportion; null: all."""
+
+    def image_root(self, data: Any) -> Path | None:  # noqa: ARG002
+        path = find_data(self.images)
+        return path.parent if path.suffix.lower() in IN_A_FOLDER else path
 
     def keys(self) -> dict[str, Any]:
         """Return the arguments of the reader."""
@@ -237,6 +250,11 @@ class PairsConfig(DatasetConfig):
     """Splits that fill up the candidates after the test set, in this order; they hold no true match of a query."""
     seed: int = Field(0, ge=0, lt=2**32)
     """Seed of all sampling."""
+
+    def image_root(self, data: Any) -> Path | None:
+        if self.source == "flickr8k":
+            return Path(find_data(data.flickr8k.images))
+        return find_data(self.images) if self.images else find_data(self.table).parent
 
     def missing(self) -> list[str]:
         key = {"table": "table", "flickr8k": "chinese"}.get(self.source)

@@ -15,6 +15,7 @@ from vitcapr.data.images import ImageSource
 from vitcapr.errors import UserError
 from vitcapr.formats.caption_audit import read_audit
 from vitcapr.formats.containers import find_texts, take_rows
+from vitcapr.formats.image_root import IN_A_FOLDER
 
 READERS: dict[str, Any] = {"coco": coco, "flickr30k": flickr30k, "flickr8k": flickr8k, "table": table}
 """A module has ``list_images`` and, for people whose photographs are not found, ``EXPECTED``."""
@@ -33,7 +34,7 @@ def list_data_set(name: str, images: str, **keys: Any) -> Iterator[tuple[ImageSo
         raise UserError(f"{key} is not set", remedy=reader.EXPECTED)
     if not path.exists():
         raise UserError(f"{key}: no such folder or file", where=path, remedy=reader.EXPECTED)
-    alone = path.suffix.lower() in (".tar", ".parquet")
+    alone = path.suffix.lower() in IN_A_FOLDER
     with ImageSource(path.parent if alone else path) as source:
         files = [path.name] if alone else source.files()
         listing = reader.list_images(source, files, **keys)

@@ -18,6 +18,7 @@ from vitcapr.experiment.features import Features
 from vitcapr.experiment.models import Models
 from vitcapr.experiment.retrieval import Finetuning, Retrieval
 from vitcapr.experiment.targets import Targets
+from vitcapr.formats.image_root import LOCATION, write_location
 from vitcapr.pipeline.paths import RESULTS
 from vitcapr.pipeline.rule import Stages
 from vitcapr.pipeline.stage import find_stage
@@ -76,6 +77,12 @@ class Experiment:
             f"sets of captions: {len(self.captioning.caption_files(paths.CAPTIONS))}"
         )
         return "\n".join([line, *not_done(self)])
+
+    def locate_images(self) -> None:
+        """Note where the photographs of a finished data stage lie now: they may have moved since."""
+        directory = self.results / self.name / "data"
+        if (directory / LOCATION).is_file() and (root := self.dataset.image_root(self.config.data)) is not None:
+            write_location(directory, root)
 
     @property
     def user_files(self) -> dict[str, Path]:

@@ -26,6 +26,7 @@ from vitcapr.formats.containers import (
     slices,
     write_frame,
 )
+from vitcapr.formats.image_root import inside, read_image_root, write_location
 from vitcapr.formats.records import read_format, reading
 
 FORMAT = "vitcapr-manifest-1"
@@ -131,8 +132,8 @@ def write_manifest(
     ``manifest.json`` is written last: if it exists, the other files are complete.
 
     Args:
-        image_root: the folder or zip that the paths are relative to; written relative if inside ``directory``, so that
-            such a data set can be moved, and absolute otherwise.
+        image_root: the folder or zip that the paths are relative to; in the manifest if it lies in ``directory``, else
+            in a file of its own (:mod:`vitcapr.formats.image_root`).
         images: rows in the data set's own order, which becomes the identity of each image.
         captions: rows grouped by image, in the order of ``images``: ``image_row`` stands for the id and the split.
         rejected: (item, reason) of everything that was left out; written sorted.
@@ -156,7 +157,9 @@ def write_manifest(
         _check_objects(images, objects)
 
     directory.mkdir(parents=True, exist_ok=True)
-    manifest, root, base = directory / "manifest.json", image_root.resolve(), directory.resolve()
+    manifest, place = directory / "manifest.json", inside(directory, image_root)
+    if place is None:
+        write_location(directory, image_root)
     for stale in ("manifest.json", OBJECTS_FILE):
         (directory / stale).unlink(missing_ok=True)
     for name, parts in tables.items():
@@ -179,7 +182,7 @@ def write_manifest(
         {
             "format": FORMAT,
             "dataset": dataset,
-            "image_root": (root.relative_to(base) if root.is_relative_to(base) else root).as_posix(),
+            **({} if place is None else {"image_root": place}),
             "files": {name: sha256_file(directory / name) for name in [*tables, "rejected.csv"]},
             "contents": {
                 "images": _digest(images[["image_id", "sha256"]]),
@@ -214,7 +217,7 @@ def read_manifest(path: str | Path) -> Manifest:
         }
         return Manifest(
             dataset=content["dataset"],
-            image_root=(directory / content["image_root"]).resolve(),
+            image_root=read_image_root(directory, content),
             image_table=tables["images.parquet"],
             caption_table=tables["captions.parquet"],
             image_contents=content["contents"]["images"],

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -107,6 +108,19 @@ def check_sealed(content: Any, where: Path | str) -> dict[str, Any]:
         for name in sealed["arrays"]:
             _check_array(name, sealed, rows=sealed[identities[0]]["shape"][0])
         return sealed
+
+
+def store_group(path: Path, sealed: Mapping[str, Any]) -> Path:
+    """Return the Zarr group of a sealed manifest: where it says, else in the folder of all stores under the same name.
+
+    That folder is VITCAPR_STORES, or ``stores`` beside the experiment. What is found is compared with the manifest when
+    it is opened.
+    """
+    group = (path.parent / str(sealed["store"])).resolve()
+    shared = os.environ.get("VITCAPR_STORES")
+    roots = [*([Path(shared).expanduser()] if shared else []), *(folder / "stores" for folder in path.parents[3:4])]
+    moved = [root / group.parent.name / group.name for root in roots]
+    return next((each.resolve() for each in moved if not group.is_dir() and each.is_dir()), group)
 
 
 def check_attributes(attributes: Any) -> None:

@@ -49,7 +49,11 @@ def job_code(module: str, settings: Mapping[str, Any]) -> dict[str, str]:
     Raises:
         UserError: a plugin is not Python, or imports what is not installed.
     """
-    modules = [module, *part_modules(settings)]
+    return _code_of(module, *part_modules(settings))
+
+
+@cache
+def _code_of(*modules: str) -> dict[str, str]:
     packages = sorted({PACKAGE, *(name.partition(".")[0] for name in modules if "." in name)})
     code = {name: value for each in modules for name, value in module_code(each, *packages).items()}
     tables = {Path(name).name for name in code if name.startswith(PACKAGE) and name.endswith(".yaml")}

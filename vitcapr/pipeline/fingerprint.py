@@ -3,6 +3,7 @@
 It decides which jobs run again, and is a part of the key in the result cache.
 """
 
+import copy
 import json
 import re
 import zipfile
@@ -22,6 +23,8 @@ from vitcapr.pipeline.stage import SOURCE, Stage
 _DOCUMENTS = re.compile(r"README.*|LICEN[CS]E.*|NOTICE.*|.*\.md", re.IGNORECASE)
 """Files of a checkpoint that people read and no encoder does. Licences of a store decide no features."""
 _HEIC = (".heic", ".heif", ".hif")
+_READER = "the reader of "
+"""Before a key of the user's files: the library that reads them."""
 _SHOWN = 3
 """Files of code that one line names."""
 FILE_DIGESTS = ".digests.json"
@@ -42,15 +45,38 @@ def fingerprint(stage: Stage, settings: StageSettings | None, job: Mapping[str, 
         UserError: a file of the user cannot be read, or a plugin cannot be followed.
     """
     plain = {} if settings is None else stage.result_settings(settings.canonical())
+    values = {name: value for name, value in stage.values_of(job).items() if name not in stage.execution_only}
     files = user_files(stage, settings, job)
     readers = [(key, _reader(plain, key, path)) for key, path in files.items()]
     return {
         "code": code_hash(job_code(stage.module, plain)),
-        "settings": plain,
-        "values": {name: value for name, value in stage.values_of(job).items() if name not in stage.execution_only},
+        "settings": without_paths(plain, files),
+        "values": without_paths(values, files),
         "files": {key: _digest(path, results / FILE_DIGESTS, key) for key, path in files.items()}
-        | {f"the reader of {key}": name for key, name in readers if name},
+        | {f"{_READER}{key}": name for key, name in readers if name},
     }
+
+
+def without_paths(values: dict[str, Any], files: Iterable[str]) -> dict[str, Any]:
+    """Return settings or values with None for each path of the user's files: a path locates, the digest identifies.
+
+    Args:
+        files: the keys of the digests. A key may begin with a section of the configuration that the settings of a stage
+            leave out, as in ``data.table.images``.
+    """
+    kept: dict[str, Any] = copy.deepcopy(values)
+    for key in files:
+        if key.startswith(_READER):
+            continue
+        *sections, last = key.split(".")
+        sections = sections[1:] if sections and sections[0] not in kept else sections
+        place: Any = kept
+        for name in sections:
+            place = place[int(name)] if isinstance(place, list) else place.get(name, {})
+        index: Any = int(last) if isinstance(place, list) else last
+        if isinstance(place, list) or index in place:
+            place[index] = None
+    return kept
 
 
 def _digest(path: Path, cache: Path, key: str) -> str:

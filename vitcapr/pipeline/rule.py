@@ -80,8 +80,8 @@ class RuleStage:
         for role, files in ((Role.INPUT, input), (Role.OUTPUT, output)):
             for parameter in self.stage.of_role(role):
                 job[parameter.name] = self._files(parameter, _listed(files.get(parameter.name)), wildcards)
-        if (settings := self._settings(wildcards)) is not None:
-            job["settings"] = settings.canonical()
+        if settings := self.settings(wildcards):
+            job["settings"] = settings
         *words, text = self.stage.command(job)
         if len(text) < LONGEST:
             return shlex.join([*words, text])
@@ -100,8 +100,13 @@ class RuleStage:
     def _gpus(self, wildcards: Wildcards) -> int:
         if DEVICE not in self.stage.parameters or self.config.device == "cpu":
             return 0
-        settings, processes = self._settings(wildcards), self.stage.processes
-        return 1 if settings is None or processes is None else int(get_dotted(settings.canonical(), processes))
+        processes = self.stage.processes
+        return 1 if processes is None else int(get_dotted(self.settings(wildcards), processes))
+
+    def settings(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return the settings of a job as plain values; empty for a stage without settings."""
+        settings = self._settings(wildcards)
+        return {} if settings is None else settings.canonical()
 
     def _settings(self, wildcards: Wildcards) -> StageSettings | None:
         model = self.stage.settings

@@ -104,12 +104,15 @@ class Stage:
         cached: whether its results are stored in the result cache and restored from there.
         execution_only: dotted keys of the settings, and names of values, that do not change the result.
         processes: the setting that holds the number of training processes.
+        shares: the output of jobs that share one result, or the input of the stage that joins them: neither their
+            number nor a missing one makes a finished result stale.
     """
 
     function: Callable[..., None]
     cached: bool
     execution_only: frozenset[str]
     processes: str | None
+    shares: str | None
 
     def __call__(self, *args: Any, **values: Any) -> None:
         self.function(*args, **values)
@@ -201,18 +204,19 @@ def stage(
     cached: bool = False,
     execution_only: Collection[str] = (),
     processes: str | None = None,
+    shares: str | None = None,
 ) -> Callable[[Callable[..., None]], Stage]:
     """Declare a function as a stage; its module's name is the stage's.
 
     Args:
-        cached, execution_only, processes: see :class:`Stage`. The device and the number of processes are always
-            execution only.
+        cached, execution_only, processes, shares: see :class:`Stage`. The device and the number of processes are
+            always execution only.
     """
     how = {*execution_only, *(() if processes is None else (processes,))}
 
     def declare(function: Callable[..., None]) -> Stage:
         device = {DEVICE} & inspect.signature(function).parameters.keys()
-        return Stage(function, cached, frozenset(how | device), processes)
+        return Stage(function, cached, frozenset(how | device), processes, shares)
 
     return declare
 

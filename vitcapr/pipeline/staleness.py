@@ -15,7 +15,7 @@ from typing import Any
 from vitcapr.data.digests import FileDigests
 from vitcapr.errors import UserError
 from vitcapr.pipeline.code import code_hash, job_code
-from vitcapr.pipeline.fingerprint import FILE_DIGESTS, changes
+from vitcapr.pipeline.fingerprint import FILE_DIGESTS, changes, without_paths
 from vitcapr.pipeline.records import Run, find_experiment_folder, read_run, record_of_log
 from vitcapr.pipeline.rule import RuleStage
 from vitcapr.pipeline.stage import Role, Stage
@@ -57,6 +57,8 @@ class RecordedJobs:
     def _reasons(self, rule: Any, job: Any) -> Iterator[str]:
         outputs = [Path(str(file)) for file in job.output]
         missing = [file for file in outputs if not file.is_file()]
+        if missing and rule.stage.shares in dict(job.output.items()):
+            return  # Only the whole needs a share, and has a record of its own.
         record = record_of_log(Path(str(job.log[0])))
         if record is None or not record.is_file():
             yield "not computed yet" if missing else "no record says how it was made"
@@ -73,7 +75,7 @@ class RecordedJobs:
             digest = recorded.get(f"{run.folder}/{str(file).removeprefix(f'{root}/')}")
             if file not in missing and digest != self.digests.of(file):
                 yield f"{file.name} is not as it was made" if digest else f"no record of {file.name}"
-        now = json.loads(rule.fingerprint(job.wildcards))
+        now = json.loads(job.params.fingerprint)
         before = recorded_fingerprint(run, rule.stage)
         if now != before:
             code = job_code(rule.stage.module, now["settings"])
@@ -87,18 +89,23 @@ class RecordedJobs:
         for parameter in stage.of_role(Role.INPUT):
             given = job.input.get(parameter.name) or []
             files = [Path(str(file)) for file in ([given] if isinstance(given, str) else given)]
-            if all(file.is_file() for file in files):
-                read = sorted(facts["sha256"] for facts in run.inputs.values() if facts["option"] == parameter.name)
-                if read != sorted(map(self.digests.of, files)):
-                    yield f"new input: {parameter.name}"
+            read = sorted(facts["sha256"] for facts in run.inputs.values() if facts["option"] == parameter.name)
+            if parameter.name == stage.shares:
+                changed = any(self.digests.of(file) not in read for file in files if file.is_file())
+            else:
+                changed = all(file.is_file() for file in files) and read != sorted(map(self.digests.of, files))
+            if changed:
+                yield f"new input: {parameter.name}"
 
 
 def recorded_fingerprint(run: Run, stage: Stage) -> dict[str, Any]:
     """Return the fingerprint of a job when it ran, from its record."""
     return {
         "code": code_hash(run.code),
-        "settings": stage.result_settings(run.settings),
-        "values": {name: value for name, value in run.values.items() if name not in stage.execution_only},
+        "settings": without_paths(stage.result_settings(run.settings), run.files),
+        "values": without_paths(
+            {name: value for name, value in run.values.items() if name not in stage.execution_only}, run.files
+        ),
         "files": run.files,
         "names": run.names,
     }
@@ -112,13 +119,14 @@ def rule_stage(rule: Any) -> RuleStage | None:
 def let_records_decide(workflow: Any, results: Path) -> None:
     """Make Snakemake ask the run records which jobs are stale.
 
-    Snakemake has no interface for that. Two places of Snakemake 9 are replaced for rules that run a stage: the object
-    that says whether anything of a job has changed, and the oldest time of its outputs, with which the times of its
-    inputs are compared.
+    Snakemake has no interface for that. Three places of Snakemake 9 are replaced for rules that run a stage: the object
+    that says whether anything of a job has changed, the oldest time of its outputs, with which the times of its inputs
+    are compared, and the text of the reason.
 
     Args:
         results: the folder of all results, where digests are cached.
     """
+    import snakemake.dag
     import snakemake.jobs
     import snakemake.workflow
 
@@ -153,5 +161,14 @@ def let_records_decide(workflow: Any, results: Path) -> None:
         async def incomplete(self, job: Any) -> Any:
             return await super().incomplete(job) if rule_stage(job.rule) is None else []
 
+    class Reason(snakemake.jobs.Reason):
+        def __str__(self) -> str:
+            return str(super().__str__()).replace("Params have changed since last execution", "Run record")
+
+        def get_names(self) -> Iterator[str]:
+            names = super().get_names()
+            return (name.replace("params have changed since last execution", "stale by run record") for name in names)
+
     snakemake.jobs.Job.output_mintime = property(output_mintime)
+    snakemake.dag.Reason = Reason
     snakemake.workflow.FilePersistence = Persistence

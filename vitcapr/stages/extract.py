@@ -13,7 +13,7 @@ def images_in_chunk(features: FeaturesConfig, backbone: BackboneConfig) -> int:
     return features.chunk or (1024 if backbone.patches == "none" or backbone.output == "aligned" else CHUNK)
 
 
-@stage(execution_only={*EXECUTION_ONLY, "tasks", "stores", "terms"})
+@stage(execution_only={*EXECUTION_ONLY, "tasks", "stores", "terms"}, shares="part")
 def extract(
     manifest: In[kinds.ManifestFile],
     stores: StoreRoot,

@@ -6,7 +6,7 @@ from vitcapr.pipeline.stage import In, Out, StoreRoot, stage
 from vitcapr.progress import Reporter
 
 
-@stage(execution_only={"stores"})
+@stage(execution_only={"stores"}, shares="parts")
 def seal(
     manifest: In[kinds.ManifestFile],
     parts: list[In[kinds.PartFile]],

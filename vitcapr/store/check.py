@@ -11,7 +11,7 @@ import numpy as np
 from vitcapr.errors import UserError
 from vitcapr.files import DigestedFile, read_json, sha256_file
 from vitcapr.formats.records import reading
-from vitcapr.formats.store_manifest import IDENTITIES, FeaturePart, read_sealed
+from vitcapr.formats.store_manifest import IDENTITIES, FeaturePart, read_sealed, store_group
 from vitcapr.store.layout import (
     CHECKSUMS,
     GROUP,
@@ -139,7 +139,7 @@ def lost_stores(experiment: Path) -> Iterator[tuple[Path, str]]:
     for sealed in sorted(path for kind in _FOLDERS for path in experiment.glob(f"{kind}/*/manifest.json")):
         with suppress(UserError):  # A damaged manifest is an error of the stages that read it.
             manifest = read_sealed(sealed)
-            if not (sealed.parent / manifest["store"]).is_dir():
+            if not store_group(sealed, manifest).is_dir():
                 yield sealed, "" if "imported" in manifest["attributes"] else _forced(manifest["arrays"])
 
 
@@ -149,7 +149,7 @@ def unused_stores(results: Path) -> list[Path]:
     Folders that are not stores, and links, are left out.
     """
     manifests = [path for kind in _FOLDERS for path in results.glob(f"*/{kind}/*/manifest.json")]
-    used = {(sealed.parent / read_sealed(sealed)["store"]).resolve().parent.name for sealed in manifests}
+    used = {store_group(sealed, read_sealed(sealed)).parent.name for sealed in manifests}
     for part in results.glob("*/features/*/parts/*.json"):
         used.add(FeaturePart.read(part).fingerprint[:STORE_NAME_LENGTH])
     root = results / "stores"

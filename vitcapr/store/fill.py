@@ -139,13 +139,19 @@ def fill(
         total, copied = len(known.source), known.count(pending)
         left = sum(len(known.missing(index)) for index in pending)
         report.line(f"{encoder.summary}, {left} of {total} {kind}s to do; store {plan.folder}")
-        if copied:
-            names = ", ".join(source.folder.name for source in known.sources)
-            size = format_bytes(copied * sum(layout.chunk_bytes for layout in writer.layouts.values()) // plan.chunk)
-            report.line(f"{copied} {kind}s copied from other stores ({names}, {size}), {left} to compute")
+        linked = 0
         for index in pending:
             if not len(known.missing(index)):
-                _write(writer, known, index, _chunk(writer.layouts, encoder.device))
+                if (files := known.whole(index)) and writer.link(index, files, known.copied(index)):
+                    linked += known.count([index])
+                else:
+                    _write(writer, known, index, _chunk(writer.layouts, encoder.device))
+        if copied:
+            names = ", ".join(source.folder.name for source in known.sources)
+            row_bytes = sum(layout.chunk_bytes for layout in writer.layouts.values()) // plan.chunk
+            size = format_bytes((copied - linked) * row_bytes)
+            links = f"; {linked} are hard links, which take no space" if linked else ""
+            report.line(f"{copied} {kind}s copied from other stores ({names}, {size}{links}), {left} to compute")
         pending = [index for index in pending if len(known.missing(index))]
         # Check at the start, so that a long extraction does not fail at its end.
         if warning := writer.space_warning(len(pending)):

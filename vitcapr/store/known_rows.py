@@ -167,6 +167,21 @@ class KnownRows:
             if (source == number).any()
         }
 
+    def whole(self, index: int) -> dict[str, DigestedFile]:
+        """Return the files of the one chunk that has just the rows of chunk ``index``, by array; empty if none has.
+
+        A last chunk that is not full ends in zeros, and fits only the last chunk of a store of the same length.
+        """
+        source, row = self.source[self._rows(index)], self.row[self._rows(index)]
+        if not len(source) or source[0] < 0 or row[0] % self.chunk:
+            return {}
+        other, part = self.sources[source[0]], int(row[0] // self.chunk)
+        there = other.digests[row[0] : row[0] + self.chunk]
+        same = other.size == self.chunk and len(there) == len(source)
+        if not same or (source != source[0]).any() or (row != row[0] + np.arange(len(row))).any():
+            return {}
+        return {name: other.file(name, part) for name in other.layouts}
+
     def fill(self, index: int, chunk: Mapping[str, np.ndarray]) -> None:
         """Copy the known rows of chunk ``index`` into ``chunk``, and write zeros after the last row of the store.
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from vitcapr.errors import UserError
-from vitcapr.formats.store_manifest import SCALE, arrays_of_layer, read_sealed
+from vitcapr.formats.store_manifest import SCALE, arrays_of_layer, read_sealed, store_group
 from vitcapr.store.check import check_store, read_ids, repair
 from vitcapr.store.layout import ArrayLayout, Rows, chunk_path, identity_in, layouts_in
 
@@ -203,7 +203,7 @@ class FeatureStore(Mapping[str, FeatureArray]):
 
     def __init__(self, manifest_path: Path, manifest: Mapping[str, Any]) -> None:
         self.manifest_path = manifest_path
-        self.path = (manifest_path.parent / manifest["store"]).resolve()
+        self.path = store_group(manifest_path, manifest)
         self.fingerprint: str = manifest["fingerprint"]
         self.attributes: dict[str, Any] = manifest["attributes"]
         rows, columns = manifest.get("grid", (0, 0))

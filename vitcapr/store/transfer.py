@@ -23,7 +23,7 @@ from vitcapr.errors import UserError
 from vitcapr.files import DigestedFile, readable_json, sha256_bytes, write_bytes, write_json
 from vitcapr.formats.audit import AUDIT, find_audit
 from vitcapr.formats.records import reading
-from vitcapr.formats.store_manifest import SCALE, check_sealed, read_sealed
+from vitcapr.formats.store_manifest import SCALE, check_sealed, read_sealed, store_group
 from vitcapr.progress import Reporter
 from vitcapr.store.check import check_store, own_digests, sealed_files
 from vitcapr.store.layout import GROUP, ArrayLayout, checksum_path, decode_ids, encode_ids, identity_in, layouts_in
@@ -72,7 +72,7 @@ def push(sealed: Path, place: RemoteFolder, report: Reporter) -> str:
     manifest = read_sealed(sealed)
     if manifest.get("partial"):
         raise UserError("the store is incomplete", where=sealed, remedy="pull all of it before it is pushed on")
-    group = (sealed.parent / manifest["store"]).resolve()
+    group = store_group(sealed, manifest)
     check_store(manifest, group, sealed)
     if there := _read_manifest(place):
         own = {key: file.sha256 for key, file in sealed_files(there, Path()).items()}

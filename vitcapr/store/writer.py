@@ -16,6 +16,7 @@ import numpy as np
 
 from vitcapr.errors import UserError
 from vitcapr.files import (
+    DigestedFile,
     canonical_json,
     read_json,
     sha256_bytes,
@@ -164,6 +165,24 @@ class StoreWriter:
             checksums[name] = sha256_bytes(content)
             write_bytes(chunk_path(self.group / name, index, len(layout.shape)), content)
         write_json(checksum_path(self.folder, index), {**checksums, COPIED: copied} if copied else checksums)
+
+    def link(self, index: int, files: Mapping[str, DigestedFile], copied: Mapping[str, list[list[int]]]) -> bool:
+        """Write chunk ``index`` as hard links to the files of a chunk with the same bytes, which take no space.
+
+        Returns:
+            Whether the file system allowed it; nothing is finished otherwise.
+        """
+        try:
+            for name, layout in self.layouts.items():
+                path = chunk_path(self.group / name, index, len(layout.shape))
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.unlink(missing_ok=True)
+                path.hardlink_to(files[name].path)
+        except OSError:
+            return False
+        checksums = {name: files[name].sha256 for name in self.layouts}
+        write_json(checksum_path(self.folder, index), {**checksums, COPIED: copied})
+        return True
 
     def space_warning(self, chunks: int) -> str | None:
         """Return a line for the log if the disk has less room than ``chunks`` chunks take.
