@@ -19,7 +19,11 @@ from vitcapr.errors import UserError, did_you_mean
 from vitcapr.loader import load_part, part_names, parts
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from torch import nn
+
+    from vitcapr.retrieval.reranking import Candidates
 
 
 class Part(Section):
@@ -112,3 +116,15 @@ class Head(Part):
 
 AnyHead = Annotated[SerializeAsAny[Head], Names("HEAD", Head)]
 """The head of a tower; the name is enough if all its settings keep their defaults."""
+
+
+class Reranker(Part):
+    """A scorer of the candidates of an image, which reads a trained retriever."""
+
+    def scores(self, candidates: "Candidates") -> "list[NDArray[np.float64]]":
+        """Return the scores of each image's candidates; high is good, and the scale is that of a cosine."""
+        raise NotImplementedError
+
+
+AnyReranker = Annotated[SerializeAsAny[Reranker], Names("RERANKER", Reranker)]
+"""The scorer of a reranking; the name is enough if all its settings keep their defaults."""
