@@ -1,6 +1,7 @@
 """The interface between a captioner and the decoders, and the captioners by the names of their architectures."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from torch import Tensor, nn
@@ -36,6 +37,14 @@ class Captioner(nn.Module, ABC):
     @abstractmethod
     def embedding(self) -> nn.Embedding:
         """Embedding of the words: (V, E)."""
+
+    def remember(self, features: Iterator[dict[str, Tensor]], captions: Sequence[Tensor]) -> None:
+        """Read the training images once, before the first step; by default nothing is read.
+
+        Args:
+            features: the arrays of the model, of blocks of images.
+            captions: the words of the first caption of each of these images, start and end included.
+        """
 
     @abstractmethod
     def encode(self, features: dict[str, Tensor]) -> Memory:

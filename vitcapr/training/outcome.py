@@ -19,6 +19,7 @@ from vitcapr.formats.kinds import CHECKPOINT
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.model import WEIGHTS, write_model
 from vitcapr.formats.training import SWEEP, History, gpu_csv, write_history, write_sweep
+from vitcapr.loader import extension_parts
 from vitcapr.progress import Reporter
 from vitcapr.training import distributed
 from vitcapr.training.loop import Diverged, Position, Task, Trainer, rank
@@ -202,7 +203,8 @@ class TrainingJob:
             "precision": dtype_name(dtype),
             "versions": {"python": platform.python_version(), "torch": version("torch")},
         }
-        write_model(self.folder, best.weights, {**self.card, **outcome})
+        own = extension_parts(self.card.get("settings", {}))
+        write_model(self.folder, best.weights, {**self.card, **outcome, **({"extensions": own} if own else {})})
         score = "nothing was trained" if end.best_score is None else f"{column} {end.best_score:.4f}"
         self.reporter.line(f"best epoch {end.best_epoch}: {score}")
 

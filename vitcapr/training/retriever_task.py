@@ -118,10 +118,11 @@ class RetrieverTask:
     def _member_loss(self, encoder: DualEncoder, phase: DualEncoderPhaseConfig, batch: Batch, index: Tensor) -> Tensor:
         embedded = self._embed(encoder, batch, not phase.objective.unit_images)
         images, captions = map(distributed.gather, embedded)
+        rows = distributed.gather(to_device(batch.rows, self._device))
         with torch.autocast(self._device.type, enabled=False):
             similarity = images @ captions.T
             temperature = encoder.temperature()
-            loss = phase.objective.loss(Pairs(images, captions, similarity, index, temperature, encoder.bias))
+            loss = phase.objective.loss(Pairs(images, captions, similarity, index, rows, temperature, encoder.bias))
             check_scalar(loss, phase.objective)
             if phase.hard_negatives is not None:
                 mined = mined_loss(similarity, index, temperature, phase.hard_negatives)
@@ -156,7 +157,7 @@ class RetrieverTask:
             of_captions = [encoder.embed_texts(batch.texts) for encoder in members]
             with torch.autocast(self._device.type, enabled=False):
                 for encoder, mine, its in zip(members, of_images, of_captions, strict=True):
-                    pairs = Pairs(mine, its, mine @ its.T, index, encoder.temperature(), encoder.bias)
+                    pairs = Pairs(mine, its, mine @ its.T, index, batch.rows, encoder.temperature(), encoder.bias)
                     if last.objective.validates:
                         loss = last.objective.loss(pairs)
                     else:
