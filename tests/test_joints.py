@@ -105,13 +105,6 @@ def test_pairs_of_embeddings() -> None:
     assert verdict(texts[shuffled], False).outcome == "undecided"
 
 
-def test_rows_of_images_repeated() -> None:
-    values = np.random.default_rng(0).normal(size=(6, 3))
-    assert joints.equal_runs(values) == 1
-    assert joints.equal_runs(values.repeat(5, axis=0)) == 5
-    assert joints.equal_runs(values.repeat([5, 5, 5, 5, 5, 4], axis=0)) == 1
-
-
 def test_bags_of_words() -> None:
     bags = joints.bags_of_words(["a cat", "a dog", "a cat runs"])
     assert np.allclose(bags @ bags.T, [[1, 0, 1], [0, 0, 0], [1, 0, 1]])

@@ -200,17 +200,6 @@ def colours_of(thumbnails: Array) -> Callable[[int, int], Array]:
     return colour
 
 
-def equal_runs(values: Array) -> int:
-    """Return the length of the runs of equal rows, if all rows come in runs of one length of two or more; else 1.
-
-    An array with a row for each caption repeats the row of an image in this way.
-    """
-    flat = values.reshape(len(values), -1)
-    starts = np.flatnonzero(np.r_[True, (flat[1:] != flat[:-1]).any(axis=1), True])
-    lengths = set(np.diff(starts).tolist())
-    return lengths.pop() if len(lengths) == 1 and len(starts) > 2 else 1
-
-
 def one_space(first: Array, second: Array) -> bool:
     """Return whether two sets of vectors of one width lie in one space, whichever rows belong together.
 

@@ -267,8 +267,10 @@ def test_embeddings_of_other_images_stop() -> None:
         )
     unchecked = vitcapr.evaluate_retrieval(images, by_number, captions_per_image=3, samples=0, content_check=False)
     assert unchecked.protocol.endswith("|content:unchecked")
-    with pytest.raises(UserError, match=r"each image stands in 3 equal rows.*images\[::3\]"):
+    with pytest.raises(UserError, match=r"180 rows are 60 different images.*images\[::3\]"):
         vitcapr.evaluate_retrieval(images.repeat(3, axis=0), texts, samples=0)
+    with pytest.raises(UserError, match=r"90 rows are 30 different images.*--image-of-text"):
+        vitcapr.evaluate_retrieval(np.tile(images[:30], (3, 1)), texts[:90], samples=0)
     untrained = vitcapr.evaluate_retrieval(images, np.random.default_rng(3).normal(size=(60, 16)), samples=0)
     assert "are not decided" in untrained.content
 

@@ -238,8 +238,9 @@ def test_cells_without_a_value_say_nothing(tmp_path: Path, images: Path) -> None
 
 
 def test_a_bad_cell_takes_no_other_with_it(tmp_path: Path, images: Path) -> None:
-    lines = ["image,c0,c1,is_rejected,split", "a.png,one,nan,false,train", 'b.png,"[""two"", 3]",two b,0,val']
-    (tmp_path / "t.csv").write_text("\n".join([*lines, "sub/c.png,c,d,,test", "a.png,no,no,True,train"]))
+    lines = ["image,c0,c1,isRejected,split,Status", "a.png,one,nan,no,train,", 'b.png,"[""two"", 3]",two b,0.0,val,ok']
+    more = ["sub/c.png,c,d,,test,", "a.png,no,no,True,train,", "a.png,no,no,,train,rejected"]
+    (tmp_path / "t.csv").write_text("\n".join([*lines, *more]))
     columns = {"caption": ["c0", "c1"]}
     manifest = run(tmp_path / "out", images=str(images), captions=str(tmp_path / "t.csv"), columns=columns)
     assert manifest.captions["text"].tolist() == ["one", "two", "two b", "c", "d"]
@@ -247,6 +248,7 @@ def test_a_bad_cell_takes_no_other_with_it(tmp_path: Path, images: Path) -> None
         ("t.csv row 1", "no caption: the cell says 'nan'"),
         ("t.csv row 2", "a caption is a text or a list of texts, not 3"),
         ("t.csv row 4", "its file says is_rejected: true"),
+        ("t.csv row 5", "its file says status: rejected"),
     }
 
 

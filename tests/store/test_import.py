@@ -151,7 +151,7 @@ def test_what_does_not_fit_is_one_line(tmp_path: Path, data: Path) -> None:
     with pytest.raises(UserError, match=r"2 of 3 ids of the data set have no features, 'b.jpg' first"):
         imported(tmp_path / "few.npz", "--data", data)
     np.savez(tmp_path / "odd.npz", **{"a.jpg": GRIDS[0], "b.jpg": GRIDS[1, :1], "c.jpg": GRIDS[2]})
-    with pytest.raises(UserError, match=r"features of 'b.jpg' are of shape \(1, 3, 4\)"):
+    with pytest.raises(UserError, match=r"features of 'b.jpg' are of shape \(3, 4\)"):
         imported(tmp_path / "odd.npz", "--data", data)
     np.savez(tmp_path / "nan.npz", **{name: np.full(4, np.nan) for name in IDS})
     with pytest.raises(UserError, match=r"'cls': 3 of 3 rows are not finite, 'a.jpg' first"):
@@ -390,6 +390,12 @@ def test_rows_that_cannot_be_and_axes_of_length_one(tmp_path: Path, data: Path) 
     printed = CliRunner().invoke(features.app, ["import", str(tmp_path / "v.npz"), "--data", str(data)]).stderr
     assert "'cls': 1 of 3 rows are zeros, 'c.jpg' first" in printed
     assert "'cls': 1 of 3 rows equal an earlier row, 'b.jpg' first" in printed
+    tokens = np.random.default_rng(0).normal(size=(3, 1, 5, 4))  # CLS and 2 x 2, in a batch of one.
+    tokens[1, 0, 4] = 0
+    np.savez(tmp_path / "t.npz", **dict(zip(IDS, tokens, strict=True)))
+    printed = CliRunner().invoke(features.app, ["import", str(tmp_path / "t.npz"), "--data", str(data)]).stderr
+    assert "'patches': 5 tokens are 2 x 2 and one more, such as CLS" in printed
+    assert "'patches': 1 of 3 rows have patches of zeros, 'a.jpg' first" in printed
 
 
 def test_channels_first_are_asked_for(tmp_path: Path, data: Path) -> None:
@@ -401,6 +407,12 @@ def test_channels_first_are_asked_for(tmp_path: Path, data: Path) -> None:
         expected = np.moveaxis(maps, 1, 3).reshape(3, 4, 6)[[1, 0, 2]].astype(np.float32)
         np.testing.assert_array_equal(store["patches"][:], expected)
         assert store.grid == (2, 2)
+    flat = np.random.default_rng(0).normal(size=(3, 20, 9))
+    np.savez(tmp_path / "f.npz", **dict(zip(IDS, flat, strict=True)))
+    with pytest.raises(UserError, match=r"9 places of 20 channels, or the reverse .* give --grid 3x3 for 9 places"):
+        imported(tmp_path / "f.npz", "--data", data)
+    with open_features(imported(tmp_path / "f.npz", "--data", data, "--grid", "3x3")) as store:
+        np.testing.assert_array_equal(store["patches"][:], flat.swapaxes(1, 2)[[1, 0, 2]].astype(np.float32))
 
 
 def test_content_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

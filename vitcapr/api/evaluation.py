@@ -1,6 +1,7 @@
 """Scores of captions against references, of any system."""
 
 import string
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -42,6 +43,7 @@ References = Any
 """An annotations file of COCO, a JSON object of lists by image, or a table that ``data.table`` reads; or the
 references of each image by its id. A text is one reference."""
 _MOST_SAMPLES = 1_000_000
+_OFTEN = 5
 
 
 @dataclass(frozen=True)
@@ -196,7 +198,7 @@ def check_resampling(samples: int, seed: int) -> None:
 
 
 def _unknown_words(captions: Sequence[str], references: Sequence[str], language: str) -> list[str]:
-    """Return a remark if most words of the captions are in no reference: another language, or a tokenizer's marks."""
+    """Return a remark if most words, or a word of most captions, are in no reference: a language, marks, a prompt."""
 
     def words(text: str) -> list[str]:
         units = text.lower().split() if language == ENGLISH else units_of(text)
@@ -205,9 +207,13 @@ def _unknown_words(captions: Sequence[str], references: Sequence[str], language:
     known = {word for text in references for word in words(text)}
     written = [word for text in captions for word in words(text)]
     unknown = [word for word in written if word not in known]
-    if 2 * len(unknown) <= len(written):
+    if 2 * len(unknown) > len(written):
+        return [f"{len(unknown)} of {len(written)} words of the captions are in no reference, '{unknown[0]}' first"]
+    captions_with = Counter(word for text in captions for word in set(words(text)) - known)
+    word, count = next(iter(captions_with.most_common(1)), ("", 0))
+    if 2 * count <= len(captions) or count < _OFTEN:
         return []
-    return [f"{len(unknown)} of {len(written)} words of the captions are in no reference, '{unknown[0]}' first"]
+    return [f"'{word}' is in {count} of {len(captions)} captions and in no reference"]
 
 
 def read_captions(
@@ -264,7 +270,7 @@ def _read_reference_file(path: Path) -> tuple[dict[str, list[str]], dict[str, st
             return read_coco_references(path)
     rejected: Rejected = []
     names = {"image": ("image_id", *USUAL["image"]), "caption": ("references", *USUAL["caption"])}
-    columns = Columns({**names, **{mark: (mark,) for mark in ENTRY_MARKS}}, tuple(names))
+    columns = Columns({**names, **ENTRY_MARKS}, tuple(names))
     by_image: dict[str, list[str]] = {}
     for row in read_rows(path, columns, rejected, key="the references"):
         if not row.name("image"):

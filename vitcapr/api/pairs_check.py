@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 
@@ -18,6 +19,9 @@ _CLEARLY_SHARED = 10.0
 """Strength of references with other references of their image, from which right captions are above chance, too."""
 _JUDGED = 2000
 """Judgments that are compared; from this number on, right ones are above chance."""
+
+_MOST_CAPTIONS, _ROUNDING = 50, 1e-4
+"""Captions of one image, at most; and the distance of two rows of length 1 that are equal but for rounding."""
 
 Similarity = Callable[[Sequence[str], np.ndarray, int], np.ndarray]
 """From n texts, the row of an image for each, and the first reference that counts, to (n,) shares of common words."""
@@ -114,10 +118,15 @@ def check_embeddings(images: np.ndarray, texts: np.ndarray, image_of_text: np.nd
     Raises:
         UserError: the texts belong to other images, or every image is repeated.
     """
-    if (each := joints.equal_runs(images)) > 1:
-        what = f"each image stands in {each} equal rows, which count as rivals: {len(images)} rows"
-        remedy = f"give each image once, images[::{each}], with --captions-per-image {each}, or {REMEDY}"
-        raise UserError(what, where="embeddings", remedy=remedy)
+    equal = _equal_rows(images)
+    different, most = int(equal.max()) + 1, int(np.bincount(equal).max())
+    if 1 < different <= len(images) / 2 and most <= _MOST_CAPTIONS:
+        each = len(images) // different
+        what = f"{len(images)} rows are {different} different images, and equal rows count as rivals"
+        remedy = "give each image once, with --image-of-text"
+        if np.array_equal(equal, equal[::each].repeat(each)[: len(equal)]):
+            remedy = f"give each image once, images[::{each}], with --captions-per-image {each}"
+        raise UserError(what, where="embeddings", remedy=f"{remedy}, or {REMEDY}")
     rows = joints.sample_rows(len(texts))
     given = image_of_text[rows]
     orders = _orders(given, [str(row) for row in range(len(images))])
@@ -133,7 +142,17 @@ def check_embeddings(images: np.ndarray, texts: np.ndarray, image_of_text: np.nd
     if verdict.outcome == "undecided" and verdict.rows >= joints.LEAST_PAIRS:
         powered = joints.one_space(images[given], texts[rows])
         verdict = joints.paired("embeddings", similarity, len(images), orders, powered)
-    return _state(verdict, None)
+    copies = f"; {len(images) - different} of {len(images)} image rows equal another" if different < len(images) else ""
+    return _state(verdict, None) + copies
+
+
+def _equal_rows(values: np.ndarray) -> np.ndarray:
+    """Return the number of the group of equal rows of each row, but for rounding: (N,), from 0."""
+    order = np.argsort(values @ np.random.default_rng(0).normal(size=values.shape[1]), kind="stable")
+    apart = [np.linalg.norm(values[one] - values[other]) > _ROUNDING for one, other in pairwise(order)]
+    groups = np.empty(len(values), np.int64)
+    groups[order] = np.concatenate([[0], np.cumsum(apart, dtype=np.int64)])
+    return groups
 
 
 def _orders(given: np.ndarray, names: Sequence[str]) -> dict[str, np.ndarray]:

@@ -97,14 +97,29 @@ def audit_store(
         str | None, typer.Option(help="Checkpoint: a hub id or a folder (default: the one that the recipe names).")
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed that draws the rows (default: a new one).")] = None,
+    second: Annotated[
+        Path | None,
+        typer.Option(
+            help="Features of the same images by another network or layer: names single rows of other images."
+        ),
+    ] = None,
 ) -> None:
-    """Compute some rows again by the store's own recipe, compare them, and write audit.json beside the store."""
+    """Compute some rows again by the store's own recipe, compare them, and write audit.json beside the store.
+
+    With --second, or for an imported store, the rows are compared with other features and with the photographs.
+    """
     from vitcapr.encoders.precision import resolve_device
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.store.audit import audit
 
     data = data / "manifest.json" if data.is_dir() else data
     with Reporter() as reporter, open_features(sealed) as store:
+        if second is not None:
+            from vitcapr.store.swapped import look_for_swapped
+
+            with open_features(second) as other:
+                look_for_swapped(store, other, read_manifest(data), print_lines)
+            return
         if not store.attributes.get("weights_sha256"):  # Imported: the photographs alone can tell.
             from vitcapr.store.content import check_features
 

@@ -120,7 +120,7 @@ def _columns(names: Mapping[str, str | Sequence[str] | None], by_name: bool) -> 
             asked |= {f"{column}.{place}": (each,) for place, each in enumerate(many)}
             asked |= {} if many else {column: USUAL[column] if name is None else (str(name),)}
     needed = [column for column in asked if column in ("image", "caption") or names[column.partition(".")[0]]]
-    return Columns({**asked, **{mark: (mark,) for mark in ENTRY_MARKS}}, needed, key=_COLUMNS_KEY)
+    return Columns({**asked, **ENTRY_MARKS}, needed, key=_COLUMNS_KEY)
 
 
 def _is_coco(file: Path) -> bool:

@@ -22,11 +22,29 @@ DECIMALS = 6
 """Beyond these, the arithmetic of a device may show: scores are compared and written so far."""
 
 
-_NOT_COUNTED = ("rejected", "precanned", "ignored", "ignore", "deleted", "discarded", "excluded", "invalid", "spam")
+_NOT_COUNTED = (
+    *("rejected", "precanned", "ignored", "ignore", "deleted", "discarded", "excluded", "invalid", "spam"),
+    *("flagged", "hidden", "skipped"),
+)
 _COUNTED = ("valid", "accepted", "approved")
-ENTRY_MARKS = {f"{begin}{word}": word in _NOT_COUNTED for word in (*_NOT_COUNTED, *_COUNTED) for begin in ("is_", "")}
+_MARKS = {f"{begin}{word}": word in _NOT_COUNTED for word in (*_NOT_COUNTED, *_COUNTED) for begin in ("is", "")}
 """Field -> its value if the entry does not count. VizWiz writes ``is_rejected`` and ``is_precanned``."""
-_WRITTEN = {"true": True, "1": True, "false": False, "0": False}
+_STATUS = ("status", "state", "decision")
+"""Fields whose text is one of the words."""
+_FIELDS = [name for word in (*_NOT_COUNTED, *_COUNTED) for name in (word, f"is_{word}")] + list(_STATUS)
+ENTRY_MARKS = {
+    name: (
+        name,
+        name.title(),
+        name.upper(),
+        name.replace("_", ""),
+        name.title().replace("_", ""),
+        f"is{name[3:].title()}",
+    )
+    for name in _FIELDS
+}
+"""Column of a table that may say that a row does not count -> its spellings."""
+_WRITTEN = dict.fromkeys(("true", "1", "1.0", "yes"), True) | dict.fromkeys(("false", "0", "0.0", "no"), False)
 
 
 def not_counted(entry: Mapping[str, Any]) -> str:
@@ -35,9 +53,11 @@ def not_counted(entry: Mapping[str, Any]) -> str:
     >>> not_counted({"caption": "a dog", "is_rejected": True})
     'its file says is_rejected: true'
     """
-    for field, value in ENTRY_MARKS.items():
-        if field in entry and _WRITTEN.get(str(entry[field]).strip().lower()) is value:
-            return f"its file says {field}: {str(value).lower()}"
+    for field, value in entry.items():
+        name, said = field.lower().replace("_", ""), str(value).strip().lower()
+        marked = name in _MARKS and _WRITTEN.get(said) is _MARKS[name]
+        if marked or (name in _STATUS and said in _NOT_COUNTED):
+            return f"its file says {field}: {said}"
     return ""
 
 
@@ -186,7 +206,9 @@ def read_coco_references(path: Path) -> tuple[dict[str, list[str]], dict[str, st
     """
     what = 'an annotations file of COCO, {"annotations": [{"image_id": 139, "caption": "a cat"}]}'
     references: dict[str, list[str]] = {}
-    content = read_record(path, _ANNOTATIONS, what, "give such a file, or one that data.table.captions reads")
+    content = read_record(
+        path, _ANNOTATIONS, what, "give such a file, or one that data.table.captions reads, and score"
+    )
     for entry in content.annotations:
         of_image = references.setdefault(entry.image_id, [])
         if not not_counted(entry.model_extra or {}):
@@ -220,14 +242,14 @@ def read_instances(paths: Sequence[Path], images: Mapping[str, str] | None = Non
     objects: dict[str, frozenset[str]] = {}
     files: dict[str, str] = {}
     for path in paths:
-        content = read_record(path, _INSTANCES, what, "fetch the annotations")
+        content = read_record(path, _INSTANCES, what, "give instances_*.json of COCO, and score")
         _file_names(content.images, path, files)
         names = {category.id: category.name for category in content.categories}
         here: dict[str, set[str]] = {image.id: set() for image in content.images}
         for instance in content.annotations:
             if instance.image_id not in here or instance.category_id not in names:
                 problem = "an annotation names an image or a category that the file does not list"
-                raise UserError(problem, where=f"{path}, image {instance.image_id}", remedy="fetch it again")
+                raise UserError(problem, where=f"{path}, image {instance.image_id}", remedy="give all of the file")
             here[instance.image_id].add(names[instance.category_id])
         for image, categories in here.items():
             objects[image] = objects.get(image, frozenset()) | categories

@@ -201,11 +201,14 @@ class OddRows:
     def __init__(self, array: str) -> None:
         self.array, self.rows, self._digests = array, 0, set[bytes]()
         self.zero, self.constant = list[str](), list[str]()
-        self.infinite, self.repeated = list[str](), list[str]()
+        self.infinite, self.repeated, self.partly = list[str](), list[str](), list[str]()
 
     def look(self, values: np.ndarray, ids: Sequence[str]) -> None:
         """Sort the next rows, (n, ...), into the kinds."""
-        for name, row in zip(ids, values.reshape(len(values), -1), strict=True):
+        for name, vectors in zip(ids, values, strict=True):
+            row = vectors.ravel()
+            if vectors.ndim == 2 and row.any() and not vectors.any(axis=1).all():
+                self.partly.append(name)
             if not np.isfinite(row).all():
                 self.infinite.append(name)
             elif (row == row[0]).all():
@@ -229,4 +232,5 @@ class OddRows:
         if self.infinite:
             raise UserError(f"{counted(self.infinite)} are not finite, '{self.infinite[0]}' first")
         kinds = {"are zeros": self.zero, "are one number": self.constant, "equal an earlier row": self.repeated}
+        kinds["have patches of zeros"] = self.partly
         return [f"{counted(names)} {what}, '{names[0]}' first" for what, names in kinds.items() if names]

@@ -83,6 +83,10 @@ def import_features(
         raise UserError(what, where=source.files[0], remedy="leave out --grid")
     grid = source.grid if grid == (0, 0) else grid
     arrays, shapes, grid = _arrays(source, order[0], grid, identity)
+    for array, (shape, _) in shapes.items():
+        if len(shape) == 2 and grid == (0, 0) and shape[0] > 4 and math.isqrt(shape[0] - 1) ** 2 == shape[0] - 1:
+            side = math.isqrt(shape[0] - 1)
+            say(f"'{array}': {shape[0]} tokens are {side} x {side} and one more, such as CLS; with it there is no grid")
     if data is not None and content_check:
         rows = {array: ForeignRows(source.rows[name], order, ids, shapes[array][0]) for array, name in arrays.items()}
         check_features(rows, identity, grid, data, say, source.files[0])
@@ -168,7 +172,7 @@ def _arrays(
     shapes: dict[str, tuple[tuple[int, ...], str]] = {}
     where = source.files[0]
     for name, row in source.rows.items():
-        first = row(first_row)
+        first = _without_batch(row(first_row))
         if first.ndim > 1 and first.size == max(first.shape) and not _OURS.fullmatch(name):
             first = first.reshape(-1)  # A batch of one picture, or a single token, is a vector.
         if first.dtype.kind != "f" or first.ndim not in (1, 2, 3):
@@ -187,6 +191,21 @@ def _arrays(
                 remedy = f"give --grid {wide}x{width} for {high} channels, or --grid {high}x{wide} for {width}"
                 raise UserError(what, where=where, remedy=remedy)
             shape = (wide * width, high)
+        elif first.ndim == 3 and first.shape[1] > first.shape[2] and grid != first.shape[:2]:
+            what = f"'{name}' of shape {' x '.join(map(str, first.shape))} has more columns than channels"
+            remedy = f"write the channels last, or give --grid {first.shape[0]}x{first.shape[1]}"
+            raise UserError(what, where=where, remedy=remedy)
+        elif (
+            first.ndim == 2
+            and first.shape[0] > first.shape[1] > 8
+            and math.isqrt(first.shape[1]) ** 2 == first.shape[1]
+        ):
+            side, (places, width) = math.isqrt(first.shape[1]), first.shape
+            if grid[0] * grid[1] not in (places, width):
+                what = f"'{name}' of shape {places} x {width} is {width} places of {places} channels, or the reverse"
+                remedy = f"give --grid {side}x{side} for {width} places, or the grid of {places} places"
+                raise UserError(what, where=where, remedy=remedy)
+            shape = (width, places) if grid[0] * grid[1] == width else shape
         elif first.ndim == 3:
             grid, shape = (first.shape[0], first.shape[1]), (first.shape[0] * first.shape[1], first.shape[2])
         if ours.startswith("patches") and grid != (0, 0) and grid[0] * grid[1] != shape[0]:
@@ -196,6 +215,13 @@ def _arrays(
     if not names:
         raise UserError("no array has a row for each id", where=where, remedy="give the ids with --ids")
     return names, shapes, grid
+
+
+def _without_batch(row: np.ndarray) -> np.ndarray:
+    """Return the features of one image without the axes of a batch of one."""
+    while row.ndim > 2 and row.shape[0] == 1:
+        row = row[0]
+    return row
 
 
 @dataclass(frozen=True)
@@ -222,7 +248,9 @@ class ForeignRows:
         """
         values = []
         for number in numbers.tolist():
-            row = np.asarray(self.row(self.order[number]))
+            row = _without_batch(np.asarray(self.row(self.order[number])))
+            if row.ndim == 2 and row.shape != self.row_shape == row.shape[::-1]:
+                row = row.T
             if row.ndim == 3 and row.shape[2] != self.row_shape[-1] == row.shape[0]:
                 row = np.moveaxis(row, 0, -1)
             size, width = int(np.prod(self.row_shape)), self.row_shape[-1]

@@ -190,6 +190,9 @@ def agreement(scores: Mapping[str, Array], judgments: Sequence[Judgment], sample
     if (ratings == ratings[0]).all():
         what = f"the {len(ratings)} ratings are all {ratings[0]:g}, so no metric can agree with them"
         raise UserError(what, remedy="give ratings that differ")
+    if all(np.ptp(np.asarray(values)) == 0 for values in scores.values()):
+        what = "each metric gives all candidates one score, so it cannot agree with the ratings"
+        raise UserError(what, remedy="give other metrics or candidates")
     candidate = np.repeat(np.arange(len(judgments)), [len(one.ratings) for one in judgments])
     images = pd.factorize(np.array([one.image_id for one in judgments]))[0][candidate]
     by_image = np.split(np.argsort(images, kind="stable"), np.cumsum(np.bincount(images))[:-1])

@@ -99,7 +99,14 @@ def _print(agreements: "Agreement", variant: str) -> None:
         cells = [number(one["tau"], one["low"], one["high"], scale=100) for one in parts.to_dict("records")]
         one = apart.get(metric)
         gap = number(one["difference"], one["low"], one["high"], scale=100, signed=True) if one else NOTHING
-        rows.append(row(COLUMNS[str(metric)].label, *cells, gap, f"{one['p_value']:.3g}" if one else NOTHING))
+        rows.append(
+            row(
+                COLUMNS[str(metric)].label,
+                *cells,
+                gap,
+                f"{one['p_value']:.3g}" if one and one["p_value"] >= 0 else NOTHING,
+            )
+        )
     heading = f"tau-{variant} - {COLUMNS[best].label}"
     print_listing(Table("", ("metric", "tau-b", "tau-c", heading, "p"), tuple(rows)))
 
