@@ -19,8 +19,8 @@ from vitcapr.config.parts import Names, Reranker
 from vitcapr.config.training import CaptionerPhaseConfig, CaptionerTrainingConfig, RetrieverPhaseConfig
 from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.loader import extension_parts
-from vitcapr.models.captioners import build_captioner
 from vitcapr.models.dual_encoder import build_dual_encoder
+from vitcapr.models.interface import build_captioner
 from vitcapr.pipeline import code as hashing
 from vitcapr.progress import Reporter
 from vitcapr.retrieval.embedder import Retriever

@@ -8,8 +8,8 @@ from torch import Tensor, nn
 
 from vitcapr.config.parts import Head, Names
 from vitcapr.loader import load_part
+from vitcapr.models.packing import lstm_states
 from vitcapr.models.projections import Standardise
-from vitcapr.models.recurrent import lstm_states
 
 HeadSettings = str | Mapping[str, Any]
 """The name of a head, or its settings with the name as ``kind``."""
