@@ -56,7 +56,9 @@ KINDS = {
         "captioners", ("captioner.architecture",), ("vitcapr.models.architectures", "vitcapr.encoders.networks")
     ),
     "ENCODER": Kind("encoders", ("backbone.kind",)),
+    "HEAD": Kind("heads", ("retriever.image.head", "retriever.text.head"), ("vitcapr.models.heads",)),
     "LOSS": Kind("losses", tuple(f"{model}.{_OBJECTIVE}" for model in _TRAINED), ("vitcapr.training.losses",)),
+    "RERANKER": Kind("rerankers", ("scorer",), ("vitcapr.retrieval.rerankers",)),
 }
 """By the name that the module of a part defines."""
 
@@ -162,6 +164,18 @@ def part_modules(settings: Mapping[str, Any]) -> list[str]:
         modules += [f"{core}.{name}" for core in described.packages for name in modules_in(core) if name in names]
         modules += [part.module for part in parts(kind).values() if part.name in names]
     return modules
+
+
+def extension_parts(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Return the file or module of each part of an extension that settings name, such as ``loss dcl``."""
+    found = {}
+    for module in part_modules(settings):
+        for part in all_parts():
+            if part.module == module:
+                local = part.path.is_relative_to(Path.cwd())
+                place = part.path.relative_to(Path.cwd()).as_posix() if local else part.module
+                found[f"{part.kind.lower()} {part.name}"] = place
+    return found
 
 
 def _named(values: Any, key: list[str]) -> Iterator[str]:

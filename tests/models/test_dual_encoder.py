@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
-from vitcapr.models.heads import Standardise, build_head
-from vitcapr.models.towers import AttentionPool, HeadTower, ImageTower, WordTower
+from vitcapr.models.projections import Standardise
+from vitcapr.models.towers import AttentionPool, HeadTower, ImageTower, WordTower, build_head
 
 IMAGES, PATCHES, WIDTH, SPACE = 3, 5, 6, 4
 
@@ -166,7 +166,7 @@ def features(width: int = WIDTH) -> Tensor:
 
 @pytest.mark.parametrize("width", [2, 3, 5, WIDTH, 40])
 def test_raw_features_are_turned_to_another_width_and_not_learnt(width: int) -> None:
-    head = build_head("none", WIDTH, width, 1, 0.5)
+    head = build_head("none", WIDTH, width, 0.5)
     assert not list(head.parameters())
     if width == WIDTH:
         assert torch.equal(head(features()), features())
@@ -180,7 +180,7 @@ def test_raw_features_are_turned_to_another_width_and_not_learnt(width: int) -> 
 
 
 def test_perceptron_is_linear_gelu_linear() -> None:
-    head = build_head("mlp", WIDTH, SPACE, 5, dropout=0.4).eval()
+    head = build_head({"kind": "mlp", "hidden_dim": 5}, WIDTH, SPACE, dropout=0.4).eval()
     weights = head.state_dict()
     hidden = nn.functional.gelu(features() @ weights["widen.weight"].T + weights["widen.bias"])
     expected = hidden @ weights["narrow.weight"].T + weights["narrow.bias"]
@@ -188,7 +188,7 @@ def test_perceptron_is_linear_gelu_linear() -> None:
 
 
 def test_a_gated_head_is_layer_norm_a_gate_and_linear() -> None:
-    head = build_head("gated", WIDTH, SPACE, 5, dropout=0.4).eval()
+    head = build_head({"kind": "gated", "hidden_dim": 5}, WIDTH, SPACE, dropout=0.4).eval()
     weights = {name: weight + 0.1 for name, weight in head.state_dict().items()}
     head.load_state_dict(weights)
     rows = 9 * features()
@@ -202,7 +202,7 @@ def test_a_gated_head_is_layer_norm_a_gate_and_linear() -> None:
 
 def test_a_residual_head_adds_perceptrons_to_a_linear_layer() -> None:
     torch.manual_seed(0)
-    head = build_head("residual", WIDTH, SPACE, 5, 0.5, depth=3).eval()
+    head = build_head({"kind": "residual", "hidden_dim": 5, "depth": 3}, WIDTH, SPACE, 0.5).eval()
     normed = nn.functional.layer_norm(features(), (WIDTH,))
     expected = head.project(normed) + head.narrow(nn.functional.gelu(head.widen(normed)))
     for block in head.blocks:

@@ -1,22 +1,19 @@
 """The retriever's loss by phase, its validation, and that a stopped training loses nothing."""
 
-import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from tests.checkouts import REPOSITORY
 from tests.data_sets import token_table
 from tests.launches import watch_steps
 from tests.training.trained import StopsBefore, assert_continues, feature_task, train_in
-from vitcapr.batches.loader import Batch
+from vitcapr.batches.image_batches import Batch
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
 from vitcapr.batches.texts import WordTexts
 from vitcapr.config.training import PhaseConfig, RetrieverPhaseConfig, TrainingConfig
 from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
-from vitcapr.pipeline import code as hashing
 from vitcapr.training.contrastive import hinge_rank, info_nce, max_hinge, mined_loss, structure_loss
 from vitcapr.training.retriever import sample_rows
 from vitcapr.training.retriever_task import RetrieverTask, mix, recalls
@@ -88,31 +85,6 @@ def test_each_phase_has_its_loss() -> None:
         loss, pairs = task.loss(batch)
         assert pairs == len(index)
         torch.testing.assert_close(loss, expected)
-
-
-@pytest.mark.parametrize("idea", sorted((REPOSITORY / "experiments/ideas").glob("*.py")), ids=lambda path: path.stem)
-def test_a_loss_of_a_study_trains_and_counts(idea: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "plugins/losses").mkdir(parents=True)
-    shutil.copy(idea, tmp_path / "plugins/losses")
-    phase = RetrieverPhaseConfig(epochs=1, batch_images=8, objective=idea.stem)
-    assert RetrieverPhaseConfig.model_validate(phase.canonical()) == phase
-    model = encoder(bias=phase.objective.start_bias)
-    task = task_of(model, phases=[phase])
-    optimizer = torch.optim.Adam(model.parameters(), 0.02)
-    losses = []
-    for epoch in range(1, 31):
-        loss, pairs = task.loss(next(iter(task.batches(0, epoch, 0))))
-        assert pairs == 16
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(float(loss.detach()))
-    assert losses[-1] < 0.8 * losses[0] or losses[-1] < losses[0] - 0.5
-    for cached in (hashing.module_code, hashing._import_graph, hashing._files):
-        cached.cache_clear()
-    settings = {"retriever": {"training": {"phases": [phase.canonical()]}}}
-    assert f"plugins/losses/{idea.name}" in hashing.job_code("vitcapr.stages.train_retriever", settings)
 
 
 def test_members_have_their_own_losses() -> None:

@@ -5,6 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from vitcapr.config.base import CHECKPOINT, Entry, Only, Section, StageSettings, UserPath
+from vitcapr.config.parts import AnyReranker
 from vitcapr.config.training import CaptionerTrainingConfig, Layer, TrainedConfig
 
 
@@ -190,6 +191,8 @@ class RerankingConfig(Section):
     upper bound, so its name must contain 'oracle'."""
     retriever: Annotated[str | None, Only("by", "retriever"), Entry("retrievers")] = None
     """Name of an entry of retrievers."""
+    scorer: Annotated[AnyReranker, Only("by", "retriever")] = Field("cosine", validate_default=True)
+    """cosine: that of image and caption in the retriever's space; or a scorer of your own (docs/extend.md)."""
     weight: Annotated[float | None, Only("by", "retriever")] = Field(None, ge=0, le=1)
     """Fixed weight of the retriever; 1: the cosine alone, as in ViTCap-R; null: selected by weighing."""
     weighing: WeighingConfig = WeighingConfig()
@@ -204,6 +207,7 @@ class RerankingConfig(Section):
 class RerankSettings(StageSettings):
     """The settings of the stage ``rerank``. A chosen weight stands in its file, with what it was chosen with."""
 
+    scorer: AnyReranker = Field("cosine", validate_default=True)
     weight: float | None = Field(None, ge=0, le=1)
     length_penalty: float = Field(1.0, ge=0, le=10)
     """Of the likelihood; with a fixed weight only."""
@@ -212,4 +216,4 @@ class RerankSettings(StageSettings):
     def from_config(cls, config: Any, wildcards: Any) -> Self:
         reranking = config.rerankings[wildcards.reranking]
         fixed = {} if reranking.weight is None else {"length_penalty": reranking.weighing.length_penalty}
-        return cls(weight=reranking.weight, **fixed)
+        return cls(scorer=reranking.scorer, weight=reranking.weight, **fixed)

@@ -5,20 +5,16 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from vitcapr.config.base import CHECKPOINT, Entry, Name, Only, Section, StageSettings, UserPath, with_default
+from vitcapr.config.parts import AnyHead
 from vitcapr.config.training import FinetuningConfig, Layer, RetrieverTrainingConfig, TrainedConfig
-
-Head = Literal["none", "matrix", "linear", "mlp", "gated", "residual"]
 
 
 class HeadConfig(Section):
-    head: Head = "residual"
+    head: AnyHead = Field({"kind": "residual", "hidden_dim": 512}, validate_default=True)
     """linear (ViTCap-R); matrix: linear without bias (DeViSE); mlp: linear, GELU, linear; gated: a gated linear unit
     (SAIL); residual: layer norm, a linear layer and residual two-layer perceptrons; none: nothing is learned, and a
-    fixed rotation changes the width to embedding_dim if they differ."""
-    hidden_dim: Annotated[int, Only("head", "mlp", "gated", "residual")] = Field(512, ge=1)
-    """Hidden width of the head."""
-    depth: Annotated[int, Only("head", "residual")] = Field(1, ge=1)
-    """Number of residual perceptrons in sequence."""
+    fixed rotation changes the width to embedding_dim if they differ; or a head of your own (docs/extend.md). mlp, gated
+    and residual have hidden_dim, residual has depth, the number of perceptrons: {kind: residual, hidden_dim: 512}."""
 
 
 class ImageTowerConfig(HeadConfig):
@@ -75,8 +71,8 @@ class _Words(TextTowerConfig):
 class _Features(HeadConfig, TextTowerConfig):
     reads_features = True
 
-    hidden_dim: Annotated[int, Only("head", "mlp", "gated", "residual")] = Field(256, ge=1)
-    """Hidden width of the head."""
+    head: AnyHead = Field({"kind": "residual", "hidden_dim": 256}, validate_default=True)
+    """As that of the image tower."""
     encoder: Annotated[str, Entry("text_encoders")]
     """Name of an entry of text_encoders."""
     standardise: bool = False
@@ -85,15 +81,15 @@ class _Features(HeadConfig, TextTowerConfig):
 
 
 class _Bag(HeadConfig, _Words):
-    hidden_dim: Annotated[int, Only("head", "mlp", "gated", "residual")] = Field(256, ge=1)
-    """Hidden width of the head."""
+    head: AnyHead = Field({"kind": "residual", "hidden_dim": 256}, validate_default=True)
+    """As that of the image tower."""
     word_dropout: float = Field(0.0, ge=0, lt=1)
     """Share of the words that training leaves out of the bag, at random."""
 
     @model_validator(mode="after")
     def _a_head_is_learned(self) -> Self:
-        if self.head == "none":
-            raise ValueError(f"{self.kind} learns word embeddings, so its head cannot be none")
+        if not self.head.learns:
+            raise ValueError(f"{self.kind} learns word embeddings, so its head cannot be {self.head.kind}")
         return self
 
 
@@ -147,8 +143,8 @@ class RetrieverConfig(TrainedConfig):
     @property
     def learns(self) -> bool:
         """Whether at least one tower has weights to learn."""
-        raw_image = self.image.head == "none" and self.image.pool in ("cls", "cls_mean")
-        return not (raw_image and isinstance(self.text, FeaturesTextConfig) and self.text.head == "none")
+        raw_image = not self.image.head.learns and self.image.pool in ("cls", "cls_mean")
+        return not (raw_image and isinstance(self.text, FeaturesTextConfig) and not self.text.head.learns)
 
     @model_validator(mode="after")
     def _augmented_views_differ(self) -> Self:

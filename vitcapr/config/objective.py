@@ -24,6 +24,7 @@ class Pairs:
         captions: (M, E) float32, of length 1.
         similarity: (B, M) float32, the dot products of both.
         owners: (M,) int64, the image of each caption.
+        rows: (B,) int64, the rows of the images in the store and in the data set.
         temperature: a scalar, learned or fixed.
         bias: a learned scalar, if the loss sets ``start_bias``.
     """
@@ -32,6 +33,7 @@ class Pairs:
     captions: "Tensor"
     similarity: "Tensor"
     owners: "Tensor"
+    rows: "Tensor"
     temperature: "Tensor"
     bias: "Tensor | None" = None
 

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import (
     GetCoreSchemaHandler,
     GetJsonSchemaHandler,
+    SerializeAsAny,
     SerializerFunctionWrapHandler,
     ValidationError,
     model_serializer,
@@ -16,6 +17,13 @@ from pydantic_core import CoreSchema, core_schema
 from vitcapr.config.base import Section
 from vitcapr.errors import UserError, did_you_mean
 from vitcapr.loader import load_part, part_names, parts
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from torch import nn
+
+    from vitcapr.retrieval.reranking import Candidates
 
 
 class Part(Section):
@@ -87,3 +95,36 @@ class Names:
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         return {"anyOf": [{"enum": self.names(), "type": "string"}, {"additionalProperties": True, "type": "object"}]}
+
+
+class Head(Part):
+    """A head of a dual encoder."""
+
+    learns: ClassVar[bool] = True
+    """Whether its network has weights to learn."""
+
+    def build(self, features: int, embedding_dim: int, dropout: float) -> "nn.Module":
+        """Return the network, from pooled features (B, D) to the shared space (B, E).
+
+        Args:
+            features: D.
+            embedding_dim: E.
+            dropout: that of the tower.
+        """
+        raise NotImplementedError
+
+
+AnyHead = Annotated[SerializeAsAny[Head], Names("HEAD", Head)]
+"""The head of a tower; the name is enough if all its settings keep their defaults."""
+
+
+class Reranker(Part):
+    """A scorer of the candidates of an image, which reads a trained retriever."""
+
+    def scores(self, candidates: "Candidates") -> "list[NDArray[np.float64]]":
+        """Return the scores of each image's candidates; high is good, and the scale is that of a cosine."""
+        raise NotImplementedError
+
+
+AnyReranker = Annotated[SerializeAsAny[Reranker], Names("RERANKER", Reranker)]
+"""The scorer of a reranking; the name is enough if all its settings keep their defaults."""

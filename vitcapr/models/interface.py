@@ -1,9 +1,12 @@
-"""The interface between a captioner and the decoders."""
+"""The interface between a captioner and the decoders, and the captioners by the names of their architectures."""
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 from torch import Tensor, nn
+
+from vitcapr.loader import load_part
 
 Memory = dict[str, Tensor]
 """The encoded images; every tensor is (B, ...)."""
@@ -35,6 +38,14 @@ class Captioner(nn.Module, ABC):
     def embedding(self) -> nn.Embedding:
         """Embedding of the words: (V, E)."""
 
+    def remember(self, features: Iterator[dict[str, Tensor]], captions: Sequence[Tensor]) -> None:
+        """Read the training images once, before the first step; by default nothing is read.
+
+        Args:
+            features: the arrays of the model, of blocks of images.
+            captions: the words of the first caption of each of these images, start and end included.
+        """
+
     @abstractmethod
     def encode(self, features: dict[str, Tensor]) -> Memory:
         """Encode ``patches: (B, P, D)`` and ``cls: (B, D)``, as far as the model reads them, for ``step``."""
@@ -64,3 +75,17 @@ class Captioner(nn.Module, ABC):
         Returns:
             (mask.sum(), V) float32 logits in the row-major order of ``mask``.
         """
+
+
+def build_captioner(architecture: dict[str, Any], **network: Any) -> Captioner:
+    """Return the untrained captioner that a card's ``architecture`` describes: ``kind`` and the arguments of its class.
+
+    Args:
+        network: the ``network`` of a captioner with a pretrained language model.
+
+    Raises:
+        UserError: there is no such architecture, or it is of a plugin that is not here.
+    """
+    arguments = dict(architecture)
+    captioner: Captioner = load_part("CAPTIONER", arguments.pop("kind"))(**arguments, **network)
+    return captioner

@@ -1,18 +1,34 @@
 """The towers of a dual encoder: from stored features or words of an image or caption to one vector."""
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
-from vitcapr.models.heads import HeadKind, Standardise, build_head
-from vitcapr.models.recurrent import lstm_states
+from vitcapr.config.parts import Head, Names
+from vitcapr.loader import load_part
+from vitcapr.models.packing import lstm_states
+from vitcapr.models.projections import Standardise
 
+HeadSettings = str | Mapping[str, Any]
+"""The name of a head, or its settings with the name as ``kind``."""
 Pool = Literal["cls", "cls_mean", "attention", "attention_mean"]
 WordPool = Literal["last", "mean", "max"]
 Reads = Literal["tokens", "features", "both", "tower tokens"]
 """Token ids, (M, T) int64, padded with 0; stored features, (M, D) float32; both, features first; or the tokens of each
 fine-tuned tower."""
+
+
+def build_head(settings: HeadSettings, features: int, embedding_dim: int, dropout: float) -> nn.Module:
+    """Return the untrained network of a head, (B, D) -> (B, E).
+
+    Raises:
+        UserError: there is no such head, or it is of an extension that is not here.
+    """
+    load_part("HEAD", settings if isinstance(settings, str) else settings["kind"])
+    head: Head = Names("HEAD", Head).read(settings)
+    return head.build(features, embedding_dim, dropout)
 
 
 class AttentionPool(nn.Module):
@@ -44,8 +60,7 @@ class ImageTower(nn.Module):
         pool: ``cls``: CLS; ``cls_mean``: CLS and the mean patch; ``attention``: CLS and attention-pooled patches;
             ``attention_mean``: CLS and both.
         queries: number of attention-pooled vectors; only for ``attention`` and ``attention_mean``.
-        hidden_dim: width of the head's hidden layer; only for ``mlp``, ``gated`` and ``residual``.
-        depth: number of perceptrons in the head; only for ``residual``.
+        head: the plain settings of the head.
         standardise: standardise each dimension with the mean and deviation of the training rows; only for ``cls``.
     """
 
@@ -55,10 +70,8 @@ class ImageTower(nn.Module):
         embedding_dim: int,
         pool: Pool = "cls",
         queries: int = 4,
-        head: HeadKind = "linear",
-        hidden_dim: int = 512,
+        head: HeadSettings = "linear",
         dropout: float = 0.0,
-        depth: int = 1,
         standardise: bool = False,
         cls_dim: int | None = None,
     ) -> None:
@@ -70,7 +83,7 @@ class ImageTower(nn.Module):
         of_patches = {"cls": 0, "cls_mean": 1, "attention": queries, "attention_mean": 1 + queries}[pool]
         width = (feature_dim if cls_dim is None else cls_dim) + of_patches * feature_dim
         self.standardise = Standardise(width) if standardise else None
-        self.head = build_head(head, width, embedding_dim, hidden_dim, dropout, depth)
+        self.head = build_head(head, width, embedding_dim, dropout)
 
     def forward(self, features: dict[str, Tensor]) -> Tensor:
         parts = [features["cls"].float()] if "cls" in self.arrays else []
@@ -143,7 +156,7 @@ class HeadTower(nn.Module):
         feature_dim: D; 0: no feature is read.
         vocabulary: V, number of words, of which 0 is padding; 0: no words are read.
         word_dim: W; the head reads D + W numbers.
-        head, hidden_dim, depth, standardise: as in :class:`ImageTower`; only the feature is standardised.
+        head, standardise: as in :class:`ImageTower`; only the feature is standardised.
         word_dropout: share of the words that training leaves out of the mean, at random (Iyyer et al. 2015, Deep
             Unordered Composition Rivals Syntactic Methods for Text Classification).
     """
@@ -154,10 +167,8 @@ class HeadTower(nn.Module):
         feature_dim: int = 0,
         vocabulary: int = 0,
         word_dim: int = 256,
-        head: HeadKind = "linear",
-        hidden_dim: int = 512,
+        head: HeadSettings = "linear",
         dropout: float = 0.0,
-        depth: int = 1,
         standardise: bool = False,
         word_dropout: float = 0.0,
     ) -> None:
@@ -167,7 +178,7 @@ class HeadTower(nn.Module):
         self.standardise = Standardise(feature_dim) if standardise else None
         self.embedding = nn.Embedding(vocabulary, word_dim, padding_idx=0) if vocabulary else None
         width = feature_dim + (word_dim if vocabulary else 0)
-        self.head = build_head(head, width, embedding_dim, hidden_dim, dropout, depth)
+        self.head = build_head(head, width, embedding_dim, dropout)
 
     def forward(self, texts: Tensor | tuple[Tensor, Tensor]) -> Tensor:
         read = list(texts if isinstance(texts, tuple) else (texts,))

@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vitcapr.config.captioner import RerankSettings
+from vitcapr.config.parts import Reranker
 from vitcapr.encoders.language_models import load_judge
 from vitcapr.encoders.precision import resolve_device
 from vitcapr.errors import UserError
@@ -17,8 +19,42 @@ from vitcapr.formats.embeddings import RerankingWeight
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.model import WEIGHTS
 from vitcapr.progress import Reporter
-from vitcapr.retrieval.embedder import open_augmented_views, open_retriever
+from vitcapr.retrieval.embedder import Embedder, Retriever, open_augmented_views, open_retriever
 from vitcapr.retrieval.n_best import Float64s, Terms, read_n_best, write_reordered
+from vitcapr.store.reader import FeatureStore
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The candidates of a split, and the retriever that scores them.
+
+    Attributes:
+        stores: the features of the images, of the backbone and of the augmented views.
+        rows: (B,) the rows of the images in the stores.
+        captions: of each image.
+    """
+
+    retriever: Retriever
+    stores: Sequence[FeatureStore]
+    rows: NDArray[np.int64]
+    captions: list[list[str]]
+    reporter: Reporter
+
+    @property
+    def counts(self) -> list[int]:
+        """The number of candidates of each image."""
+        return [len(captions) for captions in self.captions]
+
+    @cached_property
+    def images(self) -> Embedder:
+        """The retriever's embedder of rows of the stores."""
+        return self.retriever.image_embedder(*self.stores)
+
+    @cached_property
+    def different(self) -> tuple[list[str], NDArray[np.intp]]:
+        """The different captions, and for each candidate the place of its caption: images share captions."""
+        texts, place = np.unique([text for captions in self.captions for text in captions], return_inverse=True)
+        return texts.tolist(), place
 
 
 @dataclass(frozen=True)
@@ -48,26 +84,26 @@ class RetrieverFiles:
             raise UserError("no trained retriever there", where=self.folder, remedy="train the retriever")
         return sha256_file(path)
 
-    def cosines(
-        self, n_bests: Sequence[DecodedCaption], data: Manifest, device: str, reporter: Reporter
+    def scores(
+        self, scorer: Reranker, n_bests: Sequence[DecodedCaption], data: Manifest, device: str, reporter: Reporter
     ) -> list[Float64s]:
-        """Return the cosine of each image and each of its candidates.
+        """Return the score of each image and each of its candidates.
 
         Raises:
-            UserError: the features or views are those of another data set, or the retriever cannot read them.
+            UserError: the features or views are those of another data set, the retriever cannot read them, or the
+                scores are not a number for each candidate.
         """
         opened = open_retriever(
             self.folder, vocabulary=self.vocabulary, device=resolve_device(device), text_encoder=self.text_encoder
         )
         rows = data.rows_of([n_best.image_id for n_best in n_bests])
-        captions = [caption for n_best in n_bests for caption in n_best.captions]
-        # Images share captions: each is embedded once.
-        different, place = np.unique(captions, return_inverse=True)
         stores = open_augmented_views(data, opened.augmented_views, self.features, self.augmented_views, opened.layer)
-        with reporter.track("embed", len(rows) + len(different), "images and captions") as tracker:
-            images = opened.image_embedder(*stores).embed(rows, advance=tracker.advance)
-            texts = opened.text_embedder.embed(different.tolist(), advance=tracker.advance)
-        return candidate_cosines(images, texts[place], [len(n_best.captions) for n_best in n_bests])
+        candidates = Candidates(opened, stores, rows, [list(n_best.captions) for n_best in n_bests], reporter)
+        scores = scorer.scores(candidates)
+        if [len(each) for each in scores] != candidates.counts or not all(np.isfinite(each).all() for each in scores):
+            what = f"the scores of the reranker '{scorer.kind}' are not a finite number for each candidate"
+            raise UserError(what, remedy="correct its method scores")
+        return scores
 
 
 def blind_likelihoods(source: str, revision: str, n_bests: Sequence[DecodedCaption], device: str) -> list[Float64s]:
@@ -112,7 +148,7 @@ def rerank_split(
 
     Raises:
         UserError: the weight is missing, is given twice or was chosen for another retriever; see also
-            :func:`read_n_best` and :meth:`RetrieverFiles.cosines`.
+            :func:`read_n_best` and :meth:`RetrieverFiles.scores`.
     """
     weight, length_penalty, alpha, judge = settings.weight, settings.length_penalty, 0.0, None
     if (tuned is None) == (weight is None):
@@ -125,7 +161,7 @@ def rerank_split(
         weight, length_penalty, alpha, judge = chosen.weight, chosen.length_penalty, chosen.alpha, chosen.language_model
     assert weight is not None
     n_bests = read_n_best(candidates, data.images["image_id"].iloc[data.rows(split)].tolist())
-    cosines = retriever.cosines(n_bests, data, device, reporter)
+    cosines = retriever.scores(settings.scorer, n_bests, data, device, reporter)
     blind = None if judge is None else blind_likelihoods(**judge, n_bests=n_bests, device=device)
     terms = Terms(n_bests, cosines, length_penalty, blind, alpha)
     columns = {"cosine": cosines} if blind is None else {"cosine": cosines, "blind": blind}

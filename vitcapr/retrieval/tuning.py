@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from vitcapr.config.captioner import WeighingConfig
+from vitcapr.config.parts import Reranker
 from vitcapr.formats.embeddings import RerankingWeight
 from vitcapr.formats.manifest import Manifest
 from vitcapr.metrics.base import references_of
@@ -24,6 +25,7 @@ def tune_weight(
     captions: Path,
     data: Manifest,
     retriever: RetrieverFiles,
+    scorer: Reranker,
     weighing: WeighingConfig,
     reporter: Reporter,
     *,
@@ -37,7 +39,7 @@ def tune_weight(
         language: of the references.
 
     Raises:
-        UserError: as :func:`read_n_best` and :meth:`RetrieverFiles.cosines`.
+        UserError: as :func:`read_n_best` and :meth:`RetrieverFiles.scores`.
     """
     references = references_of(data, SPLIT, language)
     n_bests, digest = read_n_best(captions, list(references)), retriever.digest
@@ -46,7 +48,7 @@ def tune_weight(
     candidates = {n_best.image_id: n_best.captions for n_best in n_bests}
     words, reference_words = tokenize_candidates(candidates, references, language)
     scores = CandidateScores(words, reference_words)
-    cosines = retriever.cosines(n_bests, data, device, reporter)
+    cosines = retriever.scores(scorer, n_bests, data, device, reporter)
     judge = None if weighing.language_model is None else weighing.language_model.canonical()
     blind = None if judge is None else blind_likelihoods(**judge, n_bests=n_bests, device=device)
     curve: list[dict[str, float]] = []

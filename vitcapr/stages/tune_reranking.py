@@ -1,20 +1,24 @@
 from typing import Annotated, Any, Self
 
+from pydantic import Field
+
 from vitcapr.config.base import StageSettings
 from vitcapr.config.captioner import WeighingConfig
+from vitcapr.config.parts import AnyReranker
 from vitcapr.formats import kinds
 from vitcapr.pipeline.stage import Device, In, Out, stage
 from vitcapr.progress import Reporter
 
 
 class TuneRerankingSettings(StageSettings):
+    scorer: AnyReranker = Field("cosine", validate_default=True)
     weighing: WeighingConfig = WeighingConfig()
     language: str = "en"
 
     @classmethod
     def from_config(cls, config: Any, wildcards: Any) -> Self:
-        weighing, language = config.rerankings[wildcards.reranking].weighing, config.text.language
-        return cls(weighing=weighing, language=language)
+        reranking = config.rerankings[wildcards.reranking]
+        return cls(scorer=reranking.scorer, weighing=reranking.weighing, language=config.text.language)
 
 
 @stage()
@@ -38,4 +42,4 @@ def tune_reranking(
 
     files = RetrieverFiles(retriever, vocabulary, features, augmented_views or [], text_encoder)
     data, how = read_manifest(manifest), {"language": settings.language, "device": device}
-    tune_weight(captions, data, files, settings.weighing, report, **how).write(weight)
+    tune_weight(captions, data, files, settings.scorer, settings.weighing, report, **how).write(weight)

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from vitcapr.batches.loader import Batch, Batches
+from vitcapr.batches.image_batches import Batch, Batches
 from vitcapr.batches.sources import feature_dims, read_rows
 from vitcapr.batches.texts import PAD, WordTexts
 from vitcapr.config.captioner import CaptionerConfig, LanguageModelCaptionerConfig
@@ -23,13 +23,12 @@ from vitcapr.formats.model import read_model, rebuild
 from vitcapr.formats.tokens import TokenTable
 from vitcapr.formats.training import History
 from vitcapr.formats.vocabulary import Vocabulary
-from vitcapr.models.captioners import build_captioner
-from vitcapr.models.interface import Captioner
+from vitcapr.models.interface import Captioner, build_captioner
 from vitcapr.store.reader import FeatureStore
 from vitcapr.training import distributed
-from vitcapr.training.checkpoints import start_embedding
 from vitcapr.training.outcome import TrainingJob, check_scalar
 from vitcapr.training.phases import images_in_batch
+from vitcapr.training.saved_state import start_embedding
 from vitcapr.training.self_critical import GreedyCider
 
 _SAMPLE, _BLOCK = 2_000, 100
@@ -80,6 +79,9 @@ def train_captioner(
     if start is not None:
         start_from(model, architecture, start)
     train, validation = data.rows("train"), data.rows("validation")
+    if start is None:
+        pictured = train[np.isin(train, tokens.image_row)]
+        model.remember(_blocks(store, model.arrays, pictured), _first_captions(tokens, pictured))
     if start is None and isinstance(captioner, LanguageModelCaptionerConfig):
         some = np.sort(np.random.default_rng(job.seed).permutation(train)[:_SAMPLE])
         start_projector: Any = model.start_projector
@@ -212,10 +214,19 @@ def image_words(
     np.add.at(counts, (np.searchsorted(rows, owner[known]), ids[known]), 1)
     counts *= np.log(len(rows) / np.maximum(1, (counts > 0).sum(0)))
     counts /= np.maximum(counts.sum(1, keepdims=True), 1e-9)
+    blocks = np.split(counts, range(_BLOCK, len(rows), _BLOCK))
+    yield from zip(_blocks(store, arrays, rows), map(torch.from_numpy, blocks), strict=True)
+
+
+def _blocks(store: FeatureStore, arrays: Sequence[str], rows: np.ndarray) -> Iterator[dict[str, Tensor]]:
     for first in range(0, len(rows), _BLOCK):
-        block = slice(first, first + _BLOCK)
-        read = read_rows(store, arrays, rows[block], torch.device("cpu"))
-        yield {name: array.float() for name, array in read.items()}, torch.from_numpy(counts[block])
+        read = read_rows(store, arrays, rows[first : first + _BLOCK], torch.device("cpu"))
+        yield {name: array.float() for name, array in read.items()}
+
+
+def _first_captions(tokens: TokenTable, rows: np.ndarray) -> list[Tensor]:
+    first = dict(zip(reversed(tokens.image_row.tolist()), range(len(tokens.image_row) - 1, -1, -1), strict=True))
+    return [torch.from_numpy(np.asarray(tokens[first[row]], np.int64)) for row in rows.tolist()]
 
 
 def start_from(model: Captioner, architecture: dict[str, Any], folder: Path) -> None:

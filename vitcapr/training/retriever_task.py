@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from vitcapr.batches.augment import PixelInput
-from vitcapr.batches.loader import Batch, Batches
+from vitcapr.batches.image_batches import Batch, Batches
 from vitcapr.batches.sources import FeatureSource, draw_augmented_views
 from vitcapr.batches.texts import Texts
 from vitcapr.config.objective import Pairs
@@ -118,10 +118,11 @@ class RetrieverTask:
     def _member_loss(self, encoder: DualEncoder, phase: DualEncoderPhaseConfig, batch: Batch, index: Tensor) -> Tensor:
         embedded = self._embed(encoder, batch, not phase.objective.unit_images)
         images, captions = map(distributed.gather, embedded)
+        rows = distributed.gather(to_device(batch.rows, self._device))
         with torch.autocast(self._device.type, enabled=False):
             similarity = images @ captions.T
             temperature = encoder.temperature()
-            loss = phase.objective.loss(Pairs(images, captions, similarity, index, temperature, encoder.bias))
+            loss = phase.objective.loss(Pairs(images, captions, similarity, index, rows, temperature, encoder.bias))
             check_scalar(loss, phase.objective)
             if phase.hard_negatives is not None:
                 mined = mined_loss(similarity, index, temperature, phase.hard_negatives)
@@ -156,7 +157,7 @@ class RetrieverTask:
             of_captions = [encoder.embed_texts(batch.texts) for encoder in members]
             with torch.autocast(self._device.type, enabled=False):
                 for encoder, mine, its in zip(members, of_images, of_captions, strict=True):
-                    pairs = Pairs(mine, its, mine @ its.T, index, encoder.temperature(), encoder.bias)
+                    pairs = Pairs(mine, its, mine @ its.T, index, batch.rows, encoder.temperature(), encoder.bias)
                     if last.objective.validates:
                         loss = last.objective.loss(pairs)
                     else:
@@ -174,7 +175,7 @@ class RetrieverTask:
 def _frozen(batch: Batch) -> tuple[Tensor, Tensor]:
     """Return the frozen features of the images, (B, D), and of their captions, (M, D).
 
-    Of an image: CLS and, if the tower reads patches, their mean.
+    Those of an image are CLS and, if the tower reads patches, their mean.
     """
     arrays = [array.float() for array in batch.features.values()]
     images = [array if array.ndim == 2 else array.mean(1) for array in arrays]
@@ -209,7 +210,7 @@ def mix(batch: Batch, alpha: float) -> Batch:
 
 
 def _between(one: Tensor, other: Tensor, share: float) -> Tensor:
-    """float32, whatever the store keeps: halves would round the mixture."""
+    """Mix two arrays in float32: float16 would round the mixture."""
     return torch.lerp(other.float(), one.float(), share)
 
 

@@ -6,7 +6,7 @@ spaces by the same share, ``(x, y) = s (x_k, y_k) + (1 - s) (x_l, y_l)`` with s 
 (:func:`vitcapr.training.retriever_task.mix`).
 
 ``sail`` is Zhang et al. 2025, Assessing and Learning Alignment of Unimodal Vision and Language Models: gated heads
-(:class:`vitcapr.models.heads.GatedHead`), the sigmoid loss (:func:`vitcapr.training.contrastive.sigmoid`) with a
+(:class:`vitcapr.models.projections.GatedHead`), the sigmoid loss (:func:`vitcapr.training.contrastive.sigmoid`) with a
 temperature of 1/20 and a bias of -10 at the start, and batches in which all captions of an image are positives. They
 train 23 million pairs with Lion in batches of 32,768. Here the optimiser is AdamW, the heads are narrower
 and have dropout, and a batch has 256 images with all their captions: with 5,000 pairs, batches of 1,024 images make
@@ -43,7 +43,7 @@ from vitcapr.config.reading import parse
 from vitcapr.extensions.alignment.closed_forms import Alignment, Fit, Fitted, Pairs, canonical
 from vitcapr.formats.model import read_model
 from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
-from vitcapr.models.heads import ResidualHead
+from vitcapr.models.projections import ResidualHead
 from vitcapr.progress import Reporter
 from vitcapr.retrieval.embedder import embed_rows, embed_texts, rows_of
 from vitcapr.training.outcome import TrainingJob

@@ -1,13 +1,10 @@
-"""Heads: from pooled, fixed features to the space shared by images and texts."""
+"""The networks of heads: from pooled, fixed features to the space shared by images and texts."""
 
 from collections import OrderedDict
 from collections.abc import Iterable
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
-
-HeadKind = Literal["none", "matrix", "linear", "mlp", "gated", "residual"]
 
 _TURN_SEED = 0
 _FLAT = 1e-6
@@ -147,23 +144,14 @@ class Standardise(nn.Module):
         return (features - self.mean) / self.scale
 
 
-def build_head(
-    kind: HeadKind, features: int, embedding_dim: int, hidden_dim: int, dropout: float, depth: int = 1
-) -> nn.Module:
-    """Return the head of a kind, (B, D) -> (B, E).
+def linear_head(features: int, embedding_dim: int, dropout: float, *, bias: bool) -> nn.Module:
+    """Return one linear layer, (B, D) -> (B, E), with dropout of its input."""
+    layers: dict[str, nn.Module] = {"dropout": nn.Dropout(dropout)}
+    return nn.Sequential(OrderedDict(layers | {"project": nn.Linear(features, embedding_dim, bias=bias)}))
 
-    ``matrix``, the M of DeViSE, and ``linear``, as in ViTCap-R, are one layer; ``mlp`` is the improved head of the
-    BLIP-2 projection paper. ``hidden_dim`` is for ``mlp``, ``gated`` and ``residual``, ``depth`` for ``residual``.
-    """
-    if kind == "none":
-        return RawHead(features, embedding_dim)
-    layers = OrderedDict[str, nn.Module](dropout=nn.Dropout(dropout))
-    if kind in ("matrix", "linear"):
-        layers |= {"project": nn.Linear(features, embedding_dim, bias=kind == "linear")}
-        return nn.Sequential(layers)
-    if kind == "mlp":
-        layers |= {"widen": nn.Linear(features, hidden_dim), "gelu": nn.GELU(), "between": nn.Dropout(dropout)}
-        return nn.Sequential(layers | {"narrow": nn.Linear(hidden_dim, embedding_dim)})
-    if kind == "gated":
-        return GatedHead(features, embedding_dim, hidden_dim, dropout)
-    return ResidualHead(features, embedding_dim, hidden_dim, dropout, depth)
+
+def mlp_head(features: int, embedding_dim: int, hidden_dim: int, dropout: float) -> nn.Module:
+    """Return linear, GELU, linear, (B, D) -> (B, E), with dropout of both inputs."""
+    layers: dict[str, nn.Module] = {"dropout": nn.Dropout(dropout), "widen": nn.Linear(features, hidden_dim)}
+    layers |= {"gelu": nn.GELU(), "between": nn.Dropout(dropout), "narrow": nn.Linear(hidden_dim, embedding_dim)}
+    return nn.Sequential(OrderedDict(layers))
