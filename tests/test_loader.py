@@ -16,7 +16,7 @@ from tests.forks import SNAKEMAKE, Forks
 from vitcapr.config.objective import Loss
 from vitcapr.config.parts import Names
 from vitcapr.errors import UserError
-from vitcapr.loader import GROUP, LOCAL, _found, parts
+from vitcapr.loader import GROUP, LOCAL, _found, extension_parts, parts
 from vitcapr.pipeline import code as hashing
 from vitcapr.pipeline.code import job_code
 
@@ -184,12 +184,21 @@ def test_the_release_of_a_library_is_that_of_its_distribution(study: Path) -> No
 
 
 def test_an_entry_point_is_a_plugin(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shutil.move(study / "plugins" / "means.py", study / "their_encoder.py")
-    monkeypatch.syspath_prepend(study)
-    point = importlib.metadata.EntryPoint("colour", "their_encoder", GROUP)
-    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: [point] if group == point.group else [])
+    """A distribution that offers one part and a package of parts is found; no other folder is looked at."""
+    site = study / "site"
+    (site / "theirs").mkdir(parents=True)
+    shutil.move(study / "plugins" / "means.py", site / "their_encoder.py")
+    shutil.move(study / "plugins" / "losses", site / "theirs")
+    (site / "theirs/__init__.py").touch()
+    (site / "theirs-1.0.dist-info").mkdir()
+    (site / "theirs-1.0.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
+    points = f"[{GROUP}]\ncolour = their_encoder\ntheirs = theirs\n"
+    (site / "theirs-1.0.dist-info/entry_points.txt").write_text(points)
+    monkeypatch.syspath_prepend(site)
     assert set(parts("ENCODER")) == {"colour"}
     assert parts("ENCODER")["colour"].load().image_size == (224, 224)
+    settings = {"retriever": {"training": {"phases": [{"objective": Names("LOSS", Loss).read("dcl").canonical()}]}}}
+    assert extension_parts(settings) == {"loss dcl": "theirs.losses.dcl"}
 
 
 @pytest.mark.parametrize(

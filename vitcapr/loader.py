@@ -181,15 +181,16 @@ def part_modules(settings: Mapping[str, Any]) -> list[str]:
 
 
 def extension_parts(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Return the file or module of each part of an extension that settings name, such as ``loss dcl``."""
-    found = {}
-    for module in part_modules(settings):
-        for part in all_parts():
-            if part.module == module:
-                local = part.path.is_relative_to(Path.cwd())
-                place = part.path.relative_to(Path.cwd()).as_posix() if local else part.module
-                found[f"{part.kind.lower()} {part.name}"] = place
-    return found
+    """Return the file in the study or the module of each part of an extension that settings name, by ``loss dcl``."""
+    named = {part.module: part for part in all_parts()}
+    found = [named[module] for module in part_modules(settings) if module in named]
+    here = Path.cwd()
+    return {
+        f"{part.kind.lower()} {part.name}": part.path.relative_to(here).as_posix()
+        if part.module.startswith(LOCAL)
+        else part.module
+        for part in found
+    }
 
 
 def _named(values: Any, key: list[str]) -> Iterator[str]:

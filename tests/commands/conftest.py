@@ -51,7 +51,7 @@ def _experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for kind in ("patch_attention", "baseline"):
             sizes = {"architecture": kind, "embedding_dim": 4, "hidden_dim": 6}
             train("captioner", vit, results / "captioners" / kind, training=phases, **sizes)
-        bag = {"word_dim": 4, "hidden_dim": 4}
+        bag = {"word_dim": 4, "head": {"kind": "residual", "hidden_dim": 4}}
         views = {"augmented_views": [mirrored]}
         for kind, files, more in (
             ("words", {}, {"text": bag}),

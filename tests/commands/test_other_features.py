@@ -23,7 +23,8 @@ DEEP, MIRRORED = RESULTS / "features/deep", RESULTS / "features/deep-mirrored"
 FILES = {"features": DEEP, "manifest": RESULTS / "data", "vocabulary": RESULTS / "text/vocabulary.json"}
 PHASES = {"phases": [{"epochs": 3, "batch_images": 4, "learning_rate": 0.01}], "precision": "float32"}
 CAPTIONER: dict[str, Any] = {"embedding_dim": 4, "hidden_dim": 6, "training": PHASES}
-RETRIEVER = {"embedding_dim": 5, "text": {"word_dim": 4, "hidden_dim": 4}, "training": PHASES}
+BAG = {"word_dim": 4, "head": {"kind": "residual", "hidden_dim": 4}}
+RETRIEVER = {"embedding_dim": 5, "text": BAG, "training": PHASES}
 PHOTOGRAPHS = [f"photos/photo {number:02d}.png" for number in (3, 7, 11)]
 """Those of the test split."""
 

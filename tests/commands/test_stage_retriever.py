@@ -37,7 +37,7 @@ def settings(text: dict[str, Any] | None = None, augmented_views: Sequence[str] 
         "backbone": "vit",
         "augmented_views": list(augmented_views),
         "embedding_dim": 5,
-        "text": text or {"word_dim": 4, "hidden_dim": 4},
+        "text": text or {"word_dim": 4, "head": {"kind": "residual", "hidden_dim": 4}},
         "training": {"phases": [phase], "precision": "float32"},
     }
     return {"retriever": retriever | more}

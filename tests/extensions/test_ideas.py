@@ -13,10 +13,17 @@ import torch
 from tests.checkouts import REPOSITORY
 from tests.training import test_captioner as captioning
 from tests.training import test_retriever as retrieval
+from tests.training.trained import train_in
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
 from vitcapr.config.objective import CaptionerLoss, Words
 from vitcapr.config.parts import Names, Reranker
-from vitcapr.config.training import CaptionerPhaseConfig, CaptionerTrainingConfig, RetrieverPhaseConfig
+from vitcapr.config.training import (
+    CaptionerPhaseConfig,
+    CaptionerTrainingConfig,
+    RetrieverPhaseConfig,
+    TrainingConfig,
+)
+from vitcapr.errors import UserError
 from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.loader import extension_parts
 from vitcapr.models.dual_encoder import build_dual_encoder
@@ -151,3 +158,50 @@ def test_late_interaction_by_hand(idea: Path, monkeypatch: pytest.MonkeyPatch) -
         expected = [np.mean([float(cosines[word].detach().max()) for word in text.split()]) for text in texts]
         assert of_image == pytest.approx(expected, abs=1e-5)
     assert idea.as_posix() in hashing.job_code("vitcapr.stages.rerank", {"scorer": idea.stem})
+
+
+WRONG_LOSS = """
+import torch
+from vitcapr.config.objective import Loss
+class Wrong(Loss):
+    def loss(self, pairs):
+        return {value}
+LOSS = Wrong
+"""
+WRONG_HEAD = """
+import torch
+from vitcapr.config.parts import Head
+class Wrong(Head):
+    def build(self, features, embedding_dim, dropout):
+        return torch.nn.Linear(features, embedding_dim + 1)
+HEAD = Wrong
+"""
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "message"),
+    [
+        (
+            "losses/shaped",
+            WRONG_LOSS.format(value="pairs.similarity.mean(1)"),
+            "the shape .8,.; it must be a scalar",
+        ),
+        ("losses/nan", WRONG_LOSS.format(value="pairs.similarity.mean() * torch.nan"), "the loss is not a number at"),
+        ("heads/wide", WRONG_HEAD, r"the head 'wide' turns \(2, 6\) into \(2, 5\), not into \(2, 4\)"),
+    ],
+)
+def test_a_wrong_part_is_one_line(
+    file: str, text: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = Path("plugins", f"{file}.py")
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    with pytest.raises(UserError, match=message):
+        task, _ = pairs_of(**{"objective" if path.parent.name == "losses" else "head": path.stem})
+        train_in(tmp_path / "training", task, TrainingConfig(phases=task._phases))
+
+
+def test_a_model_elsewhere_names_the_head_that_is_missing() -> None:
+    with pytest.raises(UserError, match="no head is called 'theirs'; run in the folder of the study that has plugins/"):
+        retrieval.encoder(image={"feature_dim": retrieval.WIDTH, "head": {"kind": "theirs"}})

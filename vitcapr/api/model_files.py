@@ -79,6 +79,7 @@ class _Card(BaseModel):
     best_epoch: int
     best_score: dict[str, float]
     code: str
+    extensions: dict[str, str] = {}
     inputs: _Inputs
     precision: str
     settings: dict[str, Any]

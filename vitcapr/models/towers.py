@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from vitcapr.config.parts import Head, Names
+from vitcapr.errors import UserError
 from vitcapr.loader import load_part
 from vitcapr.models.packing import lstm_states
 from vitcapr.models.projections import Standardise
@@ -24,11 +25,17 @@ def build_head(settings: HeadSettings, features: int, embedding_dim: int, dropou
     """Return the untrained network of a head, (B, D) -> (B, E).
 
     Raises:
-        UserError: there is no such head, or it is of an extension that is not here.
+        UserError: there is no such head, it is of an extension that is not here, or its network gives another shape.
     """
     load_part("HEAD", settings if isinstance(settings, str) else settings["kind"])
     head: Head = Names("HEAD", Head).read(settings)
-    return head.build(features, embedding_dim, dropout)
+    network = head.build(features, embedding_dim, dropout)
+    with torch.no_grad():
+        shape = tuple(network.eval()(torch.zeros(2, features)).shape)
+    if shape != (2, embedding_dim):
+        what = f"the head '{head.kind}' turns (2, {features}) into {shape}, not into (2, {embedding_dim})"
+        raise UserError(what, remedy="correct its network")
+    return network.train()
 
 
 class AttentionPool(nn.Module):

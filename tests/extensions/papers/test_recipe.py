@@ -29,7 +29,7 @@ NO_CLAIM = re.compile(
 
 INERT = re.compile(
     r"device|.*\.(processes|members|bias)|decodings\.\w+\.(batch_images|min_length|n_best)"
-    r"|backbones\.[\w-]+\.(kind|patches)|rerankings\.(\w+\.by|reranked\.weighing\..*)"
+    r"|backbones\.[\w-]+\.(kind|patches)|rerankings\.(\w+\.(by|scorer)|reranked\.weighing\..*)"
     r"|captioners\.patch_attention\.output_activation|retrievers\.devise\.temperature"
 )
 """Defaults that change no result of a paper's file: execution, the checkpoint's own kind, and settings of a part that
