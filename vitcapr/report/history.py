@@ -101,9 +101,9 @@ def record_run(
         All runs, the oldest first.
     """
     entries = read_history(folder)
-    part = summary[~summary["protocol"].str.startswith(ORACLE)]
-    systems = part["model"].where(part["decoding"] == "", part["model"] + ", " + part["decoding"])
-    rows = part[["split", "metric", "value", "low", "high"]].assign(system=systems)
+    systems = summary["model"].where(summary["decoding"] == "", summary["model"] + ", " + summary["decoding"])
+    oracles = systems[summary["protocol"].str.startswith(ORACLE)]  # Only some scores of an oracle are marked.
+    rows = summary[["split", "metric", "value", "low", "high"]].assign(system=systems)[~systems.isin(oracles)]
     scores = json.loads(rows.to_json(orient="records", double_precision=15))
     last, data = entries[-1] if entries else None, sha256_file(manifest)
     if last is not None and (last.scores, last.settings, last.data) == (scores, settings, data):
@@ -115,7 +115,7 @@ def record_run(
         for job in jobs
         if job.stage == "score" and job.result_cache and job.values["split"] == split
     }
-    scored = {system: key for system, key in scored.items() if system in set(systems)}
+    scored = {system: key for system, key in scored.items() if system in set(rows["system"])}
     entry = Entry(
         time=datetime.now(UTC).isoformat(timespec="seconds"),
         code=code,
