@@ -17,7 +17,6 @@ from vitcapr.formats.tables import NOTHING, Cell, Table, row
 from vitcapr.metrics.base import ORACLE
 from vitcapr.metrics.comparison import Scored, compare_systems, read_scored
 from vitcapr.metrics.labels import COLUMNS
-from vitcapr.pipeline.fingerprint import differences
 from vitcapr.pipeline.records import Run
 from vitcapr.pipeline.result_cache import open_result_cache
 from vitcapr.progress import format_seconds
@@ -134,11 +133,23 @@ def record_run(
 
 
 def _changes(last: Entry, settings: Mapping[str, Any], data: str, code: str) -> Iterator[str]:
-    yield from (f"{key} {old} → {new}" for key, old, new in differences(last.settings, dict(settings)))
+    before, now = (dict(_leaves(each)) for each in (last.settings, settings))
+    for key in sorted(before.keys() | now.keys()):
+        if before.get(key) != now.get(key):
+            yield f"{key} {before.get(key, 'not there')} → {now.get(key, 'not there')}"
     if last.data != data:
         yield "other data"
     if last.code != code:
         yield f"{last.code} → {code}"
+
+
+def _leaves(values: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    """Yield every (dotted key, value as JSON) of nested settings."""
+    if isinstance(values, Mapping) and values:
+        for name, value in values.items():
+            yield from _leaves(value, f"{key}.{name}" if key else name)
+    else:
+        yield key, json.dumps(values, ensure_ascii=False)
 
 
 def _paired(
