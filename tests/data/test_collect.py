@@ -189,6 +189,12 @@ def test_an_audit_leaves_out_training_captions_with_their_reason(folder: Path, t
     ]
     with pytest.raises(UserError, match=r"none of 4 training captions: their highest probability is 0\.9"):
         leave_out(listing, audit, 0.95)
+    marks = tmp_path / "marks.csv"  # as the page of an audit exports them
+    marks.write_text("caption_id,wrong\na#1,1\na#0,0\nb#0,0.5\n")
+    assert leave_out(listing, marks, 0.6).captions["caption_id"].tolist() == ["a#0", "b#0", "c#0", "d#0"]
+    marks.write_text("caption_id\na#1\n")
+    with pytest.raises(UserError, match="its columns should be caption_id,wrong"):
+        leave_out(listing, marks, 0.5)
     pd.DataFrame({"caption_id": ["a#0"], "image_id": ""}).to_parquet(audit)
     with pytest.raises(UserError, match="an audit has the column suspicion"):
         leave_out(listing, audit, 0.5)

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from vitcapr.formats.page import write_page
 from vitcapr.formats.tables import (
     Cell,
     Notes,
@@ -25,7 +26,6 @@ from vitcapr.formats.tables import (
     to_latex,
     to_markdown,
     to_page,
-    write_page,
 )
 from vitcapr.formats.terminal import print_listing, to_rich
 
@@ -109,8 +109,9 @@ def test_html_has_the_text_of_the_markdown_and_none_of_its_tags(table: Table, tm
     write_page([tmp_path / "a.md", tmp_path / "a.html"], to_page([table], "<b>"))
     assert (tmp_path / "a.md").read_text() == to_page([table], "<b>")
     html = (tmp_path / "a.html").read_text()
-    assert "<h2>&lt;b&gt;</h2>" in html
-    assert "<td>a|&lt;pad&gt;, 5,000</td>" in html
+    assert html.count("<h1>&lt;b&gt;</h1>") == html.count("<title>&lt;b&gt;</title>") == 1
+    assert "First page" not in html  # outside of experiments
+    assert '<td class="l">a|&lt;pad&gt;, 5,000</td>' in html
 
 
 def test_a_page(table: Table) -> None:

@@ -80,7 +80,7 @@ def test_no_section_has_markup_from_outside():
     assert "✓ right · rank 17 · cosine 0.25" in text
     assert "49.0-53.1" in text
     assert "upper bound" in text
-    assert not re.search(r'(?:src|href)="(?!data:|#|[a-z]+[./])', text)
+    assert not re.search(r'(?:src|href)="(?!data:|#|[a-z]+[./]|\.\./index)', text)
 
 
 def test_headings_are_explained_and_rows_without_a_number_are_left_out():
@@ -96,6 +96,7 @@ def test_headings_are_explained_and_rows_without_a_number_are_left_out():
 def test_files_that_are_not_there_yet_are_commands_and_no_links():
     text = page()
     assert re.findall(r'href="([^#][^"]*)"', text) == [
+        "../index.html",
         "explorer/index.html",
         "summary.csv",
         "tables/scores.html",

@@ -14,6 +14,7 @@ from vitcapr.metrics.base import ORACLE
 from vitcapr.pipeline.records import Run
 from vitcapr.pipeline.result_cache import ResultCache
 from vitcapr.report.answers import since_the_last_run
+from vitcapr.report.experiments import write_experiments
 from vitcapr.report.history import HISTORY, history_table, last_changes, read_history, record_run
 from vitcapr.report.look import what_to_look_at
 from vitcapr.report.marks import difference_marks, history_marks
@@ -24,7 +25,8 @@ RESAMPLING = {"samples": 50, "seed": 0}
 def summary(cider):
     rows = [("a", "beam", "p", cider), ("a", "oracle", ORACLE + "p", 9.0)]
     table = pd.DataFrame(rows, columns=["model", "decoding", "protocol", "value"])
-    return table.assign(split="test", metric="cider", low=table["value"] - 0.1, high=np.nan)
+    table = pd.concat([table.assign(metric="cider"), table[1:].assign(metric="claims_true", protocol="p")])
+    return table.assign(split="test", low=table["value"] - 0.1, high=np.nan)
 
 
 def scored(results, key, values):
@@ -131,3 +133,21 @@ def test_signs_that_scores_mislead(dataset, tmp_path):
     assert "tell little" in found[0]
     vars(data)["images"] = data.images.assign(sha256="same")
     assert any("pictures are also in" in sentence for sentence in what_to_look_at(data, "test", {}, {}, []))
+
+
+def test_the_list_of_experiments_links_what_is_there(runs):
+    folder, run, _ = runs
+    run(0.6, "kk", [0.6] * 4)
+    for file in ("index.html", "head.jpg", "audits/whole/index.html", "tables/scores.html"):
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        (folder / file).write_text("x")
+    (folder.parent / "a & b/runs").mkdir(parents=True)
+    (folder.parent / "a & b/runs/data.json").write_text("{}")
+    text = write_experiments(folder.parent, "test").read_text()
+    assert text.index("<h2>a &amp; b</h2>") < text.index('<h2><a href="x/index.html">x</a></h2>')
+    assert "not finished, jobs done: 1" in text
+    assert "<b>CIDEr 60.0</b>" in text
+    assert "finished, runs: 2, the last " in text
+    assert "jobs: 1:00" in text
+    assert '<a href="x/tables/scores.html">scores</a> <a href="x/audits/whole/index.html">audit whole</a>' in text
+    assert '<img src="x/head.jpg" alt="">' in text

@@ -23,8 +23,8 @@ class LeaveOut(Section):
     """Training captions that an audit holds for wrong."""
 
     leave_out: Annotated[UserPath | None, DATA] = None
-    """audit.parquet of vitcapr pairs audit: training captions that are probably wrong are left out, and listed in
-    rejected.csv (not with data.dataset: pairs)."""
+    """audit.parquet of vitcapr pairs audit, or the CSV file of marks that its page exports: training captions that are
+    probably wrong are left out, and listed in rejected.csv (not with data.dataset: pairs)."""
     leave_out_above: Annotated[float, Only("leave_out")] = Field(0.5, gt=0, le=1)
     """Least probability of being wrong of a caption that is left out."""
 

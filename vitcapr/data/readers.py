@@ -13,7 +13,7 @@ from vitcapr.data import coco, flickr8k, flickr30k, table
 from vitcapr.data.collect import Listing, tried_paths
 from vitcapr.data.images import ImageSource
 from vitcapr.errors import UserError
-from vitcapr.formats.caption_audit import read_audit
+from vitcapr.formats.caption_audit import read_marks
 from vitcapr.formats.containers import find_texts, take_rows
 from vitcapr.formats.image_root import IN_A_FOLDER
 
@@ -76,7 +76,7 @@ def leave_out(listing: Listing, audit: Path, least: float) -> Listing:
     Raises:
         UserError: no training caption is left out.
     """
-    table, captions = read_audit(audit), listing.captions
+    table, captions = read_marks(audit), listing.captions
     wrong = np.append(table["wrong"].to_numpy(), np.nan)[find_texts(captions["caption_id"], table["caption_id"])]
     row = captions["image_row"].to_numpy()
     trained = (row >= 0) & (listing.images["split"].to_numpy() == "train")[row]

@@ -26,6 +26,18 @@ def write_audit(path: Path, parts: Iterable[pd.DataFrame]) -> None:
     write_frame(path, parts, AUDIT)
 
 
+def read_marks(path: Path) -> pd.DataFrame:
+    """Return ``caption_id`` and ``wrong`` of an audit, or of the marks that its page exports as CSV."""
+    if path.suffix != ".csv":
+        return read_audit(path)
+    remedy = "export the marks of an audit's page"
+    with reading(path, "marks of captions", remedy):
+        table = pd.read_csv(path, dtype={"caption_id": str, "wrong": float}, keep_default_na=False)
+        if list(table.columns) != ["caption_id", "wrong"]:
+            raise UserError("its columns should be caption_id,wrong", where=path, remedy=remedy)
+        return table
+
+
 def read_audit(path: Path) -> pd.DataFrame:
     remedy = "give audit.parquet of vitcapr pairs audit"
     with reading(path, "an audit of captions", remedy):

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from pydantic import TypeAdapter
 
 from vitcapr.errors import printable
-from vitcapr.files import write_json, write_text
+from vitcapr.files import write_json
 from vitcapr.formats.records import read_record
 
 NOTHING = "-"
@@ -170,31 +170,6 @@ def to_page(tables: Sequence[Table], title: str = "", words: str = "") -> str:
     head = [f"## {_markdown_escape(title)}\n"] if title else []
     head += [f"{_markdown_escape(words)}\n"] if words else []
     return "\n".join([*head, *map(to_markdown, tables)])
-
-
-_HTML = """<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Tables</title>
-<style>
-:root {{ color-scheme: light dark; font: 15px/1.45 system-ui, sans-serif; }}
-body {{ margin: 1rem; overflow-wrap: anywhere; }}
-table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; overflow-wrap: normal; }}
-th, td {{ border-bottom: 1px solid #8888; padding: .2rem .7rem .2rem 0; }}
-th {{ text-align: left; }}
-</style>
-{}</html>
-"""
-
-
-def write_page(files: Sequence[Path], markdown: str) -> None:
-    """Write a page of tables to every file: as it is, or in HTML where the suffix says so."""
-    from markdown_it import MarkdownIt
-
-    for file in files:
-        html = _HTML.format(MarkdownIt("js-default").render(markdown)) if file.suffix == ".html" else markdown
-        write_text(file, html)
 
 
 def _markdown_line(cells: Iterable[str]) -> str:

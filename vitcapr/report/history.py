@@ -17,7 +17,6 @@ from vitcapr.formats.tables import NOTHING, Cell, Table, row
 from vitcapr.metrics.base import ORACLE
 from vitcapr.metrics.comparison import Scored, compare_systems, read_scored
 from vitcapr.metrics.labels import COLUMNS
-from vitcapr.pipeline.fingerprint import differences
 from vitcapr.pipeline.records import Run
 from vitcapr.pipeline.result_cache import open_result_cache
 from vitcapr.progress import format_seconds
@@ -101,9 +100,9 @@ def record_run(
         All runs, the oldest first.
     """
     entries = read_history(folder)
-    part = summary[~summary["protocol"].str.startswith(ORACLE)]
-    systems = part["model"].where(part["decoding"] == "", part["model"] + ", " + part["decoding"])
-    rows = part[["split", "metric", "value", "low", "high"]].assign(system=systems)
+    systems = summary["model"].where(summary["decoding"] == "", summary["model"] + ", " + summary["decoding"])
+    oracles = systems[summary["protocol"].str.startswith(ORACLE)]  # Only some scores of an oracle are marked.
+    rows = summary[["split", "metric", "value", "low", "high"]].assign(system=systems)[~systems.isin(oracles)]
     scores = json.loads(rows.to_json(orient="records", double_precision=15))
     last, data = entries[-1] if entries else None, sha256_file(manifest)
     if last is not None and (last.scores, last.settings, last.data) == (scores, settings, data):
@@ -115,7 +114,7 @@ def record_run(
         for job in jobs
         if job.stage == "score" and job.result_cache and job.values["split"] == split
     }
-    scored = {system: key for system, key in scored.items() if system in set(systems)}
+    scored = {system: key for system, key in scored.items() if system in set(rows["system"])}
     entry = Entry(
         time=datetime.now(UTC).isoformat(timespec="seconds"),
         code=code,
@@ -134,11 +133,23 @@ def record_run(
 
 
 def _changes(last: Entry, settings: Mapping[str, Any], data: str, code: str) -> Iterator[str]:
-    yield from (f"{key} {old} → {new}" for key, old, new in differences(last.settings, dict(settings)))
+    before, now = (dict(_leaves(each)) for each in (last.settings, settings))
+    for key in sorted(before.keys() | now.keys()):
+        if before.get(key) != now.get(key):
+            yield f"{key} {before.get(key, 'not there')} → {now.get(key, 'not there')}"
     if last.data != data:
         yield "other data"
     if last.code != code:
         yield f"{last.code} → {code}"
+
+
+def _leaves(values: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    """Yield every (dotted key, value as JSON) of nested settings."""
+    if isinstance(values, Mapping) and values:
+        for name, value in values.items():
+            yield from _leaves(value, f"{key}.{name}" if key else name)
+    else:
+        yield key, json.dumps(values, ensure_ascii=False)
 
 
 def _paired(

@@ -29,7 +29,8 @@ def ablate(
     """Compare Recall@K of models with that of a whole model, with paired intervals."""
     from vitcapr.files import write_text
     from vitcapr.formats.containers import frame_to_csv
-    from vitcapr.formats.tables import to_page, write_page
+    from vitcapr.formats.page import write_page
+    from vitcapr.formats.tables import to_page
     from vitcapr.metrics.comparison import ablation_numbers
     from vitcapr.report.score_tables import ablation_tables
 

@@ -25,8 +25,8 @@ def compare(
     With the checked claims of both, claims are compared like scores.
     """
     from vitcapr.formats.claims import read_claims
+    from vitcapr.formats.page import write_page
     from vitcapr.formats.scores import write_comparison
-    from vitcapr.formats.tables import write_page
     from vitcapr.metrics.comparison import compare_systems, read_scored, with_claims
     from vitcapr.report.score_tables import comparison_page, comparison_rows
 

@@ -19,8 +19,9 @@ def differences(
 
     Each retrieval model is compared with the first that ranks the same captions.
     """
+    from vitcapr.formats.page import write_page
     from vitcapr.formats.scores import read_comparison, write_differences
-    from vitcapr.formats.tables import to_page, write_page
+    from vitcapr.formats.tables import to_page
     from vitcapr.metrics.bootstrap import NOT_SHOWN
     from vitcapr.metrics.comparison import paired_differences
     from vitcapr.report.score_tables import difference_table

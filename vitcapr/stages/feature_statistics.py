@@ -19,7 +19,8 @@ def feature_statistics(
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
     from vitcapr.files import write_json
-    from vitcapr.formats.tables import to_page, write_page
+    from vitcapr.formats.page import write_page
+    from vitcapr.formats.tables import to_page
     from vitcapr.store.reader import open_features
     from vitcapr.store.statistics import statistics as statistics_of
     from vitcapr.store.statistics import statistics_tables

@@ -85,13 +85,14 @@ def first_page(
     It is one file of at most about 2 MB that needs no network and no other file. The cost is that of the jobs behind
     the page, from the run records beside it.
     """
-    from vitcapr.files import write_text
+    from vitcapr.files import write_bytes, write_text
     from vitcapr.formats.claims import read_claims
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.scores import read_differences, read_summary
     from vitcapr.formats.tables import read_page_section
     from vitcapr.report import first_page_examples as examples
     from vitcapr.report.answers import answers, since_the_last_run
+    from vitcapr.report.experiments import PICTURE, write_experiments
     from vitcapr.report.figures.examples import Choice, open_images
     from vitcapr.report.first_page import (
         Noted,
@@ -118,13 +119,11 @@ def first_page(
     checked = {name.replace("/", ", "): read_claims(path) for name, path in (claims or {}).items()}
     compared = read_differences(differences) if differences else None
     with open_images(data) as read:
-        pictured = {
-            "looked": examples.looked(data, split, captions, attention, read),
-            "captioned": examples.captioned(
-                data, split, settings.language, captions, bases, choice, read, attention, checked
-            ),
-            "retrieved": examples.retrieved(data, split, scores, embeddings, ranks or {}, read),
-        }
+        looked = examples.looked(data, split, captions, attention, read)
+        captioned = examples.captioned(
+            data, split, settings.language, captions, bases, choice, read, attention, checked
+        )
+        retrieved = examples.retrieved(data, split, scores, embeddings, ranks or {}, read)
     jobs = jobs_behind(page, [summary, manifest, *captions.values(), *embeddings.values()])
     resampled, configuration = settings.resampling, settings.configuration
     runs = (
@@ -152,7 +151,13 @@ def first_page(
         has_oracle=settings.has_oracle,
         split=split,
         of_extensions=extensions,
-        **pictured,
+        looked=looked,
+        captioned=captioned,
+        retrieved=retrieved,
     )
     write_text(page, text)
+    if runs:
+        if looked:
+            write_bytes(page.with_name(PICTURE), looked["picture"].content)
+        write_experiments(page.parent.parent, split)
     report.line(str(page))

@@ -28,8 +28,9 @@ def spread(
     """Compute mean and spread of the scores over seeds, and paired differences of models and decodings."""
     from vitcapr.files import write_text
     from vitcapr.formats.containers import frame_to_csv
+    from vitcapr.formats.page import write_page
     from vitcapr.formats.scores import read_summary
-    from vitcapr.formats.tables import to_page, write_page
+    from vitcapr.formats.tables import to_page
     from vitcapr.metrics import spread as seed_spread
     from vitcapr.report.score_tables import spread_tables
 

@@ -14,8 +14,8 @@ def summary(
     metrics: list[In[kinds.MetricsFile]] | None = None,
 ) -> None:
     """Collect the scores of an experiment, also in the summary.csv of all experiments in the folder above."""
+    from vitcapr.formats.page import write_page
     from vitcapr.formats.scores import collect, read_metrics, tidy, write_summary
-    from vitcapr.formats.tables import write_page
     from vitcapr.report.score_tables import scores_page
 
     found = [read_metrics(path) for path in metrics or []]

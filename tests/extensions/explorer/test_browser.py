@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.browser import requested, size, until
@@ -199,6 +200,24 @@ def test_sort_by_a_score_and_by_the_difference_of_two_systems(page: Page) -> Non
     page.shows("i4", "i3", "i0", "i1", IDS[5], "i2")
     page.open(f"#{page.driver.current_url.partition('#')[2]}")
     page.shows("i4", "i3", "i0", "i1", IDS[5], "i2")
+
+
+def test_scores_of_what_the_filters_leave(page: Page) -> None:
+    page.one("#subset summary").click()
+    rows = {row.find_element("css selector", "th").text: row for row in page.all("#subset tbody tr")}
+    cells = {name: [cell.text for cell in row.find_elements("css selector", "td")] for name, row in rows.items()}
+    # CIDEr of beam is 100, 200, 300, 50, 25, 400, of greedy 50 to 300: six images have no interval.
+    assert {"179.17", "175.00\ndifference -4.17"} <= set(cells["CIDEr"])
+    page.open("#where=captions&words=fish")
+    page.one("#subset summary").click()
+    assert page.one("#subset summary").text == "Scores of these 1 images"
+    assert page.one("#subset tbody td").text == "300.00"
+    values = [1.0, 2, 4, 8, 3, 5, 7, 2, 9, 4, 6, 1]
+    found = page.run("return explorer.subset.mean(arguments[0])", values)
+    error = 1.96 * np.std(values, ddof=1) / np.sqrt(12)
+    assert [found[key] for key in ("mean", "low", "high")] == pytest.approx(
+        [np.mean(values), np.mean(values) - error, np.mean(values) + error]
+    )
 
 
 def test_export_what_the_filters_leave(page: Page, tmp_path: Path) -> None:

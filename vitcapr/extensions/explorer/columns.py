@@ -12,6 +12,7 @@ from vitcapr.extensions.explorer.results import Numbers, Space, System
 from vitcapr.extensions.explorer.spaces import Written
 from vitcapr.formats.captions import DecodedCaption
 from vitcapr.metrics.labels import COLUMNS, GROUPS, ScoreColumn
+from vitcapr.metrics.scoring import caption_metrics
 
 Floats = NDArray[np.float64]
 _FINER = 1
@@ -27,6 +28,7 @@ class Column:
         group: the system, the retrieval model or the audit.
         better: ``high``, ``low``, or empty where neither is better.
         places: decimals.
+        mean: ``value`` where a score is the mean of these numbers, ``rank`` where it is the share of rank 1.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Column:
     better: str
     values: Floats
     places: int
+    mean: str = ""
 
 
 def system_columns(name: str, system: System, base: System | None, numbers: Mapping[str, int]) -> Iterator[Column]:
@@ -46,14 +49,16 @@ def system_columns(name: str, system: System, base: System | None, numbers: Mapp
     def per_caption(value: Callable[[str, DecodedCaption], float]) -> Floats:
         return _spread(numbers, {image: value(image, one) for image, one in system.captions.items()})
 
-    def column(key: str, label: str, better: str, values: Floats, places: int = 0) -> Column:
-        return Column(f"{name}:{key}", label, name, better, values, places)
+    def column(key: str, label: str, better: str, values: Floats, places: int = 0, mean: str = "") -> Column:
+        return Column(f"{name}:{key}", label, name, better, values, places, mean)
 
     per_image = pd.DataFrame() if system.per_image is None else system.per_image.select_dtypes("number")
+    corpus = {score for metric in caption_metrics().values() for score in metric.corpus}
     for key in filter(COLUMNS.__contains__, per_image.columns):
         known, values = COLUMNS[key], _spread(numbers, per_image[key].to_dict())
         better = "high" if known.group is GROUPS["references"] else ""
-        yield column(key, known.label, better, values * known.scale, _places(known, values))
+        mean = "value" if known.group is GROUPS["references"] and key not in corpus else ""
+        yield column(key, known.label, better, values * known.scale, _places(known, values), mean)
     if base:
         before_of = base.captions
         changed = per_caption(lambda image, one: float(image in before_of and one.tokens != before_of[image].tokens))
@@ -63,7 +68,9 @@ def system_columns(name: str, system: System, base: System | None, numbers: Mapp
         for kind in ("", *dict.fromkeys(claim.kind for claims in system.claims.values() for claim in claims)):
             counts = {image: float(len(each) if not kind else each.count(kind)) for image, each in wrong.items()}
             label = f"wrong claims: {'colours' if kind == 'colors' else kind}" if kind else "wrong claims"
-            yield column(f"wrong_{kind or 'claims'}", label, "low", _spread(numbers, counts))
+            yield column(
+                f"wrong_{kind or 'claims'}", label, "low", _spread(numbers, counts), mean="" if kind else "value"
+            )
     per_word = per_caption(lambda _, one: one.candidates[0].log_prob / len(one.candidates[0].token_log_probs))
     yield column("log_prob", "log-probability per word", "high", per_word, 2)
 
@@ -76,7 +83,7 @@ def space_columns(name: str, space: Space, count: int, images: Numbers) -> Itera
     owners = images[embedded.caption_image]
     worst[owners] = 0
     np.maximum.at(worst, owners, ranks.t2i)
-    yield Column(f"{name}:i2t", "rank of the true caption for the image", name, "low", i2t, 0)
+    yield Column(f"{name}:i2t", "rank of the true caption for the image", name, "low", i2t, 0, "rank")
     yield Column(f"{name}:t2i", "rank of the image for its worst caption", name, "low", worst, 0)
 
 

@@ -92,7 +92,7 @@ class Contents:
                 for name, (_, space) in self.spaces.items()
             ],
             "columns": [
-                {key: getattr(each, key) for key in ("name", "label", "group", "better", "places")}
+                {key: getattr(each, key) for key in ("name", "label", "group", "better", "places", "mean")}
                 for each in self.columns
             ],
         }

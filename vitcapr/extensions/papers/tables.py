@@ -22,6 +22,7 @@ from vitcapr.extensions.papers.side_by_side import (
 )
 from vitcapr.files import write_text
 from vitcapr.formats.containers import frame_to_csv
+from vitcapr.formats.page import write_page
 from vitcapr.formats.scores import RankFile
 from vitcapr.formats.tables import (
     NOTHING,
@@ -35,7 +36,6 @@ from vitcapr.formats.tables import (
     to_latex,
     to_markdown,
     to_page,
-    write_page,
 )
 from vitcapr.metrics.bootstrap import Measure, compare
 from vitcapr.metrics.labels import COLUMNS

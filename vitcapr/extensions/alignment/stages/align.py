@@ -37,7 +37,8 @@ def align(
     from vitcapr.batches.pairing import pair_by_manifest
     from vitcapr.extensions.alignment.comparison import compare_alignments, largest_study
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.formats.tables import PageSection, write_page, write_page_section
+    from vitcapr.formats.page import write_page
+    from vitcapr.formats.tables import PageSection, write_page_section
     from vitcapr.retrieval.embedder import open_augmented_views
     from vitcapr.store.reader import open_features
 

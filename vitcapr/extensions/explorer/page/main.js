@@ -27,6 +27,8 @@ const render = async () => {
     else link.removeAttribute("aria-current");
   }
   explorer.filters.update();
+  find("subset").hidden = view !== "images" && view !== "map";
+  if (!find("subset").hidden) explorer.subset.show();
   if (view === "image") {
     if (explorer.image.show(number)) {
       window.scrollTo(0, 0);

@@ -25,6 +25,7 @@ explorer.map.show = async () => {
       role: "application",
       "aria-label": `Map of ${content.images.length} images; arrows move among them, Enter opens one`,
     });
+    map.over = make("canvas", { class: "over", "aria-hidden": "true" });
     map.tip = make("div", { class: "tip", "aria-live": "polite", hidden: true });
     map.legend = make("p", { class: "legend" });
     map.count = make("p", { role: "status", class: "count" });
@@ -47,12 +48,12 @@ explorer.map.show = async () => {
         map.count,
       ),
       map.legend,
-      make("div", { class: "sheet" }, map.canvas, map.tip),
+      make("div", { class: "sheet" }, map.canvas, map.over, map.tip),
       map.strip,
       make(
         "p",
         { class: "note" },
-        "t-SNE of the image embeddings: near points are near in the space, far distances mean nothing. ",
+        `t-SNE of the image embeddings of ${space.name}: near points are near in the space, far distances mean nothing. `,
         "Each colour has the same number of images, if their values differ. Images that the filters leave out are pale. ",
         "Shift and drag, or “lasso” and drag: only the enclosed images stay.",
       ),
@@ -125,12 +126,24 @@ const drawMap = () => {
     if (!map.line) brush.closePath();
     brush.stroke();
   }
-  if (map.at !== null) {
-    brush.beginPath();
-    brush.arc(...toScreen(content.places[map.at]), size + 4, 0, 2 * Math.PI);
-    brush.stroke();
-  }
+  drawPoint();
   map.legend.replaceChildren(...(column ? legend(column, cuts, scale) : []));
+};
+
+/** Mark the image that is pointed at, on a canvas of its own: the points are not drawn again. */
+const drawPoint = () => {
+  const { map } = explorer;
+  const dense = window.devicePixelRatio || 1;
+  [map.over.width, map.over.height] = [map.canvas.clientWidth * dense, map.canvas.clientHeight * dense];
+  for (const link of map.strip.children) link.classList.toggle("pointed", map.at !== null && link.place === map.at);
+  if (map.at === null) return;
+  const brush = map.over.getContext("2d");
+  brush.scale(dense, dense);
+  brush.strokeStyle = getComputedStyle(document.documentElement).getPropertyValue("--text");
+  brush.lineWidth = 2;
+  brush.beginPath();
+  brush.arc(...toScreen(map.content.places[map.at]), 8, 0, 2 * Math.PI);
+  brush.stroke();
 };
 
 /** The values that cut the images into as many equal parts as there are colours; equal values have one colour. */
@@ -172,9 +185,18 @@ const report = () => {
   const how = state.lasso ? "enclosed" : "left by the filters";
   map.count.textContent = `${shown(here.length)} of ${shown(map.content.images.length)} images${few ? ` ${how}` : ""}`;
   map.strip.replaceChildren(
-    ...(few ? here.slice(0, STRIP) : []).map((image) => make("li", {}, explorer.openingPicture(image))),
+    ...(few ? here.slice(0, STRIP) : []).map(pictureOfPoint),
     few && here.length ? make("li", {}, make("a", { href: explorer.address({ view: "images" }) }, "all as a list")) : "",
   );
+};
+
+/** A picture below the map; pointed at or focused, it marks its point. */
+const pictureOfPoint = (image) => {
+  const point = explorer.map.content.images.indexOf(image);
+  const [on, off] = [() => pointAt(point), () => pointAt(null)];
+  const item = explorer.make("li", { pointerenter: on, pointerleave: off, focusin: on, focusout: off }, explorer.openingPicture(image));
+  item.place = point;
+  return item;
 };
 
 /** The id of the image that is pointed at. */
@@ -188,7 +210,7 @@ const pointAt = (place) => {
   const { make, map, data } = explorer;
   if (map.at === place) return;
   map.at = place;
-  drawMap();
+  drawPoint();
   map.tip.hidden = place === null;
   if (place === null) return;
   const number = map.content.images[place];

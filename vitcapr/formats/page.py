@@ -1,0 +1,72 @@
+"""Pages in the one style: tables for people, audits, and the list of experiments."""
+
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+
+from vitcapr.files import write_text
+
+STYLE = Path(__file__).with_suffix(".css")
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>
+{style}</style>
+</head>
+<body>
+{home}<main>
+<h1>{title}</h1>
+{body}
+</main>
+</body>
+</html>
+"""
+
+
+def html_page(title: str, body: str, home: str = "") -> str:
+    """Return a page.
+
+    Args:
+        title: plain text, which becomes the heading too.
+        body: HTML.
+        home: address of the experiment's first page; empty without one.
+    """
+    back = f'<nav class="home" aria-label="Experiment"><a href="{escape(home)}">First page</a></nav>\n' if home else ""
+    return _PAGE.format(title=escape(title), style=STYLE.read_text(encoding="utf-8"), home=back, body=body)
+
+
+def way_home(file: Path) -> str:
+    """Return the address of the first page of the experiment that a file belongs to; empty outside of experiments.
+
+    >>> way_home(Path("results/demo/tables/scores.html"))
+    '../index.html'
+    """
+    depth = next((n for n, folder in enumerate(file.parents) if folder.parent.name == "results"), None)
+    return "" if depth is None else f"{'../' * depth}index.html"
+
+
+def write_page(files: Sequence[Path], markdown: str) -> None:
+    """Write a page of tables to every file: as it is, or in HTML where the suffix says so.
+
+    The first heading is the title of the HTML.
+    """
+    from markdown_it import MarkdownIt
+
+    for file in files:
+        content = markdown
+        if file.suffix == ".html":
+            heading, _, rest = markdown.partition("\n") if markdown.startswith("#") else ("", "", markdown)
+            title = heading.lstrip("# ") or file.stem.replace("_", " ").capitalize()
+            tables = _tables(MarkdownIt("js-default").render(rest))
+            content = html_page(title.replace("\\<", "<"), tables, way_home(file))
+        write_text(file, content)
+
+
+def _tables(html: str) -> str:
+    """Make wide tables scroll in a region of their own, and columns without an alignment begin at the left."""
+    html = html.replace("<td>", '<td class="l">').replace("<th>", '<th class="l">')
+    html = html.replace("<table>", '<div class="wide" role="region" tabindex="0" aria-label="Table"><table>')
+    return html.replace("</table>", "</table></div>").replace("<h3>", "<h2>").replace("</h3>", "</h2>")
