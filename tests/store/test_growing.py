@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from tests.checkpoints import flip_bit, make_dataset
 from tests.commands.stores import write_store
@@ -15,6 +16,7 @@ from vitcapr.commands.accept import compare_rows
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.formats.store_manifest import read_sealed
+from vitcapr.store import fill
 from vitcapr.store.check import sealed_files
 from vitcapr.store.reader import open_features
 
@@ -39,6 +41,12 @@ def to_do(experiment: Any) -> str:
 
 def sound(store: Any) -> bool:
     return not any(file.problem() for file in sealed_files(read_sealed(store.manifest_path), store.path).values())
+
+
+def test_rows_are_placed_by_runs() -> None:
+    chunk = torch.zeros(6, 2)
+    fill._place(torch.tensor([[1.0, 1], [2, 2], [3, 3]]), chunk, np.array([1, 2, 5]))
+    assert chunk[:, 0].tolist() == [0, 1, 2, 0, 0, 3]
 
 
 def test_only_new_pictures_are_computed(experiment: Any) -> None:
