@@ -69,6 +69,18 @@ def test_a_version_has_no_build_label(monkeypatch: pytest.MonkeyPatch) -> None:
     assert release.__wrapped__("no_such_library") == NOT_INSTALLED
 
 
+def test_a_module_beside_the_snakefile_counts_by_its_code_wherever_it_lies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    versions = []
+    for folder, code in (("here", "A = 1\n"), ("there", "A = 1\n"), ("other", "A = 2\n")):
+        (tmp_path / folder / "mine").mkdir(parents=True)
+        (tmp_path / folder / "mine/__init__.py").write_text(code)
+        monkeypatch.chdir(tmp_path / folder)
+        versions.append(release.__wrapped__("mine"))
+    assert versions[0] == versions[1] != versions[2]
+
+
 SOURCE = '''
 """A module."""
 

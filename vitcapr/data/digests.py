@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 
 from vitcapr.data.archive import scan
@@ -151,7 +152,19 @@ def _encoded(value: object) -> bytes:
 
 
 def _load(cache: Path) -> dict[str, Remembered]:
-    """Return the content of the cache; empty if the file is missing, damaged or in another format."""
+    """Return the content of the cache; empty if the file is missing, damaged or in another format.
+
+    A process reads it again only if it has changed: that of 100,000 files takes a second.
+    """
+    try:
+        status = cache.stat()
+    except OSError:
+        return {}
+    return dict(_read(cache, status.st_ino, *_times(status)))
+
+
+@lru_cache(maxsize=1)
+def _read(cache: Path, *state: int) -> dict[str, Remembered]:  # noqa: ARG001
     try:
         content = json.loads(cache.read_bytes())
         folders: dict[str, Remembered] = content["folders"] if content["format"] == FORMAT else {}

@@ -138,7 +138,8 @@ def release(library: str) -> str:
         return NOT_INSTALLED
     origin = Path([*(spec.submodule_search_locations or ()), spec.origin or ""][0])
     if not is_installed(origin):
-        return code_hash(digests({str(path): path for path in sorted(origin.rglob("*.py")) or [origin]}))[:16]
+        files = sorted(origin.rglob("*.py")) or [origin]
+        return code_hash(digests({path.relative_to(origin).as_posix(): path for path in files}))[:16]
     distribution = {"PIL": "pillow", "sklearn": "scikit-learn"}.get(library, library)
     try:
         return importlib.metadata.version(distribution).partition("+")[0]
