@@ -127,7 +127,7 @@ def plain_ratio(turns: int, batch_images: int) -> float:
     task = task_of(model, MemoryArray(array), batch_images, smoothing=0.0)
     optimizer = torch.optim.Adam(model.parameters(), fused=True)
     step = next(iter(task.batches(0, 1, 0)))
-    batch = step[1]
+    batch = step[2]
     parts = plain_parts(batch)
 
     def plain(index: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:

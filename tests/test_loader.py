@@ -162,7 +162,7 @@ def test_an_edit_of_what_a_plugin_uses_counts(study: Path) -> None:
     before = job_code(*METRIC_JOB)
     for name in IMPORTS:
         (study / name).write_text((study / name).read_text() + "V = 2\n")
-        hashing.module_code.cache_clear(), hashing.release.cache_clear()
+        hashing._code_of.cache_clear(), hashing.module_code.cache_clear(), hashing.release.cache_clear()
         after = job_code(*METRIC_JOB)
         part = name if name.startswith("plugins/") else name.removesuffix(".py").partition("/")[0]
         assert [key for key, value in after.items() if before[key] != value] == [part]

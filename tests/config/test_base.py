@@ -152,6 +152,9 @@ TRANSPORT = {
         "size_line",
         "image_counts",
         "model_post_init",
+        "image_root",
+        "examples_of",
+        "attended",
     ),
 }
 

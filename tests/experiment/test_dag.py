@@ -110,7 +110,8 @@ sys.meta_path.insert(0, Refuse())
 
 
 SNAKEMAKES = {
-    *("jinja2", "psutil", "pydantic", "snakemake", "snakemake_interface_logger_plugins", "typing_extensions", "yaml"),
+    *("jinja2", "psutil", "pydantic", "pydantic_core", "snakemake"),
+    *("snakemake_interface_logger_plugins", "typing_extensions", "yaml"),
 }
 """The libraries of vitcapr that Snakemake brings."""
 

@@ -240,14 +240,16 @@ def _models(settings: Any, before: Iterable[tuple[str, Any]]) -> frozenset[str]:
     A job is a pair (stage, settings).
     """
     trained = [each for stage, each in before if stage.startswith(("train_", "finetune"))]
-    return frozenset(map(str, [*_named(settings, *MODEL, "objective"), *_named(trained, *MODEL)]))
+    return frozenset(map(str, [*_named(settings, *MODEL), *_named(trained, *MODEL, without="objective")]))
 
 
-def _named(settings: Any, *keys: str) -> Iterator[Any]:
-    """Yield the values of these keys anywhere in plain settings."""
+def _named(settings: Any, *keys: str, without: str = "") -> Iterator[Any]:
+    """Yield the values of these keys anywhere in plain settings, but not below the key ``without``."""
     pairs = settings.items() if isinstance(settings, dict) else ((None, each) for each in settings)
     for name, value in pairs:
+        if name == without:
+            continue
         if isinstance(value, dict | list):
-            yield from _named(value, *keys)
+            yield from _named(value, *keys, without=without)
         elif name in keys:
             yield value
