@@ -68,22 +68,12 @@ use rule cpu_job as pair_claims with:
         **stages.pair_claims(),
 
 
-def features_before_training(job, folder):
-    """Return the features of images or captions that a retriever reads, if it reads features of both."""
-    retriever = experiment.config.retrievers.get(job.retriever)
-    if retriever is None or retriever.text.text_encoder is None:
-        return []
-    if folder == "features":
-        return features.sealed(retriever.backbone)
-    return features.text_features(retriever.text.text_encoder)
-
-
 use rule cpu_job as draw_pca with:
     input:
         embeddings=paths.fill(paths.EMBEDDINGS, embedded="{retriever}"),
         manifest=paths.MANIFEST,
-        image_features=lambda job: features_before_training(job, "features"),
-        text_features=lambda job: features_before_training(job, "text_features"),
+        image_features=lambda job: features.before_training(job.retriever)[0],
+        text_features=lambda job: features.before_training(job.retriever)[1],
     output:
         pictures=report(
             figures.in_formats(experiment, papers.PCA),
