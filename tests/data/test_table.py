@@ -310,7 +310,7 @@ def test_everything_that_is_left_out_is_listed(
         "t.csv row 10": "more cells than columns: a caption with the separator needs quotation marks",
     }
     result = capsys.readouterr().err.splitlines()[-1]
-    assert result.startswith("result: 3 images (1 train, 1 validation, 1 test); 11 items left out (2 x path outside")
+    assert result.startswith("result: 3 images (1 train, 1 validation, 1 test); left out: 11 (2 x path outside")
     assert result.endswith("rejected.csv")
 
 

@@ -319,7 +319,7 @@ def collect(
         decoders=checked.decoders,
     )
     number = len(checked.rejected)
-    without = f"; {number:,} items left out ({left_out}), listed in {directory / FILE}" if number else ""
+    without = f"; left out: {number:,} ({left_out}), listed in {directory / FILE}" if number else ""
     reporter.result(f"{len(images):,} images ({listed}){without}")
     return manifest
 
@@ -332,7 +332,7 @@ def listed_sizes(listing: Listing, root: Path, checks: Checks, limit: int | None
     rejected = list(listing.rejected)
     _, rows, reason = _choose(listing, checks, root, limit, rejected)
     reasons = [*(each for _, each in rejected), *reason[reason != ""]]
-    line = f"{len(reasons):,} items will be left out, before any picture is opened: {count_reasons(reasons)}"
+    line = f"left out before any picture is opened: {len(reasons):,} ({count_reasons(reasons)})"
     allowed = f"at most {100 * checks.max_rejected:g} % may be missing or damaged (data.max_rejected)"
     return Counter(listing.images["split"].iloc[rows]), f"{line}; {allowed}" if reasons else ""
 

@@ -90,7 +90,7 @@ def data_line(data: Manifest, language: str) -> str:
 def left_out_line(data: Path) -> str:
     """Describe what the data set of this folder leaves out; empty if it leaves out nothing."""
     reasons = pd.read_csv(data / FILE, keep_default_na=False)["reason"].tolist()
-    return f"{len(reasons):,} items ({count_reasons(reasons)}): data/{FILE}" if reasons else ""
+    return f"{len(reasons):,} ({count_reasons(reasons)}): data/{FILE}" if reasons else ""
 
 
 def to_html(*, title: str, facts: Sequence[tuple[str, str]], folder: str, again: str, **sections: Any) -> str:
