@@ -34,7 +34,7 @@ CONFIG: dict[str, Any] = {
         "a": {"backbone": "vit", "embedding_dim": 8, "hidden_dim": 16, "attention_dim": 16}
         | {"training": {"phases": ONE_PHASE, "ema_decay": 0.0, "precision": "float32"}}
     },
-    "decodings": {"beam": {"beam_size": 3, "n_best": 2}},
+    "decodings": {"greedy": {"max_length": 6}, "beam": {"beam_size": 3, "n_best": 2, "max_length": 6}},
     "retrievers": {
         "r": {"backbone": "vit", "embedding_dim": 8, "image": {"pool": "cls"}, "text": {"kind": "bag"}}
         | {"training": {"phases": {**ONE_PHASE, "epochs": 1}}}
@@ -65,9 +65,7 @@ def write_store(data: Manifest, folder: Path) -> None:
     recipe = {"backbone": "trained", "revision": None, "weights_sha256": sha256_bytes(b"vit"), "code": "made"}
     recipe |= {"images_sha256": data.image_contents}
     own = {"fingerprint": fingerprint_of({**recipe, "chunk": chunk, "format": FORMAT}), "grid": [2, 2]}
-    layouts = {
-        name: ArrayLayout.for_rows("image", array.shape, chunk, "float16") for name, array in arrays.items()
-    }
+    layouts = {name: ArrayLayout.for_rows("image", array.shape, chunk, "float16") for name, array in arrays.items()}
     writer = StoreWriter(folder / own["fingerprint"][:16], layouts)
     writer.begin({**recipe, **own, "terms": {}})
     for index in writer.chunks:

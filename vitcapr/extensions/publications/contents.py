@@ -1,36 +1,34 @@
 """``publication.json``: the files of a publication with their digests, its jobs, terms and parts that are left out.
 
 The folder ``experiment/`` of a publication is that of the results, without photographs and with the rows of the scored
-splits only: captions of other splits are blank in ``data/captions.parquet``, and a store is the array
+splits only: captions of other splits are blank in ``data/captions.parquet``, and of a store there is the array
 ``features/NAME/rows/ARRAY.npy`` of the rows of these splits beside its sealed manifest.
 """
 
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
 from vitcapr.files import read_json
 from vitcapr.store.listed_files import FileList, FileName, Part
 
-INDEX, CRATE, PAGE = "publication.json", "ro-crate-metadata.json", "README.md"
-FORMAT: Final = "vitcapr-publication-1"
-EXPERIMENT, CONFIGURATION, ROWS = "experiment", "experiment.yaml", "rows"
-DATA = "data/manifest.json"
+INDEX, CRATE, PAGE, CONFIGURATION = "publication.json", "ro-crate-metadata.json", "README.md", "experiment.yaml"
+EXPERIMENT, DATA, SUMMARY, ROWS = "experiment", "data/manifest.json", "summary.csv", "rows"
+STORES = ("features/", "text_features/")
 REPLAYED = frozenset(
-    ("decode", "embed", "paraphrases", "rerank", "rerank_oracle", "score", "score_retrieval", "score_languages")
-    + ("score_pools", "check_claims", "compare", "differences", "spread", "summary")
+    {"decode", "embed", "paraphrases", "rerank", "rerank_oracle", "score", "score_retrieval", "score_languages"}
+    | {"score_pools", "check_claims", "compare", "differences", "spread", "summary"}
 )
 """The stages that ``verify`` runs again. All others are taken on trust from their records."""
 PARTS = {
-    "models": ("captioners/", "retrievers/", "finetuned_dual_encoders/"),
-    "features": ("features/", "text_features/"),
+    "models": ("captioners/", "retrievers/"),
+    "features": STORES,
     "references": ("data/captions.parquet", "data/objects.parquet", "text/paraphrases/"),
     "captions": ("captions/",),
     "embeddings": ("embeddings/",),
 }
 """Parts that can be left out, and the beginnings of the places of their files."""
-PartName = Literal["models", "features", "references", "captions", "embeddings"]
 TRAINING_SCORES = frozenset({"novel_share"})
 """Scores that read the training captions, which are not published."""
 LOG = "published.json"
@@ -52,12 +50,9 @@ class Publication(FileList):
     experiment: Annotated[str, StringConstraints(pattern=rf"^{Part}$", max_length=100)]
     program: str
     splits: list[Literal["train", "validation", "test"]]
-    left_out: list[PartName]
+    left_out: list[Literal["models", "features", "references", "captions", "embeddings"]]
     terms: dict[str, dict[str, str | None]]
     jobs: list[PublishedJob]
-
-    def has(self, place: str) -> bool:
-        return f"{EXPERIMENT}/{place}" in self.files
 
 
 def part_of(place: str) -> str | None:
@@ -67,5 +62,4 @@ def part_of(place: str) -> str | None:
 
 def read_log(results: Path) -> list[dict[str, str]]:
     """Return the publications of results: ``place``, ``time``, ``digest`` and the digest of the ``summary``."""
-    path = results / LOG
-    return list(read_json(path)) if path.is_file() else []
+    return list(read_json(results / LOG)) if (results / LOG).is_file() else []

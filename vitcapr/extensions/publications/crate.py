@@ -11,7 +11,6 @@ from vitcapr.pipeline.records import Run
 from vitcapr.progress import Reporter
 
 _PROFILE = "https://w3id.org/ro/wfrun/process/0.5"
-_PROGRAM = "#vitcapr"
 
 
 def crate_metadata(listed: Publication, runs: Sequence[Run], report: Reporter) -> dict[str, Any] | None:
@@ -26,27 +25,24 @@ def crate_metadata(listed: Publication, runs: Sequence[Run], report: Reporter) -
         report.line("no ro-crate-metadata.json: pip install 'vitcapr[ro-crate]'")
         return None
     crate = ROCrate()
-    crate.name = f"Results of the experiment {listed.experiment}"
+
+    def entity(identifier: str, kind: str, **properties: str) -> Any:
+        return crate.add(ContextEntity(crate, identifier, {"@type": kind, **properties}))
+
+    crate.name, crate.datePublished = f"Results of {listed.experiment}", max(run.time for run in runs)
     crate.description = "Scores of image captioning and retrieval, with what recomputes them: vitcapr verify."
-    crate.datePublished = max((run.time for run in runs), default="1970-01-01")
-    crate.license = "; ".join(sorted(f"{name}: {each['licence'] or 'not stated'}" for name, each in listed.terms.items()))
-    crate.root_dataset["conformsTo"] = crate.add(
-        ContextEntity(crate, _PROFILE, {"@type": "CreativeWork", "name": "Process Run Crate", "version": "0.5"})
-    )
+    crate.license = "; ".join(f"{name}: {one['licence'] or 'not stated'}" for name, one in listed.terms.items())
+    crate.root_dataset["conformsTo"] = entity(_PROFILE, "CreativeWork", name="Process Run Crate", version="0.5")
+    program = entity("#vitcapr", "SoftwareApplication", name="vitcapr", softwareVersion=listed.program.split()[-1])
     files = {
         name: crate.add_file(dest_path=name, properties={"contentSize": str(each.size), "sha256": each.sha256})
         for name, each in sorted(listed.files.items())
     }
-    name, _, version = listed.program.partition(" ")
-    about = {"@type": "SoftwareApplication", "name": name, "softwareVersion": version}
-    program = crate.add(ContextEntity(crate, _PROGRAM, about))
     for run in runs:
-        inputs, outputs = (
-            [files[named] for path in each if (named := f"{EXPERIMENT}/{run.place(path)}") in files]
-            for each in (run.inputs, run.outputs)
-        )
-        action = {"@type": "CreateAction", "name": run.name, "startTime": run.made["started"]}
-        made = crate.add(ContextEntity(crate, f"#{run.name}", action))
-        made["instrument"], made["object"], made["result"] = program, inputs, outputs
-        crate.root_dataset.append_to("mentions", made)
+        action = entity(f"#{run.name}", "CreateAction", name=run.name, startTime=run.made["started"])
+        action["instrument"] = program
+        for key, some in (("object", run.inputs), ("result", run.outputs)):
+            names = (f"{EXPERIMENT}/{run.place(path)}" for path in some)
+            action[key] = [files[name] for name in names if name in files]
+        crate.root_dataset.append_to("mentions", action)
     return dict(crate.metadata.generate())

@@ -10,7 +10,7 @@ import numpy as np
 
 from vitcapr.extensions.publications.contents import TRAINING_SCORES
 from vitcapr.files import read_json, sha256_file
-from vitcapr.formats.captions import DecodedCaption, read_captions
+from vitcapr.formats.captions import Candidate, DecodedCaption, read_captions
 from vitcapr.formats.containers import read_parquet
 from vitcapr.formats.embeddings import read_embeddings
 from vitcapr.pipeline.fingerprint import differences
@@ -18,14 +18,15 @@ from vitcapr.pipeline.fingerprint import differences
 EXACT = 2e-8
 """Difference of two scores of the same captions: they are written with eight decimals."""
 LIKELIHOOD, TIE = 0.02, 0.05
-"""Largest difference of a log-probability of a word, and of the scores of two captions, that floating point makes."""
+"""Largest difference of the log-probability of a word, and of the scores of two captions, by floating point."""
 VECTOR = 1e-3
-"""Largest difference of a number of a unit vector that floating point makes."""
+"""Largest difference of a number of a unit vector by floating point."""
 _SHOWN = 3
 _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
 
 Likelihoods = Callable[[Mapping[str, Sequence[str]]], Mapping[str, Sequence[float]]]
 """From the words of a caption of each image to the log-probabilities of the words and of the end."""
+Captions = Mapping[str, DecodedCaption]
 
 
 class Difference(NamedTuple):
@@ -46,89 +47,70 @@ def compare_files(published: Path, again: Path, likelihoods: Likelihoods | None 
     """Return the differences of two files of one kind; none if they agree.
 
     Args:
-        likelihoods: of the model that wrote captions; None for captions that a model only reordered.
+        likelihoods: of the model that wrote captions; None for captions that were only reordered.
     """
     if sha256_file(published) == sha256_file(again):
         return []
     if published.name == "captions.json":
         return list(_captions(read_captions(published), read_captions(again), likelihoods))
-    if published.name == "embeddings.npz":
-        return list(_embeddings(published, again))
-    if published.suffix == ".parquet":
-        return list(_tables(published, again))
-    if published.suffix == ".npz":
-        return list(_arrays(published, again))
-    if published.suffix == ".json":
-        return list(_records(read_json(published), read_json(again)))
-    return list(_lines(published, again)) if published.suffix != ".gz" else [Difference("another content")]
+    compare: Callable[[Path, Path], Iterator[Difference]] = _KINDS.get(published.suffix, _lines)
+    return list((_embeddings if published.name == "embeddings.npz" else compare)(published, again))
 
 
-def _some(what: str, items: Sequence[str]) -> str:
+def _some(what: str, items: Sequence[Any]) -> str:
     more = f", and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
-    return f"{what}: {'; '.join(items[:_SHOWN])}{more}"
+    return f"{what}: {'; '.join(map(str, items[:_SHOWN]))}{more}"
 
 
-def _captions(
-    published: Mapping[str, DecodedCaption], again: Mapping[str, DecodedCaption], likelihoods: Likelihoods | None
-) -> Iterator[Difference]:
+def _captions(published: Captions, again: Captions, likelihoods: Likelihoods | None) -> Iterator[Difference]:
     if odd := sorted(published.keys() ^ again.keys()):
         yield Difference(_some("captions of other images", odd))
         return
     changed = [image for image in again if published[image].caption != again[image].caption]
-    words = {image: published[image].candidates[0].tokens for image in changed}
-    own = likelihoods(words) if likelihoods and words else {}
-    floating, forged = [], []
+    own = likelihoods({image: published[image].candidates[0].tokens for image in changed}) if likelihoods else {}
+    floating, forged = list[str](), list[str]()
     for image in changed:
         known, new = published[image].candidates[0], again[image].candidates
-        same = next((one for one in new if one.caption == known.caption), None)
-        scores = own.get(image) or (same.token_log_probs if same else ())
-        is_own = len(scores) == len(known.token_log_probs) and bool(
-            np.allclose(scores, known.token_log_probs, rtol=0, atol=LIKELIHOOD)
-        )
-        is_tie = abs(known.score - new[0].score) <= TIE or _tie_at_first(known.tokens, new[0].tokens, scores, new[0])
-        text = f"image '{image}' published '{published[image].caption}', computed again '{again[image].caption}'"
-        (floating if is_own and is_tie else forged).append(text)
+        same = next((one.token_log_probs for one in new if one.caption == known.caption), ())
+        text = f"image '{image}' published '{known.caption}', computed again '{new[0].caption}'"
+        (floating if _is_tie(known, new[0], own.get(image) or same) else forged).append(text)
     if floating:
         what = f"{len(floating)} of {len(again)} captions changed, each as likely as the published one"
         yield Difference(_some(what, floating), floating=True)
     if forged:
-        pairs = [
-            f"'{one}' and '{other}'"
-            for place, one in enumerate(changed)
-            for other in changed[place + 1 :]
-            if published[one].caption == again[other].caption and published[other].caption == again[one].caption
-        ]
-        hint = [_some("as if the features were exchanged", pairs)] if pairs else []
-        yield Difference("; ".join([_some(f"{len(forged)} captions are not the model's", forged), *hint]))
+        yield Difference(_some(f"{len(forged)} captions are not the model's", forged))
+        words = {image: (published[image].caption, again[image].caption) for image in changed}
+        pairs = [(a, b) for a in words for b in words if a < b and words[a] == words[b][::-1]]
+        if pairs:
+            yield Difference(_some("as if the features of two images were exchanged", pairs))
     yield from _stated_likelihoods(published, again)
 
 
-def _tie_at_first(known: Sequence[str], new: Sequence[str], scores: Sequence[float], best: Any) -> bool:
-    """Return whether the first word that differs is as likely as the one in its place."""
-    at = next((place for place, pair in enumerate(zip(known, new, strict=False)) if pair[0] != pair[1]), None)
-    at = min(len(known), len(new)) if at is None else at
-    return at < len(scores) and abs(scores[at] - best.token_log_probs[at]) <= TIE
+def _is_tie(known: Candidate, new: Candidate, own: Sequence[float]) -> bool:
+    """Return whether the model could as well have written the published caption.
+
+    Its words have the stated log-probabilities, and its score, or the first word that differs, is as likely.
+
+    Args:
+        own: the log-probabilities of the published caption by the published model.
+    """
+    if len(own) != len(known.token_log_probs) or not np.allclose(own, known.token_log_probs, rtol=0, atol=LIKELIHOOD):
+        return False
+    first = next((n for n, pair in enumerate(zip(known.tokens, new.tokens, strict=False)) if pair[0] != pair[1]), None)
+    first = min(len(known.tokens), len(new.tokens)) if first is None else first
+    return min(abs(known.score - new.score), abs(own[first] - new.token_log_probs[first])) <= TIE
 
 
-def _stated_likelihoods(
-    published: Mapping[str, DecodedCaption], again: Mapping[str, DecodedCaption]
-) -> Iterator[Difference]:
-    """Yield candidates whose stated log-probabilities are not those of the same words computed again."""
-    wrong, largest, lost = [], 0.0, []
+def _stated_likelihoods(published: Captions, again: Captions) -> Iterator[Difference]:
+    """Yield candidates whose stated numbers are not those of the same words computed again."""
+    wrong, largest = list[str](), 0.0
     for image, entry in again.items():
-        new = {one.caption: one for one in entry.candidates}
-        stated = published[image].candidates
-        if entry.caption == published[image].caption and (entry.oracle, len(new)) != (
-            published[image].oracle,
-            len({one.caption for one in stated}),
-        ):
-            lost.append(image)
-        for one in stated:
-            if one.caption not in new:
-                continue
-            pair = (np.array([*one.token_log_probs, one.log_prob, one.score]) for one in (one, new[one.caption]))
-            first, second = pair
-            gap = float(abs(first - second).max()) if first.shape == second.shape else np.inf
+        stated, new = published[image], {one.caption: one for one in entry.candidates}
+        if stated.oracle != entry.oracle or len(stated.candidates) != len(entry.candidates):
+            wrong.append(f"image '{image}': {len(stated.candidates)} candidates, again {len(entry.candidates)}")
+        for one in (one for one in stated.candidates if one.caption in new):
+            first, second = ([*each.token_log_probs, each.log_prob, each.score] for each in (one, new[one.caption]))
+            gap = float(np.abs(np.subtract(first, second)).max()) if len(first) == len(second) else np.inf
             largest = max(largest, gap)
             if gap > TIE:
                 wrong.append(f"image '{image}', '{one.caption}': {first[-1]:.4f}, again {second[-1]:.4f}")
@@ -136,78 +118,66 @@ def _stated_likelihoods(
         yield Difference(_some("stated likelihoods are not the model's", wrong))
     elif largest:
         yield Difference(f"likelihoods differ by {largest:.1g} at most", floating=True)
-    if lost:
-        yield Difference(_some("another number of candidates, or another mark of the oracle", lost))
 
 
 def _embeddings(published: Path, again: Path) -> Iterator[Difference]:
     first, second = read_embeddings(published), read_embeddings(again)
     for name, one, other in zip(first._fields, first, second, strict=True):
-        if one.shape != other.shape or (name not in ("images", "captions") and not np.array_equal(one, other)):
+        if one.shape != other.shape or (one.ndim == 1 and not np.array_equal(one, other)):
             yield Difference(f"{name} has the rows of other images or captions")
-            continue
-        gaps = np.abs(one - other).max(axis=-1) if one.ndim == 2 else np.zeros(1)
-        rows = np.flatnonzero(gaps > VECTOR)
-        if len(rows):
-            owner = first.image_row if name == "images" else first.caption_row
-            yield Difference(_some(f"{len(rows)} {name} have other vectors, rows of the data set", [str(owner[row]) for row in rows]))
-        elif gaps.max() > 0:
-            yield Difference(f"{name} differ by {gaps.max():.1g} at most", floating=True)
+        elif one.ndim == 2 and (gaps := np.abs(one - other).max(axis=1)).any():
+            rows = (first.image_row if name == "images" else first.caption_row)[gaps > VECTOR].tolist()
+            wrong = _some(f"{len(rows)} {name} have other vectors, rows of the data set", rows)
+            yield Difference(wrong if rows else f"{name} differ by {gaps.max():.1g} at most", floating=not rows)
 
 
 def _tables(published: Path, again: Path) -> Iterator[Difference]:
     first, second = (read_parquet(path).to_pandas() for path in (published, again))
-    if missing := [name for name in first.columns if name not in second.columns]:
-        yield Difference(f"columns that are not computed: {', '.join(missing)}")
-        return
-    if list(first["image_id"]) != list(second["image_id"]):
+    if first["image_id"].tolist() != second["image_id"].tolist():
         yield Difference(f"scores of other images: {len(first)}, again {len(second)}")
         return
     for name in (name for name in first.columns if name not in TRAINING_SCORES):
-        pairs = zip(first["image_id"], first[name], second[name], strict=True)
-        wrong = [f"image '{image}'" for image, one, other in pairs if not _equal(one, other)]
-        if wrong:
+        others = second[name] if name in second.columns else [None] * len(first)
+        pairs = zip(first["image_id"], first[name], others, strict=True)
+        if wrong := [f"image '{image}'" for image, one, other in pairs if not _equal(one, other)]:
             yield Difference(_some(f"{len(wrong)} values of {name}", wrong))
 
 
 def _equal(one: Any, other: Any) -> bool:
-    if isinstance(one, str) or isinstance(other, str):
+    if other is None or isinstance(one, str) or isinstance(other, str):
         return bool(one == other)
-    one, other = np.asarray(one, np.float64), np.asarray(other, np.float64)
-    return one.shape == other.shape and np.allclose(one, other, rtol=1e-9, atol=EXACT, equal_nan=True)
+    return np.shape(one) == np.shape(other) and np.allclose(one, other, rtol=1e-9, atol=EXACT, equal_nan=True)
 
 
 def _arrays(published: Path, again: Path) -> Iterator[Difference]:
     with np.load(published, allow_pickle=False) as one, np.load(again, allow_pickle=False) as other:
-        if one.files != other.files:
-            yield Difference("other arrays")
-            return
-        for name in one.files:
-            first, second = one[name], other[name]
-            if first.shape != second.shape or not _equal(first, second):
-                rows = np.flatnonzero(first != second) if first.shape == second.shape else []
-                yield Difference(_some(f"{len(rows)} values of {name}", [f"row {row}" for row in rows]))
+        for name in {*one.files, *other.files}:
+            if name not in one.files or name not in other.files or not _equal(one[name], other[name]):
+                yield Difference(f"the array {name}")
 
 
-def _records(published: Any, again: Any) -> Iterator[Difference]:
-    found = []
-    for key, old, new in differences(published, again):
+def _records(published: Path, again: Path) -> Iterator[Difference]:
+    wrong = list[str]()
+    for key, old, new in differences(read_json(published), read_json(again)):
         one, other = json.loads(old), json.loads(new)
-        if one is None and isinstance(other, dict):  # A score that a later version of vitcapr adds.
-            continue
-        numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in (one, other))
-        if TRAINING_SCORES.isdisjoint(key.split(".")) and not (numbers and abs(one - other) <= EXACT):
-            found.append(f"{key} {old}, again {new}")
-    if found:
-        yield Difference("; ".join(found[:10]) + (f", and {len(found) - 10} more" if len(found) > 10 else ""))
+        added = one is None and isinstance(other, dict)  # A score that a later version of vitcapr adds.
+        close = all(type(each) in (int, float) for each in (one, other)) and abs(one - other) <= EXACT
+        if TRAINING_SCORES.isdisjoint(key.split(".")) and not added and not close:
+            wrong.append(f"{key} {old}, again {new}")
+    if wrong:
+        yield Difference(_some(f"{len(wrong)} values", wrong))
 
 
 def _lines(published: Path, again: Path) -> Iterator[Difference]:
     first, second = (path.read_bytes().decode("utf-8", "replace").splitlines() for path in (published, again))
     pairs = [(one, other) for one, other in zip(first, second, strict=False) if one != other]
-    if len(first) != len(second):
-        yield Difference(f"{len(first)} lines, again {len(second)}")
-    if pairs:
-        same = len(first) == len(second) and all(_NUMBER.findall(one) == _NUMBER.findall(other) for one, other in pairs)
-        what = f"{len(pairs)} lines" + (", in words alone" if same else "")
-        yield Difference(_some(what, [f"'{one[:160]}', again '{other[:160]}'" for one, other in pairs]), wording=same)
+    same = len(first) == len(second) and all(_NUMBER.findall(one) == _NUMBER.findall(other) for one, other in pairs)
+    what = f"{len(pairs)} of {len(first)} lines" + (", in words alone" if same else "")
+    yield Difference(_some(what, [f"'{one[:160]}', again '{other[:160]}'" for one, other in pairs]), wording=same)
+
+
+def _contents(*_: Path) -> Iterator[Difference]:
+    yield Difference("another content")
+
+
+_KINDS = {".npz": _arrays, ".parquet": _tables, ".json": _records, ".gz": _contents}

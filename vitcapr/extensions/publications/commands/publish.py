@@ -16,7 +16,7 @@ def main(
     configfile: Configfiles = None,
     without: Annotated[
         list[str] | None,
-        typer.Option(help="Leave out a part: models, features, references, captions or embeddings; repeat for several."),
+        typer.Option(help="Leave out a part: models, features, references, captions or embeddings."),
     ] = None,
 ) -> None:
     """Publish the tables of an experiment with what verifies them: models, features, references and captions.

@@ -32,7 +32,7 @@ class NotVerified(UserError):
 
 def main(
     source: Annotated[str, typer.Argument(help="A folder, a .zip, s3://BUCKET/PATH, hf://OWNER/NAME, http://...")],
-    table: Annotated[Path | None, typer.Option(help="A .tex file whose table is compared with the publication.")] = None,
+    table: Annotated[Path | None, typer.Option(help="A .tex file whose table is compared, too.")] = None,
 ) -> None:
     """Decode, embed and score again, and compare every number of the table, without photographs and GPU.
 
