@@ -35,7 +35,8 @@ from vitcapr.formats.manifest import read_manifest
 from vitcapr.progress import Reporter
 from vitcapr.retrieval.embedder import embed_texts, open_retriever, rows_of
 from vitcapr.store.reader import open_features
-from vitcapr.training.retriever import architecture_of, describe_text_encoder, train_dual_encoder
+from vitcapr.training.outcome import TrainingJob
+from vitcapr.training.retriever import DualEncoderTrainer, architecture_of, describe_text_encoder
 
 CAPTIONS, WIDTHS, BATCH = 5, (192, 384), 256
 SHARES = 0.05, 0.1, 0.2
@@ -182,19 +183,14 @@ def linear_head(images: str, texts: str, out: Path, epochs: int, seed: int) -> p
     }
     text_width = sentences["text"].shape[-1]
     with Reporter() as reporter:
-        train_dual_encoder(
-            out,
-            retriever,
-            architecture_of(retriever, feature_dims(store, ["cls"]), text_dim=text_width),
+        DualEncoderTrainer(
+            TrainingJob(out, card, seed, device, reporter),
+            retriever.training,
             [store],
             FeatureTexts(sentences["text"], pairing.caption_row, pairing.image_row),
             train=pairing.splits["train"],
             validation=pairing.splits["validation"],
-            seed=seed,
-            device=device,
-            card=card,
-            reporter=reporter,
-        )
+        ).fit_retriever(retriever, architecture_of(retriever, feature_dims(store, ["cls"]), text_dim=text_width))
     opened, rows = open_retriever(out, vocabulary=None, device=device), pairing.splits["test"]
     held_out = np.isin(pairing.image_row, rows)
     text_embedder = embed_texts(opened.model, rows_of(sentences["text"]), device)

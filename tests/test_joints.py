@@ -28,7 +28,9 @@ def patches(pictures: np.ndarray) -> np.ndarray:
 
 def rows_verdict(pictures: np.ndarray, vectors: np.ndarray, count: int = ROWS) -> joints.Verdict:
     rows, orders = np.arange(count), joints.row_orders(IDS[:count])
-    return joints.related("joint", joints.photograph_inputs(pictures[:count]), vectors, rows, orders)
+    return joints.related(
+        "joint", joints.photograph_inputs(pictures[:count]), vectors, rows, orders, count >= joints.LEAST_ROWS
+    )
 
 
 BY_NAME = np.array(sorted(range(ROWS), key=lambda row: IDS[row]))

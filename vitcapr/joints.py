@@ -34,7 +34,7 @@ THUMBNAIL = 32
 GIVEN = "as given"
 CHANCE, CLEAR, BETTER = 4.0, 6.0, 5.0
 """Below the first strength rows are at chance; another arrangement fits with the second one, better by the third."""
-LEAST_ROWS = 150
+LEAST_ROWS, LEAST_CAPTIONS = 150, 200
 """Right rows are clearly above chance from here on, so that rows at chance are wrong; fewer leave it undecided."""
 LEAST_PAIRS, LEAST_IMAGES, FEWEST_IMAGES = 50, 32, 16
 _PERMUTATIONS = 99
@@ -74,7 +74,7 @@ def related(
     second: Any,
     rows: Array,
     orders: Orders,
-    least: int = LEAST_ROWS,
+    powered: bool,
     predict_first: bool = False,
 ) -> Verdict:
     """Compare rows of which a linear map relates the two sides.
@@ -84,7 +84,7 @@ def related(
         second: (N, D2) or (N, P, D2), anything that takes an array of rows; patches are averaged.
         rows: (n,) the sampled rows.
         orders: (N,) each; the rows of ``second`` in other arrangements.
-        least: number of rows from which right ones are above chance.
+        powered: right rows would be above chance, so that rows at chance are wrong.
         predict_first: the first side is predicted from the second one: words are sparse, and predict little.
     """
     vectors = {name: _vectors(second, order[rows]) for name, order in {GIVEN: np.arange(len(second)), **orders}.items()}
@@ -95,7 +95,7 @@ def related(
         known = orders[name][rows] >= 0 if name in orders else np.ones(len(rows), bool)
         sides = (values[known], first[known]) if predict_first else (first[known], values[known])
         strengths[name] = _relation(*sides) if known.sum() >= LEAST_PAIRS // 2 else 0.0
-    return _decide(joint, strengths, len(rows), powered=len(rows) >= least)
+    return _decide(joint, strengths, len(rows), powered)
 
 
 def paired(joint: str, similarity: Callable[[Array], Array], items: int, orders: Orders, powered: bool) -> Verdict:
@@ -107,13 +107,10 @@ def paired(joint: str, similarity: Callable[[Array], Array], items: int, orders:
         orders: (n,) each, the item of every query; one is as :data:`GIVEN`.
         powered: right pairs would be above chance, so that pairs at chance are wrong.
     """
-    given = orders[GIVEN]
-    drawn = np.random.default_rng(0)
+    given, drawn = orders[GIVEN], np.random.default_rng(0)
     chance = np.mean([similarity(drawn.integers(0, items, len(given))) for _ in range(16)], axis=0)
     gains = {name: similarity(order) - chance for name, order in orders.items()}
-    strengths = {
-        name: _standard_errors(gain) for name, gain in zip([GIVEN, *list(orders)[1:]], gains.values(), strict=True)
-    }
+    strengths = {name: _standard_errors(gain) for name, gain in gains.items()}
     if len(given) < LEAST_PAIRS or all(gain.std() < 1e-9 for gain in gains.values()):
         reason = f"fewer than {LEAST_PAIRS}" if len(given) < LEAST_PAIRS else "every pair has the same similarity"
         return Verdict(joint, "undecided", len(given), strengths[GIVEN], reason)
@@ -208,7 +205,8 @@ def equal_runs(values: Array) -> int:
 
     An array with a row for each caption repeats the row of an image in this way.
     """
-    starts = np.flatnonzero(np.r_[True, (values[1:] != values[:-1]).reshape(len(values) - 1, -1).any(axis=1), True])
+    flat = values.reshape(len(values), -1)
+    starts = np.flatnonzero(np.r_[True, (flat[1:] != flat[:-1]).any(axis=1), True])
     lengths = set(np.diff(starts).tolist())
     return lengths.pop() if len(lengths) == 1 and len(starts) > 2 else 1
 

@@ -261,6 +261,10 @@ def test_embeddings_of_other_images_stop() -> None:
     for words, (one, other) in wrong.items():
         with pytest.raises(UserError, match=words):
             vitcapr.evaluate_retrieval(one, other, captions_per_image=3, samples=0)
+    with pytest.raises(UserError, match="they fit shifted by one"):
+        vitcapr.evaluate_retrieval(
+            images, texts, captions_per_image=3, samples=0, against=(np.roll(images, 1, axis=0), texts)
+        )
     unchecked = vitcapr.evaluate_retrieval(images, by_number, captions_per_image=3, samples=0, content_check=False)
     assert unchecked.protocol.endswith("|content:unchecked")
     with pytest.raises(UserError, match=r"each image stands in 3 equal rows.*images\[::3\]"):
@@ -279,6 +283,9 @@ def test_captions_of_other_images_stop() -> None:
     assert "belong together, by 60 rows" in score(dict(zip(texts, captions, strict=True))).content
     with pytest.raises(UserError, match="they fit shifted by one "):
         score(dict(zip(texts, captions[1:] + captions[:1], strict=True)))
+    right = dict(zip(texts, captions, strict=True))
+    with pytest.raises(UserError, match=r"they fit shifted by one .*the other captions"):
+        score(right, against=dict(zip(texts, captions[1:] + captions[:1], strict=True)))
     shuffled = dict(zip(texts, drawn.permutation(captions).tolist(), strict=True))
     with pytest.raises(UserError, match="no better than chance"):
         score(shuffled)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.torture import artefacts, datasets, faults, foreign, kills, layouts
+from tests.torture import artefacts, datasets, faults, foreign, joined, kills, layouts
 from tests.torture.hostile import VALUES, grown
 from tests.torture.sandbox import Job, files_below, jobs_of
 from tests.torture.tally import Tally
@@ -81,6 +81,7 @@ def attacks(project: Path, jobs: list[Job], first: int) -> list[Attack]:
         datasets.read_hostile_zip,
         lambda box, draw, tally: foreign.pull_hostile(project, box, draw.choice(values), draw, tally),
         layouts.read_layout,
+        lambda box, draw, tally: joined.join(draw.choice(joined.JOINTS), box, draw, tally),
         lambda box, draw, tally: kills.kill_among_writers(draw.choice(stores), box, draw, tally),
         lambda box, draw, tally: kills.run_twice(draw.choice(quick), box, draw, tally),
         foreign.import_corrected,

@@ -8,6 +8,7 @@ import pytest
 
 from tests.metrics.test_commands import folder, run_score
 from vitcapr.api.evaluation import evaluate
+from vitcapr.api.pairs_check import check_instances
 from vitcapr.errors import UserError
 from vitcapr.formats.captions import read_instances
 from vitcapr.metrics.captions.chair import CATEGORIES, chair, mentioned
@@ -95,6 +96,27 @@ def test_files_of_the_same_image_are_joined(files: dict[str, Path], tmp_path: Pa
     (tmp_path / "more.json").write_text(json.dumps(content))
     found = read_instances([files["instances"], tmp_path / "more.json"])
     assert found == {"1": {"dog", "car"}, "2": set(), "3": {"car"}}
+
+
+def test_objects_are_found_by_file_names(files: dict[str, Path], tmp_path: Path) -> None:
+    """The instances number the images anew: 1 is what the references call 3."""
+    content = json.loads(files["instances"].read_text())
+    for image, (number, file) in zip(content["images"], ((1, "c.jpg"), (2, "b.jpg"), (3, "a.jpg")), strict=True):
+        image |= {"id": number, "file_name": file}
+    path = tmp_path / "renumbered.json"
+    path.write_text(json.dumps(content))
+    asked = {"1": "a.jpg", "2": "b.jpg", "3": "c.jpg"}
+    assert read_instances([path], asked) == {"1": {"car"}, "2": set(), "3": {"dog"}}
+
+
+def test_objects_of_other_images_stop() -> None:
+    names = sorted(CATEGORIES)[:40]
+    objects = {str(row): frozenset([names[row % 40], names[row * 7 % 40]]) for row in range(240)}
+    references = {image: [f"a {min(here)} near a wall"] for image, here in objects.items()}
+    assert "belong together" in check_instances(objects, references)
+    shifted = dict(zip(objects, [*list(objects.values())[1:], objects["0"]], strict=True))
+    with pytest.raises(UserError, match="they fit shifted by one"):
+        check_instances(shifted, references)
 
 
 def test_captions_that_name_nothing_have_no_share(files: dict[str, Path]) -> None:

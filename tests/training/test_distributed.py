@@ -32,10 +32,10 @@ from vitcapr.models.dual_encoder import build_dual_encoder
 from vitcapr.progress import Reporter
 from vitcapr.training import distributed
 from vitcapr.training.captioner import CaptionerTask
-from vitcapr.training.checkpoints import read_tensors
 from vitcapr.training.distributed import joined
-from vitcapr.training.outcome import train_into
+from vitcapr.training.outcome import TrainingJob
 from vitcapr.training.retriever_task import RetrieverTask
+from vitcapr.training.saved_state import read_tensors
 
 IMAGES, WIDTH, SPACE, WORDS = 14, 6, 4, 9
 TRAIN, VALIDATION = np.arange(9), np.arange(9, IMAGES)
@@ -189,8 +189,8 @@ def test_a_state_of_fewer_processes_is_not_continued(tmp_path: Path) -> None:
     def work(folder: Path) -> None:
         card: dict[str, Any] = {"architecture": {}, "settings": {}, "inputs": {}, "code": ""}
         output = StringIO()
-        how: dict[str, Any] = {"device": CPU, "dtype": torch.float32, "reporter": Reporter(stream=output)}
-        train_into(folder, lambda: captioner(0.3), RECIPE, card=card, **how)
+        job = TrainingJob(folder, card, 0, CPU, Reporter(stream=output))
+        job.train(lambda: captioner(0.3), RECIPE, torch.float32)
         second = distributed.processes() == 2 and distributed.is_first()
         assert ("an unfinished training with processes 1 is kept" in output.getvalue()) == second
 

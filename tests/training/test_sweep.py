@@ -17,9 +17,8 @@ from vitcapr.errors import Preempted
 from vitcapr.formats.model import read_model
 from vitcapr.models.dual_encoder import build_dual_encoder
 from vitcapr.progress import Reporter
-from vitcapr.training import outcome
 from vitcapr.training.loop import Diverged
-from vitcapr.training.outcome import train_from, train_into, training_dtype, with_rate
+from vitcapr.training.outcome import TrainingJob, with_rate
 from vitcapr.training.retriever_task import RetrieverTask
 
 CPU = torch.device("cpu")
@@ -31,6 +30,10 @@ def make_task() -> RetrieverTask:
     return feature_task(RetrieverPhaseConfig(epochs=1, batch_images=4, mixup=0.2))
 
 
+def job(folder: Path, output: StringIO | None = None, card: dict[str, Any] = CARD) -> TrainingJob:
+    return TrainingJob(folder, card, 0, CPU, Reporter(stream=output or StringIO()))
+
+
 def sweep(
     folder: Path,
     task: Any,
@@ -39,23 +42,16 @@ def sweep(
     dtype: torch.dtype = torch.float32,
     output: StringIO | None = None,
 ) -> None:
-    train_into(
-        folder,
-        task,
-        TrainingConfig(phases=[PhaseConfig(epochs=2, learning_rate=1.0, schedule="cosine")], select_by=select_by),
-        sweep=rates,
-        card=CARD,
-        device=CPU,
-        dtype=dtype,
-        reporter=Reporter(stream=output or StringIO()),
-    )
+    phases = [PhaseConfig(epochs=2, learning_rate=1.0, schedule="cosine")]
+    job(folder, output).train(task, TrainingConfig(phases=phases, select_by=select_by), dtype, sweep=rates)
 
 
 @pytest.mark.parametrize("part", ["architecture", "settings", "inputs", "code", "language_model"])
 def test_every_ingredient_of_a_training_decides_its_state(tmp_path: Path, part: str) -> None:
-    one = outcome._state_folder(tmp_path, {**CARD, "language_model": {"weights_sha256": "a"}}, torch.float32)
-    other = {**CARD, "language_model": {"weights_sha256": "a"}, part: {"weights_sha256": "b"}}
-    assert outcome._state_folder(tmp_path, other, torch.float32) != one
+    card = {**CARD, "language_model": {"weights_sha256": "a"}}
+    other = {**card, part: {"weights_sha256": "b"}}
+    one, another = (job(tmp_path, card=each).state_folder(torch.float32) for each in (card, other))
+    assert one != another
 
 
 def test_other_phases_keep_their_ratio() -> None:
@@ -122,7 +118,8 @@ def test_without_a_trained_rate_there_is_no_model(tmp_path: Path, monkeypatch: p
     """Every rate diverges, also where another process keeps the weights."""
     with pytest.raises(Diverged, match="not a number at epoch 1; lower the learning rate"):
         sweep(tmp_path, diverging(1, 2, 3))
-    monkeypatch.setattr(outcome, "train_from", lambda *args, **kwargs: train_from(*args, **kwargs) and None)
+    train_one = TrainingJob._train_one
+    monkeypatch.setattr(TrainingJob, "_train_one", lambda *args: train_one(*args) and None)
     sweep(tmp_path / "another", diverging(3))
     with pytest.raises(Diverged):
         sweep(tmp_path / "all", diverging(1, 2, 3))
@@ -153,7 +150,7 @@ def test_a_stopped_sweep_continues_with_the_same_result(tmp_path: Path) -> None:
     text = StringIO()
     (state,) = (tmp_path / "parts/checkpoint").iterdir()
     before = snapshot(state)
-    assert training_dtype("auto", CPU, tmp_path / "parts", CARD, Reporter(stream=text)) == torch.float32
+    assert job(tmp_path / "parts", text).dtype("auto") == torch.float32
     assert bool(text.getvalue()) == precision.cpu_has_bfloat16(), "another machine keeps the arithmetic and says so"
     sweep(tmp_path / "parts", make_task, dtype=torch.bfloat16, output=text)
     assert f"an unfinished training with precision float32 is kept until this one ends ({state})" in text.getvalue()
@@ -174,8 +171,7 @@ def test_a_model_that_has_nothing_to_learn_leaves_all_its_files(tmp_path: Path) 
     }
     task = feature_task()
     task.model = build_dual_encoder(architecture)
-    ending: dict[str, Any] = {"card": CARD, "dtype": torch.float32, "reporter": Reporter(stream=StringIO())}
-    train_into(tmp_path, lambda: task, TrainingConfig(phases=[]), sweep=[], device=CPU, **ending)
+    job(tmp_path).train(lambda: task, TrainingConfig(phases=[]), torch.float32, sweep=[])
     assert pd.read_csv(tmp_path / "history.csv").empty
     assert pd.read_csv(tmp_path / "sweep.csv").empty
     assert (tmp_path / "gpu.csv").read_text().startswith("# nothing was trained\n")

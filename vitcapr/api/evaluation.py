@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from vitcapr.api.pairs_check import UNCHECKED, check_captions
+from vitcapr.api.pairs_check import UNCHECKED, check_captions, check_instances
 from vitcapr.config.report import FOR_ENGLISH
 from vitcapr.data.archive import Rejected
 from vitcapr.data.marks import marks_remark
@@ -112,7 +112,6 @@ def evaluate(
         raise UserError(f"CHAIR reads English, not '{language}'", remedy="leave out the instances")
     names = [*([metrics] if isinstance(metrics, str) else metrics), *(["chair"] if files else [])]
     chosen = select_metrics([name for name in names if language == ENGLISH or name not in FOR_ENGLISH])
-    objects = read_instances([Path(file) for file in files])
     texts, files_of_images = read_references(references)
     written = read_captions(captions, texts, files_of_images, "the captions")
     uncounted = {image for image, of_image in texts.items() if not of_image and isinstance(references, str | Path)}
@@ -122,9 +121,11 @@ def evaluate(
     texts = {image: of_image for image, of_image in texts.items() if image not in uncounted}
     scored_texts = {image: texts[image] for image in texts if image in written}
     name = Path(references).stem if isinstance(references, str | Path) else "references"
-    content = UNCHECKED
-    if content_check:
-        content = check_captions({image: one.caption for image, one in written.items()}, texts, "the captions")
+    named = {image: files_of_images.get(image, image) for image in scored_texts}
+    objects = read_instances([Path(file) for file in files], named) if files else {}
+    content = [check_captions(_captions(written), texts, "the captions")] if content_check else [UNCHECKED]
+    if content_check and files:
+        content.append(check_instances(objects, scored_texts))
 
     def score(system: Mapping[str, CocoCaption]) -> tuple[dict[str, Any], pd.DataFrame]:
         scored = score_captions(
@@ -152,6 +153,8 @@ def evaluate(
             image = min(other.keys() ^ written.keys())
             what = "the two systems captioned different images"
             raise UserError(what, where=f"image {image}", remedy="give the same images")
+        if content_check:
+            content.append(f"the other {check_captions(_captions(other), texts, 'the other captions')}")
         before, after = scored_system(*score(other)), scored_system(report, per_image)
         differences = score_frame(compare_systems(before, after, samples, seed)["metrics"])
     scores = report["metrics"]
@@ -173,7 +176,12 @@ def evaluate(
         remedy = "to score people, take each caption out of its references"
         remarks.append(f"{copies} of {len(written)} captions are references of their image, word for word; {remedy}")
     missing = len(texts) - len(scored_texts)
-    return Evaluation(score_frame(scores), table, report["protocol"], differences, missing, remarks, content)
+    content_lines = "\n".join(content)
+    return Evaluation(score_frame(scores), table, report["protocol"], differences, missing, remarks, content_lines)
+
+
+def _captions(system: Mapping[str, CocoCaption]) -> dict[str, str]:
+    return {image: one.caption for image, one in system.items()}
 
 
 def check_resampling(samples: int, seed: int) -> None:

@@ -1,13 +1,14 @@
 """Captions are compared with their references, and embeddings with each other, before they are scored."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
 import numpy as np
 
 from vitcapr import joints
 from vitcapr.errors import UserError
+from vitcapr.metrics.captions.chair import CATEGORIES, mentioned
 from vitcapr.text.normalise import units_of
 
 UNCHECKED = "content:unchecked"
@@ -15,6 +16,11 @@ UNCHECKED = "content:unchecked"
 REMEDY = "correct the order, or, if the pairs are right, answer with --without-content-check (content_check=False)"
 _CLEARLY_SHARED = 10.0
 """Strength of references with other references of their image, from which right captions are above chance, too."""
+_JUDGED = 2000
+"""Judgments that are compared; from this number on, right ones are above chance."""
+
+Similarity = Callable[[Sequence[str], np.ndarray, int], np.ndarray]
+"""From n texts, the row of an image for each, and the first reference that counts, to (n,) shares of common words."""
 
 
 def check_captions(captions: Mapping[str, str], references: Mapping[str, Sequence[str]], where: object) -> str:
@@ -28,38 +34,70 @@ def check_captions(captions: Mapping[str, str], references: Mapping[str, Sequenc
     """
     images = list(captions)
     rows = joints.sample_rows(len(images))
-    known = [set(units_of(" ".join(references[images[row]]))) for row in joints.sample_rows(len(images), 2000)]
-    counts = Counter(word for words in known for word in words)
-
-    def weight(words: set[str]) -> float:
-        return sum(float(np.log((len(known) + 1) / (counts[word] + 1))) for word in words)
-
-    @cache
-    def of_references(row: int, first: int = 0) -> tuple[set[str], float]:
-        words = set(units_of(" ".join(references[images[row]][first:])))
-        return words, weight(words)
-
-    def similarities(texts: Sequence[str], order: np.ndarray, first: int = 0) -> np.ndarray:
-        values = []
-        for text, row in zip(texts, order.tolist(), strict=True):
-            words, (others, size) = set(units_of(text)), of_references(row, first)
-            values.append(weight(words & others) / max((weight(words) * size) ** 0.5, 1e-9))
-        return np.array(values)
-
+    known = [references[image] for image in images]
+    similarity = _similarity(known)
     drawn = [captions[images[row]] for row in rows]
-    several = np.array([row for row in rows if len(references[images[row]]) > 1], np.int64)
+    several = np.array([row for row in rows if len(known[row]) > 1], np.int64)
     shared = 0.0
     if len(several) >= joints.LEAST_PAIRS:
-        firsts = [references[images[row]][0] for row in several]
+        firsts = [known[row][0] for row in several]
         given = {joints.GIVEN: several}
-        shared = joints.paired("", lambda order: similarities(firsts, order, 1), len(images), given, False).strength
+        shared = joints.paired("", lambda order: similarity(firsts, order, 1), len(images), given, False).strength
     powered = shared >= _CLEARLY_SHARED and len(set(drawn)) >= len(drawn) / 2
-    orders = {joints.GIVEN: rows} | {name: order[rows] for name, order in joints.row_orders(images).items()}
+    orders = _orders(rows, images)
+    joint = "captions and references"
+    return _state(joints.paired(joint, lambda order: similarity(drawn, order, 0), len(images), orders, powered), where)
+
+
+def check_judgments(
+    captions: Sequence[str], references: Sequence[Sequence[str]], ratings: Sequence[float], where: object
+) -> str:
+    """Compare the ratings of captions with the words that they share with the references of the rated images.
+
+    Most of the judged captions were written for other images, so only those with high ratings share words.
+
+    Returns:
+        The verdict.
+
+    Raises:
+        UserError: the ratings belong to other captions or images.
+    """
+    rows = joints.sample_rows(len(captions), _JUDGED)
+    similarity, drawn = _similarity(references), [captions[row] for row in rows]
+    above = np.asarray(ratings, np.float64)[rows]
+    above -= above.mean()
+    orders = _orders(rows, [str(row) for row in range(len(captions))])
+
+    def rated(order: np.ndarray) -> np.ndarray:
+        return above * similarity(drawn, order, 0)
+
+    powered = len(rows) == _JUDGED
+    return _state(joints.paired("judgments and captions", rated, len(captions), orders, powered), where)
+
+
+def check_instances(objects: Mapping[str, frozenset[str]], references: Mapping[str, Sequence[str]]) -> str:
+    """Compare the objects of images with those that their references name.
+
+    Returns:
+        The verdict.
+
+    Raises:
+        UserError: the objects belong to other images.
+    """
+    images = [image for image in references if image in objects]
+    names = sorted(CATEGORIES)
+    there = np.array([[name in objects[image] for name in names] for image in images], np.float32)
+    rows = joints.sample_rows(len(images))
+    named = [set(mentioned(" ".join(references[images[row]]))) for row in rows]
+    told = np.array([[name in each for name in names] for each in named], np.float32)
+    told -= told.mean(axis=0)
+    orders = _orders(rows, images)
+    powered = len(rows) >= joints.LEAST_CAPTIONS
     return _state(
         joints.paired(
-            "captions and references", lambda order: similarities(drawn, order), len(images), orders, powered
+            "objects and references", lambda order: (told * there[order]).sum(axis=1), len(images), orders, powered
         ),
-        where,
+        "the instances",
     )
 
 
@@ -81,9 +119,8 @@ def check_embeddings(images: np.ndarray, texts: np.ndarray, image_of_text: np.nd
         remedy = f"give each image once, images[::{each}], with --captions-per-image {each}, or {REMEDY}"
         raise UserError(what, where="embeddings", remedy=remedy)
     rows = joints.sample_rows(len(texts))
-    names = [str(row) for row in range(len(images))]
     given = image_of_text[rows]
-    orders = {joints.GIVEN: given} | {name: order[given] for name, order in joints.row_orders(names).items()}
+    orders = _orders(given, [str(row) for row in range(len(images))])
     many = len(texts) // len(images)
     if many > 1 and np.array_equal(image_of_text, np.repeat(np.arange(len(images)), many)):
         name = f"text 1 of each image, text 2 of each image, ... (numpy.tile(range({len(images)}), {many}))"
@@ -97,6 +134,33 @@ def check_embeddings(images: np.ndarray, texts: np.ndarray, image_of_text: np.nd
         powered = joints.one_space(images[given], texts[rows])
         verdict = joints.paired("embeddings", similarity, len(images), orders, powered)
     return _state(verdict, None)
+
+
+def _orders(given: np.ndarray, names: Sequence[str]) -> dict[str, np.ndarray]:
+    return {joints.GIVEN: given} | {name: order[given] for name, order in joints.row_orders(names).items()}
+
+
+def _similarity(references: Sequence[Sequence[str]]) -> Similarity:
+    """Return a function that compares texts with the references of an image, by words weighted by their rarity."""
+    sample = joints.sample_rows(len(references), 2000)
+    counts = Counter(word for row in sample for word in set(units_of(" ".join(references[row]))))
+
+    def weight(words: set[str]) -> float:
+        return sum(float(np.log((len(sample) + 1) / (counts[word] + 1))) for word in words)
+
+    @cache
+    def weighted(text: str) -> tuple[set[str], float]:
+        words = set(units_of(text))
+        return words, weight(words)
+
+    def similarity(texts: Sequence[str], order: np.ndarray, first: int) -> np.ndarray:
+        values = []
+        for text, row in zip(texts, order.tolist(), strict=True):
+            (words, size), (others, other_size) = weighted(text), weighted(" ".join(references[row][first:]))
+            values.append(weight(words & others) / max((size * other_size) ** 0.5, 1e-9))
+        return np.array(values)
+
+    return similarity
 
 
 def _state(verdict: joints.Verdict, where: object) -> str:

@@ -64,7 +64,8 @@ def evaluate_retrieval(
         embedded = _embedded(images, texts, captions_per_image, image_of_text)
     content = UNCHECKED
     if content_check:
-        content = check_embeddings(embedded.images, embedded.captions, embedded.caption_image)
+        systems = [embedded] if other is None else [embedded, other]
+        content = "\n".join(check_embeddings(one.images, one.captions, one.caption_image) for one in systems)
     scored = score_embeddings(embedded, split="all", languages=["any"], samples=samples, seed=seed)
     ranks = pd.DataFrame({"image": np.arange(len(embedded.images)), "i2t_rank": scored.ranks.ranks.i2t})
     differences = None if other is None else score_frame(_differences(other, embedded, samples, seed))

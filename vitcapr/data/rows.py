@@ -24,7 +24,7 @@ from vitcapr.files import open_text, parse_json, read_field, read_json
 
 _SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
 _MISSING = ("nan", "none", "null", "<na>", "n/a", "#n/a")
-"""How programs write in a table of text that there is no value."""
+"""Words by which programs mark a missing value in a table of text."""
 _TEXT = r"""(?:'(?:[^'\\\r\n]|\\.)*'|"(?:[^"\\\r\n]|\\.)*")"""
 _LIST = re.compile(rf"(?:[\[{{]|\((?=\s*{_TEXT}\s*,))[\s,]*(?:{_TEXT}[\s,]*)*[\]}})]")
 """A list, tuple or set of texts as Python, numpy or PostgreSQL print it; read in linear time."""
@@ -233,7 +233,7 @@ def _json(file: Path, columns: Columns, _: str | None) -> _Cells:
 
 
 def _select(values: Iterable[Any], columns: Columns, where: Path) -> _Cells:
-    """Yield each object may have other keys."""
+    """Yield the cells of each object; objects may have different keys."""
     seen: dict[str, None] = {}
     first = None
     for row in values:

@@ -119,6 +119,12 @@ def load_described(
     )
 
 
+def round_as_stored(name: str, features: Tensor, store_dtype: str) -> Tensor:
+    """Return features rounded like the array of this name in a store, as float32."""
+    dtype = stored_dtype(name, store_dtype)
+    return (dequantise(*quantise(features)) if dtype == "int8" else features.to(DTYPES[dtype])).float()
+
+
 class PhotographEncoder:
     """Preprocessing, backbone and rounding of a store, for images in memory; made by :func:`open_like`."""
 
@@ -143,11 +149,7 @@ class PhotographEncoder:
         if self._layer is not None:
             of_layer = zip(("cls", "patches"), arrays_of_layer(self._layer), strict=True)
             features = {name: features[array] for name, array in of_layer if array in features}
-        return {name: self._as_stored(name, array).float() for name, array in features.items()}
-
-    def _as_stored(self, name: str, features: Tensor) -> Tensor:
-        dtype = stored_dtype(name, self._store_dtype)
-        return dequantise(*quantise(features)) if dtype == "int8" else features.to(DTYPES[dtype])
+        return {name: round_as_stored(name, array, self._store_dtype) for name, array in features.items()}
 
     def seen(self, picture: Image.Image) -> Image.Image:
         """Return the part of the picture that the patches cover: the whole picture, or the part that the crop keeps."""

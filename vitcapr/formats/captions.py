@@ -15,6 +15,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter
 from vitcapr.errors import UserError
 from vitcapr.files import write_json
 from vitcapr.formats.containers import read_arrays, write_arrays
+from vitcapr.formats.identity import match_images
 from vitcapr.formats.records import read_record, reading
 
 DECIMALS = 6
@@ -206,10 +207,14 @@ def _file_names(images: Iterable[_NamedImage], path: Path, known: dict[str, str]
     return known
 
 
-def read_instances(paths: Sequence[Path]) -> dict[str, frozenset[str]]:
+def read_instances(paths: Sequence[Path], images: Mapping[str, str] | None = None) -> dict[str, frozenset[str]]:
     """Return the names of the categories of the objects in every image of ``instances_*.json`` files, by image id.
 
     An image may be in several files.
+
+    Args:
+        images: id and file name of the images that are asked for, whose ids the files may not have; None: the images
+            of the files, by their own ids.
     """
     what = 'instance annotations of COCO, {"images", "annotations": [{"image_id", "category_id"}], "categories"}'
     objects: dict[str, frozenset[str]] = {}
@@ -226,7 +231,12 @@ def read_instances(paths: Sequence[Path]) -> dict[str, frozenset[str]]:
             here[instance.image_id].add(names[instance.category_id])
         for image, categories in here.items():
             objects[image] = objects.get(image, frozenset()) | categories
-    return objects
+    if images is None:
+        return objects
+    asked, known = list(images), list(objects)
+    theirs = [known, [files.get(image, image) for image in known]]
+    rows = match_images([asked, list(images.values())], theirs, "the instances")
+    return {image: objects[known[row]] for image, row in zip(asked, rows, strict=True) if row is not None}
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,15 +11,17 @@ from vitcapr.progress import Reporter
 class ExtractTextSettings(StageSettings):
     text_encoder: TextEncoderConfig
     reuse: bool = FeaturesConfig().reuse
+    content_check: bool = FeaturesConfig().content_check
     terms: Terms = Terms()
 
     @classmethod
     def from_config(cls, config: Any, wildcards: Any) -> "ExtractTextSettings":
-        encoder = config.text_encoders[wildcards.encoder]
-        return cls(text_encoder=encoder, reuse=config.features.reuse, terms=Terms.of(config.data))
+        encoder, features = config.text_encoders[wildcards.encoder], config.features
+        shared = {"reuse": features.reuse, "content_check": features.content_check}
+        return cls(text_encoder=encoder, **shared, terms=Terms.of(config.data))
 
 
-@stage(execution_only={"reuse", "stores", "terms"})
+@stage(execution_only={"content_check", "reuse", "stores", "terms"})
 def extract_text(
     manifest: In[kinds.ManifestFile],
     stores: StoreRoot,
@@ -34,8 +36,10 @@ def extract_text(
     from vitcapr.encoders.text_encoders import TextRecipe
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.store.caption_rows import CHUNK, CaptionFeatures
+    from vitcapr.store.content import check_store_content
     from vitcapr.store.fill import StorePlan, fill, terms_of
     from vitcapr.store.layout import Rows
+    from vitcapr.store.reader import open_features
     from vitcapr.store.seal import write_sealed
 
     config, data = settings.text_encoder, read_manifest(manifest)
@@ -50,3 +54,5 @@ def extract_text(
     load = lambda: CaptionFeatures(rows, recipe.load(), config.store_dtype)  # noqa: E731
     writer = fill(plan, range(plan.chunks), load, batch=CHUNK, reuse=settings.reuse, report=report)
     write_sealed(writer, rows.id_parts(), "caption_id", sealed)
+    with open_features(sealed) as features:
+        check_store_content(features, data, settings.content_check, report.line, computed_here=True)

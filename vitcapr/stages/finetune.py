@@ -31,21 +31,18 @@ def finetune(
     from vitcapr.formats.tokens import TagTable
     from vitcapr.retrieval.finetuned import open_pixels, untrained_finetuned
     from vitcapr.training.finetuning import finetune
-    from vitcapr.training.outcome import digests
+    from vitcapr.training.outcome import TrainingJob, digests
 
     data = read_manifest(manifest)
     store = open_pixels(pixels, data)
     inputs = {"pixels": store.fingerprint, **digests(data, tags=tags, pairs=pairs)}
+    card = {"code": code, "inputs": inputs, "settings": settings.canonical()}
     finetune(
-        finetuned,
+        TrainingJob(finetuned, card, settings.seed, resolve_device(device), report),
         settings.finetuned,
         lambda: untrained_finetuned(settings, store, str(backbone or source), tokenizers or {}),
         store,
         data,
         tags=None if tags is None else TagTable.read(tags),
         pairs=pairs,
-        seed=settings.seed,
-        device=resolve_device(device),
-        card={"code": code, "inputs": inputs, "settings": settings.canonical()},
-        reporter=report,
     )

@@ -42,6 +42,8 @@ def score(
         options.sampled_images,
     )
     ceiling = oracle_mark(results.values(), decoding, captions)
+    table = data.image_table.read("image_id", "path")
+    files = dict(zip(table["image_id"], table["path"], strict=True))
     report.line(f"score: {len(written)} captions against {sum(map(len, references.values()))} references")
     scored = score_captions(
         chosen,
@@ -51,7 +53,7 @@ def score(
         language=settings.language,
         training=lambda: data.captions_of("train", settings.language)["text"].tolist(),
         paraphrases=paraphrases,
-        instances=read_instances([find_data(path) for path in options.instances]),
+        instances=read_instances([find_data(path) for path in options.instances], files),
         **options.resampling,
     )
     write_per_image(per_image, scored.per_image)

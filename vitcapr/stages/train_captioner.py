@@ -33,24 +33,12 @@ def train_captioner(
     from vitcapr.formats.vocabulary import Vocabulary
     from vitcapr.store.reader import open_features
     from vitcapr.training.captioner import train_captioner
-    from vitcapr.training.outcome import digests
+    from vitcapr.training.outcome import TrainingJob, digests
 
     config, data, words = settings.captioner, read_manifest(manifest), Vocabulary.read(vocabulary)
     store, table = open_features(features).at_layer(config.layer), TokenTable.read(tokens, data, words)
     files = {"tokens": tokens, "vocabulary": vocabulary, "word_vectors": word_vectors, "start_from": start}
     inputs = {"features": store.fingerprint, **digests(data, **files)}
-    card, seed = {"code": code, "inputs": inputs, "settings": settings.canonical()}, settings.seed
-    train_captioner(
-        captioner,
-        config,
-        data,
-        store,
-        words,
-        table,
-        card,
-        report,
-        seed=seed,
-        device=resolve_device(device),
-        word_vectors=word_vectors,
-        start=start,
-    )
+    card = {"code": code, "inputs": inputs, "settings": settings.canonical()}
+    job = TrainingJob(captioner, card, settings.seed, resolve_device(device), report)
+    train_captioner(job, config, data, store, words, table, word_vectors=word_vectors, start=start)

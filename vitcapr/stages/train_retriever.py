@@ -1,5 +1,3 @@
-from typing import Any
-
 from vitcapr.config.dual_encoder import RetrieverConfig
 from vitcapr.config.training import TrainedSettings
 from vitcapr.formats import kinds
@@ -38,21 +36,16 @@ def train_retriever(
     from vitcapr.formats.tokens import TokenTable
     from vitcapr.formats.vocabulary import Vocabulary
     from vitcapr.retrieval.embedder import open_augmented_views
-    from vitcapr.training.outcome import digests
-    from vitcapr.training.retriever import open_text_features, train_retriever
+    from vitcapr.training.outcome import TrainingJob, digests
+    from vitcapr.training.retriever import RetrieverTexts, open_text_features, train_retriever
 
     config, data, words = settings.retriever, read_manifest(manifest), Vocabulary.read(vocabulary)
     stores = open_augmented_views(data, config.augmented_views, features, augmented_views, config.layer)
     sentences = open_text_features(text_features, data, config)
-    table, seed = TokenTable.read(tokens, data, words), settings.seed
+    table = TokenTable.read(tokens, data, words)
     first, *views = [store.fingerprint for store in stores]
     inputs = {"features": first, "augmented_views": views, "text_features": sentences and sentences.fingerprint}
     inputs |= digests(data, tokens=tokens, vocabulary=vocabulary, word_vectors=word_vectors)
     card = {"code": code, "inputs": inputs, "settings": settings.canonical()}
-    options: dict[str, Any] = {
-        "vocabulary": len(words),
-        "seed": seed,
-        "word_vectors": word_vectors,
-        "device": resolve_device(device),
-    }
-    train_retriever(retriever, config, data, stores, table, sentences, card, report, **options)
+    job = TrainingJob(retriever, card, settings.seed, resolve_device(device), report)
+    train_retriever(job, config, data, stores, RetrieverTexts(table, len(words), sentences), word_vectors)

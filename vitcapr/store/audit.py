@@ -8,7 +8,6 @@ import platform
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from functools import partial
-from itertools import chain
 
 import numpy as np
 import torch
@@ -21,7 +20,7 @@ from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.store_manifest import read_sealed
 from vitcapr.store.layout import TEXT
 from vitcapr.store.reader import FeatureStore
-from vitcapr.store.recompute import Arrays, CaptionRecipes, Compute, ImageRecipes
+from vitcapr.store.recompute import Arrays, CaptionRecipes, ImageRecipes, Recipes
 
 TOLERANCE = {"float32": 1e-3, "bfloat16": 5e-2, "float16": 1e-2}
 """The distance of a row from its recomputation that counts as rounding, as a share of its length, by arithmetic."""
@@ -65,11 +64,11 @@ def audit(
     with ExitStack() as stack:
         if store.identity == "image_id":
             files = stack.enter_context(ImageSource(data.image_root))
-            recipes: ImageRecipes | CaptionRecipes = ImageRecipes(attributes, data.image_table, files, name, device)
+            recipes: Recipes = ImageRecipes(attributes, data, files, name, device)
         else:
-            recipes = CaptionRecipes(attributes, data.caption_table, name, device)
+            recipes = CaptionRecipes(attributes, data, name, device)
         same_weights = recipes.weights == attributes["weights_sha256"]
-        computed, tolerance = recipes.own(rows), TOLERANCE[attributes["dtype"]]
+        computed, tolerance = recipes.compute(recipes.own, rows), TOLERANCE[attributes["dtype"]]
         stored = {array: store[array].gather(rows) for array in computed}
         errors = np.max([distances(stored[array], computed[array]) for array in computed], axis=0)
         bad, fault = rows[errors > tolerance], None
@@ -113,7 +112,7 @@ def distances(stored: np.ndarray, computed: np.ndarray) -> np.ndarray:
 
 def _explain(
     store: FeatureStore,
-    recipes: ImageRecipes | CaptionRecipes,
+    recipes: Recipes,
     rows: np.ndarray,
     errors: np.ndarray,
     tolerance: float,
@@ -140,10 +139,10 @@ def _explain(
     own = {name: computed[name][probes] for name in stored}
     far_by_own = distance(own)
     best, least = None, far_by_own / 2
-    for name, compute in chain(_rounded(own), recipes.others()):
+    for name, compute in _others(recipes, own, rows[probes]):
         with suppress(RuntimeError, KeyError):  # This encoder has no such layer or arithmetic.
             try:
-                far = distance(compute(rows[probes]))
+                far = distance(compute())
             except UserError as error:
                 say(f"{name}: not tried, {error}")
                 continue
@@ -160,17 +159,15 @@ def _explain(
     return f"not by this recipe and no neighbouring one: {cause}"
 
 
-def _rounded(own: Arrays) -> Iterator[tuple[str, Compute]]:
-    """Yield changes of the arrays themselves."""
+def _others(recipes: Recipes, own: Arrays, rows: np.ndarray) -> Iterator[tuple[str, Callable[[], Arrays]]]:
+    """Yield names of faults, each with a function that computes the rows with this fault; ``own`` are without one."""
     for dtype in (torch.float16, torch.bfloat16):
         rounded = {name: torch.from_numpy(array).to(dtype).float().numpy() for name, array in own.items()}
-        yield f"rounded to {dtype_name(dtype)}", partial(_as_given, rounded)
+        yield f"rounded to {dtype_name(dtype)}", partial(dict, rounded)
     length_one = {name: a / np.maximum(np.linalg.norm(a, axis=-1, keepdims=True), 1e-12) for name, a in own.items()}
-    yield "vectors scaled to length 1", partial(_as_given, length_one)
-
-
-def _as_given(arrays: Arrays, _: np.ndarray) -> Arrays:
-    return arrays
+    yield "vectors scaled to length 1", partial(dict, length_one)
+    for recipe in recipes.others():
+        yield recipe.name, partial(recipes.compute, recipe, rows)
 
 
 def _elsewhere(store: FeatureStore, rows: np.ndarray, computed: Arrays, tolerance: float) -> list[tuple[int, int]]:

@@ -15,7 +15,7 @@ from vitcapr.store.layout import TEXT
 from vitcapr.store.reader import FeatureStore
 
 WITHOUT = "the content of the rows is not compared, as the user says (without content check)"
-_LEAST_CAPTIONS, _ROWS_OF_PATCHES = 200, 160
+_ROWS_OF_PATCHES = 160
 
 
 def check_features(
@@ -43,18 +43,15 @@ def check_features(
         UserError: rows or patches do not belong to their images or captions.
     """
     if identity == "caption_id":
-        verdicts = _texts(arrays, data)
+        verdicts = _texts(arrays, data, computed_here)
     else:
         try:
-            verdicts = [*_photographs(arrays, grid, data, mirrored), *_captions(arrays, data)]
+            verdicts = _photographs(arrays, grid, data, mirrored, computed_here)
         except (BadImage, UserError, OSError) as error:
             say(f"features and photographs are not compared: {error}")
-            verdicts = _captions(arrays, data)
-    wrong = [verdict for verdict in verdicts if verdict.fits or not computed_here]
-    stop_if_wrong(wrong, say, where)
-    for verdict in verdicts:
-        if verdict not in wrong:
-            say(str(verdict))
+            verdicts = []
+        verdicts += _captions(arrays, data, computed_here)
+    stop_if_wrong(verdicts, say, where)
 
 
 def check_store_content(
@@ -109,7 +106,7 @@ def thumbnails(data: Manifest, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 def _photographs(
-    arrays: Mapping[str, Any], grid: tuple[int, int], data: Manifest, mirrored: bool
+    arrays: Mapping[str, Any], grid: tuple[int, int], data: Manifest, mirrored: bool, computed_here: bool
 ) -> list[joints.Verdict]:
     count = len(data.image_table)
     rows, few = joints.sample_rows(count), joints.sample_rows(count, joints.IMAGES_OF_PATCHES)
@@ -123,16 +120,17 @@ def _photographs(
         if len(array.shape) not in (2, 3):
             continue  # Decoded pixels.
         part = slice(None) if len(array.shape) == 2 else slice(_ROWS_OF_PATCHES)
-        verdict = joints.related(f"'{name}' and photographs", inputs[part], array, rows[part], orders)
+        powered = len(rows) >= joints.LEAST_ROWS and not computed_here
+        verdict = joints.related(f"'{name}' and photographs", inputs[part], array, rows[part], orders, powered)
         verdicts.append(verdict)
         if len(array.shape) == 3 and verdict.outcome != "wrong":
-            powered = verdict.strength >= joints.CLEAR
+            powered = verdict.strength >= joints.CLEAR and not computed_here
             patches = np.asarray(array[few], np.float32)
             verdicts.append(joints.places(f"'{name}' and places", patches, crops, grid, powered))
     return verdicts
 
 
-def _captions(arrays: Mapping[str, Any], data: Manifest) -> list[joints.Verdict]:
+def _captions(arrays: Mapping[str, Any], data: Manifest, computed_here: bool) -> list[joints.Verdict]:
     """Compare one array of images with their captions, vectors rather than patches."""
     usable = [name for name in arrays if len(arrays[name].shape) in (2, 3)]
     if not usable:
@@ -140,16 +138,17 @@ def _captions(arrays: Mapping[str, Any], data: Manifest) -> list[joints.Verdict]
     name = min(usable, key=lambda name: len(arrays[name].shape))
     array, image = arrays[name], data.caption_table.column("image_row").to_numpy()
     images = np.unique(image)
-    size = joints.SAMPLE if len(array.shape) == 2 else _LEAST_CAPTIONS
+    size = joints.SAMPLE if len(array.shape) == 2 else joints.LEAST_CAPTIONS
     rows = images[joints.sample_rows(len(images), size)]
     captions = data.caption_table.rows(np.flatnonzero(np.isin(image, rows)), "image_row", "text")
     texts = captions.groupby("image_row")["text"].agg(" ".join)
     orders = joints.row_orders(data.image_table.column("image_id").tolist())
     words = joints.bags_of_words(texts[rows].tolist())
-    return [joints.related(f"captions and '{name}'", words, array, rows, orders, _LEAST_CAPTIONS, predict_first=True)]
+    powered = len(rows) >= joints.LEAST_CAPTIONS and not computed_here
+    return [joints.related(f"captions and '{name}'", words, array, rows, orders, powered, predict_first=True)]
 
 
-def _texts(arrays: Mapping[str, Any], data: Manifest) -> list[joints.Verdict]:
+def _texts(arrays: Mapping[str, Any], data: Manifest, computed_here: bool) -> list[joints.Verdict]:
     """Compare vectors of captions with their words."""
     rows = joints.sample_rows(len(data.caption_table), 2 * joints.SAMPLE)
     words = joints.bags_of_words(data.caption_table.rows(rows, "text")["text"].tolist())
@@ -160,11 +159,40 @@ def _texts(arrays: Mapping[str, Any], data: Manifest) -> list[joints.Verdict]:
         orders["caption 1 of each image, caption 2 of each image, ..."] = (
             np.arange(len(image)).reshape(each, -1).T.ravel()
         )
+    powered = len(rows) >= joints.LEAST_CAPTIONS and not computed_here
     return [
-        joints.related(f"'{name}' and captions", words, array, rows, orders, _LEAST_CAPTIONS, predict_first=True)
+        joints.related(f"'{name}' and captions", words, array, rows, orders, powered, predict_first=True)
         for name, array in arrays.items()
         if name == TEXT or len(array.shape) == 2
     ]
+
+
+def check_pairs(
+    images: FeatureStore,
+    texts: FeatureStore,
+    image_row: np.ndarray,
+    caption_row: np.ndarray,
+    say: Callable[[str], None],
+) -> None:
+    """Compare the features of images with those of their captions, before an alignment is fitted to them.
+
+    Args:
+        image_row, caption_row: (M,) the rows of each pair.
+        say: receives the verdict.
+
+    Raises:
+        UserError: the captions belong to other images.
+    """
+    name = min(images.arrays, key=lambda name: len(images.arrays[name].shape))
+    paired = np.unique(image_row)
+    rows = paired[joints.sample_rows(len(paired))]
+    used = np.flatnonzero(np.isin(image_row, rows))
+    sentences = np.asarray(texts.arrays[TEXT][caption_row[used]], np.float32)
+    places = np.searchsorted(rows, image_row[used])
+    means = np.stack([sentences[places == place].mean(axis=0) for place in range(len(rows))])
+    orders, powered = joints.row_orders(images.ids), len(rows) >= joints.LEAST_CAPTIONS
+    joint = f"'{name}' and the features of captions"
+    stop_if_wrong([joints.related(joint, means, images.arrays[name], rows, orders, powered)], say, texts.manifest_path)
 
 
 class OddRows:

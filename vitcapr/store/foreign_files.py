@@ -220,7 +220,7 @@ def _member(path: Path, name: str) -> np.ndarray:
 
 
 def _clip_retrieval(source: Path, of: str) -> ForeignFeatures:
-    """``img_emb/img_emb_0.npy`` (or ``text_emb``) beside ``metadata/metadata_0.parquet``, in as many partitions."""
+    """Read ``img_emb/img_emb_0.npy`` (or ``text_emb``) with ``metadata/metadata_0.parquet``, and further partitions."""
     stem = {"images": "img_emb", "captions": "text_emb"}[of]
     parts, tables = _partitions(source, stem, ".npy"), _partitions(source, "metadata", ".parquet")
     if not parts or (alone := parts.keys() ^ tables.keys()):

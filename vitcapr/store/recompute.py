@@ -1,10 +1,13 @@
-"""Rows of a store computed again: by its own recipe, and by recipes that differ from it in one thing."""
+"""Rows of a store computed again: by its own recipe, and by recipes that differ from it in one thing.
+
+A recipe has the encoder with which extraction fills a store, so an audit computes what extraction computes.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import partial
-from typing import Any
+from functools import cache, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -13,103 +16,128 @@ from vitcapr.data.images import ImageSource
 from vitcapr.encoders.base import blocks
 from vitcapr.encoders.checkpoints import locate, weights_digest
 from vitcapr.encoders.kinds import MODULES
-from vitcapr.encoders.photographs import PhotographEncoder, load_described, preprocessing_of
+from vitcapr.encoders.photographs import load_described, preprocessing_of, round_as_stored
 from vitcapr.encoders.precision import DTYPES
 from vitcapr.encoders.preprocess import CLIP_STATISTICS, IMAGENET_STATISTICS, INTERPOLATIONS, Preprocessing
-from vitcapr.encoders.staging import to_device
 from vitcapr.encoders.text_encoders import POOLS, TextEncoder, TextRecipe
 from vitcapr.encoders.text_towers import load_modules, read_published
-from vitcapr.formats.containers import TableFile
-from vitcapr.store.image_rows import Pixels
-from vitcapr.store.layout import TEXT
+from vitcapr.formats.manifest import Manifest
+from vitcapr.store.caption_rows import CaptionFeatures
+from vitcapr.store.fill import RowEncoder
+from vitcapr.store.image_rows import ImageFeatures, Pixels
+from vitcapr.store.layout import Rows
 
 Arrays = dict[str, np.ndarray]
 """The arrays of some rows, rounded as in the store."""
-Compute = Callable[[np.ndarray], Arrays]
-_PICTURES_AT_ONCE = 16
+_ROWS_AT_ONCE = 16
 _PROMPTS = ("query: ", "passage: ", "a photo of ")
 _LENGTHS = (8, 16, 32, 64, 77, 128, 256, 512)
 
 
-class ImageRecipes:
-    """The recipe of features of images, and others; ``weights`` is the digest of the checkpoint that is used.
+class Recipe(NamedTuple):
+    """A recipe of rows.
+
+    Attributes:
+        load: loads the encoder.
+        source: the name of the encoder's array that takes the place of an array of the store.
+    """
+
+    name: str
+    load: Callable[[], RowEncoder]
+    source: Callable[[str], str] = str
+
+
+def compute_rows(encoder: RowEncoder, rows: np.ndarray) -> Arrays:
+    """Compute rows as :func:`vitcapr.store.fill.fill` does, and return them as float32."""
+    batches = np.split(rows, range(_ROWS_AT_ONCE, len(rows), _ROWS_AT_ONCE))
+    parts = [
+        {name: round_as_stored(name, values, encoder.store_dtype) for name, values in features.items()}
+        for features in encoder.compute(batches)
+    ]
+    return {name: torch.cat([part[name] for part in parts]).cpu().numpy() for name in parts[0]}
+
+
+class Recipes:
+    """The recipe of a store, and others.
+
+    Attributes:
+        own: the recipe of the store.
+        weights: the digest of the checkpoint that is used.
+    """
+
+    own: Recipe
+    weights: str
+
+    def __init__(self) -> None:
+        self._last: tuple[RowEncoder, np.ndarray, Arrays] | None = None
+
+    def compute(self, recipe: Recipe, rows: np.ndarray) -> Arrays:
+        """Return the arrays of rows by a recipe. Neighbouring recipes with one encoder share its forward pass."""
+        encoder, last = recipe.load(), self._last
+        if last is None or last[0] is not encoder or last[1] is not rows:
+            last = self._last = encoder, rows, compute_rows(encoder, rows)
+        computed = last[2]
+        arrays = {name: computed[other] for name in computed if (other := recipe.source(name)) in computed}
+        # Patches that take the place of a vector are averaged.
+        return {name: a.mean(1) if name.startswith("cls") and a.ndim == 3 else a for name, a in arrays.items()}
+
+    def others(self) -> Iterator[Recipe]:
+        """Yield the recipes that differ from the store's in one thing."""
+        raise NotImplementedError
+
+
+class ImageRecipes(Recipes):
+    """Recipes of features of images.
 
     Args:
         attributes: of the store.
-        images: the table of the images.
         source: hub id or folder of the backbone.
     """
 
     def __init__(
-        self, attributes: Mapping[str, Any], images: TableFile, files: ImageSource, source: str, device: torch.device
+        self, attributes: Mapping[str, Any], data: Manifest, files: ImageSource, source: str, device: torch.device
     ) -> None:
-        self._attributes, self._images, self._files, self._device = attributes, images, files, device
+        super().__init__()
+        self._attributes, self._images, self._files, self._device = attributes, data.image_table, files, device
         self._folder = locate(source, attributes["revision"] or "main").folder
         self.weights, self._preprocessing = weights_digest(self._folder), preprocessing_of(attributes)
         self._backbone = self._load(attributes.get("layers", ()), attributes["dtype"])
+        self.own = Recipe("", self._encoder(self._preprocessing))
 
     def _load(self, layers: Sequence[int], dtype: str) -> Any:
         described = {**self._attributes, "dtype": dtype}
         return load_described(self._folder, described, self._preprocessing, self._device, layers)
 
-    def _compute(self, preprocessing: Preprocessing | None = None, backbone: Any = None) -> Compute:
-        chosen = preprocessing or self._preprocessing
-        encoder = PhotographEncoder(chosen, backbone or self._backbone, self._attributes["store_dtype"])
-        pixels = Pixels(self._images, self._files, chosen)
+    def _encoder(self, preprocessing: Preprocessing, load: Callable[[], Any] | None = None) -> Callable[[], RowEncoder]:
+        """Return a function that makes the encoder, once; ``load`` loads another backbone."""
 
-        def compute(rows: np.ndarray) -> Arrays:
-            batches = np.split(rows, range(_PICTURES_AT_ONCE, len(rows), _PICTURES_AT_ONCE))
-            parts = [encoder.features(to_device(each, self._device)) for each in pixels.decoded(batches, self._device)]
-            return {name: torch.cat([part[name] for part in parts]).cpu().numpy() for name in parts[0]}
+        @cache
+        def make() -> RowEncoder:
+            backbone = self._backbone if load is None else load()
+            pixels = Pixels(self._images, self._files, preprocessing)
+            return ImageFeatures(pixels, backbone, self._attributes["store_dtype"])
 
-        return compute
+        return make
 
-    def own(self, rows: np.ndarray) -> Arrays:
-        return self._compute()(rows)
-
-    def others(self) -> Iterator[tuple[str, Compute]]:
-        """Yield other recipes, each with a function that computes its rows."""
+    def others(self) -> Iterator[Recipe]:
         for name, preprocessing in _preprocessings(self._preprocessing):
-            yield name, self._compute(preprocessing)
+            yield Recipe(name, self._encoder(preprocessing))
         layers, own = self._attributes.get("layers", ()), self._attributes["dtype"]
         for dtype in DTYPES:
             if dtype != own:
-                yield f"arithmetic in {dtype}", partial(self._loaded, layers, dtype)
+                other = self._encoder(self._preprocessing, partial(self._load, layers, dtype))
+                yield Recipe(f"arithmetic in {dtype}", other)
         if "patches" in self._backbone.shapes and self._attributes["output"] == "hidden":
-            yield "cls is the mean of the patches", _renamed(self._compute(), lambda _: "patches")
+            yield Recipe("cls is the mean of the patches", self.own.load, lambda _: "patches")
             layers = range(1, len(blocks(self._backbone.model) or ()) + 1)
-            every: Arrays = {}
-
-            def compute(rows: np.ndarray) -> Arrays:
-                """Return all layers in one forward pass; every caller has the same rows."""
-                if not every:
-                    every.update(self._loaded(layers, own, rows))
-                return every
-
+            every = self._encoder(self._preprocessing, partial(self._load, layers, own))
             for layer in layers:
-                yield f"layer {layer}", _renamed(compute, partial(_at_layer, f"_{layer}"))
-            yield "the output instead of a layer", _renamed(compute, partial(_at_layer, ""))
-
-    def _loaded(self, layers: Sequence[int], dtype: str, rows: np.ndarray) -> Arrays:
-        return self._compute(backbone=self._load(layers, dtype))(rows)
+                yield Recipe(f"layer {layer}", every, partial(_at_layer, f"_{layer}"))
+            yield Recipe("the output instead of a layer", every, partial(_at_layer, ""))
 
 
 def _at_layer(suffix: str, name: str) -> str:
     return name.partition("_")[0] + suffix
-
-
-def _renamed(compute: Compute, rename: Callable[[str], str]) -> Compute:
-    """Another array instead of each; of patches that take the place of a vector, their mean."""
-
-    def renamed(rows: np.ndarray) -> Arrays:
-        arrays = compute(rows)
-        chosen = {name: arrays[other] for name in arrays if (other := rename(name)) in arrays}
-        return {
-            name: array.mean(1) if name.startswith("cls") and array.ndim == 3 else array
-            for name, array in chosen.items()
-        }
-
-    return renamed
 
 
 def _preprocessings(own: Preprocessing) -> Iterator[tuple[str, Preprocessing]]:
@@ -130,59 +158,54 @@ def _preprocessings(own: Preprocessing) -> Iterator[tuple[str, Preprocessing]]:
     yield "pixels from 0 to 255", replace(own, scale=1.0)
 
 
-class CaptionRecipes:
-    """The same of features of captions; ``source`` is the hub id or folder of the text encoder."""
+class CaptionRecipes(Recipes):
+    """Recipes of features of captions; ``source`` is the hub id or folder of the text encoder."""
 
-    def __init__(self, attributes: Mapping[str, Any], captions: TableFile, source: str, device: torch.device) -> None:
-        self._captions, self._store_dtype = captions, DTYPES[attributes["store_dtype"]]
+    def __init__(self, attributes: Mapping[str, Any], data: Manifest, source: str, device: torch.device) -> None:
+        super().__init__()
+        self._captions, self._store_dtype = Rows.of_captions(data), attributes["store_dtype"]
         stated = {name: attributes[name] for name in ("output", "dtype", "max_length")}
-        stated |= {name: attributes.get(name) for name in ("prompt",)}
-        stated |= {"revision": attributes["revision"] or "main", "pool": attributes["pool"] or "auto"}
-        self._stated, self._source, self._device = stated, source, device
-        recipe = TextRecipe(source, device, **stated)
+        stated |= {"prompt": attributes.get("prompt"), "pool": attributes["pool"] or "auto"}
+        self._stated = {**stated, "revision": attributes["revision"] or "main"}
+        self._source, self._device = source, device
+        recipe = TextRecipe(source, device, **self._stated)
         self.weights, self._encoder = recipe.attributes["weights_sha256"], recipe.load()
         self._folder = recipe.checkpoint.folder
+        self.own = self._recipe("", lambda: self._encoder)
 
-    def _compute(self, encoder: Any, change: Callable[[str], str] = lambda text: text) -> Compute:
-        def compute(rows: np.ndarray) -> Arrays:
-            texts = map(change, self._captions.rows(rows, "text")["text"])
-            return {TEXT: torch.from_numpy(encoder.encode(list(texts))).to(self._store_dtype).float().numpy()}
+    def _recipe(self, name: str, load: Callable[[], Any]) -> Recipe:
+        return Recipe(name, lambda: CaptionFeatures(self._captions, load(), self._store_dtype))
 
-        return compute
+    def _changed(self, name: str, **values: Any) -> Recipe:
+        """Return the recipe with other values of the encoder's attributes."""
 
-    def own(self, rows: np.ndarray) -> Arrays:
-        return self._compute(self._encoder)(rows)
+        def load() -> Any:
+            changed = copy(self._encoder)
+            vars(changed).update({key: value() if key == "pool" else value for key, value in values.items()})
+            return changed
 
-    def others(self) -> Iterator[tuple[str, Compute]]:
+        return self._recipe(name, load)
+
+    def others(self) -> Iterator[Recipe]:
         own = self._encoder
-        yield "captions in lower case", self._compute(own, str.lower)
         if not isinstance(own, TextEncoder):
             return
-        if own.lowercase:
-            yield "captions not in lower case", self._compute(_changed(own, lowercase=False))
+        name = "captions not in lower case" if own.lowercase else "captions in lower case"
+        yield self._changed(name, lowercase=not own.lowercase)
         for prompt in dict.fromkeys(["", *read_published(self._folder).prompts.values(), *_PROMPTS]):
             if prompt != own.prompt:
-                name = f"prompt '{prompt}'" if prompt else "no prompt"
-                yield name, self._compute(_changed(own, prompt=prompt))
+                yield self._changed(f"prompt '{prompt}'" if prompt else "no prompt", prompt=prompt)
         for length in _LENGTHS:
             if length != own.longest and length <= (own.room or length):
-                yield f"captions cut at {length} tokens", self._compute(_changed(own, longest=length))
+                yield self._changed(f"captions cut at {length} tokens", longest=length)
         if self._stated["output"] == "hidden":
             for pool in ("mean", "cls", "last"):
-                yield f"pool: {pool}", self._compute(_changed(own, pool=POOLS[pool]))
+                yield self._changed(f"pool: {pool}", pool=partial(POOLS.__getitem__, pool))
             if (self._folder / MODULES).is_file():
-                yield f"pool: {MODULES}", self._by_modules
+                yield self._changed(
+                    f"pool: {MODULES}", pool=partial(load_modules, self._folder, own.dtype, self._device, 0)
+                )
         for dtype in DTYPES:
             if dtype != self._stated["dtype"]:
                 recipe = TextRecipe(self._source, self._device, **{**self._stated, "dtype": dtype})
-                yield f"arithmetic in {dtype}", self._compute(recipe.load())
-
-    def _by_modules(self, rows: np.ndarray) -> Arrays:
-        own: Any = self._encoder
-        return self._compute(_changed(own, pool=load_modules(self._folder, own.dtype, self._device, 0)))(rows)
-
-
-def _changed(encoder: TextEncoder, **values: Any) -> TextEncoder:
-    changed = copy(encoder)
-    vars(changed).update(values)
-    return changed
+                yield self._recipe(f"arithmetic in {dtype}", recipe.load)

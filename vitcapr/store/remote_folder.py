@@ -130,7 +130,7 @@ class RemoteFolder:
             most: bytes after which no further file is read.
 
         Returns:
-            What is wrong with each file that is not as listed, and the number of files that were read.
+            The problem of each file that is not as listed, and the number of files that were read.
         """
         wrong, read, left = dict[str, str](), 0, most
         with report.track("compare", len(files), "files") as tracker:
@@ -286,7 +286,7 @@ class RemoteFolder:
             raise UserError(f"'{name}' is longer than the {limit} bytes that it may have", where=self.url)
 
     def _path(self, name: str) -> str:
-        """``..`` leads to no other host and to no other bucket."""
+        """Return the path of a name; ``..`` cannot lead to another host or bucket."""
         scheme, separator, rest = self._root.rpartition("://")
         host, _, folder = rest.partition("/")
         return scheme + separator + host + posixpath.normpath("/" + posixpath.join(folder, name.lstrip("/")))

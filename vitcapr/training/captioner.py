@@ -1,6 +1,6 @@
 """Training a captioner: teacher-forced cross-entropy over the captions of a split, or a reward for its own captions."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from vitcapr.batches.loader import Batch, Batches
+from vitcapr.batches.image_batches import Batch, Batches
 from vitcapr.batches.sources import feature_dims, read_rows
 from vitcapr.batches.texts import PAD, WordTexts
 from vitcapr.config.captioner import CaptionerConfig, LanguageModelCaptionerConfig
@@ -22,14 +22,12 @@ from vitcapr.formats.model import read_model, rebuild
 from vitcapr.formats.tokens import TokenTable
 from vitcapr.formats.training import History
 from vitcapr.formats.vocabulary import Vocabulary
-from vitcapr.models.captioners import build_captioner
-from vitcapr.models.interface import Captioner
-from vitcapr.progress import Reporter
+from vitcapr.models.interface import Captioner, build_captioner
 from vitcapr.store.reader import FeatureStore
 from vitcapr.training import distributed
-from vitcapr.training.checkpoints import start_embedding
-from vitcapr.training.outcome import train_into, training_dtype
+from vitcapr.training.outcome import TrainingJob
 from vitcapr.training.phases import images_in_batch
+from vitcapr.training.saved_state import start_embedding
 from vitcapr.training.self_critical import CiderReward, GreedyCider, SelfCritical
 
 _SAMPLE, _BLOCK = 2_000, 100
@@ -37,25 +35,21 @@ _SAMPLE, _BLOCK = 2_000, 100
 
 
 def train_captioner(
-    folder: Path,
+    job: TrainingJob,
     captioner: CaptionerConfig,
     data: Manifest,
     store: FeatureStore,
     words: Vocabulary,
     tokens: TokenTable,
-    card: Mapping[str, Any],
-    reporter: Reporter,
     *,
-    seed: int,
-    device: torch.device,
     word_vectors: Path | None,
     start: Path | None,
 ) -> None:
-    """Train a captioner, and write its files to ``folder``.
+    """Train a captioner, and write its files.
 
     Args:
+        job: its card lacks architecture and backbone.
         tokens: the captions of ``data`` in the numbers of ``words``.
-        card: as for :func:`train_into`, but for architecture and backbone.
         word_vectors: ``vectors.npy``, from which the embedding starts.
         start: folder of a captioner of the same architecture, from whose weights training starts.
     """
@@ -67,16 +61,16 @@ def train_captioner(
         **model_arguments(captioner),
     }
     network: dict[str, Any] = {}
-    card = {**card, "architecture": architecture, "backbone": captioner.backbone}
+    job = job.describe(architecture=architecture, backbone=captioner.backbone)
     if isinstance(captioner, LanguageModelCaptionerConfig):
         # By name: the code of language models concerns no other captioner.
         networks = import_module("vitcapr.encoders.networks.language_model")
         checkpoint = networks.find_language_model(captioner.language_model.source, captioner.language_model.revision)
-        card["language_model"] = checkpoint.card
-    dtype = training_dtype(training.precision, device, folder, card, reporter)
+        job = job.describe(language_model=checkpoint.card)
+    dtype = job.dtype(training.precision)
     if isinstance(captioner, LanguageModelCaptionerConfig):
         network["network"] = checkpoint.open(words, torch.float32 if captioner.train == "all" else dtype)
-    torch.manual_seed(seed)
+    torch.manual_seed(job.seed)
     model = build_captioner(architecture, **network)
     assert {*model.arrays} == {*captioner.arrays}, "the section of an architecture declares other arrays than its model"
     if word_vectors is not None:
@@ -85,24 +79,14 @@ def train_captioner(
         start_from(model, architecture, start)
     train, validation = data.rows("train"), data.rows("validation")
     if start is None and isinstance(captioner, LanguageModelCaptionerConfig):
-        some = np.sort(np.random.default_rng(seed).permutation(train)[:_SAMPLE])
+        some = np.sort(np.random.default_rng(job.seed).permutation(train)[:_SAMPLE])
         start_projector: Any = model.start_projector
         start_projector(image_words(store, tokens, some, model.arrays, len(words)))
-    task = CaptionerTask(
-        model, store, tokens, training, train=train, validation=validation, seed=seed, device=device, vocabulary=words
-    )
+    rows: dict[str, Any] = {"train": train, "validation": validation, "vocabulary": words}
+    task = CaptionerTask(model, store, tokens, training, seed=job.seed, device=job.device, **rows)
     trained = sum(weight.numel() for weight in model.parameters() if weight.requires_grad)
-    reporter.line(f"{trained:,} weights to train, {len(words):,} words, {dtype_name(dtype)} on {device}")
-    train_into(
-        folder,
-        lambda: task,
-        training,
-        card=card,
-        device=device,
-        dtype=dtype,
-        reporter=reporter,
-        rows=lambda history: history_with_rewards(history, training.phases),
-    )
+    job.reporter.line(f"{trained:,} weights to train, {len(words):,} words, {dtype_name(dtype)} on {job.device}")
+    job.train(lambda: task, training, dtype, rows=lambda history: history_with_rewards(history, training.phases))
 
 
 def model_arguments(captioner: CaptionerConfig) -> dict[str, Any]:

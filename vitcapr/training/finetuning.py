@@ -1,10 +1,7 @@
 """Fine-tuning of a dual encoder on pixels and captions (Peng 2025, section 2.4)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
-
-import torch
 
 from vitcapr.batches.augment import Augmentation, PixelInput
 from vitcapr.batches.texts import draw_pairs
@@ -17,15 +14,15 @@ from vitcapr.formats.model import READERS, write_tower_readers
 from vitcapr.formats.tokens import TagTable
 from vitcapr.models.dual_encoder import DualEncoder
 from vitcapr.models.finetuned_towers import finetuned_towers, layer_rates
-from vitcapr.progress import Reporter
 from vitcapr.retrieval.finetuned import Untrained, captions_to_read, check_tags
 from vitcapr.store.reader import FeatureStore
 from vitcapr.training import distributed
-from vitcapr.training.retriever import train_encoder
+from vitcapr.training.outcome import TrainingJob
+from vitcapr.training.retriever import DualEncoderTrainer
 
 
 def finetune(
-    folder: Path,
+    job: TrainingJob,
     config: FinetunedDualEncoderConfig,
     untrained: Callable[[], Untrained],
     store: FeatureStore,
@@ -33,19 +30,15 @@ def finetune(
     *,
     tags: TagTable | None,
     pairs: Path | None,
-    seed: int,
-    device: torch.device,
-    card: Mapping[str, Any],
-    reporter: Reporter,
 ) -> None:
-    """Fine-tune a dual encoder, and write its files to ``folder``.
+    """Fine-tune a dual encoder, and write its files.
 
     Args:
+        job: its card lacks what is known here.
         untrained: makes the dual encoder, the same every time.
         store: the pixels of ``data``.
         tags: parts of speech, if a text tower adds them.
         pairs: the captions before cleaning, if the towers read these.
-        card: as for :func:`train_into`, but for what is known here.
     """
     training = config.training
     first = untrained()
@@ -64,27 +57,22 @@ def finetune(
     preprocessing = preprocessing_of(store.attributes)
     augmentation = None if training.augmentation is None else training.augmentation.to(Augmentation)
     sources = {"checkpoints": first.digests, "captions": sha256_bytes("\n".join(captions["text"]).encode())}
-    train_encoder(
-        folder,
-        training,
+    job = job.describe(
+        architecture=first.architecture,
+        backbone=config.image.backbone,
+        inputs={**job.card["inputs"], **sources},
+        preprocessing=preprocessing.describe(),
+    )
+    texts, validation = TowerCaptions(captions, first.readers, tags), data.rows("validation")
+    trainer = DualEncoderTrainer(
+        job, training, [store], texts, data.rows("train"), validation[: training.validation_images]
+    )
+    trainer.fit(
         build,
-        [store],
-        TowerCaptions(captions, first.readers, tags),
-        train=data.rows("train"),
-        validation=data.rows("validation")[: training.validation_images],
-        pixels=PixelInput(preprocessing, augmentation, seed),
-        epoch_batches=training.epoch_batches,
-        seed=seed,
-        device=device,
-        card={
-            **card,
-            "architecture": first.architecture,
-            "backbone": config.image.backbone,
-            "inputs": {**card["inputs"], **sources},
-            "preprocessing": preprocessing.describe(),
-        },
-        reporter=reporter,
         rates_of=lambda model: layer_rates(model, training.layer_decay, training.encoder_rate),
+        pixels=PixelInput(preprocessing, augmentation, job.seed),
+        epoch_batches=training.epoch_batches,
     )
     if distributed.is_first():
-        write_tower_readers(folder / READERS, {name: reader.describe() for name, reader in first.readers.items()})
+        readers = {name: reader.describe() for name, reader in first.readers.items()}
+        write_tower_readers(job.folder / READERS, readers)

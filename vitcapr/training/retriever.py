@@ -1,8 +1,10 @@
 """Trains a retriever from its configuration, for all stages and commands that train one."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -25,11 +27,10 @@ from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.tokens import TokenTable
 from vitcapr.models.dual_encoder import DualEncoder, DualEncoders, build_dual_encoder
 from vitcapr.models.towers import ImageTower
-from vitcapr.progress import Reporter
 from vitcapr.store.reader import FeatureStore, open_features
-from vitcapr.training.checkpoints import start_embedding
-from vitcapr.training.outcome import Rates, train_into, training_dtype
+from vitcapr.training.outcome import Rates, TrainingJob
 from vitcapr.training.retriever_task import RetrieverTask
+from vitcapr.training.saved_state import start_embedding
 
 _BLOCK = 4096
 """Rows measured at a time."""
@@ -69,60 +70,50 @@ def architecture_of(
     }
 
 
+class RetrieverTexts(NamedTuple):
+    """The captions of a data set in the forms that a text tower may read.
+
+    Attributes:
+        table: the captions as numbers of a vocabulary.
+        vocabulary: number of its words.
+        sentences: their text features; None if the text tower reads none.
+    """
+
+    table: TokenTable
+    vocabulary: int
+    sentences: FeatureStore | None = None
+
+
 def train_retriever(
-    folder: Path,
+    job: TrainingJob,
     retriever: RetrieverConfig,
     data: Manifest,
     stores: Sequence[FeatureStore],
-    table: TokenTable,
-    sentences: FeatureStore | None,
-    card: Mapping[str, Any],
-    reporter: Reporter,
-    *,
-    vocabulary: int,
-    seed: int,
-    device: torch.device,
+    captions: RetrieverTexts,
     word_vectors: Path | None,
 ) -> None:
     """Train a retriever on a data set.
 
     Args:
+        job: its card lacks architecture, backbone and text encoder.
         stores: of the backbone, then of the augmented views.
-        table: the captions of ``data`` as numbers of a vocabulary of so many words.
-        sentences: their text features, if the text tower reads any.
-        card: as for ``train_into``, but for architecture, backbone and text encoder.
         word_vectors: ``vectors.npy``, from which the word embedding starts.
     """
-    training, train = retriever.training, data.rows("train")
-    if training.pairs is not None:
-        table = table.select(draw_pairs(table.image_row, train, training.pairs, seed=0))
-
-    def begin(encoder: DualEncoder) -> None:
-        if word_vectors is None:
-            return
-        embedding = getattr(encoder.text, "embedding", None)
-        if embedding is None:
-            raise UserError("a text tower of kind features has no word embedding", remedy="omit word_vectors")
-        start_embedding(embedding, word_vectors, "the retriever's text.word_dim")
-
+    table, sentences, train = captions.table, captions.sentences, data.rows("train")
+    if retriever.training.pairs is not None:
+        table = table.select(draw_pairs(table.image_row, train, retriever.training.pairs, seed=0))
     arrays = retriever.image.arrays if "cls" in stores[0] else retriever.image.needed_arrays
     image_dims = feature_dims(stores[0], arrays) | ({"cls_dim": 0} if arrays == ("patches",) else {})
     text_dim = None if sentences is None else sentences["text"].shape[-1]
+    architecture = architecture_of(retriever, image_dims, text_dim=text_dim, vocabulary=captions.vocabulary)
     text_encoder = None if sentences is None else describe_text_encoder(sentences)
-    train_dual_encoder(
-        folder,
-        retriever,
-        architecture_of(retriever, image_dims, text_dim=text_dim, vocabulary=vocabulary),
-        stores,
-        texts_of(retriever.text, table, sentences),
-        train=train,
-        validation=data.rows("validation"),
-        seed=seed,
-        device=device,
-        card={**card, "backbone": retriever.backbone, "text_encoder": text_encoder},
-        reporter=reporter,
-        begin=begin,
-    )
+    job = job.describe(backbone=retriever.backbone, text_encoder=text_encoder)
+    texts = texts_of(retriever.text, table, sentences)
+    trainer = DualEncoderTrainer(job, retriever.training, stores, texts, train, data.rows("validation"))
+    if word_vectors is None:
+        trainer.fit_retriever(retriever, architecture)
+    else:
+        trainer.fit_retriever(retriever, architecture, partial(_start_words, word_vectors))
 
 
 def sample_rows(rows: np.ndarray, most: int | None) -> np.ndarray:
@@ -131,96 +122,98 @@ def sample_rows(rows: np.ndarray, most: int | None) -> np.ndarray:
     return sample
 
 
-def train_dual_encoder(
-    folder: Path,
-    retriever: RetrieverConfig,
-    architecture: Mapping[str, Any],
-    augmented_views: Sequence[FeatureSource],
-    texts: Texts,
-    *,
-    train: np.ndarray,
-    validation: np.ndarray,
-    card: Mapping[str, Any],
-    reporter: Reporter,
-    begin: Callable[[DualEncoder], None] = lambda _: None,
-    **task: Any,
-) -> None:
-    """Train a retriever on stored features, or every one of its sweep, and leave its files in ``folder``.
+@dataclass(frozen=True)
+class DualEncoderTrainer:
+    """Trains a dual encoder on the images and captions of a data set.
 
-    Args:
+    Attributes:
         augmented_views: stores of the same images.
         texts: all captions to train on and to validate with.
         train, validation: rows of the images of each split.
-        card: as for ``train_into``, but for the architecture.
-        begin: what is done to every untrained dual encoder before its first step.
-        task: ``seed`` and ``device``.
     """
-    if retriever.image.pool == "cls_mean":
-        augmented_views = [with_mean_patch(view) for view in augmented_views]
 
-    def build() -> DualEncoders:
-        encoder = build_dual_encoder(dict(architecture))
-        for member in encoder.members:
-            begin(member)
-            _measure(member, augmented_views, texts, train)
-        return encoder
+    job: TrainingJob
+    training: DualEncoderTrainingConfig
+    augmented_views: Sequence[FeatureSource]
+    texts: Texts
+    train: np.ndarray
+    validation: np.ndarray
 
-    reporter.line(f"{retriever.image.pool} and {retriever.text.kind}, {architecture['embedding_dim']} dimensions")
-    train_encoder(
-        folder,
-        retriever.training,
-        build,
-        augmented_views,
-        texts,
-        train=train,
-        validation=sample_rows(validation, retriever.training.validation_images),
-        card={**card, "architecture": architecture},
-        reporter=reporter,
-        **task,
-    )
+    def fit_retriever(
+        self,
+        retriever: RetrieverConfig,
+        architecture: Mapping[str, Any],
+        begin: Callable[[DualEncoder], None] = lambda _: None,
+    ) -> None:
+        """Train the retriever of this architecture on stored features, or every one of its sweep.
+
+        Args:
+            begin: changes every untrained dual encoder before its first step.
+        """
+        views = self.augmented_views
+        if retriever.image.pool == "cls_mean":
+            views = [with_mean_patch(view) for view in views]
+
+        def build() -> DualEncoders:
+            encoder = build_dual_encoder(dict(architecture))
+            for member in encoder.members:
+                begin(member)
+                _measure(member, views, self.texts, self.train)
+            return encoder
+
+        dimensions = architecture["embedding_dim"]
+        self.job.reporter.line(f"{retriever.image.pool} and {retriever.text.kind}, {dimensions} dimensions")
+        validation = sample_rows(self.validation, retriever.training.validation_images)
+        job = self.job.describe(architecture=architecture)
+        replace(self, job=job, augmented_views=views, validation=validation).fit(build)
+
+    def fit(
+        self,
+        build: Callable[[], DualEncoders],
+        rates_of: Callable[[nn.Module], Rates] | None = None,
+        **task: Any,
+    ) -> None:
+        """Train a dual encoder whose towers are of any kind, and leave its files in the folder of the job.
+
+        Args:
+            build: the untrained dual encoder, the same for the same state of torch's generator.
+            rates_of: as for :meth:`TrainingJob.train`.
+            task: further arguments of :class:`RetrieverTask`.
+        """
+        job, training = self.job, self.training
+        dtype = job.dtype(training.precision)
+
+        def make_task() -> RetrieverTask:
+            torch.manual_seed(job.seed)
+            encoder = build()
+            trained = sum(weight.numel() for weight in encoder.parameters() if weight.requires_grad)
+            job.reporter.line(f"{trained:,} weights to train, {dtype_name(dtype)} on {job.device}")
+            return RetrieverTask(
+                encoder,
+                self.augmented_views,
+                self.texts,
+                train=self.train,
+                validation=self.validation,
+                phases=training.phases,
+                seed=job.seed,
+                device=job.device,
+                **task,
+            )
+
+        sweep = [] if training.sweep is None else training.sweep.learning_rate
+        job.train(make_task, training, dtype, sweep=sweep, rates_of=rates_of)
 
 
-def train_encoder(
-    folder: Path,
-    training: DualEncoderTrainingConfig,
-    build: Callable[[], DualEncoders],
-    augmented_views: Sequence[FeatureSource],
-    texts: Texts,
-    *,
-    seed: int,
-    device: torch.device,
-    card: Mapping[str, Any],
-    reporter: Reporter,
-    rates_of: Callable[[nn.Module], Rates] | None = None,
-    **task: Any,
-) -> None:
-    """Train a dual encoder whose towers are of any kind.
+def _start_words(word_vectors: Path, encoder: DualEncoder) -> None:
+    """Give the word embedding of the text tower the vectors of a ``vectors.npy``.
 
-    Args:
-        build: the untrained dual encoder, the same for the same state of torch's generator.
-        card, rates_of: as for ``train_into``.
-        task: further arguments of :class:`RetrieverTask`.
+    Raises:
+        UserError: the tower has no word embedding.
     """
-    dtype = training_dtype(training.precision, device, folder, card, reporter)
-
-    def make_task() -> RetrieverTask:
-        torch.manual_seed(seed)
-        encoder = build()
-        trained = sum(weight.numel() for weight in encoder.parameters() if weight.requires_grad)
-        reporter.line(f"{trained:,} weights to train, {dtype_name(dtype)} on {device}")
-        return RetrieverTask(encoder, augmented_views, texts, phases=training.phases, seed=seed, device=device, **task)
-
-    train_into(
-        folder,
-        make_task,
-        training,
-        card=card,
-        device=device,
-        dtype=dtype,
-        reporter=reporter,
-        sweep=[] if training.sweep is None else training.sweep.learning_rate,
-        rates_of=rates_of,
-    )
+    embedding = getattr(encoder.text, "embedding", None)
+    if embedding is None:
+        raise UserError("a text tower of kind features has no word embedding", remedy="omit word_vectors")
+    start_embedding(embedding, word_vectors, "the retriever's text.word_dim")
 
 
 def _measure(encoder: DualEncoder, augmented_views: Sequence[FeatureSource], texts: Texts, train: np.ndarray) -> None:

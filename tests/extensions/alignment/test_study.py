@@ -20,6 +20,7 @@ from vitcapr.extensions.alignment.stages.draw_alignment import draw_alignment
 from vitcapr.extensions.alignment.stages.draw_atlas import draw_atlas
 from vitcapr.formats.scores import Score, write_metrics
 from vitcapr.pipeline.run import run_stage
+from vitcapr.store.reader import open_features
 
 NAMES = [f"i{number:03}" for number in range(200)]
 SPLITS = ["train"] * 120 + ["validation"] * 30 + ["test"] * 40 + ["none"] * 10
@@ -53,6 +54,14 @@ def run(data: Path, output: Path, **options: object) -> pd.DataFrame:
     pairs = data / "data/captions.parquet"
     command.main(data / "images/sealed", data / "texts/sealed", output, **{"pairs": pairs, **options})  # type: ignore[arg-type]
     return pd.read_csv(output / "scores.csv")
+
+
+def test_captions_of_other_images_stop(data: Path, tmp_path: Path) -> None:
+    texts = np.asarray(open_features(data / "texts/sealed")["text"])
+    ids = [f"{name}#{n}" for name in NAMES for n in range(2)]
+    write_store(tmp_path / "texts", {"text": np.roll(texts, 2, axis=0)}, ids, "caption_id")
+    with pytest.raises(UserError, match="they fit shifted by one"):
+        command.main(data / "images/sealed", tmp_path / "texts/sealed", tmp_path / "out")
 
 
 def test_words_tell_what_the_sentence_encoder_lost(data: Path, tmp_path: Path) -> None:

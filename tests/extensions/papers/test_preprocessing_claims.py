@@ -42,6 +42,13 @@ def test_shares_of_symbols_and_steps() -> None:
     assert found["less time a step"] is None
 
 
+def test_a_ratio_to_zero_is_a_dash() -> None:
+    nothing = text_claims({"en": dict.fromkeys(("symbols", "characters", "spaces", "kept", "captions", "emptied"), 0)})
+    claims = [*nothing, *base64_claims([(0, 0)])]
+    here = [line.split(" | ")[2] for line in to_markdown(claims_table(claims, "Title")).splitlines()[4:]]
+    assert sorted(here) == ["-"] * 11 + ["not measured"]
+
+
 def test_the_page() -> None:
     page = to_markdown(claims_table([length_claim([1, 2, 9], "en")], "Title"))
     assert page.splitlines()[4] == "| median length, en | 27 to 32 words | 2.00 words | 5 to 95 %: 1.1 to 8.3 |"

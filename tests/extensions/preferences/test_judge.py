@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from scipy.stats import kendalltau
 
+from vitcapr.api.pairs_check import check_judgments
 from vitcapr.errors import UserError
 from vitcapr.extensions.preferences.commands import judge
 from vitcapr.extensions.preferences.judgments import (
@@ -135,6 +136,24 @@ def files(tmp_path: Path) -> dict[str, Path]:
 def test_both_formats_are_read(files: dict[str, Path]) -> None:
     assert read_expert(files["expert"])[0] == Judgment("dog.jpg", "man.jpg#1", (4.0, 4.0, 3.0))
     assert [one.ratings for one in read_crowdflower(files["crowdflower"])] == [(1.0,), (0.0,), (0.33333,)]
+
+
+def test_ratings_of_other_captions_stop() -> None:
+    """A rated caption shares its only word with the references, or none of them."""
+    captions = [f"w{row}" for row in range(2000)]
+    references = [[f"w{row if row % 2 else row + 1}"] for row in range(2000)]
+    ratings = [row % 2 for row in range(2000)]
+    assert "judgments and captions belong together" in check_judgments(captions, references, ratings, "e.txt")
+    drawn = np.random.default_rng(0).permutation(ratings).tolist()
+    with pytest.raises(UserError, match=r"no better than chance.*e\.txt"):
+        check_judgments(captions, references, drawn, "e.txt")
+    assert "same similarity" in check_judgments(captions, references, [1] * 2000, "e.txt")
+
+
+def test_damaged_lines_are_named(files: dict[str, Path]) -> None:
+    files["expert"].write_bytes(files["expert"].read_bytes() + b"dog.jpg\t\xff\xfe\nman.jpg\n")
+    with pytest.raises(UserError, match=r"2 of 7 lines are no judgments or damaged .*expert\.txt:6, the first"):
+        read_expert(files["expert"])
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ from vitcapr.formats.containers import frame_to_csv
 from vitcapr.formats.tables import NOTHING, Table, row, to_page
 from vitcapr.metrics.labels import COLUMNS as SCORES
 from vitcapr.progress import Reporter
+from vitcapr.store.content import WITHOUT, check_pairs
 from vitcapr.store.reader import FeatureStore
 
 _SAMPLES = 2000
@@ -60,13 +61,22 @@ def compare_alignments(
     pairing: Pairing,
     settings: StudyConfig,
     report: Reporter,
+    content_check: bool = True,
 ) -> StudyResult:
     """Fit and score what the settings name.
 
     Args:
         views: stores of the same images, the plain one first.
         sentences: the store of the captions.
+        content_check: compare the features of images and captions first. False: they belong together, as the user says.
+
+    Raises:
+        UserError: the captions belong to other images by their content.
     """
+    if content_check:
+        check_pairs(views[0], sentences, pairing.image_row, pairing.caption_row, report.line)
+    else:
+        report.line(WITHOUT)
     features = _features(views, sentences, pairing, settings.inputs)
     before = pd.DataFrame(
         {"inputs": name, **similarity(*(pairs_of(*each, pairing, split, None, 0) for split in ("train", "validation")))}

@@ -46,7 +46,8 @@ from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
 from vitcapr.models.heads import ResidualHead
 from vitcapr.progress import Reporter
 from vitcapr.retrieval.embedder import embed_rows, embed_texts, rows_of
-from vitcapr.training.retriever import architecture_of, train_dual_encoder
+from vitcapr.training.outcome import TrainingJob
+from vitcapr.training.retriever import DualEncoderTrainer, architecture_of
 
 _CPU = torch.device("cpu")
 _CCA_RIDGE = 1.0
@@ -75,20 +76,18 @@ def _fit(recipe: Recipe, from_cca: bool, train: Pairs, validation: Pairs, seed: 
     if from_cca:
         architecture["embedding_dim"] = min(images.shape[1], texts.shape[1])
     with tempfile.TemporaryDirectory(prefix="vitcapr-head-") as folder:
-        train_dual_encoder(
-            Path(folder),
-            retriever,
-            architecture,
+        made_from = {"settings": {}, "inputs": {}, "code": ""}
+        job = TrainingJob(Path(folder), made_from, seed, _CPU, Reporter(stream=io.StringIO()))
+        rows = np.arange(len(images))
+        trainer = DualEncoderTrainer(
+            job,
+            retriever.training,
             [MemoryFeatures(cls=MemoryArray(images))],
             FeatureTexts(MemoryArray(texts), np.arange(len(texts)), image_row),
-            train=np.arange(len(train.images)),
-            validation=np.arange(len(train.images), len(images)),
-            seed=seed,
-            device=_CPU,
-            card={"settings": {}, "inputs": {}, "code": ""},
-            reporter=Reporter(stream=io.StringIO()),
-            begin=partial(start_from_cca, train) if from_cca else lambda _: None,
+            train=rows[: len(train.images)],
+            validation=rows[len(train.images) :],
         )
+        trainer.fit_retriever(retriever, architecture, partial(start_from_cca, train) if from_cca else lambda _: None)
         weights, card = read_model(Path(folder))
     model = build_dual_encoder(card["architecture"])
     model.load_state_dict(weights)

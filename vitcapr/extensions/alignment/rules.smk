@@ -38,4 +38,5 @@ use rule cpu_job as align with:
         **stages.align(
             name=lambda job: job.alignment,
             language=experiment.config.text.language,
+            content_check=experiment.config.features.content_check,
         ),

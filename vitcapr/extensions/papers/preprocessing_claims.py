@@ -4,19 +4,20 @@ The paper's numbers are in its section 3.1.2. Each claim is measured in the sens
 sense that its words have.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from vitcapr.formats.tables import Table, row
+from vitcapr.formats.tables import NOTHING, Table, row
 
 STEP_PAIRS = 20
 """The paper's batch."""
 
 
 class Claim(NamedTuple):
-    """A line of the table; ``here`` is None where only a training could tell."""
+    """A line of the table; ``here`` is None where only a training could tell, and NaN where nothing was counted."""
 
     what: str
     paper: str
@@ -35,19 +36,19 @@ def text_claims(removed: Mapping[str, Mapping[str, int]]) -> list[Claim]:
     total = {key: sum(counts[key] for counts in removed.values()) for key in next(iter(removed.values()))}
     claims = []
     for name, counts in [*sorted(removed.items()), ("both languages", total)]:
-        symbols, characters = counts["symbols"], max(1, counts["characters"])
+        symbols, characters = counts["symbols"], counts["characters"]
         for what, paper, share in (
-            ("symbols and spaces", "13.78 %", (symbols + counts["spaces"]) / characters),
-            ("symbols alone", "", symbols / characters),
-            ("removed by cleaning", "", 1 - counts["kept"] / characters),
+            ("symbols and spaces", "13.78 %", _percent(symbols + counts["spaces"], characters)),
+            ("symbols alone", "", _percent(symbols, characters)),
+            ("removed by cleaning", "", 100 - _percent(counts["kept"], characters)),
         ):
-            claims.append(Claim(f"{what}, {name}", paper, 100 * share, "%", "of characters"))
+            claims.append(Claim(f"{what}, {name}", paper, share, "%", "of characters"))
     before, after = (-(-number // STEP_PAIRS) for number in (total["captions"], total["captions"] - total["emptied"]))
     note = f"{before:,} and {after:,} batches of {STEP_PAIRS}: shorter texts do not change their number"
     training = "takes a training with data.pairs.clean on and off"
     return [
         *claims,
-        Claim("fewer steps an epoch", "18 %", 100 * (1 - after / max(1, before)), "%", note),
+        Claim("fewer steps an epoch", "18 %", 100 - _percent(after, before), "%", note),
         Claim("less time a step", "", None, "%", training),
     ]
 
@@ -70,7 +71,7 @@ def base64_claims(pictures: Sequence[tuple[int, int]]) -> list[Claim]:
     files, raw = map(sum, zip(*pictures, strict=True))
     encoded, raw_encoded = (sum(map(base64_bytes, sizes)) for sizes in zip(*pictures, strict=True))
     return [
-        Claim(what, paper, 100 * (after / max(1, before) - 1), "%", note)
+        Claim(what, paper, _percent(after, before) - 100, "%", note)
         for what, paper, after, before, note in (
             ("Base64 of the file, against the file", "about -30 %", encoded, files, "4 bytes for every 3"),
             ("Base64 of raw RGB, against raw RGB", "about -30 %", raw_encoded, raw, "4 bytes for every 3"),
@@ -80,9 +81,15 @@ def base64_claims(pictures: Sequence[tuple[int, int]]) -> list[Claim]:
     ]
 
 
+def _percent(part: float, whole: float) -> float:
+    return 100 * part / whole if whole else math.nan
+
+
 def claims_table(claims: Sequence[Claim], title: str) -> Table:
     def value(claim: Claim) -> str:
-        return "not measured" if claim.here is None else f"{claim.here:.2f} {claim.unit}"
+        if claim.here is None:
+            return "not measured"
+        return NOTHING if math.isnan(claim.here) else f"{claim.here:.2f} {claim.unit}"
 
     rows = tuple(row(claim.what, claim.paper, value(claim), claim.note) for claim in claims)
     return Table(title, ("claim", "paper", "here", "note"), rows, align="lrrl")

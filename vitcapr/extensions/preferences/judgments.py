@@ -3,6 +3,7 @@
 The judgments are those of Flickr8k (Hodosh et al., Framing Image Description as a Ranking Task, 2013).
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from itertools import permutations
 from pathlib import Path
@@ -50,22 +51,27 @@ def read_crowdflower(path: Path) -> list[Judgment]:
 
 
 def _judgments(path: Path, form: str, fits: Callable[[list[float]], bool], ratings: int) -> list[Judgment]:
-    judgments = []
+    judgments, wrong, remedy = [], list[int](), f"a line has {form}, by tabs"
     with reading(path, "a file of judgments", "give the file"):
-        for number, line in enumerate(read_text(path).splitlines(), start=1):
-            if not line.strip():
-                continue
-            try:
-                image, caption, *words = line.split("\t")
-                numbers = [float(word) for word in words]
-            except ValueError:
-                numbers = []
-            if len(numbers) != 3 or not fits(numbers):
-                remedy = f"a line has {form}, by tabs"
-                raise UserError("not a line of judgments", where=f"{path}:{number}", remedy=remedy)
+        encoding = json.detect_encoding(content := path.read_bytes())
+        lines = content.decode(encoding, "replace").splitlines()
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            image, caption, *words = line.split("\t")
+            numbers = [float(word) for word in words]
+        except ValueError:
+            numbers = []
+        if len(numbers) == 3 and fits(numbers):
             judgments.append(Judgment(image, caption, tuple(numbers[:ratings])))
+        else:
+            wrong.append(number)
+    if wrong:
+        what = f"{len(wrong)} of {len(lines)} lines are no judgments or damaged"
+        raise UserError(what, where=f"{path}:{wrong[0]}, the first", remedy=f"{remedy}; correct a copy of the file")
     if not judgments:
-        raise UserError("there is no judgment", where=path, remedy=f"a line has {form}, by tabs")
+        raise UserError("there is no judgment", where=path, remedy=remedy)
     return judgments
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vitcapr.commands.config import described
-from vitcapr.commands.main import Log, split_commas, typer_app
+from vitcapr.commands.main import Log, WithoutContentCheck, split_commas, typer_app
 from vitcapr.extensions.alignment.settings import StudyConfig
 from vitcapr.progress import print_lines
 
@@ -40,6 +40,7 @@ def main(
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help=_HELP["seeds"])] = 5,
     query_bank: Annotated[bool, typer.Option("--query-bank", help=_HELP["query_bank"])] = False,
+    without_content_check: WithoutContentCheck = False,
     log: Log = None,
 ) -> None:
     """Fit families of alignments to pairs of two stores and compare their recall on test pairs.
@@ -71,7 +72,8 @@ def main(
     with Reporter(log) as reporter:
         names = views[0].ids, sentences.ids
         pairing = pair_by_file(pairs, *names, seed=0) if pairs else pair_by_id(*names, seed=0)
-        _write(compare_alignments(views, sentences, pairing, settings, reporter), output)
+        compared = compare_alignments(views, sentences, pairing, settings, reporter, not without_content_check)
+        _write(compared, output)
 
 
 def _write(result: "StudyResult", output: Path) -> None:

@@ -11,7 +11,7 @@ class AlignSettings(StageSettings):
     alignment: AlignmentConfig
 
 
-@stage(cached=True)
+@stage(cached=True, execution_only={"content_check"})
 def align(
     features: In[kinds.FeaturesFile],
     text_features: In[kinds.TextFeaturesFile],
@@ -28,6 +28,7 @@ def align(
     table: Annotated[list[Out[kinds.TableFile]], "tables.md, tables.html: all of it for people"],
     page: Out[kinds.PageSectionFile],
     augmented_views: list[In[kinds.FeaturesFile]] | None = None,
+    content_check: Annotated[bool, "Compare the features of images and captions"] = True,
 ) -> None:
     """Fit families of alignments to pairs of two stores, and compare their recall on the test split.
 
@@ -45,7 +46,7 @@ def align(
     views = open_augmented_views(data, alignment.views, features, augmented_views)
     sentences = open_features(text_features)
     sentences.check_rows("caption_id", data)
-    result = compare_alignments(views, sentences, pair_by_manifest(data, language), alignment, report)
+    result = compare_alignments(views, sentences, pair_by_manifest(data, language), alignment, report, content_check)
     result.write(scores=scores, differences=differences, intervals=intervals, similarity=similarity, seconds=seconds)
     write_page(table, result.page)
     note = f"More tables are in {table[0].parent.name}/{table[0].name}, in the folder alignments."

@@ -36,6 +36,7 @@ def main(
     if (retriever is None) != (photographs is None):
         raise UserError("a retriever compares captions with photographs", remedy="give --retriever and --photographs")
     from vitcapr.api.evaluation import evaluate
+    from vitcapr.api.pairs_check import UNCHECKED, check_judgments
     from vitcapr.extensions.preferences.figures import draw_agreement, write_figure, write_tables
     from vitcapr.extensions.preferences.judgments import (
         agreement,
@@ -51,11 +52,17 @@ def main(
         judged = drop_candidates(read_expert(expert), corpus)
     else:
         judged = drop_references(read_crowdflower(crowdflower), corpus)  # type: ignore[arg-type]
-    how: dict[str, Any] = {"metrics": split_commas(metrics), "content_check": not without_content_check}
+    content = UNCHECKED
+    if not without_content_check:
+        ratings = [sum(one.ratings) for one in judged.judgments]
+        candidates, references = list(judged.captions.values()), list(judged.references.values())
+        content = check_judgments(candidates, references, ratings, expert or crowdflower)
+    # Most of the judged captions are those of other images.
+    how: dict[str, Any] = {"metrics": split_commas(metrics), "content_check": False}
     evaluation = evaluate(judged.captions, judged.references, **how, samples=0)
     per_image = evaluation.per_image.set_index("image_id").loc[list(judged.captions)]
     scores = {name: per_image[name].to_numpy() for name in evaluation.scores["metric"] if name in per_image}
-    protocol = [evaluation.protocol]
+    protocol = [evaluation.protocol.removesuffix(f"|{UNCHECKED}") if content != UNCHECKED else evaluation.protocol]
     if retriever is not None and photographs is not None:
         from vitcapr.api.retriever import load_retriever
         from vitcapr.extensions.preferences.judgments import retriever_scores
@@ -68,7 +75,7 @@ def main(
     agreements = agreement(scores, judged.judgments, samples, seed=0)
     _print(agreements, "c" if expert is not None else "b")
     print_lines(f"\n{len(judged.judgments)} candidates; {judged.changed}")
-    print_lines(evaluation.content)
+    print_lines(content)
     print_lines(f"Protocol: {'|'.join(protocol)}")
     if output is not None:
         write_tables(output, taus=agreements.taus, differences=agreements.differences)
