@@ -17,8 +17,8 @@ from vitcapr.pipeline.fingerprint import differences
 
 EXACT = 2e-8
 """Difference of two scores of the same captions: they are written with eight decimals."""
-LIKELIHOOD, TIE = 0.02, 0.05
-"""Largest difference of the log-probability of a word, and of the scores of two captions, by floating point."""
+LIKELIHOOD = {"float32": 0.02, "bfloat16": 0.25}
+"""Largest difference of the log-probability of a word, and of the scores of two captions, by arithmetic."""
 VECTOR = 1e-3
 """Largest difference of a number of a unit vector by floating point."""
 _SHOWN = 3
@@ -43,18 +43,21 @@ class Difference(NamedTuple):
     wording: bool = False
 
 
-def compare_files(published: Path, again: Path, likelihoods: Likelihoods | None = None) -> list[Difference]:
+def compare_files(
+    published: Path, again: Path, likelihoods: Likelihoods | None = None, arithmetic: str = "bfloat16"
+) -> list[Difference]:
     """Return the differences of two files of one kind; none if they agree.
 
     Args:
         likelihoods: of the model that wrote captions; None for captions that were only reordered.
+        arithmetic: of the decoding.
     """
     if sha256_file(published) == sha256_file(again):
         return []
     if published.name == "captions.json":
-        return list(_captions(read_captions(published), read_captions(again), likelihoods))
-    compare: Callable[[Path, Path], Iterator[Difference]] = _KINDS.get(published.suffix, _lines)
-    return list((_embeddings if published.name == "embeddings.npz" else compare)(published, again))
+        captions = read_captions(published), read_captions(again)
+        return list(_captions(*captions, likelihoods, LIKELIHOOD[arithmetic]))
+    return list(_KINDS.get(published.name, _KINDS.get(published.suffix, _lines))(published, again))
 
 
 def _some(what: str, items: Sequence[Any]) -> str:
@@ -62,7 +65,9 @@ def _some(what: str, items: Sequence[Any]) -> str:
     return f"{what}: {'; '.join(map(str, items[:_SHOWN]))}{more}"
 
 
-def _captions(published: Captions, again: Captions, likelihoods: Likelihoods | None) -> Iterator[Difference]:
+def _captions(
+    published: Captions, again: Captions, likelihoods: Likelihoods | None, largest: float
+) -> Iterator[Difference]:
     if odd := sorted(published.keys() ^ again.keys()):
         yield Difference(_some("captions of other images", odd))
         return
@@ -73,7 +78,7 @@ def _captions(published: Captions, again: Captions, likelihoods: Likelihoods | N
         known, new = published[image].candidates[0], again[image].candidates
         same = next((one.token_log_probs for one in new if one.caption == known.caption), ())
         text = f"image '{image}' published '{known.caption}', computed again '{new[0].caption}'"
-        (floating if _is_tie(known, new[0], own.get(image) or same) else forged).append(text)
+        (floating if _is_tie(known, new[0], own.get(image) or same, largest) else forged).append(text)
     if floating:
         what = f"{len(floating)} of {len(again)} captions changed, each as likely as the published one"
         yield Difference(_some(what, floating), floating=True)
@@ -83,10 +88,10 @@ def _captions(published: Captions, again: Captions, likelihoods: Likelihoods | N
         pairs = [(a, b) for a in words for b in words if a < b and words[a] == words[b][::-1]]
         if pairs:
             yield Difference(_some("as if the features of two images were exchanged", pairs))
-    yield from _stated_likelihoods(published, again)
+    yield from _stated_likelihoods(published, again, largest)
 
 
-def _is_tie(known: Candidate, new: Candidate, own: Sequence[float]) -> bool:
+def _is_tie(known: Candidate, new: Candidate, own: Sequence[float], largest: float) -> bool:
     """Return whether the model could as well have written the published caption.
 
     Its words have the stated log-probabilities, and its score, or the first word that differs, is as likely.
@@ -94,14 +99,14 @@ def _is_tie(known: Candidate, new: Candidate, own: Sequence[float]) -> bool:
     Args:
         own: the log-probabilities of the published caption by the published model.
     """
-    if len(own) != len(known.token_log_probs) or not np.allclose(own, known.token_log_probs, rtol=0, atol=LIKELIHOOD):
+    if len(own) != len(known.token_log_probs) or not np.allclose(own, known.token_log_probs, rtol=0, atol=largest):
         return False
     first = next((n for n, pair in enumerate(zip(known.tokens, new.tokens, strict=False)) if pair[0] != pair[1]), None)
     first = min(len(known.tokens), len(new.tokens)) if first is None else first
-    return min(abs(known.score - new.score), abs(own[first] - new.token_log_probs[first])) <= TIE
+    return min(abs(known.score - new.score), abs(own[first] - new.token_log_probs[first])) <= largest
 
 
-def _stated_likelihoods(published: Captions, again: Captions) -> Iterator[Difference]:
+def _stated_likelihoods(published: Captions, again: Captions, most: float) -> Iterator[Difference]:
     """Yield candidates whose stated numbers are not those of the same words computed again."""
     wrong, largest = list[str](), 0.0
     for image, entry in again.items():
@@ -112,7 +117,7 @@ def _stated_likelihoods(published: Captions, again: Captions) -> Iterator[Differ
             first, second = ([*each.token_log_probs, each.log_prob, each.score] for each in (one, new[one.caption]))
             gap = float(np.abs(np.subtract(first, second)).max()) if len(first) == len(second) else np.inf
             largest = max(largest, gap)
-            if gap > TIE:
+            if gap > most:
                 wrong.append(f"image '{image}', '{one.caption}': {first[-1]:.4f}, again {second[-1]:.4f}")
     if wrong:
         yield Difference(_some("stated likelihoods are not the model's", wrong))
@@ -180,4 +185,6 @@ def _contents(*_: Path) -> Iterator[Difference]:
     yield Difference("another content")
 
 
-_KINDS = {".npz": _arrays, ".parquet": _tables, ".json": _records, ".gz": _contents}
+_KINDS: dict[str, Callable[[Path, Path], Iterator[Difference]]] = {
+    **{".npz": _arrays, ".parquet": _tables, ".json": _records, ".gz": _contents, "embeddings.npz": _embeddings}
+}

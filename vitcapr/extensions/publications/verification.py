@@ -52,7 +52,7 @@ class Number(NamedTuple):
 
     Attributes:
         row: of the summary.
-        status: ``equal``, ``floating``, ``different`` or ``trusted``.
+        status: ``equal``, ``scored`` (equal, from files on trust), ``floating``, ``different`` or ``trusted``.
         note: both values, or the record and the reason for the trust.
     """
 
@@ -170,6 +170,8 @@ class Verification:
             return "this stage is not run again" if job.stage not in REPLAYED else "a text encoder is needed"
         if missing := [place for place in inputs if not (self.folder / place).is_file() and place not in self.made]:
             return f"{missing[0]} is not published"
+        if "features" in self.listed.left_out and any(place.startswith(STORES) for place in inputs):
+            return "the features are left out"
         cards = (read_json(self.folder / place) for place in inputs if place.endswith((CARD, "weight.json")))
         if any(card.get("language_model") for card in cards):
             return "a language model is needed"
@@ -191,10 +193,13 @@ class Verification:
             return
         self.ran.add(job.record)
         likelihoods = partial(self._likelihoods, job) if job.stage == "decode" else None
+        precision = job.values.get("settings", {}).get("decoding", {}).get("precision")
+        arithmetic = "float32" if precision == "float32" else "bfloat16"
         for place in _places(job, Role.OUTPUT):
             self.made.add(place)
             published = self.folder / place
-            found = compare_files(published, self.root / AGAIN / place, likelihoods) if published.is_file() else []
+            pair = published, self.root / AGAIN / place
+            found = compare_files(*pair, likelihoods, arithmetic) if published.is_file() else []
             if any(one.wording for one in found) and self._has_other_code(job):  # Its tables may be worded otherwise.
                 found = [one._replace(floating=one.floating or one.wording) for one in found]
             self.differences[job.record, place] = found
@@ -284,12 +289,14 @@ class Verification:
             record = next((run.name for run in self.runs.values() if place in run.wrote), "none")
             return Number(row, "trusted", f"record {record}: {reason}")
         fault = _disagreement(row, read_json(again)) if again.is_file() else f"{job.record} does not run"
+        behind = self._behind(place)
+        if lost := [f"{record} ({self.skipped[record]})" for record in sorted(behind & self.skipped.keys())]:
+            return Number(row, "different" if fault else "scored", fault or f"from files of {', '.join(lost)}")
         if fault or place not in self.latest:
             return Number(row, "different" if fault else "equal", fault)
         value = read_json(self.latest[place])["metrics"][row["metric"]]["value"]
         interval = "no interval" if pd.isna(row["low"]) else f"interval {row['low']:g} to {row['high']:g}"
         note = f"printed {row['value']:g}, from inputs computed again {value:g}; {interval}"
-        behind = self._behind(place)
         forged = any(
             not one.floating for (name, _), found in self.differences.items() if name in behind for one in found
         )

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _WORDS = {
     "equal": "recomputed and equal",
+    "scored": "recomputed and equal, from files taken on trust",
     "floating": "recomputed, equal but for floating point",
     "different": "RECOMPUTED AND DIFFERENT",
     "trusted": "taken on trust",
