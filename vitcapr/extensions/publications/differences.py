@@ -19,6 +19,8 @@ EXACT = 2e-8
 """Difference of two scores of the same captions: they are written with eight decimals."""
 LIKELIHOOD = {"float32": 0.02, "bfloat16": 0.25}
 """Largest difference of the log-probability of a word, and of the scores of two captions, by arithmetic."""
+_BEAM = 4
+"""Two scores may differ so many times more: a beam that drops a hypothesis at a tie loses what would follow it."""
 VECTOR = 1e-3
 """Largest difference of a number of a unit vector by floating point."""
 _SHOWN = 3
@@ -103,7 +105,7 @@ def _is_tie(known: Candidate, new: Candidate, own: Sequence[float], largest: flo
         return False
     first = next((n for n, pair in enumerate(zip(known.tokens, new.tokens, strict=False)) if pair[0] != pair[1]), None)
     first = min(len(known.tokens), len(new.tokens)) if first is None else first
-    return min(abs(known.score - new.score), abs(own[first] - new.token_log_probs[first])) <= largest
+    return min(abs(known.score - new.score) / _BEAM, abs(own[first] - new.token_log_probs[first])) <= largest
 
 
 def _stated_likelihoods(published: Captions, again: Captions, most: float) -> Iterator[Difference]:
