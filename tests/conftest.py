@@ -81,6 +81,7 @@ settings.load_profile("no-deadline")
 SHARED = (
     ("tests/end_to_end/",),
     ("tests/experiment/test_edits.py", "tests/experiment/test_reruns.py"),
+    ("tests/extensions/publications/",),
 )
 """The tests of each group look at one fixture that takes long: runs of the whole DAG, a project that is computed.
 Two workers would make two."""

@@ -104,6 +104,7 @@ class Hooks:
         tables: of an experiment, further files that a run makes.
         page: of an experiment, the files with tables for the first page.
         notes: of an experiment, a line for everything that it names and that a run does not do.
+        table_comments: of the folder of an experiment's results, comments of its LaTeX tables.
     """
 
     contradictions: Callable[[Any], Iterable[str]] = lambda _: ()
@@ -120,6 +121,7 @@ class Hooks:
     tables: Callable[[Any], Iterable[str]] = lambda _: ()
     page: Callable[[Any], Iterable[str]] = lambda _: ()
     notes: Callable[[Any], Iterable[str]] = lambda _: ()
+    table_comments: Callable[[Any], Iterable[str]] = lambda _: ()
 
 
 def extensions() -> Mapping[str, Path]:

@@ -71,7 +71,7 @@ WEIGHTS = "captioners/a/best.safetensors"
     [
         ({"../escape.json": 1}, "files.../escape.json"),
         ({"text/../../x.json": 1}, "files.text/../../x.json"),
-        ({"code/model.py": 1}, "files.code/model.py"),
+        ({"code/model.py": 1}, "it lists code/model.py"),
         ({CARD: 1}, f"it lists no {WEIGHTS}"),
         ({CARD: 1, WEIGHTS: 1, "text/a": 1, "text/a/b": 1}, "it lists text/a as a file and as a folder"),
         ({CARD: 1, WEIGHTS: 10**18}, "bytes, more than 17179869184"),

@@ -8,59 +8,40 @@ code in it. ``vitcapr-model.json`` names every file with its size and digest, an
 import os
 import tempfile
 from collections.abc import Iterator
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import StringConstraints, model_validator
 
 from vitcapr.api.model_files import Kind, ModelFiles, decoding_runs
 from vitcapr.config.base import from_here
 from vitcapr.config.features import TRAINED
 from vitcapr.errors import UserError
-from vitcapr.files import DigestedFile, read_json, sha256_bytes, write_json, write_text
+from vitcapr.files import read_json, sha256_bytes, write_json, write_text
 from vitcapr.formats.kinds import BACKBONE_FILES
 from vitcapr.formats.model import CARD, WEIGHTS
-from vitcapr.formats.records import reading
-from vitcapr.formats.store_manifest import Digest, read_sealed
+from vitcapr.formats.store_manifest import read_sealed
 from vitcapr.loader import parts
 from vitcapr.progress import Reporter
-from vitcapr.store.remote_folder import MOST_OF_A_LIST, RemoteFolder
-from vitcapr.store.writer import claimed, remove_partials
+from vitcapr.store.listed_files import FileList, Part, list_files, pull_list, push_list, read_list
+from vitcapr.store.remote_folder import RemoteFolder
 
 INDEX = "vitcapr-model.json"
 PAGE = "README.md"
 FORMAT: Final = "vitcapr-published-model-1"
-_MOST_OF_A_MODEL = 16 * 2**30
-"""Bytes of all files of a model."""
-_NAME = (
-    r"^(README\.md|(captioners|retrievers|text|text_features|features|backbones|data|runs)"
-    r"(/[A-Za-z0-9_][A-Za-z0-9_.-]*){1,5})$"
-)
+_FOLDERS = ("captioners", "retrievers", "text", "text_features", "features", "backbones", "data", "runs")
 
 
-class _File(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid")
-
-    size: int = Field(ge=0)
-    sha256: Digest
-
-
-class _Index(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid")
-
+class _Index(FileList):
     format: Literal["vitcapr-published-model-1"]
-    model: Annotated[str, StringConstraints(pattern=r"^(captioners|retrievers)/[A-Za-z0-9_][A-Za-z0-9_.-]*$")]
-    files: dict[Annotated[str, StringConstraints(pattern=_NAME)], _File]
+    model: Annotated[str, StringConstraints(pattern=rf"^(captioners|retrievers)/{Part}$")]
 
     @model_validator(mode="after")
-    def _check(self) -> Self:
+    def _check_model(self) -> Self:
+        if odd := [name for name in self.files if name != PAGE and name.partition("/")[0] not in _FOLDERS]:
+            raise ValueError(f"it lists {odd[0]}")
         if missing := [name for file in (CARD, WEIGHTS) if (name := f"{self.model}/{file}") not in self.files]:
             raise ValueError(f"it lists no {missing[0]}")
-        folders = {folder.as_posix() for name in self.files for folder in PurePosixPath(name).parents}
-        if both := sorted(folders & self.files.keys()):
-            raise ValueError(f"it lists {both[0]} as a file and as a folder")
-        if (size := sum(file.size for file in self.files.values())) > _MOST_OF_A_MODEL:
-            raise ValueError(f"its files have {size} bytes, more than {_MOST_OF_A_MODEL}")
         return self
 
 
@@ -76,10 +57,8 @@ def push_model(folder: Path, place: RemoteFolder, report: Reporter) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         paths = {path.relative_to(model.experiment).as_posix(): path for path in _unchanged(model)}
         paths |= {path.relative_to(scratch).as_posix(): path for path in _written(model, Path(scratch))}
-        files = {name: DigestedFile.at(path) for name, path in paths.items()}
-        listed = {name: _File(size=file.size, sha256=file.sha256) for name, file in files.items()}
-        index = _Index(format=FORMAT, model=model.folder.relative_to(model.experiment).as_posix(), files=listed)
-        place.push(files, {INDEX: index.model_dump_json(indent=2).encode("utf-8")}, report)
+        name = model.folder.relative_to(model.experiment).as_posix()
+        push_list(place, INDEX, _Index(format=FORMAT, model=name, files=list_files(paths)), paths, report)
 
 
 def pull_model(place: RemoteFolder, folder: Path, report: Reporter) -> Path:
@@ -90,12 +69,8 @@ def pull_model(place: RemoteFolder, folder: Path, report: Reporter) -> Path:
     Raises:
         UserError: there is no published model, or a file is not what its index says.
     """
-    with reading(place.url, f"a published model: {INDEX}", "push the model"):
-        index = _Index.model_validate_json(place.read(INDEX, MOST_OF_A_LIST))
-    files = {name: DigestedFile(folder / name, listed.size, listed.sha256) for name, listed in index.files.items()}
-    remove_partials(folder)
-    with claimed(folder, range(1), report.line):
-        place.pull(files, report)
+    index, _ = read_list(place, INDEX, _Index, "a published model", "push the model")
+    pull_list(place, index, folder, report)
     return folder / index.model
 
 

@@ -29,6 +29,7 @@ def main(
     from vitcapr.formats.scores import read_summary
     from vitcapr.formats.tables import to_latex, to_page
     from vitcapr.formats.terminal import print_tables
+    from vitcapr.loader import ask
     from vitcapr.report.score_tables import score_tables
 
     console = Console(highlight=False)
@@ -37,7 +38,9 @@ def main(
         if markdown:
             print(to_page(tables, str(experiment)))
         elif latex:
-            print(f"% {' '.join(str(experiment).split())}", *map(to_latex, tables), sep="\n")
+            folder = summary.parent if summary.parent.name == experiment else summary.parent / str(experiment)
+            comments = [f"% {' '.join(each.split())}" for each in (str(experiment), *ask("table_comments", folder))]
+            print(*comments, *map(to_latex, tables), sep="\n")
         else:
             console.print(f"[bold]{escape(str(experiment))}[/bold]")
             print_tables(console, tables)

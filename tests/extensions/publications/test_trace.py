@@ -1,0 +1,46 @@
+"""The files that descend from a photograph."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.extensions.publications.conftest import ROOT
+from vitcapr.errors import UserError
+from vitcapr.extensions.publications.descent import CONTAINS, COPIED, DERIVED, decoded, trace
+from vitcapr.formats.manifest import read_manifest
+
+
+def traced(study: Path, split: str) -> dict[str, dict[str, str]]:
+    """Place -> how, by class, for the first image of a split."""
+    images = read_manifest(study / ROOT / "data").images
+    image = images["image_id"][images["split"] == split].iloc[0]
+    found: dict[str, dict[str, str]] = {CONTAINS: {}, DERIVED: {}, COPIED: {}}
+    for one in trace([image], study / "results"):
+        found[one.kind][one.place.removeprefix(f"{study / ROOT}/")] = one.how
+    return found
+
+
+def test_an_image_of_the_test_split_trains_nothing(study: Path, publication: Path) -> None:
+    found = traced(study, "test")
+    contains = {"data/images.parquet", "data/captions.parquet", "captions/a/beam/test/captions.json"}
+    contains |= {"metrics/a/greedy/test/per_image.parquet"}
+    assert contains <= found[CONTAINS].keys()
+    assert any(how.startswith("its vector, row") for how in found[CONTAINS].values())
+    assert {"embeddings/r/test/embeddings.npz", "summary.csv"} <= found[DERIVED].keys()
+    assert "captioners/a/best.safetensors" not in found[DERIVED]
+    assert str(publication) in found[COPIED]
+
+
+def test_an_image_of_the_training_split_is_in_every_model(study: Path) -> None:
+    found = traced(study, "train")
+    assert {"captioners/a/best.safetensors", "retrievers/r/best.safetensors", "summary.csv"} <= found[DERIVED].keys()
+    assert "captions/a/beam/test/captions.json" in found[DERIVED]
+
+
+def test_an_unknown_image_is_an_error(study: Path) -> None:
+    with pytest.raises(UserError, match="no data set here has the image 'nobody'"):
+        list(trace(["nobody"], study / "results"))
+
+
+def test_packed_files_are_searched(study: Path) -> None:
+    assert any(b"scene-" in part for part in decoded(study / ROOT / "data/images.parquet"))

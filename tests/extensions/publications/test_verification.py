@@ -1,0 +1,183 @@
+"""An honest publication verifies, and planted faults are found and named, whoever mended the digests."""
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.extensions.publications import forgery
+from tests.extensions.publications.conftest import quiet
+from vitcapr.errors import UserError
+from vitcapr.extensions.publications.verification import Receipt, verify
+
+GREEDY, BEAM = "captions/a/greedy/test/captions.json", "captions/a/beam/test/captions.json"
+METRICS = "metrics/a/greedy/test/metrics.json"
+
+
+def verified(publication: Path, tmp_path: Path) -> tuple[Receipt, str]:
+    receipt = verify(str(publication), tmp_path / "scratch", quiet())
+    numbers = [f"{n.row['decoding']} {n.row['metric']}: {n.note}" for n in receipt.numbers if n.status == "different"]
+    return receipt, "\n".join([*receipt.faults, *numbers])
+
+
+def test_an_honest_publication_verifies(publication: Path, tmp_path: Path) -> None:
+    receipt, faults = verified(publication, tmp_path)
+    assert faults == ""
+    assert receipt.floating == []
+    trusted = [number.row["metric"] for number in receipt.numbers if number.status != "equal"]
+    assert trusted == ["novel_share", "novel_share"]
+    assert {run.stage for run in receipt.trusted} == {"data_scenes", "vocabulary", "train_captioner", "train_retriever"}
+
+
+def set_score(**values: Any) -> Callable[[Path], None]:
+    """A score of the greedy captions, printed everywhere as the forger wants it."""
+
+    def forge(root: Path) -> None:
+        forgery.change_json(root / METRICS, lambda metrics: metrics["metrics"]["cider"].update(values))
+        forgery.print_again(root)
+
+    return forge
+
+
+def set_protocol(root: Path) -> None:
+    def change(metrics: Any) -> None:
+        metrics["protocol"] = metrics["protocol"].replace("samples=50", "samples=1000")
+
+    forgery.change_json(root / METRICS, change)
+    forgery.print_again(root)
+
+
+def print_score(root: Path) -> None:
+    text = (root / "summary.csv").read_text(encoding="utf-8")
+    line = next(line for line in text.splitlines() if ",greedy,bleu_1," in line)
+    words = line.split(",")
+    words[6] = "0.99"
+    (root / "summary.csv").write_text(text.replace(line, ",".join(words)), encoding="utf-8")
+
+
+def replace_caption(root: Path) -> None:
+    """By the caption of another image, and with honest scores of the forged file."""
+
+    def change(entries: Any) -> None:
+        other = next(e for e in entries if e["caption"] != entries[0]["caption"])
+        entries[0] |= {name: other[name] for name in ("caption", "tokens", "candidates")}
+
+    forgery.change_json(root / GREEDY, change)
+    forgery.score_again(root, "greedy")
+    forgery.print_again(root)
+
+
+def state_likelihood(root: Path) -> None:
+    forgery.change_json(root / BEAM, lambda entries: entries[0]["candidates"][1].update(log_prob=-0.5, score=-0.5))
+
+
+def drop_reference(root: Path) -> None:
+    def drop(captions: Any) -> Any:
+        return captions.drop(captions.index[(captions["split"] == "test") & (captions["language"] == "zh")][0])
+
+    forgery.change_table(root / "data/captions.parquet", drop)
+    manifest = root / "data/manifest.json"
+    forgery.change_json(manifest, lambda data: data["counts"].update(captions=data["counts"]["captions"] - 1))
+
+
+def copy_caption(root: Path) -> None:
+    """A caption of the model becomes the reference of its image."""
+    entry = json.loads((root / GREEDY).read_text(encoding="utf-8"))[2]
+
+    def change(captions: Any) -> Any:
+        own = (captions["image_id"] == entry["image_id"]) & (captions["language"] == "zh")
+        captions.loc[own, "text"] = entry["caption"]
+        return captions
+
+    forgery.change_table(root / "data/captions.parquet", change)
+
+
+def move_image(root: Path) -> None:
+    """An image of the test split is left out of all lists."""
+
+    def change(table: Any) -> Any:
+        last = table["image_id"][table["split"] == "test"].iloc[-1]
+        return table.assign(split=table["split"].where(table["image_id"] != last, "none"))
+
+    for name in ("images", "captions"):
+        forgery.change_table(root / f"data/{name}.parquet", change)
+
+    def count(data: Any) -> None:
+        data["counts"]["splits"]["test"] -= 1
+        data["counts"]["splits"]["none"] += 1
+
+    forgery.change_json(root / "data/manifest.json", count)
+
+
+def change_weight(root: Path) -> None:
+    forgery.change_weights(root / "captioners/a/best.safetensors", lambda each: next(iter(each.values())).mul_(1.5))
+
+
+def change_retriever(root: Path) -> None:
+    forgery.change_weights(root / "retrievers/r/best.safetensors", lambda each: next(iter(each.values())).mul_(-1))
+
+
+def exchange_rows(root: Path) -> None:
+    def exchange(rows: Any) -> None:
+        rows[[0, 3]] = rows[[3, 0]]
+
+    for name in ("patches", "cls"):
+        forgery.change_rows(root / f"features/vit/rows/{name}.npy", exchange)
+
+
+def pull_closer(root: Path) -> None:
+    """The vector of an image becomes that of its caption."""
+
+    def change(arrays: Any) -> None:
+        arrays["images"][1] = arrays["captions"][arrays["caption_image"] == 1][0]
+
+    forgery.change_arrays(root / "embeddings/r/test/embeddings.npz", change)
+
+
+def widen_beam(root: Path) -> None:
+    """The captions of a beam are said to be those of a narrower one."""
+    path = root.parent / "experiment.yaml"
+    path.write_text(path.read_text(encoding="utf-8").replace("beam_size: 3", "beam_size: 2"), encoding="utf-8")
+
+
+FAULTS: dict[Callable[[Path], None], str] = {
+    set_score(value=5.148): r"greedy cider: value: printed 5\.148, computed [0-9.]+",
+    set_score(low=0.3, high=0.301): r"greedy cider: .*low: printed 0\.3, computed .*high: printed 0\.301",
+    set_score(n=13): "greedy cider: .*n: printed 13, computed",
+    set_protocol: "protocol: printed .*samples=1000.*computed .*samples=50",
+    print_score: r"greedy bleu_1: value: printed 0\.99, computed",
+    replace_caption: f"{GREEDY}: 1 captions are not the model's: image 'scene-.*computed again",
+    state_likelihood: f"{BEAM}: stated likelihoods are not the model's: image 'scene-.*-0.5000, again",
+    drop_reference: r"metrics/a/greedy/test/per_image.parquet: 1 values of .*: image 'scene-",
+    copy_caption: "per_image.parquet: 1 values of bleu_1.*: image 'scene-",
+    move_image: r"not the images|a caption is of an image that is not in the split \(image scene-",
+    change_weight: f"{GREEDY}: .* captions are not the model's|{BEAM}: stated likelihoods",
+    change_retriever: "embeddings.npz: .* (images|captions) have other vectors",
+    exchange_rows: "as if the features were exchanged|captions are not the model's",
+    pull_closer: "embeddings.npz: 1 images have other vectors, rows of the data set: [0-9]+",
+    widen_beam: "decode/a.beam.test: the settings of its record are not those of experiment.yaml",
+}
+
+
+@pytest.mark.parametrize(("forge", "named"), FAULTS.items(), ids=lambda each: getattr(each, "__qualname__", ""))
+def test_planted_faults_are_found_and_named(
+    publication: Path, tmp_path: Path, forge: Callable[[Path], None], named: str
+) -> None:
+    copy = tmp_path / "forged"
+    shutil.copytree(publication, copy)
+    forge(copy / "experiment")
+    forgery.mend(copy)
+    _, faults = verified(copy, tmp_path)
+    assert re.search(named, faults), faults
+
+
+def test_digests_that_nobody_mended_stop_the_transfer(publication: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "damaged"
+    shutil.copytree(publication, copy)
+    forgery.change_json(copy / "experiment" / METRICS, lambda metrics: metrics["metrics"]["cider"].update(value=5.1))
+    with pytest.raises(UserError, match=r"metrics.json.*(checksum|longer than)"):
+        verified(copy, tmp_path)

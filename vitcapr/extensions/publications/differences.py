@@ -1,0 +1,192 @@
+"""Differences between a published file and the same file computed again: equal, floating point, or another result."""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from vitcapr.extensions.publications.contents import TRAINING_SCORES
+from vitcapr.files import read_json, sha256_file
+from vitcapr.formats.captions import Candidate, DecodedCaption, read_captions
+from vitcapr.formats.containers import read_parquet
+from vitcapr.formats.embeddings import read_embeddings
+from vitcapr.pipeline.fingerprint import differences
+
+EXACT = 2e-8
+"""Difference of two scores of the same captions: they are written with eight decimals."""
+LIKELIHOOD = {"float32": 0.02, "bfloat16": 0.25}
+"""Largest difference of the log-probability of a word, and of the scores of two captions, by arithmetic."""
+_BEAM = 4
+"""Two scores may differ so many times more: a beam that drops a hypothesis at a tie loses what would follow it."""
+VECTOR = 1e-3
+"""Largest difference of a number of a unit vector by floating point."""
+_SHOWN = 3
+_NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
+
+Likelihoods = Callable[[Mapping[str, Sequence[str]]], Mapping[str, Sequence[float]]]
+"""From the words of a caption of each image to the log-probabilities of the words and of the end."""
+Captions = Mapping[str, DecodedCaption]
+
+
+class Difference(NamedTuple):
+    """A difference of a file.
+
+    Attributes:
+        what: the images or scores that differ, with both values.
+        floating: whether the arithmetic of another processor explains it.
+        wording: whether all numbers agree and only words differ.
+    """
+
+    what: str
+    floating: bool = False
+    wording: bool = False
+
+
+def compare_files(
+    published: Path, again: Path, likelihoods: Likelihoods | None = None, arithmetic: str = "bfloat16"
+) -> list[Difference]:
+    """Return the differences of two files of one kind; none if they agree.
+
+    Args:
+        likelihoods: of the model that wrote captions; None for captions that were only reordered.
+        arithmetic: of the decoding.
+    """
+    if sha256_file(published) == sha256_file(again):
+        return []
+    if published.name == "captions.json":
+        captions = read_captions(published), read_captions(again)
+        return list(_captions(*captions, likelihoods, LIKELIHOOD[arithmetic]))
+    return list(_KINDS.get(published.name, _KINDS.get(published.suffix, _lines))(published, again))
+
+
+def _some(what: str, items: Sequence[Any]) -> str:
+    more = f", and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
+    return f"{what}: {'; '.join(map(str, items[:_SHOWN]))}{more}"
+
+
+def _captions(
+    published: Captions, again: Captions, likelihoods: Likelihoods | None, largest: float
+) -> Iterator[Difference]:
+    if odd := sorted(published.keys() ^ again.keys()):
+        yield Difference(_some("captions of other images", odd))
+        return
+    changed = [image for image in again if published[image].caption != again[image].caption]
+    own = likelihoods({image: published[image].candidates[0].tokens for image in changed}) if likelihoods else {}
+    floating, forged = list[str](), list[str]()
+    for image in changed:
+        known, new = published[image].candidates[0], again[image].candidates
+        same = next((one.token_log_probs for one in new if one.caption == known.caption), ())
+        text = f"image '{image}' published '{known.caption}', computed again '{new[0].caption}'"
+        (floating if _is_tie(known, new[0], own.get(image) or same, largest) else forged).append(text)
+    if floating:
+        what = f"{len(floating)} of {len(again)} captions changed, each as likely as the published one"
+        yield Difference(_some(what, floating), floating=True)
+    if forged:
+        yield Difference(_some(f"{len(forged)} captions are not the model's", forged))
+        words = {image: (published[image].caption, again[image].caption) for image in changed}
+        pairs = [(a, b) for a in words for b in words if a < b and words[a] == words[b][::-1]]
+        if pairs:
+            yield Difference(_some("as if the features of two images were exchanged", pairs))
+    yield from _stated_likelihoods(published, again, largest)
+
+
+def _is_tie(known: Candidate, new: Candidate, own: Sequence[float], largest: float) -> bool:
+    """Return whether the model could as well have written the published caption.
+
+    Its words have the stated log-probabilities, and its score, or the first word that differs, is as likely.
+
+    Args:
+        own: the log-probabilities of the published caption by the published model.
+    """
+    if len(own) != len(known.token_log_probs) or not np.allclose(own, known.token_log_probs, rtol=0, atol=largest):
+        return False
+    first = next((n for n, pair in enumerate(zip(known.tokens, new.tokens, strict=False)) if pair[0] != pair[1]), None)
+    first = min(len(known.tokens), len(new.tokens)) if first is None else first
+    return min(abs(known.score - new.score) / _BEAM, abs(own[first] - new.token_log_probs[first])) <= largest
+
+
+def _stated_likelihoods(published: Captions, again: Captions, most: float) -> Iterator[Difference]:
+    """Yield candidates whose stated numbers are not those of the same words computed again."""
+    wrong, largest = list[str](), 0.0
+    for image, entry in again.items():
+        stated, new = published[image], {one.caption: one for one in entry.candidates}
+        if stated.oracle != entry.oracle or len(stated.candidates) != len(entry.candidates):
+            wrong.append(f"image '{image}': {len(stated.candidates)} candidates, again {len(entry.candidates)}")
+        for one in (one for one in stated.candidates if one.caption in new):
+            first, second = ([*each.token_log_probs, each.log_prob, each.score] for each in (one, new[one.caption]))
+            gap = float(np.abs(np.subtract(first, second)).max()) if len(first) == len(second) else np.inf
+            largest = max(largest, gap)
+            if gap > most:
+                wrong.append(f"image '{image}', '{one.caption}': {first[-1]:.4f}, again {second[-1]:.4f}")
+    if wrong:
+        yield Difference(_some("stated likelihoods are not the model's", wrong))
+    elif largest:
+        yield Difference(f"likelihoods differ by {largest:.1g} at most", floating=True)
+
+
+def _embeddings(published: Path, again: Path) -> Iterator[Difference]:
+    first, second = read_embeddings(published), read_embeddings(again)
+    for name, one, other in zip(first._fields, first, second, strict=True):
+        if one.shape != other.shape or (one.ndim == 1 and not np.array_equal(one, other)):
+            yield Difference(f"{name} has the rows of other images or captions")
+        elif one.ndim == 2 and (gaps := np.abs(one - other).max(axis=1)).any():
+            rows = (first.image_row if name == "images" else first.caption_row)[gaps > VECTOR].tolist()
+            wrong = _some(f"{len(rows)} {name} have other vectors, rows of the data set", rows)
+            yield Difference(wrong if rows else f"{name} differ by {gaps.max():.1g} at most", floating=not rows)
+
+
+def _tables(published: Path, again: Path) -> Iterator[Difference]:
+    first, second = (read_parquet(path).to_pandas() for path in (published, again))
+    if first["image_id"].tolist() != second["image_id"].tolist():
+        yield Difference(f"scores of other images: {len(first)}, again {len(second)}")
+        return
+    for name in (name for name in first.columns if name not in TRAINING_SCORES):
+        others = second[name] if name in second.columns else [None] * len(first)
+        pairs = zip(first["image_id"], first[name], others, strict=True)
+        if wrong := [f"image '{image}'" for image, one, other in pairs if not _equal(one, other)]:
+            yield Difference(_some(f"{len(wrong)} values of {name}", wrong))
+
+
+def _equal(one: Any, other: Any) -> bool:
+    if other is None or isinstance(one, str) or isinstance(other, str):
+        return bool(one == other)
+    return np.shape(one) == np.shape(other) and np.allclose(one, other, rtol=1e-9, atol=EXACT, equal_nan=True)
+
+
+def _arrays(published: Path, again: Path) -> Iterator[Difference]:
+    with np.load(published, allow_pickle=False) as one, np.load(again, allow_pickle=False) as other:
+        for name in {*one.files, *other.files}:
+            if name not in one.files or name not in other.files or not _equal(one[name], other[name]):
+                yield Difference(f"the array {name}")
+
+
+def _records(published: Path, again: Path) -> Iterator[Difference]:
+    wrong = list[str]()
+    for key, old, new in differences(read_json(published), read_json(again)):
+        one, other = json.loads(old), json.loads(new)
+        added = one is None and isinstance(other, dict)  # A score that a later version of vitcapr adds.
+        close = all(type(each) in (int, float) for each in (one, other)) and abs(one - other) <= EXACT
+        if TRAINING_SCORES.isdisjoint(key.split(".")) and not added and not close:
+            wrong.append(f"{key} {old}, again {new}")
+    if wrong:
+        yield Difference(_some(f"{len(wrong)} values", wrong))
+
+
+def _lines(published: Path, again: Path) -> Iterator[Difference]:
+    first, second = (path.read_bytes().decode("utf-8", "replace").splitlines() for path in (published, again))
+    pairs = [(one, other) for one, other in zip(first, second, strict=False) if one != other]
+    same = len(first) == len(second) and all(_NUMBER.findall(one) == _NUMBER.findall(other) for one, other in pairs)
+    what = f"{len(pairs)} of {len(first)} lines" + (", in words alone" if same else "")
+    yield Difference(_some(what, [f"'{one[:160]}', again '{other[:160]}'" for one, other in pairs]), wording=same)
+
+
+def _contents(*_: Path) -> Iterator[Difference]:
+    yield Difference("another content")
+
+
+_KINDS: dict[str, Callable[[Path, Path], Iterator[Difference]]] = {
+    **{".npz": _arrays, ".parquet": _tables, ".json": _records, ".gz": _contents, "embeddings.npz": _embeddings}
+}

@@ -1,0 +1,36 @@
+"""Publication of results: the key that allows it, and the line of the first page."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from vitcapr.config.base import Section
+from vitcapr.loader import Hooks
+
+
+class PublicationsConfig(Section):
+    share_data: bool = False
+    """Publish references, captions and features of a data set whose licence does not say that everybody may. Read the
+    licence first."""
+
+
+class Experiment(Section):
+    publications: PublicationsConfig = PublicationsConfig()
+    """Publication of results with vitcapr publish; no result depends on it."""
+
+
+def _badge(config: Any) -> list[tuple[str, list[str]]]:
+    return [("verify this table", [f"vitcapr publish results/{config.experiment} DIR; vitcapr verify DIR"])]
+
+
+def _comments(folder: Path) -> Iterator[str]:
+    """Yield the digest of the last publication of results, if their summary is still the published one."""
+    from vitcapr.extensions.publications.contents import SUMMARY, read_log
+    from vitcapr.files import sha256_file
+
+    for entry in read_log(folder)[-1:]:
+        if entry["summary"] == sha256_file(folder / SUMMARY):
+            yield f"vitcapr publication {entry['digest']}"
+
+
+HOOKS = Hooks(facts=_badge, table_comments=_comments)
