@@ -63,7 +63,14 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def forget() -> None:
-    for cached in (_found, hashing.module_code, hashing._import_graph, hashing._files, hashing.release):
+    for cached in (
+        _found,
+        hashing._code_of,
+        hashing.module_code,
+        hashing._import_graph,
+        hashing._files,
+        hashing.release,
+    ):
         cached.cache_clear()
     for name in [name for name in sys.modules if name == "beside" or name.startswith(f"{LOCAL}.")]:
         del sys.modules[name]

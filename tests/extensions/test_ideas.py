@@ -45,7 +45,7 @@ def idea(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
     copy = Path("plugins", path.parent.name, path.name)
     copy.parent.mkdir(parents=True)
     shutil.copy(path, copy)
-    for cached in (hashing.module_code, hashing._import_graph, hashing._files):
+    for cached in (hashing._code_of, hashing.module_code, hashing._import_graph, hashing._files):
         cached.cache_clear()
     return copy
 
