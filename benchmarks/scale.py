@@ -33,7 +33,7 @@ import yaml
 from PIL import Image
 
 from benchmarks import results
-from vitcapr.batches.loader import Batch, Batches
+from vitcapr.batches.image_batches import Batch, Batches
 from vitcapr.batches.texts import FeatureTexts
 from vitcapr.data.collect import Checks, collect
 from vitcapr.data.readers import list_data_set

@@ -32,7 +32,7 @@ import torch
 import webdataset
 
 from benchmarks.loader import make
-from vitcapr.batches.loader import shuffled_by_chunks
+from vitcapr.batches.image_batches import shuffled_by_chunks
 from vitcapr.store.layout import ArrayLayout
 from vitcapr.store.reader import FeatureArray
 

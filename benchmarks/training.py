@@ -25,7 +25,7 @@ import torch
 from benchmarks.inputs import peak_mb
 from benchmarks.loader import make, make_eight_bits
 from tests.data_sets import token_table
-from vitcapr.batches.loader import Batch
+from vitcapr.batches.image_batches import Batch
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
 from vitcapr.batches.texts import PAD
 from vitcapr.config.captioner import PatchAttentionConfig
@@ -34,9 +34,8 @@ from vitcapr.encoders.precision import autocast, resolve_device, resolve_dtype
 from vitcapr.formats.tokens import TokenTable
 from vitcapr.models.architectures import patch_attention
 from vitcapr.models.architectures.patch_attention import PatchAttentionCaptioner
-from vitcapr.models.attention import Scoring, patch_scores
-from vitcapr.models.captioners import build_captioner
-from vitcapr.models.interface import Captioner
+from vitcapr.models.attention_scores import Scoring, patch_scores
+from vitcapr.models.interface import Captioner, build_captioner
 from vitcapr.store.reader import FeatureArray
 from vitcapr.training.captioner import CaptionerTask, Step, model_arguments
 

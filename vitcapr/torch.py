@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, distributed
 from torch.utils.data import Dataset, IterableDataset, get_worker_info
 
-from vitcapr.batches.loader import Batches
+from vitcapr.batches.image_batches import Batches
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import Manifest, read_manifest
 from vitcapr.formats.store_manifest import arrays_of_layer

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from vitcapr.batches.loader import Batch, Batches
+from vitcapr.batches.image_batches import Batch, Batches
 from vitcapr.batches.sources import (
     AugmentedViews,
     MemoryArray,

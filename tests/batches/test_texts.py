@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.data_sets import token_table
-from vitcapr.batches.loader import Batch, Batches
+from vitcapr.batches.image_batches import Batch, Batches
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
 from vitcapr.batches.texts import (
     FeatureAndWordTexts,

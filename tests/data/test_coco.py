@@ -92,6 +92,13 @@ def test_images_are_ordered_by_number_and_bad_entries_are_listed(tmp_path, coco)
     ]
 
 
+def test_ids_that_are_no_numbers_come_first(tmp_path: Path) -> None:
+    images = [{"id": name, "file_name": f"{name}.jpg"} for name in ("10", "b", "2", "a")]
+    file = tmp_path / "captions_train2014.json"
+    file.write_text(json.dumps({"images": images, "annotations": []}))
+    assert list_coco([], {file: "train"}).images["image_id"].tolist() == ["a", "b", "2", "10"]
+
+
 def test_one_folder_of_photographs_gives_the_same_rows(tmp_path, coco):
     files = files_of(coco, "val2017")
     whole = read_manifest(run(tmp_path / "a", images=str(coco), annotations=files))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from vitcapr.data.splits import split_in, splits_in
+from vitcapr.data.splits import share_limit, split_in, splits_in
 from vitcapr.errors import UserError
 
 KEY = "data.table.splits: hash"
@@ -35,6 +35,7 @@ def test_a_keyword_stands_alone(name: str, split: str | None) -> None:
         (["train/a/x", "test/a/x"], ["train", "test"], "'test/a/x' is test"),
         (["captions_val2017.json"], [], "all names have one split ('captions_val2017.json' is validation)"),
         (["train-0.tar", "train-1.tar"], [], "all names have one split"),
+        (["train/a.csv", "train/b.csv"], [], ""),
         (["train_and_val.csv"], [], ""),
         (["a", "b"], [], ""),
         ([], [], ""),
@@ -59,3 +60,9 @@ def test_names_that_differ_give_splits(names: list[str], splits: list[str], line
 def test_names_that_do_not_tell_are_an_error(names: list[str], message: str) -> None:
     with pytest.raises(UserError, match=f"{message}; rename it, give a column of splits, or set {KEY}"):
         splits_in(names, KEY)
+
+
+def test_a_limit_is_shared_in_proportion() -> None:
+    """Of 6 images each split has one; train is owed 4.8."""
+    assert share_limit({"train": 8, "validation": 1, "test": 1}, 6) == {"train": 4, "validation": 1, "test": 1}
+    assert share_limit({"train": 50, "validation": 30, "test": 20}, 10) == {"train": 5, "validation": 3, "test": 2}

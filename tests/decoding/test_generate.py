@@ -43,6 +43,9 @@ def test_each_way_has_the_limits(options: dict[str, Any], search: Callable[..., 
     memory = model.images(4)
     expected = search(model, memory, **SPECIALS, **LIMITS)
     assert str(generate(model, memory, WORDS, **options, **LIMITS)) == str(expected)
+    for keep in (True, False):
+        kept = generate(model, memory, WORDS, **{**options, **LIMITS, "keep_attention": keep})
+        assert {one[0].attention is not None for one in kept} == {keep}
 
 
 class OnGpu(OnDevice):

@@ -26,7 +26,7 @@ from vitcapr.config.training import CaptionerPhaseConfig, CaptionerTrainingConfi
 from vitcapr.decoding.beam import beam_search
 from vitcapr.decoding.stepwise import greedy
 from vitcapr.errors import Preempted
-from vitcapr.models.captioners import build_captioner
+from vitcapr.models.interface import build_captioner
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.extract import extract
 from vitcapr.stages.seal import seal

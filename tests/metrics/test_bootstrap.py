@@ -6,6 +6,7 @@ from vitcapr.metrics.bootstrap import (
     compare,
     few_images,
     interval,
+    interval_protocol,
     mean_measure,
     plain_score,
     ratio_measure,
@@ -82,6 +83,7 @@ def test_a_score_has_its_interval_and_the_number_of_images_and_a_score_of_nothin
     nothing = {"value": None, "low": None, "high": None, "n": 0}
     assert score_of(ratio_measure([0, 0], [0, 0]), 100, 0) == nothing
     assert plain_score(float("nan"), 0) == nothing
+    assert (interval_protocol(9, 2), interval_protocol(0, 2)) == (["ci:95,samples=9,seed=2"], [])
 
 
 def test_the_width_of_a_small_split_by_hand() -> None:

@@ -103,6 +103,17 @@ def test_meteor_equals_pycocoevalcap(more_words: Words, tmp_path: Path) -> None:
     assert meteor_of(np.array([3.0, 4.0, 1.0, 1.0, *[0.0] * 19])) == 0, "without a match"
 
 
+def test_meteor_by_hand() -> None:
+    """4 and 5 words, of them 1 and 2 function words; 2 content words and a function word match exactly, 1 by stem.
+
+    P = (0.75 * 2.6 + 0.25) / (0.75 * 3 + 0.25), R = (0.75 * 2.6 + 0.25) / (0.75 * 3 + 0.25 * 2): 0.88 and 0.8; the
+    penalty of 2 chunks in 4 words is 0.6 * 0.5 ** 0.2.
+    """
+    counts = np.array([4.0, 5, 1, 2, *(2, 2, 1, 1), *(1, 1, 0, 0), *[0] * 8, 2, 4, 4])
+    expected = 0.88 * 0.8 / (0.85 * 0.88 + 0.15 * 0.8) * (1 - 0.6 * 0.5**0.2)
+    assert float(meteor_of(counts)) == pytest.approx(expected, abs=1e-12)
+
+
 WORDS = [["a dog runs", "a brown dog runs fast"], ["two cats"], ["a man", "a man sits down", "the man on a bench"]]
 REFERENCES = [["a brown dog runs", "the dog runs fast"], ["two cats sleep", "cats"], ["a man on a bench", "man sits"]]
 

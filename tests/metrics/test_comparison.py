@@ -65,7 +65,9 @@ def test_a_comparison_by_its_parts(tmp_path):
     assert content["metrics"]["vocabulary_used"]["verdict"] == "not tested"
     assert "chair_i" not in content["metrics"], "no caption mentions an object"
     assert compare_systems(after, before, 200, 3)["metrics"]["cider"]["verdict"] == "lower"
-    assert compare_systems(before, after, 0, 3)["metrics"]["cider"]["verdict"] == "not tested"
+    assert content["protocol"] == "paired|ci:95,samples=200,seed=3|p:exchange,two-sided"
+    untested = compare_systems(before, after, 0, 3)
+    assert (untested["metrics"]["cider"]["verdict"], untested["protocol"]) == ("not tested", "paired")
 
 
 def ranks(folder, name, wrong):

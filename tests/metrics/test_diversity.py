@@ -2,6 +2,7 @@ import math
 
 import pytest
 
+from vitcapr.metrics.base import TokenisedCaptions
 from vitcapr.metrics.captions import diversity
 from vitcapr.text.normalise import words_of
 
@@ -25,6 +26,8 @@ def test_length_and_dangling_endings() -> None:
     assert diversity.length_mean(CAPTIONS).value == 11 / 4
     assert diversity.dangling_share(CAPTIONS).per_image.tolist() == [0, 0, 1, 0]
     assert diversity.dangling_share([["a", "man", "with"], ["a", "man"]]).value == 0.5
+    english, chinese = (TokenisedCaptions(["a dog on"], {}, ["a dog on"], language=each) for each in ("en", "zh"))
+    assert diversity.METRIC.measure(english).keys() - diversity.METRIC.measure(chinese).keys() == {"dangling_share"}
 
 
 def test_loops_repeat_words_in_a_row() -> None:

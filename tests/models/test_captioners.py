@@ -1,5 +1,6 @@
 """The captioners: one word at a time equals all at once, and nothing leaks from padding or from the future."""
 
+import math
 from typing import Any
 
 import pytest
@@ -144,3 +145,12 @@ def test_the_decoder_of_flickr8k_ends_in_two_dense_layers() -> None:
     logits = model._predict(torch.tensor([[2.0, 9.0], [-2.0, 9.0]]), torch.tensor([[9.0, 3.0], [9.0, -3.0]]))
     assert logits[:, 3].tolist() == [2.0, 30.0]
     assert not logits[:, :3].any()
+
+
+@torch.no_grad()
+def test_the_transformer_reads_words_with_sinusoids() -> None:
+    """Words times the root of the width, plus sines and cosines: at place 0 nothing and one."""
+    model = untrained("transformer", VOCABULARY, FEATURES, embedding_dim=4, heads=2).eval()
+    read = model._read(torch.tensor([3, 3]), torch.tensor([0, 2]))
+    places = torch.tensor([[0, 0, 1, 1], [math.sin(2), math.sin(0.02), math.cos(2), math.cos(0.02)]])
+    assert torch.allclose(read, 2 * model.words.weight[3] + places, atol=1e-6)

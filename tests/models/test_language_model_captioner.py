@@ -11,7 +11,7 @@ from tests.models.networks import tiny_network
 from tests.models.untrained import architecture, untrained
 from vitcapr.encoders.networks.language_model import group_queries
 from vitcapr.errors import UserError
-from vitcapr.models.captioners import build_captioner
+from vitcapr.models.interface import build_captioner
 
 TOKENS = torch.tensor([[1, 5, 6, 7], [1, 8, 0, 0], [1, 9, 4, 0]])
 IMAGES = torch.tensor([0, 0, 1])

@@ -7,8 +7,7 @@ from pydantic import TypeAdapter
 
 from tests.models.networks import tiny_network
 from vitcapr.config.experiment import AnyCaptionerConfig
-from vitcapr.models.captioners import build_captioner
-from vitcapr.models.interface import Captioner
+from vitcapr.models.interface import Captioner, build_captioner
 from vitcapr.training.captioner import model_arguments
 
 

@@ -16,7 +16,7 @@ from PIL import Image
 
 from tests.checkpoints import PROCESSOR, make_dataset
 from vitcapr.batches.augment import Augmentation, Draws, PixelInput, augment
-from vitcapr.batches.loader import Batch, Batches
+from vitcapr.batches.image_batches import Batch, Batches
 from vitcapr.batches.sources import MemoryArray
 from vitcapr.batches.texts import FeatureTexts
 from vitcapr.data.images import ImageSource

@@ -5,11 +5,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import torch
 
 from tests.checkpoints import flip_bit, make_dataset
 from tests.data_sets import rewrite
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.formats.store_manifest import read_sealed
+from vitcapr.store import fill
 from vitcapr.store.check import sealed_files
 
 OLD = 11
@@ -33,6 +35,12 @@ def to_do(experiment: Any) -> str:
 
 def sound(store: Any) -> bool:
     return not any(file.problem() for file in sealed_files(read_sealed(store.manifest_path), store.path).values())
+
+
+def test_rows_are_placed_by_runs() -> None:
+    chunk = torch.zeros(6, 2)
+    fill._place(torch.tensor([[1.0, 1], [2, 2], [3, 3]]), chunk, np.array([1, 2, 5]))
+    assert chunk[:, 0].tolist() == [0, 1, 2, 0, 0, 3]
 
 
 def test_only_new_pictures_are_computed(experiment: Any) -> None:

@@ -32,10 +32,10 @@ from vitcapr.models.dual_encoder import build_dual_encoder
 from vitcapr.progress import Reporter
 from vitcapr.training import distributed
 from vitcapr.training.captioner import CaptionerTask
-from vitcapr.training.checkpoints import read_tensors
 from vitcapr.training.distributed import joined
 from vitcapr.training.outcome import TrainingJob
 from vitcapr.training.retriever_task import RetrieverTask
+from vitcapr.training.saved_state import read_tensors
 
 IMAGES, WIDTH, SPACE, WORDS = 14, 6, 4, 9
 TRAIN, VALIDATION = np.arange(9), np.arange(9, IMAGES)

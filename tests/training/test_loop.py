@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -11,9 +12,10 @@ from tests.training import trained
 from tests.training.trained import StopsBefore, assert_continues, assert_same, train_in
 from vitcapr.config.training import PhaseConfig, TrainingConfig
 from vitcapr.errors import UserError
+from vitcapr.progress import Reporter
 from vitcapr.training import loop
-from vitcapr.training.checkpoints import read_tensors
 from vitcapr.training.loop import Diverged, Trainer
+from vitcapr.training.saved_state import read_tensors
 
 BATCHES = 5
 
@@ -135,6 +137,17 @@ def test_the_best_epoch(tmp_path: Path) -> None:
     end = trainer(Line(scores=[3.0, 1.0, 2.0, 1.5]), tmp_path).run()
     assert end.best_epoch == 2
     assert len(end.history) == 4
+
+
+def test_a_group_of_weights_has_a_share_of_the_rate(tmp_path: Path) -> None:
+    task = Line()
+    weights = list(task.model.parameters())
+    rates = [(weights[:1], 1.0), (weights[1:], 0.25)]
+    recipe = TrainingConfig(phases=[PhaseConfig(epochs=1, learning_rate=0.02, schedule="constant", warmup_steps=0)])
+    options: dict[str, Any] = {"device": torch.device("cpu"), "dtype": torch.float32, "reporter": Reporter()}
+    training = Trainer(task, recipe, folder=tmp_path, rates=rates, **options)
+    training.run()
+    assert [group["lr"] for group in training.optimizer.param_groups] == [0.02, 0.005]
 
 
 def test_a_score_that_is_no_number_is_one_line_and_never_the_best(tmp_path: Path) -> None:

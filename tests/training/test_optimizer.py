@@ -65,6 +65,7 @@ def test_learning_rates_by_hand() -> None:
     assert linear == pytest.approx([0.5, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2])
     cosine = rates(5, epochs=1, learning_rate=2.0, schedule="cosine")
     assert cosine == pytest.approx([2.0, 1.7071068, 1.0, 0.2928932, 0.0])
+    assert rates(2, epochs=1, learning_rate=2.0, schedule="cosine", warmup_steps=0) == pytest.approx([2.0, 0.0])
     # Six epochs of two steps, halved every two epochs, as StepLR(2, 0.5) does.
     phase = RetrieverPhaseConfig(epochs=6, learning_rate=0.4, schedule="step", step_epochs=2, gamma=0.5)
     assert [rate_at(phase, step, 12) for step in range(12)] == [0.4] * 4 + [0.2] * 4 + [0.1] * 4

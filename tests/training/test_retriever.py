@@ -11,7 +11,7 @@ from tests.checkouts import REPOSITORY
 from tests.data_sets import token_table
 from tests.launches import watch_steps
 from tests.training.trained import StopsBefore, assert_continues, feature_task, train_in
-from vitcapr.batches.loader import Batch
+from vitcapr.batches.image_batches import Batch
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
 from vitcapr.batches.texts import WordTexts
 from vitcapr.config.training import PhaseConfig, RetrieverPhaseConfig, TrainingConfig

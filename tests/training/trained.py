@@ -17,9 +17,9 @@ from vitcapr.config.training import RetrieverPhaseConfig, TrainingConfig
 from vitcapr.errors import Preempted
 from vitcapr.models.dual_encoder import build_dual_encoder
 from vitcapr.progress import Reporter
-from vitcapr.training.checkpoints import read_tensors, with_prefix
 from vitcapr.training.loop import Position, Trainer
 from vitcapr.training.retriever_task import RetrieverTask
+from vitcapr.training.saved_state import read_tensors, with_prefix
 
 Ended = tuple[Position, dict[str, torch.Tensor]]
 

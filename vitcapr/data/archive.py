@@ -15,7 +15,7 @@ from vitcapr.errors import UserError
 from vitcapr.files import read_untrusted
 
 MOST_BYTES = 2**30
-"""Of one file in a zip, which is unpacked in memory."""
+"""Most bytes of one file in a zip, which is unpacked in memory."""
 TAR = ".tar"
 INDEXES = 64
 """Tars whose members are in memory. CC12M has 1,242 tars and LAION 41,000, more than the files a process may open."""

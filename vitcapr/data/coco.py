@@ -72,7 +72,8 @@ def list_coco(image_files: Iterable[str], split_of: Mapping[Path, str | None], k
     rejected: Rejected = []
     counted: Counter[tuple[Path, str]] = Counter()
     for file, split in split_of.items():
-        subset = "".join(re.findall(r"(?:train|val|test)\d*", file.name)[:1])
+        told = re.search(r"(?:train|val|test)\d*", file.name)
+        subset = told.group() if told else ""
         form = "a caption file of COCO"
         with annotations_in(file, key, form, _EXPECTED_FILES, captions, rejected) as content:
             for number, entry in enumerate(read_field(content, "images", list)):
@@ -179,7 +180,7 @@ def names_once(paths: Iterable[str]) -> dict[str, str]:
 
 
 KARPATHY_SPLITS = {"train": "train", "val": "validation", "test": "test"}
-"""By their names in the files. COCO adds ``restval``."""
+"""Split of each name in the files. COCO adds ``restval``."""
 
 
 def read_karpathy(

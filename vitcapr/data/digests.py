@@ -29,7 +29,7 @@ ANNOUNCED_BYTES = 64 << 20
 # 30 s, and keep size and times; a hash is remembered only if the file had been at rest for longer.
 AT_REST_NS = 60_000_000_000
 NO_FILE = "no file"
-"""In place of the hash of what is not a regular file. No stage reads it."""
+"""Stands for the hash of a pipe, a device or a broken link, which no stage reads."""
 
 # file name -> [size, modification time, change time, sha256], times in ns.
 Remembered = dict[str, list[int | str]]

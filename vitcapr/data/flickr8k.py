@@ -41,7 +41,7 @@ def list_images(_: ImageSource, files: Iterable[str], *, text: str, splits: str,
     Args:
         files: the paths that exist below the image root, relative to it.
         text: the official folder, a folder with Kaggle's ``captions.txt``, or either captions file itself, with the
-            split lists beside it.
+            split lists in its folder.
         splits: ``official``, or ``random`` for :func:`random_splits` of the images that have captions.
         seed: of the random split.
     """

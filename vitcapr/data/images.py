@@ -268,7 +268,7 @@ def _to_rgb(image: Image.Image) -> Image.Image:
 
 
 def _scaled_to_8_bits(image: Image.Image) -> Image.Image:
-    """Pillow's own conversion clips 16-bit values at 255, which turns nearly everything white."""
+    """Scale 16-bit values to 8 bits; Pillow's own conversion clips them at 255, so nearly everything turns white."""
     values = np.asarray(image).astype(np.int64)
     if values.size and (values.min() < 0 or values.max() > 65535):
         raise BadImage("32-bit pixels of unknown range")
@@ -286,7 +286,7 @@ def _is_turned(image: Image.Image) -> bool:
 
 
 def _upright(image: Image.Image) -> Image.Image:
-    """Return a picture with unreadable EXIF is still a picture: it stays as it is stored."""
+    """Turn a picture upright by its EXIF; one with unreadable EXIF stays as it is stored."""
     try:
         return ImageOps.exif_transpose(image)
     except Exception:

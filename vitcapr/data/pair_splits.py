@@ -83,9 +83,9 @@ def draw(identifiers: Iterable[str], number: int, seed: int, purpose: str) -> se
 def deal(pictures: pd.DataFrame, validation: float, seed: int) -> dict[str, str]:
     """``train`` or ``validation`` for each picture, in the same mixture of classes and languages.
 
-    The pictures are sorted by class, then by how many captions of each language they have, then at random, and every
-    so many goes to validation. In each stretch of that order, hence for each class and each mixture of languages, the
-    share of validation pictures is met to within one picture.
+    The pictures are sorted by class, then by their number of captions in each language, then at random, and at regular
+    intervals one goes to validation. In each stretch of that order, hence for each class and each mixture of languages,
+    the share of validation pictures is met to within one picture.
 
     Args:
         pictures: columns ``image_id, category`` and the number of captions in each language, ``en`` and ``zh``.

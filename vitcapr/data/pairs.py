@@ -144,7 +144,7 @@ class PairRecipe:
     """Drawing and splitting of pairs.
 
     Attributes:
-        pairs: so many are drawn for training and validation; None takes all.
+        pairs: number of pairs drawn for training and validation; None takes all.
         validation: the share of the pictures of these.
         test_images: pictures set apart where the source sets none apart.
         queries, candidates: of each direction, from the pictures set apart.

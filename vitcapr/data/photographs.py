@@ -17,7 +17,7 @@ ImageLike = Any
 :func:`open_image` refuses everything else. Some functions take several of them."""
 
 MAX_PIXELS = 100_000_000
-"""Of a picture that is decoded: 300 MB."""
+"""Most pixels of a picture that is decoded, which take 300 MB."""
 
 
 def find_photographs(arguments: Sequence[str]) -> tuple[list[Path], dict[str, str], dict[str, int]]:

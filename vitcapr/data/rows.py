@@ -24,7 +24,7 @@ from vitcapr.files import open_text, parse_json, read_field, read_json
 
 _SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
 _MISSING = ("nan", "none", "null", "<na>", "n/a", "#n/a")
-"""How programs write in a table of text that there is no value."""
+"""Words by which programs mark a missing value in a table of text."""
 _TEXT = r"""(?:'(?:[^'\\\r\n]|\\.)*'|"(?:[^"\\\r\n]|\\.)*")"""
 _LIST = re.compile(rf"(?:[\[{{]|\((?=\s*{_TEXT}\s*,))[\s,]*(?:{_TEXT}[\s,]*)*[\]}})]")
 """A list, tuple or set of texts as Python, numpy or PostgreSQL print it; read in linear time."""
@@ -228,12 +228,15 @@ def _json_lines(file: Path, columns: Columns, _: str | None) -> _Cells:
 
 
 def _json(file: Path, columns: Columns, _: str | None) -> _Cells:
-    """Yield a list of objects."""
-    yield from _select(read_field({"table": read_json(file)}, "table", list), columns, file)
+    """Yield a list of objects; ``{image: [captions]}`` stands for one with the usual names."""
+    table = read_json(file)
+    if isinstance(table, dict):
+        table = [{"image": image, "caption": captions} for image, captions in table.items()]
+    yield from _select(read_field({"table": table}, "table", list), columns, file)
 
 
 def _select(values: Iterable[Any], columns: Columns, where: Path) -> _Cells:
-    """Yield each object may have other keys."""
+    """Yield the cells of each object; objects may have different keys."""
     seen: dict[str, None] = {}
     first = None
     for row in values:

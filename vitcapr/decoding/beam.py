@@ -125,7 +125,7 @@ def beam_search(
 
 
 def best(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """Up to k largest values of each row of a short matrix, in descending order; ties by lower index."""
+    """Return up to k largest values of each row of a short matrix, in descending order, and their indices."""
     ordered, indices = values.sort(dim=1, descending=True, stable=True)
     return ordered[:, :k], indices[:, :k]
 

@@ -19,8 +19,7 @@ from vitcapr.formats.captions import AttentionTable, Candidate
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.model import CARD, layer_of, read_card, read_model, rebuild
 from vitcapr.formats.vocabulary import Vocabulary
-from vitcapr.models.captioners import build_captioner
-from vitcapr.models.interface import Captioner, Memory
+from vitcapr.models.interface import Captioner, Memory, build_captioner
 from vitcapr.progress import Reporter
 from vitcapr.store.reader import FeatureStore, open_features
 from vitcapr.text.normalise import join_words
@@ -76,7 +75,7 @@ def decode_split(
     device: torch.device,
     reporter: Reporter,
 ) -> tuple[list[tuple[str, list[Candidate]]], AttentionTable | None]:
-    """Up to ``n_best`` captions of each image of a split: image ids and their candidates, the best one first.
+    """Generate up to ``n_best`` captions of each image of a split: image ids and their candidates, the best first.
 
     With ``attends``, also the attention of the best captions.
 
@@ -150,7 +149,7 @@ def generate(
     images: Sequence[int] = (),
     keep_attention: bool = False,
 ) -> list[list[Hypothesis]]:
-    """Up to ``n_best`` captions of each of B images, best first; see :func:`beam_search` for the parameters.
+    """Generate up to ``n_best`` captions of each of B images, best first; see :func:`beam_search` for the parameters.
 
     A beam of one is greedy decoding, which has a way of its own: it is faster, and a length penalty means nothing to
     it. ``<unk>`` is never written.

@@ -42,7 +42,7 @@ def sample(
     Args:
         images: (B,), the number of each image, from which its random numbers are made.
         samples: captions drawn for each image.
-        temperature: what the logits are divided by.
+        temperature: divisor of the logits.
         top_k: words that can be drawn; None for all.
         top_p: the share of the distribution that can be drawn, the most probable words first.
         limits: see :class:`Limits`.

@@ -82,7 +82,7 @@ def block_repeats(log_probs: Tensor, history: Tensor, size: int) -> Tensor:
 
 
 def check_log_probs(log_probs: Tensor) -> None:
-    """Every image has a caption, whose log-probability is a number.
+    """Check that every image has a caption whose log-probability is a number.
 
     Blocking n-grams of a tiny vocabulary can leave no word to go on with before the minimum length.
     """
@@ -101,11 +101,11 @@ def check_log_probs(log_probs: Tensor) -> None:
 def draw(
     model: Captioner, memory: Memory, pick: Pick, *, samples: int, steps: int, start: int, end: int, pad: int
 ) -> Tensor:
-    """K captions of each of B images: (B, K, T) int64, the end included, then padded; T is at most ``steps``.
+    """Draw K captions of each of B images: (B, K, T) int64, the end included, then padded; T is at most ``steps``.
 
     Args:
         memory: of B images, as ``model.encode`` gives it.
-        pick: chooses the next words. It is asked for the captions that have ended, too, while their image has others;
+        pick: chooses the next words. It is also asked for captions that have ended, while their image has others;
             those words are left out.
         samples: K.
         steps: most tokens; a caption that reaches them is left as it is.
@@ -186,11 +186,11 @@ def decode_stepwise(
     samples: int = 1,
     **limits: Unpack[Limits],
 ) -> list[list[Hypothesis]]:
-    """K captions of each of B images, whose score is their log-probability.
+    """Return K captions of each of B images; their score is their log-probability.
 
     Args:
         memory: of B images, as ``model.encode`` gives it.
-        choose: chooses the next words. It is asked for captions that have ended, too.
+        choose: chooses the next words. It is also asked for captions that have ended.
         samples: K.
 
     Raises:

@@ -19,11 +19,11 @@ from vitcapr.formats.scores import Score, write_metrics
 from vitcapr.metrics.bootstrap import Array, Measure, interval_protocol, score_of
 
 _LINE_BREAK = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
-"""What the Java programs, which read line by line, would take for the end of a caption."""
+"""Characters that the Java programs, which read line by line, take for the end of a caption."""
 ENGLISH = "en"
 """The language that the PTB tokenizer, METEOR, SPICE, CHAIR and the list of function words are for."""
 _SEED = 0
-"""Of the images that are sampled to be scored."""
+"""Seed of the sample of images to score."""
 ORACLE = "ORACLE, NOT A RESULT:chosen by cider against the references that score it|"
 """Begins the protocol of captions that their references chose: the ceiling of a reranking, never a result."""
 

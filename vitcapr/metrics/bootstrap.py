@@ -22,7 +22,7 @@ _FEW = 50
 _BLOCK = 64
 """Bootstrap samples per block; a block holds _BLOCK x N numbers."""
 _DECIMALS = 8
-"""Of a score in a file. Beyond these, the order of a sum may show."""
+"""Decimals of a score in a file. Further decimals may depend on the order of a sum."""
 HIGHER, LOWER, NOT_SHOWN, NOT_TESTED = "higher", "lower", "no difference shown", "not tested"
 """The verdicts on a difference."""
 

@@ -21,7 +21,7 @@ class ScoreGroup(NamedTuple):
     name: str
     title: str
     prefix: str = ""
-    """What the labels of its scores begin with where they stand among others."""
+    """Prefix of the labels of its scores in tables with other groups."""
 
 
 class ScoreColumn(NamedTuple):
@@ -102,7 +102,7 @@ def _read() -> tuple[dict[str, ScoreGroup], dict[str, ScoreColumn]]:
 
 
 GROUPS, COLUMNS = _read()
-"""By name, in the order of tables and of their columns."""
+"""Column of each score, in the order of tables and of their columns."""
 
 
 def summarise(scores: Mapping[str, Mapping[str, Any]]) -> str:

@@ -21,7 +21,7 @@ from vitcapr.metrics.retrieval_scoring import check_pool
 
 REMEDY = "run the data stage and embed the split again"
 SPLIT = "test"
-"""What queries and their matches are drawn from."""
+"""Splits from which queries and their matches are drawn."""
 
 Rows = npt.NDArray[np.integer]
 

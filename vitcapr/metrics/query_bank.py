@@ -26,7 +26,7 @@ from vitcapr.metrics.retrieval import measures
 
 Sums = npt.NDArray[np.float64]
 _SCORES = 2**22
-"""In memory at a time."""
+"""Scores in memory at a time."""
 _SHOWN = ("rsum", "i2t_recall_1", "t2i_recall_1")
 
 

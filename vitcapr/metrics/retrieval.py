@@ -17,7 +17,7 @@ FOLDS = 5
 def measures(ranks: Ranks, owners: CaptionOwners) -> dict[str, Measure]:
     """Return the scores of all :data:`METRICS`.
 
-    What is of a caption is added up by image: resampling takes images with all their captions.
+    Values of captions are added up by image, because resampling draws images with all their captions.
     """
     return {name: measure for metric in METRICS for name, measure in metric(ranks, owners).items()}
 
@@ -141,5 +141,5 @@ def _sum_of_recalls(sums: Array) -> Array:
 
 
 def _median(ranks: npt.NDArray[np.int32], times: npt.NDArray[np.int64]) -> float:
-    """Return the median of ranks that count so many times; nan if none does."""
+    """Return the weighted median of ranks; nan if all weights are zero."""
     return float(np.median(np.repeat(ranks, times))) if times.any() else float("nan")

@@ -92,7 +92,7 @@ def recall_lines(scores: Mapping[str, Score]) -> list[str]:
 
 
 def check_pool(pool: Embeddings, data: Manifest, split: str, where: Path) -> list[str]:
-    """Return the pool is the split: all its captions in the languages that were embedded, and all images that have one.
+    """Check that the pool has all captions of the split in the embedded languages, and all images with such a caption.
 
     Returns:
         Those languages.

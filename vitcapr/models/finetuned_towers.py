@@ -28,7 +28,7 @@ class FinetunedTower(nn.Module):
         pretrained: whether the encoder is pretrained; see :func:`layer_rates`.
 
     Attributes:
-        chunk: inputs that are computed at a time. What lies between is thrown away and computed again on the way back
+        chunk: inputs that are computed at a time. Activations are discarded and computed again in the backward pass
             (GradCache, Gao et al. 2021), with the same random numbers, so that the gradient is that of the whole batch;
             None computes a batch at once.
     """

@@ -1,9 +1,11 @@
-"""The interface between a captioner and the decoders."""
+"""The interface between a captioner and the decoders, and the captioners by the names of their architectures."""
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from torch import Tensor, nn
+
+from vitcapr.loader import load_part
 
 Memory = dict[str, Tensor]
 """The encoded images; every tensor is (B, ...)."""
@@ -64,3 +66,17 @@ class Captioner(nn.Module, ABC):
         Returns:
             (mask.sum(), V) float32 logits in the row-major order of ``mask``.
         """
+
+
+def build_captioner(architecture: dict[str, Any], **network: Any) -> Captioner:
+    """Return the untrained captioner that a card's ``architecture`` describes: ``kind`` and the arguments of its class.
+
+    Args:
+        network: the ``network`` of a captioner with a pretrained language model.
+
+    Raises:
+        UserError: there is no such architecture, or it is of a plugin that is not here.
+    """
+    arguments = dict(architecture)
+    captioner: Captioner = load_part("CAPTIONER", arguments.pop("kind"))(**arguments, **network)
+    return captioner

@@ -1,9 +1,9 @@
-"""The words of captions without their padding, and the words of an image side by side."""
+"""The words of captions without their padding, those of an image side by side, and an LSTM over padded captions."""
 
 from typing import NamedTuple, Self
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from vitcapr.encoders.staging import to_device
 
@@ -56,3 +56,21 @@ class WordsOfImages(NamedTuple):
     def packed(self, values: Tensor) -> Tensor:
         """(B, N, ...) -> (W, ...)."""
         return values[self.image, self.slot]
+
+
+def lstm_states(lstm: nn.LSTM, words: Tensor, start: tuple[Tensor, Tensor] | None = None) -> Tensor:
+    """Return the hidden state after every word, in float32 even under autocast.
+
+    On a CPU, torch may lack a bfloat16 LSTM.
+
+    Args:
+        lstm: one layer, one direction, batch first.
+        words: (M, T, D).
+        start: h and c before the first word, (M, H) each; None for zeros.
+
+    Returns:
+        (M, T, H) float32. A state depends only on the words up to its own, so padding at the end changes none of them.
+    """
+    with torch.autocast(words.device.type, enabled=False):
+        given = None if start is None else (start[0].float()[None], start[1].float()[None])
+        return lstm(words.float(), given)[0]  # type: ignore[no-any-return]

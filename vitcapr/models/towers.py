@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from vitcapr.models.heads import HeadKind, Standardise, build_head
-from vitcapr.models.recurrent import lstm_states
+from vitcapr.models.packing import lstm_states
 
 Pool = Literal["cls", "cls_mean", "attention", "attention_mean"]
 WordPool = Literal["last", "mean", "max"]

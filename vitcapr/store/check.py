@@ -26,9 +26,9 @@ from vitcapr.store.layout import (
 from vitcapr.store.writer import COPIED, StoreWriter
 
 MOST_BYTES = 64 * 2**20
-"""What is read of the chunks of a store when it is opened."""
+"""Bytes of chunks that are read and compared when a store is opened."""
 _FOLDERS = ("features", "pixels", "text_features")
-"""Of an experiment, with a folder for each store."""
+"""Folders of an experiment that hold a folder for each store."""
 
 
 def sealed_files(manifest: Mapping[str, Any], group: Path) -> dict[tuple[str, int], DigestedFile]:

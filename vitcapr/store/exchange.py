@@ -50,8 +50,8 @@ def import_features(
     """Write ``source`` into a store under ``stores``, its seal beside it.
 
     The attribute ``imported`` names everything that decides the rows: the digest of the files, their arrays, and the
-    digest of their ids with the order of the rows. What computed the numbers is not known here, so there is no digest
-    of weights.
+    digest of their ids with the order of the rows. The network that computed the numbers is not known, so there is no
+    digest of weights.
 
     Args:
         name: name of the backbone in the attributes.
@@ -318,7 +318,7 @@ def to_clip_retrieval(store: FeatureStore, folder: Path, advance: Advance) -> No
 
 
 def _attribute(value: object) -> object:
-    """HDF5 attributes hold numbers, strings and vectors of numbers."""
+    """Return a value as HDF5 keeps it in an attribute: a number, a string or a vector of numbers."""
     if value is None:
         return ""
     plain = isinstance(value, (str, int, float)) or (

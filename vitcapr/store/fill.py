@@ -94,7 +94,7 @@ class RowEncoder(Protocol):
 
     @property
     def waited(self) -> float:
-        """Seconds that its input has taken."""
+        """Seconds spent waiting for the input of the encoder."""
         ...
 
     def compute(self, batches: Sequence[np.ndarray]) -> Generator[Mapping[str, Tensor], None, None]:
@@ -107,7 +107,7 @@ class RowEncoder(Protocol):
 
 
 def terms_of(data: Manifest, licence: str | None, source: str | None, checkpoint: Path | None) -> dict[str, Any]:
-    """Licences and sources of a store: of the data set, and of the network that computes the features."""
+    """Return the licences and sources of the data set and of the network that computes the features."""
     terms: dict[str, Any] = {"data": {"name": data.dataset, "licence": licence, "source": source}}
     return terms if checkpoint is None else {**terms, "backbone": {"licence": stated_licence(checkpoint)}}
 
@@ -206,7 +206,7 @@ def _compute(
         _write(writer, known, index, chunk)
 
     def finish(most: int) -> None:
-        """Wait until at most so many chunks are being written."""
+        """Wait until at most ``most`` chunks are being written."""
         nonlocal waited
         since = time.perf_counter()
         while len(writing) > most:
@@ -242,7 +242,7 @@ def _compute(
 
 
 def _chunk(layouts: Mapping[str, ArrayLayout], device: torch.device) -> dict[str, Tensor]:
-    """Host memory for a chunk of each array. Pinned memory is used again: fresh pages cost more than copies."""
+    """Return host memory for a chunk of each array. Pinned memory is reused: fresh pages cost more than copies."""
     return {
         name: host_buffer((layout.chunk, *layout.shape[1:]), getattr(torch, layout.dtype), device)
         for name, layout in layouts.items()

@@ -64,7 +64,7 @@ def read_image(source: ImageSource, path: str, pixels: int, sha256: str) -> Imag
 
 
 _decode_here: Callable[..., None]
-"""What a process of the pool was forked for."""
+"""The function that a process of the pool was forked to run."""
 
 
 def _begin(decode: Callable[..., None]) -> None:

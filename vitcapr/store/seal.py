@@ -26,7 +26,7 @@ def seal(parts: Sequence[Path], stores: Path, images: Rows, output: Path) -> dic
         parts: the ``part.json`` of every task, in any order.
 
     Returns:
-        What was written.
+        The sealed manifest.
 
     Raises:
         UserError: the parts are of several stores, or their store is gone, lacks a chunk or is of other images.
@@ -72,7 +72,7 @@ def write_sealed(writer: StoreWriter, ids: Iterable[Collection[str]], identity: 
         ids: of all rows, in parts; ``identity`` is ``image_id`` or ``caption_id``.
 
     Returns:
-        What was written.
+        The sealed manifest.
     """
     remove_partials(writer.folder)
     checksums = writer.all_checksums(writer.chunks)

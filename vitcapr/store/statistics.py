@@ -40,8 +40,8 @@ def statistics(store: FeatureStore, name: str, duplicates: int = 10) -> dict[str
         ``vectors``, ``dimensions``; ``mean``, ``variance`` (over all) and of each dimension; ``dead``: the dimensions
         that never change; ``explained``: the shares of the variance in the first 64 principal components;
         ``components_90``, ``components_99``: how many hold that share; ``norm``: quantiles of the lengths;
-        ``nearest``: ``[id, id, cosine]`` of the most similar pairs; of a large store, among a sample of so many rows as
-        ``sampled`` says.
+        ``nearest``: ``[id, id, cosine]`` of the most similar pairs; in a large store, among a sample of ``sampled``
+        rows.
 
     Raises:
         UserError: a number is not finite.

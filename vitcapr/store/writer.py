@@ -38,7 +38,7 @@ TERMS = "terms"
 """The attribute with licences and sources. The fingerprint does not cover it: a store keeps that of its first
 writer."""
 COPIED = "copied"
-"""What a checksum file says of rows that come from other stores. No array has this name."""
+"""Key in a checksum file of the rows that come from other stores. No array has this name."""
 
 
 def fingerprint_of(recipe: Mapping[str, Any]) -> str:
@@ -83,7 +83,7 @@ class StoreWriter:
         return next(iter(self.layouts.values())).chunk
 
     def begin(self, attributes: Mapping[str, Any]) -> None:
-        """Write the metadata. The same bytes from every task.
+        """Write the metadata, the same bytes from every task.
 
         A store that has the same attributes with other ``TERMS`` keeps its own.
         """

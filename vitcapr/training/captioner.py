@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from vitcapr.batches.loader import Batch, Batches
+from vitcapr.batches.image_batches import Batch, Batches
 from vitcapr.batches.sources import feature_dims, read_rows
 from vitcapr.batches.texts import PAD, WordTexts
 from vitcapr.config.captioner import CaptionerConfig, LanguageModelCaptionerConfig
@@ -22,13 +22,12 @@ from vitcapr.formats.model import read_model, rebuild
 from vitcapr.formats.tokens import TokenTable
 from vitcapr.formats.training import History
 from vitcapr.formats.vocabulary import Vocabulary
-from vitcapr.models.captioners import build_captioner
-from vitcapr.models.interface import Captioner
+from vitcapr.models.interface import Captioner, build_captioner
 from vitcapr.store.reader import FeatureStore
 from vitcapr.training import distributed
-from vitcapr.training.checkpoints import start_embedding
 from vitcapr.training.outcome import TrainingJob
 from vitcapr.training.phases import images_in_batch
+from vitcapr.training.saved_state import start_embedding
 from vitcapr.training.self_critical import CiderReward, GreedyCider, SelfCritical
 
 _SAMPLE, _BLOCK = 2_000, 100

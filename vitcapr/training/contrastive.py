@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 _LOWEST = torch.finfo(torch.float32).min / 2
-"""Replaces an excluded similarity. It is finite, so that the gradient is zero and not NaN."""
+"""Value of an excluded similarity. A finite number has a gradient of zero and not NaN."""
 _LEAST = 1e-12
-"""The logarithm of a smaller probability is that of this one."""
+"""Smallest probability whose logarithm is taken; smaller ones are raised to it."""
 
 
 def own_captions(image_index: Tensor, images: int) -> Tensor:

@@ -40,7 +40,7 @@ _SECONDS_BEFORE_PASSING_ON = 2.0
 
 @contextmanager
 def joined(device: torch.device) -> Iterator[None]:
-    """Inside, this process belongs to the group that torchrun started; without torchrun, to none.
+    """Join the group of processes that torchrun started, while the block runs; without torchrun, do nothing.
 
     Args:
         device: where it trains; ``cuda`` becomes the GPU of the process's number on its machine.
@@ -70,7 +70,7 @@ def processes() -> int:
 
 
 def share() -> tuple[int, int]:
-    """``(rank, processes)``: which part of every batch is this process's."""
+    """Return ``(rank, processes)``, which give this process its part of every batch."""
     return rank(), processes()
 
 
@@ -80,7 +80,7 @@ def is_first() -> bool:
 
 
 def broadcast_parameters(model: nn.Module) -> None:
-    """All processes take the weights of process rank 0. Each process then draws its own random numbers."""
+    """Give all processes the weights of rank 0. Each process then draws its own random numbers."""
     if processes() == 1:
         return
     with torch.no_grad():
@@ -128,7 +128,7 @@ def broadcast(scores: dict[str, float]) -> dict[str, float]:
 
 
 def add_up_gradients(model: nn.Module) -> None:
-    """Every process's gradients become the sum over all processes; one that a process lacks counts as zero there.
+    """Add up the gradients of all processes; a gradient that a process lacks counts as zero.
 
     A weight without a gradient in every process keeps none: with a gradient of 0, momentum would still move it.
     """
@@ -185,7 +185,7 @@ def rows_before(count: int) -> int:
 
 
 def _counts(count: int) -> list[int]:
-    """Return every process's number, by rank."""
+    """Return the counts of all processes, by rank."""
     counts = torch.zeros(processes(), dtype=torch.int64, device=_device())
     counts[rank()] = count
     dist.all_reduce(counts)
@@ -209,14 +209,14 @@ class StopRequest:
 
 @contextmanager
 def stop_on_signal(*, patient: bool = False, then: Callable[[], None] = lambda: None) -> Iterator[StopRequest]:
-    """SIGTERM, SIGUSR1 and SIGINT set the request instead of ending the process. An ignored SIGINT stays ignored.
+    """Let SIGTERM, SIGUSR1 and SIGINT set a request instead of ending the process; an ignored SIGINT stays ignored.
 
     Later ones count as the first: Slurm sends SIGTERM to all processes of a job, and srun passes its own on. Only a
     second SIGINT, which is a user's, ends the process as usual.
 
     Args:
-        patient: a second SIGINT counts as the first, too. For one of several processes: torchrun passes on what the
-            terminal has sent to each of them already.
+        patient: a second SIGINT does not end the process either. For one of several processes: torchrun passes on a
+            signal that the terminal has sent to each of them already.
         then: called at each signal.
     """
     request = StopRequest()

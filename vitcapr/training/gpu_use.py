@@ -20,8 +20,8 @@ def sample_gpu_use(
 ) -> Iterator[None]:
     """Sample ``device`` in a thread while the block runs.
 
-    ``path`` becomes a CSV of samples below a comment line that names the device; of a training on a CPU there are none.
-    Memory and use are the whole GPU's, as nvidia-smi shows them.
+    ``path`` becomes a CSV of samples below a comment line that names the device; a training on a CPU has no samples.
+    Memory and use are of the whole GPU, as nvidia-smi shows them.
 
     Args:
         continued: whether the rows of an earlier run of the same training are kept; the clock goes on from the last.
@@ -54,7 +54,7 @@ def sample_gpu_use(
 
 
 def _use_and_memory(device: torch.device) -> tuple[float | None, float, float]:
-    """Use in percent, memory used and memory there is, in GiB; None for the use if the GPU does not report it."""
+    """Return the use in percent, None if the GPU does not report it; the memory used and the total memory in GiB."""
     free, total = torch.cuda.mem_get_info(device)
     try:
         use: float | None = torch.cuda.utilization(device)

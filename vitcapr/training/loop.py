@@ -15,7 +15,7 @@ from vitcapr.config.training import TrainingConfig
 from vitcapr.encoders.precision import autocast
 from vitcapr.errors import Preempted, UserError
 from vitcapr.progress import Reporter, Tracker
-from vitcapr.training import checkpoints, distributed
+from vitcapr.training import distributed, saved_state
 from vitcapr.training.distributed import StopRequest, stop_on_signal
 from vitcapr.training.gpu_use import sample_gpu_use
 from vitcapr.training.optimizer import WeightAverage, build_optimizer, optimizer_tensors, rate_at, restore_optimizer
@@ -48,15 +48,15 @@ class Task(Protocol[Batch]):
         ...
 
     def steps(self, phase: int) -> int:
-        """Batches in an epoch of a phase."""
+        """Return the number of batches in an epoch of a phase."""
         ...
 
     def loss(self, batch: Batch) -> tuple[Tensor, int]:
-        """Return the mean loss over a batch's items, and how many items those are."""
+        """Return the mean loss over the items of a batch, and their number."""
         ...
 
     def validate(self) -> dict[str, float]:
-        """Scores on the validation split, ``validation_loss`` among them; the model is in evaluation mode."""
+        """Return the scores on the validation split, with ``validation_loss``; the model is in evaluation mode."""
         ...
 
 
@@ -226,13 +226,13 @@ class Trainer(Generic[Batch]):
         if not position.best_epoch or rank(scores, by) > rank(best, by):
             position.best_score, position.best_epoch = score, number
             if distributed.is_first():
-                checkpoints.write_tensors(self.best_file, self.average.state(), {"epoch": number})
+                saved_state.write_tensors(self.best_file, self.average.state(), {"epoch": number})
         text = ", ".join(f"{name} {value:.4g}" for name, value in position.history[-1].items() if name != "epoch")
         self.reporter.line(f"epoch {number}: {text}{', best so far' if position.best_epoch == number else ''}")
 
     def _save(self) -> None:
-        """Rank 0 writes; the others wait, because torchrun ends all processes as soon as one has ended with a code."""
-        random = distributed.all_gather(checkpoints.random_tensors())
+        """Save the state from rank 0 while the others wait: torchrun ends all processes when one ends with a code."""
+        random = distributed.all_gather(saved_state.random_tensors())
         if distributed.is_first():
             self._write(random)
         distributed.all_reduce(0.0)  # Wait until every process is here.
@@ -241,28 +241,28 @@ class Trainer(Generic[Batch]):
     def _write(self, random: list[dict[str, Tensor]]) -> None:
         """random: the state of the generators of every process, by rank."""
         tensors = {
-            **checkpoints.with_prefix("model", self.model.state_dict()),
-            **checkpoints.with_prefix("average", self.average.weights),
-            **checkpoints.with_prefix("optimizer", optimizer_tensors(self.optimizer)),
+            **saved_state.with_prefix("model", self.model.state_dict()),
+            **saved_state.with_prefix("average", self.average.weights),
+            **saved_state.with_prefix("optimizer", optimizer_tensors(self.optimizer)),
         }
         for number, state in enumerate(random):
-            tensors |= checkpoints.with_prefix(f"random-{number}", state)
+            tensors |= saved_state.with_prefix(f"random-{number}", state)
         facts: dict[str, Any] = {
             "position": asdict(self.position),
             "average_updates": self.average.updates,
             "scaler": self.scaler.state_dict(),
         }
-        checkpoints.write_tensors(self.folder / "state.safetensors", tensors, facts)
+        saved_state.write_tensors(self.folder / "state.safetensors", tensors, facts)
 
     def _resume(self) -> None:
-        state = checkpoints.read_tensors(self.folder / "state.safetensors")
+        state = saved_state.read_tensors(self.folder / "state.safetensors")
         if state is None:
             return
         tensors, facts = state
-        self.model.load_state_dict(checkpoints.below("model", tensors))
-        restore_optimizer(self.optimizer, checkpoints.below("optimizer", tensors))
-        checkpoints.restore_random(checkpoints.below(f"random-{distributed.rank()}", tensors))
-        self.average.restore(checkpoints.below("average", tensors), facts["average_updates"])
+        self.model.load_state_dict(saved_state.below("model", tensors))
+        restore_optimizer(self.optimizer, saved_state.below("optimizer", tensors))
+        saved_state.restore_random(saved_state.below(f"random-{distributed.rank()}", tensors))
+        self.average.restore(saved_state.below("average", tensors), facts["average_updates"])
         self.scaler.load_state_dict(facts["scaler"])
         self.position = Position(**facts["position"])
         position = self.position

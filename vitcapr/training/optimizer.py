@@ -26,7 +26,7 @@ def build_optimizer(
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """Its state, by ``<parameter number>.<key>``."""
+    """Return the state of an optimizer as tensors, by ``<parameter number>.<key>``."""
     states = optimizer.state_dict()["state"].items()
     tensors = {f"{number}.{key}": value for number, state in states for key, value in state.items()}
     return {name: value for name, value in tensors.items() if value is not None}  # SGD's momentum may be None.
@@ -93,7 +93,7 @@ class WeightAverage:
 
     @contextmanager
     def applied(self) -> Iterator[None]:
-        """Inside, the model has the averaged weights."""
+        """Give the model the averaged weights while the block runs."""
         if not self._decay:
             yield
             return

@@ -1,6 +1,5 @@
 """A training, or one for each learning rate of a sweep, and its files: weights, card, history, GPU use."""
 
-import math
 import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,8 +20,8 @@ from vitcapr.formats.model import WEIGHTS, write_model
 from vitcapr.formats.training import SWEEP, History, gpu_csv, write_history, write_sweep
 from vitcapr.progress import Reporter
 from vitcapr.training import distributed
-from vitcapr.training.checkpoints import read_tensors
 from vitcapr.training.loop import Diverged, Position, Task, Trainer, rank
+from vitcapr.training.saved_state import read_tensors
 
 Batch = TypeVar("Batch")
 Rates = Iterable[tuple[list[nn.Parameter], float]]
@@ -132,7 +131,7 @@ class TrainingJob:
             self._begin(dtype)
         table: list[dict[str, Any]] = []
         best: Trained | None = None
-        diverged, chosen, best_rank = 0, -1, (-math.inf, -math.inf)
+        diverged, chosen, by = 0, -1, training.select_by
         if not rates:  # No score, for nothing is chosen.
             weights = {name: tensor.clone() for name, tensor in make_task().model.state_dict().items()}
             best = Trained(Position(), weights, gpu_csv("nothing was trained"))
@@ -155,14 +154,14 @@ class TrainingJob:
             end = trained.end
             row = end.history[end.best_epoch - 1]
             table.append({**row, "learning_rate": rate, "best_epoch": end.best_epoch})
-            if best is None or rank(row, training.select_by) > best_rank:
-                best, best_rank, chosen = trained, rank(row, training.select_by), len(table) - 1
+            if best is None or rank(row, by) > rank(table[chosen], by):
+                best, chosen = trained, len(table) - 1
         if best is None:
             return
         if sweep is not None:
             listed = [{**row, "chosen": int(number == chosen)} for number, row in enumerate(table)]
             write_sweep(self.folder / SWEEP, listed)
-        self._write(best, f"validation_{training.select_by}", dtype, rows)
+        self._write(best, f"validation_{by}", dtype, rows)
 
     def _train_one(
         self, state: Path, task: Task[Batch], training: TrainingConfig, dtype: torch.dtype, rates: Rates | None

@@ -28,9 +28,9 @@ from vitcapr.formats.tokens import TokenTable
 from vitcapr.models.dual_encoder import DualEncoder, DualEncoders, build_dual_encoder
 from vitcapr.models.towers import ImageTower
 from vitcapr.store.reader import FeatureStore, open_features
-from vitcapr.training.checkpoints import start_embedding
 from vitcapr.training.outcome import Rates, TrainingJob
 from vitcapr.training.retriever_task import RetrieverTask
+from vitcapr.training.saved_state import start_embedding
 
 _BLOCK = 4096
 """Rows measured at a time."""

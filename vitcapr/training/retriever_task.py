@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from vitcapr.batches.augment import PixelInput
-from vitcapr.batches.loader import Batch, Batches
+from vitcapr.batches.image_batches import Batch, Batches
 from vitcapr.batches.sources import FeatureSource, draw_augmented_views
 from vitcapr.batches.texts import Texts
 from vitcapr.config.objective import Pairs
@@ -176,7 +176,7 @@ class RetrieverTask:
 def _frozen(batch: Batch) -> tuple[Tensor, Tensor]:
     """Return the frozen features of the images, (B, D), and of their captions, (M, D).
 
-    Of an image: CLS and, if the tower reads patches, their mean.
+    Those of an image are CLS and, if the tower reads patches, their mean.
     """
     arrays = [array.float() for array in batch.features.values()]
     images = [array if array.ndim == 2 else array.mean(1) for array in arrays]
@@ -211,7 +211,7 @@ def mix(batch: Batch, alpha: float) -> Batch:
 
 
 def _between(one: Tensor, other: Tensor, share: float) -> Tensor:
-    """float32, whatever the store keeps: halves would round the mixture."""
+    """Mix two arrays in float32: float16 would round the mixture."""
     return torch.lerp(other.float(), one.float(), share)
 
 

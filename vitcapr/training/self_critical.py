@@ -39,7 +39,7 @@ class CiderReward:
     Args:
         tokens: all captions, start and end included.
         rows: the images whose captions are the references, those of the training split.
-        vocabulary: how many words there are.
+        vocabulary: number of words.
     """
 
     def __init__(self, tokens: TokenTable, rows: np.ndarray, vocabulary: int) -> None:
@@ -110,12 +110,12 @@ class SelfCritical:
     with dropout as the model's mode has it, as under cross-entropy. All randomness is torch's global generator's.
 
     Args:
-        reward: of each image's candidates, word numbers with the end token where it was reached.
+        reward: scores the candidates of an image, word numbers with the end token where it was reached.
         samples: K, captions drawn for each image; at least 2.
         max_length: longest caption in tokens, start and end included; one that reaches it is left without its end.
         forbidden: tokens that are never drawn, such as ``<unk>``; ``start`` and ``pad`` never are.
-        temperature: what the logits are divided by. The policy that is drawn from and that is improved is this
-            sharpened one: below 1 it is nearer to what greedy decoding and a beam will write.
+        temperature: divisor of the logits. Words are drawn from this policy, and it is the one that is improved;
+            below 1 it is closer to greedy decoding and to a beam.
     """
 
     def __init__(
@@ -136,10 +136,10 @@ class SelfCritical:
         self._never = sorted({start, pad, *forbidden})
 
     def loss(self, model: Captioner, features: dict[str, Tensor], rows: Tensor) -> tuple[Tensor, int]:
-        """Minus the mean reward of the captions drawn, and how many those are.
+        """Return minus the mean reward of the drawn captions, and their number.
 
-        The gradient is that of ``-mean over words of advantage x log p(word)``; the value is what the gradient
-        lowers, since the value of that product says nothing.
+        The gradient is that of ``-mean over words of advantage x log p(word)``. The value of that product means
+        nothing, so the quantity that the gradient lowers is returned as the value.
 
         Args:
             features: of B images, as ``model.encode`` takes them.
@@ -157,16 +157,16 @@ class SelfCritical:
         return policy - policy.detach() - rewards.mean(), images * samples
 
     def rewards(self, words: Tensor, rows: Tensor) -> Tensor:
-        """words: (B, K, T), padded. Returns (B, K) float32."""
+        """Return the reward of each caption, (B, K) float32, from padded words (B, K, T)."""
         scores = []
         for row, captions in zip(rows.tolist(), words.tolist(), strict=True):
             scores.append(self._reward(row, [[word for word in caption if word != self._pad] for caption in captions]))
         return torch.tensor(scores, dtype=torch.float32, device=words.device)
 
     def log_probs(self, model: Captioner, memory: Memory, words: Tensor) -> Tensor:
-        """Log-probability of every word of (B * K, T) captions, teacher-forced, in row-major order of the real ones.
+        """Return the log-probability of every real word of (B * K, T) captions, teacher-forced, in row-major order.
 
-        It is that of the distribution from which words are drawn, in which forbidden tokens have no share.
+        Words are drawn from the same distribution, in which forbidden tokens have no share.
         """
         samples = len(words) // len(next(iter(memory.values())))
         mask = words != self._pad
@@ -177,7 +177,7 @@ class SelfCritical:
 
     @torch.no_grad()
     def draw(self, model: Captioner, features: dict[str, Tensor]) -> Tensor:
-        """K captions of each image, drawn word by word: (B, K, T) int64, the end included, then padded."""
+        """Draw K captions of each image word by word: (B, K, T) int64, the end included, then padded."""
         was_training = model.training
         model.eval()
         try:

@@ -47,7 +47,7 @@ def length_mean(captions: Sequence[Sequence[str]]) -> Measure:
 def novel_share(captions: Sequence[str], training: Iterable[str]) -> Measure:
     """Return the share of captions that no training image has, both as they were written.
 
-    What a vocabulary may leave out does not make a caption new: case, punctuation, numerals, words of one letter.
+    Case, punctuation, numerals and words of one letter, which a vocabulary may leave out, do not make a caption new.
     """
     seen = {letters for caption in training for letters in _letters(caption)}
     return mean_measure([seen.isdisjoint(_letters(caption)) for caption in captions])

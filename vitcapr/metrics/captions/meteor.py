@@ -23,7 +23,7 @@ from vitcapr.metrics.bootstrap import Array, Measure
 from vitcapr.metrics.java import filter_paraphrases, meteor_statistics
 
 _LINES = 3
-"""Of an entry of the table of paraphrases."""
+"""Lines of an entry in the table of paraphrases."""
 
 
 def meteor(captions: TokenisedCaptions) -> Measure:

@@ -8,8 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from vitcapr.models.interface import Captioner, Memory, State, Step
-from vitcapr.models.packing import WordsOfImages
-from vitcapr.models.recurrent import lstm_states
+from vitcapr.models.packing import WordsOfImages, lstm_states
 
 
 class WordReader(nn.Module):

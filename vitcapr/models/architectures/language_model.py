@@ -12,7 +12,7 @@ from vitcapr.models.interface import Captioner, Memory, State, Step
 from vitcapr.models.packing import WordsOfImages
 
 _RANK = 16
-"""Of the low-rank adapters."""
+"""Rank of the low-rank adapters."""
 
 
 class LanguageModelCaptioner(Captioner):

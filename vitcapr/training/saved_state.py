@@ -18,7 +18,7 @@ from vitcapr.formats.vocabulary import read_word_vectors
 
 
 def write_tensors(path: Path, tensors: dict[str, Tensor], facts: dict[str, Any]) -> None:
-    """``facts`` are JSON values kept in the file's header, so that tensors and facts are never of two moments."""
+    """Write tensors, and ``facts``, JSON values, in the header of the same file, so that both are of one moment."""
     with atomic_path(path) as temporary:
         plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
         save_file(plain, temporary, metadata={"facts": json.dumps(facts)})

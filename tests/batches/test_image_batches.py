@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tests.data_sets import token_table
-from vitcapr.batches.loader import Batches
+from vitcapr.batches.image_batches import Batches
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
 from vitcapr.batches.texts import WordTexts
 from vitcapr.errors import UserError

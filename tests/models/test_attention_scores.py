@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from vitcapr.models import attention
-from vitcapr.models.attention import Scoring, patch_scores
+from vitcapr.models import attention_scores
+from vitcapr.models.attention_scores import Scoring, patch_scores
 
 
 def written_out(patches: Tensor, words: Tensor, weight: Tensor, scoring: Scoring) -> Tensor:
@@ -29,7 +29,7 @@ def inputs(images: int, words: int, patches: int, units: int) -> tuple[Tensor, T
 @pytest.mark.parametrize("words", [1, 3, 4])
 def test_scores_and_gradients_equal_the_formula(scoring: Scoring, words: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """``words`` are computed together."""
-    monkeypatch.setattr(attention, "_WORDS", words)
+    monkeypatch.setattr(attention_scores, "_WORDS", words)
     tensors = inputs(images=3, words=4, patches=5, units=6)
     counts = torch.tensor([4, 4, 4])
     upstream = torch.randn(3, 4, 5, generator=torch.Generator().manual_seed(4))
