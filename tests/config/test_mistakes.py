@@ -48,6 +48,7 @@ WRONG = {
     # YAML reads yes and on as true, no and off as false.
     PHASE.replace("1", "yes") % "": "a.training.phases[0]': epochs must be a number, not true or false",
     CAPTIONER % "dropout: no": "'captioners.a': dropout must be a number, not true or false",
+    CAPTIONER % f"embedding_dim: {2**64}": "'captioners.a': embedding_dim must be less than 2^63",
     "trained_backbone: {heads: 3}": "hidden_size 128 must be a multiple of heads, 3",
     "seed: on": "seed must be a number, not true or false",
     "backbones: {b: {source: vit, layers: [yes]}}": "'backbones.b': layers must be a number, not true or false",

@@ -120,6 +120,8 @@ class Section(BaseModel):
             given, parsed = (each if isinstance(each, list) else [each] for each in (value, getattr(section, key)))
             if any(isinstance(one, bool) and one is not other for one, other in zip(given, parsed, strict=False)):
                 raise ValueError(f"{key} must be a number, not true or false")
+            if any(isinstance(one, int) and abs(one) >= 2**63 for one in parsed):
+                raise ValueError(f"{key} must be less than 2^63")
         return section
 
     @model_validator(mode="after")

@@ -132,11 +132,11 @@ class SamplingConfig(Section):
 
 
 class DecodingConfig(Section):
-    beam_size: Annotated[int, Only("sampling", None)] = Field(5, ge=1)
+    beam_size: Annotated[int, Only("sampling", None)] = Field(5, ge=1, le=1000)
     """Beam width; 1 is greedy decoding."""
     sampling: SamplingConfig | None = None
     """Draw n_best captions at random; null: search with a beam. Equal samples of an image count once."""
-    max_length: int = Field(35, ge=2)
+    max_length: int = Field(35, ge=2, le=10_000)
     """Maximum number of words in a caption; the end token is not counted."""
     min_length: int = Field(1, ge=1)
     """Minimum number of words before the end token is allowed."""
@@ -144,7 +144,7 @@ class DecodingConfig(Section):
     """Hypotheses are ranked by log-probability / length ** length_penalty; 0: no length normalisation."""
     block_ngram: int = Field(0, ge=0)
     """Size of the n-grams that may occur only once in a caption; 0: no blocking."""
-    n_best: int = Field(1, ge=1)
+    n_best: int = Field(1, ge=1, le=10_000)
     """Candidates stored per image; at most beam_size. With sampling, captions drawn per image."""
     attention: bool = False
     """Store the attention over the patches for every word of the best caption."""
