@@ -119,7 +119,19 @@ OF_READERS = {
     "instances_val2017_mini",
 }
 """The stems of files that a reader or another program makes."""
-OF_OTHER_PROGRAMS = {"--gpus", "--gres", "--signal", "--test-only", "--me", "--Format", "--no-deps", "--strict"}
+OF_OTHER_PROGRAMS = {
+    "--rm",
+    "--volume",
+    "--workdir",
+    "--gpus",
+    "--gres",
+    "--signal",
+    "--test-only",
+    "--me",
+    "--Format",
+    "--no-deps",
+    "--strict",
+}
 OF_OTHER_PROGRAMS |= {
     "--constraint",
     "--dest",

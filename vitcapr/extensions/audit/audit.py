@@ -16,7 +16,7 @@ from vitcapr.files import write_text
 from vitcapr.formats.caption_audit import write_audit
 from vitcapr.formats.containers import frame_to_csv
 from vitcapr.formats.manifest import Manifest
-from vitcapr.formats.page import html_page, way_home
+from vitcapr.formats.page import html_page
 from vitcapr.formats.tables import Table, number, row, to_page
 from vitcapr.progress import Reporter
 from vitcapr.store.reader import FeatureStore
@@ -38,7 +38,7 @@ class Audit:
         write_audit(parquet, self._with_ids())
         write_text(leaks, frame_to_csv(self.leaks))
         write_text(table, to_page([self.counts]))
-        write_text(page, self._page(way_home(page)))
+        write_text(page, self._page("../../index.html" if page.parent.parent.name == "audits" else ""))
 
     @property
     def look(self) -> list[str]:
