@@ -64,5 +64,5 @@ def test_the_configuration_and_the_help_know_every_metric_and_no_other() -> None
     for name in caption_metrics():
         assert name in page
         assert parse(ScoreSettings, {"metrics": {"caption": [name]}}, "").metrics.caption == [name]
-    with pytest.raises(UserError, match=r"should be 'bleu', 'chair', 'cider', .*'spice' .*it was \"blue\""):
+    with pytest.raises(UserError, match=r"must be 'bleu', 'chair', 'cider', .*'spice' .*it was \"blue\""):
         parse(ScoreSettings, {"metrics": {"caption": ["blue"]}}, "")
