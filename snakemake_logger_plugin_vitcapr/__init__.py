@@ -30,6 +30,9 @@ from vitcapr.errors import UserError, printable
 from vitcapr.progress import PROGRESS, RESULT, format_seconds
 
 _KILLED = "interrupted, or killed (often because the memory ran out), or the error is above"
+_LOCKED = (
+    "error: another run works in this folder; wait for its end, or, if it was killed, run snakemake --unlock and repeat"
+)
 _NOTHING = "Nothing to be done (all requested files are present and up to date)."
 _LINES, _TAIL = 20, 16_384
 """Lines of the log of a failed step, and bytes that hold them: the bar asks twice a second, so only the end is read."""
@@ -106,6 +109,8 @@ class LogHandler(LogHandlerBase):
                 self._print_error(values)
             case LogEvent.ERROR if values["exception"] == "RuleException":
                 pass  # The error of its job follows.
+            case LogEvent.ERROR if values["exception"] == "LockException":
+                self._print(_LOCKED, style="bold red")
             case event if event in (LogEvent.ERROR, LogEvent.GROUP_ERROR) or record.levelno >= logging.WARNING:
                 # The errors of a run whose step has failed repeat that.
                 if record.levelno < logging.ERROR or not self._failed:

@@ -141,6 +141,9 @@ OF_OTHER_PROGRAMS |= {
     "--local-dir",
     "--bind",
     "--tag",
+    "--rm",
+    "--volume",
+    "--workdir",
 }
 """Options of sbatch, squeue, pip, twine, hf, docker and apptainer."""
 

@@ -79,6 +79,9 @@ def shows(handler, capsys):
 def test_a_line_a_step_and_the_scores_at_the_end(shows, tmp_path):
     log = tmp_path / "extract.log"
     log.write_text("2026-11-23 07:00:00 extract: 500/500 images in 2:05, 4.0/s\n2026-11-23 07:00:01 done\n")
+    told = tmp_path / "told.log"
+    with Reporter(told) as reporter:
+        reporter.result("two seeds; left out: 1 (1 x no score)")
     results = summary(tmp_path / "results/demo").parent
     (results / "index.html").touch()
     (results / "tables").mkdir()
@@ -93,7 +96,7 @@ def test_a_line_a_step_and_the_scores_at_the_end(shows, tmp_path):
         job(7, "extract", 1000.0, [str(log)], backbone="vit-tiny", task="0"),
         record("Shell command: python -m vitcapr", LogEvent.SHELLCMD, shellcmd="python"),
         finished(7, 1125.4),
-        job(9, "spread", 1125.0, [str(tmp_path / "no.log")]),
+        job(9, "spread", 1125.0, [str(told)]),
         finished(9, 1126.0),
         job(0, "all", 1126.0),
         finished(0, 1126.0),
@@ -103,7 +106,7 @@ def test_a_line_a_step_and_the_scores_at_the_end(shows, tmp_path):
         "demo: 40 rendered images",
         "2 steps",
         "[1/2] extract vit-tiny 0 · 500 images · 2:05",
-        "[2/2] spread · 0:01",
+        "[2/2] spread · two seeds; left out: 1 (1 x no score) · 0:01",
     ]
     assert lines[4].startswith("2 steps in ")
     assert "demo, test split: mean ± standard deviation (minimum to maximum) over seeds" in text
@@ -152,6 +155,8 @@ def test_a_job_that_starts_again_and_an_error_of_the_workflow(shows, tmp_path):
     again = job(3, "score", 1000.0, [str(tmp_path / "a.log")])
     error = record("MissingRuleException", LogEvent.ERROR, logging.ERROR, exception="MissingRuleException")
     assert shows(again, failed(), again, error).splitlines()[-1] == "MissingRuleException"
+    locked = record("Directory cannot\nbe locked", LogEvent.ERROR, logging.ERROR, exception="LockException")
+    assert shows(locked).splitlines()[-1].startswith("error: another run works in this folder; wait")
     old = tmp_path / "old.log"
     old.write_text("2026-11-23 07:00:00 ended: training saved at epoch 32\n")
     os.utime(old, (999.0, 999.0))
