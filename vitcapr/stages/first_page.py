@@ -94,7 +94,16 @@ def first_page(
     from vitcapr.report.answers import answers, since_the_last_run
     from vitcapr.report.experiments import PICTURE, write_experiments
     from vitcapr.report.figures.examples import Choice, open_images
-    from vitcapr.report.first_page import Noted, code_version, cost_note, cost_table, data_line, jobs_behind, to_html
+    from vitcapr.report.first_page import (
+        Noted,
+        code_version,
+        cost_note,
+        cost_table,
+        data_line,
+        jobs_behind,
+        left_out_line,
+        to_html,
+    )
     from vitcapr.report.history import history_table, record_run
     from vitcapr.report.look import what_to_look_at
     from vitcapr.report.marks import difference_marks, history_marks
@@ -125,7 +134,11 @@ def first_page(
         title=page.parent.name,
         folder=str(page.parent),
         again=command,
-        facts=[("data", data_line(data, settings.language)), *settings.facts.items()],
+        facts=[
+            ("data", data_line(data, settings.language)),
+            *([("left out", left_out)] if (left_out := left_out_line(manifest.parent)) else []),
+            *settings.facts.items(),
+        ],
         answers=[*answers(scores, split, compared), *since_the_last_run(runs, split)],
         look=what_to_look_at(data, split, captions, histories or {}, extensions),
         differences=difference_marks(compared) if compared is not None else None,
