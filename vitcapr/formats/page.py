@@ -51,14 +51,14 @@ def way_home(file: Path) -> str:
 def write_page(files: Sequence[Path], markdown: str) -> None:
     """Write a page of tables to every file: as it is, or in HTML where the suffix says so.
 
-    The first heading is the title of the HTML.
+    A heading of the whole page is the title of the HTML, else the name of the file is.
     """
     from markdown_it import MarkdownIt
 
     for file in files:
         content = markdown
         if file.suffix == ".html":
-            heading, _, rest = markdown.partition("\n") if markdown.startswith("#") else ("", "", markdown)
+            heading, _, rest = markdown.partition("\n") if markdown.startswith("## ") else ("", "", markdown)
             title = heading.lstrip("# ") or file.stem.replace("_", " ").capitalize()
             tables = _tables(MarkdownIt("js-default").render(rest))
             content = html_page(title.replace("\\<", "<"), tables, way_home(file))
