@@ -68,5 +68,9 @@ def write_page(files: Sequence[Path], markdown: str) -> None:
 def _tables(html: str) -> str:
     """Make wide tables scroll in a region of their own, and columns without an alignment begin at the left."""
     html = html.replace("<td>", '<td class="l">').replace("<th>", '<th class="l">')
-    html = html.replace("<table>", '<div class="wide" role="region" tabindex="0" aria-label="Table"><table>')
-    return html.replace("</table>", "</table></div>").replace("<h3>", "<h2>").replace("</h3>", "</h2>")
+    first, *tables = html.replace("</table>", "</table></div>").split("<table>")
+    regions = (
+        f'<div class="wide" role="region" tabindex="0" aria-label="Table {number}"><table>{table}'
+        for number, table in enumerate(tables, 1)
+    )
+    return "".join([first, *regions]).replace("<h3>", "<h2>").replace("</h3>", "</h2>")
