@@ -14,7 +14,6 @@ from tests.browser import PROGRAMS, until
 
 DEMO, IMAGES = Path("results/demo"), Path("docs/images")
 FIGURES = {
-    "attention.png": "attention/attention/beam/test/attention-1.png",
     "gallery/reranked.png": "reranked/attention/reranked/test/reranked.png",
     "gallery/recall.png": "recall/test/recall.png",
     "gallery/retrieved.png": "retrieved/recommended/test/text_to_image.png",
