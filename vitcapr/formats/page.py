@@ -38,20 +38,13 @@ def html_page(title: str, body: str, home: str = "") -> str:
     return _PAGE.format(title=escape(title), style=STYLE.read_text(encoding="utf-8"), home=back, body=body)
 
 
-def way_home(file: Path) -> str:
-    """Return the address of the first page of the experiment that a file belongs to; empty outside of experiments.
-
-    >>> way_home(Path("results/demo/tables/scores.html"))
-    '../index.html'
-    """
-    depth = next((n for n, folder in enumerate(file.parents) if folder.parent.name == "results"), None)
-    return "" if depth is None else f"{'../' * depth}index.html"
-
-
-def write_page(files: Sequence[Path], markdown: str) -> None:
+def write_page(files: Sequence[Path], markdown: str, home: str = "../index.html") -> None:
     """Write a page of tables to every file: as it is, or in HTML where the suffix says so.
 
     A heading of the whole page is the title of the HTML, else the name of the file is.
+
+    Args:
+        home: address of the experiment's first page as seen from the files; by default, as seen from ``tables``.
     """
     from markdown_it import MarkdownIt
 
@@ -61,7 +54,7 @@ def write_page(files: Sequence[Path], markdown: str) -> None:
             heading, _, rest = markdown.partition("\n") if markdown.startswith("## ") else ("", "", markdown)
             title = heading.lstrip("# ") or file.stem.replace("_", " ").capitalize()
             tables = _tables(MarkdownIt("js-default").render(rest))
-            content = html_page(title.replace("\\<", "<"), tables, way_home(file))
+            content = html_page(title.replace("\\<", "<"), tables, home)
         write_text(file, content)
 
 
