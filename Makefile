@@ -9,6 +9,7 @@
 # make pages   docs/stages.md, config/README.md and the schema, which are written from the code; measured figures in pages
 # make docs    the documentation site, in site/; a warning is an error
 # make lint    what must be clean before a commit
+# make gallery   the pictures of the documentation, from the demo; needs Chromium and chromedriver
 # make bench   speed, as ratios measured in one run: writes benchmarks/results.json, and says what became slower
 # make bench-scale   what grows with the data, from tars to a head and the DAG: SIZES="1000000x1 1000000x5"
 # make bench-peers   the same tasks with other programs, which are fetched into .peers
@@ -31,7 +32,7 @@ SMALL := extract feature_statistics train_captioner train_retriever embed decode
 REPORT := results/demo/report.html
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test test-network test-browser test-gpu test-slurm torture pages docs lint bench bench-scale bench-peers rehearsal bench-gpu bench-gpu-bundle venv venv-test venv-docs check-python check-disk clean-venv
+.PHONY: demo test test-network test-browser test-gpu test-slurm torture pages docs lint gallery bench bench-scale bench-peers rehearsal bench-gpu bench-gpu-bundle venv venv-test venv-docs check-python check-disk clean-venv
 
 demo: venv
 	$(BIN)/snakemake --cores $(CORES) --set-threads $(SMALL:%=%=1)
@@ -78,6 +79,12 @@ lint: venv-test
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# The studies of atlas, foils and the language model draw their own pictures: their pages have the commands.
+gallery: demo venv-test
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[browser]"
+	$(BIN)/vitcapr explore results/demo
+	MACHINE_PATH="$$PATH" $(BIN)/python -m benchmarks.gallery
 
 bench: venv-test
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks

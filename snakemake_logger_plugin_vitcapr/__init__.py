@@ -62,6 +62,7 @@ class LogHandler(LogHandlerBase):
         self._jobs: dict[int, logging.LogRecord] = {}
         self._ran: set[str] = set()
         self._failed: set[int] = set()
+        self._stopped: set[int] = set()
         self._total = self._done = 0
         self._began = time.time()
         self._started = self._mistaken = self._closed = False
@@ -144,6 +145,9 @@ class LogHandler(LogHandlerBase):
         reason = "\n".join(textwrap.shorten(line, 400) for line in (values["rule_msg"] or _KILLED).splitlines())
         if ended := last.startswith("ended: "):
             reason = last.removeprefix("ended: ")
+        if reason.strip() == "KeyboardInterrupt":  # Ctrl-C: the stage says that the same command goes on.
+            self._stopped.add(values["jobid"])
+            return
         self._print(f"error in {values['rule_name'] if job is None else _name(job)}: {reason}", style="bold red")
         self._print(*(f"  {key}: {value}" for key, value in values["aux"].items()))
         self._print(*(f"  log: {log}{'' if lines else ' (not written)'}" for log in values["log"]))
@@ -152,7 +156,8 @@ class LogHandler(LogHandlerBase):
     def _show_results(self) -> None:
         """Print the tables, also those over seeds, and the changes of the scores in this run."""
         finished, took = self._done >= self._total, format_seconds(time.time() - self._began)
-        failed = f", {len(self._failed)} failed" if self._failed else ""
+        count = len(self._failed - self._stopped)
+        failed = f", {count} failed" if count else ""
         self._print(f"{'' if finished else f'{self._done} of '}{_steps(self._total)} in {took}{failed}")
         for summary, before in self._before.items():
             if not (finished and summary.is_file() and self._ran & {"all", "summary", "first_page"}):

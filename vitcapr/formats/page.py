@@ -41,17 +41,17 @@ def html_page(title: str, body: str, home: str = "") -> str:
 def write_page(files: Sequence[Path], markdown: str, home: str = "../index.html") -> None:
     """Write a page of tables to every file: as it is, or in HTML where the suffix says so.
 
-    The first heading is the title of the HTML.
+    A heading of the whole page is the title of the HTML, else the name of the file is.
 
     Args:
-        home: the address of the first page of the experiment, from the files.
+        home: address of the experiment's first page as seen from the files; by default, as seen from ``tables``.
     """
     from markdown_it import MarkdownIt
 
     for file in files:
         content = markdown
         if file.suffix == ".html":
-            heading, _, rest = markdown.partition("\n") if markdown.startswith("#") else ("", "", markdown)
+            heading, _, rest = markdown.partition("\n") if markdown.startswith("## ") else ("", "", markdown)
             title = heading.lstrip("# ") or file.stem.replace("_", " ").capitalize()
             tables = _tables(MarkdownIt("js-default").render(rest))
             content = html_page(title.replace("\\<", "<"), tables, home)
@@ -61,5 +61,9 @@ def write_page(files: Sequence[Path], markdown: str, home: str = "../index.html"
 def _tables(html: str) -> str:
     """Make wide tables scroll in a region of their own, and columns without an alignment begin at the left."""
     html = html.replace("<td>", '<td class="l">').replace("<th>", '<th class="l">')
-    html = html.replace("<table>", '<div class="wide" role="region" tabindex="0" aria-label="Table"><table>')
-    return html.replace("</table>", "</table></div>").replace("<h3>", "<h2>").replace("</h3>", "</h2>")
+    first, *tables = html.replace("</table>", "</table></div>").split("<table>")
+    regions = (
+        f'<div class="wide" role="region" tabindex="0" aria-label="Table {number}"><table>{table}'
+        for number, table in enumerate(tables, 1)
+    )
+    return "".join([first, *regions]).replace("<h3>", "<h2>").replace("</h3>", "</h2>")

@@ -36,6 +36,6 @@ def compare(
         systems = with_claims(systems[0], claims[0]), with_claims(systems[1], claims[1])
     content = compare_systems(*systems, **settings.metrics.resampling)
     write_comparison(comparison, content)
-    write_page(table, comparison_page(content))
+    write_page(table, comparison_page(content), home="../../../../index.html")
     for row in comparison_rows(content["metrics"]):
         report.line(f"compare: {row[0].text} {row[1].text} to {row[2].text}, {row[-1].text}")

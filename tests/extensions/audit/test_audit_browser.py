@@ -32,7 +32,7 @@ def test_marks_are_in_the_address_and_in_the_export(driver: Any, tmp_path: Path,
     data = SimpleNamespace(dataset="d", caption_table=Captions(), image_table=Captions(), image_root=tmp_path)
     monkeypatch.setattr("vitcapr.extensions.audit.audit._picture", lambda *_: "")
     page = tmp_path / "index.html"
-    page.write_text(Audit(data, captions, pd.DataFrame(), counts)._page("../index.html"))  # type: ignore[arg-type]
+    page.write_text(Audit(data, captions, pd.DataFrame(), counts)._page())  # type: ignore[arg-type]
     driver.get(page.as_uri())
 
     def press(key: str) -> str:

@@ -38,7 +38,7 @@ class Audit:
         write_audit(parquet, self._with_ids())
         write_text(leaks, frame_to_csv(self.leaks))
         write_text(table, to_page([self.counts]))
-        write_text(page, self._page("../../index.html" if page.parent.parent.name == "audits" else ""))
+        write_text(page, self._page())
 
     @property
     def look(self) -> list[str]:
@@ -60,7 +60,7 @@ class Audit:
             own["odd"] = ["; ".join(np.array(ODD)[each]) if each.any() else "" for each in flags]
             yield part.join(own.drop(columns=["image_row", "held_out", *ODD]))
 
-    def _page(self, home: str) -> str:
+    def _page(self) -> str:
         """Return the most suspicious captions to mark right or wrong, the counts, and the leaks side by side."""
         from jinja2 import Environment
 
@@ -88,7 +88,7 @@ class Audit:
         template = Path(__file__).with_name("page.html").read_text(encoding="utf-8")
         values = {"counts": self.counts, "captions": captions, "pairs": pairs}
         environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-        return html_page(f"Audit of {self.data.dataset}", environment.from_string(template).render(**values), home)
+        return html_page(f"Audit of {self.data.dataset}", environment.from_string(template).render(**values))
 
 
 def audit(data: Manifest, images: FeatureStore, texts: FeatureStore, reporter: Reporter) -> Audit:

@@ -97,7 +97,7 @@ def write_paper_tables(
         for ending, text in (("md", to_markdown(table)), ("csv", to_csv(table)), ("tex", to_latex(table))):
             write_text(latex.with_name(f"{table.name}.{ending}"), text)
     title = f"{published.name}: paper, this build, literature"
-    write_page(page, to_page(tables, title, f"{published.title}. {published.citation}."))
+    write_page(page, to_page(tables, title, f"{published.title}. {published.citation}."), home="../../index.html")
     write_text(latex, to_document(tables, title))
     write_text(numbers, frame_to_csv(published_numbers(published)))
 

@@ -49,7 +49,7 @@ def align(
     sentences.check_rows("caption_id", data)
     result = compare_alignments(views, sentences, pair_by_manifest(data, language), alignment, report, content_check)
     result.write(scores=scores, differences=differences, intervals=intervals, similarity=similarity, seconds=seconds)
-    write_page(table, result.page, "../../index.html")
+    write_page(table, result.page, home="../../index.html")
     note = f"More tables are in {table[0].parent.name}/{table[0].name}, in the folder alignments."
     write_page_section(
         page, PageSection(f"alignment-{name}", f"Alignment {name}", note, [largest_study(name, result.scores)])
