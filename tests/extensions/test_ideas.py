@@ -203,5 +203,5 @@ def test_a_wrong_part_is_one_line(
 
 
 def test_a_model_elsewhere_names_the_head_that_is_missing() -> None:
-    with pytest.raises(UserError, match="no head is called 'theirs'; copy plugins/heads/theirs.py of its study here"):
+    with pytest.raises(UserError, match="no head is called 'theirs'; copy plugins/heads/theirs"):
         retrieval.encoder(image={"feature_dim": retrieval.WIDTH, "head": {"kind": "theirs"}})
