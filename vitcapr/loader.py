@@ -56,7 +56,7 @@ KINDS = {
         "captioners", ("captioner.architecture",), ("vitcapr.models.architectures", "vitcapr.encoders.networks")
     ),
     "ENCODER": Kind("encoders", ("backbone.kind",)),
-    "HEAD": Kind("heads", ("retriever.image.head", "retriever.text.head"), ("vitcapr.models.heads",)),
+    "HEAD": Kind("heads", ("retriever.image.head", "retriever.text.head"), ("vitcapr.training.heads",)),
     "LOSS": Kind("losses", tuple(f"{model}.{_OBJECTIVE}" for model in _TRAINED), ("vitcapr.training.losses",)),
     "RERANKER": Kind("rerankers", ("scorer",), ("vitcapr.retrieval.rerankers",)),
 }

@@ -6,7 +6,6 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from vitcapr.config.parts import Head, Names
 from vitcapr.errors import UserError
 from vitcapr.loader import load_part
 from vitcapr.models.packing import lstm_states
@@ -27,9 +26,9 @@ def build_head(settings: HeadSettings, features: int, embedding_dim: int, dropou
     Raises:
         UserError: there is no such head, it is of an extension that is not here, or its network gives another shape.
     """
-    load_part("HEAD", settings if isinstance(settings, str) else settings["kind"])
-    head: Head = Names("HEAD", Head).read(settings)
-    network = head.build(features, embedding_dim, dropout)
+    given = {"kind": settings} if isinstance(settings, str) else settings
+    head = load_part("HEAD", given["kind"]).model_validate(given)
+    network: nn.Module = head.build(features, embedding_dim, dropout)
     with torch.no_grad():
         shape = tuple(network.eval()(torch.zeros(2, features)).shape)
     if shape != (2, embedding_dim):
