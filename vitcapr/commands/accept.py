@@ -46,7 +46,7 @@ def main(
 
 
 def stale_jobs(dag: Any) -> Iterator[tuple[Any, list[str]]]:
-    """Yield each job of a stage that is stale for reasons of its own, with these."""
+    """Yield each job of a stage that is stale by itself, with the reasons."""
     for level in dag.toposorted():
         for job in sorted(level, key=job_name):
             if rule_stage(job.rule) is not None and (reasons := list(dag.workflow.persistence.params_changed(job))):

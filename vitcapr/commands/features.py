@@ -99,9 +99,9 @@ def audit_store(
     seed: Annotated[int | None, typer.Option(min=0, help="Seed that draws the rows (default: a new one).")] = None,
 ) -> None:
     """Compute some rows again by the store's own recipe, compare them, and write audit.json beside the store."""
-    from vitcapr.encoders.precision import resolve_device
+    from vitcapr.encoders.devices import resolve_device
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.store.audit import audit
+    from vitcapr.store.row_audit import audit
 
     data = data / "manifest.json" if data.is_dir() else data
     with Reporter() as reporter, open_features(sealed) as store:

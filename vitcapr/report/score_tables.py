@@ -142,7 +142,7 @@ def comparison_page(content: Mapping[str, Any]) -> str:
 
 
 def difference_table(rows: pd.DataFrame) -> Table:
-    """Lay out the paired differences of all systems (:func:`vitcapr.metrics.comparison.paired_differences`)."""
+    """Lay out the paired differences of all systems (:func:`vitcapr.metrics.system_comparison.paired_differences`)."""
     lines = []
     for one in rows.to_dict("records"):
         column = COLUMNS[str(one["metric"])]

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitcapr.config.captioner import RerankSettings
+from vitcapr.encoders.devices import resolve_device
 from vitcapr.encoders.language_models import load_judge
-from vitcapr.encoders.precision import resolve_device
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
 from vitcapr.formats.captions import DecodedCaption

@@ -24,8 +24,8 @@ def score_similarity(
     from vitcapr.formats.captions import read_results
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.metrics.base import captions_to_score, write_measures
+    from vitcapr.metrics.clip_score import PROMPT, WEIGHT, clip_scores
     from vitcapr.metrics.labels import summarise
-    from vitcapr.metrics.similarity import PROMPT, WEIGHT, clip_scores
     from vitcapr.store.reader import open_features
 
     options, data = settings.metrics, read_manifest(manifest)

@@ -7,8 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from vitcapr.encoders.base import NO_GRID
-from vitcapr.encoders.precision import dtype_name, memory_line
+from vitcapr.encoders.devices import dtype_name, memory_line
+from vitcapr.encoders.network_checks import NO_GRID
 from vitcapr.encoders.text_encoders import TextEncoder
 from vitcapr.encoders.text_towers import WordVectorEncoder
 from vitcapr.store.layout import TEXT, Rows

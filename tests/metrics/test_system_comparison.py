@@ -16,7 +16,7 @@ from vitcapr.metrics.captions.bleu import bleu
 from vitcapr.metrics.captions.chair import METRIC as CHAIR
 from vitcapr.metrics.captions.cider import cider
 from vitcapr.metrics.captions.diversity import length_mean
-from vitcapr.metrics.comparison import compare_systems, paired_differences, read_scored, with_claims
+from vitcapr.metrics.system_comparison import compare_systems, paired_differences, read_scored, with_claims
 from vitcapr.pipeline.run import run_stage
 from vitcapr.report.score_tables import comparison_page
 from vitcapr.stages.compare import compare

@@ -24,7 +24,7 @@ from vitcapr.metrics.bootstrap import (
     verdict,
 )
 from vitcapr.metrics.labels import COLUMNS, GROUPS, in_groups
-from vitcapr.metrics.retrieval import file_measures
+from vitcapr.metrics.recall import file_measures
 from vitcapr.metrics.scoring import caption_metrics
 
 _P_VALUE = "p:exchange,two-sided"
