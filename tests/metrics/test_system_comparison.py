@@ -8,9 +8,9 @@ from scipy.stats import binomtest
 from vitcapr.errors import UserError
 from vitcapr.formats.claims import Claim
 from vitcapr.formats.scores import RankFile, Ranks, write_metrics
-from vitcapr.metrics.base import ORACLE
 from vitcapr.metrics.bootstrap import NOT_SHOWN, plain_score, ratio_measure, score_of
 from vitcapr.metrics.bootstrap import compare as compare_measures
+from vitcapr.metrics.caption_metric import ORACLE
 from vitcapr.metrics.captions.bleu import METRIC as BLEU
 from vitcapr.metrics.captions.bleu import bleu
 from vitcapr.metrics.captions.chair import METRIC as CHAIR

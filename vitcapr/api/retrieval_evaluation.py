@@ -13,7 +13,7 @@ from vitcapr.formats.embeddings import Embeddings, read_embeddings
 from vitcapr.formats.records import reading
 from vitcapr.metrics.labels import COLUMNS
 from vitcapr.metrics.ranks import CaptionOwners, rank_matches
-from vitcapr.metrics.recall import measures
+from vitcapr.metrics.retrieval_measures import measures
 from vitcapr.metrics.retrieval_scoring import score_embeddings
 from vitcapr.metrics.system_comparison import compared_measures
 

@@ -11,7 +11,7 @@ from vitcapr.errors import UserError
 from vitcapr.formats.embeddings import Embeddings
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.scores import RankFile, Ranks, Score
-from vitcapr.metrics import recall
+from vitcapr.metrics import retrieval_measures as retrieval
 from vitcapr.metrics.bootstrap import interval_protocol, plain_score, score_of
 from vitcapr.metrics.query_bank import Correction, corrected
 from vitcapr.metrics.ranks import CaptionOwners, rank_matches
@@ -46,7 +46,7 @@ def score_embeddings(
     pool = embedded if correction is None else corrected(embedded, *correction)
     owners = CaptionOwners.of(pool.caption_image, len(pool.images))
     ranked = rank_matches(pool.images, pool.captions, owners.caption_image, advance)
-    folds = recall.rank_folds(pool.images, pool.captions, owners)
+    folds = retrieval.rank_folds(pool.images, pool.captions, owners)
     scores = retrieval_scores(ranked, owners, folds, samples, seed)
     for side, vectors in (("image", embedded.images), ("caption", embedded.captions)):
         scores[f"{side}_variance"] = plain_score(float(vectors.var(axis=0, dtype=np.float64).mean()), len(pool.images))
@@ -59,24 +59,24 @@ def score_embeddings(
 
 def retrieval_scores(ranks: Ranks, owners: CaptionOwners, folds: Folds, samples: int, seed: int) -> dict[str, Score]:
     """Return all scores of a pool, the chance levels and, with the suffix ``_1k``, the means over the folds."""
-    whole = recall.measures(ranks, owners)
+    whole = retrieval.measures(ranks, owners)
     scores = {name: score_of(measure, samples, seed) for name, measure in whole.items()}
     scores |= median_scores([(ranks, owners)], "", samples, seed)
     if folds:
-        each = [recall.measures(*fold) for fold in folds]
-        means = {name: recall.mean_of_folds([measures[name] for measures in each]) for name in whole}
+        each = [retrieval.measures(*fold) for fold in folds]
+        means = {name: retrieval.mean_of_folds([measures[name] for measures in each]) for name in whole}
         scores |= {f"{name}_1k": score_of(measure, samples, seed) for name, measure in means.items()}
         scores |= median_scores(folds, "_1k", samples, seed)
     images = len(owners.captions_each)
-    return scores | {name: plain_score(value, images) for name, value in recall.chance(owners).items()}
+    return scores | {name: plain_score(value, images) for name, value in retrieval.chance(owners).items()}
 
 
 def median_scores(folds: Folds, suffix: str, samples: int, seed: int) -> dict[str, Score]:
     """Return the median ranks of both directions, of folds their means, with intervals where samples are drawn."""
     count = sum(len(ranks.i2t) for ranks, _ in folds)
-    scores = {direction: plain_score(value, count) for direction, value in recall.median_ranks(folds).items()}
+    scores = {direction: plain_score(value, count) for direction, value in retrieval.median_ranks(folds).items()}
     if samples:
-        for direction, bounds in recall.median_intervals(folds, samples, seed).items():
+        for direction, bounds in retrieval.median_intervals(folds, samples, seed).items():
             scores[direction] |= bounds._asdict()
     return {f"{direction}_median_rank{suffix}": score for direction, score in scores.items()}
 
@@ -85,7 +85,7 @@ def recall_lines(scores: Mapping[str, Score]) -> list[str]:
     """Return a line for people for each direction."""
     lines = []
     for direction, query in (("i2t", "image to text"), ("t2i", "text to image")):
-        values = (float(scores[f"{direction}_recall_{depth}"]["value"] or 0) for depth in recall.DEPTHS)
+        values = (float(scores[f"{direction}_recall_{depth}"]["value"] or 0) for depth in retrieval.DEPTHS)
         recalls = " / ".join(f"{100 * value:.1f}" for value in values)
         lines.append(f"{query}: R@1/5/10 {recalls}, median rank {scores[f'{direction}_median_rank']['value']:g}")
     return lines
@@ -119,8 +119,8 @@ def pool_protocol(owners: CaptionOwners, split: str, languages: Sequence[str]) -
     each = str(least) if least == most else f"{least}-{most}"
     parts = [f"pool:{images}images,{captions}captions", f"captions:{each}", f"i2t:any-of-{each}"]
     parts += ["ties:pessimistic", "scores:float32"]
-    if images >= recall.FOLDS * recall.FOLD_IMAGES:
-        parts.append(f"1k:mean of {recall.FOLDS} folds")
+    if images >= retrieval.FOLDS * retrieval.FOLD_IMAGES:
+        parts.append(f"1k:mean of {retrieval.FOLDS} folds")
     return [*parts, f"split:{split}", f"lang:{'+'.join(languages)}"]
 
 

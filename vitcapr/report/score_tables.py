@@ -6,8 +6,8 @@ from typing import Any
 import pandas as pd
 
 from vitcapr.formats.tables import NOTHING, Cell, Table, row, to_markdown, to_page
-from vitcapr.metrics.base import ORACLE
 from vitcapr.metrics.bootstrap import NOT_SHOWN, few_images, interval_protocol
+from vitcapr.metrics.caption_metric import ORACLE
 from vitcapr.metrics.labels import COLUMNS, GROUPS, ScoreColumn, in_groups
 
 

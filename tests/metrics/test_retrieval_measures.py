@@ -12,7 +12,7 @@ from tests.data_sets import write_data_set
 from vitcapr.errors import UserError
 from vitcapr.formats.embeddings import QueryBankWeight, read_embeddings
 from vitcapr.formats.scores import RankFile, Ranks
-from vitcapr.metrics import recall
+from vitcapr.metrics import retrieval_measures as retrieval
 from vitcapr.metrics.bootstrap import interval, mean_measure, ratio_measure
 from vitcapr.metrics.query_bank import corrected
 from vitcapr.metrics.ranks import CaptionOwners, rank_matches
@@ -31,16 +31,16 @@ def test_scores_by_hand() -> None:
     recalls = {f"i2t_recall_{k}": hits / 3 for k, hits in ((1, 1), (5, 2), (10, 3))}
     recalls |= {f"t2i_recall_{k}": hits / 6 for k, hits in ((1, 2), (5, 4), (10, 5))}
     others = {"i2t_mean_rank": 4, "t2i_mean_rank": 4, "i2t_map_r": (1 + 1 / 6) / 3, "t2i_map_r": 2 / 6}
-    found = {name: measure.value for name, measure in recall.measures(RANKS, OWNERS).items()}
+    found = {name: measure.value for name, measure in retrieval.measures(RANKS, OWNERS).items()}
     assert found == pytest.approx({**recalls, **others, "rsum": sum(recalls.values())})
-    assert recall.median_ranks([(RANKS, OWNERS)]) == {"i2t": 4, "t2i": 2.5}
+    assert retrieval.median_ranks([(RANKS, OWNERS)]) == {"i2t": 4, "t2i": 2.5}
 
 
 def test_captions_are_resampled_with_their_image() -> None:
     """Drawn one by one the six captions would give a narrower interval."""
     owners = CaptionOwners.of(np.repeat(np.arange(50), 4), 50)
     ranks = np.repeat(np.random.default_rng(0).integers(1, 3, 50), 4).astype(np.int32)
-    measure = recall.measures(Ranks(ranks[::4], ranks, np.zeros(50)), owners)["t2i_recall_1"]
+    measure = retrieval.measures(Ranks(ranks[::4], ranks, np.zeros(50)), owners)["t2i_recall_1"]
     alone = interval(mean_measure(ranks == 1), 500, 0)
     found = interval(measure, 500, 0)
     assert found is not None
@@ -57,42 +57,42 @@ def test_median_interval_equals_recomputing_it_for_every_draw() -> None:
         "i2t": [np.median([RANKS.i2t[image] for image in draw]) for draw in draws],
         "t2i": [np.median([rank for image in draw for rank in captions[image]]) for draw in draws],
     }
-    found = recall.median_intervals([(RANKS, OWNERS)], 200, 5)
+    found = retrieval.median_intervals([(RANKS, OWNERS)], 200, 5)
     for direction, values in expected.items():
         assert found[direction] == pytest.approx(tuple(np.quantile(values, [0.025, 0.975])))
 
 
 def test_mean_of_folds_is_not_the_mean_of_all() -> None:
     folds = [ratio_measure([1, 1], [1, 1]), ratio_measure([0, 0, 0], [2, 2, 2])]
-    measure = recall.mean_of_folds(folds)
+    measure = retrieval.mean_of_folds(folds)
     assert measure.value == 0.5
     assert len(measure.statistics) == 5
 
 
 def test_each_fold_is_a_separate_pool(monkeypatch: pytest.MonkeyPatch) -> None:
     """Five folds of two images of eleven; the last image is in none."""
-    monkeypatch.setattr(recall, "FOLD_IMAGES", 2)
+    monkeypatch.setattr(retrieval, "FOLD_IMAGES", 2)
     random = np.random.default_rng(0)
     images, captions = random.normal(size=(11, 3)), random.normal(size=(22, 3))
     owners = CaptionOwners.of(np.repeat(np.arange(11), 2), 11)
-    folds = recall.rank_folds(images, captions, owners)
+    folds = retrieval.rank_folds(images, captions, owners)
     assert len(folds) == 5
     for fold, (ranks, own) in enumerate(folds):
         alone = rank_matches(images[2 * fold :][:2], captions[4 * fold :][:4], [0, 0, 1, 1])
         assert ranks.t2i.tolist() == alone.t2i.tolist()
         assert own.captions_each.tolist() == [2, 2]
-    assert recall.rank_folds(images[:9], captions[:18], CaptionOwners.of(np.repeat(np.arange(9), 2), 9)) == []
+    assert retrieval.rank_folds(images[:9], captions[:18], CaptionOwners.of(np.repeat(np.arange(9), 2), 9)) == []
     medians = np.mean([np.median(ranks.i2t) for ranks, _ in folds])
-    assert recall.median_ranks(folds)["i2t"] == medians
-    bounds = recall.median_intervals(folds, 100, 0)["i2t"]
+    assert retrieval.median_ranks(folds)["i2t"] == medians
+    bounds = retrieval.median_intervals(folds, 100, 0)["i2t"]
     assert bounds.low <= medians <= bounds.high
 
 
 def test_chance_by_hand() -> None:
     """Six captions: none of two is among the first five of a random order in (4 choose 5) = 0 of the cases."""
     i2t, t2i = [(2 / 6 + 1 / 6 + 3 / 6) / 3, (1 + 5 / 6 + 1) / 3, 1], [1 / 3, 1, 1]
-    names = [f"{direction}_recall_{k}_chance" for direction in ("i2t", "t2i") for k in recall.DEPTHS]
-    assert recall.chance(OWNERS) == pytest.approx(dict(zip(names, i2t + t2i, strict=True)))
+    names = [f"{direction}_recall_{k}_chance" for direction in ("i2t", "t2i") for k in retrieval.DEPTHS]
+    assert retrieval.chance(OWNERS) == pytest.approx(dict(zip(names, i2t + t2i, strict=True)))
 
 
 @pytest.fixture
@@ -176,8 +176,8 @@ def test_command_with_a_query_bank(folder: Path) -> None:
 
 
 def test_a_split_of_thousands_is_also_scored_in_folds(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recall, "FOLDS", 3)
-    monkeypatch.setattr(recall, "FOLD_IMAGES", 1)
+    monkeypatch.setattr(retrieval, "FOLDS", 3)
+    monkeypatch.setattr(retrieval, "FOLD_IMAGES", 1)
     content = run(folder)
     assert content["metrics"]["i2t_recall_1_1k"]["value"] == 1
     assert content["metrics"]["t2i_median_rank_1k"]["value"] == 1
