@@ -1,4 +1,7 @@
-"""Text features in a store, from the captions of a data set by a frozen text encoder."""
+"""Text features in a store, from the captions of a data set by a frozen text encoder.
+
+Apart from the rows of images on purpose: an edit of how images are decoded must not make text features stale.
+"""
 
 import time
 from collections.abc import Generator, Mapping, Sequence
